@@ -1,0 +1,57 @@
+"""fastece: expected calibration errors, compiled.
+
+>>> import fastece
+>>> fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10)
+0.23333333333333334
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastece.binned import Binned
+    from fastece.estimators import ESTIMATORS
+    from fastece.protocol import Sample
+    from fastece.reliability import ReliabilityDiagram, reliability_diagram
+    from fastece.scores import ace, ece, mce, sce, tace
+
+__version__ = "0.1.0"
+
+# Where each public name lives; its module is imported when the name is first used.
+_HOMES = {
+    "Binned": "binned",
+    "ESTIMATORS": "estimators",
+    "ReliabilityDiagram": "reliability",
+    "Sample": "protocol",
+    "ace": "scores",
+    "ece": "scores",
+    "mce": "scores",
+    "reliability_diagram": "reliability",
+    "sce": "scores",
+    "tace": "scores",
+}
+
+__all__ = [
+    "ESTIMATORS",
+    "Binned",
+    "ReliabilityDiagram",
+    "Sample",
+    "ace",
+    "ece",
+    "mce",
+    "reliability_diagram",
+    "sce",
+    "tace",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,19 @@
+"""Compiled kernels: numba only, pure, no checks, no input or output.
+
+Each module is imported at its first use (``kernels.binning.cell_moments``), so that numba is
+imported only when something is to be computed: 0.2 s that ``import fastece`` does not pay.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastece.kernels import binning, quantiles, toplabel
+
+__all__ = ["binning", "quantiles", "toplabel"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

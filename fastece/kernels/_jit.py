@@ -1,0 +1,77 @@
+"""The one decorator that owns every numba option, and the place of the disk cache.
+
+Options: ``nogil`` so that threads run side by side; ``error_model="numpy"`` so that a division
+needs no branch. Never ``parallel=True`` (its thread layers abort when two Python threads call in,
+or deadlock after a fork), never ``fastmath`` (results must not depend on the compiler's mood).
+
+numba decides whether a cached kernel is fresh by the file of that kernel alone: edit a kernel that
+another file calls, and the caller's cache is silently stale. Here the directory is named by a hash
+of all kernel sources, of numba's version and of the CPU, so a stale entry is never looked at.
+"""
+
+import hashlib
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from llvmlite.binding import get_host_cpu_name
+
+__all__ = ["CACHE_DIRECTORY", "jit"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def cache_key(folder: Path = Path(__file__).parent) -> str:
+    """Hash of every kernel source in `folder`, numba's version and the CPU's name."""
+    digest = hashlib.sha256(f"{numba.__version__} {get_host_cpu_name()}".encode())
+    for path in sorted(folder.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_directory() -> str | None:
+    """The writable directory of this key's compiled kernels, or None, with one warning.
+
+    ``FASTECE_CACHE_DIR`` or ``NUMBA_CACHE_DIR`` name another parent than the user's cache folder.
+    """
+    parent = (
+        os.environ.get("FASTECE_CACHE_DIR")
+        or os.environ.get("NUMBA_CACHE_DIR")
+        or os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "fastece"
+        )
+    )
+    directory = os.path.join(parent, cache_key())
+    try:
+        os.makedirs(directory, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError as error:
+        warnings.warn(
+            f"fastece cannot write its cache of compiled kernels ({error}); they are compiled "
+            "anew in every process. Set FASTECE_CACHE_DIR to a writable folder.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    return directory
+
+
+CACHE_DIRECTORY = cache_directory()
+
+
+def jit(function: F) -> F:
+    """Compile `function` at its first call for each set of types, with the package's options."""
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    if CACHE_DIRECTORY is None:
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = CACHE_DIRECTORY  # read when the decorator runs, once for each kernel
+    try:
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    finally:
+        config.CACHE_DIR = before

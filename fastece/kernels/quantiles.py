@@ -1,0 +1,85 @@
+"""Edges of bins of equal weight."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels._jit import jit
+
+__all__ = ["quantile_edges"]
+
+F64 = NDArray[np.float64]
+
+# Cumulative weights closer than this, relative to the total, are equal.
+TOLERANCE = 1e-12
+
+
+@jit
+def total_weight(w: F64 | None, n: int) -> float:
+    """Sum of the weights with Neumaier's compensation; `n` where there are none."""
+    if w is None:
+        return np.float64(n)
+    total = 0.0
+    lost = 0.0
+    for i in range(n):
+        t = total + w[i]
+        lost += (total - t) + w[i] if total >= w[i] else (w[i] - t) + total
+        total = t
+    return total + lost
+
+
+@jit
+def quantile_edges(
+    u: F64, w: F64 | None, low: float, high: float, right: bool, edges: F64, knots: F64
+) -> None:
+    """Edges of bins of equal weight, and the knots that decide which score goes where.
+
+    With ``C`` the weight of all scores up to the distinct score ``u_k``, edge j is the first
+    ``u_k`` with ``C >= j W / B``, or the midpoint of ``u_k`` and the next distinct score where the
+    two are equal. The knot is not the edge: a midpoint may round onto one of its neighbours, but
+    at equality the cut lies between them.
+
+    Parameters
+    ----------
+    u : (n,) float64 array
+        Scores in increasing order, moved into [low, high].
+    w : (n,) float64 array or None
+        Their weights; scores of weight 0 do not exist.
+    right : bool
+        Bins are closed at the right: a score passes a knot when it is greater, else when it is
+        not less.
+    edges : (B + 1,) float64 array, overwritten
+    knots : (max(B - 1, 1),) float64 array, overwritten
+    """
+    n = u.size
+    n_bins = edges.size - 1
+    total = total_weight(w, n)
+    tolerance = TOLERANCE * total
+    edges[:] = low
+    edges[n_bins] = high
+    knots[:] = np.inf
+    j = 1
+    below = 0.0
+    lost = 0.0
+    i = 0
+    while i < n and j < n_bins:
+        x = u[i]
+        while i < n and u[i] == x:
+            v = 1.0 if w is None else w[i]
+            t = below + v
+            lost += (below - t) + v if below >= v else (v - t) + below
+            below = t
+            i += 1
+        if w is not None:
+            while i < n and w[i] == 0.0:
+                i += 1
+        while j < n_bins and below + lost >= j * total / n_bins - tolerance:
+            between = (below + lost <= j * total / n_bins + tolerance) & (i < n)
+            following = u[i] if between else x
+            edges[j] = 0.5 * (x + following)
+            # A score outside the range counts as its nearest end: where the knot is that end, the
+            # scores beyond it stay on the same side.
+            if right:
+                knots[j - 1] = x if x < high else np.inf
+            else:
+                knots[j - 1] = following if following > low else -np.inf
+            j += 1

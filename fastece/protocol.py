@@ -1,0 +1,148 @@
+"""What an estimator is: a function of a weighted binary calibration problem.
+
+A problem is scores in [0, 1], hits in {0, 1}, sample weights and the support of the score
+(`Sample`). A setting turns a caller's data into one or K of them (`Problems`), and an estimator
+turns each into a number. Whatever resamples the rows only changes how often each of them counts,
+so an estimator *prepares* a sample once and *evaluates* it under as many multiplicities as needed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Chunk", "Estimator", "Map", "Problems", "Sample", "direct_values", "threads"]
+
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+Chunk = tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.float64] | None]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One weighted binary calibration problem.
+
+    Parameters
+    ----------
+    s : (n,) float64 array
+        Scores in [0, 1].
+    y : (n,) uint8 array
+        Hits: 1 where the event that the score predicts came true, else 0.
+    v : (n,) float64 array or None
+        Sample weights, greater than 0; None where every row counts 1.
+    low, high : float
+        Support of the score: [0, 1], or [1/K, 1] for the top label of K classes.
+    rows : (n,) int64 array
+        Position of each row in the caller's data, so that classes, estimators and models can
+        share one draw of the caller's rows.
+    """
+
+    s: NDArray[np.float64]
+    y: NDArray[np.uint8]
+    v: NDArray[np.float64] | None
+    low: float
+    high: float
+    rows: NDArray[np.int64]
+
+    n_problems = 1
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.s.size
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights, or the number of rows."""
+        return float(self.n if self.v is None else self.v.sum())
+
+    def chunk(self, start: int, stop: int) -> Chunk:
+        """Scores (1, m), hits (1, m) and weights (m,) of the rows from `start` to `stop`."""
+        v = None if self.v is None else self.v[start:stop]
+        return self.s[None, start:stop], self.y[None, start:stop], v
+
+    def sorted(self) -> "Sample":
+        """The same rows in increasing order of the score; equal scores keep their order."""
+        order = np.argsort(self.s, kind="stable")
+        v = None if self.v is None else self.v[order]
+        return Sample(self.s[order], self.y[order], v, self.low, self.high, self.rows[order])
+
+
+class Problems(Protocol):
+    """One or several problems over the same rows, read a slice of the rows at a time."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    @property
+    def n_problems(self) -> int:
+        """Number of problems."""
+
+    @property
+    def low(self) -> float:
+        """Lower end of the score's support."""
+
+    @property
+    def high(self) -> float:
+        """Upper end of the score's support."""
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights, or the number of rows."""
+
+    def chunk(self, start: int, stop: int) -> Chunk:
+        """Scores (K, m), hits (K, m) and weights (m,) or None of the rows start to stop."""
+
+    def sample(self, k: int) -> Sample:
+        """Problem `k` as a whole."""
+
+
+class Estimator(Protocol):
+    """What every estimator has. Two methods are enough for single calls, weights, class-wise
+    values and whatever else the package does with an estimator.
+
+    Optional, found by name:
+
+    needs_sorted : bool
+        Whether `prepare` wants the sample sorted by score. Without it: yes.
+    direct(problems, run) -> (K,) values
+        The single call on all problems at once, every row counting once, without a sort or a copy
+        of the scores. `run` is `map`, or the `map` of a thread pool.
+    block(plan, c) -> (32,) values
+        `evaluate` for 32 replicates, c (n, 32) uint8.
+    """
+
+    def prepare(self, sample: Sample, size: int) -> Any:
+        """Whatever does not depend on the multiplicities. `size`: number of rows per draw."""
+
+    def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
+        """The value when row i of the sample counts ``c[i]`` times, ``sum(c) == size``."""
+
+
+def direct_values(estimator: Estimator, problems: Problems, run: Map = map) -> NDArray[np.float64]:
+    """Value of `estimator` on each of the problems, every row counting once."""
+    direct = getattr(estimator, "direct", None)
+    if direct is not None:
+        return np.asarray(direct(problems, run))
+    once = np.ones(problems.n, np.uint8)
+    needs_sorted = getattr(estimator, "needs_sorted", True)
+
+    def value(k: int) -> float:
+        sample = problems.sample(k).sorted() if needs_sorted else problems.sample(k)
+        return float(estimator.evaluate(estimator.prepare(sample, sample.n), once))
+
+    return np.array(list(run(value, range(problems.n_problems))))
+
+
+@contextmanager
+def threads(n_jobs: int) -> Iterator[Map]:
+    """A `map` that runs on `n_jobs` threads; the built-in one for a single job."""
+    if n_jobs == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(n_jobs) as pool:
+        yield pool.map

@@ -1,0 +1,281 @@
+"""Calibration errors as single numbers."""
+
+import math
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.estimators import find_estimator
+from fastece.protocol import direct_values, threads
+from fastece.settings import read_problems
+from fastece.validation import check_jobs, known
+
+__all__ = ["ace", "ece", "mce", "sce", "tace"]
+
+Values = NDArray[np.float64]
+Macro = Literal["macro"]
+
+
+@overload
+def ece(
+    y_true: Any, y_prob: Any, *, estimator: Any = ..., setting: Any = ..., average: Macro = ...,
+    labels: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
+    **fields: Any,
+) -> float: ...  # fmt: skip
+@overload
+def ece(
+    y_true: Any, y_prob: Any, *, average: None, estimator: Any = ..., setting: Any = ...,
+    labels: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
+    **fields: Any,
+) -> float | Values: ...  # fmt: skip
+def ece(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    estimator: Any = "ece",
+    setting: Any = "auto",
+    average: Macro | None = "macro",
+    labels: Any = None,
+    sample_weight: Any = None,
+    from_logits: bool = False,
+    n_jobs: int | None = None,
+    **fields: Any,
+) -> float | Values:
+    """Expected calibration error.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        Class of each row: integers 0 to K - 1 (bool or whole floats too), or, with `labels` or for
+        strings, any labels.
+    y_prob : (n,) or (n, K) array_like of float
+        Probability of the positive class, or of each class, in [0, 1]; logits with `from_logits`.
+        Lists, numpy, pandas, polars, pyarrow, torch and whatever offers ``__array__`` or
+        ``__dlpack__``. Never modified.
+    estimator : str or object, default "ece"
+        "ece" (uniform bins), "ece_a" (equal-mass bins), "ece_c" (convex mapping), "ece_ac" (both),
+        a `Binned`, or any object with ``prepare`` and ``evaluate`` (see `fastece.protocol`).
+    setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
+        What is calibrated: the probability of the positive class; the largest probability; every
+        class against the rest; one class against the rest. "auto" is "binary" for (n,) and
+        "confidence" for (n, K).
+    average : {"macro", None}, default "macro"
+        For "classwise": the mean over classes, or the K values.
+    labels : sequence of K labels, optional
+        Classes in the order of the columns of `y_prob`. Strings without it: their sorted distinct
+        values, if there are K of them.
+    sample_weight : (n,) array_like of float, optional
+        Weights, not negative. Rows of weight 0 are dropped; scaling all weights changes nothing.
+    from_logits : bool, default False
+        `y_prob` holds logits: sigmoid for (n,), softmax for (n, K).
+    n_jobs : int, optional
+        Threads; -1 for all processors. The result has the same bits for any number.
+    **fields
+        Replace parameters of the estimator: ``ece(y, p, estimator="ece_a", n_bins=30)``.
+
+    Returns
+    -------
+    float, or (K,) float64 array with ``setting="classwise", average=None``
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything that cannot be read without a guess. The message names the argument, the rule,
+        the first offending index and its value.
+
+    Notes
+    -----
+    ``sum_b |sum_{i in b} w_i (y_i - s_i)| / sum_i w_i`` over bins b of the score s, with y = 1 for
+    a hit (Guo et al. 2017, eq. 3); see `Binned` for the other estimators.
+
+    Examples
+    --------
+    >>> from fastece import ece
+    >>> ece([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75], n_bins=2)
+    0.29
+    >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    >>> ece(["ant", "bee", "bee"], p, labels=["ant", "bee", "cow"])
+    0.3
+    >>> ece([0, 1, 1], p, setting="classwise", average=None).round(3)
+    array([0.233, 0.367, 0.2  ])
+    """
+    if average not in ("macro", None):
+        raise ValueError(f"average: got {average!r}; {known(['macro', None])}")
+    chosen = find_estimator(estimator, fields)
+    jobs = check_jobs(n_jobs)
+    problems = read_problems(
+        y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
+        from_logits=from_logits,
+    )  # fmt: skip
+    with threads(jobs) as run:
+        values = direct_values(chosen, problems, run)
+    if average is None and problems.setting.per_class:
+        return values
+    return float(values[0] if len(values) == 1 else values.mean())
+
+
+@overload
+def mce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+@overload
+def mce(y_true: Any, y_prob: Any, *, average: None, **options: Any) -> float | Values: ...
+def mce(
+    y_true: Any, y_prob: Any, *, average: Macro | None = "macro", **options: Any
+) -> float | Values:
+    """Maximum calibration error: `ece` with ``norm=inf``.
+
+    Parameters
+    ----------
+    y_true, y_prob, average, **options
+        As in `ece`. ``min_count=`` leaves out bins of less weight.
+
+    Returns
+    -------
+    float or (K,) float64 array
+        The largest ``|D_b / W_b|`` over bins; nan if no bin has enough weight. Class-wise, the
+        mean of the K values.
+
+    Notes
+    -----
+    Naeini, Cooper and Hauskrecht (2015, "Obtaining well calibrated probabilities using Bayesian
+    binning", section on measures).
+
+    Examples
+    --------
+    >>> from fastece import mce
+    >>> round(mce([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75], n_bins=2), 6)
+    0.316667
+    """
+    return ece(y_true, y_prob, average=average, norm=math.inf, **options)
+
+
+@overload
+def sce(
+    y_true: Any, y_prob: Any, *, n_bins: int = ..., average: Macro = ..., **options: Any
+) -> float: ...
+@overload
+def sce(
+    y_true: Any, y_prob: Any, *, average: None, n_bins: int = ..., **options: Any
+) -> float | Values: ...
+def sce(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    n_bins: int = 15,
+    average: Macro | None = "macro",
+    **options: Any,
+) -> float | Values:
+    """Static calibration error: the class-wise mean of `ece` over uniform bins.
+
+    Parameters
+    ----------
+    y_true, y_prob, n_bins, average, **options
+        As in `ece`; the setting is "classwise".
+
+    Returns
+    -------
+    float or (K,) float64 array
+
+    Notes
+    -----
+    Nixon et al. (2019, "Measuring calibration in deep learning", eq. 3).
+
+    Examples
+    --------
+    >>> from fastece import sce
+    >>> round(sce([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]]), 6)
+    0.3
+    """
+    return ece(y_true, y_prob, setting="classwise", average=average, n_bins=n_bins, **options)
+
+
+@overload
+def ace(
+    y_true: Any, y_prob: Any, *, n_bins: int = ..., average: Macro = ..., **options: Any
+) -> float: ...
+@overload
+def ace(
+    y_true: Any, y_prob: Any, *, average: None, n_bins: int = ..., **options: Any
+) -> float | Values: ...
+def ace(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    n_bins: int = 15,
+    average: Macro | None = "macro",
+    **options: Any,
+) -> float | Values:
+    """Adaptive calibration error: class-wise, over ranges of equal mass that count equally.
+
+    Parameters
+    ----------
+    y_true, y_prob, n_bins, average, **options
+        As in `ece`; the setting is "classwise", the estimator "ece_a" with
+        ``bin_weights="equal"``.
+
+    Returns
+    -------
+    float or (K,) float64 array
+
+    Notes
+    -----
+    Nixon et al. (2019, "Measuring calibration in deep learning", eq. 4). Equal scores stay in one
+    range; ranges left empty by ties count 0.
+
+    Examples
+    --------
+    >>> from fastece import ace
+    >>> round(ace([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]], n_bins=3), 6)
+    0.3
+    """
+    return ece(
+        y_true, y_prob, estimator="ece_a", bin_weights="equal", setting="classwise",
+        average=average, n_bins=n_bins, **options,
+    )  # fmt: skip
+
+
+@overload
+def tace(
+    y_true: Any, y_prob: Any, *, threshold: float = ..., n_bins: int = ..., average: Macro = ...,
+    **options: Any,
+) -> float: ...  # fmt: skip
+@overload
+def tace(
+    y_true: Any, y_prob: Any, *, average: None, threshold: float = ..., n_bins: int = ...,
+    **options: Any,
+) -> float | Values: ...  # fmt: skip
+def tace(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    threshold: float = 0.01,
+    n_bins: int = 15,
+    average: Macro | None = "macro",
+    **options: Any,
+) -> float | Values:
+    """Thresholded adaptive calibration error: `ace` on the scores greater than a threshold.
+
+    Parameters
+    ----------
+    y_true, y_prob, n_bins, average, **options
+        As in `ace`.
+    threshold : float, default 0.01
+        Rows of a class with a score up to this do not exist for that class; a class without any
+        row counts 0.
+
+    Returns
+    -------
+    float or (K,) float64 array
+
+    Notes
+    -----
+    Nixon et al. (2019, "Measuring calibration in deep learning", section 4.2).
+
+    Examples
+    --------
+    >>> from fastece import tace
+    >>> p = [[0.995, 0.005], [0.2, 0.8], [0.4, 0.6]]
+    >>> round(tace([0, 1, 1], p, n_bins=2), 6)
+    0.22625
+    """
+    return ace(y_true, y_prob, n_bins=n_bins, average=average, threshold=threshold, **options)

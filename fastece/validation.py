@@ -1,0 +1,365 @@
+"""Every check of the caller's input and every message about it.
+
+A message names the argument, the rule, the first offending index and its value. Nothing here
+compiles or imports numba, so bad input is refused in well under 10 ms. What comes out is a numpy
+array, or an error.
+"""
+
+import math
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "as_labels",
+    "as_probabilities",
+    "as_weights",
+    "check_choice",
+    "check_integer",
+    "check_jobs",
+    "check_range",
+    "check_real",
+]
+
+# float32 softmax exceeds 1 by a few 1e-7; what is outside by no more than this is clipped.
+TOLERANCE = 1e-6
+# float64 scalars, so that a float32 array is compared as the float64 it equals
+LOWEST, HIGHEST = np.float64(-TOLERANCE), np.float64(1 + TOLERANCE)
+# Rows of a class vector further than this from summing to 1 are worth a warning.
+ROW_SUM_TOLERANCE = 1e-3
+NONE = np.empty(0, np.intp)
+# Scanned at once: stays in the second-level cache, so that the second look costs nothing.
+SCAN = 2**16
+
+
+# --- parameters -----------------------------------------------------------------------------
+
+
+def known(names: Iterable[Any]) -> str:
+    """The known names, for a message."""
+    return "known: " + ", ".join(repr(name) for name in names)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """One of a few names."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}: got {value!r}; {known(choices)}")
+
+
+def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an integer") -> None:
+    """An integer from low to high; a bool or a float is none."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise TypeError(f"{name}: must be {kind}, got {value!r}")
+    if not low <= int(value) <= high:
+        raise ValueError(f"{name}: must be {kind} from {low} to {high}, got {value!r}")
+
+
+def check_real(name: str, value: Any, low: float, high: float = math.inf) -> None:
+    """A real number from low to high; nan is none, inf only where `high` is infinite."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name}: must be a number, got {value!r}")
+    if not low <= float(value) <= high:
+        raise ValueError(f"{name}: must be a number from {low:g} to {high:g}, got {value!r}")
+
+
+def check_range(name: str, value: Any, names: Sequence[str]) -> None:
+    """A named range, or a pair 0 <= low < high <= 1."""
+    if isinstance(value, str):
+        check_choice(name, value, names)
+        return
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise TypeError(f"{name}: must be a pair (low, high), got {value!r}; {known(names)}")
+    for end in value:
+        check_real(name, end, 0.0, 1.0)
+    if not value[0] < value[1]:
+        raise ValueError(f"{name}: low must be less than high, got {value!r}")
+
+
+def check_jobs(n_jobs: Any) -> int:
+    """Number of threads: None is 1, negative counts from the number of processors, -1 all."""
+    if n_jobs is None:
+        return 1
+    check_integer("n_jobs", n_jobs, -(2**31), 2**31)
+    if n_jobs == 0:
+        raise ValueError("n_jobs: must be a positive number of threads, or -1 for all, got 0")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+# --- containers -----------------------------------------------------------------------------
+
+
+def as_array(name: str, value: Any) -> NDArray[Any]:
+    """Any accepted container as a numpy array, without a copy where there can be none."""
+    if type(value) is np.ndarray:
+        return value
+    refuse_container(name, value)
+    if hasattr(value, "detach") and hasattr(value, "cpu"):  # torch
+        value = value.detach().cpu()
+        if str(value.dtype) == "torch.bfloat16":  # numpy has no bfloat16; float32 holds it
+            value = value.float()
+    elif not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
+        value = np.from_dlpack(value)
+    try:
+        array = np.asarray(value)
+        if array.dtype == object and hasattr(value, "to_numpy") and not holds_text(array):
+            # pandas: a nullable column, or columns of several dtypes
+            array = value.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name}: cannot be read as a numeric array: {error}") from error
+    return array
+
+
+def refuse_container(name: str, value: Any) -> None:
+    """Containers whose missing, implied or not yet computed entries would have to be guessed."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name}: masked arrays are refused; drop the masked rows first")
+    if hasattr(value, "tocsr") and hasattr(value, "nnz"):
+        raise TypeError(f"{name}: sparse containers are refused; pass .toarray()")
+    module = type(value).__module__.partition(".")[0]
+    if module == "dask" or type(value).__name__ == "LazyFrame":
+        raise TypeError(f"{name}: lazy containers are refused; pass .compute() or .collect()")
+    if isinstance(value, str | bytes | dict | set) or not (
+        hasattr(value, "__array__") or hasattr(value, "__dlpack__") or hasattr(value, "__len__")
+    ):
+        raise TypeError(f"{name}: must be an array, got {type(value).__name__} {value!r:.60}")
+
+
+def holds_text(array: NDArray[Any]) -> bool:
+    """Whether an object array holds a string."""
+    return any(isinstance(x, str | bytes) for x in array.flat)
+
+
+def entry(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> str:
+    """The first bad entry as it would be written in Python, with its value."""
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    where = ", ".join(map(str, index))
+    return f"{name}[{where}] is {array[index].item()!r}"
+
+
+def parts(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Slices of the rows with their first row, each small enough to stay in cache."""
+    step = max(1, SCAN * len(array) // array.size)
+    for start in range(0, len(array), step):
+        yield start, array[start : start + step]
+
+
+def scan(array: NDArray[Any]) -> tuple[float, float]:
+    """Smallest and largest entry; nan if there is one."""
+    if array.size <= SCAN:
+        return float(array.min()), float(array.max())
+    lows, highs = zip(*((part.min(), part.max()) for _, part in parts(array)), strict=True)
+    return float(np.min(lows)), float(np.max(highs))
+
+
+def scan_rows(p: NDArray[Any]) -> tuple[float, float, NDArray[np.intp]]:
+    """Smallest and largest entry, and the rows that do not sum to 1: one pass over memory."""
+    ones = np.ones(p.shape[1], p.dtype if p.dtype.char in "fd" else np.float64)
+    low, high, off = math.inf, -math.inf, []
+    with np.errstate(invalid="ignore", over="ignore"):  # refused later, with a message
+        for start, part in parts(p):
+            low, high = np.minimum(low, part.min()), np.maximum(high, part.max())
+            off.append(start + np.flatnonzero(np.abs(part @ ones - 1) > ROW_SUM_TOLERANCE))
+    return float(low), float(high), np.concatenate(off)
+
+
+def refuse_dtype(name: str, array: NDArray[Any], kinds: str, what: str) -> None:
+    """Only the dtypes whose kind is listed."""
+    if array.dtype.kind not in kinds:
+        raise TypeError(f"{name}: {what}, got dtype {array.dtype}")
+
+
+# --- data -----------------------------------------------------------------------------------
+
+
+def as_probabilities(value: Any, from_logits: bool, name: str = "y_prob") -> tuple[Any, bool]:
+    """Checked probabilities (n,) or (n, K), or logits, and whether some are to be clipped."""
+    array = as_array(name, value)
+    refuse_dtype(name, array, "fiub", "must be real numbers")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name}: must have 1 or 2 dimensions, got shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name}: is empty, shape {array.shape}")
+    if array.ndim == 2 and array.shape[1] == 1:
+        raise ValueError(
+            f"{name}: one column, shape {array.shape}, is neither P(positive) nor a class vector; "
+            f"pass {name}[:, 0] for P(positive)"
+        )
+    if from_logits:
+        check_logits(name, array)
+        return array, False
+    low, high, off = scan_rows(array) if array.ndim == 2 else (*scan(array), NONE)
+    if not (low >= LOWEST and high <= HIGHEST):
+        refuse_improbable(name, array)
+    if off.size:
+        warn_row_sums(name, array, off)
+    return array, low < 0 or high > 1
+
+
+def refuse_improbable(name: str, p: NDArray[Any]) -> None:
+    """The error for an entry that is no probability."""
+    bad = ~np.isfinite(p)
+    if bad.any():
+        raise ValueError(f"{name}: must be finite; {entry(name, p, bad)}")
+    bad = (p < LOWEST) | (p > HIGHEST)
+    labels = p.ndim == 1 and not (p % 1).any()
+    hint = "it looks like labels: y_true comes first" if labels else "logits: from_logits=True"
+    raise ValueError(
+        f"{name}: probabilities must lie in [0, 1] (tolerance {TOLERANCE:g}); "
+        f"{entry(name, p, bad)} ({hint})"
+    )
+
+
+def check_logits(name: str, z: NDArray[Any]) -> None:
+    """Finite, or -inf for a probability of 0, but not in a whole row."""
+    low, high = scan(z)
+    if not (low >= -math.inf and high < math.inf):
+        bad = ~(z < math.inf)
+        raise ValueError(f"{name}: logits must be finite or -inf; {entry(name, z, bad)}")
+    if low == -math.inf and z.ndim == 2:
+        empty = (z == -math.inf).all(axis=1)
+        if empty.any():
+            row = int(np.argmax(empty))
+            raise ValueError(f"{name}: a row of logits must not be all -inf; {name}[{row}] is")
+
+
+def warn_row_sums(name: str, p: NDArray[Any], off: NDArray[np.intp]) -> None:
+    """One warning for all rows that do not sum to 1."""
+    total = float(p[off[0]].sum(dtype=np.float64))
+    warnings.warn(
+        f"{name}: {off.size} of {len(p)} rows do not sum to 1 (tolerance {ROW_SUM_TOLERANCE:g}); "
+        f"the first is {name}[{off[0]}] with sum {total!r}",
+        UserWarning,
+        stacklevel=caller_level(),
+    )
+
+
+def caller_level() -> int:
+    """The `stacklevel` that points a warning at the first frame outside this package."""
+    level, frame = 1, sys._getframe(1)
+    package = __name__.partition(".")[0]
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def as_weights(value: Any, n: int, name: str = "sample_weight") -> NDArray[np.float64] | None:
+    """Checked weights (n,), or None."""
+    if value is None:
+        return None
+    array = as_array(name, value)
+    refuse_dtype(name, array, "fiub", "must be real numbers")
+    if array.shape != (n,):
+        raise ValueError(f"{name}: must have shape ({n},) as y_prob has rows, got {array.shape}")
+    low, high = scan(array)
+    if not (low >= 0 and high < math.inf):
+        bad = ~np.isfinite(array)
+        rule = "must be finite" if bad.any() else "must not be negative"
+        raise ValueError(f"{name}: {rule}; {entry(name, array, bad if bad.any() else array < 0)}")
+    weights = np.ascontiguousarray(array, np.float64)
+    total = weights.sum()
+    if not 0 < total < math.inf:
+        raise ValueError(f"{name}: the sum must be greater than 0 and finite, it is {total}")
+    return weights
+
+
+def as_labels(
+    value: Any, n: int, n_classes: int, labels: Any, y_prob: NDArray[Any], name: str = "y_true"
+) -> NDArray[Any]:
+    """Checked class indices (n,) of any integer or bool dtype."""
+    array = as_array(name, value)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name}: must have shape (n,) or (n, 1), got {array.shape}{swapped(array, y_prob)}"
+        )
+    if array.size == 0:
+        raise ValueError(f"{name}: is empty")
+    if array.size != n:
+        raise ValueError(f"{name}: has {array.size} rows, but y_prob has {n}")
+    if labels is not None or array.dtype.kind in "OUST":
+        return label_positions(name, array, n_classes, labels)
+    refuse_dtype(name, array, "fiub", "must be integers, bools or strings")
+    return check_class_indices(name, array, n_classes, y_prob)
+
+
+def check_class_indices(
+    name: str, y: NDArray[Any], n_classes: int, y_prob: NDArray[Any]
+) -> NDArray[Any]:
+    """Integral values from 0 to K - 1."""
+    if y.dtype.kind == "b":
+        return y
+    low, high = scan(y)
+    if y.dtype.kind == "f" and not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"{name}: must be finite; {entry(name, y, ~np.isfinite(y))}")
+    fractional = y != np.floor(y) if y.dtype.kind == "f" else np.zeros(1, bool)
+    if fractional.any():
+        raise ValueError(
+            f"{name}: labels must be whole numbers; {entry(name, y, fractional)}"
+            f"{swapped(y, y_prob)}"
+        )
+    if low < 0 or high >= n_classes:
+        bad = (y < 0) | (y >= n_classes)
+        raise ValueError(
+            f"{name}: labels must be from 0 to {n_classes - 1}; {entry(name, y, bad)} "
+            "(labels= names other classes)"
+        )
+    return y.astype(np.int64) if y.dtype.kind == "f" else y
+
+
+def swapped(y: NDArray[Any], y_prob: NDArray[Any]) -> str:
+    """A hint, where y_true looks like probabilities and y_prob like labels."""
+    looks_like_scores = y.dtype.kind == "f" and y.size and y.min() >= 0 and y.max() <= 1
+    looks_like_labels = y_prob.ndim == 1 and bool(np.all(y_prob == np.floor(y_prob)))
+    if looks_like_scores and looks_like_labels:
+        return "; y_true looks like probabilities and y_prob like labels: are they swapped?"
+    return "; y_true looks like probabilities: y_true comes first" if looks_like_scores else ""
+
+
+def label_positions(name: str, y: NDArray[Any], n_classes: int, labels: Any) -> NDArray[np.int64]:
+    """Position of each label in `labels`, or among the sorted distinct labels."""
+    values = y.tolist()
+    order = sorted_strings(name, y, n_classes) if labels is None else class_order(labels, n_classes)
+    position: dict[Any, int] = {label: k for k, label in enumerate(order)}
+    try:
+        found = np.array([position.get(value, -1) for value in values], np.int64)
+    except TypeError as error:
+        raise TypeError(f"{name}: labels must be hashable: {error}") from error
+    if (found < 0).any():
+        raise ValueError(f"{name}: not among labels={order!r:.200}; {entry(name, y, found < 0)}")
+    return found
+
+
+def class_order(labels: Any, n_classes: int) -> list[Any]:
+    """The caller's labels, one for each class."""
+    # numpy would turn a list such as ["a", 1] into strings
+    order = list(labels if isinstance(labels, list | tuple) else as_array("labels", labels).ravel())
+    if len(order) != n_classes:
+        raise ValueError(f"labels: must name {n_classes} classes, got {len(order)}: {order!r:.200}")
+    for k, label in enumerate(order):
+        if label in order[:k]:
+            raise ValueError(f"labels: must be distinct; labels[{k}] is {label!r} again")
+    return order
+
+
+def sorted_strings(name: str, y: NDArray[Any], n_classes: int) -> list[Any]:
+    """The sorted distinct labels, if they are strings and there is one for each class."""
+    for i, value in enumerate(y.tolist()):
+        if not isinstance(value, str | bytes):
+            raise TypeError(
+                f"{name}: must be integers, bools or strings; {name}[{i}] is {value!r} "
+                f"({type(value).__name__}); labels= takes any labels"
+            )
+    order = sorted(set(y.tolist()))
+    if len(order) != n_classes:
+        raise ValueError(
+            f"{name}: {len(order)} distinct labels for {n_classes} classes, so their order is "
+            f"unknown: pass labels=, in the order of y_prob's columns; {name}[0] is {y[0]!r:.80}"
+        )
+    return order
