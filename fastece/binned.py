@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, fields, replace
 from functools import reduce
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from fastece.validation import check_choice, check_integer, check_range, check_r
 __all__ = ["Binned", "Bins"]
 
 F64 = NDArray[np.float64]
+P = TypeVar("P", bound=Problems | Sample)
 
 # Scores taken at once: enough to keep a thread busy for 0.3 ms, few enough (2 MB) to convert in
 # cache. Sums are made per chunk and added in order: the same bits for any number of threads.
@@ -24,6 +25,7 @@ CHUNK_SCORES = 2**18
 CHUNK_ROWS_PER_CELL = 16
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
+SAFE_EXPONENT = 500
 
 
 NOT_ASKED = np.empty((0, 0))
@@ -33,7 +35,8 @@ class Bins(NamedTuple):
     """Sums over the bins of K problems: (K, B) arrays, and the (K, B + 1) edges.
 
     `gap` is the sum of w (y - s), the others of w, w s and w y; a sum that was not asked for is
-    an empty array. `total` (K,) is the weight of the rows that exist.
+    an empty array. `total` (K,) is the weight of the rows that exist. Weights are in units of
+    `unit`.
     """
 
     edges: F64
@@ -42,6 +45,19 @@ class Bins(NamedTuple):
     weight: F64 = NOT_ASKED
     score: F64 = NOT_ASKED
     hits: F64 = NOT_ASKED
+    unit: float = 1.0
+
+
+def weights_in_range(problems: P) -> tuple[P, float]:
+    """The problems with weights that can be multiplied and added without overflow or loss, and
+    their unit: a power of two, so that nothing is rounded."""
+    if problems.v is None:
+        return problems, 1.0
+    exponent = math.frexp(problems.v.max())[1] - 1
+    if abs(exponent) < SAFE_EXPONENT:
+        return problems, 1.0
+    scaled = replace(problems, v=np.ldexp(problems.v, -exponent))  # type: ignore[type-var]
+    return scaled, math.ldexp(1.0, exponent)
 
 
 def cell_sums(
@@ -58,6 +74,14 @@ def cell_sums(
         return out
 
     return layout.spread(reduce(np.add, run(chunk_sums, range(0, problems.n, rows))))
+
+
+class Plan(NamedTuple):
+    """What `Binned.evaluate` needs: a sample with its unit of weight, and the number of bins."""
+
+    sample: Sample
+    unit: float
+    n_bins: int
 
 
 def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
@@ -177,15 +201,16 @@ class Binned:
         """Whether `prepare` wants a sorted sample: for equal-mass bins, to be fast."""
         return self.edges == "quantile"
 
-    def prepare(self, sample: Sample, size: int) -> tuple[Sample, int]:
+    def prepare(self, sample: Sample, size: int) -> Plan:
         """What `evaluate` needs, for draws of `size` rows."""
-        return sample, self.bin_count(size)
+        return Plan(*weights_in_range(sample), self.bin_count(size))
 
-    def evaluate(self, plan: tuple[Sample, int], c: NDArray[Any]) -> float:
+    def evaluate(self, plan: Plan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
-        sample, n_bins = plan
-        drawn = replace(sample, v=np.asarray(c * (1.0 if sample.v is None else sample.v)))
-        return float(self.values(self.sums(drawn, n_bins, self.moments))[0])
+        v = plan.sample.v
+        drawn = replace(plan.sample, v=c.astype(np.float64) if v is None else c * v)
+        sums = self.sums(drawn, plan.n_bins, self.moments, map)
+        return float(self.values(sums._replace(unit=plan.unit))[0])
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
         """The value of each problem, every row counting once."""
@@ -194,16 +219,21 @@ class Binned:
     def bins(self, problems: Problems, moments: int = 4, run: Map = map) -> Bins:
         """Edges and the first `moments` sums of the bins of each problem."""
         n_bins = self.bin_count(problems.n)
+        problems, unit = weights_in_range(problems)
         if self.edges == "uniform":
-            return self.sums(problems, n_bins, moments, run)
+            return self.sums(problems, n_bins, moments, run)._replace(unit=unit)
         parts = [
-            self.sums(problems.sample(k), n_bins, moments, run) for k in range(problems.n_problems)
+            self.sums(problems.sample(k), n_bins, moments, run)[: moments + 2]
+            for k in range(problems.n_problems)
         ]
-        return Bins(*map(np.concatenate, zip(*(p[: moments + 2] for p in parts), strict=True)))
+        edges, total, *sums = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Bins(edges, total, *sums, unit=unit)  # type: ignore[arg-type]
 
     def values(self, bins: Bins) -> F64:
         """The value of each problem from the sums of its bins."""
-        return norm_of_gaps(bins, self.norm, self.bin_weights == "equal", self.min_count)
+        return norm_of_gaps(
+            bins, self.norm, self.bin_weights == "equal", self.min_count / bins.unit
+        )
 
     @property
     def moments(self) -> int:
@@ -214,7 +244,7 @@ class Binned:
         """Number of bins for `size` rows."""
         return max(1, math.isqrt(size)) if self.n_bins == "sqrt" else int(self.n_bins)
 
-    def sums(self, problems: Problems | Sample, n_bins: int, moments: int, run: Map = map) -> Bins:
+    def sums(self, problems: Problems | Sample, n_bins: int, moments: int, run: Map) -> Bins:
         """Sums of the bins of all problems; equal-mass bins take one at a time, a Sample."""
         low, high = self.limits(problems)
         right, convex = self.closed == "right", self.mapping == "convex"

@@ -91,6 +91,10 @@ class Problems(Protocol):
         """Upper end of the score's support."""
 
     @property
+    def v(self) -> NDArray[np.float64] | None:
+        """Sample weights, or None where every row counts 1."""
+
+    @property
     def total_weight(self) -> float:
         """Sum of the weights, or the number of rows."""
 

@@ -129,7 +129,8 @@ def diagrams_of(estimator: Any, problems: Data) -> list[ReliabilityDiagram]:
     if not isinstance(estimator, Binned):
         raise TypeError(f"estimator: a reliability diagram needs bins, got {estimator!r}")
     sums = estimator.bins(problems)
-    count, values = sums.weight, estimator.values(sums)
+    values = estimator.values(sums)
+    count = sums.weight
     score, frequency = (
         np.divide(total, count, out=np.full_like(count, np.nan), where=count > 0)
         for total in (sums.score, sums.hits)
@@ -137,7 +138,7 @@ def diagrams_of(estimator: Any, problems: Data) -> list[ReliabilityDiagram]:
     return [
         ReliabilityDiagram(
             edges=sums.edges[k],
-            count=count[k],
+            count=count[k] * sums.unit,
             score=score[k],
             frequency=frequency[k],
             gap=frequency[k] - score[k],

@@ -112,7 +112,7 @@ class Data:
     setting: Setting
     label: NDArray[Any]
     prob: NDArray[Any]
-    weight: F64 | None
+    v: F64 | None
     rows: NDArray[np.int64] | None
     clip: bool
     from_logits: bool
@@ -145,19 +145,19 @@ class Data:
     @property
     def total_weight(self) -> float:
         """Sum of the weights, or the number of rows."""
-        return float(self.n if self.weight is None else self.weight.sum())
+        return float(self.n if self.v is None else self.v.sum())
 
     def chunk(self, start: int, stop: int) -> Chunk:
         """Scores (K, m), hits (K, m) and weights (m,) or None of the rows start to stop."""
-        weight = None if self.weight is None else self.weight[start:stop]
-        return *self.split(self.setting, slice(start, stop)), weight
+        v = None if self.v is None else self.v[start:stop]
+        return *self.split(self.setting, slice(start, stop)), v
 
     def sample(self, k: int) -> Sample:
         """Problem `k` as a whole."""
         setting = class_setting(k) if self.setting.per_class else self.setting
         score, hit = self.split(setting, slice(None))
         rows = np.arange(self.n) if self.rows is None else self.rows
-        return Sample(score[0], hit[0], self.weight, self.low, self.high, rows)
+        return Sample(score[0], hit[0], self.v, self.low, self.high, rows)
 
     def split(self, setting: Setting, rows: slice) -> tuple[F64, U8]:
         """Scores and hits of some rows."""
@@ -204,9 +204,9 @@ def read_problems(
     row = find_setting(setting, prob.shape)
     n_classes = 2 if prob.ndim == 1 else prob.shape[1]
     label = as_labels(y_true, len(prob), n_classes, labels, prob)
-    weight = as_weights(sample_weight, len(prob))
+    v = as_weights(sample_weight, len(prob))
     rows = None
-    if weight is not None and not weight.all():
-        rows = np.flatnonzero(weight)
-        label, prob, weight = label[rows], prob[rows], weight[rows]
-    return Data(row, label, prob, weight, rows, clip, from_logits)
+    if v is not None and not v.all():
+        rows = np.flatnonzero(v)
+        label, prob, v = label[rows], prob[rows], v[rows]
+    return Data(row, label, prob, v, rows, clip, from_logits)

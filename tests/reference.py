@@ -1,0 +1,276 @@
+"""Binned calibration errors in plain Python, written from the definitions and from nothing else.
+
+Slow on purpose, so that every line can be held against the definition it quotes. Nothing of
+fastece is imported. Data are lists of Python numbers; a class matrix is a list of rows. Sums are
+`math.fsum`, and the one comparison that decides where a score goes (a cumulated weight against a
+share of the total) is made in exact fractions.
+"""
+
+from fractions import Fraction
+from math import exp, fsum, inf, isqrt, nan
+
+# -- settings: (y_true, y_prob) -> problems --------------------------------------------------------
+
+
+def sigmoid(z):
+    """1 / (1 + exp(-z)), never overflowing; -inf is probability 0."""
+    return 1 / (1 + exp(-z)) if z >= 0 else exp(z) / (1 + exp(z))
+
+
+def softmax(row):
+    """exp(z_k) / sum_j exp(z_j), the largest logit taken off first; -inf is probability 0."""
+    powers = [exp(z - max(row)) for z in row]
+    return [power / fsum(powers) for power in powers]
+
+
+def is_matrix(y_prob):
+    """Are there class columns, `(n, K)`, or a single probability per row, `(n,)`?"""
+    return hasattr(y_prob[0], "__len__")
+
+
+def probabilities(y_prob, from_logits=False):
+    """Probabilities in the shape of the input; those a little outside [0, 1] are clipped."""
+    if is_matrix(y_prob):
+        rows = [softmax(row) if from_logits else row for row in y_prob]
+        return [[min(max(p, 0.0), 1.0) for p in row] for row in rows]
+    column = [sigmoid(z) if from_logits else z for z in y_prob]
+    return [min(max(p, 0.0), 1.0) for p in column]
+
+
+def class_rows(y_prob, from_logits=False):
+    """Rows of K probabilities: a 1-d `y_prob` stands for the two columns (1 - p, p)."""
+    prob = probabilities(y_prob, from_logits)
+    return prob if is_matrix(y_prob) else [[1.0 - p, p] for p in prob]
+
+
+def predictions(y_prob, from_logits=False):
+    """The first largest column of each row; for logits of the logits, and label 1 where z > 0."""
+    if from_logits and not is_matrix(y_prob):
+        return [int(z > 0) for z in y_prob]
+    rows = y_prob if from_logits else class_rows(y_prob)
+    return [list(row).index(max(row)) for row in rows]
+
+
+def problems(y_true, y_prob, setting="auto", labels=None, from_logits=False):
+    """The binary problems `(scores, hits, low, high)` of a setting: K of them class-wise, else one.
+
+    binary: s = p (column 1 of two), y = y_true, support [0, 1]. confidence: s = max_k p_k,
+    y = [argmax = label], support [1/K, 1]. class k: s = p_k, y = [label = k], support [0, 1].
+    """
+    y_true = [labels.index(y) for y in y_true] if labels is not None else [int(y) for y in y_true]
+    if setting == "auto":
+        setting = "confidence" if is_matrix(y_prob) else "binary"
+    rows = class_rows(y_prob, from_logits)
+    if setting == "binary":
+        return [([row[1] for row in rows], y_true, 0.0, 1.0)]
+    if setting == "confidence":
+        best = predictions(y_prob, from_logits)
+        hits = [int(k == y) for k, y in zip(best, y_true, strict=True)]
+        return [([max(row) for row in rows], hits, 1 / len(rows[0]), 1.0)]
+    classes = range(len(rows[0])) if setting == "classwise" else [setting]
+    return [([row[k] for row in rows], [int(y == k) for y in y_true], 0.0, 1.0) for k in classes]
+
+
+# -- edges -----------------------------------------------------------------------------------------
+
+
+def uniform_edges(n_bins, low=0.0, high=1.0):
+    """e_j = low + (high - low) * (j / B), and e_B = high."""
+    return [low + (high - low) * (j / n_bins) for j in range(n_bins)] + [high]
+
+
+def between(a, b, closed):
+    """A cut between two scores: their midpoint, unless it rounds onto the one it must exclude."""
+    middle = (a + b) / 2
+    if closed == "right":
+        return middle if middle < b else a
+    return middle if middle > a else b
+
+
+def quantile_edges(scores, weights, n_bins, low=0.0, high=1.0, closed="right"):
+    """Equal-mass edges, e_0 = low and e_B = high.
+
+    u_1 < u_2 < ... are the distinct scores of positive weight, C_k the weight of all scores <= u_k,
+    m_j = j W / B. With k the first index where C_k >= m_j: e_j = u_k, or the midpoint of u_k and
+    u_{k+1} where C_k = m_j; both comparisons within 1e-12 W.
+    """
+    mass = {}
+    for s, w in zip(scores, weights, strict=True):
+        if w > 0:
+            s = min(max(s, low), high)
+            mass[s] = mass.get(s, 0) + Fraction(w)
+    u = sorted(mass)
+    below, cumulated = Fraction(0), []
+    for s in u:
+        below += mass[s]
+        cumulated.append(below)
+    tolerance = below / 10**12
+    edges, k = [low], 0
+    for j in range(1, n_bins):
+        target = below * j / n_bins
+        while cumulated[k] < target - tolerance:
+            k += 1
+        tie = abs(cumulated[k] - target) <= tolerance
+        edges.append(between(u[k], u[k + 1], closed) if tie else u[k])
+    return [*edges, high]
+
+
+# -- which bin, and which share of it --------------------------------------------------------------
+
+
+def which_bin(s, edges, closed="right"):
+    """closed="right": (a, b] with low in the first bin; "left": [a, b) with high in the last.
+
+    Scores outside the range are placed at its nearest end. Counting the edges below s (or up to s)
+    is what searchsorted does.
+    """
+    s = min(max(s, edges[0]), edges[-1])
+    passed = sum(e < s for e in edges) if closed == "right" else sum(e <= s for e in edges)
+    return min(max(passed - 1, 0), len(edges) - 2)
+
+
+def centres(edges):
+    """The sorted distinct centres `(c, b)` with b the first bin that has centre c."""
+    found = []
+    for b in range(len(edges) - 1):
+        c = (edges[b] + edges[b + 1]) / 2
+        if not found or c > found[-1][0]:
+            found.append((c, b))
+    return found
+
+
+def convex_shares(s, found):
+    """The shares `(b, a)` of one score by linear binning between the centres; they sum to 1.
+
+    All in the first bin for s <= c_0, all in the last for s >= c_last; else, with j the largest
+    index such that c_j <= s: a_j = (c_{j+1} - s) / (c_{j+1} - c_j) and a_{j+1} = 1 - a_j.
+    """
+    if s <= found[0][0]:
+        return [(found[0][1], 1.0)]
+    if s >= found[-1][0]:
+        return [(found[-1][1], 1.0)]
+    j = sum(c <= s for c, _ in found) - 1
+    (left, a), (right, b) = found[j], found[j + 1]
+    share = (right - s) / (right - left)
+    return [(a, share), (b, 1.0 - share)]
+
+
+# -- cells and values ------------------------------------------------------------------------------
+
+
+def score_range_of(score_range, low, high):
+    """(low, high) of "unit", "support" or a pair, for a problem with that support."""
+    if score_range == "unit":
+        return 0.0, 1.0
+    return (low, high) if score_range == "support" else score_range
+
+
+def cells(
+    problem,
+    weights=None,
+    *,
+    n_bins=15,
+    edges="uniform",
+    mapping="hard",
+    closed="right",
+    score_range="unit",
+    threshold=None,
+):
+    """The edges (none if no row is left) and one cell `(W_b, D_b, sum of w s, sum of w y)` per bin.
+
+    Rows of weight 0 are dropped first; "sqrt" is floor(sqrt(n)) of the rows left, before
+    `threshold` keeps only those with s > t. W_b = sum_i w_i a_ib, D_b = sum_i w_i a_ib (y_i - s_i).
+    """
+    scores, hits, low, high = problem
+    rows = list(zip(scores, hits, weights or [1.0] * len(scores), strict=True))
+    rows = [(s, y, w) for s, y, w in rows if w > 0]
+    n_bins = max(1, isqrt(len(rows))) if n_bins == "sqrt" else n_bins
+    rows = [(s, y, w) for s, y, w in rows if threshold is None or s > threshold]
+    if not rows:
+        return None, [(0.0, 0.0, 0.0, 0.0)] * n_bins
+    low, high = score_range_of(score_range, low, high)
+    if edges == "uniform":
+        cuts = uniform_edges(n_bins, low, high)
+    else:
+        cuts = quantile_edges(
+            [s for s, _, _ in rows], [w for _, _, w in rows], n_bins, low, high, closed
+        )
+    found = centres(cuts)
+    members = [[] for _ in range(n_bins)]
+    for s, y, w in rows:
+        hard = mapping == "hard"
+        for b, a in [(which_bin(s, cuts, closed), 1.0)] if hard else convex_shares(s, found):
+            members[b].append((s, y, w * a))
+    return cuts, [
+        (
+            fsum(w for _, _, w in cell),
+            fsum(w * (y - s) for s, y, w in cell),
+            fsum(w * s for s, _, w in cell),
+            fsum(w * y for _, y, w in cell),
+        )
+        for cell in members
+    ]
+
+
+def value(cells, *, norm=1.0, min_count=0, bin_weights="mass"):
+    """(sum_b W_b / W * |D_b / W_b|^p)^(1/p), empty bins contributing nothing.
+
+    bin_weights="equal": 1 / B instead of W_b / W, and bins with W_b <= 1e-9 W count 0.
+    norm=inf: the largest |D_b / W_b| over bins with W_b >= min_count and W_b > 1e-9 W, else nan.
+    No row at all (`threshold`): 0.
+    """
+    total = fsum(cell[0] for cell in cells)
+    if total == 0:
+        return 0.0
+    gaps = [(w, abs(d / w)) for w, d, _, _ in cells if w > 0]
+    solid = [(w, gap) for w, gap in gaps if w > 1e-9 * total]
+    if norm == inf:
+        return max((gap for w, gap in solid if w >= min_count), default=nan)
+    if bin_weights == "equal":
+        parts = [(1 / len(cells), gap) for _, gap in solid]
+    else:
+        parts = [(w / total, gap) for w, gap in gaps]
+    top = max(gap for _, gap in parts) or 1.0  # taken out, so that no power underflows
+    return top * fsum(share * (gap / top) ** norm for share, gap in parts) ** (1 / norm)
+
+
+VALUE_FIELDS = {"norm", "min_count", "bin_weights"}
+
+
+def error(problem, weights=None, **fields):
+    """The calibration error of one binary problem; fields as those of Binned."""
+    binning = {name: given for name, given in fields.items() if name not in VALUE_FIELDS}
+    rest = {name: given for name, given in fields.items() if name in VALUE_FIELDS}
+    return value(cells(problem, weights, **binning)[1], **rest)
+
+
+def ece(
+    y_true,
+    y_prob,
+    weights=None,
+    *,
+    setting="auto",
+    average="macro",
+    labels=None,
+    from_logits=False,
+    **fields,
+):
+    """The error of the setting's problem; class-wise the mean of K errors, or the list of them."""
+    found = [
+        error(problem, weights, **fields)
+        for problem in problems(y_true, y_prob, setting, labels, from_logits)
+    ]
+    if setting != "classwise":
+        return found[0]
+    return fsum(found) / len(found) if average == "macro" else found
+
+
+def diagram(problem, weights=None, **fields):
+    """(edges, count, score, frequency, gap) per bin: W_b, the weighted means of s and y, and
+    frequency - score; nan in empty bins."""
+    cuts, found = cells(problem, weights, **fields)
+    count = [w for w, _, _, _ in found]
+    score = [s / w if w > 0 else nan for w, _, s, _ in found]
+    frequency = [y / w if w > 0 else nan for w, _, _, y in found]
+    gap = [d / w if w > 0 else nan for w, d, _, _ in found]
+    return cuts, count, score, frequency, gap

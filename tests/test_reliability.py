@@ -1,0 +1,205 @@
+"""Reliability diagrams: the cells behind a calibration error."""
+
+import json
+from dataclasses import FrozenInstanceError, is_dataclass
+from math import isnan
+
+import numpy as np
+import pytest
+import reference
+import strategies as cases
+from strategies import BINNINGS, RANGES, WEIGHTS, as_lists, fields_of
+
+import fastece
+from fastece import Binned, ReliabilityDiagram, reliability_diagram
+
+NAMES = ("edges", "count", "score", "frequency", "gap")
+BELL = cases.score_sets()["bell"]
+BINARY = cases.labels_for(BELL), BELL
+CLASSES = cases.class_matrix(BELL)
+
+
+def difference(result, problem, weight, fields):
+    """The first attribute that is not the reference's, or None. A cell of next to no weight, left
+    by the rounding of a share, has no mean worth comparing."""
+    want = dict(zip(NAMES, reference.diagram(problem, weight, **fields), strict=True))
+    solid = np.array(want["count"]) > 1e-9 * sum(want["count"])
+    empty = np.array(want["count"]) == 0
+    scale = sum(want["count"])
+    if not np.allclose(result.edges, want["edges"], rtol=0, atol=1e-15):
+        return "edges", result.edges, want["edges"]
+    if not np.allclose(result.count / scale, np.array(want["count"]) / scale, rtol=0, atol=1e-12):
+        return "count", result.count, want["count"]
+    for name in NAMES[2:]:
+        got, expected = getattr(result, name), np.array(want[name])
+        if not np.isnan(got[empty]).all():
+            return name, got, expected
+        if not np.allclose(got[solid], expected[solid], rtol=0, atol=1e-12):
+            return name, got, expected
+    return None
+
+
+@pytest.mark.parametrize("binning", BINNINGS, ids="-".join)
+def test_diagrams_equal_the_reference(binning):
+    bad = []
+    for name, scores in cases.score_sets().items():
+        true = cases.labels_for(scores)
+        for kind in WEIGHTS:
+            weight = cases.weights_for(kind, len(scores))
+            for score_range in RANGES:
+                fields = {**fields_of(binning), "score_range": score_range}
+                result = reliability_diagram(true, scores, sample_weight=weight, **fields)
+                y, s, v = as_lists(true, scores, weight)
+                found = difference(result, (s, y, 0.0, 1.0), v, fields)
+                if found:
+                    bad.append(((name, kind, score_range), *found))
+    assert not bad, f"{len(bad)}: {bad[:3]}"
+
+
+@pytest.mark.parametrize("setting", ["confidence", "classwise", 1])
+@pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_c", "ece_ac"])
+def test_diagrams_of_class_vectors_equal_the_reference(estimator, setting):
+    fields = {
+        "n_bins": 8,
+        "edges": "quantile" if "a" in estimator[3:] else "uniform",
+        "mapping": "convex" if estimator.endswith("c") else "hard",
+        "score_range": "support",
+    }
+    results = reliability_diagram(
+        *CLASSES, setting=setting, estimator=estimator, n_bins=8, score_range="support"
+    )
+    wanted = reference.problems(*as_lists(*CLASSES), setting)
+    if setting != "classwise":
+        results = [results]
+    assert isinstance(results, list)
+    assert len(results) == len(wanted)
+    for result, problem in zip(results, wanted, strict=True):
+        assert difference(result, problem, None, fields) is None
+
+
+def test_one_dimension_has_two_diagrams_class_by_class():
+    zero, one = reliability_diagram(*BINARY, setting="classwise")
+    binary = reliability_diagram(*BINARY)
+    assert np.array_equal(one.count, binary.count)
+    assert zero.count.sum() == one.count.sum() == len(BELL)
+
+
+@pytest.mark.parametrize("binning", BINNINGS, ids="-".join)
+def test_the_weighted_mean_of_the_gaps_is_the_error(binning):
+    fields = fields_of(binning)
+    for kind in WEIGHTS:
+        weight = cases.weights_for(kind, len(BELL))
+        result = reliability_diagram(*BINARY, sample_weight=weight, **fields)
+        used = result.count > 0
+        mean = np.average(np.abs(result.gap[used]), weights=result.count[used])
+        assert mean == pytest.approx(
+            fastece.ece(*BINARY, sample_weight=weight, **fields), abs=1e-12
+        )
+        worst = np.abs(result.gap[result.count > 1e-9 * result.count.sum()]).max()
+        assert worst == pytest.approx(
+            fastece.mce(*BINARY, sample_weight=weight, **fields), abs=1e-12
+        )
+
+
+def test_an_empty_bin_counts_nothing_and_has_no_means():
+    result = reliability_diagram([0, 1, 1], [0.1, 0.15, 0.9], n_bins=4)
+    assert result.count.tolist() == [2, 0, 0, 1]
+    assert result.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    for name in NAMES[2:]:
+        assert np.isnan(getattr(result, name)).tolist() == [False, True, True, False], name
+    assert result.score[0] == pytest.approx(0.125)
+    assert result.frequency[0] == 0.5
+    assert result.gap[0] == pytest.approx(0.375)
+
+
+def test_the_gap_is_frequency_minus_score():
+    for fields in map(fields_of, BINNINGS):
+        result = reliability_diagram(*BINARY, **fields)
+        used = result.count > 1e-6
+        assert (result.frequency - result.score)[used] == pytest.approx(result.gap[used], abs=1e-12)
+
+
+def test_scores_outside_the_range_keep_their_mean():
+    result = reliability_diagram([1, 0, 1], [0.1, 0.4, 1.0], n_bins=2, score_range=(0.3, 0.6))
+    assert result.count.tolist() == [2, 1]
+    assert result.score == pytest.approx([0.25, 1.0])
+
+
+def test_counts_are_weights():
+    result = reliability_diagram([0, 1, 1], [0.1, 0.2, 0.9], n_bins=2, sample_weight=[2, 1, 0])
+    assert result.count.tolist() == [3, 0]
+    assert result.score[0] == pytest.approx(0.4 / 3)
+    assert result.frequency[0] == pytest.approx(1 / 3)
+
+
+def test_a_threshold_leaves_only_the_rows_above_it():
+    result = reliability_diagram([0, 1, 1, 0], [0.2, 0.5, 0.6, 0.9], n_bins=2, threshold=0.5)
+    assert result.count.tolist() == [0, 2]
+    none = reliability_diagram([0, 1], [0.2, 0.5], n_bins=2, threshold=0.5)
+    assert none.count.tolist() == [0, 0]
+    assert np.isnan(none.gap).all()
+
+
+def test_a_diagram_is_a_frozen_dataclass_of_arrays():
+    result = reliability_diagram(*BINARY, n_bins=7)
+    assert isinstance(result, ReliabilityDiagram)
+    assert is_dataclass(result)
+    assert result.edges.shape == (8,)
+    for name in NAMES:
+        assert isinstance(getattr(result, name), np.ndarray)
+        assert getattr(result, name).dtype == np.float64
+    assert all(getattr(result, name).shape == (7,) for name in NAMES[1:])
+    with pytest.raises(FrozenInstanceError):
+        result.count = None
+
+
+def test_sqrt_and_options_of_the_estimator_are_followed():
+    assert len(reliability_diagram(*BINARY, n_bins="sqrt").count) == 10  # floor(sqrt(120))
+    object_ = Binned(n_bins=4, edges="quantile", closed="left")
+    by_object = reliability_diagram(*BINARY, estimator=object_)
+    by_fields = reliability_diagram(*BINARY, n_bins=4, edges="quantile", closed="left")
+    assert all(np.array_equal(getattr(by_object, name), getattr(by_fields, name)) for name in NAMES)
+
+
+def test_text_names_the_estimator_its_parameters_and_the_setting():
+    text = str(reliability_diagram(*BINARY, estimator="ece_a", n_bins=13))
+    for word in ("13", "quantile", "binary"):
+        assert word in text
+    assert "Binned" in text or "ece_a" in text
+    assert "confidence" in str(reliability_diagram(*CLASSES))
+    assert "convex" in str(reliability_diagram(*CLASSES, estimator="ece_c"))
+    single = str(reliability_diagram(*CLASSES, setting=2))
+    assert "class" in single
+    assert "2" in single
+    for k, result in enumerate(reliability_diagram(*CLASSES, setting="classwise")):
+        assert "class" in str(result)
+        assert str(k) in str(result)
+
+
+def test_text_has_a_line_for_every_bin():
+    result = reliability_diagram([0, 1, 1], [0.1, 0.2, 0.9], n_bins=6)
+    assert len(str(result).splitlines()) >= 6
+
+
+def test_to_dict_is_ready_for_json():
+    result = reliability_diagram([0, 1, 1], [0.1, 0.2, 0.9], n_bins=4)
+    read = json.loads(json.dumps(result.to_dict()))
+    for name in NAMES:
+        for got, want in zip(read[name], getattr(result, name).tolist(), strict=True):
+            if isnan(want):
+                assert got is None or isnan(got)
+            else:
+                assert got == want
+    assert "binary" in json.dumps(read)
+    assert "n_bins" in json.dumps(read)
+
+
+@pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_c", "ece_ac"])
+def test_logits_labels_and_float32_are_read_as_by_ece(estimator):
+    logits = np.log(np.clip(CLASSES[1], 1e-9, 1)).astype(np.float32)
+    names = [["a", "b", "c"][k] for k in CLASSES[0]]
+    options = {"labels": ["a", "b", "c"], "from_logits": True, "estimator": estimator}
+    result = reliability_diagram(names, logits, **options)
+    used = result.count > 0
+    mean = np.average(np.abs(result.gap[used]), weights=result.count[used])
+    assert mean == pytest.approx(fastece.ece(names, logits, **options), abs=1e-12)
