@@ -2,7 +2,7 @@
 
 >>> import fastece
 >>> fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10)
-0.23333333333333334
+0.23333333333333336
 """
 
 from importlib import import_module

@@ -99,7 +99,9 @@ def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
         largest = np.where(counts, ratio, -1.0).max(-1)
         return np.where(exists, np.where(largest < 0, np.nan, largest), 0.0)
     share = 1.0 / n_bins if equal else weight / total[:, None]
-    return np.asarray((share * ratio**norm).sum(-1) ** (1 / norm))
+    # In units of the largest gap: a large power of a small number would be 0.
+    unit = ratio.max(-1, initial=1e-300)
+    return np.asarray((share * (ratio / unit[:, None]) ** norm).sum(-1) ** (1 / norm) * unit)
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ class Binned:
             for k in range(problems.n_problems)
         ]
         edges, total, *sums = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Bins(edges, total, *sums, unit=unit)  # type: ignore[arg-type]
+        return Bins(edges, total, *sums)._replace(unit=unit)  # type: ignore[arg-type]
 
     def values(self, bins: Bins) -> F64:
         """The value of each problem from the sums of its bins."""

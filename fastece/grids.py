@@ -26,7 +26,7 @@ class Grid(NamedTuple):
     high: float
     n_bins: int
     even: bool  # knots evenly spaced: arithmetic finds them
-    knots: F64  # inner edges (hard; not needed where even) or centres (convex)
+    knots: F64  # inner cuts (hard; not read where even) or centres (convex)
     right: bool  # a score passes a knot when it is greater; else when it is not less
     convex: bool
 
@@ -61,6 +61,19 @@ def convex_layout(edges: F64, even: bool) -> Layout:
     return Layout(grid, edges, bins)
 
 
+def hard_layout(edges: F64, knots: F64, right: bool) -> Layout:
+    """Hard bins whose inner cuts are `knots`.
+
+    A score outside the range counts as its nearest end: where a knot is that end, the scores beyond
+    it must stay on the same side as the end itself.
+    """
+    low, high, n_bins = float(edges[0]), float(edges[-1]), edges.size - 1
+    knots = (
+        np.where(knots >= high, np.inf, knots) if right else np.where(knots <= low, -np.inf, knots)
+    )
+    return Layout(Grid(low, high, n_bins, False, knots, right, False), edges, None)
+
+
 @lru_cache(maxsize=32)
 def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
     """Edges ``low + (high - low) * (j / n_bins)``, the last one exactly `high`."""
@@ -69,7 +82,9 @@ def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bo
     even = n_bins / (high - low) < MAX_BINS_PER_UNIT
     if convex:
         return convex_layout(edges, even)
-    return Layout(Grid(low, high, n_bins, even, edges[1:-1], right, False), edges, None)
+    if even:
+        return Layout(Grid(low, high, n_bins, True, edges[1:-1], right, False), edges, None)
+    return hard_layout(edges, edges[1:-1], right)
 
 
 def ranked(s: F64, n_bins: int) -> tuple[F64, F64 | None]:
@@ -98,6 +113,4 @@ def quantile_layout(
     np.clip(u, low, high, out=u)
     edges, knots = np.empty(n_bins + 1), np.empty(n_bins - 1)
     kernels.quantiles.quantile_edges(u, w, low, high, right, edges, knots)
-    if convex:
-        return convex_layout(edges, even=False)
-    return Layout(Grid(low, high, n_bins, False, knots, right, False), edges, None)
+    return convex_layout(edges, even=False) if convex else hard_layout(edges, knots, right)

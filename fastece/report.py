@@ -1,14 +1,14 @@
 """How well a classifier is calibrated, on one page."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fastece.binned import Binned
 from fastece.estimators import ESTIMATORS, find_estimator
 from fastece.protocol import direct_values
 from fastece.reliability import ReliabilityDiagram, diagrams_of
-from fastece.settings import Data, read_problems
+from fastece.settings import SETTINGS, Data, read_problems
 
 __all__ = ["Measure", "Report", "make_report"]
 
@@ -132,9 +132,11 @@ def make_report(
     """
     if classes is not None:
         fields["score_range"] = (1 / classes, 1.0)
-    options = {"labels": labels, "sample_weight": sample_weight, "from_logits": from_logits}
-    problems = read_problems(y_true, y_prob, setting=setting, **options)
-    top = problems if pairs else read_problems(y_true, y_prob, setting="confidence", **options)
+    problems = read_problems(
+        y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
+        from_logits=from_logits,
+    )  # fmt: skip
+    top = problems if pairs else replace(problems, setting=SETTINGS["confidence"])
     whole = Binned(n_bins=1).bins(top)
     estimators = {name: find_estimator(name, fields) for name in ESTIMATORS}
     estimators["mce"] = find_estimator("ece", {**fields, "norm": math.inf})

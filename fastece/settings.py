@@ -186,7 +186,8 @@ def plain(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 def softmax(z: F64) -> F64:
     """Softmax of each row; the largest logit is subtracted first, so that nothing overflows."""
-    e = np.exp(z - z.max(axis=1, keepdims=True))
+    with np.errstate(over="ignore"):  # a difference beyond float64 is a probability of 0
+        e = np.exp(z - z.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
 
 

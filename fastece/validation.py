@@ -33,6 +33,8 @@ TOLERANCE = 1e-6
 LOWEST, HIGHEST = np.float64(-TOLERANCE), np.float64(1 + TOLERANCE)
 # Rows of a class vector further than this from summing to 1 are worth a warning.
 ROW_SUM_TOLERANCE = 1e-3
+# How the missing values of Python, numpy and pandas are written.
+MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
 NONE = np.empty(0, np.intp)
 # Scanned at once: stays in the second-level cache, so that the second look costs nothing.
 SCAN = 2**16
@@ -99,20 +101,34 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
     if type(value) is np.ndarray:
         return value
     refuse_container(name, value)
-    if hasattr(value, "detach") and hasattr(value, "cpu"):  # torch
-        value = value.detach().cpu()
-        if str(value.dtype) == "torch.bfloat16":  # numpy has no bfloat16; float32 holds it
-            value = value.float()
-    elif not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
-        value = np.from_dlpack(value)
     try:
+        if hasattr(value, "detach") and hasattr(value, "resolve_neg"):
+            return from_torch(value)
+        if not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
         array = np.asarray(value)
-        if array.dtype == object and hasattr(value, "to_numpy") and not holds_text(array):
-            # pandas: a nullable column, or columns of several dtypes
+        if array.dtype == object and is_nullable(value) and not holds_text(array):
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:
         raise ValueError(f"{name}: cannot be read as a numeric array: {error}") from error
     return array
+
+
+def from_torch(tensor: Any) -> NDArray[Any]:
+    """A tensor on any device, with or without a gradient, as an array on the host."""
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+    if str(tensor.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
+        tensor = tensor.float()
+    array: NDArray[Any] = tensor.numpy()
+    return array
+
+
+def is_nullable(value: Any) -> bool:
+    """Whether pandas made an object array of columns that are numbers or missing."""
+    if not hasattr(value, "to_numpy") or not hasattr(value, "isna"):
+        return False
+    dtypes = value.dtypes if getattr(value, "ndim", 1) == 2 else [value.dtype]
+    return all(str(dtype) != "object" for dtype in dtypes)
 
 
 def refuse_container(name: str, value: Any) -> None:
@@ -139,7 +155,8 @@ def entry(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> str:
     """The first bad entry as it would be written in Python, with its value."""
     index = tuple(int(i) for i in np.argwhere(bad)[0])
     where = ", ".join(map(str, index))
-    return f"{name}[{where}] is {array[index].item()!r}"
+    value = array[index]
+    return f"{name}[{where}] is {value.item() if isinstance(value, np.generic) else value!r}"
 
 
 def parts(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -168,10 +185,15 @@ def scan_rows(p: NDArray[Any]) -> tuple[float, float, NDArray[np.intp]]:
     return float(low), float(high), np.concatenate(off)
 
 
-def refuse_dtype(name: str, array: NDArray[Any], kinds: str, what: str) -> None:
-    """Only the dtypes whose kind is listed."""
-    if array.dtype.kind not in kinds:
+def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArray[Any]:
+    """A container of integers, bools or floats that float64 can hold; no copy of those."""
+    array = as_array(name, value)
+    if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: {what}, got dtype {array.dtype}")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # what float64 cannot hold is refused as infinite
+            array = array.astype(np.float64)
+    return array
 
 
 # --- data -----------------------------------------------------------------------------------
@@ -179,8 +201,7 @@ def refuse_dtype(name: str, array: NDArray[Any], kinds: str, what: str) -> None:
 
 def as_probabilities(value: Any, from_logits: bool, name: str = "y_prob") -> tuple[Any, bool]:
     """Checked probabilities (n,) or (n, K), or logits, and whether some are to be clipped."""
-    array = as_array(name, value)
-    refuse_dtype(name, array, "fiub", "must be real numbers")
+    array = as_real(name, value)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name}: must have 1 or 2 dimensions, got shape {array.shape}")
     if array.size == 0:
@@ -252,8 +273,7 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> NDArray[np.fl
     """Checked weights (n,), or None."""
     if value is None:
         return None
-    array = as_array(name, value)
-    refuse_dtype(name, array, "fiub", "must be real numbers")
+    array = as_real(name, value)
     if array.shape != (n,):
         raise ValueError(f"{name}: must have shape ({n},) as y_prob has rows, got {array.shape}")
     low, high = scan(array)
@@ -283,7 +303,7 @@ def as_labels(
         raise ValueError(f"{name}: has {array.size} rows, but y_prob has {n}")
     if labels is not None or array.dtype.kind in "OUST":
         return label_positions(name, array, n_classes, labels)
-    refuse_dtype(name, array, "fiub", "must be integers, bools or strings")
+    array = as_real(name, array, "must be integers, bools or strings")
     return check_class_indices(name, array, n_classes, y_prob)
 
 
@@ -322,11 +342,10 @@ def swapped(y: NDArray[Any], y_prob: NDArray[Any]) -> str:
 
 def label_positions(name: str, y: NDArray[Any], n_classes: int, labels: Any) -> NDArray[np.int64]:
     """Position of each label in `labels`, or among the sorted distinct labels."""
-    values = y.tolist()
     order = sorted_strings(name, y, n_classes) if labels is None else class_order(labels, n_classes)
     position: dict[Any, int] = {label: k for k, label in enumerate(order)}
     try:
-        found = np.array([position.get(value, -1) for value in values], np.int64)
+        found = np.array([position.get(value, -1) for value in y], np.int64)
     except TypeError as error:
         raise TypeError(f"{name}: labels must be hashable: {error}") from error
     if (found < 0).any():
@@ -348,12 +367,15 @@ def class_order(labels: Any, n_classes: int) -> list[Any]:
 
 def sorted_strings(name: str, y: NDArray[Any], n_classes: int) -> list[Any]:
     """The sorted distinct labels, if they are strings and there is one for each class."""
-    for i, value in enumerate(y.tolist()):
-        if not isinstance(value, str | bytes):
-            raise TypeError(
-                f"{name}: must be integers, bools or strings; {name}[{i}] is {value!r} "
-                f"({type(value).__name__}); labels= takes any labels"
-            )
+    other = np.array([not isinstance(value, str | bytes) for value in y])
+    missing = np.array([str(value) in MISSING for value in y]) & other
+    if missing.any():
+        raise ValueError(f"{name}: must not be missing; {entry(name, y, missing)}")
+    if other.any():
+        raise TypeError(
+            f"{name}: must be integers, bools or strings; {entry(name, y, other)} of type "
+            f"{type(y[other][0]).__name__} (labels= takes any labels)"
+        )
     order = sorted(set(y.tolist()))
     if len(order) != n_classes:
         raise ValueError(

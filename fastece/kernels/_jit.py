@@ -26,8 +26,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def cache_key(folder: Path = Path(__file__).parent) -> str:
-    """Hash of every kernel source in `folder`, numba's version and the CPU's name."""
-    digest = hashlib.sha256(f"{numba.__version__} {get_host_cpu_name()}".encode())
+    """Hash of every kernel source in `folder`, numba's version and options, and the CPU's name."""
+    config: Any = numba.config
+    options = [numba.__version__, config.BOUNDSCHECK, str(config.OPT), get_host_cpu_name()]
+    digest = hashlib.sha256(repr(options).encode())
     for path in sorted(folder.glob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -48,7 +48,7 @@ def quantile_edges(
         Bins are closed at the right: a score passes a knot when it is greater, else when it is
         not less.
     edges : (B + 1,) float64 array, overwritten
-    knots : (max(B - 1, 1),) float64 array, overwritten
+    knots : (B - 1,) float64 array, overwritten
     """
     n = u.size
     n_bins = edges.size - 1
@@ -76,10 +76,5 @@ def quantile_edges(
             between = (below + lost <= j * total / n_bins + tolerance) & (i < n)
             following = u[i] if between else x
             edges[j] = 0.5 * (x + following)
-            # A score outside the range counts as its nearest end: where the knot is that end, the
-            # scores beyond it stay on the same side.
-            if right:
-                knots[j - 1] = x if x < high else np.inf
-            else:
-                knots[j - 1] = following if following > low else -np.inf
+            knots[j - 1] = x if right else following
             j += 1

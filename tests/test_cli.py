@@ -1,0 +1,209 @@
+"""The command line, as a user types it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.cli import main
+
+DIGITS = Path(fastece.__file__).parent / "data"
+FOUR = ["ece", "ece_a", "ece_c", "ece_ac"]
+
+
+def run(capsys, *arguments):
+    """Exit code, standard output and standard error."""
+    code = main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def as_json(capsys, *arguments):
+    code, out, err = run(capsys, *arguments, "--json")
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 1
+    return json.loads(out)
+
+
+def failure(capsys, *arguments):
+    """The one line on standard error."""
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("fastece: error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(text, name="predictions.csv"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_file
+
+
+def values(report):
+    return {m["name"]: m["value"] for m in report["measures"]}
+
+
+def test_demo_reports_on_the_digits(capsys):
+    code, out, err = run(capsys, "demo")
+    assert (code, err) == (0, "")
+    for text in ("rows             1797", "classes          10", "accuracy", "mean confidence",
+                 "setting          confidence", "ece_ac", "mce", "(0.933, 1.000]"):  # fmt: skip
+        assert text in out
+    digits = np.load(DIGITS / "digits_neural_network.npz")
+    report = as_json(capsys, "demo")
+    for name in FOUR:
+        value = fastece.ece(digits["y_true"], digits["y_prob"], estimator=name)
+        assert values(report)[name] == value
+        assert f"{value:.5f}" in out
+    assert values(report)["mce"] == fastece.mce(digits["y_true"], digits["y_prob"])
+    assert report["accuracy"] == np.mean(digits["y_prob"].argmax(1) == digits["y_true"])
+    assert report["mean_confidence"] == pytest.approx(digits["y_prob"].max(1).mean(), abs=1e-6)
+
+
+def test_shipped_files_are_small_and_whole():
+    for name in ("digits_neural_network.npz", "digits_random_forest.npz"):
+        digits = np.load(DIGITS / name)
+        assert digits["y_prob"].shape == (1797, 10)
+        assert np.allclose(digits["y_prob"].sum(1), 1, atol=1e-5)
+        assert np.bincount(digits["y_true"]).min() > 150
+        assert (DIGITS / name).stat().st_size < 300_000
+
+
+def test_binary_csv(capsys, write):
+    path = write("y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n")
+    report = as_json(capsys, "report", path)
+    assert values(report)["ece"] == fastece.ece([0, 1, 1], [0.1, 0.4, 0.9])
+    assert (report["n"], report["n_classes"], report["setting"]) == (3, 2, "binary")
+    assert report["accuracy"] == pytest.approx(2 / 3)
+    assert report["mean_confidence"] == pytest.approx((0.9 + 0.6 + 0.9) / 3)
+
+
+def test_class_vector_csv_in_any_column_order_with_string_labels(capsys, write):
+    path = write('p_1,y_true,"p_0",p_2\n0.2,"ant",0.7,0.1\n0.8,bee,0.1,0.1\n0.3,cow,0.3,0.4\n')
+    p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    assert values(as_json(capsys, "report", path))["ece"] == fastece.ece([0, 1, 2], p)
+    report = as_json(capsys, "report", path, "--setting", "classwise", "--n-bins", 5)
+    assert values(report)["ece"] == fastece.sce([0, 1, 2], p, n_bins=5)
+    assert [d["setting"] for d in report["diagrams"]] == ["class 0", "class 1", "class 2"]
+    report = as_json(capsys, "report", path, "--setting", "1", "--n-bins", "sqrt")
+    assert values(report)["ece"] == fastece.ece([0, 1, 2], p, setting=1, n_bins="sqrt")
+
+
+def test_top_label_csv(capsys, write):
+    path = write("true_label,pred_label,confidence\n3,3,0.9\n1,2,0.5\nx,x,0.7\n")
+    report = as_json(capsys, "report", path)
+    assert values(report)["ece"] == fastece.ece([1, 0, 1], [0.9, 0.5, 0.7])
+    assert report["n_classes"] is None
+    assert report["setting"].startswith("binary")
+    assert report["accuracy"] == pytest.approx(2 / 3)
+    report = as_json(capsys, "report", path, "--classes", 10)
+    value = fastece.ece([1, 0, 1], [0.9, 0.5, 0.7], score_range=(0.1, 1.0))
+    assert values(report)["ece"] == value
+    assert report["n_classes"] == 10
+    assert report["diagrams"][0]["edges"][0] == 0.1
+
+
+def test_named_columns_and_npz(capsys, write, tmp_path):
+    path = write("target,no,yes\n0,0.9,0.1\n1,0.6,0.4\n")
+    report = as_json(capsys, "report", path, "--y-true", "target", "--y-prob", "yes")
+    assert values(report)["ece"] == fastece.ece([0, 1], [0.1, 0.4])
+    report = as_json(capsys, "report", path, "--y-true", "target", "--y-prob", "no,yes")
+    assert values(report)["ece"] == fastece.ece([0, 1], [[0.9, 0.1], [0.6, 0.4]])
+    archive = tmp_path / "a.npz"
+    logits = np.array([[0.0, 2.0], [1.0, -1.0]])
+    np.savez(archive, y_true=[1, 1], y_prob=logits, a=logits[:, 0], b=logits[:, 1])
+    report = as_json(capsys, "report", archive, "--from-logits")
+    assert values(report)["ece"] == fastece.ece([1, 1], logits, from_logits=True)
+    again = as_json(capsys, "report", archive, "--y-prob", "a,b", "--from-logits")
+    assert values(again) == values(report)
+
+
+def test_parquet(capsys, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"y_true": [0, 1, 1], "y_prob": [0.1, 0.4, 0.9]}), path)
+    assert values(as_json(capsys, "report", path))["ece"] == fastece.ece([0, 1, 1], [0.1, 0.4, 0.9])
+
+
+def test_parquet_without_pyarrow_says_what_to_install(capsys, tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "pip install pyarrow" in failure(capsys, "report", path)
+
+
+def test_empty_bins_are_null_in_json(capsys, write):
+    path = write("y_true,y_prob\n1,0.9\n")
+    diagram = as_json(capsys, "report", path)["diagrams"][0]
+    assert diagram["score"][0] is None
+    assert diagram["count"][13] == 1
+
+
+def test_rows_that_do_not_sum_to_one_are_told_on_stderr(capsys, write):
+    path = write("y_true,p_0,p_1\n1,0.9,0.3\n0,0.5,0.5\n")
+    code, out, err = run(capsys, "report", path)
+    assert code == 0
+    assert "ece" in out
+    assert err.startswith("fastece: warning: y_prob: 1 of 2 rows do not sum to 1")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("y_true,y_prob\n0,1.5\n", [], r"y_prob\[0\] is 1.5"),
+        ("y_true,y_prob\n0,high\n", [], "could not convert string 'high'"),
+        ("y_true,y_prob\n0,0.5\n2,0.5\n", [], r"y_true\[1\] is 2"),
+        ("y_true,y_prob\n", [], "empty"),
+        ("", [], "no column 'y_true'"),
+        ("a,b\n0,1\n", [], "no column 'y_true', it has a, b; expected y_true,y_prob or"),
+        ("y_true,p_0,p_2\n0,0.1,0.9\n", [], "no column 'p_1'"),
+        ("y_true,y_prob\n0,0.5\n", ["--y-prob", "score"], "no column 'score'"),
+        ("y_true,y_prob\n0,0.5\n", ["--classes", "3"], "--classes: goes with"),
+        ("true_label,pred_label,confidence\n0,0,0.5\n", ["--classes", "1"], "from 2 to"),
+        ("y_true,y_prob\n0,0.5\n", ["--n-bins", "0"], "n_bins: must be"),
+        ("y_true,y_prob\n0,0.5\n", ["--setting", "top"], "known: 'auto', 'binary'"),
+        ("y_true,y_prob\n0,0.5\n", ["--setting", "-1"], "setting: must be a class index"),
+    ],
+)
+def test_bad_files_are_refused_in_one_line(capsys, write, text, options, message):
+    import re
+
+    assert re.search(message, failure(capsys, "report", write(text), *options))
+
+
+def test_files_that_cannot_be_read(capsys, tmp_path, write):
+    assert "nothing.csv" in failure(capsys, "report", tmp_path / "nothing.csv")
+    assert "broken.npz" in failure(capsys, "report", write("not a zip", "broken.npz"))
+    assert "broken.parquet" in failure(capsys, "report", write("not Parquet", "broken.parquet"))
+
+
+@pytest.mark.parametrize("arguments", [[], ["report"], ["nothing"], ["demo", "--n-bins", "many"]])
+def test_wrong_arguments_exit_with_2_and_one_line(capsys, arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_installed_command_and_the_module_are_the_same():
+    module = subprocess.run(
+        [sys.executable, "-m", "fastece", "demo", "--json"], capture_output=True, check=True
+    )
+    script = Path(sys.executable).parent / "fastece"
+    if not script.exists():
+        pytest.skip("fastece is not installed beside this interpreter")
+    command = subprocess.run([script, "demo", "--json"], capture_output=True, check=True)
+    assert command.stdout == module.stdout
+    assert json.loads(command.stdout)["n"] == 1797

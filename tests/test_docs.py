@@ -1,0 +1,46 @@
+"""What the README shows is what happens."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_every_python_block_runs(block, capsys):
+    exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+    shown = re.findall(r"print\(.*?\)\s+# (.*)", block)
+    printed = capsys.readouterr().out.splitlines()
+    for line in shown:
+        assert line in printed
+
+
+def test_worked_example_of_an_estimator_is_short():
+    example = [block for block in BLOCKS if "def evaluate" in block]
+    assert len(example) == 1
+    assert example[0].count("\n") < 40
+
+
+def test_every_estimator_is_in_the_table():
+    from fastece import ESTIMATORS
+
+    for name in ESTIMATORS:
+        assert f'`"{name}"`' in README
+
+
+def test_links_lead_to_files():
+    for target in re.findall(r"\]\((?!http|#)(.*?)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_digits_script_is_kept_with_its_output():
+    done = subprocess.run(
+        [sys.executable, "-m", "py_compile", str(ROOT / "scripts" / "make_digits.py")], check=False
+    )
+    assert done.returncode == 0

@@ -1,0 +1,80 @@
+"""The disk cache of compiled kernels: its name, its place, and what happens without one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fastece.kernels import _jit
+
+ECE = "import fastece; print(fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10))"
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_key_changes_with_every_kernel_source(tmp_path):
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
+    first = _jit.cache_key(tmp_path)
+    assert first == _jit.cache_key(tmp_path)
+    (tmp_path / "b.py").write_text("x = 2\n", encoding="utf-8")
+    second = _jit.cache_key(tmp_path)
+    (tmp_path / "b.py").rename(tmp_path / "c.py")
+    assert len({first, second, _jit.cache_key(tmp_path)}) == 3
+
+
+def test_key_changes_with_numba_and_with_the_processor(tmp_path, monkeypatch):
+    keys = {_jit.cache_key(tmp_path)}
+    monkeypatch.setattr(_jit.numba, "__version__", "0.0")
+    keys.add(_jit.cache_key(tmp_path))
+    monkeypatch.setattr(_jit, "get_host_cpu_name", lambda: "abacus")
+    keys.add(_jit.cache_key(tmp_path))
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize("variable", ["FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_place_is_the_first_that_is_named(tmp_path, monkeypatch, variable):
+    for name in ("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "here"))
+    directory = Path(_jit.cache_directory())
+    assert directory.is_dir()
+    assert directory.name == _jit.cache_key()
+    assert tmp_path / "here" in directory.parents
+
+
+def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(file / "below"))
+    with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR") as caught:
+        assert _jit.cache_directory() is None
+    assert len(caught) == 1
+    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", None)
+
+    @_jit.jit
+    def twice(x):
+        return 2 * x
+
+    assert twice(4) == 8
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_compiled_kernels_are_kept_and_values_are_the_same(tmp_path):
+    first = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
+    kept = [path for path in tmp_path.rglob("*.nbc") if "cell_moments" in path.name]
+    assert kept
+    second = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
+    assert first.stdout == second.stdout == "0.23333333333333336\n"
+    blocked = tmp_path / "file"
+    blocked.touch()
+    third = run(ECE, FASTECE_CACHE_DIR=str(blocked))
+    assert third.stdout == first.stdout
+    assert third.stderr.count("RuntimeWarning") == 1
