@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fastece.reliability import ReliabilityDiagram
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from fastece.reliability import ReliabilityDiagram
 
 __all__ = ["plot_diagram"]
 
@@ -15,7 +15,7 @@ __all__ = ["plot_diagram"]
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "0.55"
 
 
-def plot_diagram(diagram: ReliabilityDiagram, ax: "Axes | None" = None) -> "Axes":
+def plot_diagram(diagram: "ReliabilityDiagram", ax: "Axes | None" = None) -> "Axes":
     """Frequency of hits over the mean score of each bin, gaps to the diagonal, occupancy below.
 
     Parameters
@@ -45,11 +45,13 @@ def plot_diagram(diagram: ReliabilityDiagram, ax: "Axes | None" = None) -> "Axes
     ax.vlines(score, score, frequency, color=VERMILION, linewidth=2.5, zorder=3, label="gap")
     ax.plot(
         score, frequency, color=BLUE, marker="o", markersize=5, linewidth=1.5, zorder=4,
-        label="frequency",
+        clip_on=False, label="frequency",
     )  # fmt: skip
     ax.set(
         xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="mean score", ylabel="frequency of hits",
-        title=f"{diagram.setting}: {diagram.value:.4f}",
+        title=f"{diagram.setting}, calibration error {diagram.value:.4f}",
     )  # fmt: skip
-    ax.legend(loc="upper left", frameon=False, fontsize="small")
+    ax.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize="small"
+    )
     return ax

@@ -1,5 +1,7 @@
 """What the README shows is what happens."""
 
+import ast
+import json
 import re
 import subprocess
 import sys
@@ -37,6 +39,27 @@ def test_every_estimator_is_in_the_table():
 def test_links_lead_to_files():
     for target in re.findall(r"\]\((?!http|#)(.*?)\)", README):
         assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_notebooks_show_what_their_code_gives(path, capsys):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    scope = {"__name__": "notebook"}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, path.name, "exec"), scope)
+        value = last and eval(compile(ast.Expression(last.value), path.name, "eval"), scope)
+        printed = capsys.readouterr().out
+        for output in cell["outputs"]:
+            if output["output_type"] == "stream":
+                assert "".join(output["text"]) == printed
+            elif output["output_type"] == "execute_result":
+                assert "".join(output["data"]["text/plain"]) == repr(value)
+    matplotlib.pyplot.close("all")
 
 
 def test_digits_script_is_kept_with_its_output():

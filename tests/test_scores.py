@@ -434,11 +434,13 @@ def test_results_are_floats_or_one_array_of_k():
 
 
 def test_auto_is_binary_for_one_dimension_and_confidence_for_two():
-    true, prob = [0, 1, 1, 0], np.array([0.1, 0.4, 0.8, 0.6])
+    # Two bins as P(positive), gaps 0.9 and 0.1; one bin as top labels, gaps -0.9 and 0.1.
+    true, prob = [1, 1], np.array([0.1, 0.9])
     two = np.column_stack([1 - prob, prob])
-    assert fastece.ece(true, prob) == fastece.ece(true, prob, setting="binary")
-    assert fastece.ece(true, two) == fastece.ece(true, two, setting="confidence")
-    assert fastece.ece(true, prob) != fastece.ece(true, two)
+    for setting in ("auto", "binary"):
+        assert same(fastece.ece(true, prob, setting=setting), 0.5)
+    for setting in ("auto", "confidence"):
+        assert same(fastece.ece(true, two, setting=setting), 0.4)
 
 
 def test_binary_of_two_columns_reads_the_second():
