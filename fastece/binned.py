@@ -26,6 +26,7 @@ CHUNK_ROWS_PER_CELL = 16
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
 SAFE_EXPONENT = 500
+ROUNDING = 1e-12
 
 
 NOT_ASKED = np.empty((0, 0))
@@ -95,7 +96,8 @@ def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
     counts = weight > (0.0 if norm < math.inf and not equal else EMPTY * total[:, None])
     ratio = np.divide(gap, weight, out=np.zeros_like(gap), where=counts)
     if math.isinf(norm):
-        counts &= weight >= min_count
+        # Ten weights of 0.1 add up to 0.9999999999999999 and are a weight of 1.
+        counts &= weight >= min_count * (1 - ROUNDING)
         largest = np.where(counts, ratio, -1.0).max(-1)
         return np.where(exists, np.where(largest < 0, np.nan, largest), 0.0)
     share = 1.0 / n_bins if equal else weight / total[:, None]

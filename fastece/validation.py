@@ -290,7 +290,7 @@ def as_labels(
     value: Any, n: int, n_classes: int, labels: Any, y_prob: NDArray[Any], name: str = "y_true"
 ) -> NDArray[Any]:
     """Checked class indices (n,) of any integer or bool dtype."""
-    array = as_array(name, value)
+    array = as_array(name, value if labels is None else one_by_one(value))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -353,10 +353,16 @@ def label_positions(name: str, y: NDArray[Any], n_classes: int, labels: Any) -> 
     return found
 
 
+def one_by_one(value: Any) -> Any:
+    """A list of labels as an object array: numpy would turn ["a", 1] into strings."""
+    if not isinstance(value, list | tuple) or any(isinstance(x, list) for x in value):
+        return value
+    return np.fromiter(value, object, len(value))
+
+
 def class_order(labels: Any, n_classes: int) -> list[Any]:
     """The caller's labels, one for each class."""
-    # numpy would turn a list such as ["a", 1] into strings
-    order = list(labels if isinstance(labels, list | tuple) else as_array("labels", labels).ravel())
+    order = list(as_array("labels", one_by_one(labels)).ravel())
     if len(order) != n_classes:
         raise ValueError(f"labels: must name {n_classes} classes, got {len(order)}: {order!r:.200}")
     for k, label in enumerate(order):
