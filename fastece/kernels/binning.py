@@ -113,23 +113,18 @@ def convex_shares(s: F64, centres: F64, lower: I32, upper: I32, share: F64) -> N
 def moment(q: int, s: F64, y: U8, weight: F64 | None, threshold: float, x: F64) -> None:
     """What row i adds to moment `q`: 0 weight * (hit - score), 1 weight, 2 and 3 weight times
     score and hit; nothing where the score is not above the threshold."""
-    if q == 0:
-        for i in range(s.size):
-            x[i] = np.float64(y[i]) - s[i]
-    elif q == 1:
-        for i in range(s.size):
-            x[i] = 1.0
-    elif q == 2:
-        for i in range(s.size):
-            x[i] = s[i]
-    else:
-        for i in range(s.size):
-            x[i] = np.float64(y[i])
-    if weight is not None:
-        for i in range(s.size):
-            x[i] *= weight[i]
     for i in range(s.size):
-        x[i] = x[i] if s[i] > threshold else 0.0
+        if q == 0:
+            term = np.float64(y[i]) - s[i]
+        elif q == 1:
+            term = 1.0
+        elif q == 2:
+            term = s[i]
+        else:
+            term = np.float64(y[i])
+        if weight is not None:
+            term *= weight[i]
+        x[i] = term if s[i] > threshold else 0.0
 
 
 @jit
