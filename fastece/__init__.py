@@ -45,7 +45,13 @@ __all__ = [
 ]
 
 
+# Modules that are spoken of by name, such as fastece.protocol.Sample.
+_MODULES = {"binned", "estimators", "protocol", "reliability", "scores", "settings"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

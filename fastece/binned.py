@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, fields, replace
 from functools import reduce
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from fastece.validation import check_choice, check_integer, check_range, check_r
 __all__ = ["Binned", "Bins"]
 
 F64 = NDArray[np.float64]
-P = TypeVar("P", bound=Problems | Sample)
 
 # Scores taken at once: enough to keep a thread busy for 0.3 ms, few enough (2 MB) to convert in
 # cache. Sums are made per chunk and added in order: the same bits for any number of threads.
@@ -26,7 +25,9 @@ CHUNK_ROWS_PER_CELL = 16
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
 SAFE_EXPONENT = 500
-ROUNDING = 1e-12
+SQRT = "sqrt"
+# 1 GB of sums.
+MAX_BINS = 2**24
 
 
 NOT_ASKED = np.empty((0, 0))
@@ -36,8 +37,7 @@ class Bins(NamedTuple):
     """Sums over the bins of K problems: (K, B) arrays, and the (K, B + 1) edges.
 
     `gap` is the sum of w (y - s), the others of w, w s and w y; a sum that was not asked for is
-    an empty array. `total` (K,) is the weight of the rows that exist. Weights are in units of
-    `unit`.
+    empty. `total` (K,) is the weight of the rows that exist. Weights are in units of `unit`.
     """
 
     edges: F64
@@ -49,7 +49,15 @@ class Bins(NamedTuple):
     unit: float = 1.0
 
 
-def weights_in_range(problems: P) -> tuple[P, float]:
+class Plan(NamedTuple):
+    """What `Binned.evaluate` needs: a sample with its unit of weight, and the number of bins."""
+
+    sample: Sample
+    unit: float
+    n_bins: int
+
+
+def weights_in_range(problems: Any) -> tuple[Any, float]:
     """The problems with weights that can be multiplied and added without overflow or loss, and
     their unit: a power of two, so that nothing is rounded."""
     if problems.v is None:
@@ -57,14 +65,14 @@ def weights_in_range(problems: P) -> tuple[P, float]:
     exponent = math.frexp(problems.v.max())[1] - 1
     if abs(exponent) < SAFE_EXPONENT:
         return problems, 1.0
-    scaled = replace(problems, v=np.ldexp(problems.v, -exponent))  # type: ignore[type-var]
+    scaled = replace(problems, v=np.ldexp(problems.v, -exponent))
     return scaled, math.ldexp(1.0, exponent)
 
 
 def cell_sums(
-    problems: Problems | Sample, layout: Layout, threshold: float, moments: int, run: Map
-) -> F64:
-    """The first `moments` moments (K, moments, B) of each bin."""
+    problems: Problems, layout: Layout, threshold: float, moments: int, run: Map
+) -> tuple[F64, ...]:
+    """The first `moments` moments of each bin: (K, B) arrays."""
     k, cells = problems.n_problems, layout.cells
     rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells, 1024)
 
@@ -74,36 +82,28 @@ def cell_sums(
         kernels.binning.cell_moments(s, y, w, *layout.grid, threshold, out)
         return out
 
-    return layout.spread(reduce(np.add, run(chunk_sums, range(0, problems.n, rows))))
-
-
-class Plan(NamedTuple):
-    """What `Binned.evaluate` needs: a sample with its unit of weight, and the number of bins."""
-
-    sample: Sample
-    unit: float
-    n_bins: int
+    sums = reduce(np.add, run(chunk_sums, range(0, problems.n, rows)))
+    return tuple(layout.spread(sums).swapaxes(0, 1))
 
 
 def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
     """The value (K,) of each problem: the p-norm of the bins' gaps, as `Binned` defines it."""
-    gap, total = np.abs(bins.gap), bins.total
-    if bins.weight is NOT_ASKED:
+    gap, total, weight = np.abs(bins.gap), bins.total, bins.weight
+    if not weight.size:
         return np.asarray(gap.sum(-1) / total)
     exists = total > 0
     total = np.where(exists, total, 1.0)
-    weight, n_bins = bins.weight, gap.shape[-1]
     counts = weight > (0.0 if norm < math.inf and not equal else EMPTY * total[:, None])
     ratio = np.divide(gap, weight, out=np.zeros_like(gap), where=counts)
     if math.isinf(norm):
-        # Ten weights of 0.1 add up to 0.9999999999999999 and are a weight of 1.
-        counts &= weight >= min_count * (1 - ROUNDING)
+        counts &= weight >= min_count / bins.unit
         largest = np.where(counts, ratio, -1.0).max(-1)
         return np.where(exists, np.where(largest < 0, np.nan, largest), 0.0)
-    share = 1.0 / n_bins if equal else weight / total[:, None]
+    share = 1.0 / gap.shape[-1] if equal else weight / total[:, None]
     # In units of the largest gap: a large power of a small number would be 0.
     unit = ratio.max(-1, initial=1e-300)
-    return np.asarray((share * (ratio / unit[:, None]) ** norm).sum(-1) ** (1 / norm) * unit)
+    with np.errstate(under="ignore"):
+        return np.asarray((share * (ratio / unit[:, None]) ** norm).sum(-1) ** (1 / norm) * unit)
 
 
 @dataclass(frozen=True)
@@ -170,17 +170,23 @@ class Binned:
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        if self.n_bins != "sqrt":
-            check_integer("n_bins", self.n_bins, 1, 2**31 - 1, 'an integer or "sqrt"')
-        check_choice("edges", self.edges, ("uniform", "quantile"))
-        check_choice("mapping", self.mapping, ("hard", "convex"))
-        check_real("norm", self.norm, 1.0, math.inf)
-        check_choice("closed", self.closed, ("right", "left"))
-        check_range("score_range", self.score_range, ("unit", "support"))
-        check_real("min_count", self.min_count, 0.0)
-        check_choice("bin_weights", self.bin_weights, ("mass", "equal"))
-        if self.threshold is not None:
-            check_real("threshold", self.threshold, -math.inf)
+        values: dict[str, Any] = {
+            "n_bins": self.n_bins
+            if self.n_bins == SQRT
+            else check_integer("n_bins", self.n_bins, 1, MAX_BINS, 'an integer or "sqrt"'),
+            "edges": check_choice("edges", self.edges, ("uniform", "quantile")),
+            "mapping": check_choice("mapping", self.mapping, ("hard", "convex")),
+            "norm": check_real("norm", self.norm, 1.0),
+            "closed": check_choice("closed", self.closed, ("right", "left")),
+            "score_range": check_range("score_range", self.score_range, ("unit", "support")),
+            "min_count": check_real("min_count", self.min_count, 0.0),
+            "bin_weights": check_choice("bin_weights", self.bin_weights, ("mass", "equal")),
+            "threshold": None
+            if self.threshold is None
+            else check_real("threshold", self.threshold, -math.inf),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
         if self.closed == "left" and self.mapping == "convex":
             raise ValueError(
                 "closed: 'left' does not go with mapping='convex', where a score on an edge is "
@@ -202,73 +208,78 @@ class Binned:
 
     @property
     def needs_sorted(self) -> bool:
-        """Whether `prepare` wants a sorted sample: for equal-mass bins, to be fast."""
+        """Whether `prepare` is to get a sorted sample: equal-mass bins are found faster in one."""
         return self.edges == "quantile"
 
     def prepare(self, sample: Sample, size: int) -> Plan:
         """What `evaluate` needs, for draws of `size` rows."""
-        return Plan(*weights_in_range(sample), self.bin_count(size))
+        return Plan(*weights_in_range(sample), self._bin_count(size))
 
     def evaluate(self, plan: Plan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
         v = plan.sample.v
         drawn = replace(plan.sample, v=c.astype(np.float64) if v is None else c * v)
-        sums = self.sums(drawn, plan.n_bins, self.moments, map)
+        sums = self._sums(drawn, plan.n_bins, self._moments, map)
         return float(self.values(sums._replace(unit=plan.unit))[0])
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
         """The value of each problem, every row counting once."""
-        return self.values(self.bins(problems, self.moments, run))
+        return self.values(self.bins(problems, run, self._moments))
 
-    def bins(self, problems: Problems, moments: int = 4, run: Map = map) -> Bins:
+    def bins(self, problems: Problems, run: Map = map, moments: int = 4) -> Bins:
         """Edges and the first `moments` sums of the bins of each problem."""
-        n_bins = self.bin_count(problems.n)
+        n_bins = self._bin_count(problems.n)
         problems, unit = weights_in_range(problems)
         if self.edges == "uniform":
-            return self.sums(problems, n_bins, moments, run)._replace(unit=unit)
-        parts = [
-            self.sums(problems.sample(k), n_bins, moments, run)[: moments + 2]
-            for k in range(problems.n_problems)
-        ]
+            return self._sums(problems, n_bins, moments, run)._replace(unit=unit)
+        if problems.n_problems == 1:
+            return self._sums(problems.sample(0), n_bins, moments, run)._replace(unit=unit)
+
+        def one(k: int) -> Bins:
+            return self._sums(problems.sample(k), n_bins, moments, map)
+
+        parts = [part[: moments + 2] for part in run(one, range(problems.n_problems))]
         edges, total, *sums = (np.concatenate(part) for part in zip(*parts, strict=True))
         return Bins(edges, total, *sums)._replace(unit=unit)  # type: ignore[arg-type]
 
     def values(self, bins: Bins) -> F64:
         """The value of each problem from the sums of its bins."""
-        return norm_of_gaps(
-            bins, self.norm, self.bin_weights == "equal", self.min_count / bins.unit
-        )
+        return norm_of_gaps(bins, self.norm, self.bin_weights == "equal", self.min_count)
 
     @property
-    def moments(self) -> int:
+    def _moments(self) -> int:
         """How many sums `values` needs: the gaps alone, or the weights of the bins too."""
         return 1 if self.norm == 1 and self.bin_weights == "mass" and self.threshold is None else 2
 
-    def bin_count(self, size: int) -> int:
+    def _bin_count(self, size: int) -> int:
         """Number of bins for `size` rows."""
-        return max(1, math.isqrt(size)) if self.n_bins == "sqrt" else int(self.n_bins)
+        return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
 
-    def sums(self, problems: Problems | Sample, n_bins: int, moments: int, run: Map) -> Bins:
-        """Sums of the bins of all problems; equal-mass bins take one at a time, a Sample."""
-        low, high = self.limits(problems)
-        right, convex = self.closed == "right", self.mapping == "convex"
-        threshold = -math.inf if self.threshold is None else float(self.threshold)
-        if isinstance(problems, Sample) and self.edges == "quantile":
-            s, w = problems.s, problems.v
-            if self.threshold is not None:
-                s, w = s[s > threshold], None if w is None else w[s > threshold]
-            layout = quantile_layout(s, w, n_bins, low, high, right, convex)
-        else:
-            layout = uniform_layout(n_bins, low, high, right, convex)
+    def _sums(self, problems: Problems, n_bins: int, moments: int, run: Map) -> Bins:
+        """Sums of the bins of all problems on one layout."""
+        layout = self._layout(problems, n_bins)
+        threshold = -math.inf if self.threshold is None else self.threshold
         sums = cell_sums(problems, layout, threshold, moments, run)
-        total = [problems.total_weight] if moments == 1 else sums[:, 1].sum(-1)
+        if moments > 1:
+            total = sums[1].sum(-1)
+        else:
+            total = np.array([problems.n if problems.v is None else problems.v.sum()], np.float64)
         edges = layout.edges[None].repeat(problems.n_problems, axis=0)
-        return Bins(edges, np.asarray(total), *sums.swapaxes(0, 1))
+        return Bins(edges, total, *sums)  # type: ignore[arg-type]
 
-    def limits(self, problems: Problems | Sample) -> tuple[float, float]:
-        """Ends of the range that the bins divide."""
-        if self.score_range == "unit":
-            return 0.0, 1.0
+    def _layout(self, problems: Problems, n_bins: int) -> Layout:
+        """Where scores go; the equal-mass bins of one problem come from its own scores."""
+        low, high = 0.0, 1.0
         if self.score_range == "support":
-            return problems.low, problems.high
-        return self.score_range
+            low, high = problems.low, problems.high
+        elif self.score_range != "unit":
+            low, high = self.score_range
+        right, convex = self.closed == "right", self.mapping == "convex"
+        if self.edges == "uniform":
+            return uniform_layout(n_bins, low, high, right, convex)
+        sample = problems.sample(0)
+        s, w = sample.s, sample.v
+        if self.threshold is not None:
+            kept = s > self.threshold
+            s, w = s[kept], None if w is None else w[kept]
+        return quantile_layout(s, w, n_bins, low, high, right, convex)

@@ -1,8 +1,10 @@
 """The command line: ``fastece report FILE`` and ``fastece demo``."""
 
 import argparse
+import io
 import json
 import math
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -73,6 +75,8 @@ def setting_type(text: str) -> int | str:
 
 def n_bins_type(text: str) -> int | str:
     """Read a number of bins, or "sqrt"."""
+    if text != "sqrt" and not text.lstrip("-").isdecimal():
+        raise argparse.ArgumentTypeError(f'must be a number or "sqrt", got {text!r}')
     return text if text == "sqrt" else int(text)
 
 
@@ -123,17 +127,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0, or 2 for bad input, with one line on stderr.
     """
     options = make_parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name this terminal cannot show
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             result = options.run(options)
-        except (ValueError, TypeError, OSError) as error:
-            print(f"fastece: error: {' '.join(str(error).split())}", file=sys.stderr)
+        except (ValueError, TypeError, OSError, MemoryError) as error:
+            message = str(error) or "not enough memory"
+            print(f"fastece: error: {' '.join(message.split())}", file=sys.stderr)
             return 2
     for warning in caught:
         print(f"fastece: warning: {warning.message}", file=sys.stderr)
-    if options.json:
-        print(json.dumps(to_json(result.to_dict()), allow_nan=False))
-    else:
-        print(result)
+    text = json.dumps(to_json(result.to_dict()), allow_nan=False) if options.json else str(result)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -4,8 +4,11 @@ A file is a table of named columns; what its columns are called says how to read
 """
 
 import csv
+import io
 import warnings
-from collections.abc import Callable, Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,11 +46,11 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Table:
-    """Column names, and how to read some of them as numbers (n, m) or one as labels (n,)."""
+    """Named columns: some of them as numbers (n, m), or some of them as labels, each (n,)."""
 
     names: list[str]
     numbers: Callable[[Sequence[str]], NDArray[Any]]
-    labels: Callable[[str], NDArray[Any]]
+    labels: Callable[[Sequence[str]], list[NDArray[Any]]]
 
 
 def read_predictions(
@@ -81,33 +84,44 @@ def read_predictions(
         For a file that cannot be read.
     """
     path = Path(path)
-    table = READERS.get(path.suffix.lower(), read_csv)(path)
-    named = y_true is not None or y_prob is not None
-    if not named and all(name in table.names for name in PAIR):
-        return read_pairs(table, classes)
-    if classes is not None:
-        raise ValueError(f"--classes: goes with the columns {','.join(PAIR)} only")
-    columns = [y_true or "y_true", *(y_prob.split(",") if y_prob else probability_columns(table))]
-    missing = [name for name in columns if name not in table.names]
-    if missing:
-        raise ValueError(
-            f"{path.name}: no column {missing[0]!r}, it has {', '.join(table.names[:8])}"
-            f"{', ...' if len(table.names) > 8 else ''}; expected {LAYOUTS}, or columns named "
-            "with --y-true and --y-prob"
-        )
-    probabilities = table.numbers(columns[1:])
-    if probabilities.ndim == 2 and probabilities.shape[1] == 1:
-        probabilities = probabilities[:, 0]
-    return Predictions(table.labels(columns[0]), probabilities)
+    try:
+        table = READERS.get(path.suffix.lower(), read_csv)(path)
+        twice = {name for name in table.names if table.names.count(name) > 1}
+        if twice:
+            raise ValueError(f"two columns are named {min(twice)!r}")
+        named = y_true is not None or y_prob is not None
+        if not named and all(name in table.names for name in PAIR):
+            return read_pairs(table, classes)
+        if classes is not None:
+            raise ValueError(f"--classes goes with the columns {','.join(PAIR)} only")
+        return read_columns(table, y_true or "y_true", y_prob)
+    except UNREADABLE as error:
+        raise ValueError(f"{path.name}: {error}") from error
+
+
+def read_columns(table: Table, y_true: str, y_prob: str | None) -> Predictions:
+    """Read a column of labels and one or several of probabilities."""
+    columns = y_prob.split(",") if y_prob else probability_columns(table)
+    for name in (y_true, *columns):
+        if name not in table.names:
+            more = ", ..." if len(table.names) > 8 else ""
+            raise ValueError(
+                f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}; "
+                f"expected {LAYOUTS}, or columns named with --y-true and --y-prob"
+            )
+    probabilities = table.numbers(columns)
+    single = probabilities.ndim == 2 and probabilities.shape[1] == 1
+    return Predictions(table.labels([y_true])[0], probabilities[:, 0] if single else probabilities)
 
 
 def read_pairs(table: Table, classes: int | None) -> Predictions:
     """Read true label, predicted label and confidence: a hit is that the labels are equal."""
-    true, predicted, confidence = PAIR
     if classes is not None:
         check_integer("--classes", classes, 2, 2**31)
-    hit = table.labels(true) == table.labels(predicted)
-    return Predictions(hit, table.numbers([confidence])[:, 0], True, classes)
+    true, predicted = table.labels(PAIR[:2])
+    if true.shape != predicted.shape or true.ndim != 1:
+        raise ValueError(f"{PAIR[0]} has shape {true.shape}, {PAIR[1]} {predicted.shape}")
+    return Predictions(true == predicted, table.numbers(PAIR[2:])[:, 0], True, classes)
 
 
 def probability_columns(table: Table) -> list[str]:
@@ -121,45 +135,60 @@ def probability_columns(table: Table) -> list[str]:
 def read_csv(path: Path) -> Table:
     """Read a CSV file with a header."""
     with open(path, encoding="utf-8-sig", newline="") as file:
-        names = [name.strip() for name in next(csv.reader(file), [])]
+        text = file.read()
+    buffer = io.StringIO(text, newline="")
+    names = next((row for row in csv.reader(buffer) if row), [])
+    body = text[buffer.tell() :]
+    names = [name.strip() for name in names]
+    for number, row in numbered_rows(body):
+        if len(row) != len(names):
+            raise ValueError(f"row {number} has {len(row)} cells, the header has {len(names)}")
 
-    def load(columns: Sequence[str], dtype: Any) -> NDArray[Any]:
+    def numbers(columns: Sequence[str]) -> NDArray[Any]:
         with warnings.catch_warnings():
             # a file without rows is refused as empty, with the other checks
             warnings.filterwarnings("ignore", message=".*input contained no data")
-            try:
-                return np.loadtxt(
-                    path, dtype, delimiter=",", skiprows=1, ndmin=2, quotechar='"', comments=None,
-                    encoding="utf-8-sig", usecols=[names.index(c) for c in columns],
-                )  # fmt: skip
-            except ValueError as error:
-                raise ValueError(f"{path.name}: {error}".replace("\n", " ")) from error
+            return np.loadtxt(
+                io.StringIO(body), np.float64, delimiter=",", ndmin=2, quotechar='"',
+                comments=None, usecols=[names.index(c) for c in columns],
+            )  # fmt: skip
 
-    return Table(
-        names, lambda columns: load(columns, np.float64), lambda c: numeric(load([c], str)[:, 0])
-    )
+    def labels(columns: Sequence[str]) -> list[NDArray[Any]]:
+        cells = [column_cells(body, names.index(name), name) for name in columns]
+        try:  # numbers only if every one of them is
+            return [np.array([float(cell) for cell in column]) for column in cells]
+        except ValueError:
+            return [np.array(column) for column in cells]
+
+    return Table(names, numbers, labels)
 
 
-def numeric(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as numbers where every one is a number, else as they are."""
-    try:
-        return labels.astype(np.float64)
-    except ValueError:
-        return np.char.strip(labels)
+def numbered_rows(body: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, from 1."""
+    rows = (row for row in csv.reader(io.StringIO(body, newline="")) if row)
+    return enumerate(rows, 1)
+
+
+def column_cells(body: str, index: int, name: str) -> list[str]:
+    """The cells of one column, none of them blank."""
+    cells = [row[index].strip() for _, row in numbered_rows(body)]
+    if "" in cells:
+        raise ValueError(f"{name} of row {cells.index('') + 1} is blank")
+    return cells
 
 
 def read_npz(path: Path) -> Table:
     """Read a NumPy archive; `y_prob` may be a matrix."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = dict(archive)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path.name}: {error}") from error
-
-    def numbers(columns: Sequence[str]) -> NDArray[Any]:
-        return arrays[columns[0]] if len(columns) == 1 else stack([arrays[c] for c in columns])
-
-    return Table(list(arrays), numbers, arrays.__getitem__)
+    archive = np.load(path, allow_pickle=False)
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise ValueError("is no NPZ archive")
+    with archive:
+        arrays = dict(archive)
+    return Table(
+        list(arrays),
+        lambda columns: np.column_stack([arrays[c] for c in columns]),
+        lambda columns: [arrays[c] for c in columns],
+    )
 
 
 def read_parquet(path: Path) -> Table:
@@ -167,19 +196,17 @@ def read_parquet(path: Path) -> Table:
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise ValueError(f"{path.name}: Parquet needs pyarrow: pip install pyarrow") from error
-    table = parquet.read_table(path)
+        raise ValueError("Parquet needs pyarrow: pip install pyarrow") from error
+    with open(path, "rb") as file:
+        table = parquet.read_table(file)
 
-    def column(name: str) -> NDArray[Any]:
-        array: NDArray[Any] = table.column(name).to_numpy()
-        return array
+    def columns(names: Sequence[str]) -> list[NDArray[Any]]:
+        for name in names:
+            if table.column(name).null_count:
+                raise ValueError(f"column {name!r} has missing values")
+        return [table.column(name).to_numpy() for name in names]
 
-    return Table(table.column_names, lambda columns: stack([column(c) for c in columns]), column)
-
-
-def stack(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Columns of equal length as a matrix."""
-    return np.column_stack(columns)
+    return Table(table.column_names, lambda names: np.column_stack(columns(names)), columns)
 
 
 READERS: dict[str, Callable[[Path], Table]] = {
@@ -187,3 +214,5 @@ READERS: dict[str, Callable[[Path], Table]] = {
     ".npz": read_npz,
     ".parquet": read_parquet,
 }
+# What the readers raise for a file that is not what its name says.
+UNREADABLE = (ValueError, TypeError, EOFError, csv.Error, zipfile.BadZipFile, zlib.error)

@@ -17,6 +17,7 @@ F64 = NDArray[np.float64]
 MAX_BINS_PER_UNIT = 2.0**40
 # Rows per bin from which selecting ranks is faster than sorting everything.
 RANKED = 256
+MAX_KEPT_BINS = 4096
 
 
 class Grid(NamedTuple):
@@ -74,9 +75,16 @@ def hard_layout(edges: F64, knots: F64, right: bool) -> Layout:
     return Layout(Grid(low, high, n_bins, False, knots, right, False), edges, None)
 
 
-@lru_cache(maxsize=32)
 def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
-    """Edges ``low + (high - low) * (j / n_bins)``, the last one exactly `high`."""
+    """Edges ``low + (high - low) * (j / n_bins)``, the last one exactly `high`; kept for the next
+    call, if small."""
+    if n_bins > MAX_KEPT_BINS:
+        return make_uniform_layout(n_bins, low, high, right, convex)
+    return kept_uniform_layout(n_bins, low, high, right, convex)
+
+
+def make_uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
+    """Compute the layout that `uniform_layout` keeps."""
     edges = low + (high - low) * (np.arange(n_bins + 1) / n_bins)
     edges[-1] = high
     even = n_bins / (high - low) < MAX_BINS_PER_UNIT
@@ -85,6 +93,9 @@ def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bo
     if even:
         return Layout(Grid(low, high, n_bins, True, edges[1:-1], right, False), edges, None)
     return hard_layout(edges, edges[1:-1], right)
+
+
+kept_uniform_layout = lru_cache(maxsize=64)(make_uniform_layout)
 
 
 def ranked(s: F64, n_bins: int) -> tuple[F64, F64 | None]:

@@ -54,10 +54,9 @@ class Sample:
         """Number of rows."""
         return self.s.size
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights, or the number of rows."""
-        return float(self.n if self.v is None else self.v.sum())
+    def sample(self, k: int) -> "Sample":  # noqa: ARG002
+        """Problem `k` as a whole: a sample is the only one of its problems."""
+        return self
 
     def chunk(self, start: int, stop: int) -> Chunk:
         """Scores (1, m), hits (1, m) and weights (m,) of the rows from `start` to `stop`."""
@@ -94,10 +93,6 @@ class Problems(Protocol):
     def v(self) -> NDArray[np.float64] | None:
         """Sample weights, or None where every row counts 1."""
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights, or the number of rows."""
-
     def chunk(self, start: int, stop: int) -> Chunk:
         """Scores (K, m), hits (K, m) and weights (m,) or None of the rows start to stop."""
 
@@ -112,12 +107,10 @@ class Estimator(Protocol):
     Optional, found by name:
 
     needs_sorted : bool
-        Whether `prepare` wants the sample sorted by score. Without it: yes.
+        Whether `prepare` is to get the sample sorted by score. Without it: yes.
     direct(problems, run) -> (K,) values
         The single call on all problems at once, every row counting once, without a sort or a copy
         of the scores. `run` is `map`, or the `map` of a thread pool.
-    block(plan, c) -> (32,) values
-        `evaluate` for 32 replicates, c (n, 32) uint8.
     """
 
     def prepare(self, sample: Sample, size: int) -> Any:

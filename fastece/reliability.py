@@ -2,14 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned import Binned
 from fastece.estimators import find_estimator
-from fastece.settings import Data, read_problems
+from fastece.protocol import Map, threads
+from fastece.settings import ArrayProblems, read_problems
+from fastece.validation import check_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +42,8 @@ class ReliabilityDiagram:
     estimator : str
         The estimator with its parameters.
     setting : str
-        The setting it used: "binary", "confidence" or "class k".
+        The setting it used: "binary", "confidence" or "class k", with the label if the classes
+        have labels.
     closed : str
         Side on which the bins are closed, "right" or "left".
 
@@ -124,33 +127,52 @@ def bin_names(diagram: ReliabilityDiagram) -> list[str]:
     return [f"{opened[b]}{edges[b]}, {edges[b + 1]}{closed[b]}" for b in range(last + 1)]
 
 
-def diagrams_of(estimator: Any, problems: Data) -> list[ReliabilityDiagram]:
+def diagrams_of(
+    estimator: Any, problems: ArrayProblems, run: Map = map
+) -> list[ReliabilityDiagram]:
     """One diagram for each problem."""
     if not isinstance(estimator, Binned):
         raise TypeError(f"estimator: a reliability diagram needs bins, got {estimator!r}")
-    sums = estimator.bins(problems)
+    sums = estimator.bins(problems, run)
     values = estimator.values(sums)
-    count = sums.weight
     score, frequency = (
-        np.divide(total, count, out=np.full_like(count, np.nan), where=count > 0)
+        np.divide(total, sums.weight, out=np.full_like(total, np.nan), where=sums.weight > 0)
         for total in (sums.score, sums.hits)
     )
+    with np.errstate(over="ignore"):  # weights that add up beyond float64 are an infinite count
+        count = sums.weight * sums.unit
     return [
         ReliabilityDiagram(
             edges=sums.edges[k],
-            count=count[k] * sums.unit,
+            count=count[k],
             score=score[k],
             frequency=frequency[k],
             gap=frequency[k] - score[k],
             value=float(values[k]),
             estimator=str(estimator),
-            setting=f"class {k}" if problems.setting.per_class else problems.setting.name,
+            setting=problems.name(k),
             closed=estimator.closed,
         )
         for k in range(problems.n_problems)
     ]
 
 
+@overload
+def reliability_diagram(
+    y_true: Any, y_prob: Any, *, setting: Literal["classwise"], **options: Any
+) -> list[ReliabilityDiagram]: ...
+@overload
+def reliability_diagram(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    setting: Literal["auto", "binary", "confidence"] | int = ...,
+    **options: Any,
+) -> ReliabilityDiagram: ...
+@overload
+def reliability_diagram(
+    y_true: Any, y_prob: Any, *, setting: str | int, **options: Any
+) -> ReliabilityDiagram | list[ReliabilityDiagram]: ...
 def reliability_diagram(
     y_true: Any,
     y_prob: Any,
@@ -160,13 +182,14 @@ def reliability_diagram(
     labels: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
+    n_jobs: int | None = None,
     **fields: Any,
 ) -> ReliabilityDiagram | list[ReliabilityDiagram]:
     """Bins of the score with their mean score and frequency of hits.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, sample_weight, from_logits, **fields
+    y_true, y_prob, setting, labels, sample_weight, from_logits, n_jobs, **fields
         As in `fastece.ece`.
     estimator : str or Binned, default "ece"
         A binned estimator; with convex mapping the sums of a bin are those of its shares.
@@ -193,9 +216,11 @@ def reliability_diagram(
     np.float64(3.0)
     """
     chosen = find_estimator(estimator, fields)
+    jobs = check_jobs(n_jobs)
     problems = read_problems(
         y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
         from_logits=from_logits,
     )  # fmt: skip
-    diagrams = diagrams_of(chosen, problems)
+    with threads(jobs) as run:
+        diagrams = diagrams_of(chosen, problems, run)
     return diagrams if problems.setting.per_class else diagrams[0]

@@ -1,18 +1,20 @@
 """How well a classifier is calibrated, on one page."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from fastece.binned import Binned
 from fastece.estimators import ESTIMATORS, find_estimator
 from fastece.protocol import direct_values
 from fastece.reliability import ReliabilityDiagram, diagrams_of
-from fastece.settings import SETTINGS, Data, read_problems
+from fastece.settings import SETTINGS, ArrayProblems, read_problems
 
 __all__ = ["Measure", "Report", "make_report"]
 
-PAIRS = "binary: is the top label right, at the confidence it has"
+PAIRS = "binary (is the top label right, at its confidence)"
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,8 @@ class Measure:
     estimator : str
         The estimator with its parameters.
     n_bins, occupied : int or None
-        Number of bins, and how many hold at least one row, in all problems together; None for an
-        estimator without bins.
+        Number of bins of all problems together, and how many of them hold at least one row; None
+        for an estimator without bins.
     """
 
     name: str
@@ -39,7 +41,7 @@ class Measure:
     occupied: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Report:
     """Size, accuracy, calibration errors and reliability diagram of a set of predictions.
 
@@ -87,18 +89,24 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        values["measures"] = [vars(measure) for measure in self.measures]
+        values["measures"] = [asdict(measure) for measure in self.measures]
         values["diagrams"] = [diagram.to_dict() for diagram in self.diagrams]
         return values
 
 
-def measure(name: str, estimator: Any, problems: Data) -> Measure:
+def measure(name: str, estimator: Any, problems: ArrayProblems) -> Measure:
     """One line of the report."""
     value = float(direct_values(estimator, problems).mean())
     if not isinstance(estimator, Binned):
         return Measure(name, value, str(estimator), None, None)
-    weight = estimator.bins(problems, 2).weight
-    return Measure(name, value, str(estimator), weight.shape[1], int((weight > 0).sum()))
+    weight = estimator.bins(problems, moments=2).weight
+    return Measure(name, value, str(estimator), weight.size, int(np.count_nonzero(weight)))
+
+
+def with_fields(name: str, fields: dict[str, Any]) -> Any:
+    """The estimator of that name, with those of the fields that it has."""
+    estimator = find_estimator(name, {})
+    return find_estimator(name, {k: v for k, v in fields.items() if hasattr(estimator, k)})
 
 
 def make_report(
@@ -109,36 +117,39 @@ def make_report(
     setting: Any = "auto",
     pairs: bool = False,
     classes: int | None = None,
-    labels: Any = None,
-    sample_weight: Any = None,
     from_logits: bool = False,
-    **fields: Any,
+    n_bins: Any = 15,
 ) -> Report:
     """Measure predictions with every estimator of the table.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, sample_weight, from_logits, **fields
+    y_true, y_prob, setting, from_logits, n_bins
         As in `fastece.ece`.
     title : str
         First line of the report.
     pairs : bool
         `y_true` says whether the predicted class was right and `y_prob` is its confidence: a binary
         problem, whose scores lie on [1/K, 1] if the number of `classes` K is given.
+    classes : int, optional
+        With `pairs` only.
 
     Returns
     -------
     Report
     """
+    fields = {"n_bins": n_bins}
+    if pairs and (setting not in ("auto", "binary") or from_logits):
+        raise ValueError(
+            f"setting: {setting!r} needs a class vector; labels and confidences are a binary "
+            "problem, and confidences are no logits"
+        )
     if classes is not None:
         fields["score_range"] = (1 / classes, 1.0)
-    problems = read_problems(
-        y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
-        from_logits=from_logits,
-    )  # fmt: skip
+    problems = read_problems(y_true, y_prob, setting=setting, from_logits=from_logits)
     top = problems if pairs else replace(problems, setting=SETTINGS["confidence"])
     whole = Binned(n_bins=1).bins(top)
-    estimators = {name: find_estimator(name, fields) for name in ESTIMATORS}
+    estimators = {name: with_fields(name, fields) for name in ESTIMATORS}
     estimators["mce"] = find_estimator("ece", {**fields, "norm": math.inf})
     return Report(
         title=title,

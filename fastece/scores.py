@@ -25,7 +25,13 @@ def ece(
 ) -> float: ...  # fmt: skip
 @overload
 def ece(
-    y_true: Any, y_prob: Any, *, average: None, estimator: Any = ..., setting: Any = ...,
+    y_true: Any, y_prob: Any, *, setting: Literal["classwise"], average: None, estimator: Any = ...,
+    labels: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
+    **fields: Any,
+) -> Values: ...  # fmt: skip
+@overload
+def ece(
+    y_true: Any, y_prob: Any, *, average: Macro | None, estimator: Any = ..., setting: Any = ...,
     labels: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
     **fields: Any,
 ) -> float | Values: ...  # fmt: skip
@@ -100,7 +106,7 @@ def ece(
     >>> ece([0, 1, 1], p, setting="classwise", average=None).round(3)
     array([0.233, 0.367, 0.2  ])
     """
-    if average not in ("macro", None):
+    if average is not None and (not isinstance(average, str) or average != "macro"):
         raise ValueError(f"average: got {average!r}; {known(['macro', None])}")
     chosen = find_estimator(estimator, fields)
     jobs = check_jobs(n_jobs)
@@ -115,10 +121,22 @@ def ece(
     return float(values[0] if len(values) == 1 else values.mean())
 
 
+def fixed(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
+    """The options with those that make the measure what it is; the caller may not change them."""
+    for option, value in values.items():
+        if option in options:
+            raise TypeError(f"{option}: {name} is {option}={value!r}; use ece to choose")
+    return {**options, **values}
+
+
 @overload
 def mce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def mce(y_true: Any, y_prob: Any, *, average: None, **options: Any) -> float | Values: ...
+def mce(
+    y_true: Any, y_prob: Any, *, setting: Literal["classwise"], average: None, **options: Any
+) -> Values: ...
+@overload
+def mce(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
 def mce(
     y_true: Any, y_prob: Any, *, average: Macro | None = "macro", **options: Any
 ) -> float | Values:
@@ -146,7 +164,7 @@ def mce(
     >>> round(mce([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75], n_bins=2), 6)
     0.316667
     """
-    return ece(y_true, y_prob, average=average, norm=math.inf, **options)
+    return ece(y_true, y_prob, average=average, **fixed("mce", options, norm=math.inf))
 
 
 @overload
@@ -156,6 +174,10 @@ def sce(
 @overload
 def sce(
     y_true: Any, y_prob: Any, *, average: None, n_bins: int = ..., **options: Any
+) -> Values: ...
+@overload
+def sce(
+    y_true: Any, y_prob: Any, *, average: Macro | None, n_bins: int = ..., **options: Any
 ) -> float | Values: ...
 def sce(
     y_true: Any,
@@ -186,7 +208,8 @@ def sce(
     >>> round(sce([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]]), 6)
     0.3
     """
-    return ece(y_true, y_prob, setting="classwise", average=average, n_bins=n_bins, **options)
+    options = fixed("sce", options, setting="classwise", estimator="ece")
+    return ece(y_true, y_prob, average=average, n_bins=n_bins, **options)
 
 
 @overload
@@ -196,6 +219,10 @@ def ace(
 @overload
 def ace(
     y_true: Any, y_prob: Any, *, average: None, n_bins: int = ..., **options: Any
+) -> Values: ...
+@overload
+def ace(
+    y_true: Any, y_prob: Any, *, average: Macro | None, n_bins: int = ..., **options: Any
 ) -> float | Values: ...
 def ace(
     y_true: Any,
@@ -228,10 +255,8 @@ def ace(
     >>> round(ace([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]], n_bins=3), 6)
     0.3
     """
-    return ece(
-        y_true, y_prob, estimator="ece_a", bin_weights="equal", setting="classwise",
-        average=average, n_bins=n_bins, **options,
-    )  # fmt: skip
+    options = fixed("ace", options, setting="classwise", estimator="ece_a", bin_weights="equal")
+    return ece(y_true, y_prob, average=average, n_bins=n_bins, **options)
 
 
 @overload
@@ -242,6 +267,11 @@ def tace(
 @overload
 def tace(
     y_true: Any, y_prob: Any, *, average: None, threshold: float = ..., n_bins: int = ...,
+    **options: Any,
+) -> Values: ...  # fmt: skip
+@overload
+def tace(
+    y_true: Any, y_prob: Any, *, average: Macro | None, threshold: float = ..., n_bins: int = ...,
     **options: Any,
 ) -> float | Values: ...  # fmt: skip
 def tace(

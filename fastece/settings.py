@@ -1,11 +1,11 @@
 """Settings: how labels and predicted probabilities become weighted binary problems.
 
-Each row of `SETTINGS` says which columns of the class vector are scores and what a hit is. It works
-on any slice of the rows, so large data are converted a slice at a time and never copied as a whole.
+Each row of `SETTINGS` says which probability is the score and what a hit is. Problems are read a
+slice of the rows at a time, so large data are converted in cache and never copied as a whole.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -14,14 +14,20 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.protocol import Chunk, Sample
-from fastece.validation import as_labels, as_probabilities, as_weights, check_integer, known
+from fastece.validation import (
+    as_labels,
+    as_probabilities,
+    as_weights,
+    check_flag,
+    check_integer,
+    known,
+    shown,
+)
 
-__all__ = ["SETTINGS", "Data", "Setting", "read_problems"]
+__all__ = ["SETTINGS", "ArrayProblems", "Setting", "read_problems"]
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
-# (labels (m,), probabilities (m, K), logits (m, K) or None) -> scores (k, m), hits (k, m)
-Split = Callable[[NDArray[np.int64], NDArray[Any], F64 | None], tuple[F64, U8]]
 
 
 @dataclass(frozen=True)
@@ -32,66 +38,40 @@ class Setting:
     ----------
     name : str
         As the caller writes it and as results show it.
-    split : callable
-        (labels (m,), probabilities (m, K), logits (m, K) or None) -> scores (k, m), hits (k, m).
-    top : bool
-        The score is a maximum over K classes, so its support is [1/K, 1] rather than [0, 1].
+    column : int or None
+        The class whose probability is the score, and whose label is a hit. None: the class of the
+        largest probability, or every class in turn.
     per_class : bool
-        K problems rather than one.
+        Every class in turn: K problems rather than one.
     """
 
     name: str
-    split: Split
-    top: bool = False
+    column: int | None = None
     per_class: bool = False
 
-
-def split_top_label(
-    label: NDArray[np.int64], prob: NDArray[Any], logits: F64 | None
-) -> tuple[F64, U8]:
-    """Score the largest probability; a hit is a label in its column, the first if there are more.
-
-    The column is that of the largest logit, where there are logits: their softmax may have ties
-    where they have none.
-    """
-    score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
-    kernels.toplabel.top_label(prob if logits is None else logits, label, score, hit)
-    if logits is not None:
-        np.max(prob, axis=1, out=score)
-    return score[None], hit[None]
-
-
-def split_every_class(
-    label: NDArray[np.int64], prob: NDArray[Any], _: F64 | None
-) -> tuple[F64, U8]:
-    """Score each class against the rest."""
-    classes = np.arange(prob.shape[1])[:, None]
-    return np.ascontiguousarray(prob.T, np.float64), (label == classes).view(np.uint8)
-
-
-def class_setting(k: int) -> Setting:
-    """Score class `k` against the rest."""
-
-    def split(label: NDArray[np.int64], prob: NDArray[Any], _: F64 | None) -> tuple[F64, U8]:
-        score = np.ascontiguousarray(prob[:, k], np.float64)
-        return score[None], (label == k).view(np.uint8)[None]
-
-    return Setting(f"class {k}", split)
+    @property
+    def is_top(self) -> bool:
+        """The score is the largest of K probabilities, so its support is [1/K, 1]."""
+        return self.column is None and not self.per_class
 
 
 SETTINGS = {
-    "binary": Setting("binary", class_setting(1).split),
-    "confidence": Setting("confidence", split_top_label, top=True),
-    "classwise": Setting("classwise", split_every_class, per_class=True),
+    "binary": Setting("binary", column=1),
+    "confidence": Setting("confidence"),
+    "classwise": Setting("classwise", per_class=True),
 }
+
+
+def class_setting(k: int) -> Setting:
+    """Class `k` against the rest."""
+    return Setting(f"class {k}", column=k)
 
 
 def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
     """The row that `setting` names, for probabilities of this shape."""
     n_classes = 2 if len(shape) == 1 else shape[1]
     if isinstance(setting, Integral) and not isinstance(setting, bool | np.bool_):
-        check_integer("setting", setting, 0, n_classes - 1, "a class index")
-        return class_setting(int(setting))
+        return class_setting(check_integer("setting", setting, 0, n_classes - 1, "a class index"))
     if isinstance(setting, str) and setting == "auto":
         return SETTINGS["binary" if len(shape) == 1 else "confidence"]
     if not isinstance(setting, str) or setting not in SETTINGS:
@@ -106,16 +86,35 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
 
 
 @dataclass(frozen=True)
-class Data:
-    """The checked arrays of one call, read as the problems of its setting."""
+class ArrayProblems:
+    """The checked arrays of one call, read as the problems of its setting.
+
+    Attributes
+    ----------
+    setting : Setting
+    label : (n,) array of integers or bools
+        Class index of each row.
+    prob : (n,) or (n, K) array
+        Probabilities, or logits with `from_logits`.
+    v : (n,) float64 array or None
+        Sample weights, greater than 0.
+    rows : (n,) int64 array or None
+        Positions in the caller's data, where rows of weight 0 were dropped.
+    labels : list or None
+        The labels that the class indices stand for.
+    clip : bool
+        Some probabilities are outside [0, 1] by rounding.
+    from_logits : bool
+    """
 
     setting: Setting
     label: NDArray[Any]
     prob: NDArray[Any]
-    v: F64 | None
-    rows: NDArray[np.int64] | None
-    clip: bool
-    from_logits: bool
+    v: F64 | None = None
+    rows: NDArray[np.int64] | None = None
+    labels: list[Any] | None = None
+    clip: bool = False
+    from_logits: bool = False
 
     @property
     def n(self) -> int:
@@ -135,60 +134,104 @@ class Data:
     @property
     def low(self) -> float:
         """Lower end of the score's support."""
-        return 1 / self.n_classes if self.setting.top else 0.0
+        return 1 / self.n_classes if self.setting.is_top else 0.0
 
     @property
     def high(self) -> float:
         """Upper end of the score's support."""
         return 1.0
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights, or the number of rows."""
-        return float(self.n if self.v is None else self.v.sum())
+    def name(self, k: int) -> str:
+        """Setting of problem `k`, with the caller's label if it is of one class."""
+        column = k if self.setting.per_class else self.setting.column
+        name = f"class {k}" if self.setting.per_class else self.setting.name
+        named = self.labels is not None and column is not None
+        return f"{name} ({shown(self.labels[column])})" if named else name  # type: ignore[index]
 
     def chunk(self, start: int, stop: int) -> Chunk:
         """Scores (K, m), hits (K, m) and weights (m,) or None of the rows start to stop."""
-        v = None if self.v is None else self.v[start:stop]
+        v = None if self.v is None else plain(self.v[start:stop], np.float64)
         return *self.split(self.setting, slice(start, stop)), v
 
     def sample(self, k: int) -> Sample:
         """Problem `k` as a whole."""
-        setting = class_setting(k) if self.setting.per_class else self.setting
-        score, hit = self.split(setting, slice(None))
+        source, setting = self, self.setting
+        if setting.per_class:
+            source, setting = self.probabilities, class_setting(k)
+        score, hit = source.split(setting, slice(None))
         rows = np.arange(self.n) if self.rows is None else self.rows
         return Sample(score[0], hit[0], self.v, self.low, self.high, rows)
 
+    @cached_property
+    def probabilities(self) -> "ArrayProblems":
+        """The same without logits: one softmax, however many classes are asked for."""
+        if not self.from_logits or self.prob.ndim == 1:
+            return self
+        return replace(self, prob=softmax(plain(self.prob, np.float64)), from_logits=False)
+
     def split(self, setting: Setting, rows: slice) -> tuple[F64, U8]:
-        """Scores and hits of some rows."""
-        prob = self.prob[rows]
-        if prob.dtype != np.float32 or prob.ndim == 1 or self.from_logits:
-            prob = plain(prob, np.float64)
-        prob = np.clip(prob, 0.0, 1.0) if self.clip else plain(prob, prob.dtype)
-        if prob.ndim == 1 and setting is SETTINGS["binary"] and not self.from_logits:
-            return prob[None], plain(self.label[rows], np.uint8)[None]
-        label = plain(self.label[rows], np.int64)
+        """Scores and hits of some rows, one row for each problem of the setting."""
+        prob, label = self.prob[rows], self.label[rows]
+        if self.clip:
+            prob = prob.clip(0.0, 1.0)
+        if setting.column is not None:
+            score = self.column(prob, setting.column)
+            return plain(score, np.float64)[None], self.is_class(label, setting.column)[None]
+        if prob.ndim == 1:
+            p = plain(prob, np.float64)
+            prob = np.column_stack([np.zeros(p.size) if self.from_logits else 1 - p, p])
+        if setting.per_class:
+            prob = softmax(plain(prob, np.float64)) if self.from_logits else prob
+            hits = label == np.arange(self.n_classes)[:, None]
+            return plain(prob.T, np.float64), hits.view(np.uint8)
+        return self.top_label(prob, label)
+
+    def column(self, prob: NDArray[Any], k: int) -> NDArray[Any]:
+        """Probability of class `k`."""
+        if prob.ndim == 2:
+            return softmax(plain(prob, np.float64))[:, k] if self.from_logits else prob[:, k]
+        p = prob.astype(np.float64, copy=False)
+        if not self.from_logits:
+            return p if k == 1 else 1 - p
+        with np.errstate(
+            over="ignore", under="ignore"
+        ):  # exp(1e4) is inf, and 1 / inf the right limit
+            return np.asarray(1 / (1 + np.exp(-p if k == 1 else p)))
+
+    def is_class(self, label: NDArray[Any], k: int) -> U8:
+        """Whether each label is class `k`."""
+        if k == 1 and self.n_classes == 2:
+            return plain(label.view(np.uint8) if label.dtype == np.bool_ else label, np.uint8)
+        return plain(label == k, np.uint8)
+
+    def top_label(self, key: NDArray[Any], label: NDArray[Any]) -> tuple[F64, U8]:
+        """Largest probability, and whether its class is the label; the first maximum wins.
+
+        The class is that of the largest logit, where there are logits: their softmax may have ties
+        where they have none. Its probability is 1 over the sum of exp(z - largest z).
+        """
+        key = plain(key, np.float32 if key.dtype == np.float32 else np.float64)
+        score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
+        kernels.toplabel.top_label(key, plain(label, np.int64), score, hit)
         if self.from_logits:
-            logits = np.column_stack([np.zeros(prob.size), prob]) if prob.ndim == 1 else prob
-            return setting.split(label, softmax(logits), logits)
-        prob = np.column_stack([1 - prob, prob]) if prob.ndim == 1 else prob
-        return setting.split(label, prob, None)
+            with np.errstate(over="ignore", under="ignore"):
+                score = 1 / np.exp(key - score[:, None]).sum(axis=1, dtype=np.float64)
+        return score[None], hit[None]
 
 
 def plain(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """C-contiguous, of this dtype and writable: kernels compile anew for each combination. No copy
     where it is so already."""
-    if array.dtype == np.bool_ and dtype is np.uint8:
-        array = array.view(np.uint8)
     array = np.ascontiguousarray(array, dtype)
     return array if array.flags.writeable else array.copy()
 
 
 def softmax(z: F64) -> F64:
     """Softmax of each row; the largest logit is subtracted first, so that nothing overflows."""
-    with np.errstate(over="ignore"):  # a difference beyond float64 is a probability of 0
+    # A difference beyond float64, and an exponential below it, are a probability of 0.
+    with np.errstate(over="ignore", under="ignore"):
         e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+        return e / e.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
 
 
 def read_problems(
@@ -199,15 +242,16 @@ def read_problems(
     labels: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
-) -> Data:
+) -> ArrayProblems:
     """Check the caller's data and read them as problems; rows of weight 0 are dropped."""
+    from_logits = check_flag("from_logits", from_logits)
     prob, clip = as_probabilities(y_prob, from_logits)
     row = find_setting(setting, prob.shape)
     n_classes = 2 if prob.ndim == 1 else prob.shape[1]
-    label = as_labels(y_true, len(prob), n_classes, labels, prob)
+    label, order = as_labels(y_true, len(prob), n_classes, labels, prob)
     v = as_weights(sample_weight, len(prob))
     rows = None
     if v is not None and not v.all():
         rows = np.flatnonzero(v)
         label, prob, v = label[rows], prob[rows], v[rows]
-    return Data(row, label, prob, v, rows, clip, from_logits)
+    return ArrayProblems(row, label, prob, v, rows, order, clip, from_logits)

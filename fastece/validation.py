@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,6 +21,7 @@ __all__ = [
     "as_probabilities",
     "as_weights",
     "check_choice",
+    "check_flag",
     "check_integer",
     "check_jobs",
     "check_range",
@@ -41,56 +42,71 @@ SCAN = 2**16
 
 
 # --- parameters -----------------------------------------------------------------------------
+# Each returns the value in Python's own type, so that what is computed and shown is the same
+# whether a caller says 3, np.int64(3) or np.float32(3).
 
 
 def known(names: Iterable[Any]) -> str:
     """The known names, for a message."""
-    return "known: " + ", ".join(repr(name) for name in names)
+    return "known: " + (", ".join(repr(name) for name in names) or "none")
 
 
-def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> str:
     """One of a few names."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}: got {value!r}; {known(choices)}")
+    return str(value)
 
 
-def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an integer") -> None:
+def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an integer") -> int:
     """An integer from low to high; a bool or a float is none."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise TypeError(f"{name}: must be {kind}, got {value!r}")
     if not low <= int(value) <= high:
         raise ValueError(f"{name}: must be {kind} from {low} to {high}, got {value!r}")
+    return int(value)
 
 
-def check_real(name: str, value: Any, low: float, high: float = math.inf) -> None:
+def check_real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """A real number from low to high; nan is none, inf only where `high` is infinite."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name}: must be a number, got {value!r}")
-    if not low <= float(value) <= high:
-        raise ValueError(f"{name}: must be a number from {low:g} to {high:g}, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.nan
+    if not low <= number <= high:
+        raise ValueError(f"{name}: must be a number from {low:g} to {high:g}, got {value!r:.80}")
+    return number
 
 
-def check_range(name: str, value: Any, names: Sequence[str]) -> None:
+def check_flag(name: str, value: Any) -> bool:
+    """True or False; a string such as "no" is neither."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}: must be True or False, got {value!r}")
+    return bool(value)
+
+
+def check_range(name: str, value: Any, names: Sequence[str]) -> str | tuple[float, float]:
     """A named range, or a pair 0 <= low < high <= 1."""
     if isinstance(value, str):
-        check_choice(name, value, names)
-        return
+        return check_choice(name, value, names)
     if not isinstance(value, tuple) or len(value) != 2:
         raise TypeError(f"{name}: must be a pair (low, high), got {value!r}; {known(names)}")
-    for end in value:
-        check_real(name, end, 0.0, 1.0)
-    if not value[0] < value[1]:
+    low, high = (check_real(name, end, 0.0, 1.0) for end in value)
+    if not low < high:
         raise ValueError(f"{name}: low must be less than high, got {value!r}")
+    return low, high
 
 
 def check_jobs(n_jobs: Any) -> int:
     """Number of threads: None is 1, negative counts from the number of processors, -1 all."""
     if n_jobs is None:
         return 1
-    check_integer("n_jobs", n_jobs, -(2**31), 2**31)
-    if n_jobs == 0:
+    jobs = check_integer("n_jobs", n_jobs, -(2**31), 2**31)
+    if jobs == 0:
         raise ValueError("n_jobs: must be a positive number of threads, or -1 for all, got 0")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+    return jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
 
 
 # --- containers -----------------------------------------------------------------------------
@@ -140,6 +156,8 @@ def refuse_container(name: str, value: Any) -> None:
     module = type(value).__module__.partition(".")[0]
     if module == "dask" or type(value).__name__ == "LazyFrame":
         raise TypeError(f"{name}: lazy containers are refused; pass .compute() or .collect()")
+    if "Sparse" in str(getattr(value, "dtypes", "")):
+        raise TypeError(f"{name}: sparse columns are refused; pass .sparse.to_dense()")
     if isinstance(value, str | bytes | dict | set) or not (
         hasattr(value, "__array__") or hasattr(value, "__dlpack__") or hasattr(value, "__len__")
     ):
@@ -151,19 +169,28 @@ def holds_text(array: NDArray[Any]) -> bool:
     return any(isinstance(x, str | bytes) for x in array.flat)
 
 
-def entry(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> str:
-    """The first bad entry as it would be written in Python, with its value."""
-    index = tuple(int(i) for i in np.argwhere(bad)[0])
-    where = ", ".join(map(str, index))
-    value = array[index]
-    return f"{name}[{where}] is {value.item() if isinstance(value, np.generic) else value!r}"
-
-
 def parts(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     """Slices of the rows with their first row, each small enough to stay in cache."""
-    step = max(1, SCAN * len(array) // array.size)
+    step = max(1, SCAN * len(array) // max(array.size, 1))
     for start in range(0, len(array), step):
         yield start, array[start : start + step]
+
+
+def refuse_where(
+    name: str,
+    rule: str,
+    array: NDArray[Any],
+    is_bad: Callable[[NDArray[Any]], NDArray[np.bool_]],
+    hint: str = "",
+    error: type[Exception] = ValueError,
+) -> None:
+    """Raise the error of the first entry that is bad, if there is one."""
+    for start, part in parts(array):
+        bad = is_bad(part)
+        if bad.any():
+            row, *column = (int(i) for i in np.argwhere(bad)[0])
+            where = ", ".join(map(str, [start + row, *column]))
+            raise error(f"{name}: {rule}; {name}[{where}] is {shown(part[(row, *column)])}{hint}")
 
 
 def scan(array: NDArray[Any]) -> tuple[float, float]:
@@ -189,7 +216,9 @@ def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArra
     """A container of integers, bools or floats that float64 can hold; no copy of those."""
     array = as_array(name, value)
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name}: {what}, got dtype {array.dtype}")
+        rule = f"{what}, got dtype {array.dtype}"
+        refuse_where(name, rule, array, each(is_no_number), error=TypeError)
+        raise TypeError(f"{name}: {rule}")
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         with np.errstate(over="ignore"):  # what float64 cannot hold is refused as infinite
             array = array.astype(np.float64)
@@ -223,16 +252,16 @@ def as_probabilities(value: Any, from_logits: bool, name: str = "y_prob") -> tup
 
 
 def refuse_improbable(name: str, p: NDArray[Any]) -> None:
-    """The error for an entry that is no probability."""
-    bad = ~np.isfinite(p)
-    if bad.any():
-        raise ValueError(f"{name}: must be finite; {entry(name, p, bad)}")
-    bad = (p < LOWEST) | (p > HIGHEST)
-    labels = p.ndim == 1 and not (p % 1).any()
+    """The error for the first entry that is no probability."""
+    refuse_where(name, "must be finite", p, lambda part: ~np.isfinite(part))
+    labels = p.ndim == 1 and not (p[:SCAN] % 1).any()
     hint = "it looks like labels: y_true comes first" if labels else "logits: from_logits=True"
-    raise ValueError(
-        f"{name}: probabilities must lie in [0, 1] (tolerance {TOLERANCE:g}); "
-        f"{entry(name, p, bad)} ({hint})"
+    refuse_where(
+        name,
+        f"probabilities must lie in [0, 1] (tolerance {TOLERANCE:g})",
+        p,
+        lambda part: (part < LOWEST) | (part > HIGHEST),
+        f" ({hint})",
     )
 
 
@@ -240,13 +269,10 @@ def check_logits(name: str, z: NDArray[Any]) -> None:
     """Finite, or -inf for a probability of 0, but not in a whole row."""
     low, high = scan(z)
     if not (low >= -math.inf and high < math.inf):
-        bad = ~(z < math.inf)
-        raise ValueError(f"{name}: logits must be finite or -inf; {entry(name, z, bad)}")
+        refuse_where(name, "logits must be finite or -inf", z, lambda part: ~(part < math.inf))
     if low == -math.inf and z.ndim == 2:
-        empty = (z == -math.inf).all(axis=1)
-        if empty.any():
-            row = int(np.argmax(empty))
-            raise ValueError(f"{name}: a row of logits must not be all -inf; {name}[{row}] is")
+        rule = "a row of logits must not be all -inf"
+        refuse_where(name, rule, z, lambda part: (part == -math.inf).all(axis=1, keepdims=True))
 
 
 def warn_row_sums(name: str, p: NDArray[Any], off: NDArray[np.intp]) -> None:
@@ -278,9 +304,8 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> NDArray[np.fl
         raise ValueError(f"{name}: must have shape ({n},) as y_prob has rows, got {array.shape}")
     low, high = scan(array)
     if not (low >= 0 and high < math.inf):
-        bad = ~np.isfinite(array)
-        rule = "must be finite" if bad.any() else "must not be negative"
-        raise ValueError(f"{name}: {rule}; {entry(name, array, bad if bad.any() else array < 0)}")
+        refuse_where(name, "must be finite", array, lambda part: ~np.isfinite(part))
+        refuse_where(name, "must not be negative", array, lambda part: part < 0)
     if high == 0:
         raise ValueError(f"{name}: the weights must not all be 0")
     return np.ascontiguousarray(array, np.float64)
@@ -288,8 +313,8 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> NDArray[np.fl
 
 def as_labels(
     value: Any, n: int, n_classes: int, labels: Any, y_prob: NDArray[Any], name: str = "y_true"
-) -> NDArray[Any]:
-    """Checked class indices (n,) of any integer or bool dtype."""
+) -> tuple[NDArray[Any], list[Any] | None]:
+    """Checked class indices (n,) of any integer or bool dtype, and the labels they stand for."""
     array = as_array(name, value if labels is None else one_by_one(value))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -301,10 +326,14 @@ def as_labels(
         raise ValueError(f"{name}: is empty")
     if array.size != n:
         raise ValueError(f"{name}: has {array.size} rows, but y_prob has {n}")
-    if labels is not None or array.dtype.kind in "OUST":
-        return label_positions(name, array, n_classes, labels)
-    array = as_real(name, array, "must be integers, bools or strings")
-    return check_class_indices(name, array, n_classes, y_prob)
+    if labels is not None:
+        order = class_order(labels, n_classes)
+    elif array.dtype.kind in "OUST":
+        order = sorted_strings(name, array, n_classes)
+    else:
+        array = as_real(name, array, "must be integers, bools or strings")
+        return check_class_indices(name, array, n_classes, y_prob), None
+    return label_positions(name, array, order), order
 
 
 def check_class_indices(
@@ -314,48 +343,64 @@ def check_class_indices(
     if y.dtype.kind == "b":
         return y
     low, high = scan(y)
-    if y.dtype.kind == "f" and not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f"{name}: must be finite; {entry(name, y, ~np.isfinite(y))}")
-    fractional = y != np.floor(y) if y.dtype.kind == "f" else np.zeros(1, bool)
-    if fractional.any():
-        raise ValueError(
-            f"{name}: labels must be whole numbers; {entry(name, y, fractional)}"
-            f"{swapped(y, y_prob)}"
-        )
+    if y.dtype.kind == "f":
+        if not (math.isfinite(low) and math.isfinite(high)):
+            refuse_where(name, "must be finite", y, lambda part: ~np.isfinite(part))
+        hint = swapped(y, y_prob)
+        refuse_where(name, "labels must be whole numbers", y, lambda part: part % 1 != 0, hint)
     if low < 0 or high >= n_classes:
-        bad = (y < 0) | (y >= n_classes)
-        raise ValueError(
-            f"{name}: labels must be from 0 to {n_classes - 1}; {entry(name, y, bad)} "
-            "(labels= names other classes)"
-        )
+        rule, hint = f"labels must be from 0 to {n_classes - 1}", " (labels= names other classes)"
+        refuse_where(name, rule, y, lambda part: (part < 0) | (part >= n_classes), hint)
     return y.astype(np.int64) if y.dtype.kind == "f" else y
 
 
 def swapped(y: NDArray[Any], y_prob: NDArray[Any]) -> str:
     """A hint, where y_true looks like probabilities and y_prob like labels."""
-    looks_like_scores = y.dtype.kind == "f" and y.size and y.min() >= 0 and y.max() <= 1
-    looks_like_labels = y_prob.ndim == 1 and bool(np.all(y_prob == np.floor(y_prob)))
-    if looks_like_scores and looks_like_labels:
+    if y.dtype.kind != "f" or y.size == 0 or y.min() < 0 or y.max() > 1:
+        return ""
+    if y_prob.ndim == 1 and not (y_prob[:SCAN] % 1).any():
         return "; y_true looks like probabilities and y_prob like labels: are they swapped?"
-    return "; y_true looks like probabilities: y_true comes first" if looks_like_scores else ""
+    return "; y_true looks like probabilities: y_true comes first"
 
 
-def label_positions(name: str, y: NDArray[Any], n_classes: int, labels: Any) -> NDArray[np.int64]:
-    """Position of each label in `labels`, or among the sorted distinct labels."""
-    order = sorted_strings(name, y, n_classes) if labels is None else class_order(labels, n_classes)
-    position: dict[Any, int] = {label: k for k, label in enumerate(order)}
+def label_positions(name: str, y: NDArray[Any], order: list[Any]) -> NDArray[np.int64]:
+    """Position of each label in the class order."""
+    found = sorted_positions(y, order) if same_kind(y, order) else hashed_positions(name, y, order)
+    if found.min() < 0:
+        i = int(np.argmin(found))
+        raise ValueError(f"{name}: not among labels={order!r:.200}; {name}[{i}] is {shown(y[i])}")
+    return found
+
+
+def same_kind(y: NDArray[Any], order: list[Any]) -> bool:
+    """Whether numpy compares the labels as Python does: all numbers, or all strings."""
+    if y.dtype.kind in "biuf":
+        return all(isinstance(label, Real) for label in order)
+    return y.dtype.kind == "U" and all(isinstance(label, str) for label in order)
+
+
+def sorted_positions(y: NDArray[Any], order: list[Any]) -> NDArray[np.int64]:
+    """Position of each label, -1 where there is none, by bisection."""
+    table = np.asarray(order)
+    ranks = np.argsort(table, kind="stable")
+    nearest = ranks[np.searchsorted(table[ranks], y).clip(max=table.size - 1)]
+    return np.where(table[nearest] == y, nearest, -1)
+
+
+def hashed_positions(name: str, y: NDArray[Any], order: list[Any]) -> NDArray[np.int64]:
+    """Position of each label of any kind, -1 where there is none, by a dictionary."""
     try:
-        found = np.array([position.get(value, -1) for value in y], np.int64)
+        position = {label: k for k, label in enumerate(order)}
+        return np.array([position.get(value, -1) for value in y], np.int64)
     except TypeError as error:
         raise TypeError(f"{name}: labels must be hashable: {error}") from error
-    if (found < 0).any():
-        raise ValueError(f"{name}: not among labels={order!r:.200}; {entry(name, y, found < 0)}")
-    return found
 
 
 def one_by_one(value: Any) -> Any:
     """A list of labels as an object array: numpy would turn ["a", 1] into strings."""
     if not isinstance(value, list | tuple) or any(isinstance(x, list) for x in value):
+        return value
+    if all(type(x) is type(value[0]) for x in value) and isinstance(value[0], str | int | float):
         return value
     return np.fromiter(value, object, len(value))
 
@@ -367,25 +412,48 @@ def class_order(labels: Any, n_classes: int) -> list[Any]:
         raise ValueError(f"labels: must name {n_classes} classes, got {len(order)}: {order!r:.200}")
     for k, label in enumerate(order):
         if label in order[:k]:
-            raise ValueError(f"labels: must be distinct; labels[{k}] is {label!r} again")
+            raise ValueError(f"labels: must be distinct; labels[{k}] is {shown(label)} again")
     return order
 
 
 def sorted_strings(name: str, y: NDArray[Any], n_classes: int) -> list[Any]:
     """The sorted distinct labels, if they are strings and there is one for each class."""
-    other = np.array([not isinstance(value, str | bytes) for value in y])
-    missing = np.array([str(value) in MISSING for value in y]) & other
-    if missing.any():
-        raise ValueError(f"{name}: must not be missing; {entry(name, y, missing)}")
-    if other.any():
-        raise TypeError(
-            f"{name}: must be integers, bools or strings; {entry(name, y, other)} of type "
-            f"{type(y[other][0]).__name__} (labels= takes any labels)"
-        )
+    if y.dtype.kind == "O":
+        refuse_where(name, "must not be missing", y, each(is_missing))
+        rule, hint = "must be integers, bools or strings", " (labels= takes any labels)"
+        refuse_where(name, rule, y, each(is_no_text), hint, TypeError)
     order = sorted(set(y.tolist()))
+    if not str(order[0]).strip():
+        i = y.tolist().index(order[0])
+        raise ValueError(f"{name}: must not be blank; {name}[{i}] is {order[0]!r}")
     if len(order) != n_classes:
         raise ValueError(
             f"{name}: {len(order)} distinct labels for {n_classes} classes, so their order is "
             f"unknown: pass labels=, in the order of y_prob's columns; {name}[0] is {y[0]!r:.80}"
         )
     return order
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this is a missing value of Python, numpy or pandas rather than a string."""
+    return is_no_text(value) and str(value) in MISSING
+
+
+def is_no_text(value: Any) -> bool:
+    """Whether this is not a string."""
+    return not isinstance(value, str | bytes)
+
+
+def is_no_number(value: Any) -> bool:
+    """Whether this is not a real number."""
+    return not isinstance(value, Real)
+
+
+def each(rule: Callable[[Any], bool]) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+    """A rule about one object as a rule about an array of them."""
+    return lambda array: np.array([rule(x) for x in array.flat], bool).reshape(array.shape)
+
+
+def shown(value: Any) -> str:
+    """A value as it would be written in Python."""
+    return f"{value.item() if isinstance(value, np.generic) else value!r:.80}"

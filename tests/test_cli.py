@@ -94,7 +94,11 @@ def test_class_vector_csv_in_any_column_order_with_string_labels(capsys, write):
     assert values(as_json(capsys, "report", path))["ece"] == fastece.ece([0, 1, 2], p)
     report = as_json(capsys, "report", path, "--setting", "classwise", "--n-bins", 5)
     assert values(report)["ece"] == fastece.sce([0, 1, 2], p, n_bins=5)
-    assert [d["setting"] for d in report["diagrams"]] == ["class 0", "class 1", "class 2"]
+    assert [d["setting"] for d in report["diagrams"]] == [
+        "class 0 ('ant')",
+        "class 1 ('bee')",
+        "class 2 ('cow')",
+    ]
     report = as_json(capsys, "report", path, "--setting", "1", "--n-bins", "sqrt")
     assert values(report)["ece"] == fastece.ece([0, 1, 2], p, setting=1, n_bins="sqrt")
 
@@ -143,6 +147,54 @@ def test_parquet_without_pyarrow_says_what_to_install(capsys, tmp_path, monkeypa
     assert "pip install pyarrow" in failure(capsys, "report", path)
 
 
+def test_pairs_in_an_archive_and_labels_of_two_kinds(capsys, write, tmp_path):
+    archive = tmp_path / "a.npz"
+    np.savez(archive, true_label=[3, 1], pred_label=[3, 2], confidence=[0.9, 0.5])
+    assert values(as_json(capsys, "report", archive))["ece"] == fastece.ece([1, 0], [0.9, 0.5])
+    path = write("true_label,pred_label,confidence\n1,1,0.9\n2,x,0.8\n")
+    assert as_json(capsys, "report", path)["accuracy"] == 0.5
+
+
+def test_every_row_of_the_table_is_in_the_report(capsys, monkeypatch):
+    class Brier:
+        def prepare(self, sample, size):  # noqa: ARG002
+            return (sample.y - sample.s) ** 2
+
+        def evaluate(self, plan, c):
+            return float(np.average(plan, weights=c))
+
+    monkeypatch.setitem(fastece.ESTIMATORS, "brier", Brier())
+    report = as_json(capsys, "demo", "--n-bins", 20)
+    line = {m["name"]: m for m in report["measures"]}
+    assert 0 < line["brier"]["value"] < 0.1
+    assert line["brier"]["n_bins"] is None
+    assert line["ece"]["n_bins"] == 20
+    assert "brier" in run(capsys, "demo")[1]
+
+
+def test_awkward_but_whole_csv_files(capsys, write):
+    expected = fastece.ece([0, 1, 1], [0.1, 0.4, 0.9])
+    for text in (
+        "\ufeffy_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n",
+        "y_true,y_prob\r\n0,0.1\r\n\r\n1,0.4\r\n1,0.9",
+        '\n"y_true", y_prob ,"a\nb"\n0, 0.1,x\n1, 0.4,"#, y"\n"1",0.9,z\n',
+    ):
+        assert values(as_json(capsys, "report", write(text)))["ece"] == expected
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe is closed differently")
+def test_a_reader_that_has_seen_enough_is_no_error():
+    code = "import sys; from fastece.cli import main; sys.exit(main(['demo', '--n-bins', '3000']))"
+    pipe = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert pipe.stdout.readline().startswith(b"handwritten")
+    pipe.stdout.close()
+    assert pipe.stderr.read() == b""
+    pipe.stderr.close()
+    assert pipe.wait() == 0
+
+
 def test_empty_bins_are_null_in_json(capsys, write):
     path = write("y_true,y_prob\n1,0.9\n")
     diagram = as_json(capsys, "report", path)["diagrams"][0]
@@ -168,9 +220,18 @@ def test_rows_that_do_not_sum_to_one_are_told_on_stderr(capsys, write):
         ("y_true,y_prob\n", [], "empty"),
         ("", [], "no column 'y_true'"),
         ("a,b\n0,1\n", [], "no column 'y_true', it has a, b; expected y_true,y_prob or"),
+        ("y_true,y_prob\n0,0.1\n,0.9\n", [], "y_true of row 2 is blank"),
+        ("y_true,y_prob\n0,0.1\n1,0.2,0.3\n", [], "row 2 has 3 cells, the header has 2"),
+        ("y_true,y_prob,y_prob\n0,0.1,0.2\n", [], "two columns are named 'y_prob'"),
+        (
+            "true_label,pred_label,confidence\n0,0,0.5\n",
+            ["--setting", "confidence"],
+            "class vector",
+        ),
+        ("true_label,pred_label,confidence\n0,0,0.5\n", ["--from-logits"], "no logits"),
         ("y_true,p_0,p_2\n0,0.1,0.9\n", [], "no column 'p_1'"),
         ("y_true,y_prob\n0,0.5\n", ["--y-prob", "score"], "no column 'score'"),
-        ("y_true,y_prob\n0,0.5\n", ["--classes", "3"], "--classes: goes with"),
+        ("y_true,y_prob\n0,0.5\n", ["--classes", "3"], "--classes goes with"),
         ("true_label,pred_label,confidence\n0,0,0.5\n", ["--classes", "1"], "from 2 to"),
         ("y_true,y_prob\n0,0.5\n", ["--n-bins", "0"], "n_bins: must be"),
         ("y_true,y_prob\n0,0.5\n", ["--setting", "top"], "known: 'auto', 'binary'"),
@@ -186,6 +247,14 @@ def test_bad_files_are_refused_in_one_line(capsys, write, text, options, message
 def test_files_that_cannot_be_read(capsys, tmp_path, write):
     assert "nothing.csv" in failure(capsys, "report", tmp_path / "nothing.csv")
     assert "broken.npz" in failure(capsys, "report", write("not a zip", "broken.npz"))
+    with open(tmp_path / "array.npz", "wb") as file:
+        np.save(file, np.zeros(3))
+    assert "array.npz: is no NPZ" in failure(capsys, "report", tmp_path / "array.npz")
+    np.savez(tmp_path / "cut.npz", y_true=np.zeros(500), y_prob=np.zeros(500))
+    whole = (tmp_path / "cut.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    assert "cut.npz" in failure(capsys, "report", tmp_path / "cut.npz")
+    assert "wide.csv" in failure(capsys, "report", write("x" * 200_000, "wide.csv"))
     assert "broken.parquet" in failure(capsys, "report", write("not Parquet", "broken.parquet"))
 
 

@@ -78,3 +78,17 @@ def test_compiled_kernels_are_kept_and_values_are_the_same(tmp_path):
     third = run(ECE, FASTECE_CACHE_DIR=str(blocked))
     assert third.stdout == first.stdout
     assert third.stderr.count("RuntimeWarning") == 1
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+@pytest.mark.parametrize("damage", [b"", b"not a pickle", None])
+def test_damaged_cache_files_are_compiled_anew_and_replaced(tmp_path, damage):
+    expected = run(ECE, FASTECE_CACHE_DIR=str(tmp_path)).stdout
+    files = [path for path in tmp_path.rglob("*.nb?") if "cell_moments" in path.name]
+    whole = {path: path.read_bytes() for path in files}
+    assert len(whole) == 2
+    for path, content in whole.items():
+        path.write_bytes(content[: len(content) // 2] if damage is None else damage)
+    done = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
+    assert (done.stdout, done.stderr) == (expected, "")
+    assert all(len(path.read_bytes()) > len(content) // 2 for path, content in whole.items())

@@ -704,10 +704,3 @@ def test_labels_of_several_types_stay_what_they_are():
     value = fastece.ece([0, 1, 1], [0.2, 0.6, 0.9])
     assert fastece.ece(["a", 1, 1], [0.2, 0.6, 0.9], labels=["a", 1]) == value
     assert fastece.ece([("x",), None, None], [0.2, 0.6, 0.9], labels=[("x",), None]) == value
-
-
-def test_min_count_is_met_by_weights_that_only_rounding_keeps_below_it():
-    weight = np.full(10, 0.1)
-    options = {"n_bins": 1, "sample_weight": weight}
-    assert fastece.mce(np.ones(10), np.full(10, 0.7), min_count=1, **options) == pytest.approx(0.3)
-    assert np.isnan(fastece.mce(np.ones(10), np.full(10, 0.7), min_count=1.001, **options))

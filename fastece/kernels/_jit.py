@@ -14,11 +14,13 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 from llvmlite.binding import get_host_cpu_name
+from numba.core import caching
 
 __all__ = ["CACHE_DIRECTORY", "jit"]
 
@@ -65,15 +67,41 @@ def cache_directory() -> str | None:
 CACHE_DIRECTORY = cache_directory()
 
 
+FunctionCache: Any = caching.FunctionCache
+
+
+class ForgivingCache(FunctionCache):  # type: ignore[misc]
+    """A disk cache that is never the reason for an error: what cannot be read is compiled anew and
+    written over, what cannot be written is not kept."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Compiled code of this signature, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a truncated pickle may raise anything
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code, if that can be done."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
 def jit(function: F) -> F:
     """Compile `function` at its first call for each set of types, with the package's options."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     if CACHE_DIRECTORY is None:
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    compiled: Any = numba.njit(**options)(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return function
     config: Any = numba.config
     before = config.CACHE_DIR
-    config.CACHE_DIR = CACHE_DIRECTORY  # read when the decorator runs, once for each kernel
+    config.CACHE_DIR = CACHE_DIRECTORY  # read when a cache is made, once for each kernel
     try:
-        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        compiled._cache = ForgivingCache(function)
     finally:
         config.CACHE_DIR = before
+    return compiled  # type: ignore[no-any-return]
