@@ -15,7 +15,7 @@ ECE = "import fastece; print(fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10))
 def run(code, **environment):
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={**os.environ, **environment},
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0", **environment},
     )  # fmt: skip
 
 
@@ -66,7 +66,6 @@ def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
     assert twice(4) == 8
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 def test_compiled_kernels_are_kept_and_values_are_the_same(tmp_path):
     first = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
     kept = [path for path in tmp_path.rglob("*.nbc") if "cell_moments" in path.name]
@@ -80,7 +79,6 @@ def test_compiled_kernels_are_kept_and_values_are_the_same(tmp_path):
     assert third.stderr.count("RuntimeWarning") == 1
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 @pytest.mark.parametrize("damage", [b"", b"not a pickle", None])
 def test_damaged_cache_files_are_compiled_anew_and_replaced(tmp_path, damage):
     expected = run(ECE, FASTECE_CACHE_DIR=str(tmp_path)).stdout
