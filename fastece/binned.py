@@ -232,6 +232,7 @@ class Binned:
         problems, unit = weights_in_range(problems)
         if self.edges == "uniform":
             return self._sums(problems, n_bins, moments, run)._replace(unit=unit)
+        problems = problems.checked  # before threads ask for it
         if problems.n_problems == 1:
             return self._sums(problems.sample(0), n_bins, moments, run)._replace(unit=unit)
 

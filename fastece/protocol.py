@@ -15,10 +15,23 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chunk", "Estimator", "Map", "Problems", "Sample", "direct_values", "threads"]
+__all__ = [
+    "Chunk",
+    "Estimator",
+    "Map",
+    "Problems",
+    "Sample",
+    "UncleanError",
+    "direct_values",
+    "threads",
+]
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 Chunk = tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.float64] | None]
+
+
+class UncleanError(Exception):
+    """A slice of rows holds something that the fast check does not know: look at all, slowly."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +71,15 @@ class Sample:
         """Problem `k` as a whole: a sample is the only one of its problems."""
         return self
 
+    @property
+    def checked(self) -> "Sample":
+        """The same: a sample holds checked values."""
+        return self
+
     def chunk(self, start: int, stop: int) -> Chunk:
-        """Scores (1, m), hits (1, m) and weights (m,) of the rows from `start` to `stop`."""
+        """Scores (m, 1), hits (m, 1) and weights (m,) of the rows from `start` to `stop`."""
         v = None if self.v is None else self.v[start:stop]
-        return self.s[None, start:stop], self.y[None, start:stop], v
+        return self.s[start:stop, None], self.y[start:stop, None], v
 
     def sorted(self) -> "Sample":
         """The same rows in increasing order of the score; equal scores keep their order."""
@@ -94,10 +112,17 @@ class Problems(Protocol):
         """Sample weights, or None where every row counts 1."""
 
     def chunk(self, start: int, stop: int) -> Chunk:
-        """Scores (K, m), hits (K, m) and weights (m,) or None of the rows start to stop."""
+        """Scores (m, K), hits (m, K) and weights (m,) or None of the rows start to stop.
+
+        Raises `UncleanError` for rows that are not known to be good.
+        """
 
     def sample(self, k: int) -> Sample:
         """Problem `k` as a whole."""
+
+    @property
+    def checked(self) -> "Problems":
+        """The same with every value checked, or an error for the first that is bad."""
 
 
 class Estimator(Protocol):
@@ -124,7 +149,11 @@ def direct_values(estimator: Estimator, problems: Problems, run: Map = map) -> N
     """Value of `estimator` on each of the problems, every row counting once."""
     direct = getattr(estimator, "direct", None)
     if direct is not None:
-        return np.asarray(direct(problems, run))
+        try:
+            return np.asarray(direct(problems, run))
+        except UncleanError:
+            return np.asarray(direct(problems.checked, run))
+    problems = problems.checked  # before threads ask for it
     once = np.ones(problems.n, np.uint8)
     needs_sorted = getattr(estimator, "needs_sorted", True)
 

@@ -133,7 +133,7 @@ def diagrams_of(
     """One diagram for each problem."""
     if not isinstance(estimator, Binned):
         raise TypeError(f"estimator: a reliability diagram needs bins, got {estimator!r}")
-    sums = estimator.bins(problems, run)
+    sums = estimator.bins(problems.checked, run)
     values = estimator.values(sums)
     score, frequency = (
         np.divide(total, sums.weight, out=np.full_like(total, np.nan), where=sums.weight > 0)

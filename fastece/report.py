@@ -146,7 +146,7 @@ def make_report(
         )
     if classes is not None:
         fields["score_range"] = (1 / classes, 1.0)
-    problems = read_problems(y_true, y_prob, setting=setting, from_logits=from_logits)
+    problems = read_problems(y_true, y_prob, setting=setting, from_logits=from_logits).checked
     top = problems if pairs else replace(problems, setting=SETTINGS["confidence"])
     whole = Binned(n_bins=1).bins(top)
     estimators = {name: with_fields(name, fields) for name in ESTIMATORS}

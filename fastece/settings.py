@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.protocol import Chunk, Sample
+from fastece.protocol import Chunk, Sample, UncleanError
 from fastece.validation import (
+    ROW_SUM_TOLERANCE,
     as_labels,
     as_probabilities,
     as_weights,
+    check_class_indices,
     check_flag,
     check_integer,
+    check_probabilities,
     known,
     shown,
 )
@@ -85,14 +88,19 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
     return SETTINGS[setting]
 
 
+# What has been read before, as `ArrayProblems.kind`: its kernels are compiled, so bad input can be
+# found by them without compiling anything.
+KNOWN_KINDS: set[tuple[str, ...]] = set()
+
+
 @dataclass(frozen=True)
 class ArrayProblems:
-    """The checked arrays of one call, read as the problems of its setting.
+    """The arrays of one call, read as the problems of its setting.
 
     Attributes
     ----------
     setting : Setting
-    label : (n,) array of integers or bools
+    label : (n,) array of integers, bools or floats
         Class index of each row.
     prob : (n,) or (n, K) array
         Probabilities, or logits with `from_logits`.
@@ -102,9 +110,11 @@ class ArrayProblems:
         Positions in the caller's data, where rows of weight 0 were dropped.
     labels : list or None
         The labels that the class indices stand for.
+    from_logits : bool
+    is_checked : bool
+        Every value has been checked; else that is done slice by slice as the rows are read.
     clip : bool
         Some probabilities are outside [0, 1] by rounding.
-    from_logits : bool
     """
 
     setting: Setting
@@ -113,8 +123,9 @@ class ArrayProblems:
     v: F64 | None = None
     rows: NDArray[np.int64] | None = None
     labels: list[Any] | None = None
-    clip: bool = False
     from_logits: bool = False
+    is_checked: bool = False
+    clip: bool = False
 
     @property
     def n(self) -> int:
@@ -149,18 +160,61 @@ class ArrayProblems:
         return f"{name} ({shown(self.labels[column])})" if named else name  # type: ignore[index]
 
     def chunk(self, start: int, stop: int) -> Chunk:
-        """Scores (K, m), hits (K, m) and weights (m,) or None of the rows start to stop."""
-        v = None if self.v is None else plain(self.v[start:stop], np.float64)
-        return *self.split(self.setting, slice(start, stop)), v
+        """Scores (m, K), hits (m, K) and weights (m,) or None of the rows start to stop."""
+        rows = slice(start, stop)
+        v = None if self.v is None else plain(self.v[rows], np.float64)
+        if self.clip or not self.kind:
+            return *self.checked.split(self.setting, rows), v
+        score, hit, clean = self.read(self.prob[rows], self.label[rows])
+        if not (clean or self.is_checked):
+            raise UncleanError
+        KNOWN_KINDS.add(self.kind)
+        return score, hit, v
 
     def sample(self, k: int) -> Sample:
         """Problem `k` as a whole."""
-        source, setting = self, self.setting
+        source, setting = self.checked, self.setting
         if setting.per_class:
-            source, setting = self.probabilities, class_setting(k)
+            source, setting = source.probabilities, class_setting(k)
         score, hit = source.split(setting, slice(None))
         rows = np.arange(self.n) if self.rows is None else self.rows
-        return Sample(score[0], hit[0], self.v, self.low, self.high, rows)
+        return Sample(score[:, 0], hit[:, 0], self.v, self.low, self.high, rows)
+
+    @cached_property
+    def checked(self) -> "ArrayProblems":
+        """The same with every value checked, or an error for the first that is bad."""
+        if self.is_checked:
+            return self
+        clip = check_probabilities(self.prob, self.from_logits)
+        label = self.label
+        if self.labels is None:
+            label = check_class_indices(label, self.n_classes, self.prob)
+        return replace(self, label=label, is_checked=True, clip=clip)
+
+    @cached_property
+    def kind(self) -> tuple[str, ...]:
+        """What a reading kernel is compiled for: setting and dtypes. Empty where none reads it."""
+        name = self.setting.name if self.prob.ndim == (1 if self.setting.column == 1 else 2) else ""
+        types = self.prob.dtype.str[1:], self.label.dtype.str[1:]
+        native = self.prob.dtype.isnative and self.label.dtype.isnative
+        readable = types[0] in ("f8", "f4") and types[1] in ("i8", "u1", "b1") and native
+        return (name, *types) if readable and name in SETTINGS and not self.from_logits else ()
+
+    def read(self, prob: NDArray[Any], label: NDArray[Any]) -> tuple[F64, U8, bool]:
+        """Scores and hits of some rows, and whether they are clean, in one pass."""
+        label = plain(label.view(np.uint8) if label.dtype == np.bool_ else label, label.dtype)
+        prob = plain(prob, prob.dtype)
+        columns = self.n_problems
+        score, hit = np.empty((label.size, columns)), np.empty((label.size, columns), np.uint8)
+        if self.setting.per_class:
+            clean = kernels.reading.read_classes(prob, label, ROW_SUM_TOLERANCE, score, hit)
+        elif prob.ndim == 2:
+            clean = kernels.reading.read_top_label(
+                prob, label, ROW_SUM_TOLERANCE, score[:, 0], hit[:, 0]
+            )
+        else:
+            clean = kernels.reading.read_binary(prob, label, score[:, 0], hit[:, 0])
+        return score, hit, clean
 
     @cached_property
     def probabilities(self) -> "ArrayProblems":
@@ -170,20 +224,20 @@ class ArrayProblems:
         return replace(self, prob=softmax(plain(self.prob, np.float64)), from_logits=False)
 
     def split(self, setting: Setting, rows: slice) -> tuple[F64, U8]:
-        """Scores and hits of some rows, one row for each problem of the setting."""
+        """Scores and hits of some rows, one column for each problem of the setting."""
         prob, label = self.prob[rows], self.label[rows]
         if self.clip:
             prob = prob.clip(0.0, 1.0)
         if setting.column is not None:
             score = self.column(prob, setting.column)
-            return plain(score, np.float64)[None], self.is_class(label, setting.column)[None]
+            return plain(score, np.float64)[:, None], self.is_class(label, setting.column)[:, None]
         if prob.ndim == 1:
             p = plain(prob, np.float64)
             prob = np.column_stack([np.zeros(p.size) if self.from_logits else 1 - p, p])
         if setting.per_class:
             prob = softmax(plain(prob, np.float64)) if self.from_logits else prob
-            hits = label == np.arange(self.n_classes)[:, None]
-            return plain(prob.T, np.float64), hits.view(np.uint8)
+            hits = label[:, None] == np.arange(self.n_classes)
+            return plain(prob, np.float64), hits.view(np.uint8)
         return self.top_label(prob, label)
 
     def column(self, prob: NDArray[Any], k: int) -> NDArray[Any]:
@@ -212,11 +266,11 @@ class ArrayProblems:
         """
         key = plain(key, np.float32 if key.dtype == np.float32 else np.float64)
         score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
-        kernels.toplabel.top_label(key, plain(label, np.int64), score, hit)
+        kernels.reading.read_top_label(key, plain(label, np.int64), ROW_SUM_TOLERANCE, score, hit)
         if self.from_logits:
             with np.errstate(over="ignore", under="ignore"):
                 score = 1 / np.exp(key - score[:, None]).sum(axis=1, dtype=np.float64)
-        return score[None], hit[None]
+        return score[:, None], hit[:, None]
 
 
 def plain(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
@@ -245,13 +299,15 @@ def read_problems(
 ) -> ArrayProblems:
     """Check the caller's data and read them as problems; rows of weight 0 are dropped."""
     from_logits = check_flag("from_logits", from_logits)
-    prob, clip = as_probabilities(y_prob, from_logits)
+    prob = as_probabilities(y_prob)
     row = find_setting(setting, prob.shape)
     n_classes = 2 if prob.ndim == 1 else prob.shape[1]
     label, order = as_labels(y_true, len(prob), n_classes, labels, prob)
     v = as_weights(sample_weight, len(prob))
-    rows = None
-    if v is not None and not v.all():
-        rows = np.flatnonzero(v)
-        label, prob, v = label[rows], prob[rows], v[rows]
-    return ArrayProblems(row, label, prob, v, rows, order, clip, from_logits)
+    problems = ArrayProblems(row, label, prob, v, None, order, from_logits)
+    if problems.kind not in KNOWN_KINDS:
+        problems = problems.checked
+    if v is None or v.all():
+        return problems
+    problems, rows = problems.checked, np.flatnonzero(v)
+    return replace(problems, label=problems.label[rows], prob=prob[rows], v=v[rows], rows=rows)

@@ -17,13 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "ROW_SUM_TOLERANCE",
     "as_labels",
     "as_probabilities",
     "as_weights",
     "check_choice",
+    "check_class_indices",
     "check_flag",
     "check_integer",
     "check_jobs",
+    "check_probabilities",
     "check_range",
     "check_real",
 ]
@@ -228,8 +231,8 @@ def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArra
 # --- data -----------------------------------------------------------------------------------
 
 
-def as_probabilities(value: Any, from_logits: bool, name: str = "y_prob") -> tuple[Any, bool]:
-    """Checked probabilities (n,) or (n, K), or logits, and whether some are to be clipped."""
+def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
+    """Probabilities or logits (n,) or (n, K), their values not yet checked."""
     array = as_real(name, value)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name}: must have 1 or 2 dimensions, got shape {array.shape}")
@@ -240,15 +243,20 @@ def as_probabilities(value: Any, from_logits: bool, name: str = "y_prob") -> tup
             f"{name}: one column, shape {array.shape}, is neither P(positive) nor a class vector; "
             f"pass {name}[:, 0] for P(positive)"
         )
+    return array
+
+
+def check_probabilities(array: NDArray[Any], from_logits: bool, name: str = "y_prob") -> bool:
+    """Whether some probabilities are to be clipped; an error for what is no probability."""
     if from_logits:
         check_logits(name, array)
-        return array, False
+        return False
     low, high, off = scan_rows(array) if array.ndim == 2 else (*scan(array), NONE)
     if not (low >= LOWEST and high <= HIGHEST):
         refuse_improbable(name, array)
     if off.size:
         warn_row_sums(name, array, off)
-    return array, low < 0 or high > 1
+    return low < 0 or high > 1
 
 
 def refuse_improbable(name: str, p: NDArray[Any]) -> None:
@@ -289,8 +297,8 @@ def warn_row_sums(name: str, p: NDArray[Any], off: NDArray[np.intp]) -> None:
 def caller_level() -> int:
     """The `stacklevel` that points a warning at the first frame outside this package."""
     level, frame = 1, sys._getframe(1)
-    package = __name__.partition(".")[0]
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+    inside = {__name__.partition(".")[0], "functools"}
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
         level, frame = level + 1, frame.f_back
     return level
 
@@ -314,7 +322,7 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> NDArray[np.fl
 def as_labels(
     value: Any, n: int, n_classes: int, labels: Any, y_prob: NDArray[Any], name: str = "y_true"
 ) -> tuple[NDArray[Any], list[Any] | None]:
-    """Checked class indices (n,) of any integer or bool dtype, and the labels they stand for."""
+    """Labels (n,): class indices, with the labels they stand for, or numbers not yet checked."""
     array = as_array(name, value if labels is None else one_by_one(value))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -331,15 +339,14 @@ def as_labels(
     elif array.dtype.kind in "OUST":
         order = sorted_strings(name, array, n_classes)
     else:
-        array = as_real(name, array, "must be integers, bools or strings")
-        return check_class_indices(name, array, n_classes, y_prob), None
+        return as_real(name, array, "must be integers, bools or strings"), None
     return label_positions(name, array, order), order
 
 
 def check_class_indices(
-    name: str, y: NDArray[Any], n_classes: int, y_prob: NDArray[Any]
+    y: NDArray[Any], n_classes: int, y_prob: NDArray[Any], name: str = "y_true"
 ) -> NDArray[Any]:
-    """Integral values from 0 to K - 1."""
+    """Labels as integers or bools from 0 to K - 1."""
     if y.dtype.kind == "b":
         return y
     low, high = scan(y)

@@ -11,7 +11,7 @@ FOLDER = Path(fastece.__file__).parent
 # From the bottom up: a module imports, at its top, modules of lower layers only.
 LAYERS = [
     {"kernels._jit"},
-    {"kernels", "kernels.binning", "kernels.quantiles", "kernels.toplabel", "validation"},
+    {"kernels", "kernels.binning", "kernels.quantiles", "kernels.reading", "validation"},
     {"protocol", "grids"},
     {"settings", "binned"},
     {"estimators"},

@@ -13,8 +13,8 @@ import reference
 import strategies as cases
 
 import fastece
-from fastece.grids import quantile_layout, uniform_layout
-from fastece.kernels import binning, quantiles, toplabel
+from fastece.grids import convex_layout, hard_layout, uniform_layout
+from fastece.kernels import binning, quantiles, reading
 
 FOLDER = Path(fastece.__file__).parent / "kernels"
 BINS = [1, 2, 3, 7, 10, 15, 49, 100, 1000]
@@ -108,36 +108,41 @@ def test_scatter_adds_every_row_once():
     for n in (0, 1, 7, 8, 9, 100):
         cell, x = rng.integers(0, 5, n).astype(np.int32), rng.random(n)
         for kernel in forms(binning.scatter):
-            sums = np.zeros(5 * binning.LANES)
-            kernel(cell, x, sums)
-            expected = np.bincount(cell, x, minlength=5)
-            assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-14)
+            for lanes in (1, binning.LANES):
+                sums = np.zeros(5 * lanes)
+                kernel(cell, x, lanes, sums)
+                expected = np.bincount(cell, x, minlength=5)
+                assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-14)
 
 
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("even", [True, False])
-def test_cell_moments_are_the_sums_of_shares(even, weighted, convex):
+@pytest.mark.parametrize("problems", [1, 3, binning.LANES + 1, binning.BLOCK + 2])
+def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
     rng = np.random.default_rng(3)
-    n = 2 * binning.BLOCK + 37  # two whole blocks and a part of one
-    score, hit = rng.random((2, n)), rng.integers(0, 2, (2, n)).astype(np.uint8)
+    n = 2 * binning.BLOCK + 37 if problems == 1 else 7  # two whole blocks and a part of one
+    score = rng.random((n, problems))
+    hit = rng.integers(0, 2, (n, problems)).astype(np.uint8)
     w = rng.random(n) if weighted else None
     if even:
         chosen = uniform_layout(7, 0.1, 0.9, True, convex)
     else:
-        chosen = quantile_layout(score[0], w, 7, 0.1, 0.9, True, convex)
+        edges = np.array([0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9])
+        chosen = convex_layout(edges, False) if convex else hard_layout(edges, edges[1:-1], True)
     cuts = chosen.edges.tolist()
     found = reference.centres(cuts)
-    expected = np.zeros((2, 4, 7))
-    for k in range(2):
-        for s, y, v in zip(score[k], hit[k], w if weighted else np.ones(n), strict=True):
+    expected = np.zeros((problems, 4, 7))
+    for k in range(problems):
+        for s, y, v in zip(score[:, k], hit[:, k], w if weighted else np.ones(n), strict=True):
             if s > 0.05:
                 hard = [(reference.which_bin(s, cuts), 1.0)]
                 for b, a in reference.convex_shares(s, found) if convex else hard:
                     expected[k, :, b] += a * v * np.array([y - s, 1, s, y])
     for kernel in forms(binning.cell_moments):
-        out = np.full((2, 4, 7), np.nan)
+        out = np.full((problems, 4, chosen.cells), np.nan)
         kernel(score, hit, w, *chosen.grid, 0.05, out)
+        out = chosen.spread(out)
         assert out == pytest.approx(expected, abs=1e-11)
 
 
@@ -183,21 +188,78 @@ def test_total_weight_loses_nothing_to_rounding():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_top_label_is_the_first_maximum(dtype):
     rng = np.random.default_rng(5)
-    for n_classes in (2, 3, 10, toplabel.LONG - 1, toplabel.LONG, toplabel.LONG + 5, 300):
-        key = (rng.integers(0, 40, (60, n_classes)) / 40).astype(dtype)
-        label = np.where(rng.random(60) < 0.6, key.argmax(1), rng.integers(0, n_classes, 60))
-        top, hit = np.empty(60), np.empty(60, np.uint8)
-        for kernel in forms(toplabel.top_label):
-            kernel(key, label, top, hit)
-            assert top.tolist() == key.max(1).tolist()
-            assert hit.tolist() == (key.argmax(1) == label).tolist()
-        lanes = np.empty(toplabel.LANES, dtype)
-        for row, y, x, h in zip(key, label, top, hit, strict=True):
-            for kernel in forms(toplabel.hit_in_short_row):
-                assert kernel(row, y) == (x, h)
-            if n_classes >= toplabel.LANES:
-                for kernel in forms(toplabel.hit_in_long_row):
-                    assert kernel(row, y, lanes) == (x, h)
+    for n_classes in (2, 3, 10, reading.LONG - 1, reading.LONG, reading.LONG + 5, 300):
+        prob = (rng.integers(0, 40, (60, n_classes)) / 40).astype(dtype)
+        label = np.where(rng.random(60) < 0.6, prob.argmax(1), rng.integers(0, n_classes, 60))
+        score, hit = np.empty(60), np.empty(60, np.uint8)
+        for kernel in forms(reading.read_top_label):
+            kernel(prob, label, np.inf, score, hit)
+            assert score.tolist() == prob.max(1).tolist()
+            assert hit.tolist() == (prob.argmax(1) == label).tolist()
+        lanes = np.empty((3, reading.LANES), dtype)
+        for row, y, x, h in zip(prob, label, score, hit, strict=True):
+            expected = (x, h, row.min(), pytest.approx(row.sum(dtype=float), rel=1e-5))
+            for kernel in forms(reading.short_row):
+                assert kernel(row, y) == expected
+            if n_classes >= reading.LANES:
+                for kernel in forms(reading.long_row):
+                    assert kernel(row, y, lanes) == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_classes_are_copied_with_a_one_at_the_label(dtype):
+    prob = np.random.default_rng(6).dirichlet([1, 1, 1], 20).astype(dtype)
+    label = np.arange(20, dtype=np.uint8) % 3
+    score, hit = np.empty((20, 3)), np.empty((20, 3), np.uint8)
+    for kernel in forms(reading.read_classes):
+        assert kernel(prob, label, 1e-3, score, hit)
+        assert score.tolist() == prob.astype(np.float64).tolist()
+        assert hit.tolist() == np.eye(3)[label].tolist()
+
+
+def test_binary_is_copied():
+    prob, label = np.array([0.0, -0.0, 0.25, 1.0], np.float32), np.array([0, 1, 1, 0])
+    score, hit = np.empty(4), np.empty(4, np.uint8)
+    for kernel in forms(reading.read_binary):
+        assert kernel(prob, label, score, hit)
+        assert score.tolist() == prob.tolist()
+        assert hit.tolist() == label.tolist()
+
+
+BAD_SCORES = [np.nan, np.inf, -np.inf, -1e-9, np.nextafter(1, 2), 1.5]
+BAD_LABELS = [-1, 300, -(2**63), 2**62]
+
+
+@pytest.mark.parametrize("where", [0, 3, 129])
+def test_reading_tells_unclean_rows_wherever_they_are(where):
+    n = 130
+    score, hit = np.empty(n), np.empty(n, np.uint8)
+    p, y = np.full(n, 0.5), np.zeros(n, np.int64)
+    for bad in BAD_SCORES:
+        q = p.copy()
+        q[where] = bad
+        assert not any(kernel(q, y, score, hit) for kernel in forms(reading.read_binary))
+    for bad in [2, *BAD_LABELS]:
+        z = y.copy()
+        z[where] = bad
+        assert not any(kernel(p, z, score, hit) for kernel in forms(reading.read_binary))
+    for n_classes in (3, 200):
+        p = np.full((n, n_classes), 1 / n_classes)
+        wide, hits = np.empty(p.shape), np.empty(p.shape, np.uint8)
+        for bad in [*BAD_SCORES, 0.5]:
+            q = p.copy()
+            q[where, n_classes - 1] = bad
+            for kernel in forms(reading.read_top_label):
+                assert kernel(p, y, 1e-3, score, hit)
+                assert not kernel(q, y, 1e-3, score, hit)
+            for kernel in forms(reading.read_classes):
+                assert kernel(p, y, 1e-3, wide, hits)
+                assert not kernel(q, y, 1e-3, wide, hits)
+        for bad in BAD_LABELS:
+            z = y.copy()
+            z[where] = bad
+            assert not any(k(p, z, 1e-3, score, hit) for k in forms(reading.read_top_label))
+            assert not any(k(p, z, 1e-3, wide, hits) for k in forms(reading.read_classes))
 
 
 def test_every_kernel_is_tested_here():

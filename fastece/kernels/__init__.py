@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fastece.kernels import binning, quantiles, toplabel
+    from fastece.kernels import binning, quantiles, reading
 
-__all__ = ["binning", "quantiles", "toplabel"]
+__all__ = ["binning", "quantiles", "reading"]
 
 
 def __getattr__(name: str) -> Any:

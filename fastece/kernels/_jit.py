@@ -92,11 +92,9 @@ class ForgivingCache(FunctionCache):  # type: ignore[misc]
 def jit(function: F) -> F:
     """Compile `function` at its first call for each set of types, with the package's options."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    if CACHE_DIRECTORY is None:
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
     compiled: Any = numba.njit(**options)(function)
-    if compiled is function:  # NUMBA_DISABLE_JIT
-        return function
+    if CACHE_DIRECTORY is None or compiled is function:  # the latter with NUMBA_DISABLE_JIT
+        return compiled  # type: ignore[no-any-return]
     config: Any = numba.config
     before = config.CACHE_DIR
     config.CACHE_DIR = CACHE_DIRECTORY  # read when a cache is made, once for each kernel

@@ -27,8 +27,6 @@ ROUND = 6755399441055744.0
 # Up to this many knots, comparing with every one (0.13 ns each, vectorised) beats bisection.
 LINEAR_SEARCH = 48
 
-LANES_U64 = np.uint64(LANES)
-
 
 @jit
 def uniform_bins(s: F64, low: float, high: float, n_bins: int, right: bool, cell: I32) -> None:
@@ -128,14 +126,16 @@ def moment(q: int, s: F64, y: U8, weight: F64 | None, threshold: float, x: F64) 
 
 
 @jit
-def scatter(cell: I32, x: F64, sums: F64) -> None:
-    """``sums[cell * LANES + lane] += x``, the lanes in turn."""
+def scatter(cell: I32, x: F64, lanes: int, sums: F64) -> None:
+    """``sums[cell * lanes + lane] += x``, the lanes, 1 or `LANES`, in turn."""
     whole = cell.size // LANES * LANES
+    width = np.uint64(lanes)
+    mask = np.uint64(lanes - 1)
     for i in range(0, whole, LANES):
         for lane in range(LANES):
-            sums[np.uint64(cell[i + lane]) * LANES_U64 + np.uint64(lane)] += x[i + lane]
+            sums[np.uint64(cell[i + lane]) * width + (np.uint64(lane) & mask)] += x[i + lane]
     for i in range(whole, cell.size):
-        sums[np.uint64(cell[i]) * LANES_U64] += x[i]
+        sums[np.uint64(cell[i]) * width] += x[i]
 
 
 @jit
@@ -157,55 +157,66 @@ def cell_moments(
 
     Parameters
     ----------
-    score, hit : (K, n) float64 and uint8 arrays
-        One row for each problem.
+    score, hit : (n, K) C-contiguous float64 and uint8 arrays
+        One column for each problem, so that a class vector is read as it lies in memory.
     weight : (n,) float64 array or None
-    low, high, n_bins, even, knots, right, convex, threshold
+    low, high, n_bins, even, knots, right, convex
         The grid: `fastece.grids.Grid`, in its order.
+    threshold : float
+        Scores up to this one do not exist.
     out : (K, Q, cells) float64 array
         The first Q of: sum of w (y - s), w, w s, w y. Overwritten.
     """
-    n = score.shape[1]
-    moments = out.shape[1]
-    cells = out.shape[2]
-    lower_block = np.empty(BLOCK, np.int32)
-    upper_block = np.empty(BLOCK, np.int32)
-    share_block = np.empty(BLOCK)
-    x_block = np.empty(BLOCK)
-    part_block = np.empty(BLOCK)
-    for k in range(score.shape[0]):
-        sums = np.zeros((moments, cells * LANES))
-        for start in range(0, n, BLOCK):
-            stop = min(start + BLOCK, n)
-            s = score[k, start:stop]
-            y = hit[k, start:stop]
-            w = weight if weight is None else weight[start:stop]
-            lower = lower_block[: s.size]
-            upper = upper_block[: s.size]
-            share = share_block[: s.size]
-            x = x_block[: s.size]
-            part = part_block[: s.size]
-            if even & (not convex):
-                uniform_bins(s, low, high, n_bins, right, lower)
-            elif even:
-                nearest_knots(s, knots, right, lower)
+    n, problems = score.shape
+    moments, cells = out.shape[1], out.shape[2]
+    all_scores, all_hits = score.reshape(n * problems), hit.reshape(n * problems)
+    # A block is whole rows. Neighbours of different problems need no lanes to be apart.
+    rows = max(1, BLOCK // problems)
+    lanes = LANES if problems < LANES else 1
+    size = rows * problems
+    lower_block, upper_block = np.empty(size, np.int32), np.empty(size, np.int32)
+    share_block, weight_block = np.empty(size), np.empty(size)
+    x_block, part_block = np.empty(size), np.empty(size)
+    sums = np.zeros((moments, problems * cells * lanes))
+    for start in range(0, n, rows):
+        m = min(rows, n - start)
+        s = all_scores[start * problems : (start + m) * problems]
+        y = all_hits[start * problems : (start + m) * problems]
+        lower, upper, share = lower_block[: s.size], upper_block[: s.size], share_block[: s.size]
+        x, part, w = x_block[: s.size], part_block[: s.size], weight_block[: s.size]
+        if even & (not convex):
+            uniform_bins(s, low, high, n_bins, right, lower)
+        elif even:
+            nearest_knots(s, knots, right, lower)
+        else:
+            search_knots(s, knots, right, lower)
+        if convex:
+            convex_shares(s, knots, lower, upper, share)
+        if problems > 1:
+            for i in range(m):
+                for k in range(problems):
+                    lower[i * problems + k] += np.int32(k * cells)
+                    upper[i * problems + k] += np.int32(k * cells)
+        if weight is not None:
+            if problems == 1:
+                w = weight[start : start + m]
             else:
-                search_knots(s, knots, right, lower)
+                for i in range(m):
+                    w[i * problems : (i + 1) * problems] = weight[start + i]
+        for q in range(moments):
+            moment(q, s, y, weight if weight is None else w, threshold, x)
             if convex:
-                convex_shares(s, knots, lower, upper, share)
-            for q in range(moments):
-                moment(q, s, y, w, threshold, x)
-                if convex:
-                    for i in range(s.size):
-                        part[i] = x[i] * share[i]
-                        x[i] = x[i] * (1.0 - share[i])
-                    scatter(lower, part, sums[q])
-                    scatter(upper, x, sums[q])
-                else:
-                    scatter(lower, x, sums[q])
+                for i in range(s.size):
+                    part[i] = x[i] * share[i]
+                    x[i] = x[i] * (1.0 - share[i])
+                scatter(lower, part, lanes, sums[q])
+                scatter(upper, x, lanes, sums[q])
+            else:
+                scatter(lower, x, lanes, sums[q])
+    for k in range(problems):
         for q in range(moments):
             for b in range(cells):
                 total = 0.0
-                for lane in range(LANES):
-                    total += sums[q, b * LANES + lane]
+                for lane in range(lanes):
+                    total += sums[q, (k * cells + b) * lanes + lane]
                 out[k, q, b] = total

@@ -1,0 +1,107 @@
+"""Rows that are read by kernels that check as they read: once a kind of data is known."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.binned import CHUNK_SCORES
+from fastece.settings import KNOWN_KINDS, read_problems
+
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+N = 2 * CHUNK_SCORES + 1000 if not PLAIN else 3000  # three slices of rows
+KINDS = {"binary": (), "confidence": (4,), "classwise": (4,)}
+
+
+def data(setting, dtype="f8", label="i8", n=N):
+    rng = np.random.default_rng(0)
+    p = rng.random((n, *KINDS[setting])).astype(dtype)
+    if p.ndim == 2:
+        p /= p.sum(axis=1, keepdims=True)
+    return rng.integers(0, 2, n).astype(label), p
+
+
+@pytest.fixture(params=KINDS)
+def known(request):
+    """A setting with data of a kind that has been read before."""
+    setting = request.param
+    y, p = data(setting)
+    fastece.ece(y[:10], p[:10], setting=setting)
+    assert not read_problems(y, p, setting=setting).is_checked
+    return setting, y, p
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("label", ["i8", "u1", "b1"])
+@pytest.mark.parametrize("setting", KINDS)
+def test_a_kind_is_checked_first_and_read_fast_then(setting, dtype, label):
+    y, p = data(setting, dtype, label, 100)
+    KNOWN_KINDS.discard((setting, dtype, label))
+    assert read_problems(y, p, setting=setting).is_checked
+    first = fastece.ece(y, p, setting=setting)
+    problems = read_problems(y, p, setting=setting)
+    assert not problems.is_checked
+    assert fastece.ece(y, p, setting=setting) == first
+    for fast, slow in zip(problems.chunk(3, 50), problems.checked.split(
+        problems.setting, slice(3, 50)
+    ), strict=False):  # fmt: skip
+        assert np.array_equal(fast, slow)
+
+
+@pytest.mark.parametrize("row", [0, N - 1])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_is_found_while_reading_is_told_as_before(known, row, n_jobs):
+    setting, y, p = known
+    for array, name, bad in ((p, "y_prob", np.nan), (p, "y_prob", 1.5), (y, "y_true", 9)):
+        kept = array[row].copy()
+        array[row] = bad
+        where = f"{row}, 0" if array.ndim == 2 else f"{row}"
+        message = re.escape(f"{name}[{where}] is {bad}")
+        with pytest.raises(ValueError, match=message):
+            fastece.ece(y, p, setting=setting, n_jobs=n_jobs)
+        array[row] = kept
+
+
+def test_rounding_outside_the_range_is_clipped_while_reading(known):
+    setting, y, p = known
+    value = fastece.ece(y, p, setting=setting)
+    changed = p.copy()
+    changed[7] = np.where(np.arange(p[7].size) == 0, 1 + 5e-7, -3e-7).reshape(p[7].shape)
+    exact = changed.clip(0, 1)
+    assert fastece.ece(y, changed, setting=setting) == fastece.ece(y, exact, setting=setting)
+    assert fastece.ece(y, changed, setting=setting) != value
+
+
+def test_rows_that_do_not_sum_to_one_warn_once_while_reading():
+    for setting in ("confidence", "classwise"):
+        y, p = data(setting)
+        value = fastece.ece(y, p, setting=setting)
+        p[N - 1] *= 0.9
+        with pytest.warns(UserWarning, match=re.escape(f"1 of {N} rows")) as caught:
+            changed = fastece.ece(y, p, setting=setting)
+        assert len(caught) == 1
+        assert changed == pytest.approx(value, abs=1e-3)
+
+
+def test_weights_of_zero_are_dropped_before_anything_is_read(known):
+    setting, y, p = known
+    weight = np.ones(N)
+    weight[::3] = 0
+    kept = weight > 0
+    expected = fastece.ece(y[kept], p[kept], setting=setting)
+    assert fastece.ece(y, p, setting=setting, sample_weight=weight) == pytest.approx(
+        expected, abs=1e-12
+    )
+
+
+def test_other_layouts_are_read_to_the_same_bits(known):
+    setting, y, p = known
+    value = fastece.ece(y, p, setting=setting)
+    frozen = p.copy()
+    frozen.flags.writeable = False
+    wide = np.repeat(p, 2, axis=0)[::2]
+    for same in (frozen, np.asfortranarray(p), wide, p.astype(">f8"), p.astype("g")):
+        assert fastece.ece(y.astype("i4"), same, setting=setting) == value
+        assert fastece.ece(np.repeat(y, 2)[::2], same, setting=setting) == value
