@@ -24,6 +24,7 @@ from fastece.validation import (
     check_integer,
     check_probabilities,
     known,
+    plain,
     shown,
 )
 
@@ -162,7 +163,7 @@ class ArrayProblems:
     def chunk(self, start: int, stop: int) -> Chunk:
         """Scores (m, K), hits (m, K) and weights (m,) or None of the rows start to stop."""
         rows = slice(start, stop)
-        v = None if self.v is None else plain(self.v[rows], np.float64)
+        v = None if self.v is None else self.v[rows]
         if self.clip or not self.kind:
             return *self.checked.split(self.setting, rows), v
         score, hit, clean = self.read(self.prob[rows], self.label[rows])
@@ -247,9 +248,8 @@ class ArrayProblems:
         p = prob.astype(np.float64, copy=False)
         if not self.from_logits:
             return p if k == 1 else 1 - p
-        with np.errstate(
-            over="ignore", under="ignore"
-        ):  # exp(1e4) is inf, and 1 / inf the right limit
+        # exp(1e4) is inf, and 1 / inf the right limit
+        with np.errstate(over="ignore", under="ignore"):
             return np.asarray(1 / (1 + np.exp(-p if k == 1 else p)))
 
     def is_class(self, label: NDArray[Any], k: int) -> U8:
@@ -271,13 +271,6 @@ class ArrayProblems:
             with np.errstate(over="ignore", under="ignore"):
                 score = 1 / np.exp(key - score[:, None]).sum(axis=1, dtype=np.float64)
         return score[:, None], hit[:, None]
-
-
-def plain(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """C-contiguous, of this dtype and writable: kernels compile anew for each combination. No copy
-    where it is so already."""
-    array = np.ascontiguousarray(array, dtype)
-    return array if array.flags.writeable else array.copy()
 
 
 def softmax(z: F64) -> F64:

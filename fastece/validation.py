@@ -29,6 +29,9 @@ __all__ = [
     "check_probabilities",
     "check_range",
     "check_real",
+    "known",
+    "plain",
+    "shown",
 ]
 
 # float32 softmax exceeds 1 by a few 1e-7; what is outside by no more than this is clipped.
@@ -316,7 +319,14 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> NDArray[np.fl
         refuse_where(name, "must not be negative", array, lambda part: part < 0)
     if high == 0:
         raise ValueError(f"{name}: the weights must not all be 0")
-    return np.ascontiguousarray(array, np.float64)
+    return plain(array, np.float64)
+
+
+def plain(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """C-contiguous, of this dtype and writable: kernels compile anew for each combination. No copy
+    where it is so already."""
+    array = np.ascontiguousarray(array, dtype)
+    return array if array.flags.writeable else array.copy()
 
 
 def as_labels(
