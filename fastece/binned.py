@@ -171,8 +171,8 @@ class Binned:
 
     def __post_init__(self) -> None:
         values: dict[str, Any] = {
-            "n_bins": self.n_bins
-            if self.n_bins == SQRT
+            "n_bins": SQRT
+            if isinstance(self.n_bins, str) and self.n_bins == SQRT
             else check_integer("n_bins", self.n_bins, 1, MAX_BINS, 'an integer or "sqrt"'),
             "edges": check_choice("edges", self.edges, ("uniform", "quantile")),
             "mapping": check_choice("mapping", self.mapping, ("hard", "convex")),

@@ -276,3 +276,13 @@ def test_the_installed_command_and_the_module_are_the_same():
     command = subprocess.run([script, "demo", "--json"], capture_output=True, check=True)
     assert command.stdout == module.stdout
     assert json.loads(command.stdout)["n"] == 1797
+
+
+def test_columns_of_other_files_are_whole(capsys, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"y_true": [0, None, 1], "y_prob": [0.1, 0.4, 0.9]}), path)
+    assert "'y_true' has missing values" in failure(capsys, "report", path)
+    np.savez(tmp_path / "a.npz", true_label=[1, 2], pred_label=[1], confidence=[0.5, 0.5])
+    assert "true_label has shape (2,)" in failure(capsys, "report", tmp_path / "a.npz")
