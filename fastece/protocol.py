@@ -136,6 +136,8 @@ class Estimator(Protocol):
     direct(problems, run) -> (K,) values
         The single call on all problems at once, every row counting once, without a sort or a copy
         of the scores. `run` is `map`, or the `map` of a thread pool.
+    block(plan, c) -> (32,) values
+        `evaluate` for each column of c, (n, 32) uint8.
     """
 
     def prepare(self, sample: Sample, size: int) -> Any:

@@ -146,6 +146,33 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
         assert out == pytest.approx(expected, abs=1e-11)
 
 
+@pytest.mark.parametrize("convex", [False, True])
+@pytest.mark.parametrize("edges", [None, [0.0, 0.1, 0.1, 0.7, 1.0]])
+def test_a_block_of_replicates_is_each_of_them(edges, convex):
+    rng = np.random.default_rng(7)
+    n, replicates = 50, 32
+    s, terms = rng.random(n), rng.random((2, n))
+    c = rng.integers(0, 4, (n, replicates)).astype(np.uint8)
+    if edges is None:
+        chosen = uniform_layout(4, 0.0, 1.0, True, convex)
+    else:
+        e = np.array(edges)
+        chosen = convex_layout(e, False) if convex else hard_layout(e, e[1:-1], True)
+    found = reference.centres(chosen.edges.tolist())
+    expected = np.zeros((2, 4, replicates))
+    for i in range(n):
+        hard = [(reference.which_bin(s[i], chosen.edges.tolist()), 1.0)]
+        for b, a in reference.convex_shares(s[i], found) if convex else hard:
+            expected[:, b] += a * terms[:, i, None] * c[i]
+    lower, upper, share = np.zeros(n, np.int32), np.zeros(n, np.int32), np.ones(n)
+    for place, add in zip(forms(binning.place), forms(binning.block_moments), strict=True):
+        place(s, *chosen.grid, lower, upper, share)
+        out = np.full((2, chosen.cells, replicates), np.nan)
+        add(terms, lower, upper, share, convex, c, out)
+        spread = chosen.spread(out.swapaxes(1, 2)).swapaxes(1, 2)
+        assert spread == pytest.approx(expected, abs=1e-12)
+
+
 @pytest.mark.parametrize("right", [True, False])
 def test_quantile_edges_and_knots_cut_where_the_definition_says(right):
     rng = np.random.default_rng(4)

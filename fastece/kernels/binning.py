@@ -108,6 +108,32 @@ def convex_shares(s: F64, centres: F64, lower: I32, upper: I32, share: F64) -> N
 
 
 @jit
+def place(
+    s: F64,
+    low: float,
+    high: float,
+    n_bins: int,
+    even: bool,
+    knots: F64,
+    right: bool,
+    convex: bool,
+    lower: I32,
+    upper: I32,
+    share: F64,
+) -> None:
+    """Cell of each score on any grid: `lower`; with convex mapping two of them, and the share of
+    the first."""
+    if even & (not convex):
+        uniform_bins(s, low, high, n_bins, right, lower)
+    elif even:
+        nearest_knots(s, knots, right, lower)
+    else:
+        search_knots(s, knots, right, lower)
+    if convex:
+        convex_shares(s, knots, lower, upper, share)
+
+
+@jit
 def moment(q: int, s: F64, y: U8, weight: F64 | None, threshold: float, x: F64) -> None:
     """What row i adds to moment `q`: 0 weight * (hit - score), 1 weight, 2 and 3 weight times
     score and hit; nothing where the score is not above the threshold."""
@@ -184,14 +210,7 @@ def cell_moments(
         y = all_hits[start * problems : (start + m) * problems]
         lower, upper, share = lower_block[: s.size], upper_block[: s.size], share_block[: s.size]
         x, part, w = x_block[: s.size], part_block[: s.size], weight_block[: s.size]
-        if even & (not convex):
-            uniform_bins(s, low, high, n_bins, right, lower)
-        elif even:
-            nearest_knots(s, knots, right, lower)
-        else:
-            search_knots(s, knots, right, lower)
-        if convex:
-            convex_shares(s, knots, lower, upper, share)
+        place(s, low, high, n_bins, even, knots, right, convex, lower, upper, share)
         if problems > 1:
             for i in range(m):
                 for k in range(problems):
@@ -220,3 +239,34 @@ def cell_moments(
                 for lane in range(lanes):
                     total += sums[q, (k * cells + b) * lanes + lane]
                 out[k, q, b] = total
+
+
+@jit
+def block_moments(
+    terms: F64, lower: I32, upper: I32, share: F64, convex: bool, c: U8, out: F64
+) -> None:
+    """Moments of one problem in each cell, for several replicates at once.
+
+    Parameters
+    ----------
+    terms : (Q, n) float64 array
+        What each row adds to each moment when it is drawn once.
+    lower, upper, share : (n,) arrays
+        Where `place` put the rows; the last two are read with `convex` only.
+    c : (n, R) uint8 array
+        How often each replicate drew each row.
+    out : (Q, cells, R) float64 array
+        Overwritten. The innermost loop is over replicates, so it vectorises without changing the
+        order of any sum.
+    """
+    out[:] = 0.0
+    for q in range(terms.shape[0]):
+        for i in range(terms.shape[1]):
+            a = share[i] if convex else 1.0
+            x = terms[q, i] * a
+            for r in range(c.shape[1]):
+                out[q, lower[i], r] += x * np.float64(c[i, r])
+            if convex:
+                x = terms[q, i] * (1.0 - a)
+                for r in range(c.shape[1]):
+                    out[q, upper[i], r] += x * np.float64(c[i, r])
