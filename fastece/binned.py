@@ -251,7 +251,7 @@ class Binned:
         v = plan.sample.v
         drawn = c.sum(axis=0, dtype=np.float64) if v is None else v @ c
         total = drawn if len(terms) == 1 else sums[1].sum(-1)
-        bins = Bins(layout.edges[None], total, *sums)  # type: ignore[arg-type]
+        bins = Bins(layout.edges[None], total, *sums)
         return self.values(bins._replace(unit=plan.unit))
 
     def direct(self, problems: Problems, run: Map = map) -> F64:

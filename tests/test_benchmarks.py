@@ -44,10 +44,20 @@ def test_benchmark_runs_and_calls_what_it_names(found, monkeypatch):
 def test_the_idiom_it_is_compared_with_is_the_same_number():
     sys.path.insert(0, str(FOLDER))
     try:
-        from benchmarks.common import SHAPES, binary, numpy_ece
+        from benchmarks.common import (
+            SHAPES,
+            binary,
+            class_vectors,
+            numpy_classwise,
+            numpy_confidence,
+            numpy_ece,
+        )
     finally:
         sys.path.remove(str(FOLDER))
     for shape in SHAPES:
         y, p = binary(shape, 1000)
         if shape != "tied":  # the idiom puts some edges on the wrong side
             assert fastece.ece(y, p) == pytest.approx(numpy_ece(y, p), abs=1e-12)
+    y, p = class_vectors(500, 10, "float64")
+    assert fastece.ece(y, p) == pytest.approx(numpy_confidence(y, p), abs=1e-12)
+    assert fastece.sce(y, p) == pytest.approx(numpy_classwise(y, p), abs=1e-12)
