@@ -28,6 +28,7 @@ SAFE_EXPONENT = 500
 SQRT = "sqrt"
 # 1 GB of sums.
 MAX_BINS = 2**24
+MAX_CELLS = 2**27
 
 
 NOT_ASKED = np.empty((0, 0))
@@ -290,6 +291,11 @@ class Binned:
 
     def _sums(self, problems: Problems, n_bins: int, moments: int, run: Map) -> Bins:
         """Sums of the bins of all problems on one layout."""
+        if problems.n_problems * n_bins > MAX_CELLS:
+            raise ValueError(
+                f"n_bins: {n_bins} bins for each of {problems.n_problems} classes are more than "
+                f"the {MAX_CELLS} that fit into memory"
+            )
         layout = self._layout(problems, n_bins)
         threshold = -math.inf if self.threshold is None else self.threshold
         sums = cell_sums(problems, layout, threshold, moments, run)

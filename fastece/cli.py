@@ -145,4 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(text, flush=True)
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"fastece: error: {error}", file=sys.stderr)
+        return 2
     return 0

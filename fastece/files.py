@@ -9,6 +9,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,8 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns: some of them as numbers (n, m), or some of them as labels, each (n,)."""
+    """Named columns: several of them as numbers (n, m), one as it is, (n,); some of them as labels,
+    each (n,)."""
 
     names: list[str]
     numbers: Callable[[Sequence[str]], NDArray[Any]]
@@ -109,9 +111,7 @@ def read_columns(table: Table, y_true: str, y_prob: str | None) -> Predictions:
                 f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}; "
                 f"expected {LAYOUTS}, or columns named with --y-true and --y-prob"
             )
-    probabilities = table.numbers(columns)
-    single = probabilities.ndim == 2 and probabilities.shape[1] == 1
-    return Predictions(table.labels([y_true])[0], probabilities[:, 0] if single else probabilities)
+    return Predictions(table.labels([y_true])[0], table.numbers(columns))
 
 
 def read_pairs(table: Table, classes: int | None) -> Predictions:
@@ -119,9 +119,17 @@ def read_pairs(table: Table, classes: int | None) -> Predictions:
     if classes is not None:
         check_integer("--classes", classes, 2, 2**31)
     true, predicted = table.labels(PAIR[:2])
-    if true.shape != predicted.shape or true.ndim != 1:
-        raise ValueError(f"{PAIR[0]} has shape {true.shape}, {PAIR[1]} {predicted.shape}")
-    return Predictions(true == predicted, table.numbers(PAIR[2:])[:, 0], True, classes)
+    confidence = table.numbers(PAIR[2:])
+    for name, column in zip(PAIR, (true, predicted, confidence), strict=True):
+        if column.ndim != 1 or len(column) != len(true):
+            raise ValueError(f"{name} has shape {column.shape}, {PAIR[0]} has {true.shape}")
+        if column.dtype.kind == "f" and np.isnan(column).any():
+            row = int(np.argmax(np.isnan(column)))
+            raise ValueError(f"{name} of row {row + 1} is nan")
+    kinds = [column.dtype.kind.replace("u", "i") for column in (true, predicted)]
+    if kinds[0] != kinds[1] and not {*kinds} <= {"i", "f", "b"}:
+        raise ValueError(f"{PAIR[0]} has dtype {true.dtype}, {PAIR[1]} {predicted.dtype}")
+    return Predictions(true == predicted, confidence, True, classes)
 
 
 def probability_columns(table: Table) -> list[str]:
@@ -129,6 +137,8 @@ def probability_columns(table: Table) -> list[str]:
     numbers = [int(n[2:]) for n in table.names if n.startswith("p_") and n[2:].isdecimal()]
     if "y_prob" in table.names or not numbers:
         return ["y_prob"]
+    if max(numbers) == 0:
+        raise ValueError("p_0 is the only probability; name P(positive) y_prob, or add p_1")
     return [f"p_{k}" for k in range(max(numbers) + 1)]
 
 
@@ -148,17 +158,18 @@ def read_csv(path: Path) -> Table:
         with warnings.catch_warnings():
             # a file without rows is refused as empty, with the other checks
             warnings.filterwarnings("ignore", message=".*input contained no data")
-            return np.loadtxt(
+            matrix = np.loadtxt(
                 io.StringIO(body), np.float64, delimiter=",", ndmin=2, quotechar='"',
                 comments=None, usecols=[names.index(c) for c in columns],
             )  # fmt: skip
+            return matrix if len(columns) > 1 else matrix[:, 0]
 
     def labels(columns: Sequence[str]) -> list[NDArray[Any]]:
         cells = [column_cells(body, names.index(name), name) for name in columns]
-        try:  # numbers only if every one of them is
-            return [np.array([float(cell) for cell in column]) for column in cells]
-        except ValueError:
-            return [np.array(column) for column in cells]
+        for number in (int, float):  # numbers only if every one of them is
+            with suppress(ValueError):
+                return [np.array([number(cell) for cell in column]) for column in cells]
+        return [np.array(column) for column in cells]
 
     return Table(names, numbers, labels)
 
@@ -186,7 +197,7 @@ def read_npz(path: Path) -> Table:
         arrays = dict(archive)
     return Table(
         list(arrays),
-        lambda columns: np.column_stack([arrays[c] for c in columns]),
+        lambda columns: side_by_side([arrays[c] for c in columns]),
         lambda columns: [arrays[c] for c in columns],
     )
 
@@ -206,7 +217,12 @@ def read_parquet(path: Path) -> Table:
                 raise ValueError(f"column {name!r} has missing values")
         return [table.column(name).to_numpy() for name in names]
 
-    return Table(table.column_names, lambda names: np.column_stack(columns(names)), columns)
+    return Table(table.column_names, lambda names: side_by_side(columns(names)), columns)
+
+
+def side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    """Several columns as a matrix, one as it is."""
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
 
 READERS: dict[str, Callable[[Path], Table]] = {
@@ -215,4 +231,6 @@ READERS: dict[str, Callable[[Path], Table]] = {
     ".parquet": read_parquet,
 }
 # What the readers raise for a file that is not what its name says.
-UNREADABLE = (ValueError, TypeError, EOFError, csv.Error, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (
+    ValueError, TypeError, EOFError, RuntimeError, csv.Error, zipfile.BadZipFile, zlib.error
+)  # fmt: skip

@@ -147,6 +147,7 @@ def make_report(
     if classes is not None:
         fields["score_range"] = (1 / classes, 1.0)
     problems = read_problems(y_true, y_prob, setting=setting, from_logits=from_logits).checked
+    classwise = problems.setting.per_class
     top = problems if pairs else replace(problems, setting=SETTINGS["confidence"])
     whole = Binned(n_bins=1).bins(top)
     estimators = {name: with_fields(name, fields) for name in ESTIMATORS}
@@ -157,7 +158,7 @@ def make_report(
         n_classes=classes if pairs else problems.n_classes,
         accuracy=float(whole.hits[0, 0] / whole.total[0]),
         mean_confidence=float(whole.score[0, 0] / whole.total[0]),
-        setting=PAIRS if pairs else problems.setting.name,
+        setting=PAIRS if pairs else "classwise" if classwise else problems.name(0),
         measures=tuple(measure(name, e, problems) for name, e in estimators.items()),
         diagrams=tuple(diagrams_of(estimators["ece"], problems)),
     )

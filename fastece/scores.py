@@ -15,6 +15,7 @@ __all__ = ["ace", "ece", "mce", "sce", "tace"]
 
 Values = NDArray[np.float64]
 Macro = Literal["macro"]
+Count = int | Literal["sqrt"]
 
 
 @overload
@@ -124,7 +125,7 @@ def ece(
 def fixed(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
     """The options with those that make the measure what it is; the caller may not change them."""
     for option, value in values.items():
-        if option in options:
+        if options.get(option, value) != value:
             raise TypeError(f"{option}: {name} is {option}={value!r}; use ece to choose")
     return {**options, **values}
 
@@ -169,21 +170,31 @@ def mce(
 
 @overload
 def sce(
-    y_true: Any, y_prob: Any, *, n_bins: int = ..., average: Macro = ..., **options: Any
+    y_true: Any,
+    y_prob: Any,
+    *,
+    n_bins: Count = ...,
+    average: Macro = ...,
+    **options: Any,
 ) -> float: ...
 @overload
 def sce(
-    y_true: Any, y_prob: Any, *, average: None, n_bins: int = ..., **options: Any
+    y_true: Any, y_prob: Any, *, average: None, n_bins: Count = ..., **options: Any
 ) -> Values: ...
 @overload
 def sce(
-    y_true: Any, y_prob: Any, *, average: Macro | None, n_bins: int = ..., **options: Any
+    y_true: Any,
+    y_prob: Any,
+    *,
+    average: Macro | None,
+    n_bins: Count = ...,
+    **options: Any,
 ) -> float | Values: ...
 def sce(
     y_true: Any,
     y_prob: Any,
     *,
-    n_bins: int = 15,
+    n_bins: Count = 15,
     average: Macro | None = "macro",
     **options: Any,
 ) -> float | Values:
@@ -214,21 +225,31 @@ def sce(
 
 @overload
 def ace(
-    y_true: Any, y_prob: Any, *, n_bins: int = ..., average: Macro = ..., **options: Any
+    y_true: Any,
+    y_prob: Any,
+    *,
+    n_bins: Count = ...,
+    average: Macro = ...,
+    **options: Any,
 ) -> float: ...
 @overload
 def ace(
-    y_true: Any, y_prob: Any, *, average: None, n_bins: int = ..., **options: Any
+    y_true: Any, y_prob: Any, *, average: None, n_bins: Count = ..., **options: Any
 ) -> Values: ...
 @overload
 def ace(
-    y_true: Any, y_prob: Any, *, average: Macro | None, n_bins: int = ..., **options: Any
+    y_true: Any,
+    y_prob: Any,
+    *,
+    average: Macro | None,
+    n_bins: Count = ...,
+    **options: Any,
 ) -> float | Values: ...
 def ace(
     y_true: Any,
     y_prob: Any,
     *,
-    n_bins: int = 15,
+    n_bins: Count = 15,
     average: Macro | None = "macro",
     **options: Any,
 ) -> float | Values:
@@ -261,25 +282,25 @@ def ace(
 
 @overload
 def tace(
-    y_true: Any, y_prob: Any, *, threshold: float = ..., n_bins: int = ..., average: Macro = ...,
-    **options: Any,
+    y_true: Any, y_prob: Any, *, threshold: float | None = ..., n_bins: Count = ...,
+    average: Macro = ..., **options: Any,
 ) -> float: ...  # fmt: skip
 @overload
 def tace(
-    y_true: Any, y_prob: Any, *, average: None, threshold: float = ..., n_bins: int = ...,
+    y_true: Any, y_prob: Any, *, average: None, threshold: float | None = ..., n_bins: Count = ...,
     **options: Any,
 ) -> Values: ...  # fmt: skip
 @overload
 def tace(
-    y_true: Any, y_prob: Any, *, average: Macro | None, threshold: float = ..., n_bins: int = ...,
-    **options: Any,
+    y_true: Any, y_prob: Any, *, average: Macro | None, threshold: float | None = ...,
+    n_bins: Count = ..., **options: Any,
 ) -> float | Values: ...  # fmt: skip
 def tace(
     y_true: Any,
     y_prob: Any,
     *,
-    threshold: float = 0.01,
-    n_bins: int = 15,
+    threshold: float | None = 0.01,
+    n_bins: Count = 15,
     average: Macro | None = "macro",
     **options: Any,
 ) -> float | Values:

@@ -178,6 +178,8 @@ class ArrayProblems:
         if setting.per_class:
             source, setting = source.probabilities, class_setting(k)
         score, hit = source.split(setting, slice(None))
+        if np.may_share_memory(score, self.prob):
+            score = score.copy()  # an estimator may do with it what it likes
         rows = np.arange(self.n) if self.rows is None else self.rows
         return Sample(score[:, 0], hit[:, 0], self.v, self.low, self.high, rows)
 
@@ -232,13 +234,16 @@ class ArrayProblems:
         if setting.column is not None:
             score = self.column(prob, setting.column)
             return plain(score, np.float64)[:, None], self.is_class(label, setting.column)[:, None]
+        if setting.per_class:
+            if prob.ndim == 1:
+                prob = np.column_stack([self.column(prob, 0), self.column(prob, 1)])
+            elif self.from_logits:
+                prob = softmax(plain(prob, np.float64))
+            hits = label[:, None] == np.arange(self.n_classes)
+            return plain(prob, np.float64), hits.view(np.uint8)
         if prob.ndim == 1:
             p = plain(prob, np.float64)
             prob = np.column_stack([np.zeros(p.size) if self.from_logits else 1 - p, p])
-        if setting.per_class:
-            prob = softmax(plain(prob, np.float64)) if self.from_logits else prob
-            hits = label[:, None] == np.arange(self.n_classes)
-            return plain(prob, np.float64), hits.view(np.uint8)
         return self.top_label(prob, label)
 
     def column(self, prob: NDArray[Any], k: int) -> NDArray[Any]:

@@ -131,7 +131,7 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
         array = np.asarray(value)
         if array.dtype == object and is_nullable(value) and not holds_text(array):
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
         raise ValueError(f"{name}: cannot be read as a numeric array: {error}") from error
     return array
 
@@ -162,7 +162,8 @@ def refuse_container(name: str, value: Any) -> None:
     module = type(value).__module__.partition(".")[0]
     if module == "dask" or type(value).__name__ == "LazyFrame":
         raise TypeError(f"{name}: lazy containers are refused; pass .compute() or .collect()")
-    if "Sparse" in str(getattr(value, "dtypes", "")):
+    dtypes = value.dtypes if getattr(value, "ndim", 1) == 2 and hasattr(value, "dtypes") else ()
+    if any(str(dtype).startswith("Sparse") for dtype in (*dtypes, getattr(value, "dtype", ""))):
         raise TypeError(f"{name}: sparse columns are refused; pass .sparse.to_dense()")
     if isinstance(value, str | bytes | dict | set) or not (
         hasattr(value, "__array__") or hasattr(value, "__dlpack__") or hasattr(value, "__len__")
@@ -265,7 +266,7 @@ def check_probabilities(array: NDArray[Any], from_logits: bool, name: str = "y_p
 def refuse_improbable(name: str, p: NDArray[Any]) -> None:
     """The error for the first entry that is no probability."""
     refuse_where(name, "must be finite", p, lambda part: ~np.isfinite(part))
-    labels = p.ndim == 1 and not (p[:SCAN] % 1).any()
+    labels = p.ndim == 1 and are_whole(p)
     hint = "it looks like labels: y_true comes first" if labels else "logits: from_logits=True"
     refuse_where(
         name,
@@ -363,19 +364,25 @@ def check_class_indices(
     if y.dtype.kind == "f":
         if not (math.isfinite(low) and math.isfinite(high)):
             refuse_where(name, "must be finite", y, lambda part: ~np.isfinite(part))
-        hint = swapped(y, y_prob)
-        refuse_where(name, "labels must be whole numbers", y, lambda part: part % 1 != 0, hint)
+        if any((part != np.trunc(part)).any() for _, part in parts(y)):
+            rule, hint = "labels must be whole numbers", swapped(y, y_prob)
+            refuse_where(name, rule, y, lambda part: part != np.trunc(part), hint)
     if low < 0 or high >= n_classes:
         rule, hint = f"labels must be from 0 to {n_classes - 1}", " (labels= names other classes)"
         refuse_where(name, rule, y, lambda part: (part < 0) | (part >= n_classes), hint)
     return y.astype(np.int64) if y.dtype.kind == "f" else y
 
 
+def are_whole(array: NDArray[Any]) -> bool:
+    """Whether the first numbers are whole, as labels are."""
+    return bool((array[:SCAN] == np.trunc(array[:SCAN])).all())
+
+
 def swapped(y: NDArray[Any], y_prob: NDArray[Any]) -> str:
     """A hint, where y_true looks like probabilities and y_prob like labels."""
     if y.dtype.kind != "f" or y.size == 0 or y.min() < 0 or y.max() > 1:
         return ""
-    if y_prob.ndim == 1 and not (y_prob[:SCAN] % 1).any():
+    if y_prob.ndim == 1 and are_whole(y_prob):
         return "; y_true looks like probabilities and y_prob like labels: are they swapped?"
     return "; y_true looks like probabilities: y_true comes first"
 
@@ -385,7 +392,8 @@ def label_positions(name: str, y: NDArray[Any], order: list[Any]) -> NDArray[np.
     found = sorted_positions(y, order) if same_kind(y, order) else hashed_positions(name, y, order)
     if found.min() < 0:
         i = int(np.argmin(found))
-        raise ValueError(f"{name}: not among labels={order!r:.200}; {name}[{i}] is {shown(y[i])}")
+        known_labels = ", ".join(map(shown, order[:20]))
+        raise ValueError(f"{name}: not among labels=[{known_labels}]; {name}[{i}] is {shown(y[i])}")
     return found
 
 

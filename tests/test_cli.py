@@ -285,4 +285,32 @@ def test_columns_of_other_files_are_whole(capsys, tmp_path):
     parquet.write_table(pa.table({"y_true": [0, None, 1], "y_prob": [0.1, 0.4, 0.9]}), path)
     assert "'y_true' has missing values" in failure(capsys, "report", path)
     np.savez(tmp_path / "a.npz", true_label=[1, 2], pred_label=[1], confidence=[0.5, 0.5])
-    assert "true_label has shape (2,)" in failure(capsys, "report", tmp_path / "a.npz")
+    assert "pred_label has shape (1,), true_label has (2,)" in failure(
+        capsys, "report", tmp_path / "a.npz"
+    )
+
+
+def test_missing_and_mixed_labels_of_pairs_are_refused(capsys, write, tmp_path):
+    text = "true_label,pred_label,confidence\n1,1,0.8\nnan,nan,0.9\n"
+    assert "true_label of row 2 is nan" in failure(capsys, "report", write(text))
+    big = "true_label,pred_label,confidence\n9007199254740993,9007199254740992,0.8\n"
+    assert as_json(capsys, "report", write(big))["accuracy"] == 0
+    archive = tmp_path / "a.npz"
+    np.savez(archive, true_label=[0, 1], pred_label=["0", "1"], confidence=[0.5, 0.5])
+    assert "pred_label <U1" in failure(capsys, "report", archive)
+    np.savez(archive, true_label=[0, 1], pred_label=[0, 1], confidence=[[0.5, 0.5]] * 2)
+    assert "confidence has shape (2, 2)" in failure(capsys, "report", archive)
+    np.savez(archive, y_true=[0, 1], y_prob=[[0.5], [0.5]])
+    assert "one column" in failure(capsys, "report", archive)
+    assert "p_0 is the only" in failure(capsys, "report", write("y_true,p_0\n0,0.5\n"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_is_an_error():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fastece", "demo"], stdout=full, stderr=subprocess.PIPE,
+            check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1

@@ -90,3 +90,28 @@ def test_damaged_cache_files_are_compiled_anew_and_replaced(tmp_path, damage):
     done = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
     assert (done.stdout, done.stderr) == (expected, "")
     assert all(len(path.read_bytes()) > len(content) // 2 for path, content in whole.items())
+
+
+def test_nowhere_to_keep_kernels_is_a_warning(monkeypatch):
+    for name in ("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def homeless(path):
+        raise RuntimeError(f"no home for {path}")
+
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    with pytest.warns(RuntimeWarning, match="no home for"):
+        assert _jit.cache_directory() is None
+
+
+def test_kernels_are_kept_in_the_keyed_folder_or_not_at_all(tmp_path):
+    code = (
+        "from fastece.kernels import _jit, binning; from pathlib import Path;"
+        "print(type(binning.scatter._cache).__name__)"
+    )
+    assert run(code, FASTECE_CACHE_DIR=str(tmp_path)).stdout == "ForgivingCache\n"
+    folder = next(tmp_path.iterdir())
+    (kernels,) = folder.iterdir()
+    kernels.rmdir()
+    kernels.touch()  # numba cannot make its folder here, and would go elsewhere
+    assert run(code, FASTECE_CACHE_DIR=str(tmp_path)).stdout == "NullCache\n"

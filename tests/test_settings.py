@@ -105,3 +105,49 @@ def test_other_layouts_are_read_to_the_same_bits(known):
     for same in (frozen, np.asfortranarray(p), wide, p.astype(">f8"), p.astype("g")):
         assert fastece.ece(y.astype("i4"), same, setting=setting) == value
         assert fastece.ece(np.repeat(y, 2)[::2], same, setting=setting) == value
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("columns", [None, 2, 3])
+def test_a_slice_and_a_sample_hold_the_same_bits(columns, from_logits):
+    rng = np.random.default_rng(1)
+    p = rng.random(40) if columns is None else rng.dirichlet([1] * columns, 40)
+    p = np.log(p / (1 - p)) if from_logits else p
+    y = rng.integers(0, 2, 40)
+    for setting in ("confidence", "classwise", 0, 1):
+        for dtype in ("f8", "f4"):
+            problems = read_problems(y, p.astype(dtype), setting=setting, from_logits=from_logits)
+            score, hit, _ = problems.chunk(0, 40)
+            for k in range(problems.n_problems):
+                assert score[:, k].tolist() == problems.sample(k).s.tolist()
+                assert hit[:, k].tolist() == problems.sample(k).y.tolist()
+
+
+def test_an_estimator_cannot_write_into_the_callers_scores():
+    class Careless:
+        needs_sorted = False
+
+        def prepare(self, sample, size):  # noqa: ARG002
+            sample.s[:] = 0
+
+        def evaluate(self, plan, c):  # noqa: ARG002
+            return 0.0
+
+    y, p = data("binary", n=10)
+    kept = p.copy()
+    fastece.ece(y, p, estimator=Careless())
+    assert np.array_equal(p, kept)
+
+
+def test_minus_infinity_among_logits_is_no_warning_with_any_labels():
+    for labels in ([0.0, 1, 1], [0, 1, 1], [False, True, True]):
+        value = fastece.ece(np.array(labels), [-np.inf, 1.0, 2.0], from_logits=True)
+        assert value == fastece.ece(labels, 1 / (1 + np.exp([np.inf, -1.0, -2.0])))
+    with pytest.raises(ValueError, match=re.escape("y_true[1] is 0.5")):
+        fastece.ece([0.0, 0.5, 1], [-np.inf, 1.0, 2.0], from_logits=True)
+
+
+def test_more_cells_than_memory_are_refused():
+    y, p = data("classwise", n=10)
+    with pytest.raises(ValueError, match="n_bins: 16777216 bins for each of 9 classes"):
+        fastece.sce(y, np.repeat(p, 3, axis=1)[:, :9] / 3 * 4 / 3, n_bins=2**24)

@@ -37,23 +37,24 @@ def cache_key(folder: Path = Path(__file__).parent) -> str:
     return digest.hexdigest()[:16]
 
 
+def home_cache() -> str:
+    """The user's cache folder; RuntimeError for a user without a home."""
+    return str(Path("~/.cache").expanduser())
+
+
 def cache_directory() -> str | None:
     """The writable directory of this key's compiled kernels, or None, with one warning.
 
     ``FASTECE_CACHE_DIR`` or ``NUMBA_CACHE_DIR`` name another parent than the user's cache folder.
     """
-    parent = (
-        os.environ.get("FASTECE_CACHE_DIR")
-        or os.environ.get("NUMBA_CACHE_DIR")
-        or os.path.join(
-            os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "fastece"
-        )
-    )
-    directory = os.path.join(parent, cache_key())
+    named = os.environ.get("FASTECE_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
     try:
+        if not named:
+            named = os.path.join(os.environ.get("XDG_CACHE_HOME") or home_cache(), "fastece")
+        directory = os.path.join(os.path.abspath(os.path.expanduser(named)), cache_key())
         os.makedirs(directory, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         warnings.warn(
             f"fastece cannot write its cache of compiled kernels ({error}); they are compiled "
             "anew in every process. Set FASTECE_CACHE_DIR to a writable folder.",
@@ -79,13 +80,13 @@ class ForgivingCache(FunctionCache):  # type: ignore[misc]
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a truncated pickle may raise anything
-            with suppress(OSError):
+            with suppress(Exception):
                 self.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep compiled code, if that can be done."""
-        with suppress(OSError):
+        with suppress(Exception):
             super().save_overload(sig, data)
 
 
@@ -99,7 +100,10 @@ def jit(function: F) -> F:
     before = config.CACHE_DIR
     config.CACHE_DIR = CACHE_DIRECTORY  # read when a cache is made, once for each kernel
     try:
-        compiled._cache = ForgivingCache(function)
+        cache = ForgivingCache(function)
     finally:
         config.CACHE_DIR = before
+    # Where it cannot write, numba goes elsewhere, to folders that are not named by the key.
+    if cache.cache_path.startswith(CACHE_DIRECTORY):
+        compiled._cache = cache
     return compiled  # type: ignore[no-any-return]
