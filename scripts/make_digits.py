@@ -1,7 +1,7 @@
 """Make the predictions that ship with fastece, from scikit-learn's handwritten digits.
 
 1797 digits in 10 classes, predicted by ten-fold cross-validation, so that no row was seen in
-training: by a small neural network, which is over-confident, and by a random forest, which is
+training: by a small neural network, which is nearly calibrated, and by a random forest, which is
 under-confident. Needs scikit-learn; writes ``fastece/data/digits_*.npz``.
 """
 
