@@ -104,10 +104,10 @@ def cell_sums(
 def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
     """The value (K,) of each problem: the p-norm of the bins' gaps, as `Binned` defines it."""
     gap, total, weight = np.abs(bins.gap), bins.total, bins.weight
-    if not weight.size:
-        return np.asarray(gap.sum(-1) / total)
     exists = total > 0
     total = np.where(exists, total, 1.0)
+    if norm == 1 and not equal:
+        return np.asarray(gap.sum(-1) / total)
     counts = weight > (0.0 if norm < math.inf and not equal else EMPTY * total[:, None])
     ratio = np.divide(gap, weight, out=np.zeros_like(gap), where=counts)
     if math.isinf(norm):
@@ -249,9 +249,11 @@ class Binned:
         convex = layout.grid.convex
         kernels.binning.block_moments(terms, lower, upper, share, convex, plain(c, np.uint8), out)
         sums = layout.spread(out.swapaxes(1, 2))
-        v = plan.sample.v
-        drawn = c.sum(axis=0, dtype=np.float64) if v is None else v @ c
-        total = drawn if len(terms) == 1 else sums[1].sum(-1)
+        if self.threshold is None:
+            v = plan.sample.v
+            total = c.sum(axis=0, dtype=np.float64) if v is None else v @ c
+        else:
+            total = sums[1].sum(-1)
         bins = Bins(layout.edges[None], total, *sums)
         return self.values(bins._replace(unit=plan.unit))
 
@@ -299,10 +301,11 @@ class Binned:
         layout = self._layout(problems, n_bins)
         threshold = -math.inf if self.threshold is None else self.threshold
         sums = cell_sums(problems, layout, threshold, moments, run)
-        if moments > 1:
-            total = sums[1].sum(-1)
+        if self.threshold is None:  # every row exists, whatever its shares round to
+            weight = problems.n if problems.v is None else problems.v.sum()
+            total = np.full(problems.n_problems, weight, np.float64)
         else:
-            total = np.array([problems.n if problems.v is None else problems.v.sum()], np.float64)
+            total = sums[1].sum(-1)
         edges = layout.edges[None].repeat(problems.n_problems, axis=0)
         return Bins(edges, total, *sums)  # type: ignore[arg-type]
 

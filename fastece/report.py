@@ -96,11 +96,13 @@ class Report:
 
 def measure(name: str, estimator: Any, problems: ArrayProblems) -> Measure:
     """One line of the report."""
-    value = float(direct_values(estimator, problems).mean())
     if not isinstance(estimator, Binned):
+        value = float(direct_values(estimator, problems).mean())
         return Measure(name, value, str(estimator), None, None)
-    weight = estimator.bins(problems, moments=2).weight
-    return Measure(name, value, str(estimator), weight.size, int(np.count_nonzero(weight)))
+    sums = estimator.bins(problems, moments=2)
+    value = float(estimator.values(sums).mean())
+    filled = int(np.count_nonzero(sums.weight))
+    return Measure(name, value, str(estimator), sums.weight.size, filled)
 
 
 def with_fields(name: str, fields: dict[str, Any]) -> Any:

@@ -71,9 +71,14 @@ def class_setting(k: int) -> Setting:
     return Setting(f"class {k}", column=k)
 
 
+def class_count(shape: tuple[int, ...]) -> int:
+    """Number of classes; probabilities of the positive class alone are of 2."""
+    return 2 if len(shape) == 1 else shape[1]
+
+
 def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
     """The row that `setting` names, for probabilities of this shape."""
-    n_classes = 2 if len(shape) == 1 else shape[1]
+    n_classes = class_count(shape)
     if isinstance(setting, Integral) and not isinstance(setting, bool | np.bool_):
         return class_setting(check_integer("setting", setting, 0, n_classes - 1, "a class index"))
     if isinstance(setting, str) and setting == "auto":
@@ -135,8 +140,8 @@ class ArrayProblems:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes; probabilities of the positive class alone are of 2."""
-        return 2 if self.prob.ndim == 1 else self.prob.shape[1]
+        """Number of classes."""
+        return class_count(self.prob.shape)
 
     @property
     def n_problems(self) -> int:
@@ -233,7 +238,8 @@ class ArrayProblems:
             prob = prob.clip(0.0, 1.0)
         if setting.column is not None:
             score = self.column(prob, setting.column)
-            return plain(score, np.float64)[:, None], self.is_class(label, setting.column)[:, None]
+            hit = plain(label == setting.column, np.uint8)
+            return plain(score, np.float64)[:, None], hit[:, None]
         if setting.per_class:
             if prob.ndim == 1:
                 prob = np.column_stack([self.column(prob, 0), self.column(prob, 1)])
@@ -256,12 +262,6 @@ class ArrayProblems:
         # exp(1e4) is inf, and 1 / inf the right limit
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(1 / (1 + np.exp(-p if k == 1 else p)))
-
-    def is_class(self, label: NDArray[Any], k: int) -> U8:
-        """Whether each label is class `k`."""
-        if k == 1 and self.n_classes == 2:
-            return plain(label.view(np.uint8) if label.dtype == np.bool_ else label, np.uint8)
-        return plain(label == k, np.uint8)
 
     def top_label(self, key: NDArray[Any], label: NDArray[Any]) -> tuple[F64, U8]:
         """Largest probability, and whether its class is the label; the first maximum wins.
@@ -299,8 +299,7 @@ def read_problems(
     from_logits = check_flag("from_logits", from_logits)
     prob = as_probabilities(y_prob)
     row = find_setting(setting, prob.shape)
-    n_classes = 2 if prob.ndim == 1 else prob.shape[1]
-    label, order = as_labels(y_true, len(prob), n_classes, labels, prob)
+    label, order = as_labels(y_true, len(prob), class_count(prob.shape), labels, prob)
     v = as_weights(sample_weight, len(prob))
     problems = ArrayProblems(row, label, prob, v, None, order, from_logits)
     if problems.kind not in KNOWN_KINDS:

@@ -129,7 +129,7 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
         if not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         array = np.asarray(value)
-        if array.dtype == object and is_nullable(value) and not holds_text(array):
+        if array.dtype == object and is_nullable(value) and all(map(is_no_text, array.flat)):
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
         raise ValueError(f"{name}: cannot be read as a numeric array: {error}") from error
@@ -147,10 +147,15 @@ def from_torch(tensor: Any) -> NDArray[Any]:
 
 def is_nullable(value: Any) -> bool:
     """Whether pandas made an object array of columns that are numbers or missing."""
-    if not hasattr(value, "to_numpy") or not hasattr(value, "isna"):
-        return False
-    dtypes = value.dtypes if getattr(value, "ndim", 1) == 2 else [value.dtype]
-    return all(str(dtype) != "object" for dtype in dtypes)
+    return (
+        hasattr(value, "to_numpy") and hasattr(value, "isna") and "object" not in dtypes_of(value)
+    )
+
+
+def dtypes_of(value: Any) -> list[str]:
+    """The dtype of each column of a frame, or the one of anything else that has one."""
+    is_frame = getattr(value, "ndim", 1) == 2 and hasattr(value, "dtypes")
+    return [str(t) for t in (value.dtypes if is_frame else [getattr(value, "dtype", "")])]
 
 
 def refuse_container(name: str, value: Any) -> None:
@@ -162,18 +167,12 @@ def refuse_container(name: str, value: Any) -> None:
     module = type(value).__module__.partition(".")[0]
     if module == "dask" or type(value).__name__ == "LazyFrame":
         raise TypeError(f"{name}: lazy containers are refused; pass .compute() or .collect()")
-    dtypes = value.dtypes if getattr(value, "ndim", 1) == 2 and hasattr(value, "dtypes") else ()
-    if any(str(dtype).startswith("Sparse") for dtype in (*dtypes, getattr(value, "dtype", ""))):
+    if any(dtype.startswith("Sparse") for dtype in dtypes_of(value)):
         raise TypeError(f"{name}: sparse columns are refused; pass .sparse.to_dense()")
     if isinstance(value, str | bytes | dict | set) or not (
         hasattr(value, "__array__") or hasattr(value, "__dlpack__") or hasattr(value, "__len__")
     ):
         raise TypeError(f"{name}: must be an array, got {type(value).__name__} {value!r:.60}")
-
-
-def holds_text(array: NDArray[Any]) -> bool:
-    """Whether an object array holds a string."""
-    return any(isinstance(x, str | bytes) for x in array.flat)
 
 
 def parts(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

@@ -1,6 +1,7 @@
 """The command line, as a user types it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -239,8 +240,6 @@ def test_rows_that_do_not_sum_to_one_are_told_on_stderr(capsys, write):
     ],
 )
 def test_bad_files_are_refused_in_one_line(capsys, write, text, options, message):
-    import re
-
     assert re.search(message, failure(capsys, "report", write(text), *options))
 
 
