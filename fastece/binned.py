@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.grids import Layout, quantile_layout, uniform_layout
-from fastece.protocol import Map, Problems, Sample
+from fastece.protocol import Map, Problems, Sample, UncleanError
 from fastece.validation import check_choice, check_integer, check_range, check_real, plain
 
 __all__ = ["Binned", "Bins"]
 
 F64 = NDArray[np.float64]
 
-# Scores taken at once: enough to keep a thread busy for 0.3 ms, few enough (2 MB) to convert in
+# Scores taken at once: enough to keep a thread busy for 0.1 ms, few enough (0.5 MB) to convert in
 # cache. Sums are made per chunk and added in order: the same bits for any number of threads.
-CHUNK_SCORES = 2**18
+CHUNK_SCORES = 2**16
 # A chunk clears and reduces every cell once, so it should have many more rows than cells.
 CHUNK_ROWS_PER_CELL = 16
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
@@ -56,7 +56,6 @@ class Placed(NamedTuple):
     layout: Layout
     terms: F64
     lower: NDArray[np.int32]
-    upper: NDArray[np.int32]
     share: F64
 
 
@@ -93,8 +92,9 @@ def cell_sums(
 
     def chunk_sums(start: int) -> F64:
         out = np.empty((k, moments, cells))
-        s, y, w = problems.chunk(start, start + rows)
-        kernels.binning.cell_moments(s, y, w, *layout.grid, threshold, out)
+        chunk = problems.chunk(start, start + rows)
+        if not kernels.moments.cell_moments(*chunk, *layout.grid, threshold, out):  # type: ignore[arg-type]
+            raise UncleanError
         return out
 
     sums = reduce(np.add, run(chunk_sums, range(0, problems.n, rows)))
@@ -244,10 +244,10 @@ class Binned:
         """`evaluate` for each column of `c` (n, R): 32 replicates in one pass over the rows."""
         if plan.placed is None:
             return np.array([self.evaluate(plan, column) for column in c.T])
-        layout, terms, lower, upper, share = plan.placed
+        layout, terms, lower, share = plan.placed
         out = np.empty((len(terms), layout.cells, c.shape[1]))
         convex = layout.grid.convex
-        kernels.binning.block_moments(terms, lower, upper, share, convex, plain(c, np.uint8), out)
+        kernels.moments.block_moments(terms, lower, share, convex, plain(c, np.uint8), out)
         sums = layout.spread(out.swapaxes(1, 2))
         if self.threshold is None:
             v = plan.sample.v
@@ -316,10 +316,9 @@ class Binned:
         terms = np.empty((self._moments, sample.n))
         for q, term in enumerate(terms):
             kernels.binning.moment(q, sample.s, sample.y, sample.v, threshold, term)
-        lower, upper = np.zeros(sample.n, np.int32), np.zeros(sample.n, np.int32)
-        share = np.ones(sample.n)
-        kernels.binning.place(sample.s, *layout.grid, lower, upper, share)
-        return Placed(layout, terms, lower, upper, share)
+        lower, share = np.empty(sample.n, np.int32), np.ones(sample.n)
+        kernels.binning.place(sample.s, *layout.grid, lower, np.empty(sample.n), share)
+        return Placed(layout, terms, lower, share)
 
     def _layout(self, problems: Problems, n_bins: int) -> Layout:
         """Where scores go; the equal-mass bins of one problem come from its own scores."""

@@ -6,20 +6,21 @@ turns each into a number. Whatever resamples the rows only changes how often eac
 so an estimator *prepares* a sample once and *evaluates* it under as many multiplicities as needed.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "Chunk",
     "Estimator",
     "Map",
     "Problems",
+    "Rows",
     "Sample",
     "UncleanError",
     "direct_values",
@@ -27,7 +28,27 @@ __all__ = [
 ]
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
-Chunk = tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.float64] | None]
+
+
+class Rows(NamedTuple):
+    """Some rows of a problem or of several, as `kernels.moments.cell_moments` takes them.
+
+    Attributes
+    ----------
+    prob : (m,) or (m, K) float64 or float32 array, C-contiguous and writable
+        Scores, or class vectors, of which every class is a problem.
+    label : (m,) int64 or uint8 array, C-contiguous and writable
+        Hits, or classes.
+    v : (m,) float64 array or None
+        Sample weights.
+    tolerance : float
+        How far from 1 the sum of a class vector may be; infinite for rows known to be good.
+    """
+
+    prob: NDArray[Any]
+    label: NDArray[Any]
+    v: NDArray[np.float64] | None = None
+    tolerance: float = math.inf
 
 
 class UncleanError(Exception):
@@ -76,10 +97,10 @@ class Sample:
         """The same: a sample holds checked values."""
         return self
 
-    def chunk(self, start: int, stop: int) -> Chunk:
-        """Scores (m, 1), hits (m, 1) and weights (m,) of the rows from `start` to `stop`."""
-        v = None if self.v is None else self.v[start:stop]
-        return self.s[start:stop, None], self.y[start:stop, None], v
+    def chunk(self, start: int, stop: int) -> Rows:
+        """The rows from `start` to `stop`, as a kernel reads them."""
+        rows = slice(start, stop)
+        return Rows(self.s[rows], self.y[rows], None if self.v is None else self.v[rows])
 
     def sorted(self) -> "Sample":
         """The same rows in increasing order of the score; equal scores keep their order."""
@@ -111,8 +132,8 @@ class Problems(Protocol):
     def v(self) -> NDArray[np.float64] | None:
         """Sample weights, or None where every row counts 1."""
 
-    def chunk(self, start: int, stop: int) -> Chunk:
-        """Scores (m, K), hits (m, K) and weights (m,) or None of the rows start to stop.
+    def chunk(self, start: int, stop: int) -> Rows:
+        """The rows from `start` to `stop`, as a kernel reads and checks them.
 
         Raises `UncleanError` for rows that are not known to be good.
         """

@@ -4,6 +4,7 @@ Each row of `SETTINGS` says which probability is the score and what a hit is. Pr
 slice of the rows at a time, so large data are converted in cache and never copied as a whole.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.protocol import Chunk, Sample, UncleanError
+from fastece.protocol import Rows, Sample, UncleanError
 from fastece.validation import (
     ROW_SUM_TOLERANCE,
     as_labels,
@@ -96,7 +97,7 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
 
 # What has been read before, as `ArrayProblems.kind`: its kernels are compiled, so bad input can be
 # found by them without compiling anything.
-KNOWN_KINDS: set[tuple[str, ...]] = set()
+KNOWN_KINDS: set[tuple[Any, ...]] = set()
 
 
 @dataclass(frozen=True)
@@ -165,28 +166,48 @@ class ArrayProblems:
         named = self.labels is not None and column is not None
         return f"{name} ({shown(self.labels[column])})" if named else name  # type: ignore[index]
 
-    def chunk(self, start: int, stop: int) -> Chunk:
-        """Scores (m, K), hits (m, K) and weights (m,) or None of the rows start to stop."""
-        rows = slice(start, stop)
-        v = None if self.v is None else self.v[rows]
-        if self.clip or not self.kind:
-            return *self.checked.split(self.setting, rows), v
-        score, hit, clean = self.read(self.prob[rows], self.label[rows])
-        if not (clean or self.is_checked):
-            raise UncleanError
-        KNOWN_KINDS.add(self.kind)
-        return score, hit, v
+    def chunk(self, start: int, stop: int) -> Rows:
+        """The rows from `start` to `stop`, as a kernel reads and checks them."""
+        part = slice(start, stop)
+        prob, label = self.prob[part], self.label[part]
+        v = None if self.v is None else self.v[part]
+        tolerance = math.inf if self.is_checked else ROW_SUM_TOLERANCE
+        if self.clip:
+            prob = prob.clip(0.0, 1.0)
+        if self.setting.column is not None:
+            prob, label = self.column(prob, label, self.setting.column)
+        else:
+            prob = native_scores(prob if prob.ndim == 2 else two_columns(prob, self.from_logits))
+            if self.setting.is_top:
+                prob, label = top_label(prob, native_labels(label), self.from_logits, tolerance)
+            elif self.from_logits:
+                prob = softmax(prob)
+        if self.kind:
+            KNOWN_KINDS.add(self.kind)
+        return Rows(native_scores(prob), native_labels(label), v, tolerance)
+
+    def column(
+        self, prob: NDArray[Any], label: NDArray[Any], k: int
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Probability of class `k` and whether it is the label."""
+        if prob.ndim == 2:
+            return (softmax(native_scores(prob)) if self.from_logits else prob)[:, k], label == k
+        if self.from_logits:
+            prob = sigmoid(native_scores(prob if k == 1 else -prob))
+        elif k == 0:
+            prob = 1 - prob.astype(np.float64, copy=False)
+        return prob, label if k == 1 else label == 0
 
     def sample(self, k: int) -> Sample:
         """Problem `k` as a whole."""
-        source, setting = self.checked, self.setting
-        if setting.per_class:
-            source, setting = source.probabilities, class_setting(k)
-        score, hit = source.split(setting, slice(None))
-        if np.may_share_memory(score, self.prob):
-            score = score.copy()  # an estimator may do with it what it likes
+        source = self.checked
+        if self.setting.per_class:
+            source = replace(source.probabilities, setting=class_setting(k))
+        prob, label, *_ = source.chunk(0, self.n)
+        # copies: an estimator may do with them what it likes
+        score, hit = prob.astype(np.float64), label.astype(np.uint8)
         rows = np.arange(self.n) if self.rows is None else self.rows
-        return Sample(score[:, 0], hit[:, 0], self.v, self.low, self.high, rows)
+        return Sample(score, hit, self.v, self.low, self.high, rows)
 
     @cached_property
     def checked(self) -> "ArrayProblems":
@@ -200,90 +221,70 @@ class ArrayProblems:
         return replace(self, label=label, is_checked=True, clip=clip)
 
     @cached_property
-    def kind(self) -> tuple[str, ...]:
-        """What a reading kernel is compiled for: setting and dtypes. Empty where none reads it."""
-        name = self.setting.name if self.prob.ndim == (1 if self.setting.column == 1 else 2) else ""
-        types = self.prob.dtype.str[1:], self.label.dtype.str[1:]
-        native = self.prob.dtype.isnative and self.label.dtype.isnative
-        readable = types[0] in ("f8", "f4") and types[1] in ("i8", "u1", "b1") and native
-        return (name, *types) if readable and name in SETTINGS and not self.from_logits else ()
-
-    def read(self, prob: NDArray[Any], label: NDArray[Any]) -> tuple[F64, U8, bool]:
-        """Scores and hits of some rows, and whether they are clean, in one pass."""
-        label = plain(label.view(np.uint8) if label.dtype == np.bool_ else label, label.dtype)
-        prob = plain(prob, prob.dtype)
-        columns = self.n_problems
-        score, hit = np.empty((label.size, columns)), np.empty((label.size, columns), np.uint8)
-        if self.setting.per_class:
-            clean = kernels.reading.read_classes(prob, label, ROW_SUM_TOLERANCE, score, hit)
-        elif prob.ndim == 2:
-            clean = kernels.reading.read_top_label(
-                prob, label, ROW_SUM_TOLERANCE, score[:, 0], hit[:, 0]
-            )
-        else:
-            clean = kernels.reading.read_binary(prob, label, score[:, 0], hit[:, 0])
-        return score, hit, clean
-
-    @cached_property
     def probabilities(self) -> "ArrayProblems":
-        """The same without logits: one softmax, however many classes are asked for."""
+        """The same without logits of class vectors: one softmax, however many classes are asked
+        for."""
         if not self.from_logits or self.prob.ndim == 1:
             return self
-        return replace(self, prob=softmax(plain(self.prob, np.float64)), from_logits=False)
+        return replace(self, prob=softmax(native_scores(self.prob)), from_logits=False)
 
-    def split(self, setting: Setting, rows: slice) -> tuple[F64, U8]:
-        """Scores and hits of some rows, one column for each problem of the setting."""
-        prob, label = self.prob[rows], self.label[rows]
-        if self.clip:
-            prob = prob.clip(0.0, 1.0)
-        if setting.column is not None:
-            score = self.column(prob, setting.column)
-            hit = plain(label == setting.column, np.uint8)
-            return plain(score, np.float64)[:, None], hit[:, None]
-        if setting.per_class:
-            if prob.ndim == 1:
-                prob = np.column_stack([self.column(prob, 0), self.column(prob, 1)])
-            elif self.from_logits:
-                prob = softmax(plain(prob, np.float64))
-            hits = label[:, None] == np.arange(self.n_classes)
-            return plain(prob, np.float64), hits.view(np.uint8)
-        if prob.ndim == 1:
-            p = plain(prob, np.float64)
-            prob = np.column_stack([np.zeros(p.size) if self.from_logits else 1 - p, p])
-        return self.top_label(prob, label)
-
-    def column(self, prob: NDArray[Any], k: int) -> NDArray[Any]:
-        """Probability of class `k`."""
-        if prob.ndim == 2:
-            return softmax(plain(prob, np.float64))[:, k] if self.from_logits else prob[:, k]
-        p = prob.astype(np.float64, copy=False)
-        if not self.from_logits:
-            return p if k == 1 else 1 - p
-        # exp(1e4) is inf, and 1 / inf the right limit
-        with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(1 / (1 + np.exp(-p if k == 1 else p)))
-
-    def top_label(self, key: NDArray[Any], label: NDArray[Any]) -> tuple[F64, U8]:
-        """Largest probability, and whether its class is the label; the first maximum wins.
-
-        The class is that of the largest logit, where there are logits: their softmax may have ties
-        where they have none. Its probability is 1 over the sum of exp(z - largest z).
-        """
-        key = plain(key, np.float32 if key.dtype == np.float32 else np.float64)
-        score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
-        kernels.reading.read_top_label(key, plain(label, np.int64), ROW_SUM_TOLERANCE, score, hit)
-        if self.from_logits:
-            with np.errstate(over="ignore", under="ignore"):
-                score = 1 / np.exp(key - score[:, None]).sum(axis=1, dtype=np.float64)
-        return score[:, None], hit[:, None]
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What the kernels that read and check the rows are compiled for. Empty where the rows have
+        to be checked before they are read: float labels, one column of several, logits that are
+        not of a top label."""
+        row, y, vectors = self.setting, self.label.dtype, self.prob.ndim == 2
+        as_it_lies = row.column is None or (row.column == 1 and not vectors)
+        if y.kind == "f" or not as_it_lies or (self.from_logits and not row.is_top):
+            return ()
+        single = self.prob.dtype == np.float32 and (vectors or row.column == 1)
+        return row.is_top, row.per_class, single, y.itemsize == 1, self.v is None
 
 
-def softmax(z: F64) -> F64:
-    """Softmax of each row; the largest logit is subtracted first, so that nothing overflows."""
-    # A difference beyond float64, and an exponential below it, are a probability of 0.
-    with np.errstate(over="ignore", under="ignore"):
-        e = np.exp(z - z.max(axis=1, keepdims=True))
-        return e / e.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+def native_scores(array: NDArray[Any]) -> NDArray[Any]:
+    """Probabilities in one of the two types that kernels are compiled for."""
+    return plain(array, np.float32 if array.dtype == np.float32 else np.float64)
+
+
+def native_labels(array: NDArray[Any]) -> NDArray[Any]:
+    """Labels in one of the two types that kernels are compiled for."""
+    array = array.view(np.uint8) if array.dtype == np.bool_ else array
+    return plain(array, np.uint8 if array.dtype == np.uint8 else np.int64)
+
+
+def two_columns(p: NDArray[Any], logits: bool) -> F64:
+    """Class vectors of two classes from the positive one alone."""
+    p = p.astype(np.float64, copy=False)
+    return np.column_stack([np.zeros(p.size) if logits else 1 - p, p])
+
+
+def top_label(
+    key: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float
+) -> tuple[F64, U8]:
+    """Largest probability, and whether its class is the label; the first maximum wins.
+
+    Of logits, the class is that of the largest: their softmax may have ties where they have none.
+    """
+    score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
+    if not kernels.reading.read_top_label(key, label, logits, tolerance, score, hit):
+        raise UncleanError
+    if logits:
+        kernels.logits.top_softmax(key, score)
+    return score, hit
+
+
+def sigmoid(z: NDArray[Any]) -> F64:
+    """Probability of the positive class."""
+    p = np.empty(z.size)
+    kernels.logits.sigmoid(z, p)
+    return p
+
+
+def softmax(z: NDArray[Any]) -> F64:
+    """Softmax of each row of logits."""
+    p = np.empty(z.shape)
+    kernels.logits.softmax(z, z.max(axis=1).astype(np.float64), p)
+    return p
 
 
 def read_problems(

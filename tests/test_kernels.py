@@ -14,7 +14,7 @@ import strategies as cases
 
 import fastece
 from fastece.grids import convex_layout, hard_layout, uniform_layout
-from fastece.kernels import binning, quantiles, reading
+from fastece.kernels import binning, logits, moments, quantiles, reading
 
 FOLDER = Path(fastece.__file__).parent / "kernels"
 BINS = [1, 2, 3, 7, 10, 15, 49, 100, 1000]
@@ -47,20 +47,27 @@ def test_uniform_bins_are_right_on_every_edge_and_both_its_neighbours(limits, ri
 
 
 @pytest.mark.parametrize("right", [True, False])
-@pytest.mark.parametrize("even", [True, False])
-def test_knots_passed_are_counted_exactly(even, right):
+def test_knots_passed_are_counted_exactly(right):
     rng = np.random.default_rng(1)
-    kernels = [binning.search_knots] + ([binning.nearest_knots] if even else [])
     for n in (2, 3, 14, binning.LINEAR_SEARCH, binning.LINEAR_SEARCH + 1, 64, 300):
-        knots = np.linspace(0.1, 0.8, n) if even else np.sort(rng.choice(rng.random(n), n))
+        knots = np.sort(rng.choice(rng.random(n), n))
         s = awkward_scores(knots)
         find = bisect_left if right else bisect_right
         expected = [find(knots.tolist(), x) for x in s]
         passed = np.empty(s.size, np.int32)
-        for kernel in kernels:
-            for form in forms(kernel):
-                form(s, knots, right, passed)
-                assert passed.tolist() == expected, (kernel, n)
+        for form in forms(binning.search_knots):
+            form(s, knots, right, passed)
+            assert passed.tolist() == expected, n
+
+
+def test_a_quotient_by_the_reciprocal_is_right_to_the_last_bit():
+    rng = np.random.default_rng(8)
+    counts = [*range(1, 200), 1000, 4096, 99_991, 2**24 - 1, 2**24, *rng.integers(1, 2**24, 50)]
+    for count in counts:
+        j = np.arange(count + 1.0) if count < 1000 else rng.integers(0, count + 1, 5000) * 1.0
+        for form in forms(binning.reciprocal):
+            a, b = form(float(count))
+            assert (j * a + j * b == j / count).all(), count
 
 
 def test_no_knots_are_never_passed():
@@ -70,22 +77,36 @@ def test_no_knots_are_never_passed():
         assert passed.tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("even", [True, False])
 @pytest.mark.parametrize("edges", [[0, 1], [0, 0.5, 1], [0, 0.2, 0.2, 0.2, 0.9, 1], [0.5] * 4])
-def test_convex_shares_are_those_of_the_two_nearest_centres(edges):
+def test_convex_shares_are_those_of_the_two_nearest_centres(edges, even):
+    if even:
+        edges = reference.uniform_edges(len(edges), 0.1, 0.7)
     found = reference.centres(edges)
     centres = np.array([c for c, _ in found])
     s = awkward_scores([c for c, _ in found] + edges)
-    lower = np.empty(s.size, np.int32)
-    upper, share = np.empty_like(lower), np.empty(s.size)
-    for kernel in forms(binning.convex_shares):
-        lower[:] = np.searchsorted(centres, s, "right")
-        kernel(s, centres, lower, upper, share)
-        for i, x in enumerate(s):
+    lower, left, share = np.empty(s.size, np.int32), np.empty(s.size), np.empty(s.size)
+    grid = (0.0, 1.0, 1, even and centres.size > 1, centres, False, True)
+    for kernel in forms(binning.place):
+        kernel(s, *grid, lower, left, share)
+        for x, j, a in zip(s, lower, share, strict=True):
+            got = {found[j][1]: a}
+            if a < 1:
+                got[found[j + 1][1]] = 1 - a
+            # where centres are found by arithmetic, a score next to one may be put on it
             expected = dict(reference.convex_shares(x, found))
-            got = {found[lower[i]][1]: share[i]}
-            if share[i] < 1:
-                got[found[upper[i]][1]] = 1 - share[i]
-            assert {b: a for b, a in got.items() if a} == {b: a for b, a in expected.items() if a}
+            for b in {*got, *expected}:
+                assert abs(got.get(b, 0) - expected.get(b, 0)) <= (2e-14 if grid[3] else 0)
+    for kernel in forms(binning.convex_shares):
+        again, left_again = np.empty(s.size), np.empty(s.size)
+        kernel(s, centres, lower, left_again, again)
+        assert again.tolist() == share.tolist()
+    if grid[3]:
+        for kernel in forms(binning.nearest_centres):
+            kernel(s, centres, lower)
+            inside = s.clip(centres[0], centres[-1])
+            step = (1 + 1e-12) * (centres[1] - centres[0])
+            assert (abs(inside - centres[lower]) <= step).all()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -115,33 +136,54 @@ def test_scatter_adds_every_row_once():
                 assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-14)
 
 
+def test_scatter_shares_adds_both_parts_of_every_row():
+    rng = np.random.default_rng(9)
+    for n in (0, 1, 7, 8, 9, 100):
+        cell, x, a = rng.integers(0, 4, n).astype(np.int32), rng.random(n), rng.random(n)
+        for kernel in forms(binning.scatter_shares):
+            for lanes in (1, binning.LANES):
+                for step in (0, 1):
+                    sums = np.zeros(5 * lanes)
+                    kernel(cell, x, a, step, lanes, sums)
+                    expected = np.bincount(cell, x * a, minlength=5)
+                    expected += np.bincount(cell + step, x * (1 - a), minlength=5)
+                    assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-13)
+
+
+def grid_of(even, convex):
+    """Seven bins, evenly spaced or not."""
+    if even:
+        return uniform_layout(7, 0.1, 0.9, True, convex)
+    edges = np.array([0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9])
+    return convex_layout(edges, False) if convex else hard_layout(edges, edges[1:-1], True)
+
+
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("even", [True, False])
-@pytest.mark.parametrize("problems", [1, 3, binning.LANES + 1, binning.BLOCK + 2])
+@pytest.mark.parametrize("problems", [1, 3, binning.LANES + 1, moments.BLOCK + 2])
 def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
     rng = np.random.default_rng(3)
-    n = 2 * binning.BLOCK + 37 if problems == 1 else 7  # two whole blocks and a part of one
-    score = rng.random((n, problems))
-    hit = rng.integers(0, 2, (n, problems)).astype(np.uint8)
+    n = 2 * moments.BLOCK + 37 if problems == 1 else 7  # two whole blocks and a part of one
+    prob = rng.dirichlet(np.full(problems, 0.5), n) if problems > 1 else rng.random(n)
+    label = rng.integers(0, max(2, problems), n)
     w = rng.random(n) if weighted else None
-    if even:
-        chosen = uniform_layout(7, 0.1, 0.9, True, convex)
-    else:
-        edges = np.array([0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9])
-        chosen = convex_layout(edges, False) if convex else hard_layout(edges, edges[1:-1], True)
+    chosen = grid_of(even, convex)
     cuts = chosen.edges.tolist()
     found = reference.centres(cuts)
     expected = np.zeros((problems, 4, 7))
+    scores = prob.reshape(n, problems)
+    hits = label[:, None] == np.arange(problems) if problems > 1 else label[:, None]
     for k in range(problems):
-        for s, y, v in zip(score[:, k], hit[:, k], w if weighted else np.ones(n), strict=True):
+        for s, y, v in zip(scores[:, k], hits[:, k], w if weighted else np.ones(n), strict=True):
             if s > 0.05:
                 hard = [(reference.which_bin(s, cuts), 1.0)]
                 for b, a in reference.convex_shares(s, found) if convex else hard:
                     expected[k, :, b] += a * v * np.array([y - s, 1, s, y])
-    for kernel in forms(binning.cell_moments):
+    for kernel in forms(moments.cell_moments):
         out = np.full((problems, 4, chosen.cells), np.nan)
-        kernel(score, hit, w, *chosen.grid, 0.05, out)
+        rows = (prob, label, w, 1e-3)
+        assert kernel(*rows, *chosen.grid, 0.05, out)
         out = chosen.spread(out)
         assert out == pytest.approx(expected, abs=1e-11)
 
@@ -164,11 +206,11 @@ def test_a_block_of_replicates_is_each_of_them(edges, convex):
         hard = [(reference.which_bin(s[i], chosen.edges.tolist()), 1.0)]
         for b, a in reference.convex_shares(s[i], found) if convex else hard:
             expected[:, b] += a * terms[:, i, None] * c[i]
-    lower, upper, share = np.zeros(n, np.int32), np.zeros(n, np.int32), np.ones(n)
-    for place, add in zip(forms(binning.place), forms(binning.block_moments), strict=True):
-        place(s, *chosen.grid, lower, upper, share)
+    lower, left, share = np.zeros(n, np.int32), np.zeros(n), np.ones(n)
+    for place, add in zip(forms(binning.place), forms(moments.block_moments), strict=True):
+        place(s, *chosen.grid, lower, left, share)
         out = np.full((2, chosen.cells, replicates), np.nan)
-        add(terms, lower, upper, share, convex, c, out)
+        add(terms, lower, share, convex, c, out)
         spread = chosen.spread(out.swapaxes(1, 2)).swapaxes(1, 2)
         assert spread == pytest.approx(expected, abs=1e-12)
 
@@ -212,34 +254,54 @@ def test_total_weight_loses_nothing_to_rounding():
         assert kernel(None, 7) == 7.0
 
 
+def read_with(kernel, prob, label, tolerance=1e-3):
+    """Clean or not, scores and hits, one row for each of the data."""
+    n = len(label)
+    score, hit = np.empty(prob.size), np.empty(prob.size, np.uint8)
+    clean = kernel(prob, label, tolerance, score, hit)
+    return clean, score.reshape(n, -1), hit.reshape(n, -1)
+
+
+def top_label_with(kernel, prob, label, of_logits=False, tolerance=1e-3):
+    """Clean or not, scores and hits."""
+    score, hit = np.empty(len(label)), np.empty(len(label), np.uint8)
+    return kernel(prob, label, of_logits, tolerance, score, hit), score, hit
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_top_label_is_the_first_maximum(dtype):
     rng = np.random.default_rng(5)
     for n_classes in (2, 3, 10, reading.LONG - 1, reading.LONG, reading.LONG + 5, 300):
         prob = (rng.integers(0, 40, (60, n_classes)) / 40).astype(dtype)
         label = np.where(rng.random(60) < 0.6, prob.argmax(1), rng.integers(0, n_classes, 60))
-        score, hit = np.empty(60), np.empty(60, np.uint8)
         for kernel in forms(reading.read_top_label):
-            kernel(prob, label, np.inf, score, hit)
+            clean, score, hit = top_label_with(kernel, prob, label, tolerance=np.inf)
+            assert clean
             assert score.tolist() == prob.max(1).tolist()
             assert hit.tolist() == (prob.argmax(1) == label).tolist()
         lanes = np.empty((3, reading.LANES), dtype)
-        for row, y, x, h in zip(prob, label, score, hit, strict=True):
-            expected = (x, h, row.min(), pytest.approx(row.sum(dtype=float), rel=1e-5))
+        for row, y in zip(prob, label, strict=True):
+            total = pytest.approx(row.sum(dtype=float), rel=1e-5)
             for kernel in forms(reading.short_row):
-                assert kernel(row, y) == expected
+                assert kernel(row) == (row.max(), row.argmax(), row.min(), total)
+            for kernel in forms(reading.is_first):
+                assert kernel(row, y, row.max()) == (row.argmax() == y)
+            for kernel in forms(reading.row_sum):
+                assert kernel(row) == total
+            for kernel in forms(logits.lane_sum):
+                assert kernel(row.astype(np.float64)) == total
             if n_classes >= reading.LANES:
                 for kernel in forms(reading.long_row):
-                    assert kernel(row, y, lanes) == expected
+                    assert kernel(row, lanes) == (row.max(), row.min(), total)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_classes_are_copied_with_a_one_at_the_label(dtype):
     prob = np.random.default_rng(6).dirichlet([1, 1, 1], 20).astype(dtype)
     label = np.arange(20, dtype=np.uint8) % 3
-    score, hit = np.empty((20, 3)), np.empty((20, 3), np.uint8)
-    for kernel in forms(reading.read_classes):
-        assert kernel(prob, label, 1e-3, score, hit)
+    for kernel in [*forms(reading.read), *forms(reading.read_classes)]:
+        clean, score, hit = read_with(kernel, prob, label)
+        assert clean
         assert score.tolist() == prob.astype(np.float64).tolist()
         assert hit.tolist() == np.eye(3)[label].tolist()
 
@@ -253,40 +315,104 @@ def test_binary_is_copied():
         assert hit.tolist() == label.tolist()
 
 
+def test_exponential_is_right_to_two_units_in_the_last_place():
+    rng = np.random.default_rng(10)
+    x = np.concatenate([-rng.exponential(s, 3000) for s in (1e-9, 1e-3, 1, 30, 200)])
+    x = np.concatenate([x, [0.0, -0.0, -708.0, -708.1, -745.0, -1e300, -np.inf]])
+    expected = np.where(x >= logits.LOWEST_EXPONENT, np.exp(x), 0.0)
+    for kernel in forms(logits.exponential):
+        e = x.copy()
+        with np.errstate(invalid="ignore"):  # of -inf, as plain Python
+            kernel(e, np.empty_like(x))
+        assert (abs(e - expected) <= 2 * np.spacing(expected)).all()
+        assert (e[-4:] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [1, 2, 10, 200, logits.BLOCK + 3])
+def test_logits_are_read_as_their_softmax(dtype, n_classes):
+    rng = np.random.default_rng(11)
+    z = (30 * rng.standard_normal((40, n_classes))).astype(dtype)
+    z[rng.random(z.shape) < 0.1] = -np.inf
+    z[:, 0] = np.where(np.isinf(z).all(axis=1), 3.0, z[:, 0])
+    z[:5] = 1e30  # equal, and their exponentials beyond every float
+    label = rng.integers(0, n_classes, 40)
+    top = z.max(axis=1).astype(np.float64)
+    below = z.astype(np.float64) - top[:, None]
+    p = np.exp(below)
+    p /= p.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # of -inf, as plain Python
+        for kernel in forms(logits.softmax):
+            got = np.empty(z.shape)
+            kernel(z, top, got)
+            assert got == pytest.approx(p, rel=1e-13, abs=1e-300)
+            assert ((got == 0) == (below < logits.LOWEST_EXPONENT)).all()
+        for kernel in forms(logits.exponentials):
+            e = np.empty(z.size)
+            kernel(z, top, e, np.empty(z.size))
+            assert e == pytest.approx(np.exp(below).ravel(), rel=1e-14, abs=1e-300)
+        for read_top, of_top in zip(
+            forms(reading.read_top_label), forms(logits.top_softmax), strict=True
+        ):
+            clean, score, hit = top_label_with(read_top, z, label, of_logits=True)
+            assert clean
+            assert score.tolist() == top.tolist()
+            assert hit.tolist() == (z.argmax(axis=1) == label).tolist()
+            of_top(z, score)
+            assert score == pytest.approx(p.max(axis=1), rel=1e-13)
+
+
+def test_a_binary_logit_is_read_as_its_sigmoid():
+    z = np.array([-np.inf, -1e4, -750.0, -40.0, -1.0, -0.0, 0.0, 1.0, 40.0, 1e4, 1.7e308, np.inf])
+    expected = [0, 0, 0, np.exp(-40), 1 / (1 + np.e), 0.5, 0.5, np.e / (1 + np.e), 1, 1, 1, 1]
+    z, expected = np.tile(z, 100), expected * 100  # more than a block
+    for kernel in forms(logits.sigmoid):
+        p = np.empty(z.size)
+        with np.errstate(invalid="ignore"):  # of -inf, as plain Python
+            kernel(z, p)
+        assert p == pytest.approx(expected, rel=1e-14)
+
+
 BAD_SCORES = [np.nan, np.inf, -np.inf, -1e-9, np.nextafter(1, 2), 1.5]
 BAD_LABELS = [-1, 300, -(2**63), 2**62]
 
 
 @pytest.mark.parametrize("where", [0, 3, 129])
-def test_reading_tells_unclean_rows_wherever_they_are(where):
+@pytest.mark.parametrize("n_classes", [None, 3, 200])
+def test_reading_tells_unclean_rows_wherever_they_are(where, n_classes):
     n = 130
-    score, hit = np.empty(n), np.empty(n, np.uint8)
-    p, y = np.full(n, 0.5), np.zeros(n, np.int64)
-    for bad in BAD_SCORES:
-        q = p.copy()
-        q[where] = bad
-        assert not any(kernel(q, y, score, hit) for kernel in forms(reading.read_binary))
-    for bad in [2, *BAD_LABELS]:
-        z = y.copy()
-        z[where] = bad
-        assert not any(kernel(p, z, score, hit) for kernel in forms(reading.read_binary))
-    for n_classes in (3, 200):
-        p = np.full((n, n_classes), 1 / n_classes)
-        wide, hits = np.empty(p.shape), np.empty(p.shape, np.uint8)
-        for bad in [*BAD_SCORES, 0.5]:
+    y = np.zeros(n, np.int64)
+    p = np.full(n if n_classes is None else (n, n_classes), 1 / (n_classes or 2))
+    last = where if n_classes is None else (where, n_classes - 1)
+    checks = [lambda *rows, k=k: read_with(k, *rows)[0] for k in forms(reading.read)]
+    if n_classes:
+        checks += [
+            lambda *rows, k=k: top_label_with(k, *rows)[0] for k in forms(reading.read_top_label)
+        ]
+    for check in checks:
+        assert check(p, y)
+        for bad in BAD_SCORES if n_classes is None else [*BAD_SCORES, 0.5]:
             q = p.copy()
-            q[where, n_classes - 1] = bad
-            for kernel in forms(reading.read_top_label):
-                assert kernel(p, y, 1e-3, score, hit)
-                assert not kernel(q, y, 1e-3, score, hit)
-            for kernel in forms(reading.read_classes):
-                assert kernel(p, y, 1e-3, wide, hits)
-                assert not kernel(q, y, 1e-3, wide, hits)
-        for bad in BAD_LABELS:
-            z = y.copy()
-            z[where] = bad
-            assert not any(k(p, z, 1e-3, score, hit) for k in forms(reading.read_top_label))
-            assert not any(k(p, z, 1e-3, wide, hits) for k in forms(reading.read_classes))
+            q[last] = bad
+            assert not check(q, y), bad
+        for bad in BAD_LABELS if n_classes else [2, *BAD_LABELS]:
+            labels = y.copy()
+            labels[where] = bad
+            assert not check(p, labels), bad
+    if n_classes:
+        for kernel in forms(reading.read_top_label):
+            for bad, at in ((np.nan, last), (np.inf, last), (-np.inf, where)):
+                z = p.copy()
+                z[at] = bad
+                assert not top_label_with(kernel, z, y, True)[0], bad
+
+
+def test_unclean_rows_have_no_sums():
+    p, y = np.full(3000, 0.5), np.zeros(3000, np.uint8)
+    p[2900] = np.nan
+    for kernel in forms(moments.cell_moments):
+        grid = uniform_layout(15, 0.0, 1.0, True, False).grid
+        assert not kernel(p, y, None, 1e-3, *grid, -np.inf, np.empty((1, 1, 15)))
 
 
 def test_every_kernel_is_tested_here():

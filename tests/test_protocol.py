@@ -321,17 +321,21 @@ def test_parameters_become_plain_python_numbers():
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 def test_no_container_or_dtype_compiles_another_kernel():
-    from fastece.kernels.binning import cell_moments
+    from fastece.kernels.moments import cell_moments
 
     y, p, w = np.array([0, 1, 1]), np.array([0.2, 0.6, 0.9]), np.ones(3)
-    fastece.ece(y, p)
-    fastece.ece(y, p, sample_weight=w)
+    for weight in (None, w):
+        for label in (y, y.astype(bool)):
+            for dtype in ("f8", "f4"):
+                fastece.ece(label, p.astype(dtype), sample_weight=weight)
     before = len(cell_moments.signatures)
     frozen = [a.copy() for a in (y, p, w)]
     for array in frozen:
         array.flags.writeable = False
     fastece.ece(*frozen[:2], sample_weight=frozen[2])
     for dtype in ("f2", "f4", ">f8", "g"):
-        fastece.ece(y.astype(bool), p.astype(dtype), sample_weight=w.astype(dtype))
+        for label in ("u1", "i2", "u4", ">i8", "f8", bool):
+            fastece.ece(y.astype(label), p.astype(dtype), sample_weight=w.astype(dtype))
     fastece.ece(y[::-1], p[::-1], score_range=(0, 1), sample_weight=w[::-1])
-    assert len(cell_moments.signatures) == before <= 2
+    fastece.ece(y, [[0.8, 0.2], [0.4, 0.6], [0.1, 0.9]])
+    assert len(cell_moments.signatures) == before

@@ -1,6 +1,6 @@
 """Compiled kernels: numba only, pure, no checks, no input or output.
 
-Each module is imported at its first use (``kernels.binning.cell_moments``), so that numba is
+Each module is imported at its first use (``kernels.moments.cell_moments``), so that numba is
 imported only when something is to be computed: 0.2 s that ``import fastece`` does not pay.
 """
 
@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fastece.kernels import binning, quantiles, reading
+    from fastece.kernels import binning, logits, moments, quantiles, reading
 
-__all__ = ["binning", "quantiles", "reading"]
+__all__ = ["binning", "logits", "moments", "quantiles", "reading"]
 
 
 def __getattr__(name: str) -> Any:

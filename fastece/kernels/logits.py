@@ -1,0 +1,136 @@
+"""Probabilities of logits: sigmoid and softmax, in the same bits on every machine."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels._jit import jit
+
+__all__ = ["sigmoid", "softmax", "top_softmax"]
+
+F64 = NDArray[np.float64]
+
+# Rows are taken in blocks of about so many numbers, which stay in the first-level cache.
+BLOCK = 1024
+# Below, a float64 loses digits and then becomes 0; such a share of a softmax is 0 at once.
+LOWEST_EXPONENT = -708.0
+LOG2_E = 1.4426950408889634
+# log(2) in two parts: the first has 24 bits, so that its product with an exponent is exact.
+LOG_2 = 0.693147182464599609375
+LOG_2_REST = -1.904654299957768e-09
+# See `binning.ROUND`.
+ROUND = 6755399441055744.0
+
+
+@jit
+def exponential(x: F64, work: F64) -> None:
+    """Replace x <= 0 by exp(x), to 1e-15; `work` has its size.
+
+    exp(x) = 2**k exp(r) with abs(r) <= log(2) / 2. The polynomial for (exp(r) - 1 - r) / r**2
+    interpolates at ten Chebyshev nodes: its error is 1.6e-17, and it vectorises, 1.4 ns a
+    number; np.exp in a kernel takes 4.3.
+    """
+    # Three loops: in one, operations that wait for one another fill the processor's queue.
+    for i in range(x.size):
+        z = x[i]
+        shifted = z * LOG2_E + ROUND  # k, in the last bits
+        k = shifted - ROUND
+        normal = z >= LOWEST_EXPONENT
+        work[i] = shifted if normal else ROUND - 1023.0  # makes 1.0 a 0.0
+        x[i] = (z - k * LOG_2) - k * LOG_2_REST if normal else 0.0
+    for i in range(x.size):
+        r = x[i]
+        r2 = r * r
+        r4 = r2 * r2
+        p01 = 5.0e-01 + 1.6666666666666669e-01 * r
+        p23 = 4.166666666662413e-02 + 8.333333333330062e-03 * r
+        p45 = 1.3888888917213717e-03 + 1.9841269863053618e-04 * r
+        p67 = 2.4801521295954376e-05 + 2.7557268459997064e-06 * r
+        p89 = 2.7620088445409746e-07 + 2.510038549551032e-08 * r
+        p = (p01 + p23 * r2) + ((p45 + p67 * r2) + p89 * r4) * r4
+        x[i] = (p * r2 + r) + 1.0
+    powers = work.view(np.int64)
+    bits = x.view(np.int64)
+    for i in range(x.size):
+        bits[i] += powers[i] << 52
+
+
+@jit
+def lane_sum(row: F64) -> float:
+    """`row_sum` in eight lanes, for long rows: a single one waits for every addition."""
+    whole = row.size // 8 * 8
+    a = b = c = d = e = f = g = h = 0.0
+    for k in range(0, whole, 8):
+        a += row[k]
+        b += row[k + 1]
+        c += row[k + 2]
+        d += row[k + 3]
+        e += row[k + 4]
+        f += row[k + 5]
+        g += row[k + 6]
+        h += row[k + 7]
+    total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for k in range(whole, row.size):
+        total += row[k]
+    return total
+
+
+@jit
+def exponentials(z: NDArray[Any], top: F64, e: F64, work: F64) -> None:
+    """``exp(z - top)`` of rows of logits (n, K), in `e` (n K,)."""
+    n_classes = z.shape[1]
+    for i in range(z.shape[0]):
+        row = z[i]
+        largest = top[i]
+        part = e[i * n_classes : (i + 1) * n_classes]
+        for k in range(n_classes):
+            part[k] = np.float64(row[k]) - largest
+    exponential(e, work)
+
+
+@jit
+def sigmoid(z: NDArray[Any], p: F64) -> None:
+    """``1 / (1 + exp(-z))``, without overflow on either side."""
+    work, e_block = np.empty(BLOCK), np.empty(BLOCK)
+    for start in range(0, z.size, BLOCK):
+        part = z[start : start + BLOCK]
+        e, score = e_block[: part.size], p[start : start + BLOCK]
+        for i in range(part.size):
+            e[i] = -abs(np.float64(part[i]))
+        exponential(e, work)
+        for i in range(part.size):
+            score[i] = (1.0 if part[i] >= 0.0 else e[i]) / (1.0 + e[i])
+
+
+@jit
+def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
+    """Softmax (n, K) of rows of logits whose largest are `top`."""
+    n_classes = z.shape[1]
+    rows = max(1, BLOCK // n_classes)
+    work, e_block = np.empty(rows * n_classes), np.empty(rows * n_classes)
+    for start in range(0, z.shape[0], rows):
+        part = z[start : start + rows]
+        e = e_block[: part.size]
+        exponentials(part, top[start : start + rows], e, work)
+        for i in range(part.shape[0]):
+            row = e[i * n_classes : (i + 1) * n_classes]
+            total = lane_sum(row)
+            share = p[start + i]
+            for k in range(n_classes):
+                share[k] = row[k] / total
+
+
+@jit
+def top_softmax(z: NDArray[Any], top: F64) -> None:
+    """Replace the largest logit of each row by its softmax, 1 over the sum of exp(z - top)."""
+    n_classes = z.shape[1]
+    rows = max(1, BLOCK // n_classes)
+    work, e_block = np.empty(rows * n_classes), np.empty(rows * n_classes)
+    for start in range(0, z.shape[0], rows):
+        part = z[start : start + rows]
+        e = e_block[: part.size]
+        largest = top[start : start + rows]
+        exponentials(part, largest, e, work)
+        for i in range(part.shape[0]):
+            largest[i] = 1.0 / lane_sum(e[i * n_classes : (i + 1) * n_classes])

@@ -1,0 +1,125 @@
+"""Sums of what rows bring to the cells of a grid, from the caller's arrays and for replicates."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels._jit import jit
+from fastece.kernels.binning import LANES, moment, place, scatter, scatter_shares
+from fastece.kernels.reading import read
+
+__all__ = ["block_moments", "cell_moments"]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+U8 = NDArray[np.uint8]
+
+BLOCK = 1024
+
+
+@jit
+def cell_moments(
+    prob: NDArray[Any],
+    label: NDArray[Any],
+    weight: F64 | None,
+    tolerance: float,
+    low: float,
+    high: float,
+    n_bins: int,
+    even: bool,
+    knots: F64,
+    right: bool,
+    convex: bool,
+    threshold: float,
+    out: F64,
+) -> bool:
+    """Moments in each cell of one grid, of one problem or of every class, from the rows as they lie
+    in memory; False, and nothing of use in `out`, if a row is not clean.
+
+    Parameters
+    ----------
+    prob, label, weight, tolerance
+        The rows: `fastece.protocol.Rows`, in its order.
+    low, high, n_bins, even, knots, right, convex
+        The grid: `fastece.grids.Grid`, in its order.
+    threshold : float
+        Scores up to this one do not exist.
+    out : (K, Q, cells) float64 array
+        The first Q of: sum of w (y - s), w, w s, w y. Overwritten.
+    """
+    n = label.size
+    problems, moments, cells = out.shape
+    # A block is whole rows. Neighbours of different problems need no lanes to be apart.
+    rows = max(1, BLOCK // problems)
+    lanes = LANES if problems < LANES else 1
+    step = 1 if knots.size > 1 else 0
+    size = rows * problems
+    score, hit = np.empty(size), np.empty(size, np.uint8)
+    lower_block, first_cell = np.empty(size, np.int32), np.empty(size, np.int32)
+    share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
+    sums = np.zeros((moments, problems * cells * lanes))
+    for i in range(size):
+        first_cell[i] = i % problems * cells
+    for start in range(0, n, rows):
+        m = min(rows, n - start)
+        s, y = score[: m * problems], hit[: m * problems]
+        lower, share, x = lower_block[: s.size], share_block[: s.size], x_block[: s.size]
+        rows_of = slice(start, start + m)
+        if not read(prob[rows_of], label[rows_of], tolerance, s, y):
+            return False  # what is no score has no cell
+        place(s, low, high, n_bins, even, knots, right, convex, lower, x, share)
+        if problems > 1:
+            for i in range(s.size):
+                lower[i] += first_cell[i]
+        w = weight_block[: s.size]
+        if weight is not None:
+            if problems == 1:
+                w = weight[start : start + m]
+            else:
+                for i in range(m):
+                    w[i * problems : (i + 1) * problems] = weight[start + i]
+        for q in range(moments):
+            moment(q, s, y, weight if weight is None else w, threshold, x)
+            if convex:
+                scatter_shares(lower, x, share, step, lanes, sums[q])
+            else:
+                scatter(lower, x, lanes, sums[q])
+    for k in range(problems):
+        for q in range(moments):
+            for b in range(cells):
+                total = 0.0
+                for lane in range(lanes):
+                    total += sums[q, (k * cells + b) * lanes + lane]
+                out[k, q, b] = total
+    return True
+
+
+@jit
+def block_moments(terms: F64, lower: I32, share: F64, convex: bool, c: U8, out: F64) -> None:
+    """Moments of one problem in each cell, for several replicates at once.
+
+    Parameters
+    ----------
+    terms : (Q, n) float64 array
+        What each row adds to each moment when it is drawn once.
+    lower, share : (n,) arrays
+        Where `place` put the rows; `share` is read with `convex` only.
+    c : (n, R) uint8 array
+        How often each replicate drew each row.
+    out : (Q, cells, R) float64 array
+        Overwritten. The innermost loop is over replicates, so it vectorises without changing the
+        order of any sum.
+    """
+    out[:] = 0.0
+    step = 1 if out.shape[1] > 1 else 0
+    for q in range(terms.shape[0]):
+        for i in range(terms.shape[1]):
+            a = share[i] if convex else 1.0
+            x = terms[q, i] * a
+            for r in range(c.shape[1]):
+                out[q, lower[i], r] += x * np.float64(c[i, r])
+            if convex:
+                x = terms[q, i] * (1.0 - a)
+                for r in range(c.shape[1]):
+                    out[q, lower[i] + step, r] += x * np.float64(c[i, r])
