@@ -25,6 +25,7 @@ CHUNK_ROWS_PER_CELL = 16
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
 SAFE_EXPONENT = 500
+TINY = np.array(np.finfo(np.float64).tiny)
 SQRT = "sqrt"
 # 1 GB of sums.
 MAX_BINS = 2**24
@@ -35,19 +36,19 @@ NOT_ASKED = np.empty((0, 0))
 
 
 class Bins(NamedTuple):
-    """Sums over the bins of K problems: (K, B) arrays, and the (K, B + 1) edges.
+    """Sums over the bins of K problems: (K, B) arrays, and the edges (B + 1,) of each.
 
     `gap` is the sum of w (y - s), the others of w, w s and w y; a sum that was not asked for is
     empty. `total` (K,) is the weight of the rows that exist. Weights are in units of `unit`.
     """
 
-    edges: F64
+    edges: list[F64]
+    unit: float
     total: F64
     gap: F64
     weight: F64 = NOT_ASKED
     score: F64 = NOT_ASKED
     hits: F64 = NOT_ASKED
-    unit: float = 1.0
 
 
 class Placed(NamedTuple):
@@ -91,23 +92,23 @@ def cell_sums(
     rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells, 1024)
 
     def chunk_sums(start: int) -> F64:
-        out = np.empty((k, moments, cells))
+        out = np.empty((moments, k, cells))
         chunk = problems.chunk(start, start + rows)
         if not kernels.moments.cell_moments(*chunk, *layout.grid, threshold, out):  # type: ignore[arg-type]
             raise UncleanError
         return out
 
     sums = reduce(np.add, run(chunk_sums, range(0, problems.n, rows)))
-    return tuple(layout.spread(sums).swapaxes(0, 1))
+    return tuple(layout.spread(sums))
 
 
 def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
     """The value (K,) of each problem: the p-norm of the bins' gaps, as `Binned` defines it."""
-    gap, total, weight = np.abs(bins.gap), bins.total, bins.weight
-    exists = total > 0
-    total = np.where(exists, total, 1.0)
+    # Without any row, gaps are 0 and so is the value.
+    gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight
     if norm == 1 and not equal:
-        return np.asarray(gap.sum(-1) / total)
+        return np.asarray(np.add.reduce(gap, -1) / total)
+    exists = bins.total > 0
     counts = weight > (0.0 if norm < math.inf and not equal else EMPTY * total[:, None])
     ratio = np.divide(gap, weight, out=np.zeros_like(gap), where=counts)
     if math.isinf(norm):
@@ -237,8 +238,8 @@ class Binned:
         """The value when row i of the sample counts ``c[i]`` times."""
         v = plan.sample.v
         drawn = replace(plan.sample, v=c.astype(np.float64) if v is None else c * v)
-        sums = self._sums(drawn, plan.n_bins, self._moments, map)
-        return float(self.values(sums._replace(unit=plan.unit))[0])
+        sums = self._sums(drawn, plan.n_bins, self._moments, plan.unit, map)
+        return float(self.values(sums)[0])
 
     def block(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
         """`evaluate` for each column of `c` (n, R): 32 replicates in one pass over the rows."""
@@ -254,8 +255,7 @@ class Binned:
             total = c.sum(axis=0, dtype=np.float64) if v is None else v @ c
         else:
             total = sums[1].sum(-1)
-        bins = Bins(layout.edges[None], total, *sums)
-        return self.values(bins._replace(unit=plan.unit))
+        return self.values(Bins([layout.edges], plan.unit, total, *sums))
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
         """The value of each problem, every row counting once."""
@@ -266,17 +266,17 @@ class Binned:
         n_bins = self._bin_count(problems.n)
         problems, unit = weights_in_range(problems)
         if self.edges == "uniform":
-            return self._sums(problems, n_bins, moments, run)._replace(unit=unit)
+            return self._sums(problems, n_bins, moments, unit, run)
         problems = problems.checked  # before threads ask for it
         if problems.n_problems == 1:
-            return self._sums(problems.sample(0), n_bins, moments, run)._replace(unit=unit)
+            return self._sums(problems.sample(0), n_bins, moments, unit, run)
 
         def one(k: int) -> Bins:
-            return self._sums(problems.sample(k), n_bins, moments, map)
+            return self._sums(problems.sample(k), n_bins, moments, unit, map)
 
-        parts = [part[: moments + 2] for part in run(one, range(problems.n_problems))]
-        edges, total, *sums = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Bins(edges, total, *sums)._replace(unit=unit)  # type: ignore[arg-type]
+        parts = list(run(one, range(problems.n_problems)))
+        sums = (np.concatenate(part) for part in zip(*(p[2:] for p in parts), strict=True))
+        return Bins([part.edges[0] for part in parts], unit, *sums)
 
     def values(self, bins: Bins) -> F64:
         """The value of each problem from the sums of its bins."""
@@ -291,7 +291,7 @@ class Binned:
         """Number of bins for `size` rows."""
         return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
 
-    def _sums(self, problems: Problems, n_bins: int, moments: int, run: Map) -> Bins:
+    def _sums(self, problems: Problems, n_bins: int, moments: int, unit: float, run: Map) -> Bins:
         """Sums of the bins of all problems on one layout."""
         if problems.n_problems * n_bins > MAX_CELLS:
             raise ValueError(
@@ -302,12 +302,11 @@ class Binned:
         threshold = -math.inf if self.threshold is None else self.threshold
         sums = cell_sums(problems, layout, threshold, moments, run)
         if self.threshold is None:  # every row exists, whatever its shares round to
-            weight = problems.n if problems.v is None else problems.v.sum()
-            total = np.full(problems.n_problems, weight, np.float64)
+            total = np.empty(problems.n_problems)
+            total.fill(problems.n if problems.v is None else problems.v.sum())
         else:
             total = sums[1].sum(-1)
-        edges = layout.edges[None].repeat(problems.n_problems, axis=0)
-        return Bins(edges, total, *sums)  # type: ignore[arg-type]
+        return Bins([layout.edges] * problems.n_problems, unit, total, *sums)
 
     def _place(self, sample: Sample, n_bins: int) -> Placed:
         """Where the rows of a sample go on uniform edges, and what they bring there."""

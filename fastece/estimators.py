@@ -24,8 +24,9 @@ def find_estimator(estimator: Any, fields: dict[str, Any]) -> Estimator:
         if estimator not in ESTIMATORS:
             raise ValueError(f"estimator: got {estimator!r}; {known(ESTIMATORS)}")
         estimator = ESTIMATORS[estimator]
-    methods = (getattr(estimator, name, None) for name in ("prepare", "evaluate"))
-    if isinstance(estimator, type) or not all(map(callable, methods)):
+    elif isinstance(estimator, type) or not all(
+        callable(getattr(estimator, name, None)) for name in ("prepare", "evaluate")
+    ):
         raise TypeError(
             "estimator: must be a name or an object with prepare and evaluate, "
             f"got {estimator!r}; {known(ESTIMATORS)}"

@@ -9,9 +9,8 @@ so an estimator *prepares* a sample once and *evaluates* it under as many multip
 import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,10 @@ __all__ = [
     "Sample",
     "UncleanError",
     "direct_values",
-    "threads",
+    "with_threads",
 ]
 
+T = TypeVar("T")
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 
 
@@ -187,11 +187,9 @@ def direct_values(estimator: Estimator, problems: Problems, run: Map = map) -> N
     return np.array(list(run(value, range(problems.n_problems))))
 
 
-@contextmanager
-def threads(n_jobs: int) -> Iterator[Map]:
-    """A `map` that runs on `n_jobs` threads; the built-in one for a single job."""
+def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:
+    """`work` with a `map` that runs on `n_jobs` threads; the built-in one for a single job."""
     if n_jobs == 1:
-        yield map
-        return
+        return work(map)
     with ThreadPoolExecutor(n_jobs) as pool:
-        yield pool.map
+        return work(pool.map)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastece.binned import Binned
 from fastece.estimators import find_estimator
-from fastece.protocol import Map, threads
+from fastece.protocol import Map, with_threads
 from fastece.settings import ArrayProblems, read_problems
 from fastece.validation import check_jobs
 
@@ -221,6 +221,5 @@ def reliability_diagram(
         y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
         from_logits=from_logits,
     )  # fmt: skip
-    with threads(jobs) as run:
-        diagrams = diagrams_of(chosen, problems, run)
+    diagrams = with_threads(jobs, lambda run: diagrams_of(chosen, problems, run))
     return diagrams if problems.setting.per_class else diagrams[0]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.estimators import find_estimator
-from fastece.protocol import direct_values, threads
+from fastece.protocol import direct_values, with_threads
 from fastece.settings import read_problems
 from fastece.validation import check_jobs, known
 
@@ -115,8 +115,7 @@ def ece(
         y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
         from_logits=from_logits,
     )  # fmt: skip
-    with threads(jobs) as run:
-        values = direct_values(chosen, problems, run)
+    values = with_threads(jobs, lambda run: direct_values(chosen, problems, run))
     if average is None and problems.setting.per_class:
         return values
     return float(values[0] if len(values) == 1 else values.mean())

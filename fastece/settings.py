@@ -79,11 +79,11 @@ def class_count(shape: tuple[int, ...]) -> int:
 
 def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
     """The row that `setting` names, for probabilities of this shape."""
+    if isinstance(setting, str) and setting == "auto":
+        return SETTINGS["binary" if len(shape) == 1 else "confidence"]
     n_classes = class_count(shape)
     if isinstance(setting, Integral) and not isinstance(setting, bool | np.bool_):
         return class_setting(check_integer("setting", setting, 0, n_classes - 1, "a class index"))
-    if isinstance(setting, str) and setting == "auto":
-        return SETTINGS["binary" if len(shape) == 1 else "confidence"]
     if not isinstance(setting, str) or setting not in SETTINGS:
         names = ["auto", *SETTINGS]
         raise ValueError(f"setting: got {setting!r}; {known(names)}, or a class index")
@@ -182,7 +182,7 @@ class ArrayProblems:
                 prob, label = top_label(prob, native_labels(label), self.from_logits, tolerance)
             elif self.from_logits:
                 prob = softmax(prob)
-        if self.kind:
+        if self.is_checked and self.kind:
             KNOWN_KINDS.add(self.kind)
         return Rows(native_scores(prob), native_labels(label), v, tolerance)
 

@@ -181,10 +181,10 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
                 for b, a in reference.convex_shares(s, found) if convex else hard:
                     expected[k, :, b] += a * v * np.array([y - s, 1, s, y])
     for kernel in forms(moments.cell_moments):
-        out = np.full((problems, 4, chosen.cells), np.nan)
+        out = np.full((4, problems, chosen.cells), np.nan)
         rows = (prob, label, w, 1e-3)
         assert kernel(*rows, *chosen.grid, 0.05, out)
-        out = chosen.spread(out)
+        out = chosen.spread(out).swapaxes(0, 1)
         assert out == pytest.approx(expected, abs=1e-11)
 
 

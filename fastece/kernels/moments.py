@@ -45,13 +45,13 @@ def cell_moments(
         The grid: `fastece.grids.Grid`, in its order.
     threshold : float
         Scores up to this one do not exist.
-    out : (K, Q, cells) float64 array
+    out : (Q, K, cells) float64 array
         The first Q of: sum of w (y - s), w, w s, w y. Overwritten.
     """
     n = label.size
-    problems, moments, cells = out.shape
+    moments, problems, cells = out.shape
     # A block is whole rows. Neighbours of different problems need no lanes to be apart.
-    rows = max(1, BLOCK // problems)
+    rows = min(n, max(1, BLOCK // problems))
     lanes = LANES if problems < LANES else 1
     step = 1 if knots.size > 1 else 0
     size = rows * problems
@@ -59,8 +59,9 @@ def cell_moments(
     lower_block, first_cell = np.empty(size, np.int32), np.empty(size, np.int32)
     share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
     sums = np.zeros((moments, problems * cells * lanes))
-    for i in range(size):
-        first_cell[i] = i % problems * cells
+    for i in range(rows):
+        for k in range(problems):
+            first_cell[i * problems + k] = k * cells
     for start in range(0, n, rows):
         m = min(rows, n - start)
         s, y = score[: m * problems], hit[: m * problems]
@@ -85,13 +86,13 @@ def cell_moments(
                 scatter_shares(lower, x, share, step, lanes, sums[q])
             else:
                 scatter(lower, x, lanes, sums[q])
-    for k in range(problems):
-        for q in range(moments):
+    for q in range(moments):
+        for k in range(problems):
             for b in range(cells):
                 total = 0.0
                 for lane in range(lanes):
                     total += sums[q, (k * cells + b) * lanes + lane]
-                out[k, q, b] = total
+                out[q, k, b] = total
     return True
 
 
