@@ -2,26 +2,21 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import reduce
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.grids import Layout, quantile_layout, uniform_layout
-from fastece.protocol import Map, Problems, Sample, UncleanError
+from fastece.grids import Layout, convex_layout, quantile_layout, uniform_layout
+from fastece.protocol import Map, Problems, Sample
+from fastece.sums import cell_sums, equal_mass_sums, fits_float_grid
 from fastece.validation import check_choice, check_integer, check_range, check_real, plain
 
 __all__ = ["Binned", "Bins"]
 
 F64 = NDArray[np.float64]
 
-# Scores taken at once: enough to keep a thread busy for 0.1 ms, few enough (0.5 MB) to convert in
-# cache. Sums are made per chunk and added in order: the same bits for any number of threads.
-CHUNK_SCORES = 2**16
-# A chunk clears and reduces every cell once, so it should have many more rows than cells.
-CHUNK_ROWS_PER_CELL = 16
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
 SAFE_EXPONENT = 500
@@ -82,24 +77,6 @@ def weights_in_range(problems: Any) -> tuple[Any, float]:
         return problems, 1.0
     scaled = replace(problems, v=np.ldexp(problems.v, -exponent))
     return scaled, math.ldexp(1.0, exponent)
-
-
-def cell_sums(
-    problems: Problems, layout: Layout, threshold: float, moments: int, run: Map
-) -> tuple[F64, ...]:
-    """The first `moments` moments of each bin: (K, B) arrays."""
-    k, cells = problems.n_problems, layout.cells
-    rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells, 1024)
-
-    def chunk_sums(start: int) -> F64:
-        out = np.empty((moments, k, cells))
-        chunk = problems.chunk(start, start + rows)
-        if not kernels.moments.cell_moments(*chunk, *layout.grid, threshold, out):  # type: ignore[arg-type]
-            raise UncleanError
-        return out
-
-    sums = reduce(np.add, run(chunk_sums, range(0, problems.n, rows)))
-    return tuple(layout.spread(sums))
 
 
 def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
@@ -265,7 +242,7 @@ class Binned:
         """Edges and the first `moments` sums of the bins of each problem."""
         n_bins = self._bin_count(problems.n)
         problems, unit = weights_in_range(problems)
-        if self.edges == "uniform":
+        if self.edges == "uniform" or self._by_cells(problems, n_bins):
             return self._sums(problems, n_bins, moments, unit, run)
         problems = problems.checked  # before threads ask for it
         if problems.n_problems == 1:
@@ -298,15 +275,36 @@ class Binned:
                 f"n_bins: {n_bins} bins for each of {problems.n_problems} classes are more than "
                 f"the {MAX_CELLS} that fit into memory"
             )
-        layout = self._layout(problems, n_bins)
-        threshold = -math.inf if self.threshold is None else self.threshold
-        sums = cell_sums(problems, layout, threshold, moments, run)
+        layouts, sums = self._cells(problems, n_bins, moments, run)
         if self.threshold is None:  # every row exists, whatever its shares round to
             total = np.empty(problems.n_problems)
             total.fill(problems.n if problems.v is None else problems.v.sum())
         else:
             total = sums[1].sum(-1)
-        return Bins([layout.edges] * problems.n_problems, unit, total, *sums)
+        return Bins([layout.edges for layout in layouts], unit, total, *sums)
+
+    def _by_cells(self, problems: Problems, n_bins: int) -> bool:
+        """Whether equal-mass bins are found without a sort; convex ones of a single problem."""
+        few = self.mapping == "hard" or problems.n_problems == 1
+        return few and fits_float_grid(problems.n, problems.n_problems, n_bins)
+
+    def _cells(
+        self, problems: Problems, n_bins: int, moments: int, run: Map
+    ) -> tuple[list[Layout], tuple[F64, ...]]:
+        """The layout of each problem, and the first sums of its bins."""
+        threshold = -math.inf if self.threshold is None else self.threshold
+        if self.edges == "uniform" or not self._by_cells(problems, n_bins):
+            layout = self._layout(problems, n_bins)
+            sums = cell_sums(problems, layout, threshold, moments, run)
+            return [layout] * problems.n_problems, sums
+        low, high = self._range(problems)
+        layouts, sums = equal_mass_sums(
+            problems, n_bins, low, high, self.closed == "right", threshold, moments, run
+        )
+        if self.mapping == "convex":
+            layouts = [convex_layout(layouts[0].edges, even=False)]
+            sums = cell_sums(problems, layouts[0], threshold, moments, run)
+        return layouts, sums
 
     def _place(self, sample: Sample, n_bins: int) -> Placed:
         """Where the rows of a sample go on uniform edges, and what they bring there."""
@@ -319,13 +317,17 @@ class Binned:
         kernels.binning.place(sample.s, *layout.grid, lower, np.empty(sample.n), share)
         return Placed(layout, terms, lower, share)
 
+    def _range(self, problems: Problems) -> tuple[float, float]:
+        """The range that the bins divide."""
+        if self.score_range == "unit":
+            return 0.0, 1.0
+        if self.score_range == "support":
+            return problems.low, problems.high
+        return self.score_range
+
     def _layout(self, problems: Problems, n_bins: int) -> Layout:
         """Where scores go; the equal-mass bins of one problem come from its own scores."""
-        low, high = 0.0, 1.0
-        if self.score_range == "support":
-            low, high = problems.low, problems.high
-        elif self.score_range != "unit":
-            low, high = self.score_range
+        low, high = self._range(problems)
         right, convex = self.closed == "right", self.mapping == "convex"
         if self.edges == "uniform":
             return uniform_layout(n_bins, low, high, right, convex)

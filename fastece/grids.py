@@ -8,16 +8,25 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 
-__all__ = ["Grid", "Layout", "quantile_layout", "uniform_layout"]
+__all__ = [
+    "Grid",
+    "Layout",
+    "convex_layout",
+    "float_layout",
+    "float_scores",
+    "hard_layout",
+    "quantile_cuts",
+    "quantile_layout",
+    "uniform_layout",
+]
 
 F64 = NDArray[np.float64]
 
 # Arithmetic finds the nearest edge while bins are much wider than the spacing of floats: the
 # error of a position, in bins, is about 4e-16 * bins / width. Beyond, edges are searched.
 MAX_BINS_PER_UNIT = 2.0**40
-# Rows per bin from which selecting ranks is faster than sorting everything.
-RANKED = 256
 MAX_KEPT_BINS = 4096
+NO_KNOTS = np.empty(0)
 
 
 class Grid(NamedTuple):
@@ -26,8 +35,8 @@ class Grid(NamedTuple):
     low: float
     high: float
     n_bins: int
-    even: bool  # knots evenly spaced: arithmetic finds them
-    knots: F64  # inner cuts (hard; not read where even) or centres (convex)
+    spacing: int  # of the knots: `kernels.binning.ANY`, EVEN (arithmetic finds them) or FLOAT
+    knots: F64  # inner cuts (hard; read with ANY only) or centres (convex)
     right: bool  # a score passes a knot when it is greater; else when it is not less
     convex: bool
 
@@ -57,8 +66,8 @@ def convex_layout(edges: F64, even: bool) -> Layout:
     """Linear binning between the distinct bin centres; a centre that several bins share belongs
     to the first of them."""
     centres, bins = np.unique((edges[:-1] + edges[1:]) / 2, return_index=True)
-    even = even and centres.size > 1
-    grid = Grid(float(edges[0]), float(edges[-1]), edges.size - 1, even, centres, False, True)
+    spacing = kernels.binning.EVEN if even and centres.size > 1 else kernels.binning.ANY
+    grid = Grid(float(edges[0]), float(edges[-1]), edges.size - 1, spacing, centres, False, True)
     return Layout(grid, edges, bins)
 
 
@@ -72,7 +81,8 @@ def hard_layout(edges: F64, knots: F64, right: bool) -> Layout:
     knots = (
         np.where(knots >= high, np.inf, knots) if right else np.where(knots <= low, -np.inf, knots)
     )
-    return Layout(Grid(low, high, n_bins, False, knots, right, False), edges, None)
+    grid = Grid(low, high, n_bins, kernels.binning.ANY, knots, right, False)
+    return Layout(grid, edges, None)
 
 
 def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
@@ -91,25 +101,40 @@ def make_uniform_layout(n_bins: int, low: float, high: float, right: bool, conve
     if convex:
         return convex_layout(edges, even)
     if even:
-        return Layout(Grid(low, high, n_bins, True, edges[1:-1], right, False), edges, None)
+        grid = Grid(low, high, n_bins, kernels.binning.EVEN, edges[1:-1], right, False)
+        return Layout(grid, edges, None)
     return hard_layout(edges, edges[1:-1], right)
 
 
 kept_uniform_layout = lru_cache(maxsize=64)(make_uniform_layout)
 
 
-def ranked(s: F64, n_bins: int) -> tuple[F64, F64 | None]:
-    """What the quantile rule needs of the sorted scores, and how many scores each entry stands for.
+@lru_cache(maxsize=1)
+def float_scores() -> F64:
+    """A score of each cell of the float grid, in increasing order."""
+    binning = kernels.binning
+    half = binning.FLOAT_CELLS // 2
+    bits = (np.arange(half) + ((1023 - binning.OCTAVES) << binning.CELL_BITS)).astype(np.int64)
+    distance = (bits << (52 - binning.CELL_BITS)).view(np.float64)
+    return np.concatenate([distance, (1 - distance)[::-1]])
 
-    The rule looks at the scores of rank ``ceil(j n / B)`` and at the ones after them. Where n is
-    much greater than B, selecting those costs half of a sort.
-    """
-    n = s.size
-    if n < RANKED * n_bins:
-        return np.sort(s), None
-    at = -(-np.arange(1, n_bins) * n // n_bins) - 1
-    ranks = np.unique(np.concatenate([at, at + 1, [n - 1]]))
-    return np.partition(s, ranks)[ranks], np.diff(ranks, prepend=-1).astype(np.float64)
+
+def float_layout(low: float, high: float) -> Layout:
+    """The float grid, for scores moved into [low, high]; its edges are a score of each cell."""
+    scores = float_scores()
+    grid = Grid(low, high, scores.size, kernels.binning.FLOAT, NO_KNOTS, True, False)
+    return Layout(grid, np.append(scores, 1.0), None)
+
+
+def quantile_cuts(
+    u: F64, w: F64 | None, n_bins: int, low: float, high: float, right: bool
+) -> tuple[F64, F64]:
+    """Edges of bins of equal weight, and the inner cuts that decide, for scores in increasing
+    order."""
+    u = u.clip(low, high)
+    edges, knots = np.empty(n_bins + 1), np.empty(n_bins - 1)
+    kernels.quantiles.quantile_edges(u, w, low, high, right, edges, knots)
+    return edges, knots
 
 
 def quantile_layout(
@@ -117,11 +142,9 @@ def quantile_layout(
 ) -> Layout:
     """Bins of equal weight for scores `s` with weights `w`."""
     if w is None:
-        u, w = ranked(s, n_bins)
+        s = np.sort(s)
     else:
         order = np.argsort(s, kind="stable")
-        u, w = s[order], w[order]
-    np.clip(u, low, high, out=u)
-    edges, knots = np.empty(n_bins + 1), np.empty(n_bins - 1)
-    kernels.quantiles.quantile_edges(u, w, low, high, right, edges, knots)
+        s, w = s[order], w[order]
+    edges, knots = quantile_cuts(s, w, n_bins, low, high, right)
     return convex_layout(edges, even=False) if convex else hard_layout(edges, knots, right)

@@ -102,11 +102,14 @@ class Sample:
         rows = slice(start, stop)
         return Rows(self.s[rows], self.y[rows], None if self.v is None else self.v[rows])
 
+    def where(self, rows: Any) -> "Sample":
+        """Some of the rows: positions in the order they are to have, or a mask."""
+        v = None if self.v is None else self.v[rows]
+        return Sample(self.s[rows], self.y[rows], v, self.low, self.high, self.rows[rows])
+
     def sorted(self) -> "Sample":
         """The same rows in increasing order of the score; equal scores keep their order."""
-        order = np.argsort(self.s, kind="stable")
-        v = None if self.v is None else self.v[order]
-        return Sample(self.s[order], self.y[order], v, self.low, self.high, self.rows[order])
+        return self.where(np.argsort(self.s, kind="stable"))
 
 
 class Problems(Protocol):

@@ -13,7 +13,7 @@ import reference
 import strategies as cases
 
 import fastece
-from fastece.grids import convex_layout, hard_layout, uniform_layout
+from fastece.grids import convex_layout, float_scores, hard_layout, uniform_layout
 from fastece.kernels import binning, logits, moments, quantiles, reading
 
 FOLDER = Path(fastece.__file__).parent / "kernels"
@@ -86,7 +86,8 @@ def test_convex_shares_are_those_of_the_two_nearest_centres(edges, even):
     centres = np.array([c for c, _ in found])
     s = awkward_scores([c for c, _ in found] + edges)
     lower, left, share = np.empty(s.size, np.int32), np.empty(s.size), np.empty(s.size)
-    grid = (0.0, 1.0, 1, even and centres.size > 1, centres, False, True)
+    spacing = binning.EVEN if even and centres.size > 1 else binning.ANY
+    grid = (0.0, 1.0, 1, spacing, centres, False, True)
     for kernel in forms(binning.place):
         kernel(s, *grid, lower, left, share)
         for x, j, a in zip(s, lower, share, strict=True):
@@ -183,7 +184,7 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
     for kernel in forms(moments.cell_moments):
         out = np.full((4, problems, chosen.cells), np.nan)
         rows = (prob, label, w, 1e-3)
-        assert kernel(*rows, *chosen.grid, 0.05, out)
+        assert kernel(*rows, *chosen.grid, 0.05, np.empty(0), out)
         out = chosen.spread(out).swapaxes(0, 1)
         assert out == pytest.approx(expected, abs=1e-11)
 
@@ -213,6 +214,75 @@ def test_a_block_of_replicates_is_each_of_them(edges, convex):
         add(terms, lower, share, convex, c, out)
         spread = chosen.spread(out.swapaxes(1, 2)).swapaxes(1, 2)
         assert spread == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("limits", [*RANGES, (0.1, 0.4), (0.5, 0.9), (0.6, 0.61)])
+def test_float_cells_rise_with_the_score_and_hold_theirs(limits):
+    low, high = limits
+    scores = float_scores()
+    tiny = [5e-324, 2.0**-54, 2.0**-53, 1e-9]
+    s = np.concatenate([cases.around(scores[::97]), tiny, 1 - np.array(tiny), [0, 0.5, 1, *limits]])
+    s = np.sort(np.concatenate([s, cases.around([0.25, 0.5, 0.75])]))
+    work, cell = np.empty(s.size), np.empty(s.size, np.int32)
+    for kernel in forms(binning.float_cells):
+        kernel(s, low, high, work, cell)
+        assert (np.diff(cell) >= 0).all()
+        assert (cell >= 0).all()
+        assert (cell < binning.FLOAT_CELLS).all()
+        moved = s.clip(low, high)
+        again = np.empty_like(cell)
+        kernel(moved, 0.0, 1.0, work, again)
+        assert cell.tolist() == again.tolist()
+
+
+def test_each_cell_that_can_have_a_score_has_that_of_the_table():
+    scores = float_scores()
+    below, above = np.split(np.arange(scores.size), 2)
+    used = np.concatenate([below[scores[below] < 0.5], above[scores[above] >= 0.5]])
+    s = scores[used]
+    work, cell = np.empty(s.size), np.empty(s.size, np.int32)
+    for kernel in forms(binning.float_cells):
+        kernel(s, 0.0, 1.0, work, cell)
+        assert cell.tolist() == used.tolist()
+        kernel(np.random.default_rng(0).random(s.size), 0.0, 1.0, work, cell)
+        assert np.isin(cell, used).all()
+
+
+def test_the_only_score_of_a_cell_is_noted():
+    s, cell = np.array([0.1, 0.1, 0.2, 0.3, 0.9, 0.05]), np.array([0, 0, 1, 1, 3, 0], np.int32)
+    for kernel in forms(moments.note_scores):
+        only = np.full(5, moments.NONE)
+        kernel(s, cell, 0.06, only)
+        assert only.tolist() == [0.1, moments.SEVERAL, moments.NONE, 0.9, moments.NONE]
+
+
+def test_first_cells_are_those_of_the_problem():
+    for kernel in forms(moments.first_cells):
+        assert kernel(2, 3, 10).tolist() == [0, 10, 20, 0, 10, 20]
+
+
+@pytest.mark.parametrize("problems", [1, 3])
+def test_rows_in_cells_are_all_that_are_wanted(problems):
+    rng = np.random.default_rng(12)
+    n = moments.BLOCK + 9 if problems == 1 else 700
+    prob = rng.random(n) if problems == 1 else rng.dirichlet([1] * problems, n)
+    label = rng.integers(0, max(2, problems), n)
+    wanted = rng.random((problems, binning.FLOAT_CELLS)) < 0.1
+    cell, columns = np.empty(n, np.int32), prob.reshape(n, problems)
+    found = set()
+    for k in range(problems):
+        s = columns[:, k].copy()
+        binning.float_cells(s, 0.2, 0.9, np.empty(n), cell)
+        hit = label == k if problems > 1 else label
+        found |= {(i, k, s[i], hit[i]) for i in np.flatnonzero(wanted[k, cell])}
+    for kernel in forms(moments.rows_in_cells):
+        row, problem = np.empty(prob.size, np.int64), np.empty(prob.size, np.int32)
+        s, y = np.empty(prob.size), np.empty(prob.size, np.uint8)
+        flags = wanted.ravel().view(np.uint8)
+        count = kernel(prob, label, 1e-3, 0.2, 0.9, flags, row, problem, s, y)
+        got = list(zip(row[:count], problem[:count], s[:count], y[:count], strict=True))
+        assert len(got) == len(found)
+        assert set(got) == found
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -412,7 +482,7 @@ def test_unclean_rows_have_no_sums():
     p[2900] = np.nan
     for kernel in forms(moments.cell_moments):
         grid = uniform_layout(15, 0.0, 1.0, True, False).grid
-        assert not kernel(p, y, None, 1e-3, *grid, -np.inf, np.empty((1, 1, 15)))
+        assert not kernel(p, y, None, 1e-3, *grid, -np.inf, np.empty(0), np.empty((1, 1, 15)))
 
 
 def test_every_kernel_is_tested_here():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.binned import CHUNK_SCORES
 from fastece.kernels import reading
 from fastece.settings import KNOWN_KINDS, read_problems
+from fastece.sums import CHUNK_SCORES
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 N = 2 * CHUNK_SCORES + 1000 if not PLAIN else 3000  # three slices of rows

@@ -6,16 +6,98 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-from fastece.kernels.binning import LANES, moment, place, scatter, scatter_shares
+from fastece.kernels.binning import (
+    FLOAT,
+    LANES,
+    float_cells,
+    moment,
+    place,
+    scatter,
+    scatter_shares,
+)
 from fastece.kernels.reading import read
 
-__all__ = ["block_moments", "cell_moments"]
+__all__ = ["block_moments", "cell_moments", "rows_in_cells"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 
 BLOCK = 1024
+# More cells times eight lanes are beyond the first-level cache, and slow to clear.
+FEW_CELLS = 4096
+# No score, and more than one distinct score.
+NONE, SEVERAL = -1.0, 2.0
+
+
+@jit
+def first_cells(rows: int, problems: int, cells: int) -> I32:
+    """First cell of the problem of each score of a block of rows."""
+    first = np.empty(rows * problems, np.int32)
+    for i in range(rows):
+        for k in range(problems):
+            first[i * problems + k] = k * cells
+    return first
+
+
+@jit
+def note_scores(s: F64, cell: I32, threshold: float, only: F64) -> None:
+    """Keep the score of each cell in `only` while it has but one."""
+    for i in range(s.size):
+        x = s[i]
+        seen = only[np.uint32(cell[i])]
+        # No branch: where some scores are tied and some not, it would be mispredicted (3.4 ns).
+        kept = x if (seen == NONE) | (seen == x) else SEVERAL
+        only[np.uint32(cell[i])] = kept if x > threshold else seen
+
+
+@jit
+def rows_in_cells(
+    prob: NDArray[Any],
+    label: NDArray[Any],
+    tolerance: float,
+    low: float,
+    high: float,
+    wanted: U8,
+    row: NDArray[np.int64],
+    problem: I32,
+    score: F64,
+    hit: U8,
+) -> int:
+    """The rows in some cells of the float grid: their positions, problems, scores and hits, and
+    their number.
+
+    Parameters
+    ----------
+    prob, label, tolerance
+        Clean rows, as `reading.read` takes them.
+    wanted : (K cells,) uint8 array
+        1 for the cells of each problem that are asked for.
+    row, problem, score, hit : (n K,) arrays
+        Overwritten, as far as there are such rows.
+    """
+    n = label.size
+    problems = prob.size // n
+    cells = wanted.size // problems
+    rows = min(n, max(1, BLOCK // problems))
+    size = rows * problems
+    s, y, work = np.empty(size), np.empty(size, np.uint8), np.empty(size)
+    cell = np.empty(size, np.int32)
+    first_cell = first_cells(rows, problems, cells)
+    count = 0
+    for start in range(0, n, rows):
+        m = min(rows, n - start)
+        part = slice(start, start + m)
+        read(prob[part], label[part], tolerance, s[: m * problems], y[: m * problems])
+        float_cells(s[: m * problems], low, high, work, cell)
+        for i in range(m * problems):
+            if wanted[np.uint32(cell[i] + first_cell[i])]:  # rarely: easy to predict
+                row[count] = start + i // problems
+                problem[count] = i % problems
+                score[count] = s[i]
+                hit[count] = y[i]
+                count += 1
+    return count
 
 
 @jit
@@ -27,11 +109,12 @@ def cell_moments(
     low: float,
     high: float,
     n_bins: int,
-    even: bool,
+    spacing: int,
     knots: F64,
     right: bool,
     convex: bool,
     threshold: float,
+    only: F64,
     out: F64,
 ) -> bool:
     """Moments in each cell of one grid, of one problem or of every class, from the rows as they lie
@@ -41,10 +124,13 @@ def cell_moments(
     ----------
     prob, label, weight, tolerance
         The rows: `fastece.protocol.Rows`, in its order.
-    low, high, n_bins, even, knots, right, convex
+    low, high, n_bins, spacing, knots, right, convex
         The grid: `fastece.grids.Grid`, in its order.
     threshold : float
         Scores up to this one do not exist.
+    only : (K cells,) float64 array
+        On a float grid: overwritten with the score of each cell where it has but one, `NONE` or
+        `SEVERAL` where not. Not read on another grid.
     out : (Q, K, cells) float64 array
         The first Q of: sum of w (y - s), w, w s, w y. Overwritten.
     """
@@ -52,16 +138,15 @@ def cell_moments(
     moments, problems, cells = out.shape
     # A block is whole rows. Neighbours of different problems need no lanes to be apart.
     rows = min(n, max(1, BLOCK // problems))
-    lanes = LANES if problems < LANES else 1
+    lanes = 1 if problems >= LANES else LANES if cells <= FEW_CELLS else 2
     step = 1 if knots.size > 1 else 0
     size = rows * problems
     score, hit = np.empty(size), np.empty(size, np.uint8)
-    lower_block, first_cell = np.empty(size, np.int32), np.empty(size, np.int32)
+    lower_block, first_cell = np.empty(size, np.int32), first_cells(rows, problems, cells)
     share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
     sums = np.zeros((moments, problems * cells * lanes))
-    for i in range(rows):
-        for k in range(problems):
-            first_cell[i * problems + k] = k * cells
+    if spacing == FLOAT:
+        only[:] = NONE
     for start in range(0, n, rows):
         m = min(rows, n - start)
         s, y = score[: m * problems], hit[: m * problems]
@@ -69,10 +154,12 @@ def cell_moments(
         rows_of = slice(start, start + m)
         if not read(prob[rows_of], label[rows_of], tolerance, s, y):
             return False  # what is no score has no cell
-        place(s, low, high, n_bins, even, knots, right, convex, lower, x, share)
+        place(s, low, high, n_bins, spacing, knots, right, convex, lower, x, share)
         if problems > 1:
             for i in range(s.size):
                 lower[i] += first_cell[i]
+        if spacing == FLOAT:
+            note_scores(s, lower, threshold, only)
         w = weight_block[: s.size]
         if weight is not None:
             if problems == 1:
