@@ -269,7 +269,8 @@ def top_label(
     if not kernels.reading.read_top_label(key, label, logits, tolerance, score, hit):
         raise UncleanError
     if logits:
-        kernels.logits.top_softmax(key, score)
+        with np.errstate(over="ignore"):  # -inf, beyond float64, is a probability of 0
+            kernels.logits.top_softmax(key, score)
     return score, hit
 
 
@@ -283,7 +284,8 @@ def sigmoid(z: NDArray[Any]) -> F64:
 def softmax(z: NDArray[Any]) -> F64:
     """Softmax of each row of logits."""
     p = np.empty(z.shape)
-    kernels.logits.softmax(z, z.max(axis=1).astype(np.float64), p)
+    with np.errstate(over="ignore"):  # -inf, beyond float64, is a probability of 0
+        kernels.logits.softmax(z, z.max(axis=1).astype(np.float64), p)
     return p
 
 

@@ -33,10 +33,10 @@ def exponential(x: F64, work: F64) -> None:
     """
     # Three loops: in one, operations that wait for one another fill the processor's queue.
     for i in range(x.size):
-        z = x[i]
+        normal = x[i] >= LOWEST_EXPONENT
+        z = x[i] if normal else LOWEST_EXPONENT
         shifted = z * LOG2_E + ROUND  # k, in the last bits
         k = shifted - ROUND
-        normal = z >= LOWEST_EXPONENT
         work[i] = shifted if normal else ROUND - 1023.0  # makes 1.0 a 0.0
         x[i] = (z - k * LOG_2) - k * LOG_2_REST if normal else 0.0
     for i in range(x.size):
