@@ -75,7 +75,7 @@ class Memory:
 
     def track_ratio_to_numpy(self, estimator: str, n: int) -> float:  # noqa: ARG002
         """The same over that of the numpy idiom."""
-        return self.extra(estimator, "fastece") / self.extra(estimator, "numpy")
+        return round(self.extra(estimator, "fastece") / self.extra(estimator, "numpy"), 4)
 
     track_extra_megabytes.unit = "MB"  # type: ignore[attr-defined]
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
