@@ -10,6 +10,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+import fastece
+
 FOLDER = Path(__file__).parents[1]
 
 
@@ -47,10 +49,12 @@ class Single(ABC):
 
 
 def run_fresh(code: str, **environment: str) -> str:
-    """Standard output of a new process, which can import these benchmarks too."""
-    paths = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(FOLDER)])
+    """Standard output of a new process, which imports the same package, and these benchmarks."""
+    paths = [Path(fastece.__file__).parents[1], FOLDER]
     done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": paths, **environment},
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **environment},
     )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(done.stderr)
     return done.stdout
