@@ -19,7 +19,7 @@ LAYERS = [
     {"binned"},
     {"estimators"},
     {"scores", "reliability", "files"},
-    {"report", "plot"},
+    {"report", "plot", "bench"},
     {"cli"},
     {"__main__"},
 ]

@@ -5,59 +5,282 @@ import inspect
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fastece
+from fastece import bench
 
 FOLDER = Path(__file__).parents[1] / "asv_benchmarks"
 
 
-def benchmark_classes():
+def benchmark_modules():
     sys.path.insert(0, str(FOLDER))
     try:
         for path in sorted((FOLDER / "benchmarks").glob("[a-z]*.py")):
-            module = importlib.import_module(f"benchmarks.{path.stem}")
-            for _, found in inspect.getmembers(module, inspect.isclass):
-                if found.__module__ == module.__name__:
-                    yield found
+            yield importlib.import_module(f"benchmarks.{path.stem}")
     finally:
         sys.path.remove(str(FOLDER))
 
 
-@pytest.mark.parametrize("found", list(benchmark_classes()), ids=lambda found: found.__name__)
+MODULES = {module.__name__.removeprefix("benchmarks."): module for module in benchmark_modules()}
+CLASSES = [
+    found
+    for module in MODULES.values()
+    for _, found in inspect.getmembers(module, inspect.isclass)
+    if found.__module__ == module.__name__ and not inspect.isabstract(found)
+]
+FRESH = {"startup", "memory"}
+SINGLE = [c for c in CLASSES if c.__module__.removeprefix("benchmarks.") not in FRESH]
+
+
+def methods(found):
+    return [name for name in dir(found) if name.startswith(("time_", "track_", "peakmem_"))]
+
+
+def smallest(found, n):
+    """First of each list of parameters, and `n` rows."""
+    pairs = zip(found.param_names, found.params, strict=True)
+    return [n if name == "n" else values[0] for name, values in pairs]
+
+
+@pytest.fixture
+def short_rounds(monkeypatch):
+    monkeypatch.setattr(MODULES["common"].bench, "SHORTEST_ROUND", 0)
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
 def test_benchmark_runs_and_calls_what_it_names(found, monkeypatch):
-    smallest = [min(values) if isinstance(values[0], int) else values[0] for values in found.params]
+    params = smallest(found, 300)
     called = []
     real = fastece.ece
-    monkeypatch.setattr(fastece, "ece", lambda *a, **k: called.append("ece") or real(*a, **k))
+    monkeypatch.setattr(fastece, "ece", lambda *a, **k: called.append(k) or real(*a, **k))
     benchmark = found()
-    benchmark.setup(*smallest)
-    methods = [name for name in dir(found) if name.startswith(("time_", "track_"))]
-    assert methods
-    for name in methods:
+    benchmark.setup(*params)
+    assert set(methods(found)) == {"time_ece", "track_ratio_to_numpy"}
+    for name in methods(found):
         called.clear()
-        result = getattr(benchmark, name)(*smallest)
+        result = getattr(benchmark, name)(*params)
         assert called, name
         assert result is None if name.startswith("time_") else result > 0
+    given = dict(zip(found.param_names, params, strict=True))
+    for option in {"estimator", "setting", "n_bins", "n_jobs"} & set(given):
+        assert called[0][option] == given[option]
 
 
-def test_the_idiom_it_is_compared_with_is_the_same_number():
-    sys.path.insert(0, str(FOLDER))
+@pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
+def test_the_idiom_beside_a_call_gives_the_same_number(found):
+    params = smallest(found, 3000)
+    params = ["logits" if value == "probabilities" else value for value in params]
+    benchmark = found()
+    benchmark.setup(*params)
+    assert benchmark.call() == pytest.approx(benchmark.idiom(), abs=1e-6)
+
+
+def test_the_ratio_is_less_where_the_call_is_faster(monkeypatch):
+    benchmark = MODULES["single"].Sizes()
+    benchmark.call, benchmark.idiom = "fast", "slow"
+    monkeypatch.setattr(
+        MODULES["common"].bench, "seconds_of", lambda call, _: {"fast": 1.0, "slow": 4.0}[call]
+    )
+    monkeypatch.setattr(MODULES["common"].bench, "repeats_of", lambda _: 1)
+    assert benchmark.track_ratio_to_numpy() == 0.25
+
+
+def test_every_estimator_and_shape_is_measured():
+    single, memory = MODULES["single"], MODULES["memory"]
+    for found in (single.Sizes, single.Shapes, memory.Memory):
+        assert found.params[0] == list(fastece.ESTIMATORS)
+    assert {"uniform", *single.Shapes.params[1]} == set(bench.SHAPES)
+
+
+def test_yardsticks_are_those_beside_the_benchmarks():
+    yardstick = MODULES["common"].bench
+    assert yardstick is not bench
+    assert Path(yardstick.__file__) == FOLDER.parent / "fastece" / "bench.py"
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("case", MODULES["startup"].StartUp.CASES)
+def test_start_up_runs_the_call_it_names(case, monkeypatch):
+    ran = []
+    monkeypatch.setattr(MODULES["startup"], "run_fresh", lambda *a, **k: ran.append((*a, k)))
+    benchmark = MODULES["startup"].StartUp()
+    benchmark.setup(case)
+    for name in methods(benchmark):
+        ran.clear()
+        assert getattr(benchmark, name)(case) > 0
+        codes = dict(ran)
+        assert ("fastece.ece(" if "call" in case else "import fastece") in benchmark.code
+        empty = codes.pop(benchmark.code)
+        assert ("FASTECE_CACHE_DIR" in empty) == ("nothing" in case)
+        assert not any("fastece" in code for code in codes)
+
+
+def test_start_up_in_a_real_process():
+    run_fresh = MODULES["common"].run_fresh
+    code = f"{MODULES['startup'].FIRST_CALL}; print(fastece.__file__)"
+    assert run_fresh(code).strip() == fastece.__file__
+    imported = "print('numba' in sys.modules, 'numpy' in sys.modules)"
+    assert run_fresh(f"import sys; {MODULES['startup'].IMPORT}; {imported}") == "False False\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no peak of memory to ask for")
+def test_memory_is_that_of_the_call(monkeypatch):
+    memory = MODULES["memory"]
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    monkeypatch.setitem(memory.CALLS, "fastece", "x = np.zeros(2_000_000) + fastece.ece(y, p)")
+    benchmark = memory.Memory()
+    benchmark.setup("ece", 1_000_000)
     try:
-        from benchmarks.common import (
-            SHAPES,
-            binary,
-            class_vectors,
-            numpy_classwise,
-            numpy_confidence,
-            numpy_ece,
-        )
+        assert 15 < benchmark.track_extra_megabytes("ece", 1_000_000) < 64
+        assert 15 < benchmark.extra("ece", "numpy") < 64
+        assert 0.25 < benchmark.track_ratio_to_numpy("ece", 1_000_000) < 4
     finally:
-        sys.path.remove(str(FOLDER))
-    for shape in SHAPES:
-        y, p = binary(shape, 1000)
-        if shape != "tied":  # the idiom puts some edges on the wrong side
-            assert fastece.ece(y, p) == pytest.approx(numpy_ece(y, p), abs=1e-12)
-    y, p = class_vectors(500, 10, "float64")
-    assert fastece.ece(y, p) == pytest.approx(numpy_confidence(y, p), abs=1e-12)
-    assert fastece.sce(y, p) == pytest.approx(numpy_classwise(y, p), abs=1e-12)
+        benchmark.teardown("ece", 1_000_000)
+
+
+def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
+    run_fresh = MODULES["common"].run_fresh
+    root = str(Path(fastece.__file__).parents[1])
+    assert run_fresh("import benchmarks", FASTECE_MEASURED=root) == ""
+    with pytest.raises(RuntimeError, match="to be measured is"):
+        run_fresh("import benchmarks", FASTECE_MEASURED=str(tmp_path))
+
+
+# --- the yardsticks themselves --------------------------------------------------------------
+
+
+def test_every_estimator_has_an_idiom():
+    assert set(bench.IDIOMS) == set(fastece.ESTIMATORS)
+    assert bench.find_idiom("something else") == ("ece", bench.IDIOMS["ece"])
+
+
+# Of tied scores, idioms count some on the wrong side of an edge, or find other edges.
+RIGHT = [
+    (name, shape)
+    for name in bench.IDIOMS
+    for shape in bench.SHAPES
+    if shape != "tied" and (shape != "zeros" or name in ("ece", "ece_c"))
+]
+
+
+@pytest.mark.parametrize(("estimator", "shape"), RIGHT)
+def test_idioms_are_right_where_there_are_no_ties(estimator, shape):
+    y, p = bench.binary(shape, 15_000)
+    values = {name: fastece.ece(y, p, estimator=name) for name in bench.IDIOMS}
+    found = bench.IDIOMS[estimator](y, p)
+    # Centres lie between edges that numpy interpolates otherwise, by less than two scores.
+    tolerance = 1e-4 if estimator == "ece_ac" else 1e-12
+    assert found == pytest.approx(values[estimator], abs=tolerance)
+    assert min(values, key=lambda name: abs(values[name] - found)) == estimator
+
+
+@pytest.mark.parametrize("estimator", bench.IDIOMS)
+def test_idioms_of_class_vectors_are_right(estimator):
+    y, p = bench.class_vectors(1500, 10)
+    for setting in ("confidence", "classwise"):
+        name, idiom = bench.find_idiom(estimator, setting)
+        assert name == estimator
+        expected = fastece.ece(y, p, estimator=estimator, setting=setting)
+        tolerance = 1e-3 if estimator == "ece_ac" else 1e-12
+        assert idiom(y, p) == pytest.approx(expected, abs=tolerance)
+
+
+def test_weights_and_bins_of_the_idiom():
+    y, p = bench.binary("uniform", 1000)
+    weight = np.arange(1.0, 1001.0)
+    expected = fastece.ece(y, p, sample_weight=weight, n_bins=100)
+    assert bench.IDIOMS["ece"](y, p, 100, weight) == pytest.approx(expected, abs=1e-12)
+
+
+def test_class_vectors_are_probabilities_or_their_logits():
+    y, p = bench.class_vectors(2000, 10)
+    same, z = bench.class_vectors(2000, 10, "float64", True)
+    assert np.array_equal(y, same)
+    assert np.array_equal(bench.softmax(z), p)
+    assert np.allclose(p.sum(axis=1), 1)
+    assert 0.78 < np.mean(p.argmax(1) == y) < 0.86
+
+
+# --- the clock ------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that only calls move."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.calls = []
+
+    def call(self, name, *seconds):
+        """A call that takes these seconds in turn, and then the last ones."""
+        remaining = list(seconds)
+
+        def run():
+            self.calls.append(name)
+            self.now += remaining.pop(0) if len(remaining) > 1 else remaining[0]
+
+        return run
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(bench, "perf_counter", lambda: clock.now)
+    return clock
+
+
+def test_ratio_is_the_median_of_interleaved_rounds_after_a_warm_up(clock):
+    fast = clock.call("fast", 100.0, 1.0, 1.0, 2.0, 1.0)
+    slow = clock.call("slow", 100.0, 3.0, 3.0, 8.0, 50.0)
+    assert bench.ratio(fast, slow, rounds=3) == 4.0
+    assert clock.calls == ["fast"] * 2 + ["slow"] * 2 + ["fast", "slow"] * 3
+
+
+def test_rounds_of_short_calls_are_a_millisecond(clock):
+    fast, slow = clock.call("fast", 1e-4), clock.call("slow", 4e-4)
+    times = bench.race(fast, slow, rounds=5)
+    assert times.ratio == pytest.approx(4.0)
+    assert times.seconds == pytest.approx(1e-4)
+    # 1, 2, 4 and 8 calls are too few, or 1, 2: the rounds have 16, and 4.
+    assert clock.calls.count("fast") == 1 + 31 + 5 * 16
+    assert clock.calls.count("slow") == 1 + 7 + 5 * 4
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(2.0, "2.00 s"), (0.0125, "12.5 ms"), (9.996e-5, "100 us"), (5e-8, "50.0 ns")],
+)
+def test_times_are_shown_with_three_digits(seconds, text):
+    assert bench.with_unit(seconds, bench.SECONDS) == text
+
+
+# --- asv ------------------------------------------------------------------------------------
+
+
+def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
+    pytest.importorskip("asv")
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from asv.config import Config
+    from asv.environment import get_environments
+
+    config = Config.load()
+    importlib.import_module(config.plugins[0].removeprefix("."))
+    (environment,) = get_environments(config, [f"interpreter:{sys.executable}"])
+    assert f"numpy{np.__version__}" in environment.name
+    assert Path(sys.executable).parent.name not in f"{environment.name} {environment.python}"
+    assert (
+        environment.run(["-c", "import numpy; print(numpy.__version__)"]) == f"{np.__version__}\n"
+    )
+
+
+def test_machine_is_named_by_its_processor(monkeypatch):
+    pytest.importorskip("asv")
+    monkeypatch.syspath_prepend(str(FOLDER))
+    measure = importlib.import_module("measure")
+    monkeypatch.setattr(bench, "processor", lambda: "Fast (R) 9000/X @ 3 GHz")
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert measure.default_machine() == "fast-r-9000-x-3-ghz-2-cores"

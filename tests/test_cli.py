@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece import bench
 from fastece.cli import main
 
 DIGITS = Path(fastece.__file__).parent / "data"
@@ -171,6 +172,62 @@ def test_every_row_of_the_table_is_in_the_report(capsys, monkeypatch):
     assert line["brier"]["n_bins"] is None
     assert line["ece"]["n_bins"] == 20
     assert "brier" in run(capsys, "demo")[1]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(bench, "SIZES", (20, 50))
+    monkeypatch.setattr(bench, "SHORTEST_ROUND", 0)
+
+
+@pytest.mark.usefixtures("small")
+def test_bench_times_every_row_of_the_table(capsys):
+    result = as_json(capsys, "bench")
+    settings = ("binary", "confidence", "classwise")
+    cases = [(r["n"], r["setting"], r["estimator"]) for r in result["rows"]]
+    assert cases == [(n, s, e) for n in (20, 50) for s in settings for e in fastece.ESTIMATORS]
+    for row in result["rows"]:
+        assert row["idiom"] == row["estimator"]
+        assert row["seconds"] > 0
+        assert row["ratio"] > 0
+        assert row["scores_per_second"] == pytest.approx(row["n"] / row["seconds"])
+        assert row["ns_per_score"] == pytest.approx(1e9 * row["seconds"] / row["n"])
+    assert result["machine"]["fastece"] == fastece.__version__
+    assert result["machine"]["threads"] == 1
+    assert result["machine"]["processor"]
+
+
+@pytest.mark.usefixtures("small")
+def test_bench_in_words_and_as_a_table(capsys):
+    code, out, err = run(capsys, "bench")
+    assert (code, err) == (0, "")
+    where, _, *lines = out.splitlines()
+    assert where.startswith(f"fastece {fastece.__version__}, Python ")
+    assert len(lines) == 1 + 2 * 3 * 4
+    assert lines[-1].split()[:3] == ["50", "classwise", "ece_ac"]
+    code, out, err = run(capsys, "bench", "--markdown")
+    table = [line.split("|") for line in out.splitlines() if line.startswith("|")]
+    assert table[0] == ["", " setting ", " estimator ", " 20 scores ", " 50 scores ", ""]
+    assert len(table) == 2 + 3 * 4
+    assert {len(line) for line in table} == {6}
+
+
+@pytest.mark.usefixtures("small")
+def test_bench_names_the_idiom_of_an_estimator_that_has_none(capsys, monkeypatch):
+    monkeypatch.setitem(fastece.ESTIMATORS, "fifteen", fastece.Binned(n_bins=15))
+    rows = as_json(capsys, "bench")["rows"]
+    assert {r["idiom"] for r in rows if r["estimator"] == "fifteen"} == {"ece"}
+    assert "| classwise | `fifteen` (ece) |" in run(capsys, "bench", "--markdown")[1]
+
+
+@pytest.mark.usefixtures("small")
+def test_bench_tells_a_terminal_how_far_it_is(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, out, err = run(capsys, "bench")
+    assert code == 0
+    assert "1/24 binary ece, 20 scores" in err
+    assert err.endswith("\x1b[K")
+    assert "\x1b" not in out
 
 
 def test_awkward_but_whole_csv_files(capsys, write):

@@ -36,9 +36,32 @@ def test_every_estimator_is_in_the_table():
         assert f'`"{name}"`' in README
 
 
-def test_links_lead_to_files():
-    for target in re.findall(r"\]\((?!http|#)(.*?)\)", README):
-        assert (ROOT / target).exists(), target
+@pytest.mark.parametrize("page", ["README.md", "asv_benchmarks/README.md"])
+def test_links_lead_to_files(page):
+    path = ROOT / page
+    for target in re.findall(r"\]\((?!http|#)(.*?)\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+def test_table_of_speeds_has_every_estimator():
+    from fastece import ESTIMATORS
+
+    speeds = README.partition("## Speed")[2].partition("## Gotchas")[0]
+    for setting in ("binary", "confidence", "classwise"):
+        for name in ESTIMATORS:
+            assert f"| {setting} | `{name}`" in speeds
+
+
+def test_benchmarks_named_on_their_page_exist():
+    folder = ROOT / "asv_benchmarks"
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    files = {path.name: path for path in (folder / "benchmarks").glob("[a-z]*.py")}
+    measured = page.partition("## What is measured")[2]
+    assert set(re.findall(r"\| `(\w+\.py)` \|", measured)) == set(files) - {"common.py"}
+    for line in re.findall(r"\| `\w+\.py` \|.*", measured):
+        name, *classes = re.findall(r"`(\w+\.py|[A-Z]\w+)`", line)
+        defined = re.findall(r"^class (\w+)", files[name].read_text(encoding="utf-8"), re.MULTILINE)
+        assert classes == defined
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)

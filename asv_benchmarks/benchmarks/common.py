@@ -1,63 +1,60 @@
-"""Data and clock that the benchmarks share."""
+"""What the benchmarks share. Data, idioms and clock are those of the checkout that these benchmarks
+lie in, whatever version of the package is measured."""
 
+import os
+import subprocess
+import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from statistics import median
-from time import perf_counter
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import fastece
 
-SHAPES: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
-    "uniform": lambda rng, n: rng.random(n),
-    "sharp": lambda rng, n: rng.beta(0.3, 0.05, n),
-    "sorted": lambda rng, n: np.sort(rng.random(n)),
-    "tied": lambda rng, n: np.round(rng.random(n), 2),
-    "zeros": lambda rng, n: rng.random(n) * (rng.random(n) < 0.2),
-}
+FOLDER = Path(__file__).parents[1]
 
 
-def binary(shape: str, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Labels and probabilities of the positive class."""
-    rng = np.random.default_rng(0)
-    p = SHAPES[shape](rng, n)
-    return (rng.random(n) < p).astype(np.int64), p
+def load_bench() -> Any:
+    """`fastece/bench.py` beside these benchmarks: the measured package may have another or none."""
+    spec: Any = spec_from_file_location("yardstick", FOLDER.parent / "fastece" / "bench.py")
+    sys.modules["yardstick"] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def numpy_ece(y: NDArray[np.generic], p: NDArray[np.floating], n_bins: int = 15) -> float:
-    """The usual idiom: unchecked, and wrong on some edges."""
-    bins = np.minimum((p * n_bins).astype(int), n_bins - 1)
-    return float(np.abs(np.bincount(bins, weights=y - p)).sum() / y.size)
+bench = load_bench()
 
 
-def class_vectors(
-    n: int, n_classes: int, dtype: str
-) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
-    """Labels and class vectors; the largest probability is right about four times in five."""
-    rng = np.random.default_rng(0)
-    p = np.exp(2 * rng.standard_normal((n, n_classes), np.float32)).astype(dtype)
-    p /= p.sum(axis=1, keepdims=True)
-    return np.where(rng.random(n) < 0.8, p.argmax(1), rng.integers(0, n_classes, n)), p
+class Single(ABC):
+    """A benchmark of one call; abstract, so that asv does not run it."""
+
+    timeout = 180.0
+    call: Callable[[], Any]
+    idiom: Callable[[], Any]
+
+    @abstractmethod
+    def setup(self, *params: Any) -> None:
+        """Make the data; set `call` and `idiom`, and call the first once, to compile."""
+
+    def time_ece(self, *params: Any) -> None:  # noqa: ARG002
+        """Time of one call."""
+        self.call()
+
+    def track_ratio_to_numpy(self, *params: Any) -> float:  # noqa: ARG002
+        """Time of one call over that of the numpy idiom: less is better, as asv takes it."""
+        return round(1 / bench.ratio(self.call, self.idiom), 4)
+
+    track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
 
 
-def numpy_confidence(y: NDArray[np.int64], p: NDArray[np.floating]) -> float:
-    """The usual idiom for the top label."""
-    return numpy_ece(p.argmax(1) == y, p.max(1))
-
-
-def numpy_classwise(y: NDArray[np.int64], p: NDArray[np.floating]) -> float:
-    """The usual idiom for every class against the rest."""
-    return float(np.mean([numpy_ece(y == k, p[:, k]) for k in range(p.shape[1])]))
-
-
-def ratio(fast: Callable[[], Any], slow: Callable[[], Any], rounds: int = 7) -> float:
-    """Median of slow / fast over interleaved rounds, after one call of each."""
-    fast(), slow()
-    ratios = []
-    for _ in range(rounds):
-        start = perf_counter()
-        fast()
-        between = perf_counter()
-        slow()
-        ratios.append((perf_counter() - between) / (between - start))
-    return median(ratios)
+def run_fresh(code: str, **environment: str) -> str:
+    """Standard output of a new process, which imports the same package, and these benchmarks."""
+    paths = [Path(fastece.__file__).parents[1], FOLDER]
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **environment},
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout

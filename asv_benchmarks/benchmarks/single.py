@@ -1,56 +1,81 @@
-"""Single calls on one thread, validation included."""
+"""Single calls on binary scores, validation included; on one thread, except `Threads`."""
+
+from functools import partial
+
+import numpy as np
 
 import fastece
-from benchmarks.common import (
-    SHAPES,
-    binary,
-    class_vectors,
-    numpy_classwise,
-    numpy_confidence,
-    numpy_ece,
-    ratio,
-)
+from benchmarks.common import Single, bench
+
+ESTIMATORS = list(fastece.ESTIMATORS)
 
 
-class Binary:
-    """Every estimator of the table, binary setting."""
+class Sizes(Single):
+    """Every estimator of the table on uniform scores."""
 
-    params = (list(fastece.ESTIMATORS), list(SHAPES), [100, 10_000, 1_000_000])
+    params = (ESTIMATORS, [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000])
+    param_names = ("estimator", "n")
+
+    def setup(self, estimator: str, n: int) -> None:
+        """Make the data and compile."""
+        y, p = bench.binary("uniform", n)
+        self.call = partial(fastece.ece, y, p, estimator=estimator)
+        self.idiom = partial(bench.find_idiom(estimator)[1], y, p)
+        self.call()
+
+
+class Shapes(Single):
+    """Every estimator on scores that are harder, or easier, to bin than uniform ones."""
+
+    params = (ESTIMATORS, [name for name in bench.SHAPES if name != "uniform"], [1_000_000])
     param_names = ("estimator", "scores", "n")
 
     def setup(self, estimator: str, shape: str, n: int) -> None:
         """Make the data and compile."""
-        self.y, self.p = binary(shape, n)
-        self.time_ece(estimator, shape, n)
-
-    def time_ece(self, estimator: str, shape: str, n: int) -> None:  # noqa: ARG002
-        """Time of one call."""
-        fastece.ece(self.y, self.p, estimator=estimator)
-
-    def track_ratio_to_numpy(self, estimator: str, shape: str, n: int) -> float:
-        """Time of the numpy idiom for uniform hard bins over the time of one call."""
-        return ratio(lambda: self.time_ece(estimator, shape, n), lambda: numpy_ece(self.y, self.p))
+        y, p = bench.binary(shape, n)
+        self.call = partial(fastece.ece, y, p, estimator=estimator)
+        self.idiom = partial(bench.find_idiom(estimator)[1], y, p)
+        self.call()
 
 
-class ClassVectors:
-    """Uniform hard bins on class vectors of ten million entries, and of one thousand."""
+class Bins(Single):
+    """More bins than fit into the first-level cache with their lanes."""
 
-    IDIOMS = {"confidence": numpy_confidence, "classwise": numpy_classwise}  # noqa: RUF012
-    params = (list(IDIOMS), ["float64", "float32"], [2, 10, 1000], [1000, 10_000_000])
-    param_names = ("setting", "dtype", "classes", "entries")
+    params = ([15, 100, 1000], [1_000_000])
+    param_names = ("n_bins", "n")
 
-    def setup(self, setting: str, dtype: str, classes: int, entries: int) -> None:
+    def setup(self, n_bins: int, n: int) -> None:
         """Make the data and compile."""
-        self.y, self.p = class_vectors(max(1, entries // classes), classes, dtype)
-        self.time_ece(setting, dtype, classes, entries)
+        y, p = bench.binary("uniform", n)
+        self.call = partial(fastece.ece, y, p, n_bins=n_bins)
+        self.idiom = partial(bench.IDIOMS["ece"], y, p, n_bins)
+        self.call()
 
-    def time_ece(self, setting: str, dtype: str, classes: int, entries: int) -> None:  # noqa: ARG002
-        """Time of one call."""
-        fastece.ece(self.y, self.p, setting=setting)
 
-    def track_ratio_to_numpy(self, setting: str, dtype: str, classes: int, entries: int) -> float:
-        """Time of the numpy idiom over the time of one call."""
-        return ratio(
-            lambda: self.time_ece(setting, dtype, classes, entries),
-            lambda: self.IDIOMS[setting](self.y, self.p),
-        )
+class Weights(Single):
+    """Weighted rows."""
+
+    params = ([10_000, 1_000_000],)
+    param_names = ("n",)
+
+    def setup(self, n: int) -> None:
+        """Make the data and compile."""
+        y, p = bench.binary("uniform", n)
+        weight = np.random.default_rng(1).random(n)
+        self.call = partial(fastece.ece, y, p, sample_weight=weight)
+        self.idiom = partial(bench.IDIOMS["ece"], y, p, weight=weight)
+        self.call()
+
+
+class Threads(Single):
+    """One thread and two; numpy's idiom has one in both."""
+
+    params = ([1, 2], [10_000_000])
+    param_names = ("n_jobs", "n")
+
+    def setup(self, n_jobs: int, n: int) -> None:
+        """Make the data and compile."""
+        y, p = bench.binary("uniform", n)
+        self.call = partial(fastece.ece, y, p, n_jobs=n_jobs)
+        self.idiom = partial(bench.IDIOMS["ece"], y, p)
+        self.call()

@@ -1,0 +1,28 @@
+"""Single calls on class vectors, on one thread, validation included."""
+
+from functools import partial
+
+import fastece
+from benchmarks.common import Single, bench
+
+
+class ClassVectors(Single):
+    """Uniform hard bins on as many entries, whatever the number of classes."""
+
+    params = (
+        ["confidence", "classwise"],
+        ["float64", "float32"],
+        ["probabilities", "logits"],
+        [2, 10, 1000],
+        [10_000, 1_000_000],
+    )
+    param_names = ("setting", "dtype", "kind", "classes", "n")
+
+    def setup(self, setting: str, dtype: str, kind: str, classes: int, n: int) -> None:
+        """Make the data and compile."""
+        logits = kind == "logits"
+        y, p = bench.class_vectors(max(1, n // classes), classes, dtype, logits)
+        idiom = bench.find_idiom("ece", setting)[1]
+        self.call = partial(fastece.ece, y, p, setting=setting, from_logits=logits)
+        self.idiom = (lambda: idiom(y, bench.softmax(p))) if logits else partial(idiom, y, p)
+        self.call()
