@@ -1,4 +1,4 @@
-"""The command line: ``fastece report FILE`` and ``fastece demo``."""
+"""The command line: ``fastece report FILE``, ``fastece demo`` and ``fastece warmup``."""
 
 import argparse
 import io
@@ -9,11 +9,14 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib.resources import as_file, files
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastece import __version__
 from fastece.files import LAYOUTS, Predictions, read_predictions
 from fastece.report import Report, make_report
+
+if TYPE_CHECKING:
+    from fastece.warmup import WarmUp
 
 __all__ = ["main"]
 
@@ -65,6 +68,14 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_argument("--n-bins", type=n_bins_type, default=15, help='a number or "sqrt"')
         command.add_argument("--from-logits", action="store_true", help="the file holds logits")
         command.add_argument("--json", action="store_true", help="machine-readable output")
+
+    warmup = commands.add_parser(
+        "warmup", help="compile everything ahead, such as for a container image",
+        description="Compile every kernel for every kind of input, and keep them in a folder of "
+        "FASTECE_CACHE_DIR or of the user's cache folder.",
+    )  # fmt: skip
+    warmup.add_argument("--json", action="store_true", help="machine-readable output")
+    warmup.set_defaults(run=run_warmup)
     return parser
 
 
@@ -93,6 +104,18 @@ def run_demo(options: argparse.Namespace) -> Report:
     with as_file(files("fastece").joinpath("data", DEMO)) as path:
         predictions = read_predictions(path)
     return report_on("handwritten digits, a small neural network", predictions, options)
+
+
+def run_warmup(options: argparse.Namespace) -> "WarmUp":  # noqa: ARG001
+    """``fastece warmup``."""
+    from fastece.warmup import warm_up
+
+    return warm_up(must_keep=True, progress=show_signatures if sys.stderr.isatty() else None)
+
+
+def show_signatures(count: int) -> None:
+    """Progress of the warm-up, on a line of a terminal that the next output overwrites."""
+    print(f"{count} signatures\r", end="", file=sys.stderr, flush=True)
 
 
 def report_on(title: str, predictions: Predictions, options: argparse.Namespace) -> Report:

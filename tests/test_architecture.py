@@ -16,7 +16,7 @@ LAYERS = [
     {"settings", "binned"},
     {"estimators"},
     {"scores", "reliability", "files"},
-    {"report", "plot"},
+    {"report", "plot", "warmup"},
     {"cli"},
     {"__main__"},
 ]
