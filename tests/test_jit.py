@@ -160,11 +160,20 @@ def test_key_changes_with_numba_and_with_the_processor(tmp_path, monkeypatch):
         (_jit.llvmlite, "__version__", "0.0"),
         (_jit, "get_host_cpu_name", lambda: "abacus"),
         (_jit, "host_features", lambda: "+beads"),
-        *((_jit.config, name, "other") for name in _jit.SETTINGS),
+        *((_jit.config, name, "other") for name in (*_jit.SETTINGS, "CPU_NAME", "CPU_FEATURES")),
     ):
         monkeypatch.setattr(owner, name, value, raising=False)
         keys.add(_jit.cache_key(tmp_path))
-    assert len(keys) == 5 + len(_jit.SETTINGS)
+    assert len(keys) == 7 + len(_jit.SETTINGS)
+
+
+def test_code_for_any_processor_is_shared_by_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(_jit.config, "CPU_NAME", "generic")
+    monkeypatch.setattr(_jit.config, "CPU_FEATURES", "")
+    key = _jit.cache_key(tmp_path)
+    monkeypatch.setattr(_jit, "get_host_cpu_name", lambda: "abacus")
+    monkeypatch.setattr(_jit, "host_features", lambda: "+beads")
+    assert _jit.cache_key(tmp_path) == key
 
 
 @pytest.mark.parametrize(

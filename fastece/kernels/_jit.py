@@ -44,9 +44,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 FOLDER = Path(__file__).parent
 # What a user may set and machine code depends on; not every version of numba has them all.
 SETTINGS = (
-    "BOUNDSCHECK", "CPU_FEATURES", "CPU_NAME", "DEBUGINFO_DEFAULT", "DEBUG_NRT",
-    "EXTEND_VARIABLE_LIFETIMES", "LLVM_REFPRUNE_FLAGS", "LLVM_REFPRUNE_PASS", "LOOP_VECTORIZE",
-    "OPT", "SLP_VECTORIZE", "USING_SVML",
+    "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "DEBUG_NRT", "EXTEND_VARIABLE_LIFETIMES",
+    "LLVM_REFPRUNE_FLAGS", "LLVM_REFPRUNE_PASS", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE",
+    "USING_SVML",
 )  # fmt: skip
 SEAL = hashlib.sha256().digest_size
 
@@ -73,6 +73,16 @@ def source_hash(folder: Path = FOLDER) -> bytes:
     return digest.digest()
 
 
+def processor() -> tuple[str, str]:
+    """Name and features of the processor that code is compiled for: of this one, or as
+    ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` say."""
+    name, features = config.CPU_NAME, config.CPU_FEATURES
+    return (
+        get_host_cpu_name() if name is None else name,
+        host_features() if features is None else features,
+    )
+
+
 def cache_key(folder: Path = FOLDER) -> str:
     """Hash of every kernel in `folder`, of the compiler with its settings, and of the processor.
 
@@ -82,8 +92,8 @@ def cache_key(folder: Path = FOLDER) -> str:
     """
     settings = [str(getattr(config, name, None)) for name in SETTINGS]
     versions = [numba.__version__, llvmlite.__version__, np.__version__]
-    processor = [get_process_triple(), get_host_cpu_name(), host_features()]
-    digest = hashlib.sha256(repr((versions, settings, processor)).encode() + source_hash(folder))
+    target = repr((versions, settings, get_process_triple(), processor()))
+    digest = hashlib.sha256(target.encode() + source_hash(folder))
     for found in pkgutil.iter_modules([str(folder)]):
         finder: Any = found.module_finder
         code = finder.find_spec(found.name).loader.get_code(found.name)
