@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -297,6 +298,19 @@ def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_pat
     assert kept(tmp_path) == before
 
 
+def test_an_unwritable_place_that_is_filled_is_taken_without_a_word(tmp_path, monkeypatch):
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path))
+    directory = _jit.cache_directory()
+    (Path(directory) / "kernel-1.nbc").touch()
+
+    def refuse(dir):  # noqa: A002
+        raise PermissionError(dir)
+
+    monkeypatch.setattr(_jit.tempfile, "TemporaryFile", refuse)
+    assert _jit.cache_directory() == directory
+    assert _jit.FAILURES == []
+
+
 def modes_bind():
     """From here on file modes bind, also where tests run as root (Linux only)."""
     if sys.platform == "linux" and os.geteuid() == 0:
@@ -438,6 +452,60 @@ def test_four_processes_at_once(tmp_path, cache, package, is_damaged):
     assert done == [PAIR_SHOWS, "3.0 8\n"] * 2
     assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "0\n"
     assert len(kept(folder)) == 4
+
+
+class Compiled:
+    """As much of a compiled kernel as the cache looks at."""
+
+    lifted = ()
+
+    def __init__(self, has_dynamic_globals=False):
+        self.library = SimpleNamespace(has_dynamic_globals=has_dynamic_globals)
+
+    def _reduce(self):
+        return "machine", "code"
+
+
+def test_one_kernel_s_cache(tmp_path, monkeypatch):
+    """What it does with a file, without a compiler."""
+    monkeypatch.setattr(_jit.CompileResult, "_rebuild", lambda _, *parts: parts)
+    context = SimpleNamespace(refresh=lambda: None)
+    cache = _jit.KernelCache(test_one_kernel_s_cache, str(tmp_path))
+    assert cache.cache_path == str(tmp_path)
+    assert cache.load_overload("f8", context) is None
+    cache.save_overload("f8", Compiled())
+    (path,) = tmp_path.iterdir()
+    assert cache.load_overload("f8", context) == ("machine", "code")
+    assert cache.load_overload("f4", context) is None
+    path.write_bytes(path.read_bytes()[:-1])
+    assert cache.load_overload("f8", context) is None
+    path.unlink()
+    path.mkdir()
+    cache.save_overload("f8", Compiled())  # something that cannot be replaced is left there
+    assert cache.load_overload("f8", context) is None
+    assert list(tmp_path.iterdir()) == [path]
+    path.rmdir()
+    cache.save_overload("f8", Compiled(has_dynamic_globals=True))
+    cache.save_overload("type(<function f at 0x7f00>)", Compiled())
+    assert list(tmp_path.iterdir()) == []
+    gone = _jit.KernelCache(test_one_kernel_s_cache, str(tmp_path / "gone"))
+    with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR"):
+        gone.save_overload("f8", Compiled())
+    gone.save_overload("f8", Compiled())  # no second warning: that would be an error here
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
+    tmp_path, monkeypatch, is_edited
+):
+    monkeypatch.setattr(_jit.numba, "njit", lambda **_: lambda _: SimpleNamespace(_cache=None))
+    monkeypatch.setattr(_jit, "KERNELS", [])
+    monkeypatch.setattr(_jit, "SOURCES", b"others" if is_edited else _jit.source_hash())
+    for directory in (None, str(tmp_path)):
+        monkeypatch.setattr(_jit, "CACHE_DIRECTORY", directory)
+        compiled = _jit.jit(test_one_kernel_s_cache)
+        assert (compiled._cache is not None) == (directory is not None and not is_edited)
+    assert len(_jit.KERNELS) == 2
 
 
 # --- edited kernels: a stale result is the worst that a cache can do ------------------------
