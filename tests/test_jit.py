@@ -49,9 +49,9 @@ def environment(package=None, **changes):
     """Environment of a process that compiles; `None` takes a variable away."""
     changes = {"NUMBA_DISABLE_JIT": "0", **changes}
     if package is not None:
-        # The copy and not the folder we are in; edits must show at once; and coverage must not
-        # look for a copy that is gone.
-        changes = {"PYTHONDONTWRITEBYTECODE": "1", **changes}
+        # The copy and not the folder we are in, with numba's usual settings; edits must show at
+        # once; and coverage must not look for a copy that is gone.
+        changes = {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_BOUNDSCHECK": None, **changes}
         changes |= {"PYTHONPATH": package, "PYTHONSAFEPATH": "1"}
         changes |= dict.fromkeys(k for k in os.environ if k.startswith("COVERAGE_PROCESS"))
     merged = {**os.environ, **changes}
