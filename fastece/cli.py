@@ -1,4 +1,4 @@
-"""The command line: ``fastece report FILE``, ``fastece demo`` and ``fastece bench``."""
+"""The command line: ``fastece report FILE``, ``demo``, ``bench`` and ``warmup``."""
 
 import argparse
 import io
@@ -7,16 +7,20 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fastece import __version__, bench
 from fastece.files import LAYOUTS, Predictions, read_predictions
 from fastece.report import Report, make_report
 
+if TYPE_CHECKING:
+    from fastece.warmup import WarmUp
+
 __all__ = ["main"]
 
+T = TypeVar("T")
 DEMO = "digits_neural_network.npz"
 
 
@@ -75,6 +79,14 @@ def make_parser() -> argparse.ArgumentParser:
     output.add_argument("--json", action="store_true", help="machine-readable output")
     output.add_argument("--markdown", action="store_true", help="a table for a README")
     speed.set_defaults(run=run_bench)
+
+    warmup = commands.add_parser(
+        "warmup", help="compile everything ahead, such as for a container image",
+        description="Compile every kernel for every kind of input, and keep them in a folder of "
+        "FASTECE_CACHE_DIR or of the user's cache folder.",
+    )  # fmt: skip
+    warmup.add_argument("--json", action="store_true", help="machine-readable output")
+    warmup.set_defaults(run=run_warmup)
     return parser
 
 
@@ -107,11 +119,24 @@ def run_demo(options: argparse.Namespace) -> Report:
 
 def run_bench(options: argparse.Namespace) -> bench.BenchResult:  # noqa: ARG001
     """``fastece bench``."""
-    shown = sys.stderr.isatty()
-    result = bench.run_bench(bench.SIZES, progress=show_progress if shown else None)
-    if shown:
+    return with_progress(lambda progress: bench.run_bench(bench.SIZES, progress=progress))
+
+
+def run_warmup(options: argparse.Namespace) -> "WarmUp":  # noqa: ARG001
+    """``fastece warmup``."""
+    from fastece.warmup import warm_up
+
+    return with_progress(lambda progress: warm_up(must_keep=True, progress=progress))
+
+
+def with_progress(work: Callable[[Callable[[str], None] | None], T]) -> T:
+    """`work` that tells what it does on one line of a terminal, if stderr is one."""
+    if not sys.stderr.isatty():
+        return work(None)
+    try:
+        return work(show_progress)
+    finally:
         show_progress("")
-    return result
 
 
 def show_progress(text: str) -> None:

@@ -19,7 +19,7 @@ LAYERS = [
     {"binned"},
     {"estimators"},
     {"scores", "reliability", "files"},
-    {"report", "plot", "bench"},
+    {"report", "plot", "bench", "warmup"},
     {"cli"},
     {"__main__"},
 ]

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece import bench
+from fastece import bench, warmup
 from fastece.cli import main
+from fastece.kernels import _jit
 
 DIGITS = Path(fastece.__file__).parent / "data"
 FOUR = ["ece", "ece_a", "ece_c", "ece_ac"]
@@ -370,3 +371,34 @@ def test_output_that_cannot_be_written_is_an_error():
         )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_warmup_says_what_is_kept_and_shows_progress_on_a_terminal(
+    capsys, monkeypatch, is_terminal
+):
+    def warm_up(*, must_keep, progress):
+        assert must_keep
+        assert (progress is not None) == is_terminal
+        if progress:
+            progress(3)
+        return warmup.WarmUp(31.24, "/opt/fastece/key", kernels=14, signatures=42, cached=2)
+
+    monkeypatch.setattr(warmup, "warm_up", warm_up)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    code, out, err = run(capsys, "warmup")
+    assert code == 0
+    assert out == (
+        "42 signatures of 14 kernels in 31.2 s (2 were there already), kept in /opt/fastece/key\n"
+    )
+    assert err == ("\r\x1b[K3 signatures\r\x1b[K" if is_terminal else "")
+    code, out, _ = run(capsys, "warmup", "--json")
+    assert json.loads(out) == {
+        "seconds": 31.24, "directory": "/opt/fastece/key", "kernels": 14, "signatures": 42,
+        "cached": 2,
+    }  # fmt: skip
+
+
+def test_warmup_that_cannot_keep_anything_is_an_error(capsys, monkeypatch):
+    monkeypatch.setattr(_jit, "FAILURES", ["no space; set FASTECE_CACHE_DIR"])
+    assert "FASTECE_CACHE_DIR" in failure(capsys, "warmup")

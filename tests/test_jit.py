@@ -1,22 +1,127 @@
-"""The disk cache of compiled kernels: its name, its place, and what happens without one."""
+"""The disk cache of compiled kernels: its name, its place, and what happens without one.
 
+Most tests run a pair of tiny kernels, one calling the other in another file, in a copy of the
+package; the mechanism is the same for all and they compile in no time.
+"""
+
+import ctypes
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import fastece
 from fastece.kernels import _jit
 
 ECE = "import fastece; print(fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10))"
+PAIR = "from fastece.kernels.caller import doubled; print(doubled(3), doubled(0.5))"
+PAIR_SHOWS = "8 3.0\n"
+COMPILED = (  # how many signatures were not in the cache
+    "; from fastece.kernels import _jit;"
+    "print(sum(len(kernel.stats.cache_misses) for kernel in _jit.KERNELS))"
+)
+CALLEE = """\
+from fastece.kernels._jit import jit
 
 
-def run(code, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "0", **environment},
+@jit
+def increased(x):
+    return x + 1
+"""
+CALLER = """\
+from fastece.kernels._jit import jit
+from fastece.kernels.callee import increased
+
+
+@jit
+def doubled(x):
+    return 2 * increased(x)
+"""
+PLACES = ("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+
+
+def environment(package=None, **changes):
+    """Environment of a process that compiles; `None` takes a variable away."""
+    changes = {"NUMBA_DISABLE_JIT": "0", **changes}
+    if package is not None:
+        # The copy and not the folder we are in, with numba's usual settings; edits must show at
+        # once; and coverage must not look for a copy that is gone.
+        changes = {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_BOUNDSCHECK": None, **changes}
+        changes |= {"PYTHONPATH": package, "PYTHONSAFEPATH": "1"}
+        changes |= dict.fromkeys(k for k in os.environ if k.startswith("COVERAGE_PROCESS"))
+    merged = {**os.environ, **changes}
+    return {key: str(value) for key, value in merged.items() if value is not None}
+
+
+def run(code, package=None, preexec_fn=None, **changes):
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env=environment(package, **changes), preexec_fn=preexec_fn,
     )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def shown(code, package=None, **changes):
+    """Standard output of a process that has nothing to complain about."""
+    done = run(code, package, **changes)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def kept(folder):
+    """Content of every file of the cache."""
+    return {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def copy_package(to):
+    """The package with the pair in it."""
+    leave = shutil.ignore_patterns("__pycache__", "data")
+    shutil.copytree(Path(fastece.__file__).parent, to / "fastece", ignore=leave)
+    (to / "fastece/kernels/callee.py").write_text(CALLEE, encoding="utf-8")
+    (to / "fastece/kernels/caller.py").write_text(CALLER, encoding="utf-8")
+    return to
+
+
+def edit(path, old, new):
+    """Another text of the same size at the same time, as far as the file system can tell."""
+    text, before = path.read_text(encoding="utf-8"), path.stat()
+    assert re.search(old, text), f"{old} is not in {path.name} any more: edit something else"
+    path.write_text(re.sub(old, new, text), encoding="utf-8")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return copy_package(tmp_path_factory.mktemp("package"))
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory, package):
+    folder = tmp_path_factory.mktemp("warm")
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "4\n"
+    assert len(kept(folder)) == 4
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path, warm):
+    """A cache that holds the pair, to do with as a test likes."""
+    return Path(shutil.copytree(warm, tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def no_failures(monkeypatch):
+    monkeypatch.setattr(_jit, "FAILURES", [])
+
+
+# --- its name -------------------------------------------------------------------------------
 
 
 def test_key_changes_with_every_kernel_source(tmp_path):
@@ -30,18 +135,94 @@ def test_key_changes_with_every_kernel_source(tmp_path):
     assert len({first, second, _jit.cache_key(tmp_path)}) == 3
 
 
+def test_key_is_of_the_code_and_not_of_its_representation(tmp_path):
+    """The same from a source and from a ``__pycache__``, nested functions included."""
+    text = "def f():\n    def g():\n        return 1.5, 'x'\n    return g\n"
+    (tmp_path / "a.py").write_text(text, encoding="utf-8")
+    keys = {_jit.cache_key(tmp_path), _jit.cache_key(tmp_path)}
+    code = "from pathlib import Path; from fastece.kernels import _jit;" + (
+        f"print(_jit.cache_key(Path({str(tmp_path)!r})))"
+    )
+    keys |= {shown(code, FASTECE_CACHE_DIR=tmp_path / "cache").strip()}
+    assert len(keys) == 1
+
+
+def test_editors_that_leave_a_lock_in_the_folder_are_no_error(tmp_path):
+    (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
+    key = _jit.cache_key(tmp_path)
+    (tmp_path / ".#a.py").mkdir()  # as unreadable as a link that leads nowhere
+    assert _jit.cache_key(tmp_path) == key
+
+
 def test_key_changes_with_numba_and_with_the_processor(tmp_path, monkeypatch):
     keys = {_jit.cache_key(tmp_path)}
-    monkeypatch.setattr(_jit.numba, "__version__", "0.0")
-    keys.add(_jit.cache_key(tmp_path))
+    for owner, name, value in (
+        (_jit.numba, "__version__", "0.0"),
+        (_jit.llvmlite, "__version__", "0.0"),
+        (_jit, "get_host_cpu_name", lambda: "abacus"),
+        (_jit, "host_features", lambda: "+beads"),
+        *((_jit.config, name, "other") for name in (*_jit.SETTINGS, "CPU_NAME", "CPU_FEATURES")),
+    ):
+        monkeypatch.setattr(owner, name, value, raising=False)
+        keys.add(_jit.cache_key(tmp_path))
+    assert len(keys) == 7 + len(_jit.SETTINGS)
+
+
+def test_code_for_any_processor_is_shared_by_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(_jit.config, "CPU_NAME", "generic")
+    monkeypatch.setattr(_jit.config, "CPU_FEATURES", "")
+    key = _jit.cache_key(tmp_path)
     monkeypatch.setattr(_jit, "get_host_cpu_name", lambda: "abacus")
-    keys.add(_jit.cache_key(tmp_path))
-    assert len(keys) == 3
+    monkeypatch.setattr(_jit, "host_features", lambda: "+beads")
+    assert _jit.cache_key(tmp_path) == key
 
 
-@pytest.mark.parametrize("variable", ["FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"NUMBA_CPU_NAME": "generic"},
+        {"NUMBA_CPU_FEATURES": ""},
+        {"NUMBA_BOUNDSCHECK": "1"},
+        {"NUMBA_OPT": "0"},
+        {"NUMBA_DEBUGINFO": "1"},
+    ],
+    ids=str,
+)
+def test_another_processor_or_setting_has_a_folder_of_its_own(cache, package, changes):
+    before = kept(cache)
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache, **changes) == PAIR_SHOWS + "4\n"
+    assert len(list(cache.iterdir())) == 2
+    assert kept(cache).items() > before.items()
+
+
+def test_another_version_of_numba_has_a_folder_of_its_own(cache, package):
+    (first,) = cache.iterdir()
+    before = kept(first)
+    code = "import numba; numba.__version__ = '0.0.1';" + PAIR + COMPILED
+    assert shown(code, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
+    (second,) = set(cache.iterdir()) - {first}
+    assert kept(first) == before
+    # Files of the one are none of the other, even at their place.
+    shutil.rmtree(first)
+    second.rename(first)
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
+
+
+def test_without_compilation_there_is_no_folder(tmp_path, package):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    for folder in (tmp_path / "cache", blocked):
+        done = shown(PAIR, package, FASTECE_CACHE_DIR=folder, NUMBA_DISABLE_JIT="1")
+        assert done == PAIR_SHOWS
+    assert kept(tmp_path) == {blocked: b""}
+
+
+# --- its place ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variable", PLACES)
 def test_place_is_the_first_that_is_named(tmp_path, monkeypatch, variable):
-    for name in ("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+    for name in PLACES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, str(tmp_path / "here"))
     directory = Path(_jit.cache_directory())
@@ -57,6 +238,7 @@ def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
     with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR") as caught:
         assert _jit.cache_directory() is None
     assert len(caught) == 1
+    assert len(_jit.FAILURES) == 1
     monkeypatch.setattr(_jit, "CACHE_DIRECTORY", None)
 
     @_jit.jit
@@ -66,34 +248,8 @@ def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
     assert twice(4) == 8
 
 
-def test_compiled_kernels_are_kept_and_values_are_the_same(tmp_path):
-    first = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
-    kept = [path for path in tmp_path.rglob("*.nbc") if "cell_moments" in path.name]
-    assert kept
-    second = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
-    assert first.stdout == second.stdout == "0.23333333333333336\n"
-    blocked = tmp_path / "file"
-    blocked.touch()
-    third = run(ECE, FASTECE_CACHE_DIR=str(blocked))
-    assert third.stdout == first.stdout
-    assert third.stderr.count("RuntimeWarning") == 1
-
-
-@pytest.mark.parametrize("damage", [b"", b"not a pickle", None])
-def test_damaged_cache_files_are_compiled_anew_and_replaced(tmp_path, damage):
-    expected = run(ECE, FASTECE_CACHE_DIR=str(tmp_path)).stdout
-    files = [path for path in tmp_path.rglob("*.nb?") if "cell_moments" in path.name]
-    whole = {path: path.read_bytes() for path in files}
-    assert len(whole) == 2
-    for path, content in whole.items():
-        path.write_bytes(content[: len(content) // 2] if damage is None else damage)
-    done = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
-    assert (done.stdout, done.stderr) == (expected, "")
-    assert all(len(path.read_bytes()) > len(content) // 2 for path, content in whole.items())
-
-
 def test_nowhere_to_keep_kernels_is_a_warning(monkeypatch):
-    for name in ("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+    for name in PLACES:
         monkeypatch.delenv(name, raising=False)
 
     def homeless(path):
@@ -104,14 +260,347 @@ def test_nowhere_to_keep_kernels_is_a_warning(monkeypatch):
         assert _jit.cache_directory() is None
 
 
-def test_kernels_are_kept_in_the_keyed_folder_or_not_at_all(tmp_path):
-    code = (
-        "from fastece.kernels import _jit, binning; from pathlib import Path;"
-        "print(type(binning.scatter._cache).__name__)"
+def test_a_kernel_that_does_not_parse_is_no_error_of_the_others(tmp_path):
+    broken = copy_package(tmp_path / "package")
+    (broken / "fastece/kernels/unfinished.py").write_text("def f(:\n", encoding="utf-8")
+    done = run(PAIR, broken, FASTECE_CACHE_DIR=tmp_path / "cache")
+    assert done.stdout == PAIR_SHOWS
+    assert done.stderr.count("RuntimeWarning") == 1
+
+
+def test_compiled_kernels_are_kept_and_values_are_the_same(tmp_path):
+    first = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
+    assert any("cell_moments" in path.name for path in kept(tmp_path))
+    second = run(ECE + COMPILED, FASTECE_CACHE_DIR=str(tmp_path))
+    assert first.stdout == "0.23333333333333336\n"
+    assert second.stdout == first.stdout + "0\n"
+    (folder,) = tmp_path.iterdir()
+    assert all(path.parent == folder and path.suffix == ".nbc" for path in kept(tmp_path))
+
+
+def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_path):
+    package, home, temporary = tmp_path / "package", tmp_path / "home", tmp_path / "temporary"
+    copy_package(package)
+    home.touch()
+    temporary.mkdir()
+    before = kept(tmp_path)
+    for path in (package, *package.rglob("*")):
+        path.chmod(0o555)
+    done = run(
+        PAIR, package, modes_bind, HOME=home, USERPROFILE=home, TMPDIR=temporary,
+        **dict.fromkeys(PLACES),
+    )  # fmt: skip
+    for path in (package, *package.rglob("*")):
+        path.chmod(0o755)
+    assert done.stdout == PAIR_SHOWS
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert "FASTECE_CACHE_DIR" in done.stderr
+    assert kept(tmp_path) == before
+
+
+def test_an_unwritable_place_that_is_filled_is_taken_without_a_word(tmp_path, monkeypatch):
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path))
+    directory = _jit.cache_directory()
+    (Path(directory) / "kernel-1.nbc").touch()
+
+    def refuse(dir):  # noqa: A002
+        raise PermissionError(dir)
+
+    monkeypatch.setattr(_jit.tempfile, "TemporaryFile", refuse)
+    assert _jit.cache_directory() == directory
+    assert _jit.FAILURES == []
+
+
+def modes_bind():
+    """From here on file modes bind, also where tests run as root (Linux only)."""
+    if sys.platform == "linux" and os.geteuid() == 0:
+        drop_capability, override_modes = 24, 1
+        ctypes.CDLL(None).prctl(drop_capability, override_modes, 0, 0, 0)
+
+
+@pytest.fixture
+def read_only(cache):
+    """A cache that another user has made."""
+    (folder,) = cache.iterdir()
+    for path in (cache, folder):
+        path.chmod(0o555)
+    code = f"open({str(folder / 'probe')!r}, 'w')"
+    probe = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, preexec_fn=modes_bind
     )
-    assert run(code, FASTECE_CACHE_DIR=str(tmp_path)).stdout == "ForgivingCache\n"
-    folder = next(tmp_path.iterdir())
-    (kernels,) = folder.iterdir()
-    kernels.rmdir()
-    kernels.touch()  # numba cannot make its folder here, and would go elsewhere
-    assert run(code, FASTECE_CACHE_DIR=str(tmp_path)).stdout == "NullCache\n"
+    if probe.returncode == 0:
+        pytest.skip("file modes do not bind this user")
+    yield cache
+    for path in (cache, folder):
+        path.chmod(0o755)
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="modes and limits of POSIX")
+
+
+@posix
+def test_a_cache_that_cannot_be_written_is_read(read_only, package):
+    done = run(PAIR + COMPILED, package, modes_bind, FASTECE_CACHE_DIR=read_only)
+    assert (done.stdout, done.stderr) == (PAIR_SHOWS + "0\n", "")
+
+
+@posix
+def test_what_such_a_cache_does_not_have_is_compiled_with_one_warning(read_only, package):
+    before = kept(read_only)
+    more = PAIR.replace("doubled(3)", "doubled(3 + 0j), doubled(True)")
+    done = run(more, package, modes_bind, FASTECE_CACHE_DIR=read_only)
+    assert done.stdout == "(8+0j) 4 3.0\n"
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert kept(read_only) == before
+
+
+# --- what goes wrong while it is used -------------------------------------------------------
+
+
+@posix
+def test_a_full_disk_is_one_warning_and_leaves_nothing_half_written(tmp_path, package):
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
+    done = run(full + PAIR, package, FASTECE_CACHE_DIR=tmp_path)
+    assert done.stdout == PAIR_SHOWS
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert kept(tmp_path) == {}
+
+
+def test_a_folder_that_vanishes_is_one_warning(tmp_path, package):
+    gone = "from fastece.kernels import _jit; import os; os.rmdir(_jit.CACHE_DIRECTORY);"
+    done = run(gone + PAIR, package, FASTECE_CACHE_DIR=tmp_path)
+    assert done.stdout == PAIR_SHOWS
+    assert done.stderr.count("RuntimeWarning") == 1
+
+
+def flipped(content):
+    """One byte of machine code changed: a pickle that loads, and code that may crash."""
+    at = content.index(b"\x7fELF") + 100 if b"\x7fELF" in content else len(content) // 2
+    return content[:at] + bytes([content[at] ^ 0x15]) + content[at + 1 :]
+
+
+DAMAGES = {
+    "empty": lambda _: b"",
+    "garbage": lambda _: b"not a pickle",
+    "cut": lambda content: content[: len(content) // 2],
+    "cut to the hash": lambda content: content[: _jit.SEAL],
+    "flipped": flipped,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_cache_files_are_compiled_anew_and_replaced(cache, package, damage):
+    before = kept(cache)
+    for path, content in before.items():
+        path.write_bytes(damage(content))
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
+    assert kept(cache).keys() == before.keys()
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "0\n"
+
+
+def test_a_missing_file_is_compiled_anew(cache, package):
+    before = kept(cache)
+    for path in before:
+        if path.name.startswith("caller"):
+            path.unlink()
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "2\n"
+    assert kept(cache).keys() == before.keys()
+
+
+def test_code_of_other_types_is_never_called(cache, package):
+    """Each file at the place of the other, as processes that write one list of files may do."""
+    for stem in ("caller", "callee"):
+        first, second = (path for path in kept(cache) if path.name.startswith(stem))
+        content = first.read_bytes()
+        first.write_bytes(second.read_bytes())
+        second.write_bytes(content)
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
+
+
+def test_a_folder_at_the_place_of_a_file_is_left_alone(cache, package):
+    for path in kept(cache):
+        path.unlink()
+        path.mkdir()
+    for _ in range(2):
+        assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
+    assert kept(cache) == {}
+
+
+def at_once(codes, package, folder):
+    """Standard output of processes that run at the same time and have nothing to complain about."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=environment(package, FASTECE_CACHE_DIR=folder),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for code in codes
+    ]  # fmt: skip
+    results = [process.communicate() for process in processes]
+    assert [error for _, error in results] == [""] * len(codes)
+    assert not any(process.returncode for process in processes)
+    return [out for out, _ in results]
+
+
+@pytest.mark.parametrize("is_damaged", [False, True], ids=["empty", "damaged"])
+def test_four_processes_at_once(tmp_path, cache, package, is_damaged):
+    """In different order of types, so that they compile different code at the same time."""
+    folder = cache if is_damaged else tmp_path / "empty"
+    for path, content in kept(folder).items():
+        path.write_bytes(content[:50])
+    back = PAIR.replace("doubled(3), doubled(0.5)", "doubled(0.5), doubled(3)")
+    done = at_once([PAIR, back] * 2, package, folder)
+    assert done == [PAIR_SHOWS, "3.0 8\n"] * 2
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "0\n"
+    assert len(kept(folder)) == 4
+
+
+class Compiled:
+    """As much of a compiled kernel as the cache looks at."""
+
+    lifted = ()
+
+    def __init__(self, has_dynamic_globals=False):
+        self.library = SimpleNamespace(has_dynamic_globals=has_dynamic_globals)
+
+    def _reduce(self):
+        return "machine", "code"
+
+
+def test_one_kernel_s_cache(tmp_path, monkeypatch):
+    """What it does with a file, without a compiler."""
+    monkeypatch.setattr(_jit.CompileResult, "_rebuild", lambda _, *parts: parts)
+    context = SimpleNamespace(refresh=lambda: None)
+    cache = _jit.KernelCache(test_one_kernel_s_cache, str(tmp_path))
+    assert cache.cache_path == str(tmp_path)
+    assert cache.load_overload("f8", context) is None
+    cache.save_overload("f8", Compiled())
+    (path,) = tmp_path.iterdir()
+    assert cache.load_overload("f8", context) == ("machine", "code")
+    assert cache.load_overload("f4", context) is None
+    path.write_bytes(path.read_bytes()[:-1])
+    assert cache.load_overload("f8", context) is None
+    path.unlink()
+    path.mkdir()
+    cache.save_overload("f8", Compiled())  # something that cannot be replaced is left there
+    assert cache.load_overload("f8", context) is None
+    assert list(tmp_path.iterdir()) == [path]
+    path.rmdir()
+    cache.save_overload("f8", Compiled(has_dynamic_globals=True))
+    cache.save_overload("type(<function f at 0x7f00>)", Compiled())
+    assert list(tmp_path.iterdir()) == []
+    gone = _jit.KernelCache(test_one_kernel_s_cache, str(tmp_path / "gone"))
+    with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR"):
+        gone.save_overload("f8", Compiled())
+    gone.save_overload("f8", Compiled())  # no second warning: that would be an error here
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
+    tmp_path, monkeypatch, is_edited
+):
+    monkeypatch.setattr(_jit.numba, "njit", lambda **_: lambda _: SimpleNamespace(_cache=None))
+    monkeypatch.setattr(_jit, "KERNELS", [])
+    monkeypatch.setattr(_jit, "SOURCES", b"others" if is_edited else _jit.source_hash())
+    for directory in (None, str(tmp_path)):
+        monkeypatch.setattr(_jit, "CACHE_DIRECTORY", directory)
+        compiled = _jit.jit(test_one_kernel_s_cache)
+        assert (compiled._cache is not None) == (directory is not None and not is_edited)
+    assert len(_jit.KERNELS) == 2
+
+
+# --- edited kernels: a stale result is the worst that a cache can do ------------------------
+
+
+def test_a_callee_edited_in_another_file(tmp_path, cache):
+    package = copy_package(tmp_path / "package")
+    callee = package / "fastece/kernels/callee.py"
+    options = {"package": package, "FASTECE_CACHE_DIR": cache}
+    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
+    edit(callee, "x \\+ 1", "x + 2")
+    assert shown(PAIR + COMPILED, **options) == "10 5.0\n4\n"
+    edit(callee, "x \\+ 2", "x + 1")
+    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
+
+
+def test_a_stale_bytecode_file_of_python_does_not_get_into_the_cache(tmp_path):
+    """Python itself may miss such an edit; once it has seen it, so must the cache."""
+    package = copy_package(tmp_path / "package")
+    callee = package / "fastece/kernels/callee.py"
+    options = {"package": package, "FASTECE_CACHE_DIR": tmp_path / "cache"}
+    options["PYTHONDONTWRITEBYTECODE"] = None
+    assert shown(PAIR, **options) == PAIR_SHOWS
+    edit(callee, "x \\+ 1", "x + 2")
+    assert shown(PAIR, **options) == PAIR_SHOWS  # so Python says
+    shutil.rmtree(callee.parent / "__pycache__")
+    assert shown(PAIR, **options) == "10 5.0\n"
+    edit(callee, "x \\+ 2", "x + 1")
+    shutil.rmtree(callee.parent / "__pycache__")
+    assert shown(PAIR, **options) == PAIR_SHOWS
+
+
+@pytest.mark.parametrize("when", ["before the first import", "before a reload"])
+def test_an_edit_while_the_process_runs(tmp_path, cache, when):
+    package = copy_package(tmp_path / "package")
+    callee = package / "fastece/kernels/callee.py"
+    options = {"package": package, "FASTECE_CACHE_DIR": cache}
+    before = kept(cache)
+    first = (
+        "from fastece.kernels import _jit;"
+        if when == "before the first import"
+        else "from fastece.kernels import callee, caller;"
+    )
+    rewrite = (
+        f"from pathlib import Path; path = Path({str(callee)!r});"
+        "path.write_text(path.read_text().replace('x + 1', 'x + 2')); import importlib;"
+        "from fastece.kernels import callee, caller; importlib.reload(callee);"
+        "importlib.reload(caller);"
+    )
+    assert shown(first + rewrite + PAIR, **options) == "10 5.0\n"
+    assert kept(cache) == before
+    edit(callee, "x \\+ 2", "x + 1")
+    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
+
+
+def test_an_edited_kernel_of_the_package(tmp_path):
+    package = copy_package(tmp_path / "package")
+    options = {"package": package, "FASTECE_CACHE_DIR": tmp_path / "cache"}
+    first = shown(ECE, **options)
+    assert first == "0.23333333333333336\n"
+    path = package / "fastece/kernels/binning.py"
+    text = path.read_bytes()
+    edit(path, r"- s\[", "+ s[")  # hits plus scores
+    assert shown(ECE, **options) not in (first, "")
+    path.write_bytes(text)
+    assert shown(ECE + COMPILED, **options) == first + "0\n"
+
+
+# --- other kernels, other packages ----------------------------------------------------------
+
+
+def test_what_is_not_in_the_key_is_not_kept(tmp_path):
+    """Closures differ by variables that no hash has seen."""
+    package = copy_package(tmp_path / "package")
+    text = (
+        "from fastece.kernels._jit import jit\n\n\ndef adder(k):\n    @jit\n"
+        "    def added(x):\n        return x + k\n\n    return added\n"
+    )
+    (package / "fastece/kernels/closures.py").write_text(text, encoding="utf-8")
+    code = "from fastece.kernels.closures import adder; print(adder(1)(1), adder(2)(1))"
+    for _ in range(2):
+        assert shown(code, package, FASTECE_CACHE_DIR=tmp_path / "cache") == "2 3\n"
+    assert kept(tmp_path / "cache") == {}
+
+
+@pytest.mark.parametrize("form", ["archive", "without sources"])
+def test_a_package_that_is_no_folder_of_sources(tmp_path, form):
+    package = copy_package(tmp_path / "package")
+    if form == "archive":
+        package = Path(shutil.make_archive(str(tmp_path / "fastece"), "zip", package))
+    else:
+        compile_all = [sys.executable, "-m", "compileall", "-q", "-b", str(package)]
+        subprocess.run(compile_all, check=True)
+        for path in package.rglob("*.py"):
+            path.unlink()
+    options = {"package": package, "FASTECE_CACHE_DIR": tmp_path / "cache"}
+    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "4\n"
+    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"

@@ -1,0 +1,126 @@
+"""Public calls of every kind, drawn at random; prints what had to be compiled for them.
+
+Run as a script after a warm-up. Nothing here looks at what the warm-up does.
+"""
+
+import sys
+import warnings
+from contextlib import suppress
+
+import numpy as np
+
+import fastece
+from fastece.cli import main
+from fastece.estimators import find_estimator
+from fastece.kernels import _jit
+from fastece.settings import SETTINGS, read_problems
+
+CALLS = 2000
+SHAPES = [(1,), (2,), (50,), (5000,), (30000,), (1, 2), (60, 2), (60, 3), (4000, 4), (30, 150)]
+PROBABILITIES = ["f8", "f8", "f4", "f2", ">f8", "g"]
+LABELS = ["i8", "i8", "u1", "?", "i4", "u8", ">i2", "f8", "f4", "text"]
+FIELDS = {
+    "n_bins": [1, 2, 7, 100, 5000, "sqrt"],
+    "edges": ["quantile"],
+    "mapping": ["convex"],
+    "norm": [2, 1.5, np.inf],
+    "closed": ["left"],
+    "score_range": ["support", (0.2, 0.9), (0.3, float(np.nextafter(0.3, 1)))],
+    "bin_weights": ["equal"],
+    "threshold": [0, 0.4, 2],
+}
+CLASSWISE = [fastece.sce, fastece.ace, fastece.tace]
+rng = np.random.default_rng(0)
+
+
+def pick(values):
+    return values[rng.integers(len(values))]
+
+
+def probabilities(shape, is_logits):
+    z = rng.normal(size=shape) * pick([1, 10])
+    z = z.round(1) if rng.random() < 0.3 else z
+    if is_logits:
+        return z.astype(pick(PROBABILITIES))
+    e = np.exp(z)
+    p = e / (1 + e) if len(shape) == 1 else e / e.sum(1, keepdims=True)
+    p = p.astype(pick(PROBABILITIES))
+    if rng.random() < 0.2:
+        p.flat[0] = 1 + 5e-7  # to be clipped
+    return p
+
+
+def layout(array, kind):
+    if kind == "columns":
+        return np.asfortranarray(array)
+    if kind == "strided":
+        return np.repeat(array, 2, axis=0)[::2]
+    array.flags.writeable = kind != "read-only"
+    return array
+
+
+def data():
+    """Labels, probabilities and the options that go with them."""
+    shape = pick(SHAPES)
+    n, n_classes = shape[0], shape[1] if len(shape) == 2 else 2
+    options = {"setting": pick(["auto", *SETTINGS, 1]), "from_logits": bool(rng.random() < 0.3)}
+    p = probabilities(shape, options["from_logits"])
+    y, kind = rng.integers(0, 2, n), pick(LABELS)
+    if kind == "text":
+        options["labels"] = [f"c{k:03}" for k in range(n_classes)]
+        y = np.array(options["labels"])[y]
+    else:
+        y = y.astype(kind)
+    weights = [None, rng.random(n), np.ones(n, "i8"), np.arange(1, n + 1) // 2]
+    options["sample_weight"] = weights[rng.integers(4)] if n > 1 else None
+    kind = pick(["rows", "columns", "strided", "read-only"])
+    return layout(y, kind), layout(p, kind), options
+
+
+def resample(y, p, estimator, options):
+    """The protocol, with counts of any kind."""
+    problems = read_problems(y, p, **options)
+    sample = problems.sample(problems.n_problems - 1).sorted()
+    plan = estimator.prepare(sample, sample.n)
+    c = rng.poisson(1, (sample.n, pick([1, 32]))).astype(np.uint8)
+    c[0] += 1
+    if hasattr(estimator, "block"):
+        estimator.block(plan, c)
+        estimator.block(plan, np.asfortranarray(c))
+    for column in (c[:, 0], c[:, 0].astype(np.int64), c[:, 0].astype(np.float64)):
+        estimator.evaluate(plan, column)
+
+
+def call():
+    """One call; ValueError for what does not go together."""
+    y, p, options = data()
+    fields = {name: pick(values) for name, values in FIELDS.items() if rng.random() < 0.1}
+    function = pick([fastece.ece, fastece.mce, *CLASSWISE, fastece.reliability_diagram, resample])
+    name = pick(list(fastece.ESTIMATORS))
+    if function is resample:
+        resample(y, p, find_estimator(name, fields), options)
+        return
+    if function in CLASSWISE:
+        options["setting"] = "classwise"
+        fields = {k: v for k, v in fields.items() if k == "n_bins"}
+    else:
+        options["estimator"] = name
+    if function is fastece.mce:
+        fields.pop("norm", None)
+    function(y, p, n_jobs=pick([1, 2]), **options, **fields)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    done = 0
+    for _ in range(CALLS):
+        with suppress(ValueError):
+            call()
+            done += 1
+    assert done > CALLS / 2, done
+    np.savez(sys.argv[1], y_true=rng.integers(0, 3, 99), y_prob=np.full((99, 3), 1 / 3))
+    for setting in ("auto", "classwise", "2"):
+        assert main(["report", sys.argv[1], "--setting", setting]) == 0
+    assert main(["demo"]) == 0
+    compiled = {k.__qualname__: list(k.stats.cache_misses) for k in _jit.KERNELS}
+    print({name: signatures for name, signatures in compiled.items() if signatures})
