@@ -381,7 +381,7 @@ def test_warmup_says_what_is_kept_and_shows_progress_on_a_terminal(
         assert must_keep
         assert (progress is not None) == is_terminal
         if progress:
-            progress(3)
+            progress("3 signatures")
         return warmup.WarmUp(31.24, "/opt/fastece/key", kernels=14, signatures=42, cached=2)
 
     monkeypatch.setattr(warmup, "warm_up", warm_up)

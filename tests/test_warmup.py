@@ -128,7 +128,7 @@ def test_progress_is_told_when_there_is_some(monkeypatch):
     monkeypatch.setattr(warmup, "steps", lambda: iter(steps))
     told = []
     warmup.warm_up(progress=told.append)
-    assert told == [2, 4]
+    assert told == ["2 signatures", "4 signatures"]
 
 
 def test_new_fields_of_estimators_are_tried_by_their_types():
