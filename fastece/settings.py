@@ -181,7 +181,7 @@ class ArrayProblems:
             if self.setting.is_top:
                 prob, label = top_label(prob, native_labels(label), self.from_logits, tolerance)
             elif self.from_logits:
-                prob = softmax(prob)
+                prob = all_softmax(prob)
         if self.is_checked and self.kind:
             KNOWN_KINDS.add(self.kind)
         return Rows(native_scores(prob), native_labels(label), v, tolerance)
@@ -191,7 +191,7 @@ class ArrayProblems:
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Probability of class `k` and whether it is the label."""
         if prob.ndim == 2:
-            return (softmax(native_scores(prob)) if self.from_logits else prob)[:, k], label == k
+            return (all_softmax(prob) if self.from_logits else prob)[:, k], label == k
         if self.from_logits:
             prob = sigmoid(native_scores(prob if k == 1 else -prob))
         elif k == 0:
@@ -226,7 +226,7 @@ class ArrayProblems:
         for."""
         if not self.from_logits or self.prob.ndim == 1:
             return self
-        return replace(self, prob=softmax(native_scores(self.prob)), from_logits=False)
+        return replace(self, prob=all_softmax(self.prob), from_logits=False)
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -268,10 +268,7 @@ def top_label(
     score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
     if not kernels.reading.read_top_label(key, label, logits, tolerance, score, hit):
         raise UncleanError
-    if logits:
-        with np.errstate(over="ignore"):  # -inf, beyond float64, is a probability of 0
-            kernels.logits.top_softmax(key, score)
-    return score, hit
+    return (softmax(key, score, 1)[:, 0] if logits else score), hit
 
 
 def sigmoid(z: NDArray[Any]) -> F64:
@@ -281,12 +278,19 @@ def sigmoid(z: NDArray[Any]) -> F64:
     return p
 
 
-def softmax(z: NDArray[Any]) -> F64:
-    """Softmax of each row of logits."""
-    p = np.empty(z.shape)
+def softmax(z: NDArray[Any], top: F64, columns: int) -> F64:
+    """Softmax of each row of logits, whose largest are `top`: of every class, or of the largest
+    alone."""
+    p = np.empty((len(z), columns))
     with np.errstate(over="ignore"):  # -inf, beyond float64, is a probability of 0
-        kernels.logits.softmax(z, z.max(axis=1).astype(np.float64), p)
+        kernels.logits.softmax(z, top, p)
     return p
+
+
+def all_softmax(z: NDArray[Any]) -> F64:
+    """Softmax of each row of logits."""
+    z = native_scores(z)
+    return softmax(z, z.max(axis=1).astype(np.float64), z.shape[1])
 
 
 def read_problems(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
 
-__all__ = ["sigmoid", "softmax", "top_softmax"]
+__all__ = ["sigmoid", "softmax"]
 
 F64 = NDArray[np.float64]
 
@@ -105,7 +105,8 @@ def sigmoid(z: NDArray[Any], p: F64) -> None:
 
 @jit
 def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
-    """Softmax (n, K) of rows of logits whose largest are `top`."""
+    """Softmax of rows of logits (n, K) whose largest are `top`: of every class in `p` (n, K), or in
+    `p` (n, 1) of the largest alone, 1 over the sum of exp(z - top)."""
     n_classes = z.shape[1]
     rows = max(1, BLOCK // n_classes)
     work, e_block = np.empty(rows * n_classes), np.empty(rows * n_classes)
@@ -117,20 +118,8 @@ def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
             row = e[i * n_classes : (i + 1) * n_classes]
             total = lane_sum(row)
             share = p[start + i]
-            for k in range(n_classes):
-                share[k] = row[k] / total
-
-
-@jit
-def top_softmax(z: NDArray[Any], top: F64) -> None:
-    """Replace the largest logit of each row by its softmax, 1 over the sum of exp(z - top)."""
-    n_classes = z.shape[1]
-    rows = max(1, BLOCK // n_classes)
-    work, e_block = np.empty(rows * n_classes), np.empty(rows * n_classes)
-    for start in range(0, z.shape[0], rows):
-        part = z[start : start + rows]
-        e = e_block[: part.size]
-        largest = top[start : start + rows]
-        exponentials(part, largest, e, work)
-        for i in range(part.shape[0]):
-            largest[i] = 1.0 / lane_sum(e[i * n_classes : (i + 1) * n_classes])
+            if share.size < n_classes:
+                share[0] = 1.0 / total
+            else:
+                for k in range(n_classes):
+                    share[k] = row[k] / total
