@@ -15,8 +15,11 @@ from fastece.estimators import find_estimator
 from fastece.kernels import _jit
 from fastece.settings import SETTINGS, read_problems
 
-CALLS = 2000
-SHAPES = [(1,), (2,), (50,), (5000,), (30000,), (1, 2), (60, 2), (60, 3), (4000, 4), (30, 150)]
+CALLS = 1000
+SHAPES = [
+    (1,), (2,), (50,), (5000,), (70_000,), (1, 2), (60, 2), (60, 3), (4000, 4), (66_000, 3),
+    (30, 150),
+]  # fmt: skip
 PROBABILITIES = ["f8", "f8", "f4", "f2", ">f8", "g"]
 LABELS = ["i8", "i8", "u1", "?", "i4", "u8", ">i2", "f8", "f4", "text"]
 FIELDS = {

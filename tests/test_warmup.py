@@ -32,6 +32,8 @@ def run(*arguments, **changes):
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory):
     """A folder that has been warmed, and what was said about it."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        pytest.skip("done once, in the run that compiles")
     folder = tmp_path_factory.mktemp("warm")
     done = run("-m", "fastece", "warmup", "--json", FASTECE_CACHE_DIR=str(folder))
     assert (done.returncode, done.stderr) == (0, "")
@@ -76,6 +78,18 @@ def test_it_says_how_long_and_where(warm):
     signatures, kernels = counts["signatures"], counts["kernels"]
     assert again.stdout.startswith(f"{signatures} signatures of {kernels} kernels in ")
     assert again.stdout.endswith(f" ({signatures} were there already), kept in {keyed}\n")
+
+
+def test_its_steps_are_calls_that_work():
+    small = [step for step in warmup.steps() if len(step_rows(step)) <= warmup.FEW]
+    assert len(small) > 1000
+    for step in small[::101]:
+        step()
+
+
+def step_rows(step):
+    """The labels that a step reads."""
+    return (step.keywords or step.args[1])["y_true"]
 
 
 def test_it_fails_at_once_where_nothing_can_be_kept(tmp_path):
