@@ -63,7 +63,10 @@ def main() -> None:
         "--machine", default=default_machine(), help="name for the results (default: %(default)s)"
     )
     options, of_asv = parser.parse_known_args()
-    commits = [git("rev-parse", "--verify", f"{name}^{{commit}}") for name in options.commits]
+    try:
+        commits = [git("rev-parse", "--verify", f"{name}^{{commit}}") for name in options.commits]
+    except subprocess.CalledProcessError as error:
+        parser.error(error.stderr.strip())
     MachineCollection.save(options.machine, {**Machine.get_defaults(), "machine": options.machine})
     for commit in commits:
         measure(commit, options.machine, of_asv)

@@ -264,6 +264,11 @@ class Binned:
         """How many sums `values` needs: the gaps alone, or the weights of the bins too."""
         return 1 if self.norm == 1 and self.bin_weights == "mass" and self.threshold is None else 2
 
+    @property
+    def _threshold(self) -> float:
+        """Scores up to this one do not exist."""
+        return -math.inf if self.threshold is None else self.threshold
+
     def _bin_count(self, size: int) -> int:
         """Number of bins for `size` rows."""
         return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
@@ -286,14 +291,15 @@ class Binned:
     def _by_cells(self, problems: Problems, n_bins: int) -> bool:
         """Whether equal-mass bins are found without a sort; convex ones of a single problem."""
         few = self.mapping == "hard" or problems.n_problems == 1
-        return few and fits_float_grid(problems.n, problems.n_problems, n_bins)
+        fits = few and fits_float_grid(problems.n, problems.n_problems, n_bins)
+        return fits and self.edges == "quantile"
 
     def _cells(
         self, problems: Problems, n_bins: int, moments: int, run: Map
     ) -> tuple[list[Layout], tuple[F64, ...]]:
         """The layout of each problem, and the first sums of its bins."""
-        threshold = -math.inf if self.threshold is None else self.threshold
-        if self.edges == "uniform" or not self._by_cells(problems, n_bins):
+        threshold = self._threshold
+        if not self._by_cells(problems, n_bins):
             layout = self._layout(problems, n_bins)
             sums = cell_sums(problems, layout, threshold, moments, run)
             return [layout] * problems.n_problems, sums
@@ -309,7 +315,7 @@ class Binned:
     def _place(self, sample: Sample, n_bins: int) -> Placed:
         """Where the rows of a sample go on uniform edges, and what they bring there."""
         layout = self._layout(sample, n_bins)
-        threshold = -math.inf if self.threshold is None else self.threshold
+        threshold = self._threshold
         terms = np.empty((self._moments, sample.n))
         for q, term in enumerate(terms):
             kernels.binning.moment(q, sample.s, sample.y, sample.v, threshold, term)
@@ -332,8 +338,6 @@ class Binned:
         if self.edges == "uniform":
             return uniform_layout(n_bins, low, high, right, convex)
         sample = problems.sample(0)
-        s, w = sample.s, sample.v
         if self.threshold is not None:
-            kept = s > self.threshold
-            s, w = s[kept], None if w is None else w[kept]
-        return quantile_layout(s, w, n_bins, low, high, right, convex)
+            sample = sample.where(sample.s > self.threshold)
+        return quantile_layout(sample.s, sample.v, n_bins, low, high, right, convex)

@@ -17,6 +17,7 @@ from fastece.grids import (
     float_layout,
     float_scores,
     hard_layout,
+    in_order,
     quantile_cuts,
 )
 from fastece.protocol import Map, Problems, Sample, UncleanError
@@ -32,10 +33,11 @@ CHUNK_SCORES = 2**16
 CHUNK_ROWS_PER_CELL = 64
 # Scores that are looked through at once for the few that are wanted.
 SEARCH_SCORES = 2**18
-# How much closer to a cut than `kernels.quantiles.TOLERANCE` weights have to be before the rows
-# around it are not looked at: sums of cells are rounded.
+# Cells whose cumulative weight is this close to a cut, relative to the total, are looked at too:
+# wider than `kernels.quantiles.TOLERANCE`, since sums of cells are rounded.
 TOLERANCE = 1e-11
-# From so many rows on, cells are faster than a sort.
+# From so many rows on, cells are faster than a sort: 1.1 ms rather than 1.3 at 2**16 rows, 8 rather
+# than 26 at 1e6. A problem takes 0.4 MB, and with more cuts most rows are near one.
 MANY_ROWS = 2**16
 FEW_PROBLEMS = 32
 FEW_BINS = 512
@@ -136,14 +138,9 @@ def cuts_between(
 ) -> tuple[F64, F64]:
     """Edges and inner cuts of bins of equal weight, from the rows around the cuts and from the
     `weight` of all others at a `score` of their cell."""
-    if sample.v is None:
-        s = np.sort(sample.s)
-        v = np.ones(s.size)
-    else:
-        order = np.argsort(sample.s)
-        s, v = sample.s[order], sample.v[order]
+    s, v = in_order(sample.s, sample.v)
     at = np.searchsorted(s, score)
-    u, w = np.insert(s, at, score), np.insert(v, at, weight)
+    u, w = np.insert(s, at, score), np.insert(np.ones(s.size) if v is None else v, at, weight)
     return quantile_cuts(u, w, n_bins, low, high, right)
 
 
@@ -157,7 +154,23 @@ def equal_mass_sums(
     moments: int,
     run: Map,
 ) -> tuple[list[Layout], tuple[F64, ...]]:
-    """Bins of equal weight of each problem, and the first `moments` moments (K, B) of each."""
+    """Bins of equal weight of each problem, and the first `moments` moments (K, B) of each.
+
+    Parameters
+    ----------
+    problems : Problems
+    n_bins : int
+    low, high : float
+        Range that the bins divide.
+    right : bool
+        Whether bins are closed at the right.
+    threshold : float
+        Scores up to this one do not exist.
+    moments : int
+        How many of: sum of w (y - s), w, w s, w y.
+    run : callable
+        `map`, or the `map` of a thread pool.
+    """
     floats = float_layout(low, high)
     chunks = chunk_sums(problems, floats, threshold, max(2, moments), run)
     sums = reduce(np.add, (chunk.moments for chunk in chunks))

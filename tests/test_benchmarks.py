@@ -38,10 +38,10 @@ def methods(found):
     return [name for name in dir(found) if name.startswith(("time_", "track_", "peakmem_"))]
 
 
-def smallest(found, n):
-    """First of each list of parameters, and `n` rows."""
+def smallest(found, n, last=False):
+    """First, or last, of each list of parameters, and `n` rows."""
     pairs = zip(found.param_names, found.params, strict=True)
-    return [n if name == "n" else values[0] for name, values in pairs]
+    return [n if name == "n" else values[-1 if last else 0] for name, values in pairs]
 
 
 @pytest.fixture
@@ -50,12 +50,19 @@ def short_rounds(monkeypatch):
 
 
 @pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
-def test_benchmark_runs_and_calls_what_it_names(found, monkeypatch):
-    params = smallest(found, 300)
-    called = []
+def test_benchmark_runs_and_calls_what_it_names(found, last, monkeypatch):
+    params = smallest(found, 3000, last)
+    called, data = [], []
     real = fastece.ece
-    monkeypatch.setattr(fastece, "ece", lambda *a, **k: called.append(k) or real(*a, **k))
+
+    def ece(y, p, **options):
+        called.append(options)
+        data.append(p)
+        return real(y, p, **options)
+
+    monkeypatch.setattr(fastece, "ece", ece)
     benchmark = found()
     benchmark.setup(*params)
     assert set(methods(found)) == {"time_ece", "track_ratio_to_numpy"}
@@ -67,6 +74,13 @@ def test_benchmark_runs_and_calls_what_it_names(found, monkeypatch):
     given = dict(zip(found.param_names, params, strict=True))
     for option in {"estimator", "setting", "n_bins", "n_jobs"} & set(given):
         assert called[0][option] == given[option]
+    assert data[0].size == 3000
+    if "classes" in given:
+        assert (data[0].shape[1], data[0].dtype) == (given["classes"], given["dtype"])
+        assert called[0]["from_logits"] == (given["kind"] == "logits")
+    else:
+        expected = bench.binary(given.get("scores", "uniform"), 3000)[1]
+        assert np.array_equal(data[0], expected)
 
 
 @pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
@@ -130,8 +144,13 @@ def test_start_up_in_a_real_process():
 def test_memory_is_that_of_the_call(monkeypatch):
     memory = MODULES["memory"]
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
-    monkeypatch.setitem(memory.CALLS, "fastece", "x = np.zeros(2_000_000) + fastece.ece(y, p)")
     benchmark = memory.Memory()
+    benchmark.setup("ece", 1000)
+    try:
+        assert benchmark.extra("ece", "fastece") < 64  # the call itself runs
+    finally:
+        benchmark.teardown("ece", 1000)
+    monkeypatch.setitem(memory.CALLS, "fastece", "x = np.zeros(2_000_000) + fastece.ece(y, p)")
     benchmark.setup("ece", 1_000_000)
     try:
         assert 15 < benchmark.track_extra_megabytes("ece", 1_000_000) < 64

@@ -137,13 +137,15 @@ def test_key_changes_with_every_kernel_source(tmp_path):
 
 def test_key_is_of_the_code_and_not_of_its_representation(tmp_path):
     """The same from a source and from a ``__pycache__``, nested functions included."""
-    text = "def f():\n    def g():\n        return 1.5, 'x'\n    return g\n"
+    text = "def f(x):\n    def g():\n        return 1.5, x in {'a', 'b', 'c', 'd'}\n    return g\n"
     (tmp_path / "a.py").write_text(text, encoding="utf-8")
     keys = {_jit.cache_key(tmp_path), _jit.cache_key(tmp_path)}
     code = "from pathlib import Path; from fastece.kernels import _jit;" + (
         f"print(_jit.cache_key(Path({str(tmp_path)!r})))"
     )
-    keys |= {shown(code, FASTECE_CACHE_DIR=tmp_path / "cache").strip()}
+    for seed in "123":
+        cache = tmp_path / "cache"
+        keys |= {shown(code, FASTECE_CACHE_DIR=cache, PYTHONHASHSEED=seed).strip()}
     assert len(keys) == 1
 
 
@@ -157,6 +159,7 @@ def test_editors_that_leave_a_lock_in_the_folder_are_no_error(tmp_path):
 def test_key_changes_with_numba_and_with_the_processor(tmp_path, monkeypatch):
     keys = {_jit.cache_key(tmp_path)}
     for owner, name, value in (
+        (_jit, "EXTENSION_SUFFIXES", [".abacus.so"]),
         (_jit.numba, "__version__", "0.0"),
         (_jit.llvmlite, "__version__", "0.0"),
         (_jit, "get_host_cpu_name", lambda: "abacus"),
@@ -165,7 +168,7 @@ def test_key_changes_with_numba_and_with_the_processor(tmp_path, monkeypatch):
     ):
         monkeypatch.setattr(owner, name, value, raising=False)
         keys.add(_jit.cache_key(tmp_path))
-    assert len(keys) == 7 + len(_jit.SETTINGS)
+    assert len(keys) == 8 + len(_jit.SETTINGS)
 
 
 def test_code_for_any_processor_is_shared_by_all(tmp_path, monkeypatch):

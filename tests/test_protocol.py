@@ -338,4 +338,5 @@ def test_no_container_or_dtype_compiles_another_kernel():
             fastece.ece(y.astype(label), p.astype(dtype), sample_weight=w.astype(dtype))
     fastece.ece(y[::-1], p[::-1], score_range=(0, 1), sample_weight=w[::-1])
     fastece.ece(y, [[0.8, 0.2], [0.4, 0.6], [0.1, 0.9]])
-    assert len(cell_moments.signatures) == before
+    # two types of scores, of labels, of weights, and scores or class vectors
+    assert len(cell_moments.signatures) == before <= 16

@@ -24,6 +24,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import CodeType
 from typing import Any, TypeVar
@@ -59,7 +60,11 @@ SEAL = hashlib.sha256().digest_size
 
 def code_parts(code: CodeType) -> Iterator[bytes]:
     """What a code object does, in bytes that are the same in every process."""
-    constants = [None if isinstance(c, CodeType) else c for c in code.co_consts]
+    # The order of a set is not the same in every process.
+    constants = [
+        sorted(map(repr, c)) if isinstance(c, frozenset) else None if isinstance(c, CodeType) else c
+        for c in code.co_consts
+    ]
     yield repr((code.co_name, code.co_code, code.co_names, constants)).encode()
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -94,7 +99,7 @@ def cache_key(folder: Path = FOLDER) -> str:
     that runs is not that of the source.
     """
     settings = [str(getattr(config, name, None)) for name in SETTINGS]
-    versions = [numba.__version__, llvmlite.__version__, np.__version__]
+    versions = [EXTENSION_SUFFIXES[0], numba.__version__, llvmlite.__version__, np.__version__]
     target = repr((versions, settings, get_process_triple(), processor()))
     digest = hashlib.sha256(target.encode() + source_hash(folder))
     for found in pkgutil.iter_modules([str(folder)]):
@@ -115,7 +120,7 @@ def home_cache() -> str:
 def give_up(error: Exception) -> None:
     """Warn that compiled kernels cannot be kept, and try no more."""
     FAILURES.append(
-        f"fastece cannot write its cache of compiled kernels ({error}); they are compiled anew in "
+        f"fastece cannot keep its compiled kernels ({error}); they are compiled anew in "
         "every process. Set FASTECE_CACHE_DIR to a writable folder."
     )
     warnings.warn(FAILURES[-1], RuntimeWarning, stacklevel=3)

@@ -1,9 +1,10 @@
-"""Sums over the cells of a score grid: hard bins and convex (linear) binning, on any edges.
+"""Where scores go, and what they bring: the loops over a block of rows.
 
-A grid is a list of *knots* in increasing order: the inner bin edges for hard binning, the bin
-centres for convex binning. The number of knots that a score has passed says where it goes. Rows are
-taken in blocks that stay in the first-level cache: one vectorised loop finds the cells, another
-computes what is to be added, and one adds it.
+A grid is a list of *knots* in increasing order: the inner bin edges for hard binning, where the
+number of knots that a score has passed is its bin, and the bin centres for convex binning. Evenly
+spaced knots are found by arithmetic; the float grid has none. `moments` takes rows in blocks that
+stay in the first-level cache: one vectorised loop finds the cells, another computes what is to be
+added, and one adds it.
 """
 
 import numpy as np
@@ -11,7 +12,20 @@ from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
 
-__all__ = ["moment", "place", "scatter", "scatter_shares"]
+__all__ = [
+    "ANY",
+    "CELL_BITS",
+    "EVEN",
+    "FLOAT",
+    "FLOAT_CELLS",
+    "LANES",
+    "OCTAVES",
+    "float_cells",
+    "moment",
+    "place",
+    "scatter",
+    "scatter_shares",
+]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]

@@ -25,7 +25,7 @@ ROUND = 6755399441055744.0
 
 @jit
 def exponential(x: F64, work: F64) -> None:
-    """Replace x <= 0 by exp(x), to 1e-15; `work` has its size.
+    """Replace x <= 0 by exp(x), to 1e-15; `work` has at least its size.
 
     exp(x) = 2**k exp(r) with abs(r) <= log(2) / 2. The polynomial for (exp(r) - 1 - r) / r**2
     interpolates at ten Chebyshev nodes: its error is 1.6e-17, and it vectorises, 1.4 ns a

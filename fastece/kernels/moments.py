@@ -64,17 +64,23 @@ def rows_in_cells(
     score: F64,
     hit: U8,
 ) -> int:
-    """The rows in some cells of the float grid: their positions, problems, scores and hits, and
-    their number.
+    """Find the rows in some cells of the float grid.
 
     Parameters
     ----------
     prob, label, tolerance
         Clean rows, as `reading.read` takes them.
+    low, high : float
+        Range of the grid.
     wanted : (K cells,) uint8 array
         1 for the cells of each problem that are asked for.
     row, problem, score, hit : (n K,) arrays
-        Overwritten, as far as there are such rows.
+        Position, problem, score and hit of each; overwritten, as far as there are such rows.
+
+    Returns
+    -------
+    int
+        Their number.
     """
     n = label.size
     problems = prob.size // n
