@@ -75,7 +75,8 @@ def weights_in_range(problems: Any) -> tuple[Any, float]:
     exponent = math.frexp(problems.v.max())[1] - 1
     if abs(exponent) < SAFE_EXPONENT:
         return problems, 1.0
-    scaled = replace(problems, v=np.ldexp(problems.v, -exponent))
+    # A weight that becomes 0 would make its row another that does not exist.
+    scaled = replace(problems, v=np.maximum(np.ldexp(problems.v, -exponent), 5e-324))
     return scaled, math.ldexp(1.0, exponent)
 
 
@@ -241,6 +242,12 @@ class Binned:
     def bins(self, problems: Problems, run: Map = map, moments: int = 4) -> Bins:
         """Edges and the first `moments` sums of the bins of each problem."""
         n_bins = self._bin_count(problems.n)
+        if problems.n_problems * n_bins > MAX_CELLS:
+            problems = problems.checked  # what is wrong with the data is said first
+            raise ValueError(
+                f"n_bins: {n_bins} bins for each of {problems.n_problems} classes are more than "
+                f"the {MAX_CELLS} that fit into memory"
+            )
         problems, unit = weights_in_range(problems)
         if self.edges == "uniform" or self._by_cells(problems, n_bins):
             return self._sums(problems, n_bins, moments, unit, run)
@@ -251,7 +258,8 @@ class Binned:
         def one(k: int) -> Bins:
             return self._sums(problems.sample(k), n_bins, moments, unit, map)
 
-        parts = list(run(one, range(problems.n_problems)))
+        # The first before threads: what all classes share is computed once.
+        parts = [one(0), *run(one, range(1, problems.n_problems))]
         sums = (np.concatenate(part) for part in zip(*(p[2:] for p in parts), strict=True))
         return Bins([part.edges[0] for part in parts], unit, *sums)
 
@@ -275,11 +283,6 @@ class Binned:
 
     def _sums(self, problems: Problems, n_bins: int, moments: int, unit: float, run: Map) -> Bins:
         """Sums of the bins of all problems on one layout."""
-        if problems.n_problems * n_bins > MAX_CELLS:
-            raise ValueError(
-                f"n_bins: {n_bins} bins for each of {problems.n_problems} classes are more than "
-                f"the {MAX_CELLS} that fit into memory"
-            )
         layouts, sums = self._cells(problems, n_bins, moments, run)
         if self.threshold is None:  # every row exists, whatever its shares round to
             total = np.empty(problems.n_problems)

@@ -102,6 +102,9 @@ class Sample:
         rows = slice(start, stop)
         return Rows(self.s[rows], self.y[rows], None if self.v is None else self.v[rows])
 
+    def note_kind(self) -> None:
+        """Nothing: a sample is checked."""
+
     def where(self, rows: Any) -> "Sample":
         """Some of the rows: positions in the order they are to have, or a mask."""
         v = None if self.v is None else self.v[rows]
@@ -144,6 +147,9 @@ class Problems(Protocol):
     def sample(self, k: int) -> Sample:
         """Problem `k` as a whole."""
 
+    def note_kind(self) -> None:
+        """Rows of this kind have been read: the kernels that check them are compiled."""
+
     @property
     def checked(self) -> "Problems":
         """The same with every value checked, or an error for the first that is bad."""
@@ -178,7 +184,8 @@ def direct_values(estimator: Estimator, problems: Problems, run: Map = map) -> N
         try:
             return np.asarray(direct(problems, run))
         except UncleanError:
-            return np.asarray(direct(problems.checked, run))
+            pass  # left first: the error holds the converted rows, and would show in the next one
+        return np.asarray(direct(problems.checked, run))
     problems = problems.checked  # before threads ask for it
     once = np.ones(problems.n, np.uint8)
     needs_sorted = getattr(estimator, "needs_sorted", True)

@@ -99,6 +99,9 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
 # found by them without compiling anything.
 KNOWN_KINDS: set[tuple[Any, ...]] = set()
 
+# Entries of class vectors that are converted at once, 8 MB, where they become one score a row.
+CONVERTED = 2**20
+
 
 @dataclass(frozen=True)
 class ArrayProblems:
@@ -168,23 +171,39 @@ class ArrayProblems:
 
     def chunk(self, start: int, stop: int) -> Rows:
         """The rows from `start` to `stop`, as a kernel reads and checks them."""
-        part = slice(start, stop)
-        prob, label = self.prob[part], self.label[part]
-        v = None if self.v is None else self.v[part]
-        tolerance = math.inf if self.is_checked else ROW_SUM_TOLERANCE
-        if self.clip:
-            prob = prob.clip(0.0, 1.0)
+        stop = min(stop, self.n)
+        v = None if self.v is None else self.v[start:stop]
+        step = stop - start
+        if self.prob.ndim == 2 and not self.setting.per_class:
+            step = max(1, CONVERTED // self.prob.shape[1])
+        parts = [self.read(i, min(i + step, stop)) for i in range(start, stop, step)]
+        prob, label = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        return Rows(prob, label, v, self.tolerance)
+
+    @property
+    def tolerance(self) -> float:
+        """How far from 1 the sum of a row may be before all are looked at again, which alone says
+        what is to be said: sums in another order are rounded otherwise."""
+        return math.inf if self.is_checked else 0.9 * ROW_SUM_TOLERANCE
+
+    def read(self, start: int, stop: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Probabilities and labels of some rows, in the types that kernels are compiled for."""
+        prob, label = self.prob[start:stop], self.label[start:stop]
         if self.setting.column is not None:
             prob, label = self.column(prob, label, self.setting.column)
-        else:
-            prob = native_scores(prob if prob.ndim == 2 else two_columns(prob, self.from_logits))
-            if self.setting.is_top:
-                prob, label = top_label(prob, native_labels(label), self.from_logits, tolerance)
-            elif self.from_logits:
-                prob = all_softmax(prob)
-        if self.is_checked and self.kind:
+        elif prob.ndim == 1:
+            prob = two_columns(prob, self.from_logits)
+        prob = native_scores(prob.clip(0.0, 1.0) if self.clip else prob)
+        if self.setting.is_top:
+            return top_label(prob, native_labels(label), self.from_logits, self.tolerance)
+        if self.setting.per_class and self.from_logits:
+            prob = all_softmax(prob)
+        return prob, native_labels(label)
+
+    def note_kind(self) -> None:
+        """The kernels that read rows like these are compiled."""
+        if self.kind:
             KNOWN_KINDS.add(self.kind)
-        return Rows(native_scores(prob), native_labels(label), v, tolerance)
 
     def column(
         self, prob: NDArray[Any], label: NDArray[Any], k: int
@@ -238,7 +257,7 @@ class ArrayProblems:
         if y.kind == "f" or not as_it_lies or (self.from_logits and not row.is_top):
             return ()
         single = self.prob.dtype == np.float32 and (vectors or row.column == 1)
-        return row.is_top, row.per_class, single, y.itemsize == 1, self.v is None
+        return row.is_top, row.per_class, single, y in (np.bool_, np.uint8), self.v is None
 
 
 def native_scores(array: NDArray[Any]) -> NDArray[Any]:

@@ -65,6 +65,7 @@ def chunk_sums(
         chunk = problems.chunk(start, start + rows)
         if not kernels.moments.cell_moments(*chunk, *layout.grid, threshold, only, out):  # type: ignore[arg-type]
             raise UncleanError
+        problems.note_kind()
         return Sums(out, only)
 
     return list(run(one, range(0, problems.n, rows)))

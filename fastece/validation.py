@@ -358,7 +358,7 @@ def check_class_indices(
 ) -> NDArray[Any]:
     """Labels as integers or bools from 0 to K - 1."""
     if y.dtype.kind == "b":
-        return y
+        return np.not_equal(y.view(np.uint8), 0)  # bools made of other bytes are True
     low, high = scan(y)
     if y.dtype.kind == "f":
         if not (math.isfinite(low) and math.isfinite(high)):

@@ -137,6 +137,16 @@ def test_scatter_adds_every_row_once():
                 assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-14)
 
 
+def test_scatter_weights_keeps_what_is_rounded_off():
+    w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
+    cell = np.zeros(w.size, np.int32)
+    for kernel in forms(binning.scatter_weights):
+        sums, lost = np.zeros(2), np.zeros(2)
+        kernel(cell, w, 2, sums, lost)
+        assert sums[0] + lost[0] == fsum(w)
+        assert sums[1] == lost[1] == 0
+
+
 def test_scatter_shares_adds_both_parts_of_every_row():
     rng = np.random.default_rng(9)
     for n in (0, 1, 7, 8, 9, 100):

@@ -2,11 +2,13 @@
 
 import os
 import re
+import warnings
 
 import numpy as np
 import pytest
 
 import fastece
+from fastece import settings
 from fastece.kernels import reading
 from fastece.settings import KNOWN_KINDS, read_problems
 from fastece.sums import CHUNK_SCORES
@@ -60,8 +62,9 @@ def test_what_is_found_while_reading_is_told_as_before(known, row, n_jobs):
         array[row] = bad
         where = f"{row}, 0" if array.ndim == 2 else f"{row}"
         message = re.escape(f"{name}[{where}] is {bad}")
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=message) as caught:
             fastece.ece(y, p, setting=setting, n_jobs=n_jobs)
+        assert caught.value.__context__ is None
         array[row] = kept
 
 
@@ -151,7 +154,43 @@ def test_minus_infinity_among_logits_is_no_warning_with_any_labels():
         fastece.ece([0.0, 0.5, 1], [-np.inf, 1.0, 2.0], from_logits=True)
 
 
-def test_more_cells_than_memory_are_refused():
-    y, p = data("classwise", n=10)
-    with pytest.raises(ValueError, match="n_bins: 16777216 bins for each of 9 classes"):
-        fastece.sce(y, np.repeat(p, 3, axis=1)[:, :9] / 3 * 4 / 3, n_bins=2**24)
+@pytest.mark.parametrize("total", [0.999, 1.001, 1 - 1e-3, 1 + 1e-3])
+def test_a_sum_on_the_tolerance_warns_always_or_never(total):
+    p = np.array([[0.25, 0.25, 0.25, total - 0.75]] * 3)
+    for dtype in ("f8", "f4"):
+        warned = []
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                fastece.ece([0, 1, 2], p.astype(dtype))
+            warned.append(len(caught))
+        assert warned[0] == warned[1]
+
+
+@pytest.mark.parametrize("setting", ["confidence", 1])
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_class_vectors_are_converted_a_few_at_a_time(monkeypatch, setting, from_logits):
+    y, p = data("confidence", n=200)
+    p = np.log(p) if from_logits else p
+    for array in (p, p.astype("f4"), np.asfortranarray(p)):
+        options = {"setting": setting, "from_logits": from_logits, "estimator": "ece_ac"}
+        whole = fastece.ece(y, array, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(settings, "CONVERTED", 30)
+            assert fastece.ece(y, array, **options) == whole
+
+
+def test_bools_of_any_bytes_are_true_or_false():
+    y = np.array([7, 0, 1], np.uint8).view(bool)
+    assert fastece.ece(y, [0.2, 0.6, 0.9]) == fastece.ece([1, 0, 1], [0.2, 0.6, 0.9])
+
+
+@pytest.mark.parametrize("measure", [fastece.sce, fastece.ace])
+def test_more_cells_than_memory_are_refused(measure):
+    p = np.random.default_rng(2).dirichlet([1] * 9, 10)
+    for _ in range(2):  # before and after the kind of data is known
+        with pytest.raises(ValueError, match="n_bins: 16777216 bins for each of 9 classes"):
+            measure(np.arange(10) % 9, p, n_bins=2**24)
+        with pytest.raises(ValueError, match=re.escape("y_true[0] is 9")):
+            measure(np.full(10, 9), p, n_bins=2**24)
+        measure(np.arange(10) % 9, p)

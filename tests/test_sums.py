@@ -1,5 +1,6 @@
 """Bins of equal weight without a sort are those with one."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -115,6 +116,18 @@ def test_chunks_are_merged_to_the_same_bins(by_cells, monkeypatch):
                 by_cells(cells)
                 values.append(fastece.ece(y, s, estimator="ece_a"))
             assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.7, 1e-3])
+def test_ties_of_many_weights_are_seen(by_cells, weight):
+    n = 400_000 if os.environ.get("NUMBA_DISABLE_JIT") != "1" else 400
+    s = np.repeat([0.2, 0.6, 0.7], [n // 2, n // 4, n // 4])
+    for cells in (True, False):
+        by_cells(cells)
+        diagram = fastece.reliability_diagram(
+            np.arange(n) % 2, s, estimator="ece_a", n_bins=2, sample_weight=np.full(n, weight)
+        )
+        assert diagram.edges.tolist() == [0.0, 0.4, 1.0]
 
 
 def test_weights_far_apart_keep_their_cuts(by_cells):

@@ -25,6 +25,7 @@ __all__ = [
     "place",
     "scatter",
     "scatter_shares",
+    "scatter_weights",
 ]
 
 F64 = NDArray[np.float64]
@@ -227,6 +228,20 @@ def scatter(cell: I32, x: F64, lanes: int, sums: F64) -> None:
             sums[np.uint64(cell[i + lane]) * width + (np.uint64(lane) & mask)] += x[i + lane]
     for i in range(whole, cell.size):
         sums[np.uint64(cell[i]) * width] += x[i]
+
+
+@jit
+def scatter_weights(cell: I32, x: F64, lanes: int, sums: F64, lost: F64) -> None:
+    """`scatter` to the first lane, with what each addition rounds off in `lost`: whether two
+    weights are equal may depend on it."""
+    width = np.uint64(lanes)
+    for i in range(cell.size):
+        at = np.uint64(cell[i]) * width
+        a = sums[at]
+        t = a + x[i]
+        b = t - a
+        lost[at] += (a - (t - b)) + (x[i] - b)
+        sums[at] = t
 
 
 @jit

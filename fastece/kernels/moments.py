@@ -14,6 +14,7 @@ from fastece.kernels.binning import (
     place,
     scatter,
     scatter_shares,
+    scatter_weights,
 )
 from fastece.kernels.reading import read
 
@@ -151,6 +152,7 @@ def cell_moments(
     lower_block, first_cell = np.empty(size, np.int32), first_cells(rows, problems, cells)
     share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
     sums = np.zeros((moments, problems * cells * lanes))
+    lost = np.zeros(problems * cells * lanes if spacing == FLOAT else 0)
     if spacing == FLOAT:
         only[:] = NONE
     for start in range(0, n, rows):
@@ -177,8 +179,12 @@ def cell_moments(
             moment(q, s, y, weight if weight is None else w, threshold, x)
             if convex:
                 scatter_shares(lower, x, share, step, lanes, sums[q])
+            elif (q == 1) & (spacing == FLOAT) & (weight is not None):
+                scatter_weights(lower, x, lanes, sums[q], lost)
             else:
                 scatter(lower, x, lanes, sums[q])
+    if (spacing == FLOAT) & (moments > 1):
+        sums[1] += lost
     for q in range(moments):
         for k in range(problems):
             for b in range(cells):
