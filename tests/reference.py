@@ -80,8 +80,13 @@ def uniform_edges(n_bins, low=0.0, high=1.0):
 
 
 def between(a, b, closed):
-    """A cut between two scores: their midpoint, unless it rounds onto the one it must exclude."""
+    """A cut between two scores: their midpoint, unless it rounds onto the one it must exclude.
+
+    closed=None: the edge itself, of which convex bins take their centres, and no cut.
+    """
     middle = (a + b) / 2
+    if closed is None:
+        return middle
     if closed == "right":
         return middle if middle < b else a
     return middle if middle > a else b
@@ -193,8 +198,9 @@ def cells(
         cuts = uniform_edges(n_bins, low, high)
     else:
         cuts = quantile_edges(
-            [s for s, _, _ in rows], [w for _, _, w in rows], n_bins, low, high, closed
-        )
+            [s for s, _, _ in rows], [w for _, _, w in rows], n_bins, low, high,
+            closed if mapping == "hard" else None,
+        )  # fmt: skip
     found = centres(cuts)
     members = [[] for _ in range(n_bins)]
     for s, y, w in rows:
