@@ -153,8 +153,10 @@ def cell_moments(
     share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
     sums = np.zeros((moments, problems * cells * lanes))
     lost = np.zeros(problems * cells * lanes if spacing == FLOAT else 0)
+    # Loops: expressions of arrays take seconds to compile, with their messages about shapes.
     if spacing == FLOAT:
-        only[:] = NONE
+        for i in range(only.size):
+            only[i] = NONE
     for start in range(0, n, rows):
         m = min(rows, n - start)
         s, y = score[: m * problems], hit[: m * problems]
@@ -183,8 +185,9 @@ def cell_moments(
                 scatter_weights(lower, x, lanes, sums[q], lost)
             else:
                 scatter(lower, x, lanes, sums[q])
-    if (spacing == FLOAT) & (moments > 1):
-        sums[1] += lost
+    if moments > 1:
+        for i in range(lost.size):
+            sums[1, i] += lost[i]
     for q in range(moments):
         for k in range(problems):
             for b in range(cells):
@@ -211,7 +214,9 @@ def block_moments(terms: F64, lower: I32, share: F64, convex: bool, c: U8, out: 
         Overwritten. The innermost loop is over replicates, so it vectorises without changing the
         order of any sum.
     """
-    out[:] = 0.0
+    flat = out.reshape(out.size)
+    for i in range(flat.size):
+        flat[i] = 0.0
     step = 1 if out.shape[1] > 1 else 0
     for q in range(terms.shape[0]):
         for i in range(terms.shape[1]):

@@ -54,9 +54,11 @@ def quantile_edges(
     n_bins = edges.size - 1
     total = total_weight(w, n)
     tolerance = TOLERANCE * total
-    edges[:] = low
+    for b in range(n_bins):
+        edges[b] = low
     edges[n_bins] = high
-    knots[:] = np.inf
+    for b in range(knots.size):
+        knots[b] = np.inf
     j = 1
     below = 0.0
     lost = 0.0
