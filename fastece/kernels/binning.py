@@ -45,6 +45,8 @@ ANY, EVEN, FLOAT = 0, 1, 2
 # Cells of a float grid: 2**7 in each of 54 octaves below 0.5, and as many above.
 OCTAVES, CELL_BITS = 54, 7
 FLOAT_CELLS = 2 * (OCTAVES << CELL_BITS)
+SMALLEST = 0.5**OCTAVES
+SHIFT, FIRST = 52 - CELL_BITS, (1023 - OCTAVES) << CELL_BITS
 # Multiplying by 2**27 + 1 and subtracting splits a float64 into halves (Dekker 1971).
 SPLIT = 134217729.0
 
@@ -132,19 +134,16 @@ def float_cells(s: F64, low: float, high: float, work: F64, cell: I32) -> None:
 
     Cells get finer towards 0 and 1, so that scores that crowd there are spread as well.
     """
-    smallest = 0.5**OCTAVES
-    shift = 52 - CELL_BITS
-    first = np.int64(1023 - OCTAVES) << CELL_BITS
     last = np.int32(FLOAT_CELLS - 1)
     for i in range(s.size):
         x = s[i]
         x = low if x < low else x
         x = high if x > high else x
         distance = x if x < 0.5 else 1.0 - x
-        work[i] = distance if distance > smallest else smallest
+        work[i] = distance if distance > SMALLEST else SMALLEST
     bits = work.view(np.int64)
     for i in range(s.size):
-        j = np.int32((bits[i] >> shift) - first)
+        j = np.int32((bits[i] >> SHIFT) - FIRST)
         below = ((s[i] < 0.5) & (low < 0.5)) | (high < 0.5)  # where it was moved to
         cell[i] = j if below else last - j
 
