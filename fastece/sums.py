@@ -26,10 +26,10 @@ __all__ = ["cell_sums", "equal_mass_sums", "fits_float_grid"]
 
 F64 = NDArray[np.float64]
 
-# Scores taken at once: a thread is busy with them for a millisecond, so that two seldom wait for one
-# another (on 1e8 scores two threads are 1.7 times as fast as one; with 2**16 scores 1.2 times), and
-# what has to be converted is 4 MB. Sums are made per chunk and added in order: the same bits for any
-# number of threads.
+# Scores taken at once: a thread is busy with them for a millisecond, so that two seldom wait for
+# one another (on 1e8 scores two threads are 1.7 times as fast as one; with 2**16 scores 1.2 times),
+# and what has to be converted is 4 MB. Sums are made per chunk and added in order: the same bits
+# for any number of threads.
 CHUNK_SCORES = 2**19
 # A chunk clears and reduces every cell once, so it should have many more rows than cells.
 CHUNK_ROWS_PER_CELL = 64
