@@ -1,7 +1,8 @@
 """Sums over the rows of a problem: in the cells of a grid, and in bins of equal weight.
 
-Bins of equal weight need no sort. One pass adds the rows up in the cells of a fine grid; their
-weights tell in which few cells the cuts are, and only the rows of those are looked at again.
+Where rows are many, bins of equal weight need no sort. One pass adds the rows up in the cells of a
+fine grid; their weights tell in which few cells the cuts are, and only the rows of those are looked
+at again.
 """
 
 import math

@@ -58,7 +58,7 @@ def exponential(x: F64, work: F64) -> None:
 
 @jit
 def lane_sum(row: F64) -> float:
-    """`row_sum` in eight lanes, for long rows: a single one waits for every addition."""
+    """`reading.row_sum` in eight lanes, for long rows: a single one waits for every addition."""
     whole = row.size // 8 * 8
     a = b = c = d = e = f = g = h = 0.0
     for k in range(0, whole, 8):
