@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastece.binned import Binned
+    from fastece.consistency import CalibrationTestResult, calibration_test
     from fastece.estimators import ESTIMATORS
+    from fastece.inference import BootstrapResult, ComparisonResult, bootstrap, compare
     from fastece.protocol import Sample
     from fastece.reliability import ReliabilityDiagram, reliability_diagram
     from fastece.scores import ace, ece, mce, sce, tace
@@ -20,10 +22,16 @@ __version__ = "0.1.0"
 # Where each public name lives; its module is imported when the name is first used.
 _HOMES = {
     "Binned": "binned",
+    "BootstrapResult": "inference",
+    "CalibrationTestResult": "consistency",
+    "ComparisonResult": "inference",
     "ESTIMATORS": "estimators",
     "ReliabilityDiagram": "reliability",
     "Sample": "protocol",
     "ace": "scores",
+    "bootstrap": "inference",
+    "calibration_test": "consistency",
+    "compare": "inference",
     "ece": "scores",
     "mce": "scores",
     "reliability_diagram": "reliability",
@@ -34,9 +42,15 @@ _HOMES = {
 __all__ = [
     "ESTIMATORS",
     "Binned",
+    "BootstrapResult",
+    "CalibrationTestResult",
+    "ComparisonResult",
     "ReliabilityDiagram",
     "Sample",
     "ace",
+    "bootstrap",
+    "calibration_test",
+    "compare",
     "ece",
     "mce",
     "reliability_diagram",

@@ -2,12 +2,21 @@
 
 import math
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece import kernels
+from fastece.blocks import (
+    Ordered,
+    Placed,
+    Tiles,
+    drawn_in_order,
+    order_rows,
+    place_rows,
+    tile_rows,
+)
 from fastece.grids import Layout, convex_layout, quantile_layout, uniform_layout
 from fastece.protocol import Map, Problems, Sample
 from fastece.sums import cell_sums, equal_mass_sums, fits_float_grid
@@ -46,25 +55,49 @@ class Bins(NamedTuple):
     hits: F64 = NOT_ASKED
 
 
-class Placed(NamedTuple):
-    """Rows with what they add to each sum (Q, n), and the cells they add it to."""
+@dataclass(frozen=True)
+class Plan:
+    """What `Binned` needs of one sample and one size; rows are arranged when they are first asked
+    for, each of its methods having an arrangement of its own."""
 
-    layout: Layout
-    terms: F64
-    lower: NDArray[np.int32]
-    share: F64
-
-
-class Plan(NamedTuple):
-    """What `Binned.evaluate` and `Binned.block` need of one sample and one size.
-
-    `placed` is None for equal-mass bins: where a row goes depends on which rows are drawn.
-    """
-
+    binned: "Binned"
     sample: Sample
     unit: float
     n_bins: int
-    placed: Placed | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def moments(self) -> int:
+        """How many sums the value of a replicate needs: of the weights too, if it needs their
+        total, and that is not the size of the draw."""
+        return 2 if self.sample.v is not None else self.binned._moments
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range that the bins divide."""
+        return self.binned._range(self.sample)
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """Rows on uniform edges, for multiplicities."""
+        return tile_rows(self.sample, *self._uniform)
+
+    @cached_property
+    def placed(self) -> Placed:
+        """Rows on uniform edges, for drawn rows."""
+        return place_rows(self.sample, *self._uniform)
+
+    @cached_property
+    def ordered(self) -> Ordered:
+        """Rows for edges that depend on the draw."""
+        return order_rows(self.sample, *self.range, self.binned._threshold, self.moments)
+
+    @property
+    def _uniform(self) -> tuple[Layout, float, int]:
+        layout = self.binned._layout(self.sample, self.n_bins)
+        return layout, self.binned._threshold, self.moments
 
 
 def weights_in_range(problems: Any) -> tuple[Any, float]:
@@ -206,11 +239,9 @@ class Binned:
         return self.edges == "quantile"
 
     def prepare(self, sample: Sample, size: int) -> Plan:
-        """What `evaluate` and `block` need, for draws of `size` rows."""
+        """What the other methods need, for draws of `size` rows."""
         sample, unit = weights_in_range(sample)
-        n_bins = self._bin_count(size)
-        placed = self._place(sample, n_bins) if self.edges == "uniform" else None
-        return Plan(sample, unit, n_bins, placed)
+        return Plan(self, sample, unit, self._bin_count(size))
 
     def evaluate(self, plan: Plan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
@@ -220,20 +251,42 @@ class Binned:
         return float(self.values(sums)[0])
 
     def block(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
-        """`evaluate` for each column of `c` (n, R): 32 replicates in one pass over the rows."""
-        if plan.placed is None:
-            return np.array([self.evaluate(plan, column) for column in c.T])
-        layout, terms, lower, share = plan.placed
-        out = np.empty((len(terms), layout.cells, c.shape[1]))
-        convex = layout.grid.convex
-        kernels.moments.block_moments(terms, lower, share, convex, plain(c, np.uint8), out)
-        sums = layout.spread(out.swapaxes(1, 2))
-        if self.threshold is None:
-            v = plan.sample.v
-            total = c.sum(axis=0, dtype=np.float64) if v is None else v @ c
-        else:
+        """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
+        return self.blocks(plan, c[None])
+
+    def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
+        return self.values(self.block_bins(plan, c))
+
+    def block_bins(self, plan: Plan, c: NDArray[np.uint8]) -> Bins:
+        """The sums that `blocks` takes the values from, without edges."""
+        c = plain(c, np.uint8)
+        if self.edges == "uniform":
+            size = float(c[0, :, 0].sum(dtype=np.int64))
+            return self._replicated(plan, plan.tiles.sums(c), size)
+        right, convex = self.closed == "right", self.mapping == "convex"
+        total, sums = plan.ordered.sums(c, plan.n_bins, right, convex)
+        return self._replicated(plan, sums, total)
+
+    def subsets(self, plan: Plan, rows: NDArray[np.int64]) -> F64:
+        """The value of the drawn rows in each line of `rows` (R, size)."""
+        if self.edges == "uniform":
+            sums = plan.placed.sums(plain(rows, np.int64))
+            return self.values(self._replicated(plan, sums, float(rows.shape[1])))
+        right, convex = self.closed == "right", self.mapping == "convex"
+        total, sums = drawn_in_order(
+            plan.sample, rows, plan.n_bins, *plan.range, right, convex, self._threshold,
+            plan.moments,
+        )  # fmt: skip
+        return self.values(self._replicated(plan, sums, total))
+
+    def _replicated(self, plan: Plan, sums: F64, total: F64 | float) -> Bins:
+        """Sums (Q, B, R) of R replicates, and the weight of the drawn rows, unless that is one of
+        the sums."""
+        sums = sums.swapaxes(1, 2)
+        if plan.moments > 1 and not isinstance(total, np.ndarray):
             total = sums[1].sum(-1)
-        return self.values(Bins([layout.edges], plan.unit, total, *sums))
+        return Bins([], plan.unit, np.broadcast_to(total, sums.shape[1]), *sums)
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
         """The value of each problem, every row counting once."""
@@ -314,17 +367,6 @@ class Binned:
             layouts = [convex_layout(layouts[0].edges, even=False)]
             sums = cell_sums(problems, layouts[0], threshold, moments, run)
         return layouts, sums
-
-    def _place(self, sample: Sample, n_bins: int) -> Placed:
-        """Where the rows of a sample go on uniform edges, and what they bring there."""
-        layout = self._layout(sample, n_bins)
-        threshold = self._threshold
-        terms = np.empty((self._moments, sample.n))
-        for q, term in enumerate(terms):
-            kernels.binning.moment(q, sample.s, sample.y, sample.v, threshold, term)
-        lower, share = np.empty(sample.n, np.int32), np.ones(sample.n)
-        kernels.binning.place(sample.s, *layout.grid, lower, np.empty(sample.n), share)
-        return Placed(layout, terms, lower, share)
 
     def _range(self, problems: Problems) -> tuple[float, float]:
         """The range that the bins divide."""

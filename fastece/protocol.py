@@ -83,6 +83,12 @@ class Sample:
 
     n_problems = 1
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # What comes from another process may be read-only, which kernels are not compiled for.
+        for name, value in state.items():
+            frozen = isinstance(value, np.ndarray) and not value.flags.writeable
+            object.__setattr__(self, name, value.copy() if frozen else value)
+
     @property
     def n(self) -> int:
         """Number of rows."""
@@ -168,6 +174,12 @@ class Estimator(Protocol):
         of the scores. `run` is `map`, or the `map` of a thread pool.
     block(plan, c) -> (32,) values
         `evaluate` for each column of c, (n, 32) uint8.
+    blocks(plan, c) -> (32 G,) values
+        `block` for each of c, (G, n, 32) uint8: what Python itself costs is shared by many
+        replicates, which matters below some 10 000 rows.
+    subsets(plan, rows) -> (R,) values
+        For draws that are much smaller than the sample: the value of the rows in each line of
+        `rows`, (R, size) int64 positions in the sample, of which each counts once.
     """
 
     def prepare(self, sample: Sample, size: int) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fastece.estimators import find_estimator
 from fastece.protocol import direct_values, with_threads
 from fastece.settings import read_problems
-from fastece.validation import check_jobs, known
+from fastece.validation import check_average, check_jobs
 
 __all__ = ["ace", "ece", "mce", "sce", "tace"]
 
@@ -107,8 +107,7 @@ def ece(
     >>> ece([0, 1, 1], p, setting="classwise", average=None).round(3)
     array([0.233, 0.367, 0.2  ])
     """
-    if average is not None and (not isinstance(average, str) or average != "macro"):
-        raise ValueError(f"average: got {average!r}; {known(['macro', None])}")
+    check_average(average)
     chosen = find_estimator(estimator, fields)
     jobs = check_jobs(n_jobs)
     problems = read_problems(

@@ -125,6 +125,8 @@ class ArrayProblems:
         Every value has been checked; else that is done slice by slice as the rows are read.
     clip : bool
         Some probabilities are outside [0, 1] by rounding.
+    prob_name : str
+        What the caller calls the probabilities.
     """
 
     setting: Setting
@@ -136,6 +138,7 @@ class ArrayProblems:
     from_logits: bool = False
     is_checked: bool = False
     clip: bool = False
+    prob_name: str = "y_prob"
 
     @property
     def n(self) -> int:
@@ -233,7 +236,7 @@ class ArrayProblems:
         """The same with every value checked, or an error for the first that is bad."""
         if self.is_checked:
             return self
-        clip = check_probabilities(self.prob, self.from_logits)
+        clip = check_probabilities(self.prob, self.from_logits, self.prob_name)
         label = self.label
         if self.labels is None:
             label = check_class_indices(label, self.n_classes, self.prob)
@@ -320,14 +323,17 @@ def read_problems(
     labels: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
+    prob_name: str = "y_prob",
 ) -> ArrayProblems:
     """Check the caller's data and read them as problems; rows of weight 0 are dropped."""
     from_logits = check_flag("from_logits", from_logits)
-    prob = as_probabilities(y_prob)
+    prob = as_probabilities(y_prob, prob_name)
     row = find_setting(setting, prob.shape)
-    label, order = as_labels(y_true, len(prob), class_count(prob.shape), labels, prob)
+    label, order = as_labels(y_true, len(prob), class_count(prob.shape), labels, prob, prob_name=prob_name)
     v = as_weights(sample_weight, len(prob))
-    problems = ArrayProblems(row, label, prob, v, None, order, from_logits)
+    problems = ArrayProblems(
+        row, label, prob, v, None, order, from_logits, prob_name=prob_name
+    )
     if problems.kind not in KNOWN_KINDS:
         problems = problems.checked
     if v is None or v.all():

@@ -21,6 +21,7 @@ __all__ = [
     "as_labels",
     "as_probabilities",
     "as_weights",
+    "check_average",
     "check_choice",
     "check_class_indices",
     "check_flag",
@@ -113,6 +114,12 @@ def check_jobs(n_jobs: Any) -> int:
     if jobs == 0:
         raise ValueError("n_jobs: must be a positive number of threads, or -1 for all, got 0")
     return jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
+
+
+def check_average(average: Any) -> None:
+    """How values of classes are averaged."""
+    if average is not None and (not isinstance(average, str) or average != "macro"):
+        raise ValueError(f"average: got {average!r}; {known(['macro', None])}")
 
 
 # --- containers -----------------------------------------------------------------------------
@@ -330,7 +337,13 @@ def plain(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 
 def as_labels(
-    value: Any, n: int, n_classes: int, labels: Any, y_prob: NDArray[Any], name: str = "y_true"
+    value: Any,
+    n: int,
+    n_classes: int,
+    labels: Any,
+    y_prob: NDArray[Any],
+    name: str = "y_true",
+    prob_name: str = "y_prob",
 ) -> tuple[NDArray[Any], list[Any] | None]:
     """Labels (n,): class indices, with the labels they stand for, or numbers not yet checked."""
     array = as_array(name, value if labels is None else one_by_one(value))
@@ -343,7 +356,7 @@ def as_labels(
     if array.size == 0:
         raise ValueError(f"{name}: is empty")
     if array.size != n:
-        raise ValueError(f"{name}: has {array.size} rows, but y_prob has {n}")
+        raise ValueError(f"{name}: has {array.size} rows, but {prob_name} has {n}")
     if labels is not None:
         order = class_order(labels, n_classes)
     elif array.dtype.kind in "OUST":

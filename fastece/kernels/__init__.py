@@ -8,9 +8,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fastece.kernels import binning, logits, moments, quantiles, reading
+    from fastece.kernels import (
+        binning,
+        blocks,
+        logits,
+        moments,
+        quantiles,
+        reading,
+        resampling,
+        subsets,
+    )
 
-__all__ = ["binning", "logits", "moments", "quantiles", "reading"]
+__all__ = [
+    "binning",
+    "blocks",
+    "logits",
+    "moments",
+    "quantiles",
+    "reading",
+    "resampling",
+    "subsets",
+]
 
 
 def __getattr__(name: str) -> Any:

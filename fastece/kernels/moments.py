@@ -1,4 +1,4 @@
-"""Sums of what rows bring to the cells of a grid, from the caller's arrays and for replicates."""
+"""Sums of what rows bring to the cells of a grid, from the caller's arrays."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from fastece.kernels.binning import (
 )
 from fastece.kernels.reading import read
 
-__all__ = ["block_moments", "cell_moments", "rows_in_cells"]
+__all__ = ["cell_moments", "rows_in_cells"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -196,35 +196,3 @@ def cell_moments(
                     total += sums[q, (k * cells + b) * lanes + lane]
                 out[q, k, b] = total
     return True
-
-
-@jit
-def block_moments(terms: F64, lower: I32, share: F64, convex: bool, c: U8, out: F64) -> None:
-    """Moments of one problem in each cell, for several replicates at once.
-
-    Parameters
-    ----------
-    terms : (Q, n) float64 array
-        What each row adds to each moment when it is drawn once.
-    lower, share : (n,) arrays
-        Where `place` put the rows; `share` is read with `convex` only.
-    c : (n, R) uint8 array
-        How often each replicate drew each row.
-    out : (Q, cells, R) float64 array
-        Overwritten. The innermost loop is over replicates, so it vectorises without changing the
-        order of any sum.
-    """
-    flat = out.reshape(out.size)
-    for i in range(flat.size):
-        flat[i] = 0.0
-    step = 1 if out.shape[1] > 1 else 0
-    for q in range(terms.shape[0]):
-        for i in range(terms.shape[1]):
-            a = share[i] if convex else 1.0
-            x = terms[q, i] * a
-            for r in range(c.shape[1]):
-                out[q, lower[i], r] += x * np.float64(c[i, r])
-            if convex:
-                x = terms[q, i] * (1.0 - a)
-                for r in range(c.shape[1]):
-                    out[q, lower[i] + step, r] += x * np.float64(c[i, r])

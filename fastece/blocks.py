@@ -1,0 +1,153 @@
+"""Rows of a sample as the kernels for replicates read them, and sums over bins for replicates."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.grids import Layout
+from fastece.protocol import Sample
+from fastece.validation import plain
+
+__all__ = [
+    "Ordered",
+    "Placed",
+    "Tiles",
+    "drawn_in_order",
+    "order_rows",
+    "place_rows",
+    "tile_rows",
+]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+
+# Rows of a tile: with their multiplicities they fit into the first-level cache.
+TILE = 1024
+
+
+def terms_of(sample: Sample, threshold: float, moments: int) -> F64:
+    """What each row adds to each of the first `moments` sums when it is drawn once: (Q, n)."""
+    terms = np.empty((moments, sample.n))
+    for q, term in enumerate(terms):
+        kernels.binning.moment(q, sample.s, sample.y, sample.v, threshold, term)
+    return terms
+
+
+def cells_of(sample: Sample, layout: Layout) -> tuple[I32, F64]:
+    """The cell of each row, and its share there; the rest is in the next cell."""
+    lower, share = np.empty(sample.n, np.int32), np.ones(sample.n)
+    kernels.binning.place(sample.s, *layout.grid, lower, np.empty(sample.n), share)
+    return lower, share
+
+
+class Tiles(NamedTuple):
+    """Rows whose cells do not depend on the draw, as `kernels.blocks.tile_sums` takes them."""
+
+    layout: Layout
+    terms: F64
+    order: I32
+    starts: I32
+    cells: I32
+
+    def sums(self, c: NDArray[np.uint8]) -> F64:
+        """Sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
+        step = 1 if self.layout.cells > 1 else 0
+        moments = len(self.terms) // (2 if self.layout.grid.convex else 1)
+        out = np.empty((moments, self.layout.cells, c.shape[0] * c.shape[2]))
+        kernels.blocks.tile_sums(self.terms, self.order, self.starts, self.cells, step, c, out)
+        return spread(self.layout, out)
+
+
+def spread(layout: Layout, sums: F64) -> F64:
+    """Sums per cell as sums per bin."""
+    return sums if layout.bins is None else layout.spread(sums.swapaxes(1, 2)).swapaxes(1, 2)
+
+
+def tile_rows(sample: Sample, layout: Layout, threshold: float, moments: int) -> Tiles:
+    """Bring the rows into tiles, and in each tile those of one cell together."""
+    lower, share = cells_of(sample, layout)
+    tile = np.arange(sample.n) // TILE
+    order = np.lexsort((lower, tile))
+    cell, tile = lower[order], tile[order]
+    begins = np.ones(sample.n, np.bool_)
+    begins[1:] = (cell[1:] != cell[:-1]) | (tile[1:] != tile[:-1])
+    first = np.flatnonzero(begins)
+    terms = terms_of(sample, threshold, moments)
+    if layout.grid.convex:
+        terms = np.concatenate([terms * share, terms * (1 - share)])
+    starts = np.append(first, sample.n).astype(np.int32)
+    order = order.astype(np.int32)
+    return Tiles(layout, np.take(terms, order, axis=1), order, starts, cell[first])
+
+
+class Placed(NamedTuple):
+    """Rows with their cells, as `kernels.subsets.drawn_sums` takes them."""
+
+    layout: Layout
+    records: F64
+
+    def sums(self, rows: NDArray[np.int64]) -> F64:
+        """Sums (Q, B, R) over the bins, for the drawn rows (R, size)."""
+        out = np.empty((self.records.shape[1] - 2, self.layout.cells, len(rows)))
+        kernels.subsets.drawn_sums(self.records, self.layout.grid.convex, rows, out)
+        return spread(self.layout, out)
+
+
+def place_rows(sample: Sample, layout: Layout, threshold: float, moments: int) -> Placed:
+    """The cell of each row beside what it brings there."""
+    lower, share = cells_of(sample, layout)
+    terms = terms_of(sample, threshold, moments)
+    return Placed(layout, np.column_stack([lower.astype(np.float64), share, *terms]))
+
+
+class Ordered(NamedTuple):
+    """Rows in increasing order of the score, as `kernels.blocks.equal_mass_sums` takes them."""
+
+    s: F64
+    u: F64
+    v: F64 | None
+    terms: F64
+    order: I32
+    run: I32
+    first: I32
+    skip: int
+    low: float
+    high: float
+
+    def sums(
+        self, c: NDArray[np.uint8], n_bins: int, right: bool, convex: bool
+    ) -> tuple[F64, F64]:
+        """Weight (32 G,) and sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
+        total = np.empty(c.shape[0] * c.shape[2])
+        out = np.empty((len(self.terms), n_bins, total.size))
+        kernels.blocks.equal_mass_sums(*self, right, convex, c, total, out)
+        return total, out
+
+
+def order_rows(sample: Sample, low: float, high: float, threshold: float, moments: int) -> Ordered:
+    """The rows that exist of a sorted sample, with runs of equal scores."""
+    skip = int(np.searchsorted(sample.s, threshold, "right"))
+    sample = sample.where(slice(skip, None))
+    u = sample.s.clip(low, high)
+    begins = np.ones(u.size, np.bool_)
+    begins[1:] = u[1:] != u[:-1]
+    first = np.append(np.flatnonzero(begins), u.size).astype(np.int32)
+    run = (np.cumsum(begins) - 1).astype(np.int32)
+    order = np.arange(u.size, dtype=np.int32)
+    terms = terms_of(sample, threshold, moments)
+    return Ordered(sample.s, u, sample.v, terms, order, run, first, skip, low, high)
+
+
+def drawn_in_order(
+    sample: Sample, rows: NDArray[Any], n_bins: int, low: float, high: float, right: bool,
+    convex: bool, threshold: float, moments: int,
+) -> tuple[F64, F64]:  # fmt: skip
+    """Weight (R,) and sums (Q, B, R) over bins of equal weight of the drawn rows (R, size)."""
+    total, out = np.empty(len(rows)), np.empty((moments, n_bins, len(rows)))
+    rows = np.sort(plain(rows, np.int64), axis=1)
+    kernels.subsets.drawn_equal_mass_sums(
+        sample.s, sample.y, sample.v, threshold, low, high, right, convex, rows, total, out
+    )
+    return total, out

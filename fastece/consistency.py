@@ -1,0 +1,236 @@
+"""Is a model calibrated at all? Its error beside those that chance alone gives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.binned import Binned, Bins, Plan
+from fastece.inference import Call, as_float, listed, read_call, replicate_values, samples_of, shown
+from fastece.intervals import quantiles
+from fastece.protocol import Sample, direct_values
+from fastece.resampling import ClassDraws, HitDraws, new_key
+
+__all__ = ["CalibrationTestResult", "ConsistencyBand", "calibration_test"]
+
+F64 = NDArray[np.float64]
+
+# Replicates that a band is made of, at most: the gaps of all bins of all classes are kept.
+BAND_REPLICATES = 1999
+# Errors closer than this are equal: one is rounded otherwise than the other.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ConsistencyBand:
+    """Where the frequency of hits in each bin of a diagram is to be expected of a calibrated model.
+
+    Attributes
+    ----------
+    low, high : (B,) float64 array
+        Ends of the central range that has the share `confidence_level` of the replicates, for each
+        bin by itself; nan where it is empty.
+    confidence_level : float
+    """
+
+    low: F64
+    high: F64
+    confidence_level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values."""
+        return {name: listed(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationTestResult:
+    """Test of the hypothesis that labels come true as often as the probabilities say.
+
+    Attributes
+    ----------
+    statistic : float or (K,) float64 array
+        The value of `fastece.ece`.
+    p_value : float or (K,) float64 array
+        ``(1 + #{T* >= T}) / (n_resamples + 1)``; nan where the statistic is.
+    null_distribution : (n_resamples,) or (K, n_resamples) float64 array
+        The statistic for labels that are drawn with the predicted probabilities.
+    band : ConsistencyBand, list of K of them, or None
+        For the reliability diagram of the estimator, or of each class; None without bins.
+    n : int
+        Number of rows of positive weight.
+    key : int
+        Key of the draws.
+    estimator : str
+        The estimator with its parameters.
+    setting : str
+        The setting it used.
+    """
+
+    statistic: Any
+    p_value: Any
+    null_distribution: F64
+    band: Any
+    n: int
+    key: int
+    estimator: str
+    setting: str
+
+    def __str__(self) -> str:
+        count = self.null_distribution.shape[-1]
+        values = {
+            "statistic": self.statistic,
+            "if calibrated": self.null_distribution.mean(-1),
+            "p-value": self.p_value,
+        }
+        head = f"{self.estimator}, setting {self.setting}: {self.n} rows, {count} replicates"
+        return "\n".join([head, *(f"  {name:<14} {shown(x)}" for name, x in values.items())])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values."""
+        values = {name: listed(getattr(self, name)) for name in self.__dataclass_fields__}
+        bands = self.band if isinstance(self.band, list) else [self.band]
+        plain = [None if band is None else band.to_dict() for band in bands]
+        return {**values, "band": plain if isinstance(self.band, list) else plain[0]}
+
+
+@dataclass(frozen=True)
+class WithGaps:
+    """A binned estimator that says the gap of each bin after its value."""
+
+    binned: Binned
+
+    @property
+    def needs_sorted(self) -> bool:
+        """As the estimator."""
+        return self.binned.needs_sorted
+
+    def prepare(self, sample: Sample, size: int) -> Plan:
+        """As the estimator."""
+        return self.binned.prepare(sample, size)
+
+    def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+        """(1 + B, 32 G) values and gaps."""
+        bins = self.binned.block_bins(plan, c)
+        return np.vstack([self.binned.values(bins), bins.gap.T])
+
+
+def hits_and_misses(sample: Sample) -> Sample:
+    """Every row twice, as a hit and as a miss: `HitDraws` draws one of the two."""
+    twice = sample.where(np.tile(np.arange(sample.n), 2))
+    return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
+
+
+def null_values(
+    call: Call, estimators: dict[str, Any], samples: Sequence[Sample], key: int, first: int,
+    last: int,
+) -> F64:  # fmt: skip
+    """Values (samples, estimators, ...) of a range of replicates, with labels drawn from the
+    probabilities."""
+    draws: Any = HitDraws(key, samples[0].s)
+    if call.models[0].setting.per_class:
+        draws = ClassDraws(key, np.column_stack([sample.s for sample in samples]))
+    twice = [hits_and_misses(sample) for sample in samples]
+    asked = replace(call, estimators=estimators)
+    return replicate_values(asked, twice, draws, call.n, first, last)
+
+
+def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
+    """The band of problem k, from its bins and the gaps (B, R) of the replicates."""
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    weight = np.where(bins.weight[k] > 0, bins.weight[k], np.nan)
+    ends = (quantiles(gaps, tails) + bins.score[k][:, None]) / weight[:, None]
+    low, high = ends.clip(0.0, 1.0).T  # rounding
+    return ConsistencyBand(low, high, level)
+
+
+def tested(call: Call, name: str, samples: Sequence[Sample], key: int) -> CalibrationTestResult:
+    """The result of one estimator."""
+    estimator, problems = call.estimators[name], call.models[0]
+    begun = min(call.n_resamples, BAND_REPLICATES) if isinstance(estimator, Binned) else 0
+    parts, bands = [], None
+    if begun:
+        both = null_values(call, {name: WithGaps(estimator)}, samples, key, 0, begun)[:, 0]
+        parts.append(both[:, 0])
+        bins = estimator.bins(problems)
+        bands = [band_of(bins, k, gaps, call.level) for k, gaps in enumerate(both[:, 1:])]
+    if begun < call.n_resamples:
+        rest = null_values(call, {name: estimator}, samples, key, begun, call.n_resamples)
+        parts.append(rest[:, 0, 0])
+    null = call.averaged(np.concatenate(parts, axis=-1))
+    statistic = as_float(call.averaged(direct_values(estimator, problems)))
+    point = np.asarray(statistic)
+    extreme = (null >= point[..., None] - ROUNDING).sum(-1)
+    p_value = np.where(np.isnan(point), np.nan, (1 + extreme) / (call.n_resamples + 1))
+    return CalibrationTestResult(
+        statistic=statistic,
+        p_value=as_float(p_value),
+        null_distribution=null,
+        band=bands if bands is None or problems.setting.per_class else bands[0],
+        n=call.n,
+        key=key,
+        estimator=str(estimator),
+        setting=call.setting,
+    )
+
+
+def calibration_test(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    estimator: Any = "ece",
+    n_resamples: int = 9999,
+    confidence_level: float = 0.95,
+    setting: Any = "auto",
+    average: Literal["macro"] | None = "macro",
+    labels: Any = None,
+    sample_weight: Any = None,
+    from_logits: bool = False,
+    rng: Any = None,
+    n_jobs: int | None = None,
+    executor: Any = None,
+    **fields: Any,
+) -> Any:
+    """Test whether a model is calibrated, by labels drawn as if it were.
+
+    Parameters
+    ----------
+    y_true, y_prob, estimator, setting, average, labels, sample_weight, from_logits, n_resamples,
+    rng, n_jobs, executor, **fields
+        As in `fastece.bootstrap`.
+    confidence_level : float, default 0.95
+        Of the band.
+
+    Returns
+    -------
+    CalibrationTestResult, or for a list of estimators a dict of them by their names
+
+    Notes
+    -----
+    Under the hypothesis a label is drawn with the predicted probabilities: a hit with the
+    probability s, or, for the classes of a class vector together, a class with its probability. The
+    scores stay as they are, so bins do too. The test is that of Vaicenavicius et al. (2019,
+    "Evaluating model calibration in classification", section 5), the band that of Bröcker and Smith
+    (2007, "Increasing the reliability of reliability diagrams").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import calibration_test
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> result = calibration_test(rng.random(1000) < p, p, n_resamples=999, rng=0)
+    >>> print(result)
+    >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999, rng=0).p_value
+    """
+    call = read_call(
+        y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
+        least=1, confidence_level=confidence_level, method="basic", setting=setting,
+        average=average, labels=labels, sample_weight=sample_weight, from_logits=from_logits,
+        n_jobs=n_jobs, executor=executor,
+    )  # fmt: skip
+    key = new_key(rng)
+    samples = samples_of(call.models[0])
+    results = {name: tested(call, name, samples, key) for name in call.estimators}
+    return results.get("", results)

@@ -1,0 +1,562 @@
+"""Sums over bins for 32 replicates at once.
+
+The innermost loop is over replicates: it vectorises, and the order of every sum is that of the
+rows. Rows whose bins do not depend on the draw are brought into an order in which those of one bin
+are neighbours within a tile of rows, so that multiplicities are read from the first-level cache.
+Equal-mass bins depend on the draw: each replicate has its own cuts between the sorted rows, found
+from cumulative weights, without a sort.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels._jit import jit
+from fastece.kernels.quantiles import TOLERANCE
+from fastece.kernels.resampling import EIGHT, EVEN_BYTES, FOUR, ONE, REPLICATES, THREE, TWO
+
+__all__ = [
+    "GROUP",
+    "add_between",
+    "add_rows",
+    "add_shares",
+    "centres_of",
+    "cut_shares",
+    "cut_sums",
+    "cuts_of",
+    "equal_mass_sums",
+    "first_from",
+    "group_reaching",
+    "tile_sums",
+    "weight_before",
+    "weights_below",
+]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+U8 = NDArray[np.uint8]
+
+# Rows between cumulative weights that are kept: 16 bytes a row. Of few rows, all are kept.
+GROUP, FEW_ROWS = 16, 512
+
+
+# --- sums over rows -------------------------------------------------------------------------
+
+
+@jit
+def add_rows(c: U8, order: I32, x: F64, first: int, last: int, sums: F64) -> None:
+    """``sums[r] += x[i] * c[order[i], r]`` for i from `first` to `last`, in this order; four rows
+    at a time, so that the sums are seldom stored."""
+    i = first
+    while i + 4 <= last:
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        c0, c1, c2, c3 = c[order[i]], c[order[i + 1]], c[order[i + 2]], c[order[i + 3]]
+        for r in range(REPLICATES):
+            total = sums[r] + x0 * np.float64(c0[r])
+            total += x1 * np.float64(c1[r])
+            total += x2 * np.float64(c2[r])
+            total += x3 * np.float64(c3[r])
+            sums[r] = total
+        i += 4
+    while i < last:
+        x0, c0 = x[i], c[order[i]]
+        for r in range(REPLICATES):
+            sums[r] += x0 * np.float64(c0[r])
+        i += 1
+
+
+@jit
+def add_twice(
+    c: U8, order: I32, x: F64, y: F64, first: int, last: int, sums: F64, others: F64
+) -> None:
+    """`add_rows` of x to the sums and of y to the others, reading the multiplicities once."""
+    i = first
+    while i + 2 <= last:
+        x0, x1, y0, y1 = x[i], x[i + 1], y[i], y[i + 1]
+        c0, c1 = c[order[i]], c[order[i + 1]]
+        for r in range(REPLICATES):
+            a, b = np.float64(c0[r]), np.float64(c1[r])
+            sums[r] = (sums[r] + x0 * a) + x1 * b
+            others[r] = (others[r] + y0 * a) + y1 * b
+        i += 2
+    if i < last:
+        x0, y0, c0 = x[i], y[i], c[order[i]]
+        for r in range(REPLICATES):
+            a = np.float64(c0[r])
+            sums[r] += x0 * a
+            others[r] += y0 * a
+
+
+@jit
+def add_shares(
+    c: U8, x: F64, s: F64, first: int, last: int, centre: F64, sums: F64, shares: F64
+) -> None:
+    """Add ``x[i] * c[i, r]`` to the sums, and that times ``s[i] - centre[r]`` to the shares."""
+    for i in range(first, last):
+        row, term, score = c[i], x[i], s[i]
+        for r in range(REPLICATES):
+            amount = term * np.float64(row[r])
+            sums[r] += amount
+            shares[r] += amount * (score - centre[r])
+
+
+@jit
+def zero(sums: F64) -> None:
+    """Set to 0."""
+    for i in range(sums.size):
+        sums[i] = 0.0
+
+
+@jit
+def add(x: F64, sums: F64) -> None:
+    """Add to the sums."""
+    for i in range(sums.size):
+        sums[i] += x[i]
+
+
+@jit
+def tile_sums(
+    terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8, out: F64
+) -> None:
+    """Sums in the cells of a grid that does not depend on the draw.
+
+    Parameters
+    ----------
+    terms : (Q, n) or (2 Q, n) float64 array
+        What each row adds to each sum when it is drawn once; with convex mapping to the lower cell,
+        and after those, to the upper one. In the order of `order`.
+    order : (n,) int32 array
+        The rows: tile by tile, and in a tile cell by cell.
+    starts, cells : (S + 1,) and (S,) int32 arrays
+        Where in `order` each run of rows of one cell begins, and its cell.
+    step : int
+        From the lower to the upper cell.
+    c : (G, n, 32) uint8 array
+        How often each replicate drew each row.
+    out : (Q, cells, 32 G) float64 array
+        Overwritten.
+    """
+    sums, upper = np.empty(REPLICATES), np.empty(REPLICATES)
+    zero(out.reshape(out.size))
+    moments = out.shape[0]
+    convex = terms.shape[0] > moments
+    for g in range(c.shape[0]):
+        block = slice(g * REPLICATES, (g + 1) * REPLICATES)
+        for j in range(cells.size):
+            first, last, cell = starts[j], starts[j + 1], cells[j]
+            for q in range(moments):
+                zero(sums)
+                if convex:
+                    zero(upper)
+                    add_twice(c[g], order, terms[q], terms[q + moments], first, last, sums, upper)
+                    add(upper, out[q, cell + step, block])
+                else:
+                    add_rows(c[g], order, terms[q], first, last, sums)
+                add(sums, out[q, cell, block])
+
+
+# --- cuts between bins of equal weight ------------------------------------------------------
+
+
+@jit
+def counts_below(c: U8, group: int, below: F64) -> None:
+    """`weights_below` where every row counts 1: eight bytes of a word at once, as in
+    `resampling.totals`."""
+    words = c.reshape(c.size).view(np.uint64)
+    sums = np.empty(8, np.uint64)
+    halves = sums.view(np.uint16)
+    for q in range((c.shape[0] + group - 1) // group):
+        e0 = e1 = e2 = e3 = o0 = o1 = o2 = o3 = np.uint64(0)
+        first, last = 4 * group * q, min(words.size, 4 * group * (q + 1))
+        for i in range(np.uint64(first), np.uint64(last), FOUR):
+            w0, w1, w2, w3 = words[i], words[i + ONE], words[i + TWO], words[i + THREE]
+            e0, o0 = e0 + (w0 & EVEN_BYTES), o0 + ((w0 >> EIGHT) & EVEN_BYTES)
+            e1, o1 = e1 + (w1 & EVEN_BYTES), o1 + ((w1 >> EIGHT) & EVEN_BYTES)
+            e2, o2 = e2 + (w2 & EVEN_BYTES), o2 + ((w2 >> EIGHT) & EVEN_BYTES)
+            e3, o3 = e3 + (w3 & EVEN_BYTES), o3 + ((w3 >> EIGHT) & EVEN_BYTES)
+        sums[0], sums[1], sums[2], sums[3] = e0, e1, e2, e3
+        sums[4], sums[5], sums[6], sums[7] = o0, o1, o2, o3
+        before, after = below[q], below[q + 1]
+        for r in range(REPLICATES // 2):
+            after[2 * r] = before[2 * r] + np.float64(halves[r])
+            after[2 * r + 1] = before[2 * r + 1] + np.float64(halves[r + REPLICATES // 2])
+
+
+@jit
+def weights_below(c: U8, order: I32, v: F64 | None, group: int, below: F64) -> None:
+    """Weight of the rows before each group of rows, and of all, in (2**k, 32) `below`; infinite
+    beyond them.
+
+    With compensation (Neumaier): whether two weights are equal may depend on what is rounded off.
+    """
+    zero(below[0])
+    groups = (order.size + group - 1) // group
+    for q in range(groups + 1, below.shape[0]):
+        for r in range(REPLICATES):
+            below[q, r] = np.inf
+    if v is None:
+        counts_below(c, group, below)
+    else:
+        total, lost, part = np.zeros(REPLICATES), np.zeros(REPLICATES), np.empty(REPLICATES)
+        for q in range(groups):
+            zero(part)
+            add_rows(c, order, v, group * q, min(order.size, group * (q + 1)), part)
+            for r in range(REPLICATES):
+                t = total[r] + part[r]
+                b = t - total[r]
+                lost[r] += (total[r] - (t - b)) + (part[r] - b)
+                total[r] = t
+                below[q + 1, r] = t + lost[r]
+
+
+@jit
+def weight_of(c: U8, v: F64 | None, i: int, r: int) -> float:
+    """Weight of row i in replicate r."""
+    return np.float64(c[i, r]) if v is None else c[i, r] * v[i]
+
+
+@jit
+def weight_before(c: U8, v: F64 | None, group: int, below: F64, i: int, r: int) -> float:
+    """Weight of the rows before row i in replicate r."""
+    q = i // group
+    weight = below[q, r]
+    for j in range(group * q, i):
+        weight += weight_of(c, v, j, r)
+    return weight
+
+
+@jit
+def power_of_two(count: int) -> int:
+    """Smallest power of two greater than `count`."""
+    power = 1
+    while power <= count:
+        power *= 2
+    return power
+
+
+@jit
+def rows_reaching(
+    c: U8, v: F64 | None, group: int, below: F64, target: F64, row: I64, weight: F64
+) -> None:
+    """The first row up to which each replicate has at least the weight `target`, and that weight.
+
+    As many steps for every replicate, and floats that are not negative compared as integers: a
+    branch that depends on the draw would be mispredicted, and take five times as long.
+    """
+    bits, wanted = below.view(np.int64), target.view(np.int64)
+    for r in range(REPLICATES):
+        row[r] = 0
+    step = below.shape[0] // 2
+    while step > 0:
+        for r in range(REPLICATES):
+            row[r] += ((bits[np.uint64(row[r] + step), r] - wanted[r]) >> 63) & step
+        step //= 2
+    last = c.shape[0] - 1
+    for r in range(REPLICATES):
+        row[r] = min(row[r], last // group)
+        weight[r] = below[np.uint64(row[r]), r]
+        row[r] *= group
+    for _ in range(group - 1):
+        for r in range(REPLICATES):
+            i = row[r]
+            following = weight[r] + weight_of(c, v, min(i, last), r)
+            less = (following < target[r]) & (i < last)
+            row[r] = i + 1 if less else i
+            weight[r] = following if less else weight[r]
+    for r in range(REPLICATES):
+        weight[r] += weight_of(c, v, row[r], r)
+
+
+@jit
+def cuts_of(
+    c: U8, v: F64 | None, u: F64, run: I32, first: I32, group: int, below: F64, right: bool,
+    edges: F64, cuts: I32,
+) -> None:  # fmt: skip
+    """Edges of bins of equal weight in each replicate, as `quantiles.quantile_edges` defines them,
+    and the rows at which the bins begin.
+
+    Parameters
+    ----------
+    c : (n, 32) uint8 array
+    v : (n,) float64 array or None
+        Sample weights.
+    u : (n,) float64 array
+        Scores in increasing order, moved into the range.
+    run, first : (n,) and (runs + 1,) int32 arrays
+        To which run of equal scores each row belongs, and where it begins.
+    group, below : int, (groups + 1, 32) float64 array
+        `weights_below`.
+    right : bool
+        Bins are closed at the right.
+    edges : (B + 1, 32) float64 array
+        The first and the last line are the ends of the range; the others are overwritten.
+    cuts : (B + 1, 32) int32 array
+        Bin b has the rows from ``cuts[b]`` to ``cuts[b + 1]``; overwritten.
+    """
+    n, n_bins = c.shape[0], edges.shape[0] - 1
+    total = below[(n + group - 1) // group]
+    row, weight, target = np.empty(REPLICATES, np.int64), np.empty(REPLICATES), np.empty(REPLICATES)
+    for r in range(REPLICATES):
+        cuts[0, r], cuts[n_bins, r] = 0, n
+    for j in range(1, n_bins):
+        for r in range(REPLICATES):
+            target[r] = j * total[r] / n_bins - TOLERANCE * total[r]
+        rows_reaching(c, v, group, below, target, row, weight)
+        for r in range(REPLICATES):
+            i, most = row[r], j * total[r] / n_bins + TOLERANCE * total[r]
+            end = first[run[i] + 1]
+            following = i
+            if weight[r] <= most:  # seldom: a bin may hold exactly its share
+                if weight_before(c, v, group, below, end, r) <= most:
+                    following = end
+                    while following < n and c[following, r] == 0:
+                        following += 1
+                    following = following if following < n else i
+            edges[j, r] = 0.5 * (u[i] + u[following])
+            cuts[j, r] = end if right | (following > i) else first[run[i]]
+
+
+@jit
+def chain(rows: I32, head: I32, following: I32) -> None:
+    """Chain up the cuts at each row, so that a sweep over the rows meets them.
+
+    rows : (B, 32) int32 array
+        The row of each cut of each replicate.
+    head : (n + 1,) int32 array
+        The first cut at each row, -1 where there is none; it has none before.
+    following : (32 B,) int32 array
+        The next cut at the row of each; overwritten.
+    """
+    for j in range(rows.shape[0]):
+        for r in range(REPLICATES):
+            e = np.int32(j * REPLICATES + r)
+            following[e] = head[rows[j, r]]
+            head[rows[j, r]] = e
+
+
+@jit
+def cut_sums(
+    c: U8, order: I32, terms: F64, cuts: I32, head: I32, following: I32, at: int, out: F64
+) -> None:
+    """Sums over the rows between the cuts of each replicate, in one sweep over the rows.
+
+    Parameters
+    ----------
+    c : (n, 32) uint8 array
+    order : (n,) int32 array
+        0, 1, 2, ...
+    terms : (Q, n) float64 array
+        What each row adds to each sum when it is drawn once.
+    cuts : (B + 1, 32) int32 array
+        `cuts_of`.
+    head, following : (n + 1,) and (32 B,) int32 arrays
+        -1 in all of `head`, and work space.
+    at : int
+        Where in `out` the block begins.
+    out : (Q, B, 32 G) float64 array
+        The block's part is overwritten.
+    """
+    n = order.size
+    sums, bins = np.zeros((terms.shape[0], REPLICATES)), np.zeros(REPLICATES, np.int32)
+    chain(cuts[1:], head, following)
+    i = 0
+    while i <= n:
+        e = head[i]
+        head[i] = -1
+        while e >= 0:
+            r = e % REPLICATES
+            for q in range(terms.shape[0]):
+                out[q, bins[r], at + r] = sums[q, r]
+                sums[q, r] = 0.0
+            bins[r] += 1
+            e = following[e]
+        k = i + 1
+        while k < n and head[k] < 0:
+            k += 1
+        if i < n:
+            for q in range(terms.shape[0]):
+                add_rows(c, order, terms[q], i, k, sums[q])
+        i = k
+
+
+@jit
+def scores_below(bits: I64, value: F64, count: I64) -> None:
+    """How many scores are below the value of each replicate; without branches, as in
+    `rows_reaching`. `bits` are the scores in increasing order as integers, and greater ones after
+    them, 2**k in all."""
+    wanted = value.view(np.int64)
+    for r in range(REPLICATES):
+        count[r] = 0
+    step = bits.size // 2
+    while step > 0:
+        for r in range(REPLICATES):
+            count[r] += ((bits[np.uint64(count[r] + step - 1)] - wanted[r]) >> 63) & step
+        step //= 2
+
+
+@jit
+def centres_of(bits: I64, n: int, edges: F64, centre: F64, place: I32, bins: I32, count: I32) -> None:
+    """The distinct bin centres of each replicate, and where they lie among the rows.
+
+    Parameters
+    ----------
+    bits, n : (2**k,) int64 array, int
+        The n scores in increasing order: `scores_below`.
+    edges : (B + 1, 32) float64 array
+        `cuts_of`.
+    centre : (B, 32) float64 array
+        The distinct centres; overwritten, as far as there are any.
+    place : (B, 32) int32 array
+        The first row that is not below each centre; n after the last; overwritten.
+    bins : (B, 32) int32 array
+        The first of the bins with each centre; overwritten.
+    count : (32,) int32 array
+        Number of distinct centres; overwritten.
+    """
+    middle, row = np.empty(REPLICATES), np.empty(REPLICATES, np.int64)
+    for r in range(REPLICATES):
+        count[r] = 0
+    for b in range(edges.shape[0] - 1):
+        for r in range(REPLICATES):
+            middle[r] = (edges[b, r] + edges[b + 1, r]) / 2
+        scores_below(bits, middle, row)
+        for r in range(REPLICATES):
+            t = count[r]
+            if t == 0 or middle[r] > centre[t - 1, r]:
+                centre[t, r], bins[t, r], place[t, r] = middle[r], b, row[r]
+                count[r] = t + 1
+    for r in range(REPLICATES):
+        last = count[r] - 1
+        for t in range(last + 1, place.shape[0]):
+            bins[t, r], place[t, r] = bins[last, r], n
+
+
+@jit
+def cut_shares(
+    c: U8, s: F64, terms: F64, centre: F64, place: I32, bins: I32, count: I32, head: I32,
+    following: I32, at: int, out: F64,
+) -> None:  # fmt: skip
+    """Sums over rows shared by the two centres around their score, in one sweep over the rows.
+
+    The share of the upper centre is ``(s - lower) / (upper - lower)``: the sum of ``x (s - lower)``
+    between two centres gives that of the shares, and exactly nothing where s is the lower centre.
+
+    Parameters
+    ----------
+    c, terms, head, following, at, out
+        As in `cut_sums`.
+    s : (n,) float64 array
+        Scores in increasing order.
+    centre, place, bins, count
+        `centres_of`.
+    """
+    n = s.size
+    sums, shares = np.empty(REPLICATES), np.empty(REPLICATES)
+    lower, seen = np.empty(REPLICATES), np.empty(REPLICATES, np.int32)
+    for q in range(terms.shape[0]):
+        for b in range(out.shape[1]):
+            zero(out[q, b, at : at + REPLICATES])
+        zero(sums)
+        zero(shares)
+        for r in range(REPLICATES):
+            seen[r], lower[r] = 0, 0.0
+        chain(place, head, following)
+        i = 0
+        while i <= n:
+            e = head[i]
+            head[i] = -1
+            while e >= 0:
+                r = e % REPLICATES
+                t = seen[r]
+                if t < count[r]:
+                    share = sums[r]
+                    if t > 0:
+                        share = shares[r] / (centre[t, r] - centre[t - 1, r])
+                        out[q, bins[t - 1, r], at + r] += sums[r] - share
+                    out[q, bins[t, r], at + r] += share
+                    sums[r] = shares[r] = 0.0
+                    seen[r], lower[r] = t + 1, centre[t, r]
+                e = following[e]
+            k = i + 1
+            while k < n and head[k] < 0:
+                k += 1
+            if i < n:
+                add_shares(c, terms[q], s, i, k, lower, sums, shares)
+            i = k
+        for r in range(REPLICATES):
+            out[q, bins[count[r] - 1, r], at + r] += sums[r]
+
+
+@jit
+def equal_mass_sums(
+    s: F64,
+    u: F64,
+    v: F64 | None,
+    terms: F64,
+    order: I32,
+    run: I32,
+    first: I32,
+    skip: int,
+    low: float,
+    high: float,
+    right: bool,
+    convex: bool,
+    c: U8,
+    total: F64,
+    out: F64,
+) -> None:
+    """Sums in bins of equal weight, those of each replicate being its own.
+
+    Parameters
+    ----------
+    s, u, v, terms, order, run, first
+        Rows in increasing order of the score, as in `cuts_of`, `cut_sums` and `cut_shares`.
+    skip : int
+        How many rows of `c` come before them: those that do not exist.
+    low, high : float
+        Range that the bins divide.
+    right, convex : bool
+        Bins are closed at the right; rows are shared by the two centres around their score.
+    c : (G, skip + n, 32) uint8 array
+        How often each replicate drew each row.
+    total : (32 G,) float64 array
+        Weight of the rows that were drawn; overwritten.
+    out : (Q, B, 32 G) float64 array
+        Overwritten.
+    """
+    n, n_bins = s.size, out.shape[1]
+    if n == 0:
+        zero(total)
+        zero(out.reshape(out.size))
+        return
+    group = 1 if n <= FEW_ROWS else GROUP
+    groups = (n + group - 1) // group
+    below = np.empty((power_of_two(groups), REPLICATES))
+    edges = np.empty((n_bins + 1, REPLICATES))
+    cuts = np.empty((n_bins + 1, REPLICATES), np.int32)
+    cells = n_bins if convex else 0
+    centre, place = np.empty((cells, REPLICATES)), np.empty((cells, REPLICATES), np.int32)
+    bin_of, count = np.empty((cells, REPLICATES), np.int32), np.empty(REPLICATES, np.int32)
+    head, following = np.empty(n + 1, np.int32), np.empty(n_bins * REPLICATES, np.int32)
+    for i in range(n + 1):
+        head[i] = -1
+    padded = np.empty(power_of_two(n) if convex else 0)
+    for i in range(padded.size):
+        padded[i] = s[i] if i < n else np.inf
+    bits = padded.view(np.int64)
+    for r in range(REPLICATES):
+        edges[0, r], edges[n_bins, r] = low, high
+    for g in range(c.shape[0]):
+        at = g * REPLICATES
+        drawn = c[g, skip:]
+        weights_below(drawn, order, v, group, below)
+        for r in range(REPLICATES):
+            total[at + r] = below[groups, r]
+        cuts_of(drawn, v, u, run, first, group, below, right, edges, cuts)
+        if convex:
+            centres_of(bits, n, edges, centre, place, bin_of, count)
+            cut_shares(
+                drawn, s, terms, centre, place, bin_of, count, head, following, at, out
+            )
+        else:
+            cut_sums(drawn, order, terms, cuts, head, following, at, out)

@@ -1,0 +1,151 @@
+"""Sums over bins of draws that are much smaller than the data: of the drawn rows alone."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels._jit import jit
+from fastece.kernels.binning import convex_shares, moment, scatter, scatter_shares
+from fastece.kernels.blocks import zero
+from fastece.kernels.quantiles import quantile_edges
+
+__all__ = ["cells_in_order", "distinct_centres", "drawn_equal_mass_sums", "drawn_sums"]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+U8 = NDArray[np.uint8]
+
+
+@jit
+def drawn_sums(records: F64, convex: bool, rows: I64, out: F64) -> None:
+    """Sums in the cells of a grid that does not depend on the draw.
+
+    Parameters
+    ----------
+    records : (n, 2 + Q) float64 array
+        Of each row its cell, its share there, and what it adds to each sum: next to each other, so
+        that a row costs one visit to a memory line that is not in any cache.
+    convex : bool
+        The rest of each row goes to the next cell, if there is more than one.
+    rows : (R, size) int64 array
+        The rows of each replicate.
+    out : (Q, cells, R) float64 array
+        Overwritten.
+    """
+    sums = np.empty(out.shape[1])
+    step = 1 if out.shape[1] > 1 else 0
+    for q in range(out.shape[0]):
+        for r in range(rows.shape[0]):
+            zero(sums)
+            for i in rows[r]:
+                record = records[i]
+                cell = np.uint64(record[0])
+                if convex:
+                    x = record[2 + q] * record[1]
+                    sums[cell] += x
+                    sums[cell + np.uint64(step)] += record[2 + q] - x
+                else:
+                    sums[cell] += record[2 + q]
+            for b in range(sums.size):
+                out[q, b, r] = sums[b]
+
+
+@jit
+def cells_in_order(s: F64, knots: F64, right: bool, cell: I32) -> None:
+    """Number of knots that each score has passed; both in increasing order."""
+    passed = 0
+    for i in range(s.size):
+        while passed < knots.size and (
+            s[i] > knots[passed] or (not right and s[i] == knots[passed])
+        ):
+            passed += 1
+        cell[i] = passed
+
+
+@jit
+def distinct_centres(edges: F64, centres: F64, bins: I32) -> int:
+    """Fill in the distinct bin centres and the first bin with each; their number."""
+    count = 0
+    for b in range(edges.size - 1):
+        centre = (edges[b] + edges[b + 1]) / 2
+        if count == 0 or centre > centres[count - 1]:
+            centres[count], bins[count] = centre, b
+            count += 1
+    return count
+
+
+@jit
+def drawn_equal_mass_sums(
+    s: F64,
+    y: U8,
+    v: F64 | None,
+    threshold: float,
+    low: float,
+    high: float,
+    right: bool,
+    convex: bool,
+    rows: I64,
+    total: F64,
+    out: F64,
+) -> None:
+    """Sums in bins of equal weight of the drawn rows.
+
+    Parameters
+    ----------
+    s, y, v : (n,) float64, uint8 and float64 arrays
+        Scores in increasing order, hits, and weights or None.
+    threshold : float
+        Scores up to this one do not exist.
+    low, high, right, convex
+        As in `blocks.equal_mass_sums`.
+    rows : (R, size) int64 array
+        The rows of each replicate, in increasing order.
+    total : (R,) float64 array
+        Weight of the rows; overwritten.
+    out : (Q, B, R) float64 array
+        Overwritten.
+    """
+    size, n_bins = rows.shape[1], out.shape[1]
+    edges, knots = np.empty(n_bins + 1), np.empty(n_bins - 1)
+    centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
+    sums, x, left = np.empty(n_bins), np.empty(size), np.empty(size)
+    scores, clipped, weights, shares = (
+        np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    )  # fmt: skip
+    hits, cells = np.empty(size, np.uint8), np.empty(size, np.int32)
+    for r in range(rows.shape[0]):
+        m = 0
+        total[r] = 0.0
+        for i in rows[r]:
+            scores[m], hits[m] = s[i], y[i]
+            clipped[m] = min(max(s[i], low), high)
+            weights[m] = 1.0 if v is None else v[i]
+            if s[i] > threshold:
+                total[r] += weights[m]
+                m += 1
+        score, hit, cell, share = scores[:m], hits[:m], cells[:m], shares[:m]
+        weight: Any = weights[:m]
+        quantile_edges(clipped[:m], weight, low, high, right, edges, knots)
+        count = n_bins
+        if convex:
+            count = distinct_centres(edges, centres, bins)
+            cells_in_order(score, centres[:count], False, cell)
+            for i in range(m):
+                cell[i] = min(max(cell[i] - 1, 0), max(count - 2, 0))
+            convex_shares(score, centres[:count], cell, left[:m], share)
+        else:
+            cells_in_order(clipped[:m], knots, right, cell)
+        for q in range(out.shape[0]):
+            moment(q, score, hit, weight, threshold, x[:m])
+            zero(sums)
+            if convex:
+                scatter_shares(cell, x[:m], share, 1 if count > 1 else 0, 1, sums)
+            else:
+                scatter(cell, x[:m], 1, sums)
+            for b in range(n_bins):
+                out[q, b, r] = 0.0 if convex else sums[b]
+            if convex:
+                for b in range(count):
+                    out[q, bins[b], r] = sums[b]
