@@ -157,7 +157,7 @@ def tested(call: Call, name: str, samples: Sequence[Sample], key: int) -> Calibr
         bands = [band_of(bins, k, gaps, call.level) for k, gaps in enumerate(both[:, 1:])]
     if begun < call.n_resamples:
         rest = null_values(call, {name: estimator}, samples, key, begun, call.n_resamples)
-        parts.append(rest[:, 0, 0])
+        parts.append(rest[:, 0])
     null = call.averaged(np.concatenate(parts, axis=-1))
     statistic = as_float(call.averaged(direct_values(estimator, problems)))
     point = np.asarray(statistic)

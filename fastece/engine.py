@@ -119,9 +119,9 @@ def block_values(member: Member, c: U8) -> F64:
     than one value of each replicate are (..., 32 G)."""
     estimator, plan = member.estimator, member.plan
     if hasattr(estimator, "blocks"):
-        return np.asarray(estimator.blocks(plan, c))
+        return np.asarray(estimator.blocks(plan, c), np.float64)
     if hasattr(estimator, "block"):
-        return np.concatenate([estimator.block(plan, block) for block in c])
+        return np.concatenate([estimator.block(plan, block) for block in c], dtype=np.float64)
     columns = np.ascontiguousarray(c.swapaxes(1, 2)).reshape(-1, c.shape[1])
     return np.array([float(estimator.evaluate(plan, column)) for column in columns])
 
@@ -131,7 +131,7 @@ def row_values(member: Member, rows: NDArray[np.int64], size: int) -> F64:
     estimator, plan = member.estimator, member.plan
     places = rows if member.order is None else member.order[rows]
     if hasattr(estimator, "subsets"):
-        return np.asarray(estimator.subsets(plan, places))
+        return np.asarray(estimator.subsets(plan, places), np.float64)
     once = np.ones(size, np.uint8)
 
     def value(row: NDArray[np.int64]) -> float:

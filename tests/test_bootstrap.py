@@ -765,7 +765,7 @@ def test_a_classifier_that_is_sure_and_right_is_calibrated():
 
 
 def test_a_classifier_that_is_sure_and_wrong_is_not():
-    result = fastece.calibration_test(*binary(500), n_resamples=99, rng=0)
+    result = fastece.calibration_test(*binary(2000), n_resamples=99, rng=0)
     assert result.p_value == 1 / 100
     sure = fastece.calibration_test([0, 1, 1], [1.0, 0.0, 0.0], n_resamples=99, rng=0)
     assert (sure.statistic, sure.p_value) == (1, 1 / 100)
@@ -802,7 +802,8 @@ def test_rows_of_weight_zero_get_no_labels():
     )
     hits = result.null_distribution.astype(np.int64)[:, None] >> np.arange(20) & 1
     assert np.all(hits[:, weight == 0] == 0)
-    assert np.all(hits[:, weight > 0].sum(axis=0) > 0)
+    # false alarm: 0.8**60 for each row
+    assert np.all(hits[:, (weight > 0) & (prob > 0.2)].sum(axis=0) > 0)
 
 
 @pytest.mark.parametrize(
