@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from fastece.binned import Binned
     from fastece.consistency import CalibrationTestResult, calibration_test
     from fastece.estimators import ESTIMATORS
-    from fastece.inference import BootstrapResult, ComparisonResult, bootstrap, compare
+    from fastece.inference import bootstrap, compare
     from fastece.protocol import Sample
     from fastece.reliability import ReliabilityDiagram, reliability_diagram
+    from fastece.results import BootstrapResult, ComparisonResult
     from fastece.scores import ace, ece, mce, sce, tace
 
 __version__ = "0.1.0"
@@ -22,9 +23,9 @@ __version__ = "0.1.0"
 # Where each public name lives; its module is imported when the name is first used.
 _HOMES = {
     "Binned": "binned",
-    "BootstrapResult": "inference",
+    "BootstrapResult": "results",
     "CalibrationTestResult": "consistency",
-    "ComparisonResult": "inference",
+    "ComparisonResult": "results",
     "ESTIMATORS": "estimators",
     "ReliabilityDiagram": "reliability",
     "Sample": "protocol",

@@ -78,8 +78,9 @@ def tile_rows(sample: Sample, layout: Layout, threshold: float, moments: int) ->
     if layout.grid.convex:
         terms = np.concatenate([terms * share, terms * (1 - share)])
     starts = np.append(first, sample.n).astype(np.int32)
-    order = order.astype(np.int32)
-    return Tiles(layout, np.take(terms, order, axis=1), order, starts, cell[first])
+    cells: I32 = cell[first]
+    arranged = np.take(terms, order, axis=1)
+    return Tiles(layout, arranged, order.astype(np.int32), starts, cells)
 
 
 class Placed(NamedTuple):
@@ -116,9 +117,7 @@ class Ordered(NamedTuple):
     low: float
     high: float
 
-    def sums(
-        self, c: NDArray[np.uint8], n_bins: int, right: bool, convex: bool
-    ) -> tuple[F64, F64]:
+    def sums(self, c: NDArray[np.uint8], n_bins: int, right: bool, convex: bool) -> tuple[F64, F64]:
         """Weight (32 G,) and sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
         total = np.empty(c.shape[0] * c.shape[2])
         out = np.empty((len(self.terms), n_bins, total.size))

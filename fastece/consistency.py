@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned import Binned, Bins, Plan
-from fastece.inference import Call, as_float, listed, read_call, replicate_values, samples_of, shown
+from fastece.calls import Call, read_call, replicate_values, samples_of
 from fastece.intervals import quantiles
-from fastece.protocol import Sample, direct_values
+from fastece.protocol import Estimator, Sample, direct_values
 from fastece.resampling import ClassDraws, HitDraws, new_key
+from fastece.results import as_float, listed, shown
 
 __all__ = ["CalibrationTestResult", "ConsistencyBand", "calibration_test"]
 
@@ -145,7 +146,7 @@ def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     return ConsistencyBand(low, high, level)
 
 
-def tested(call: Call, name: str, samples: Sequence[Sample], key: int) -> CalibrationTestResult:
+def result_of(call: Call, name: str, samples: Sequence[Sample], key: int) -> CalibrationTestResult:
     """The result of one estimator."""
     estimator, problems = call.estimators[name], call.models[0]
     begun = min(call.n_resamples, BAND_REPLICATES) if isinstance(estimator, Binned) else 0
@@ -175,6 +176,14 @@ def tested(call: Call, name: str, samples: Sequence[Sample], key: int) -> Calibr
     )
 
 
+@overload
+def calibration_test(
+    y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
+) -> dict[str, CalibrationTestResult]: ...
+@overload
+def calibration_test(
+    y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
+) -> CalibrationTestResult: ...
 def calibration_test(
     y_true: Any,
     y_prob: Any,
@@ -222,7 +231,12 @@ def calibration_test(
     >>> p = rng.random(1000)
     >>> result = calibration_test(rng.random(1000) < p, p, n_resamples=999, rng=0)
     >>> print(result)
+    Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
+      statistic      0.03737
+      if calibrated  0.03844
+      p-value        0.54200
     >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999, rng=0).p_value
+    0.001
     """
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
@@ -232,5 +246,5 @@ def calibration_test(
     )  # fmt: skip
     key = new_key(rng)
     samples = samples_of(call.models[0])
-    results = {name: tested(call, name, samples, key) for name in call.estimators}
+    results = {name: result_of(call, name, samples, key) for name in call.estimators}
     return results.get("", results)

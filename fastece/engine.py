@@ -1,8 +1,8 @@
 """The engine: values of many replicates, on threads, processes or clusters.
 
 It knows draws and the protocol, not the estimators. Problems and estimators of one call share each
-draw. Work is cut into ranges of replicates, and since a draw depends on its number alone, the values
-have the same bits however it is cut.
+draw. Work is cut into ranges of replicates, and since a draw depends on its number alone, the
+values have the same bits however it is cut.
 """
 
 import math
@@ -78,22 +78,30 @@ class Replicates:
             parts.append(part)
         return np.concatenate(parts, axis=-1) if parts else np.empty((len(self.members), 0))
 
+    def _are_fast(self, method: str) -> bool:
+        """Whether all estimators take many replicates at once; batches of others are small, since
+        nothing stops one that has begun."""
+        return all(hasattr(member.estimator, method) for member in self.members)
+
     def _block_batches(self, first: int, last: int) -> Iterator[F64]:
         """Values of some blocks at a time, and only those asked for."""
         draws: Any = self.draws
-        step = max(1, BATCH // (draws.n * BLOCK))
+        step = max(1, BATCH // (draws.n * BLOCK)) if self._are_fast("blocks") else 1
         for block in range(first // BLOCK, -(-last // BLOCK), step):
             blocks = min(step, -(-last // BLOCK) - block)
             drawn = draws.make(block, blocks)
             values = []
-            problem, ordered = -1, {}
+            problem = -1
+            ordered: dict[int, U8] = {}
             for member in self.members:
                 if member.problem != problem:
                     problem, ordered = member.problem, {}
                     shared = draws.multiplicities(drawn, problem)
                 key = id(member.order)  # estimators that want the same order share it
                 if key not in ordered:
-                    ordered[key] = shared if member.order is None else gathered(shared, member.order)
+                    ordered[key] = (
+                        shared if member.order is None else gathered(shared, member.order)
+                    )
                 values.append(block_values(member, ordered[key]))
             start = block * BLOCK
             yield np.array(values)[..., max(first - start, 0) : last - start]
@@ -101,7 +109,7 @@ class Replicates:
     def _row_batches(self, first: int, last: int) -> Iterator[F64]:
         """Values of some replicates at a time."""
         draws: Any = self.draws
-        step = max(1, BATCH // (8 * self.size))
+        step = max(1, BATCH // (8 * self.size)) if self._are_fast("subsets") else BLOCK
         for start in range(first, last, step):
             rows = draws.rows(start, min(step, last - start))
             yield np.array([row_values(member, rows, self.size) for member in self.members])
@@ -168,9 +176,7 @@ def plan_replicates(
             is_sorted = getattr(estimator, "needs_sorted", True)
             chosen = in_order if is_sorted else sample
             plan = estimator.prepare(chosen, size)
-            members.append(
-                Member(problem, chosen, order if is_sorted else None, estimator, plan)
-            )
+            members.append(Member(problem, chosen, order if is_sorted else None, estimator, plan))
     return Replicates(draws, members, size)
 
 

@@ -2,391 +2,25 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.engine import evaluate, plan_replicates
-from fastece.estimators import find_estimator
-from fastece.intervals import METHODS, ConfidenceInterval, acceleration_of, interval
-from fastece.protocol import Sample, direct_values
+from fastece.calls import Call, read_call, replicate_values, samples_of
+from fastece.intervals import ConfidenceInterval, acceleration_of
+from fastece.protocol import Estimator, Sample, direct_values
 from fastece.resampling import LeaveOut, draws_of, new_key
-from fastece.settings import ArrayProblems, read_problems
-from fastece.validation import (
-    check_average,
-    check_choice,
-    check_integer,
-    check_jobs,
-    check_real,
-)
+from fastece.results import BootstrapResult, ComparisonResult, Replicated, as_float
+from fastece.validation import check_integer
 
-__all__ = [
-    "BootstrapResult",
-    "Call",
-    "ComparisonResult",
-    "bootstrap",
-    "compare",
-    "find_estimators",
-    "read_call",
-    "replicate_values",
-]
+__all__ = ["bootstrap", "compare"]
 
 F64 = NDArray[np.float64]
 
 # Groups of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
 GROUPS = 200
-MOST_RESAMPLES = 2**40
 MOST_DRAWN = 2**31 - 1
-
-
-# --- results --------------------------------------------------------------------------------
-
-
-def as_float(value: Any) -> Any:
-    """A float of an array without dimensions."""
-    value = np.asarray(value, np.float64)
-    return value if value.ndim else float(value)
-
-
-def listed(value: Any) -> Any:
-    """Plain Python values of arrays and intervals."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return [listed(end) for end in value] if isinstance(value, tuple) else value
-
-
-def shown(value: Any) -> str:
-    """Digits of a number, or of several."""
-    return " ".join(f"{x:.5f}" for x in np.atleast_1d(value))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Replicated:
-    """What every result of a bootstrap has.
-
-    Attributes
-    ----------
-    bootstrap_distribution : (n_resamples,) or (K, n_resamples) float64 array
-        Values in the order of the replicates.
-    confidence_interval : ConfidenceInterval
-        ``(low, high)`` at `confidence_level` by `method`; nan where `size` is not `n`.
-    confidence_level : float
-    method : str
-    n : int
-        Number of rows of positive weight.
-    size : int
-        Number of rows per draw.
-    key : int
-        Key of the draws.
-    acceleration : float or (K,) float64 array
-        Of the delete-block jackknife, for BCa intervals.
-    estimator : str
-        The estimator with its parameters.
-    setting : str
-        The setting it used.
-    """
-
-    bootstrap_distribution: F64
-    confidence_interval: ConfidenceInterval
-    confidence_level: float
-    method: str
-    n: int
-    size: int
-    key: int
-    acceleration: Any
-    estimator: str
-    setting: str
-
-    # The smallest value that the quantity may have.
-    _lowest = 0.0
-
-    @property
-    def _point(self) -> Any:
-        """What is estimated."""
-        raise NotImplementedError
-
-    @property
-    def standard_error(self) -> Any:
-        """Standard deviation of the distribution (``ddof=1``); nan for a single replicate."""
-        values = self.bootstrap_distribution
-        if values.shape[-1] < 2:
-            return as_float(np.full(values.shape[:-1], np.nan))
-        return as_float(values.std(-1, ddof=1))
-
-    @property
-    def bias(self) -> Any:
-        """Mean of the distribution minus the estimate."""
-        return as_float(self.bootstrap_distribution.mean(-1) - self._point)
-
-    def interval(
-        self,
-        confidence_level: float = 0.95,
-        method: Literal["basic", "percentile", "bca"] = "basic",
-    ) -> ConfidenceInterval:
-        """A confidence interval from the distribution that is there.
-
-        Parameters
-        ----------
-        confidence_level : float
-            Between 0 and 1.
-        method : {"basic", "percentile", "bca"}
-
-        Returns
-        -------
-        ConfidenceInterval
-            ``(low, high)``.
-        """
-        level, method = check_level(confidence_level), check_method(method)
-        if self.size != self.n:  # the spread of draws of another size is another
-            nothing = as_float(np.full(self.bootstrap_distribution.shape[:-1], np.nan))
-            return ConfidenceInterval(nothing, nothing)
-        return interval(
-            self._point, self.bootstrap_distribution, level, method, self.acceleration,
-            self._lowest,
-        )  # fmt: skip
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        values = {name: listed(getattr(self, name)) for name in self.__dataclass_fields__}
-        more = ("standard_error", "bias")
-        return {**values, **{name: listed(getattr(self, name)) for name in more}}
-
-    def _lines(self, rows: Sequence[tuple[str, str]]) -> str:
-        """The result as text: what was done, and a line for each number."""
-        low, high = self.confidence_interval
-        drawn = "" if self.size == self.n else f", {self.size} drawn"
-        count = self.bootstrap_distribution.shape[-1]
-        head = f"{self.estimator}, setting {self.setting}: {self.n} rows{drawn}, {count} replicates"
-        ends = [
-            f"[{a:.5f}, {b:.5f}]"
-            for a, b in zip(np.atleast_1d(low), np.atleast_1d(high), strict=True)
-        ]
-        table = [
-            *rows,
-            (f"{100 * self.confidence_level:g} % interval", f"{' '.join(ends)} ({self.method})"),
-            ("standard error", shown(self.standard_error)),
-            ("bias", shown(self.bias)),
-        ]
-        return "\n".join([head, *(f"  {name:<16} {text}" for name, text in table)])
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BootstrapResult(Replicated):
-    """A calibration error with its bootstrap distribution.
-
-    Attributes
-    ----------
-    estimate : float or (K,) float64 array
-        The value of `fastece.ece`.
-
-    Also those of every result: ``bootstrap_distribution``, ``standard_error``, ``bias``,
-    ``confidence_interval``, ``confidence_level``, ``method``, ``n``, ``size``, ``key``,
-    ``acceleration``, ``estimator``, ``setting``, and the method ``interval``.
-
-    Examples
-    --------
-    >>> from fastece import bootstrap
-    >>> y, p = [0, 0, 1, 0, 1, 1, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9]
-    >>> result = bootstrap(y, p, n_bins=2, rng=0)
-    >>> result.estimate
-    0.0
-    """
-
-    estimate: Any
-
-    @property
-    def _point(self) -> Any:
-        return self.estimate
-
-    def __str__(self) -> str:
-        return self._lines([("estimate", shown(self.estimate))])
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ComparisonResult(Replicated):
-    """The difference between the calibration errors of two models on the same rows.
-
-    Attributes
-    ----------
-    difference : float or (K,) float64 array
-        ``a - b``: above 0 where the second model is better calibrated.
-    a, b : float or (K,) float64 array
-        The two errors.
-    p_value : float or (K,) float64 array
-        ``(1 + #{|d* - d| >= |d|}) / (n_resamples + 1)``, two-sided, with d the difference and d* the
-        replicates.
-
-    Also those of `BootstrapResult`, of the difference; its basic interval is not clipped at 0.
-    """
-
-    difference: Any
-    a: Any
-    b: Any
-
-    _lowest = -np.inf
-
-    @property
-    def _point(self) -> Any:
-        return self.difference
-
-    @property
-    def p_value(self) -> Any:
-        """Two-sided p-value of the hypothesis that both models have the same error."""
-        point = np.asarray(self.difference)[..., None]
-        values = self.bootstrap_distribution
-        far = (np.abs(values - point) >= np.abs(point)).sum(-1)
-        p = (1 + far) / (values.shape[-1] + 1)
-        return as_float(np.where(np.isnan(point[..., 0]), np.nan, p))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        return {**super().to_dict(), "p_value": listed(self.p_value)}
-
-    def __str__(self) -> str:
-        rows = [("a", self.a), ("b", self.b), ("a - b", self.difference), ("p-value", self.p_value)]
-        return self._lines([(name, shown(value)) for name, value in rows])
-
-
-# --- checks ---------------------------------------------------------------------------------
-
-
-def check_level(value: Any) -> float:
-    """A confidence level."""
-    level = check_real("confidence_level", value, 0.0, 1.0)
-    if not 0 < level < 1:
-        raise ValueError(f"confidence_level: must be between 0 and 1, got {value!r}")
-    return level
-
-
-def check_method(value: Any) -> str:
-    """The name of a method for intervals."""
-    return check_choice("method", value, METHODS)
-
-
-def find_estimators(estimator: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """The estimators of one call by their names."""
-    if not isinstance(estimator, list | tuple):
-        return {"": find_estimator(estimator, fields)}
-    if not estimator:
-        raise ValueError("estimator: the list is empty")
-    found: dict[str, Any] = {}
-    for one in estimator:
-        name = one if isinstance(one, str) else str(one)
-        if name in found:
-            raise ValueError(f"estimator: {name!r} is named twice")
-        found[name] = find_estimator(one, fields)
-    return found
-
-
-def check_executor(executor: Any, n_jobs: Any) -> int:
-    """Number of threads of our own, where there is no executor."""
-    if executor is None:
-        return check_jobs(n_jobs)
-    if n_jobs is not None:
-        raise ValueError("n_jobs: goes without executor=, which has workers of its own")
-    if not callable(getattr(executor, "submit", None)):
-        raise TypeError(f"executor: must have a method submit, got {executor!r}")
-    return 1
-
-
-# --- what bootstrap and compare have in common ------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Call:
-    """The checked arguments of one call.
-
-    Attributes
-    ----------
-    estimators : dict
-        By name; "" for a single one.
-    models : list of ArrayProblems
-        The problems of each model, on the same rows.
-    average : "macro" or None
-    n_resamples : int
-    level : float
-    method : str
-    jobs : int
-    executor : object or None
-    """
-
-    estimators: dict[str, Any]
-    models: list[ArrayProblems]
-    average: str | None
-    n_resamples: int
-    level: float
-    method: str
-    jobs: int
-    executor: Any
-
-    @property
-    def n(self) -> int:
-        """Number of rows of positive weight."""
-        return self.models[0].n
-
-    @property
-    def setting(self) -> str:
-        """The setting, as results name it."""
-        problems = self.models[0]
-        return "classwise" if problems.setting.per_class else problems.name(0)
-
-    def averaged(self, values: F64) -> Any:
-        """Values (K, ...) of the problems as the caller wants them."""
-        if not self.models[0].setting.per_class:
-            return values[0]
-        return values if self.average is None else values.mean(0)
-
-
-def read_call(
-    y_true: Any,
-    models: dict[str, Any],
-    *,
-    estimator: Any,
-    fields: dict[str, Any],
-    n_resamples: Any,
-    least: int,
-    confidence_level: Any,
-    method: Any,
-    setting: Any,
-    average: Any,
-    labels: Any,
-    sample_weight: Any,
-    from_logits: Any,
-    n_jobs: Any,
-    executor: Any,
-) -> Call:
-    """Check the arguments of one call; `models` are the predicted probabilities by the names of
-    their arguments, `least` is the smallest number of replicates."""
-    check_average(average)
-    estimators = find_estimators(estimator, fields)
-    count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
-    level, method = check_level(confidence_level), check_method(method)
-    jobs = check_executor(executor, n_jobs)
-    problems = [
-        read_problems(
-            y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
-            from_logits=from_logits, prob_name=name,
-        ).checked
-        for name, y_prob in models.items()
-    ]  # fmt: skip
-    return Call(estimators, problems, average, count, level, method, jobs, executor)
-
-
-def samples_of(problems: ArrayProblems) -> list[Sample]:
-    """Every problem as a whole, in the order in which rows are drawn."""
-    source = problems.probabilities
-    return [source.sample(k) for k in range(source.n_problems)]
-
-
-def replicate_values(
-    call: Call, samples: Sequence[Sample], draws: Any, size: int, first: int, last: int
-) -> F64:
-    """Values (samples, estimators, ..., replicates) of a range of replicates."""
-    estimators = list(call.estimators.values())
-    replicates = plan_replicates(estimators, samples, draws, size)
-    values = evaluate(replicates, first, last, call.jobs, call.executor)
-    return values.reshape(len(samples), len(estimators), *values.shape[1:])
 
 
 def jackknife_values(call: Call, samples: Sequence[Sample]) -> F64:
@@ -441,38 +75,43 @@ def resample(call: Call, key: int, size: int, start: int) -> dict[str, Numbers]:
     }
 
 
-def extended(name: str, result: Any, previous: Any) -> Any:
-    """A result with the replicates of a previous one before its own."""
-    old = previous.get(name) if isinstance(previous, Mapping) and name else previous
-    if type(old) is not type(result):
-        kind = type(result).__name__
-        raise TypeError(f"bootstrap_result: must be a {kind} of the same call, got {old!r:.80}")
-    for field in ("estimator", "setting", "n", "size", "_point"):
-        a, b = getattr(old, field), getattr(result, field)
-        if not np.array_equal(a, b, equal_nan=field == "_point"):
-            what = field.strip("_").replace("point", "estimate")
-            raise ValueError(f"bootstrap_result: is of another {what}: {a!r}, and here it is {b!r}")
+def previous_of(call: Call, kind: type[Replicated], size: int, given: Any) -> dict[str, Any]:
+    """The earlier result of each estimator, if any, where it is one of the same call."""
+    if given is None:
+        return {}
+    earlier = given if isinstance(given, Mapping) else {"": given}
+    for name, estimator in call.estimators.items():
+        old = earlier.get(name)
+        if not isinstance(old, kind):
+            raise TypeError(
+                f"bootstrap_result: must be a {kind.__name__} of the same call, or a dict of them "
+                f"for several estimators, got {given!r:.80}"
+            )
+        here = {"estimator": str(estimator), "setting": call.setting, "n": call.n, "size": size}
+        for field, value in here.items():
+            same_as(field, getattr(old, field), value)
+    return dict(earlier)
+
+
+def same_as(what: str, old: Any, new: Any) -> None:
+    """An error, unless an earlier result has the same."""
+    if not (np.array_equal(old, new) or (what == "estimate" and np.array_equal(old, new, True))):
+        raise ValueError(f"bootstrap_result: is of another {what}: {old!r}, and here it is {new!r}")
+
+
+def extended(result: Replicated, old: Replicated) -> Replicated:
+    """A result with the replicates of an earlier one before its own."""
+    same_as("estimate", old._point, result._point)
     parts = [old.bootstrap_distribution, result.bootstrap_distribution]
     return replace(result, bootstrap_distribution=np.concatenate(parts, axis=-1))
 
 
-def previous_of(previous: Any) -> tuple[int | None, int]:
-    """Key and number of the replicates of a previous result, or of several."""
-    if previous is None:
-        return None, 0
-    one = next(iter(previous.values()), None) if isinstance(previous, Mapping) else previous
-    if not isinstance(one, Replicated):
-        raise TypeError(f"bootstrap_result: must be a result of the same call, got {previous!r:.80}")
-    return one.key, one.bootstrap_distribution.shape[-1]
-
-
-Made = tuple[type[Replicated], dict[str, Any], F64, F64]
+Made = tuple[dict[str, Any], F64, F64]
 
 
 def estimate_of(numbers: Numbers) -> Made:
-    """Kind of the result of `bootstrap`, its own fields, its replicates and jackknife values."""
-    fields = {"estimate": numbers.points[0]}
-    return BootstrapResult, fields, numbers.distributions[0], numbers.jackknife[0]
+    """Own fields of the result of `bootstrap`, its replicates and its jackknife values."""
+    return {"estimate": numbers.points[0]}, numbers.distributions[0], numbers.jackknife[0]
 
 
 def difference_of(numbers: Numbers) -> Made:
@@ -480,19 +119,27 @@ def difference_of(numbers: Numbers) -> Made:
     a, b = numbers.points
     first, second = numbers.distributions
     gap = numbers.jackknife[0] - numbers.jackknife[1]
-    return ComparisonResult, {"difference": a - b, "a": a, "b": b}, first - second, gap
+    return {"difference": a - b, "a": a, "b": b}, first - second, gap
 
 
 def results_of(
-    call: Call, make: Callable[[Numbers], Made], rng: Any, size: Any, previous: Any
+    call: Call,
+    kind: type[Replicated],
+    make: Callable[[Numbers], Made],
+    *,
+    rng: Any,
+    size: Any,
+    bootstrap_result: Any,
 ) -> Any:
-    """Resample, and make a result with an interval of the numbers of each estimator."""
-    key, start = previous_of(previous)
-    key = new_key(rng) if rng is not None or key is None else key
+    """Resample, and make a result of this kind of the numbers of each estimator."""
     size = call.n if size is None else check_integer("size", size, 1, MOST_DRAWN)
+    earlier = previous_of(call, kind, size, bootstrap_result)
+    first = next(iter(earlier.values()), None)
+    start = 0 if first is None else first.bootstrap_distribution.shape[-1]
+    key = first.key if first is not None and rng is None else new_key(rng)
     results = {}
     for name, numbers in resample(call, key, size, start).items():
-        kind, fields, distribution, jackknife = make(numbers)
+        fields, distribution, jackknife = make(numbers)
         result = kind(
             **fields,
             bootstrap_distribution=distribution,
@@ -506,16 +153,21 @@ def results_of(
             estimator=str(call.estimators[name]),
             setting=call.setting,
         )
-        if previous is not None:
-            result = extended(name, result, previous)
+        if earlier:
+            result = extended(result, earlier[name])
         ends = result.interval(call.level, call.method)  # type: ignore[arg-type]
         results[name] = replace(result, confidence_interval=ends)
     return results.get("", results)
 
 
-# --- public ---------------------------------------------------------------------------------
-
-
+@overload
+def bootstrap(
+    y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
+) -> dict[str, BootstrapResult]: ...
+@overload
+def bootstrap(
+    y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
+) -> BootstrapResult: ...
 def bootstrap(
     y_true: Any,
     y_prob: Any,
@@ -559,7 +211,8 @@ def bootstrap(
     n_jobs : int, optional
         Threads; -1 for all processors.
     executor : concurrent.futures.Executor or the like, optional
-        Where to work instead: anything with ``submit``, such as a pool of processes or a Dask client.
+        Where to work instead: anything with ``submit``, such as a pool of processes or a Dask
+        client.
     bootstrap_result : BootstrapResult, or a dict of them, optional
         An earlier result of the same data, estimator and setting, whose replicates come before the
         new ones. Without `rng` its draws are continued.
@@ -590,7 +243,13 @@ def bootstrap(
     >>> y = rng.random(1000) < p**1.3
     >>> result = bootstrap(y, p, n_resamples=999, rng=0)
     >>> print(result)
-    >>> result.interval(0.9, "bca").low > result.confidence_interval.low
+    Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
+      estimate         0.05972
+      95 % interval    [0.03039, 0.07242] (basic)
+      standard error   0.01057
+      bias             0.00837
+    >>> print(*map("{:.5f}".format, result.interval(0.9, "bca")))
+    0.03370 0.06948
     """
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
@@ -598,9 +257,24 @@ def bootstrap(
         method=method, setting=setting, average=average, labels=labels,
         sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
-    return results_of(call, estimate_of, rng, size, bootstrap_result)
+    return results_of(
+        call, BootstrapResult, estimate_of, rng=rng, size=size, bootstrap_result=bootstrap_result
+    )
 
 
+@overload
+def compare(
+    y_true: Any,
+    y_prob_a: Any,
+    y_prob_b: Any,
+    *,
+    estimator: list[Any] | tuple[Any, ...],
+    **options: Any,
+) -> dict[str, ComparisonResult]: ...
+@overload
+def compare(
+    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: str | Estimator = ..., **options: Any
+) -> ComparisonResult: ...
 def compare(
     y_true: Any,
     y_prob_a: Any,
@@ -639,7 +313,8 @@ def compare(
     Notes
     -----
     Both models are evaluated on the same draws, so what they have in common cancels:
-    ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates d*.
+    ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates
+    d*.
 
     Examples
     --------
@@ -650,6 +325,14 @@ def compare(
     >>> y = rng.random(1000) < p
     >>> result = compare(y, p**2, p, n_resamples=999, rng=0)
     >>> print(result)
+    Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
+      a                0.17612
+      b                0.03737
+      a - b            0.13875
+      p-value          0.00100
+      95 % interval    [0.12434, 0.18214] (basic)
+      standard error   0.01494
+      bias             -0.01212
     """
     call = read_call(
         y_true, {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}, estimator=estimator, fields=fields,
@@ -663,4 +346,6 @@ def compare(
         raise ValueError(
             f"y_prob_b: must have as many classes as y_prob_a, {a.n_classes}, got {b.n_classes}"
         )
-    return results_of(call, difference_of, rng, size, bootstrap_result)
+    return results_of(
+        call, ComparisonResult, difference_of, rng=rng, size=size, bootstrap_result=bootstrap_result
+    )

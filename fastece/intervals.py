@@ -5,7 +5,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["METHODS", "ConfidenceInterval", "acceleration_of", "interval"]
+from fastece.validation import check_choice, check_real
+
+__all__ = [
+    "METHODS",
+    "ConfidenceInterval",
+    "acceleration_of",
+    "check_level",
+    "check_method",
+    "interval",
+    "quantiles",
+]
 
 F64 = NDArray[np.float64]
 
@@ -19,13 +29,28 @@ class ConfidenceInterval(NamedTuple):
     high: Any
 
 
-def quantiles(distribution: F64, levels: Any) -> F64:
-    """Quantiles of each line (..., R) at its own levels (..., L), by numpy's linear rule."""
-    levels = np.broadcast_to(levels, (*distribution.shape[:-1], np.shape(levels)[-1]))
+def check_level(value: Any) -> float:
+    """A confidence level."""
+    level = check_real("confidence_level", value, 0.0, 1.0)
+    if not 0 < level < 1:
+        raise ValueError(f"confidence_level: must be between 0 and 1, got {value!r}")
+    return level
+
+
+def check_method(value: Any) -> str:
+    """The name of a method for intervals."""
+    return check_choice("method", value, METHODS)
+
+
+def quantiles(distribution: F64, levels: F64) -> F64:
+    """Quantiles (..., L) of each line (..., R), by numpy's linear rule: at the same levels (L,), or
+    each at its own (..., L). nan where a line or a level is."""
+    if levels.ndim == 1:
+        return np.moveaxis(np.quantile(distribution, levels, axis=-1), 0, -1)
     out = np.full(levels.shape, np.nan)
     for line in np.ndindex(distribution.shape[:-1]):
-        known = ~np.isnan(levels[line]) & ~np.isnan(distribution[line]).any()
-        out[line][known] = np.quantile(distribution[line], levels[line][known])
+        if not np.isnan(levels[line]).any():
+            out[line] = np.quantile(distribution[line], levels[line])
     return out
 
 

@@ -228,8 +228,12 @@ class ArrayProblems:
         prob, label, *_ = source.chunk(0, self.n)
         # copies: an estimator may do with them what it likes
         score, hit = prob.astype(np.float64), label.astype(np.uint8)
-        rows = np.arange(self.n) if self.rows is None else self.rows
-        return Sample(score, hit, self.v, self.low, self.high, rows)
+        return Sample(score, hit, self.v, self.low, self.high, self.positions)
+
+    @cached_property
+    def positions(self) -> NDArray[np.int64]:
+        """Positions of the rows in the caller's data; one array for all classes."""
+        return np.arange(self.n) if self.rows is None else self.rows
 
     @cached_property
     def checked(self) -> "ArrayProblems":
@@ -329,11 +333,11 @@ def read_problems(
     from_logits = check_flag("from_logits", from_logits)
     prob = as_probabilities(y_prob, prob_name)
     row = find_setting(setting, prob.shape)
-    label, order = as_labels(y_true, len(prob), class_count(prob.shape), labels, prob, prob_name=prob_name)
-    v = as_weights(sample_weight, len(prob))
-    problems = ArrayProblems(
-        row, label, prob, v, None, order, from_logits, prob_name=prob_name
+    label, order = as_labels(
+        y_true, len(prob), class_count(prob.shape), labels, prob, prob_name=prob_name
     )
+    v = as_weights(sample_weight, len(prob))
+    problems = ArrayProblems(row, label, prob, v, None, order, from_logits, prob_name=prob_name)
     if problems.kind not in KNOWN_KINDS:
         problems = problems.checked
     if v is None or v.all():

@@ -16,7 +16,6 @@ from fastece.kernels.resampling import EIGHT, EVEN_BYTES, FOUR, ONE, REPLICATES,
 
 __all__ = [
     "GROUP",
-    "add_between",
     "add_rows",
     "add_shares",
     "centres_of",
@@ -24,8 +23,6 @@ __all__ = [
     "cut_sums",
     "cuts_of",
     "equal_mass_sums",
-    "first_from",
-    "group_reaching",
     "tile_sums",
     "weight_before",
     "weights_below",
@@ -115,9 +112,7 @@ def add(x: F64, sums: F64) -> None:
 
 
 @jit
-def tile_sums(
-    terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8, out: F64
-) -> None:
+def tile_sums(terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8, out: F64) -> None:
     """Sums in the cells of a grid that does not depend on the draw.
 
     Parameters
@@ -219,7 +214,7 @@ def weight_of(c: U8, v: F64 | None, i: int, r: int) -> float:
 def weight_before(c: U8, v: F64 | None, group: int, below: F64, i: int, r: int) -> float:
     """Weight of the rows before row i in replicate r."""
     q = i // group
-    weight = below[q, r]
+    weight = float(below[q, r])
     for j in range(group * q, i):
         weight += weight_of(c, v, j, r)
     return weight
@@ -306,12 +301,12 @@ def cuts_of(
             i, most = row[r], j * total[r] / n_bins + TOLERANCE * total[r]
             end = first[run[i] + 1]
             following = i
-            if weight[r] <= most:  # seldom: a bin may hold exactly its share
-                if weight_before(c, v, group, below, end, r) <= most:
-                    following = end
-                    while following < n and c[following, r] == 0:
-                        following += 1
-                    following = following if following < n else i
+            # Seldom: a bin may hold exactly its share. The weight of the whole run is asked second.
+            if weight[r] <= most and weight_before(c, v, group, below, end, r) <= most:
+                following = end
+                while following < n and c[following, r] == 0:
+                    following += 1
+                following = following if following < n else i
             edges[j, r] = 0.5 * (u[i] + u[following])
             cuts[j, r] = end if right | (following > i) else first[run[i]]
 
@@ -395,7 +390,9 @@ def scores_below(bits: I64, value: F64, count: I64) -> None:
 
 
 @jit
-def centres_of(bits: I64, n: int, edges: F64, centre: F64, place: I32, bins: I32, count: I32) -> None:
+def centres_of(
+    bits: I64, n: int, edges: F64, centre: F64, place: I32, bins: I32, count: I32
+) -> None:
     """The distinct bin centres of each replicate, and where they lie among the rows.
 
     Parameters
@@ -555,8 +552,6 @@ def equal_mass_sums(
         cuts_of(drawn, v, u, run, first, group, below, right, edges, cuts)
         if convex:
             centres_of(bits, n, edges, centre, place, bin_of, count)
-            cut_shares(
-                drawn, s, terms, centre, place, bin_of, count, head, following, at, out
-            )
+            cut_shares(drawn, s, terms, centre, place, bin_of, count, head, following, at, out)
         else:
             cut_sums(drawn, order, terms, cuts, head, following, at, out)

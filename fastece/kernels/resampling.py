@@ -114,7 +114,7 @@ def below(word: Any, n: int) -> int:
         while (product & LOW_HALF) < excess:
             word = mix(word + GOLDEN)
             product = (word >> B32) * count
-    return np.int64(product >> B32)
+    return int(product >> B32)
 
 
 # --- multiplicities -------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def settle(start: Any, first: int, tail: F64, c: U8) -> None:
         if seen & OPEN_WORD:  # one row in fifty
             for q in range(a, a + FOUR):
                 if words[q] & OPEN_WORD:
-                    i = np.int64(q * EIGHT)
+                    i = int(q * EIGHT)
                     settle_word(start, first + i, tail, c[i : i + 8])
 
 
