@@ -268,10 +268,10 @@ class Binned:
         total, sums = plan.ordered.sums(c, plan.n_bins, right, convex)
         return self._replicated(plan, sums, total)
 
-    def subsets(self, plan: Plan, rows: NDArray[np.int64]) -> F64:
+    def subsets(self, plan: Plan, rows: NDArray[np.int32]) -> F64:
         """The value of the drawn rows in each line of `rows` (R, size)."""
         if self.edges == "uniform":
-            sums = plan.placed.sums(plain(rows, np.int64))
+            sums = plan.placed.sums(plain(rows, np.int32))
             return self.values(self._replicated(plan, sums, float(rows.shape[1])))
         right, convex = self.closed == "right", self.mapping == "convex"
         total, sums = drawn_in_order(

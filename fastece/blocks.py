@@ -68,19 +68,16 @@ def spread(layout: Layout, sums: F64) -> F64:
 def tile_rows(sample: Sample, layout: Layout, threshold: float, moments: int) -> Tiles:
     """Bring the rows into tiles, and in each tile those of one cell together."""
     lower, share = cells_of(sample, layout)
-    tile = np.arange(sample.n) // TILE
-    order = np.lexsort((lower, tile))
-    cell, tile = lower[order], tile[order]
-    begins = np.ones(sample.n, np.bool_)
-    begins[1:] = (cell[1:] != cell[:-1]) | (tile[1:] != tile[:-1])
-    first = np.flatnonzero(begins)
+    order, runs = np.empty(sample.n, np.int32), np.empty(sample.n, np.int32)
+    starts = np.empty(sample.n + 1, np.int32)
+    # With more cells than rows in a tile, most runs would be of one row.
+    tile = max(TILE, layout.cells)
+    count = kernels.blocks.arrange_tiles(lower, layout.cells, tile, order, starts, runs)
     terms = terms_of(sample, threshold, moments)
     if layout.grid.convex:
         terms = np.concatenate([terms * share, terms * (1 - share)])
-    starts = np.append(first, sample.n).astype(np.int32)
-    cells: I32 = cell[first]
     arranged = np.take(terms, order, axis=1)
-    return Tiles(layout, arranged, order.astype(np.int32), starts, cells)
+    return Tiles(layout, arranged, order, starts[: count + 1].copy(), runs[:count].copy())
 
 
 class Placed(NamedTuple):
@@ -89,7 +86,7 @@ class Placed(NamedTuple):
     layout: Layout
     records: F64
 
-    def sums(self, rows: NDArray[np.int64]) -> F64:
+    def sums(self, rows: I32) -> F64:
         """Sums (Q, B, R) over the bins, for the drawn rows (R, size)."""
         out = np.empty((self.records.shape[1] - 2, self.layout.cells, len(rows)))
         kernels.subsets.drawn_sums(self.records, self.layout.grid.convex, rows, out)
@@ -129,7 +126,8 @@ def order_rows(sample: Sample, low: float, high: float, threshold: float, moment
     """The rows that exist of a sorted sample, with runs of equal scores."""
     skip = int(np.searchsorted(sample.s, threshold, "right"))
     sample = sample.where(slice(skip, None))
-    u = sample.s.clip(low, high)
+    inside = sample.n == 0 or (low <= sample.s[0] and sample.s[-1] <= high)
+    u = sample.s if inside else sample.s.clip(low, high)
     begins = np.ones(u.size, np.bool_)
     begins[1:] = u[1:] != u[:-1]
     first = np.append(np.flatnonzero(begins), u.size).astype(np.int32)
@@ -145,7 +143,7 @@ def drawn_in_order(
 ) -> tuple[F64, F64]:  # fmt: skip
     """Weight (R,) and sums (Q, B, R) over bins of equal weight of the drawn rows (R, size)."""
     total, out = np.empty(len(rows)), np.empty((moments, n_bins, len(rows)))
-    rows = np.sort(plain(rows, np.int64), axis=1)
+    rows = np.sort(plain(rows, np.int32), axis=1)
     kernels.subsets.drawn_equal_mass_sums(
         sample.s, sample.y, sample.v, threshold, low, high, right, convex, rows, total, out
     )

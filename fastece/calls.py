@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.engine import evaluate, plan_replicates
+from fastece.engine import Problem, Replicates, Work, evaluate, plan_replicates
 from fastece.estimators import find_estimator
 from fastece.intervals import check_level, check_method
 from fastece.protocol import Sample
 from fastece.settings import ArrayProblems, read_problems
 from fastece.validation import check_average, check_integer, check_jobs
 
-__all__ = ["Call", "read_call", "replicate_values", "samples_of"]
+__all__ = ["Call", "plan", "read_call", "replicate_values", "samples_of"]
 
 F64 = NDArray[np.float64]
 
@@ -128,16 +128,18 @@ def read_call(
 
 
 def samples_of(problems: ArrayProblems) -> list[Sample]:
-    """Every problem as a whole, in the order in which rows are drawn."""
+    """The problems as samples, in the order in which rows are drawn."""
     source = problems.probabilities
     return [source.sample(k) for k in range(source.n_problems)]
 
 
-def replicate_values(
-    call: Call, samples: Sequence[Sample], draws: Any, size: int, first: int, last: int
-) -> F64:
-    """Values (samples, estimators, ..., replicates) of a range of replicates."""
-    estimators = list(call.estimators.values())
-    replicates = plan_replicates(estimators, samples, draws, size)
-    values = evaluate(replicates, first, last, call.jobs, call.executor)
-    return values.reshape(len(samples), len(estimators), *values.shape[1:])
+def plan(call: Call, problems: Sequence[Problem], draws: Any, size: int) -> Replicates:
+    """Every estimator of the call, prepared on every problem."""
+    return plan_replicates(list(call.estimators.values()), problems, draws, size)
+
+
+def replicate_values(call: Call, works: Sequence[Work]) -> list[F64]:
+    """Values (problems, estimators, ..., replicates) of some ranges of replicates."""
+    found = evaluate(works, call.jobs, call.executor)
+    each = len(call.estimators)
+    return [values.reshape(len(values) // each, each, *values.shape[1:]) for values in found]

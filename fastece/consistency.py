@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned import Binned, Bins, Plan
-from fastece.calls import Call, read_call, replicate_values, samples_of
+from fastece.calls import Call, read_call, samples_of
+from fastece.engine import Problem, Work, evaluate, plan_replicates
 from fastece.intervals import quantiles
 from fastece.protocol import Estimator, Sample, direct_values
 from fastece.resampling import ClassDraws, HitDraws, new_key
@@ -123,18 +124,15 @@ def hits_and_misses(sample: Sample) -> Sample:
     return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
 
 
-def null_values(
-    call: Call, estimators: dict[str, Any], samples: Sequence[Sample], key: int, first: int,
-    last: int,
-) -> F64:  # fmt: skip
-    """Values (samples, estimators, ...) of a range of replicates, with labels drawn from the
-    probabilities."""
+def null_work(
+    call: Call, estimator: Any, samples: Sequence[Sample], key: int, first: int, last: int
+) -> Work:
+    """A range of replicates of one estimator, with labels drawn from the probabilities."""
     draws: Any = HitDraws(key, samples[0].s)
     if call.models[0].setting.per_class:
         draws = ClassDraws(key, np.column_stack([sample.s for sample in samples]))
-    twice = [hits_and_misses(sample) for sample in samples]
-    asked = replace(call, estimators=estimators)
-    return replicate_values(asked, twice, draws, call.n, first, last)
+    twice = [Problem(hits_and_misses(sample)) for sample in samples]
+    return Work(plan_replicates([estimator], twice, draws, call.n), first, last)
 
 
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
@@ -152,13 +150,14 @@ def result_of(call: Call, name: str, samples: Sequence[Sample], key: int) -> Cal
     begun = min(call.n_resamples, BAND_REPLICATES) if isinstance(estimator, Binned) else 0
     parts, bands = [], None
     if begun:
-        both = null_values(call, {name: WithGaps(estimator)}, samples, key, 0, begun)[:, 0]
+        work = null_work(call, WithGaps(estimator), samples, key, 0, begun)
+        both = evaluate([work], call.jobs, call.executor)[0]
         parts.append(both[:, 0])
         bins = estimator.bins(problems)
         bands = [band_of(bins, k, gaps, call.level) for k, gaps in enumerate(both[:, 1:])]
     if begun < call.n_resamples:
-        rest = null_values(call, {name: estimator}, samples, key, begun, call.n_resamples)
-        parts.append(rest[:, 0])
+        work = null_work(call, estimator, samples, key, begun, call.n_resamples)
+        parts += evaluate([work], call.jobs, call.executor)
     null = call.averaged(np.concatenate(parts, axis=-1))
     statistic = as_float(call.averaged(direct_values(estimator, problems)))
     point = np.asarray(statistic)

@@ -5,10 +5,10 @@ draw. Work is cut into ranges of replicates, and since a draw depends on its num
 values have the same bits however it is cut.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property, partial
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -16,17 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.protocol import Sample
+from fastece.protocol import Sample, increasing
 from fastece.resampling import BLOCK, BlockDraws, RowDraws
 
-__all__ = ["Replicates", "evaluate", "plan_replicates"]
+__all__ = ["Problem", "Replicates", "Work", "evaluate", "plan_replicates"]
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
+I32 = NDArray[np.int32]
 
 # Multiplicities made at once: many replicates of few rows share what a call costs (30 us), and they
 # are read again before they have left the cache.
-BATCH = 2**21
+BATCH = 2**19
 # Resampled rows of one task on a thread of our own: some 50 ms, after which an interruption or the
 # end of another task is noticed. Executors get larger tasks, since each may be sent elsewhere.
 TASK, SENT_TASK = 2**25, 2**28
@@ -40,7 +41,7 @@ class Member(NamedTuple):
     sample: Sample
     # For multiplicities, which drawn row each row of the sample is; for lists of rows, where in the
     # sample each of them is; None where the sample has the order of the draw.
-    order: NDArray[np.int64] | None
+    order: I32 | None
     estimator: Any
     plan: Any
 
@@ -109,13 +110,13 @@ class Replicates:
     def _row_batches(self, first: int, last: int) -> Iterator[F64]:
         """Values of some replicates at a time."""
         draws: Any = self.draws
-        step = max(1, BATCH // (8 * self.size)) if self._are_fast("subsets") else BLOCK
+        step = max(1, BATCH // (4 * self.size)) if self._are_fast("subsets") else BLOCK
         for start in range(first, last, step):
             rows = draws.rows(start, min(step, last - start))
             yield np.array([row_values(member, rows, self.size) for member in self.members])
 
 
-def gathered(c: U8, order: NDArray[np.int64]) -> U8:
+def gathered(c: U8, order: I32) -> U8:
     """Multiplicities (G, n, 32) of the rows in another order."""
     out = np.empty((len(c), order.size, BLOCK), np.uint8)
     kernels.resampling.gather_rows(c, order, out)
@@ -134,15 +135,15 @@ def block_values(member: Member, c: U8) -> F64:
     return np.array([float(estimator.evaluate(plan, column)) for column in columns])
 
 
-def row_values(member: Member, rows: NDArray[np.int64], size: int) -> F64:
+def row_values(member: Member, rows: I32, size: int) -> F64:
     """The values (R,) of one member on draws that are lists of rows."""
     estimator, plan = member.estimator, member.plan
-    places = rows if member.order is None else member.order[rows]
+    places = rows if member.order is None else np.take(member.order, rows)
     if hasattr(estimator, "subsets"):
         return np.asarray(estimator.subsets(plan, places), np.float64)
     once = np.ones(size, np.uint8)
 
-    def value(row: NDArray[np.int64]) -> float:
+    def value(row: I32) -> float:
         drawn = member.sample.where(np.sort(row))
         return float(estimator.evaluate(estimator.prepare(drawn, size), once))
 
@@ -152,68 +153,105 @@ def row_values(member: Member, rows: NDArray[np.int64], size: int) -> F64:
 # --- preparing ------------------------------------------------------------------------------
 
 
+class Problem:
+    """One problem as a whole, and in increasing order of the score, for estimators that ask."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+
+    @cached_property
+    def order(self) -> I32:
+        """The rows in increasing order of the score."""
+        return increasing(self.sample.s).astype(np.int32)
+
+    @cached_property
+    def place(self) -> I32:
+        """Where in that order each row is."""
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(place.size, dtype=np.int32)
+        return place
+
+    @cached_property
+    def ordered(self) -> Sample:
+        """The sample in that order."""
+        return self.sample.where(self.order)
+
+
 def plan_replicates(
     estimators: Sequence[Any],
-    samples: Sequence[Sample],
+    problems: Sequence[Problem],
     draws: BlockDraws | RowDraws,
     size: int,
 ) -> Replicates:
-    """Prepare every estimator on every sample, in draws of `size` of the rows.
+    """Prepare every estimator on every problem, in draws of `size` of the rows.
 
-    The members are those of the first sample, then those of the next. The rows of a sample are the
-    rows that are drawn, in this order.
+    The members are those of the first problem, then those of the next. The rows of a problem are
+    the rows that are drawn, in this order.
     """
     members = []
-    for problem, sample in enumerate(samples):
-        in_order = sample
-        order: NDArray[np.int64] | None = None
-        if any(getattr(estimator, "needs_sorted", True) for estimator in estimators):
-            order = np.argsort(sample.s, kind="stable")
-            in_order = sample.where(order)
-            if isinstance(draws, RowDraws):
-                order[order.copy()] = np.arange(order.size)
+    for k, problem in enumerate(problems):
         for estimator in estimators:
-            is_sorted = getattr(estimator, "needs_sorted", True)
-            chosen = in_order if is_sorted else sample
-            plan = estimator.prepare(chosen, size)
-            members.append(Member(problem, chosen, order if is_sorted else None, estimator, plan))
+            sample, order = problem.sample, None
+            if getattr(estimator, "needs_sorted", True):
+                sample = problem.ordered
+                order = problem.place if isinstance(draws, RowDraws) else problem.order
+            plan = estimator.prepare(sample, size)
+            members.append(Member(k, sample, order, estimator, plan))
     return Replicates(draws, members, size)
 
 
 # --- running --------------------------------------------------------------------------------
 
 
-def evaluate(replicates: Replicates, first: int, last: int, jobs: int, executor: Any) -> F64:
-    """The values (members, last - first) of a range of replicates, on `jobs` threads or on an
+class Work(NamedTuple):
+    """A range of replicates to be evaluated."""
+
+    replicates: Replicates
+    first: int
+    last: int
+
+    @property
+    def cost(self) -> int:
+        """Rows that are read for it."""
+        return self.replicates.cost * (self.last - self.first)
+
+
+def evaluate(works: Sequence[Work], jobs: int, executor: Any) -> list[F64]:
+    """The values (members, last - first) of some ranges of replicates, on `jobs` threads or on an
     executor."""
     if executor is not None:
-        per = max(SENT_TASK, replicates.cost * (last - first) // MOST_SENT)
-        ranges = tasks(first, last, replicates.cost, per, 1)
-        return collected([executor.submit(replicates.values, *task) for task in ranges])
+        return run(works, executor.submit, lambda work: max(SENT_TASK, work.cost // MOST_SENT))
     stop = Event()
     pool = ThreadPoolExecutor(jobs)
-    ranges = tasks(first, last, replicates.cost, TASK, 4 * jobs if jobs > 1 else 1)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
-        futures = [pool.submit(replicates.values, *task, stop) for task in ranges]
-        return collected(futures)
+        submit = partial(pool.submit, stop=stop)
+        return run(works, submit, lambda work: min(TASK, work.cost // (4 * jobs)))
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def collected(futures: Sequence[Any]) -> F64:
-    """The values of all tasks in their order; what has not begun is cancelled if one fails."""
+def run(works: Sequence[Work], submit: Any, size_of: Callable[[Work], int]) -> list[F64]:
+    """Cut every range into tasks of some number of rows, and collect their values in order; what
+    has not begun is cancelled if one fails."""
+    futures = [
+        [submit(Replicates.values, work.replicates, *task) for task in tasks(work, size_of(work))]
+        for work in works
+    ]
     try:
-        return np.concatenate([future.result() for future in futures], axis=-1)
+        return [np.concatenate([task.result() for task in some], axis=-1) for some in futures]
     finally:
-        for future in futures:
-            future.cancel()
+        for some in futures:
+            for future in some:
+                future.cancel()
 
 
-def tasks(first: int, last: int, cost: int, most: int, least_tasks: int) -> list[tuple[int, int]]:
-    """Ranges of replicates, whole blocks, of about `most` rows, and not fewer ranges than asked."""
-    step = min(most // max(cost, 1), math.ceil((last - first) / least_tasks))
-    step = max(1, step // BLOCK) * BLOCK
+def tasks(work: Work, most: int) -> list[tuple[int, int]]:
+    """Ranges of whole blocks of replicates, of about `most` rows."""
+    _, first, last = work
+    if first == last:
+        return [(first, last)]
+    step = max(1, most // (work.replicates.cost * BLOCK)) * BLOCK
     begin = first - first % BLOCK
     return [(max(a, first), min(a + step, last)) for a in range(begin, last, step)]

@@ -7,9 +7,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.calls import Call, read_call, replicate_values, samples_of
+from fastece.calls import Call, plan, read_call, replicate_values, samples_of
+from fastece.engine import Problem, Work
 from fastece.intervals import ConfidenceInterval, acceleration_of
-from fastece.protocol import Estimator, Sample, direct_values
+from fastece.protocol import Estimator, direct_values
 from fastece.resampling import LeaveOut, draws_of, new_key
 from fastece.results import BootstrapResult, ComparisonResult, Replicated, as_float
 from fastece.validation import check_integer
@@ -23,17 +24,16 @@ GROUPS = 200
 MOST_DRAWN = 2**31 - 1
 
 
-def jackknife_values(call: Call, samples: Sequence[Sample]) -> F64:
-    """Values (samples, estimators, groups) without the rows i of each group ``i % groups``."""
+def jackknife(call: Call, problems: Sequence[Problem]) -> list[Work]:
+    """The values without the rows i of each group ``i % groups``, in order: of groups that have one
+    row more, and of the others, whose draws have another size."""
     groups = min(call.n, GROUPS)
     longer, least = call.n % groups, call.n // groups
-    parts = []
-    for first, last, rows in ((0, longer, least + 1), (longer, groups, least)):
-        if last > first:
-            draws = LeaveOut(call.n, groups, first)
-            size = call.n - rows
-            parts.append(replicate_values(call, samples, draws, size, 0, last - first))
-    return np.concatenate(parts, axis=-1)
+    return [
+        Work(plan(call, problems, LeaveOut(call.n, groups, first), call.n - rows), 0, last - first)
+        for first, last, rows in ((0, longer, least + 1), (longer, groups, least))
+        if last > first
+    ]
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Numbers:
 
 def resample(call: Call, key: int, size: int, start: int) -> dict[str, Numbers]:
     """Estimates, replicates from number `start` on and jackknife values of every estimator."""
-    samples = [sample for problems in call.models for sample in samples_of(problems)]
-    values = replicate_values(
-        call, samples, draws_of(key, call.n, size), size, start, start + call.n_resamples
-    )
-    without = np.empty((len(samples), len(call.estimators), 0))
+    problems = [Problem(sample) for model in call.models for sample in samples_of(model)]
+    replicates = plan(call, problems, draws_of(key, call.n, size), size)
+    works = [Work(replicates, start, start + call.n_resamples)]
     if size == call.n > 1:
-        without = jackknife_values(call, samples)
-    ends = np.cumsum([problems.n_problems for problems in call.models])[:-1]
+        works += jackknife(call, problems)
+    values, *rest = replicate_values(call, works)
+    without = np.concatenate(rest, axis=-1) if rest else values[..., :0]
+    ends = np.cumsum([model.n_problems for model in call.models])[:-1]
     return {
         name: Numbers(
             [as_float(call.averaged(direct_values(estimator, p))) for p in call.models],

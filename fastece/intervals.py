@@ -45,7 +45,7 @@ def check_method(value: Any) -> str:
 def quantiles(distribution: F64, levels: F64) -> F64:
     """Quantiles (..., L) of each line (..., R), by numpy's linear rule: at the same levels (L,), or
     each at its own (..., L). nan where a line or a level is."""
-    if levels.ndim == 1:
+    if levels.ndim < distribution.ndim:
         return np.moveaxis(np.quantile(distribution, levels, axis=-1), 0, -1)
     out = np.full(levels.shape, np.nan)
     for line in np.ndindex(distribution.shape[:-1]):

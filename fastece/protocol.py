@@ -23,6 +23,7 @@ __all__ = [
     "Sample",
     "UncleanError",
     "direct_values",
+    "increasing",
     "with_threads",
 ]
 
@@ -118,7 +119,20 @@ class Sample:
 
     def sorted(self) -> "Sample":
         """The same rows in increasing order of the score; equal scores keep their order."""
-        return self.where(np.argsort(self.s, kind="stable"))
+        return self.where(increasing(self.s))
+
+
+def increasing(s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The order in which scores increase, equal ones staying as they are.
+
+    The sort that is not stable is vectorised, and several times as fast; without equal scores it
+    makes no difference.
+    """
+    order = np.argsort(s)
+    ordered = s[order]
+    if (ordered[1:] == ordered[:-1]).any():
+        return np.argsort(s, kind="stable")
+    return order
 
 
 class Problems(Protocol):
@@ -179,7 +193,7 @@ class Estimator(Protocol):
         replicates, which matters below some 10 000 rows.
     subsets(plan, rows) -> (R,) values
         For draws that are much smaller than the sample: the value of the rows in each line of
-        `rows`, (R, size) int64 positions in the sample, of which each counts once.
+        `rows`, (R, size) int32 positions in the sample, of which each counts once.
     """
 
     def prepare(self, sample: Sample, size: int) -> Any:

@@ -192,9 +192,9 @@ class RowDraws:
     n: int
     size: int
 
-    def rows(self, first: int, replicates: int) -> NDArray[np.int64]:
+    def rows(self, first: int, replicates: int) -> NDArray[np.int32]:
         """(R, size) rows of some replicates, in the order in which they are drawn."""
-        rows = np.empty((replicates, self.size), np.int64)
+        rows = np.empty((replicates, self.size), np.int32)
         with np.errstate(over="ignore"):
             kernels.resampling.drawn_rows(np.uint64(self.key), first, self.n, rows)
         return rows

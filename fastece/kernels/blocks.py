@@ -15,9 +15,9 @@ from fastece.kernels.quantiles import TOLERANCE
 from fastece.kernels.resampling import EIGHT, EVEN_BYTES, FOUR, ONE, REPLICATES, THREE, TWO
 
 __all__ = [
-    "GROUP",
     "add_rows",
     "add_shares",
+    "arrange_tiles",
     "centres_of",
     "cut_shares",
     "cut_sums",
@@ -33,8 +33,10 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
 
-# Rows between cumulative weights that are kept: 16 bytes a row. Of few rows, all are kept.
-GROUP, FEW_ROWS = 16, 512
+# Rows between the cumulative weights that are kept, 256 bytes each: the more rows, the fewer of
+# them are looked at for a cut.
+GROUPS = (1, 16, 64)
+FEW_ROWS, MANY_ROWS = 512, 65536
 
 
 # --- sums over rows -------------------------------------------------------------------------
@@ -109,6 +111,50 @@ def add(x: F64, sums: F64) -> None:
     """Add to the sums."""
     for i in range(sums.size):
         sums[i] += x[i]
+
+
+@jit
+def arrange_tiles(lower: I32, cells: int, tile: int, order: I32, starts: I32, runs: I32) -> int:
+    """Bring the rows of each tile into the order of their cells, as `tile_sums` takes them.
+
+    Parameters
+    ----------
+    lower : (n,) int32 array
+        The cell of each row.
+    cells : int
+        Number of cells.
+    tile : int
+        Rows of a tile.
+    order : (n,) int32 array
+        Overwritten.
+    starts, runs : (n + 1,) and (n,) int32 arrays
+        Where in `order` each run of rows of one cell begins, and its cell; overwritten.
+
+    Returns
+    -------
+    int
+        Number of runs.
+    """
+    count = 0
+    place = np.empty(cells, np.int32)
+    for first in range(0, lower.size, tile):
+        last = min(lower.size, first + tile)
+        for b in range(cells):
+            place[b] = 0
+        for i in range(first, last):
+            place[lower[i]] += 1
+        at = first
+        for b in range(cells):
+            if place[b] > 0:
+                starts[count], runs[count] = at, b
+                count += 1
+            at += place[b]
+            place[b] = at - place[b]
+        for i in range(first, last):
+            order[place[lower[i]]] = i
+            place[lower[i]] += 1
+    starts[count] = lower.size
+    return count
 
 
 @jit
@@ -526,7 +572,7 @@ def equal_mass_sums(
         zero(total)
         zero(out.reshape(out.size))
         return
-    group = 1 if n <= FEW_ROWS else GROUP
+    group = GROUPS[0] if n <= FEW_ROWS else GROUPS[1] if n <= MANY_ROWS else GROUPS[2]
     groups = (n + group - 1) // group
     below = np.empty((power_of_two(groups), REPLICATES))
     edges = np.empty((n_bins + 1, REPLICATES))

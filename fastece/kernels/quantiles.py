@@ -60,6 +60,7 @@ def quantile_edges(
     for b in range(knots.size):
         knots[b] = np.inf
     j = 1
+    target = total / n_bins  # of cut j, computed anew only where j changes: it is a division
     below = 0.0
     lost = 0.0
     i = 0
@@ -74,9 +75,10 @@ def quantile_edges(
         if w is not None:
             while i < n and w[i] == 0.0:
                 i += 1
-        while j < n_bins and below + lost >= j * total / n_bins - tolerance:
-            between = (below + lost <= j * total / n_bins + tolerance) & (i < n)
+        while j < n_bins and below + lost >= target - tolerance:
+            between = (below + lost <= target + tolerance) & (i < n)
             following = u[i] if between else x
             edges[j] = 0.5 * (x + following)
             knots[j - 1] = x if right else following
             j += 1
+            target = j * total / n_bins

@@ -218,7 +218,7 @@ def totals(c: U8, total: I64) -> Any:
 
 
 @jit
-def top_up(start: Any, size: int, total: I64, seen: Any, c: U8) -> None:
+def top_up(start: Any, size: int, total: I64, seen: Any, words: U64, c: U8) -> None:
     """Bring the total of each column to `size`: add rows drawn at random, or take some of the drawn
     ones, chosen at random, back. Given their total, independent Poisson counts are multinomial, and
     both steps keep them so."""
@@ -227,9 +227,13 @@ def top_up(start: Any, size: int, total: I64, seen: Any, c: U8) -> None:
     bound = EIGHT_BITS if seen & LARGE_WORD else FOUR_BITS
     for r in range(REPLICATES):
         counter = word_at(start, r)
-        for q in range(size - total[r]):
-            c[below(word_at(counter, q), n), r] += np.uint8(1)
-        excess = total[r] - size
+        missing = size - total[r]
+        for a in range(0, missing, words.size):
+            part = words[: min(words.size, missing - a)]
+            random_words(counter, a, part)
+            for word in part:
+                c[below(word, n), r] += np.uint8(1)
+        excess = -missing
         q = 0
         while excess > 0:
             word = word_at(counter, q)
@@ -263,7 +267,7 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
     for g in range(c.shape[0]):
         poisson_counts(key, first + g, 0, law, tail, words, c[g])
         seen = totals(c[g], total)
-        top_up(counter_of(key, first + g, TOP_UP), size, total, seen, c[g])
+        top_up(counter_of(key, first + g, TOP_UP), size, total, seen, words, c[g])
 
 
 @jit
@@ -281,7 +285,7 @@ def leave_out(groups: int, first: int, c: U8) -> None:
 
 
 @jit
-def drawn_rows(key: Any, first: int, n: int, rows: I64) -> None:
+def drawn_rows(key: Any, first: int, n: int, rows: I32) -> None:
     """The rows of each replicate, one draw with replacement after the other.
 
     Parameters
@@ -290,8 +294,8 @@ def drawn_rows(key: Any, first: int, n: int, rows: I64) -> None:
     first : int
         Number of the first replicate.
     n : int
-        Number of rows to draw from, less than 2**32.
-    rows : (R, size) int64 array
+        Number of rows to draw from, less than 2**31.
+    rows : (R, size) int32 array
         Overwritten.
     """
     words = np.empty(rows.shape[1], np.uint64)
@@ -391,7 +395,7 @@ def hits_among(label: I32, k: int, c: U8) -> None:
 
 
 @jit
-def gather_rows(c: U8, order: I64, out: U8) -> None:
+def gather_rows(c: U8, order: I32, out: U8) -> None:
     """``out[g, i] = c[g, order[i]]`` for (G, n, 32) multiplicities, 32 bytes at a time."""
     source = c.reshape(c.size).view(np.uint64)
     target = out.reshape(out.size).view(np.uint64)

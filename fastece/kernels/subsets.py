@@ -1,25 +1,22 @@
 """Sums over bins of draws that are much smaller than the data: of the drawn rows alone."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-from fastece.kernels.binning import convex_shares, moment, scatter, scatter_shares
+from fastece.kernels.binning import LANES, convex_shares, moment, scatter, scatter_shares
 from fastece.kernels.blocks import zero
-from fastece.kernels.quantiles import quantile_edges
+from fastece.kernels.quantiles import quantile_edges, total_weight
 
 __all__ = ["cells_in_order", "distinct_centres", "drawn_equal_mass_sums", "drawn_sums"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
 
 
 @jit
-def drawn_sums(records: F64, convex: bool, rows: I64, out: F64) -> None:
+def drawn_sums(records: F64, convex: bool, rows: I32, out: F64) -> None:
     """Sums in the cells of a grid that does not depend on the draw.
 
     Parameters
@@ -29,7 +26,7 @@ def drawn_sums(records: F64, convex: bool, rows: I64, out: F64) -> None:
         that a row costs one visit to a memory line that is not in any cache.
     convex : bool
         The rest of each row goes to the next cell, if there is more than one.
-    rows : (R, size) int64 array
+    rows : (R, size) int32 array
         The rows of each replicate.
     out : (Q, cells, R) float64 array
         Overwritten.
@@ -86,7 +83,7 @@ def drawn_equal_mass_sums(
     high: float,
     right: bool,
     convex: bool,
-    rows: I64,
+    rows: I32,
     total: F64,
     out: F64,
 ) -> None:
@@ -100,7 +97,7 @@ def drawn_equal_mass_sums(
         Scores up to this one do not exist.
     low, high, right, convex
         As in `blocks.equal_mass_sums`.
-    rows : (R, size) int64 array
+    rows : (R, size) int32 array
         The rows of each replicate, in increasing order.
     total : (R,) float64 array
         Weight of the rows; overwritten.
@@ -108,44 +105,57 @@ def drawn_equal_mass_sums(
         Overwritten.
     """
     size, n_bins = rows.shape[1], out.shape[1]
+    # Rows of one bin follow one another: with lanes they need not wait for one another.
+    lanes = LANES if n_bins <= size else 1
     edges, knots = np.empty(n_bins + 1), np.empty(n_bins - 1)
     centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
-    sums, x, left = np.empty(n_bins), np.empty(size), np.empty(size)
-    scores, clipped, weights, shares = (
-        np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    )  # fmt: skip
-    hits, cells = np.empty(size, np.uint8), np.empty(size, np.int32)
+    sums = np.empty(n_bins * lanes)
+    score_line, clipped_line, weight_line = np.empty(size), np.empty(size), np.empty(size)
+    share_line, term_line = np.empty(size), np.empty(size)
+    hit_line, cell_line = np.empty(size, np.uint8), np.empty(size, np.int32)
+    for b in range(n_bins):
+        bins[b] = b
     for r in range(rows.shape[0]):
         m = 0
-        total[r] = 0.0
         for i in rows[r]:
-            scores[m], hits[m] = s[i], y[i]
-            clipped[m] = min(max(s[i], low), high)
-            weights[m] = 1.0 if v is None else v[i]
-            if s[i] > threshold:
-                total[r] += weights[m]
-                m += 1
-        score, hit, cell, share = scores[:m], hits[:m], cells[:m], shares[:m]
-        weight: Any = weights[:m]
-        quantile_edges(clipped[:m], weight, low, high, right, edges, knots)
+            score_line[m], hit_line[m] = s[i], y[i]
+            if v is not None:
+                weight_line[m] = v[i]
+            m += 1 if s[i] > threshold else 0
+        score, u, weight = score_line[:m], clipped_line[:m], weight_line[:m]
+        hit, cell, share, x = hit_line[:m], cell_line[:m], share_line[:m], term_line[:m]
+        for i in range(m):
+            u[i] = min(max(score[i], low), high)
         count = n_bins
+        if v is None:
+            total[r] = m
+            quantile_edges(u, None, low, high, right, edges, knots)
+        else:
+            total[r] = total_weight(weight, m)
+            quantile_edges(u, weight, low, high, right, edges, knots)
         if convex:
             count = distinct_centres(edges, centres, bins)
             cells_in_order(score, centres[:count], False, cell)
             for i in range(m):
                 cell[i] = min(max(cell[i] - 1, 0), max(count - 2, 0))
-            convex_shares(score, centres[:count], cell, left[:m], share)
+            convex_shares(score, centres[:count], cell, x, share)
         else:
-            cells_in_order(clipped[:m], knots, right, cell)
+            cells_in_order(u, knots, right, cell)
         for q in range(out.shape[0]):
-            moment(q, score, hit, weight, threshold, x[:m])
+            if v is None:
+                moment(q, score, hit, None, threshold, x)
+            else:
+                moment(q, score, hit, weight, threshold, x)
             zero(sums)
             if convex:
-                scatter_shares(cell, x[:m], share, 1 if count > 1 else 0, 1, sums)
+                scatter_shares(cell, x, share, 1 if count > 1 else 0, lanes, sums)
             else:
-                scatter(cell, x[:m], 1, sums)
-            for b in range(n_bins):
-                out[q, b, r] = 0.0 if convex else sums[b]
-            if convex:
-                for b in range(count):
-                    out[q, bins[b], r] = sums[b]
+                scatter(cell, x, lanes, sums)
+            if count < n_bins:
+                for b in range(n_bins):
+                    out[q, b, r] = 0.0
+            for b in range(count):
+                gap = 0.0
+                for lane in range(lanes):
+                    gap += sums[b * lanes + lane]
+                out[q, bins[b], r] = gap
