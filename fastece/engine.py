@@ -28,10 +28,11 @@ I32 = NDArray[np.int32]
 # Multiplicities made at once: many replicates of few rows share what a call costs (30 us), and they
 # are read again before they have left the cache.
 BATCH = 2**19
-# Resampled rows of one task on a thread of our own: some 50 ms, after which an interruption or the
-# end of another task is noticed. Executors get larger tasks, since each may be sent elsewhere.
-TASK, SENT_TASK = 2**25, 2**28
-MOST_SENT = 64
+# Resampled rows of one task on a thread of our own: some 50 ms.
+TASK = 2**25
+# Executors get larger tasks, since the data may be sent along, but enough of them for many workers.
+SENT_TASK = 2**27
+LEAST_SENT, MOST_SENT = 16, 64
 
 
 class Member(NamedTuple):
@@ -220,7 +221,7 @@ def evaluate(works: Sequence[Work], jobs: int, executor: Any) -> list[F64]:
     """The values (members, last - first) of some ranges of replicates, on `jobs` threads or on an
     executor."""
     if executor is not None:
-        return run(works, executor.submit, lambda work: max(SENT_TASK, work.cost // MOST_SENT))
+        return run(works, executor.submit, lambda work: work.cost // sent_tasks(work))
     stop = Event()
     pool = ThreadPoolExecutor(jobs)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
@@ -232,14 +233,20 @@ def evaluate(works: Sequence[Work], jobs: int, executor: Any) -> list[F64]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def sent_tasks(work: Work) -> int:
+    """Into how many tasks work for an executor is cut."""
+    return min(max(work.cost // SENT_TASK, LEAST_SENT), MOST_SENT)
+
+
 def run(works: Sequence[Work], submit: Any, size_of: Callable[[Work], int]) -> list[F64]:
     """Cut every range into tasks of some number of rows, and collect their values in order; what
     has not begun is cancelled if one fails."""
-    futures = [
-        [submit(Replicates.values, work.replicates, *task) for task in tasks(work, size_of(work))]
-        for work in works
-    ]
+    futures: list[list[Any]] = []
     try:
+        for work in works:
+            futures.append([])
+            for first, last in tasks(work, size_of(work)):
+                futures[-1].append(submit(Replicates.values, work.replicates, first, last))
         return [np.concatenate([task.result() for task in some], axis=-1) for some in futures]
     finally:
         for some in futures:
