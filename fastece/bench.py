@@ -1,186 +1,23 @@
-"""How fast fastece is: data, the numpy idioms it is compared with, a clock, and a table.
-
-Only the public functions of the package are called, so that the benchmarks can load this file by
-its path and hold an older version of the package to the same yardstick.
-"""
+"""The table of ``fastece bench``: how fast fastece is on this machine, and numpy beside it."""
 
 import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
-from time import perf_counter
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 import fastece
+from fastece.yardstick import N_CLASSES, find_idiom, race_bootstrap, race_call, replicates_of
 
-__all__ = ["IDIOMS", "SHAPES", "BenchResult", "BenchRow", "ratio", "run_bench"]
-
-Labels = NDArray[Any]
-Scores = NDArray[np.floating]
-Call = Callable[[], Any]
-Idiom = Callable[[Labels, Scores], float]
+__all__ = ["BenchResult", "BenchRow", "BootstrapRow", "run_bench"]
 
 SIZES = (100, 10_000, 1_000_000)
-N_CLASSES = 10
-# Shorter than this, the clock itself and one interruption are a visible part of a round.
-SHORTEST_ROUND = 1e-3
+BOOTSTRAP_SIZES = (100, 10_000, 50_000)
 
 
-# --- data -----------------------------------------------------------------------------------
-
-SHAPES: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
-    "uniform": lambda rng, n: rng.random(n),
-    "sharp": lambda rng, n: rng.beta(0.3, 0.05, n),
-    "sorted": lambda rng, n: np.sort(rng.random(n)),
-    "tied": lambda rng, n: np.round(rng.random(n), 2),
-    "zeros": lambda rng, n: rng.random(n) * (rng.random(n) < 0.2),
-}
-
-
-def binary(shape: str, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Labels and probabilities of the positive class."""
-    rng = np.random.default_rng(0)
-    p = SHAPES[shape](rng, n)
-    return (rng.random(n) < p).astype(np.int64), p
-
-
-def class_vectors(
-    n: int, n_classes: int, dtype: str = "float64", logits: bool = False
-) -> tuple[NDArray[np.int64], Scores]:
-    """Labels and class vectors; the largest entry is right about four times in five."""
-    rng = np.random.default_rng(0)
-    z = (2 * rng.standard_normal((n, n_classes), np.float32)).astype(dtype)
-    y = np.where(rng.random(n) < 0.8, z.argmax(1), rng.integers(0, n_classes, n))
-    return y, z if logits else softmax(z)
-
-
-# --- what a user writes without fastece -----------------------------------------------------
-
-
-def sum_of_gaps(y: Labels, sums: NDArray[Any], weight: Scores | None = None) -> float:
-    """Value of the sums of the bins."""
-    return float(np.abs(sums).sum() / (y.size if weight is None else weight.sum()))
-
-
-def uniform_hard(y: Labels, p: Scores, n_bins: int = 15, weight: Scores | None = None) -> float:
-    """Bins of equal width: unchecked, and wrong on some edges."""
-    bins = np.minimum((p * n_bins).astype(int), n_bins - 1)
-    gap = y - p if weight is None else weight * (y - p)
-    return sum_of_gaps(y, np.bincount(bins, weights=gap), weight)
-
-
-def quantile_hard(y: Labels, p: Scores, n_bins: int = 15) -> float:
-    """Bins of equal mass."""
-    edges = np.quantile(p, np.linspace(0, 1, n_bins + 1))
-    return sum_of_gaps(y, np.bincount(np.searchsorted(edges[1:-1], p), weights=y - p))
-
-
-def shared(y: Labels, p: Scores, place: Scores, n_bins: int) -> float:
-    """Every row shared by the two centres, counted from 0, around its place."""
-    lower = np.minimum(place.astype(int), n_bins - 2)
-    upper_share = place - lower
-    gap = y - p
-    below = np.bincount(lower, weights=gap * (1 - upper_share), minlength=n_bins)
-    above = np.bincount(lower + 1, weights=gap * upper_share, minlength=n_bins)
-    return sum_of_gaps(y, below + above)
-
-
-def uniform_convex(y: Labels, p: Scores, n_bins: int = 15) -> float:
-    """Linear binning between the centres of bins of equal width."""
-    return shared(y, p, np.clip(p * n_bins - 0.5, 0, n_bins - 1), n_bins)
-
-
-def quantile_convex(y: Labels, p: Scores, n_bins: int = 15) -> float:
-    """Linear binning between the centres of bins of equal mass."""
-    edges = np.quantile(p, np.linspace(0, 1, n_bins + 1))
-    centres = (edges[:-1] + edges[1:]) / 2
-    return shared(y, p, np.interp(p, centres, np.arange(n_bins)), n_bins)
-
-
-IDIOMS: dict[str, Idiom] = {
-    "ece": uniform_hard,
-    "ece_a": quantile_hard,
-    "ece_c": uniform_convex,
-    "ece_ac": quantile_convex,
-}
-
-
-def softmax(z: Scores) -> Scores:
-    """Probabilities of logits."""
-    p: Scores = np.exp(z - z.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    return p
-
-
-def confidence(idiom: Idiom, y: Labels, p: Scores) -> float:
-    """An idiom on the top label."""
-    return idiom(p.argmax(1) == y, p.max(1))
-
-
-def classwise(idiom: Idiom, y: Labels, p: Scores) -> float:
-    """An idiom on every class against the rest."""
-    return float(np.mean([idiom(y == k, p[:, k]) for k in range(p.shape[1])]))
-
-
-def find_idiom(estimator: str, setting: str = "binary") -> tuple[str, Idiom]:
-    """The idiom an estimator is compared with, and the name of the estimator it is written for:
-    "ece" for an estimator that has none of its own."""
-    name = estimator if estimator in IDIOMS else "ece"
-    settings = {"confidence": confidence, "classwise": classwise}
-    if setting == "binary":
-        return name, IDIOMS[name]
-    return name, partial(settings[setting], IDIOMS[name])
-
-
-# --- clock ----------------------------------------------------------------------------------
-
-
-class Race(NamedTuple):
-    """Seconds of one call of `fast`, and how many times as long one of `slow` takes."""
-
-    seconds: float
-    ratio: float
-
-
-def seconds_of(call: Call, repeats: int) -> float:
-    """Mean seconds of one of several calls in a row."""
-    start = perf_counter()
-    for _ in range(repeats):
-        call()
-    return (perf_counter() - start) / repeats
-
-
-def repeats_of(call: Call) -> int:
-    """How many calls make a round, after a first one that compiles and warms up."""
-    call()
-    repeats = 1
-    while repeats * seconds_of(call, repeats) < SHORTEST_ROUND:
-        repeats *= 2
-    return repeats
-
-
-def race(fast: Call, slow: Call, rounds: int = 7) -> Race:
-    """Medians over rounds in which the two take turns, so that both meet the same noise."""
-    fast_repeats, slow_repeats = repeats_of(fast), repeats_of(slow)
-    times = [
-        (seconds_of(fast, fast_repeats), seconds_of(slow, slow_repeats)) for _ in range(rounds)
-    ]
-    return Race(median(f for f, _ in times), median(s / f for f, s in times))
-
-
-def ratio(fast: Call, slow: Call, rounds: int = 7) -> float:
-    """Median of slow / fast over interleaved rounds of a millisecond or more."""
-    return race(fast, slow, rounds).ratio
-
-
-# --- table ----------------------------------------------------------------------------------
+# --- where ----------------------------------------------------------------------------------
 
 
 def processor() -> str:
@@ -215,6 +52,9 @@ def with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
 
 SECONDS = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")]
 PER_SECOND = [(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")]
+
+
+# --- rows -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -259,6 +99,81 @@ class BenchRow:
 
 
 @dataclass(frozen=True)
+class BootstrapRow:
+    """One line of the table of `fastece.bootstrap`, on uniform scores.
+
+    Attributes
+    ----------
+    n : int
+        Number of scores, and of rows in each draw.
+    estimator : str
+        As `fastece.bootstrap` takes it.
+    replicates : int
+        Number of replicates of one call.
+    seconds : float
+        Of one replicate: of the call, checks and jackknife included, divided by their number.
+    ratio : float
+        How many times as long one replicate of the numpy loop takes.
+    idiom : str
+        The estimator that the loop is written for.
+    """
+
+    n: int
+    estimator: str
+    replicates: int
+    seconds: float
+    ratio: float
+    idiom: str
+
+    @property
+    def replicates_per_second(self) -> float:
+        """Replicates drawn and evaluated in a second."""
+        return 1 / self.seconds
+
+    @property
+    def samples_per_second(self) -> float:
+        """Resampled rows in a second."""
+        return self.n / self.seconds
+
+    @property
+    def ns_per_sample(self) -> float:
+        """Nanoseconds for each resampled row."""
+        return 1e9 * self.seconds / self.n
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, the rates among them."""
+        rates = ("replicates_per_second", "samples_per_second", "ns_per_sample")
+        return {**asdict(self), **{name: getattr(self, name) for name in rates}}
+
+
+# --- tables ---------------------------------------------------------------------------------
+
+
+def times_of(ratio: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{ratio:.2g}x" if ratio < 99.5 else f"{ratio:.0f}x"
+
+
+def named(estimator: str, idiom: str) -> str:
+    """An estimator on a page, with the idiom it is held against if that is another's."""
+    return f"`{estimator}`" if idiom == estimator else f"`{estimator}` ({idiom})"
+
+
+def page_table(
+    keys: Sequence[str], unit: str, cells: Sequence[tuple[tuple[str, ...], int, str]]
+) -> str:
+    """A table for a page from cells with the key of their line and the size of their column."""
+    sizes = sorted({n for _, n, _ in cells})
+    lines: dict[tuple[str, ...], dict[int, str]] = {}
+    for key, n, text in cells:
+        lines.setdefault(key, {})[n] = text
+    table = [[*keys, *(f"{n:,} {unit}".replace(",", " ") for n in sizes)]]
+    table.append([*("---" for _ in keys), *("---:" for _ in sizes)])
+    table += [[*key, *(line[n] for n in sizes)] for key, line in lines.items()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in table)
+
+
+@dataclass(frozen=True)
 class BenchResult:
     """Speed of every estimator on one machine.
 
@@ -267,10 +182,14 @@ class BenchResult:
     machine : dict
         Processor, cores, threads and versions.
     rows : tuple of BenchRow
+        Single calls.
+    bootstrap : tuple of BootstrapRow
+        Replicates.
     """
 
     machine: dict[str, Any]
     rows: tuple[BenchRow, ...]
+    bootstrap: tuple[BootstrapRow, ...]
 
     @property
     def where(self) -> str:
@@ -289,51 +208,67 @@ class BenchResult:
             f"{r.ratio:5.2f}  {r.idiom}"
             for r in self.rows
         ]
+        lines += ["", "bootstrap: one of many replicates, and one turn of the numpy loop"]
+        lines += ["  scores  estimator  replicate  replicates/s    rows/s    ns/row  numpy  loop"]
+        lines += [
+            f"{r.n:>8}  {r.estimator:<9}  {with_unit(r.seconds, SECONDS):>9}  "
+            f"{with_unit(r.replicates_per_second, PER_SECOND):>12}  "
+            f"{with_unit(r.samples_per_second, PER_SECOND):>8}  {r.ns_per_sample:8.2f}  "
+            f"{r.ratio:5.1f}  {r.idiom}"
+            for r in self.bootstrap
+        ]
         return "\n".join(lines)
 
     def to_markdown(self) -> str:
-        """A table for a page: one line for each setting and estimator, one column for each size."""
-        sizes = sorted({r.n for r in self.rows})
-        cells: dict[tuple[str, str], dict[int, str]] = {}
+        """Two tables for a page: one line for each setting and estimator, or each estimator, and
+        one column for each size."""
+        calls, replicates = [], []
         for r in self.rows:
-            name = f"`{r.estimator}`" if r.idiom == r.estimator else f"`{r.estimator}` ({r.idiom})"
-            text = f"{with_unit(r.seconds, SECONDS)}, {r.ratio:.2g}x"
-            cells.setdefault((r.setting, name), {})[r.n] = text
-        table = [["setting", "estimator", *(f"{n:,} scores".replace(",", " ") for n in sizes)]]
-        table.append(["---", "---", *("---:" for _ in sizes)])
-        table += [[*key, *(line[n] for n in sizes)] for key, line in cells.items()]
-        return "\n".join([*(f"| {' | '.join(line)} |" for line in table), "", f"{self.where}."])
+            text = f"{with_unit(r.seconds, SECONDS)}, {times_of(r.ratio)}"
+            calls.append(((r.setting, named(r.estimator, r.idiom)), r.n, text))
+        for b in self.bootstrap:
+            text = f"{with_unit(b.seconds, SECONDS)}, {b.ns_per_sample:.2g} ns a row"
+            text = f"{text}, {times_of(b.ratio)}"
+            replicates.append(((named(b.estimator, b.idiom),), b.n, text))
+        return "\n\n".join([
+            page_table(("setting", "estimator"), "scores", calls),
+            page_table(("replicate of",), "rows", replicates),
+            f"{self.where}.",
+        ])  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        return {"machine": self.machine, "rows": [row.to_dict() for row in self.rows]}
+        return {
+            "machine": self.machine,
+            "rows": [row.to_dict() for row in self.rows],
+            "bootstrap": [row.to_dict() for row in self.bootstrap],
+        }
 
 
-def data_of(setting: str, n: int) -> tuple[Labels, Scores]:
-    """Labels and n uniform scores, or class vectors of as many entries."""
-    if setting == "binary":
-        return binary("uniform", n)
-    return class_vectors(n // N_CLASSES, N_CLASSES)
+# --- measuring ------------------------------------------------------------------------------
 
 
 def measure(n: int, setting: str, estimator: str, rounds: int) -> BenchRow:
-    """One line of the table."""
-    y, p = data_of(setting, n)
-    name, idiom = find_idiom(estimator, setting)
-    times = race(
-        lambda: fastece.ece(y, p, estimator=estimator, setting=setting),
-        lambda: idiom(y, p),
-        rounds,
-    )
-    return BenchRow(p.size, setting, estimator, times.seconds, times.ratio, name)
+    """One line of the table of calls."""
+    times = race_call(n, setting, estimator, rounds)
+    scores = n if setting == "binary" else n // N_CLASSES * N_CLASSES
+    return BenchRow(scores, setting, estimator, *times, find_idiom(estimator)[0])
+
+
+def measure_bootstrap(n: int, estimator: str, rounds: int) -> BootstrapRow:
+    """One line of the table of replicates."""
+    times = race_bootstrap(n, estimator, rounds)
+    return BootstrapRow(n, estimator, replicates_of(n), *times, find_idiom(estimator)[0])
 
 
 def run_bench(
     sizes: Sequence[int] = SIZES,
     rounds: int = 7,
     progress: Callable[[str], Any] | None = None,
+    bootstrap_sizes: Sequence[int] | None = None,
 ) -> BenchResult:
-    """Time one call of every estimator of the table, and the numpy idiom beside it.
+    """Time one call of every estimator of the table, and the numpy idiom beside it; and one
+    replicate of its bootstrap, and the numpy loop.
 
     Parameters
     ----------
@@ -341,23 +276,38 @@ def run_bench(
         Numbers of scores: uniform ones for "binary", and class vectors of ten classes, in as many
         rows as make that number, for "confidence" and "classwise".
     rounds : int
-        Rounds that the medians are of.
+        Rounds that the medians are of; half as many for the bootstrap, whose calls are long.
     progress : callable, optional
         Told what is measured next.
+    bootstrap_sizes : sequence of int, optional
+        Numbers of uniform scores that are resampled.
 
     Returns
     -------
     BenchResult
     """
+    sizes_drawn = BOOTSTRAP_SIZES if bootstrap_sizes is None else bootstrap_sizes
     cases = [
         (n, setting, estimator)
         for n in sizes
         for setting in ("binary", "confidence", "classwise")
         for estimator in fastece.ESTIMATORS
     ]
-    rows = []
-    for i, case in enumerate(cases):
+    drawn = [(n, estimator) for n in sizes_drawn for estimator in fastece.ESTIMATORS]
+    names = [f"{setting} {estimator}, {n} scores" for n, setting, estimator in cases]
+    names += [f"bootstrap {estimator}, {n} scores" for n, estimator in drawn]
+    told = iter(enumerate(names, 1))
+
+    def tell() -> None:
+        i, name = next(told)
         if progress is not None:
-            progress(f"{i + 1}/{len(cases)} {case[1]} {case[2]}, {case[0]} scores")
+            progress(f"{i}/{len(names)} {name}")
+
+    rows, replicates = [], []
+    for case in cases:
+        tell()
         rows.append(measure(*case, rounds))
-    return BenchResult(machine(), tuple(rows))
+    for one in drawn:
+        tell()
+        replicates.append(measure_bootstrap(*one, max(1, rounds // 2)))
+    return BenchResult(machine(), tuple(rows), tuple(replicates))

@@ -18,7 +18,7 @@ LAYERS = [
     {"settings", "sums"},
     {"binned"},
     {"estimators"},
-    {"scores", "reliability", "files"},
+    {"scores", "reliability", "files", "yardstick"},
     {"report", "plot", "bench", "warmup"},
     {"cli"},
     {"__main__"},

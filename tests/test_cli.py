@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece import bench, warmup
+from fastece import bench, warmup, yardstick
 from fastece.cli import main
 from fastece.kernels import _jit
 
@@ -178,7 +178,10 @@ def test_every_row_of_the_table_is_in_the_report(capsys, monkeypatch):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(bench, "SIZES", (20, 50))
-    monkeypatch.setattr(bench, "SHORTEST_ROUND", 0)
+    monkeypatch.setattr(bench, "BOOTSTRAP_SIZES", (30, 40))
+    monkeypatch.setattr(yardstick, "SHORTEST_ROUND", 0)
+    monkeypatch.setattr(yardstick, "CALL_ROWS", 0)
+    monkeypatch.setattr(yardstick, "LEAST_REPLICATES", 32)
 
 
 @pytest.mark.usefixtures("small")
@@ -193,6 +196,15 @@ def test_bench_times_every_row_of_the_table(capsys):
         assert row["ratio"] > 0
         assert row["scores_per_second"] == pytest.approx(row["n"] / row["seconds"])
         assert row["ns_per_score"] == pytest.approx(1e9 * row["seconds"] / row["n"])
+    drawn = [(r["n"], r["estimator"]) for r in result["bootstrap"]]
+    assert drawn == [(n, e) for n in (30, 40) for e in fastece.ESTIMATORS]
+    for row in result["bootstrap"]:
+        assert (row["idiom"], row["replicates"]) == (row["estimator"], 32)
+        assert row["seconds"] > 0
+        assert row["ratio"] > 0
+        assert row["replicates_per_second"] == pytest.approx(1 / row["seconds"])
+        assert row["samples_per_second"] == pytest.approx(row["n"] / row["seconds"])
+        assert row["ns_per_sample"] == pytest.approx(1e9 * row["seconds"] / row["n"])
     assert result["machine"]["fastece"] == fastece.__version__
     assert result["machine"]["threads"] == 1
     assert result["machine"]["processor"]
@@ -202,23 +214,33 @@ def test_bench_times_every_row_of_the_table(capsys):
 def test_bench_in_words_and_as_a_table(capsys):
     code, out, err = run(capsys, "bench")
     assert (code, err) == (0, "")
-    where, _, *lines = out.splitlines()
+    calls, replicates = out.split("\n\n")
+    where, _, *lines = calls.splitlines()
     assert where.startswith(f"fastece {fastece.__version__}, Python ")
     assert len(lines) == 1 + 2 * 3 * 4
     assert lines[-1].split()[:3] == ["50", "classwise", "ece_ac"]
+    title, head, *lines = replicates.splitlines()
+    assert title.startswith("bootstrap")
+    assert len(lines) == 2 * 4
+    assert lines[-1].split()[:2] == ["40", "ece_ac"]
+    assert len({line.rindex(line.split()[-1]) for line in (head, *lines)}) == 1  # in columns
     code, out, err = run(capsys, "bench", "--markdown")
     table = [line.split("|") for line in out.splitlines() if line.startswith("|")]
     assert table[0] == ["", " setting ", " estimator ", " 20 scores ", " 50 scores ", ""]
-    assert len(table) == 2 + 3 * 4
-    assert {len(line) for line in table} == {6}
+    assert table[14] == ["", " replicate of ", " 30 rows ", " 40 rows ", ""]
+    assert len(table) == 2 + 3 * 4 + 2 + 4
+    assert [len(line) for line in table] == [6] * 14 + [5] * 6
 
 
 @pytest.mark.usefixtures("small")
 def test_bench_names_the_idiom_of_an_estimator_that_has_none(capsys, monkeypatch):
     monkeypatch.setitem(fastece.ESTIMATORS, "fifteen", fastece.Binned(n_bins=15))
-    rows = as_json(capsys, "bench")["rows"]
-    assert {r["idiom"] for r in rows if r["estimator"] == "fifteen"} == {"ece"}
-    assert "| classwise | `fifteen` (ece) |" in run(capsys, "bench", "--markdown")[1]
+    result = as_json(capsys, "bench")
+    for rows in (result["rows"], result["bootstrap"]):
+        assert {r["idiom"] for r in rows if r["estimator"] == "fifteen"} == {"ece"}
+    page = run(capsys, "bench", "--markdown")[1]
+    assert "| classwise | `fifteen` (ece) |" in page
+    assert "\n| `fifteen` (ece) |" in page
 
 
 @pytest.mark.usefixtures("small")
@@ -226,7 +248,8 @@ def test_bench_tells_a_terminal_how_far_it_is(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, out, err = run(capsys, "bench")
     assert code == 0
-    assert "1/24 binary ece, 20 scores" in err
+    assert "1/32 binary ece, 20 scores" in err
+    assert "32/32 bootstrap ece_ac, 40 scores" in err
     assert err.endswith("\x1b[K")
     assert "\x1b" not in out
 

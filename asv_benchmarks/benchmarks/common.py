@@ -6,8 +6,10 @@ import subprocess
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import fastece
@@ -15,15 +17,15 @@ import fastece
 FOLDER = Path(__file__).parents[1]
 
 
-def load_bench() -> Any:
-    """`fastece/bench.py` beside these benchmarks: the measured package may have another or none."""
-    spec: Any = spec_from_file_location("yardstick", FOLDER.parent / "fastece" / "bench.py")
+def load_yardstick() -> Any:
+    """`fastece/yardstick.py` beside these benchmarks: the measured package may have another."""
+    spec: Any = spec_from_file_location("yardstick", FOLDER.parent / "fastece" / "yardstick.py")
     sys.modules["yardstick"] = module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-bench = load_bench()
+yardstick = load_yardstick()
 
 
 class Single(ABC):
@@ -43,9 +45,78 @@ class Single(ABC):
 
     def track_ratio_to_numpy(self, *params: Any) -> float:  # noqa: ARG002
         """Time of one call over that of the numpy idiom: less is better, as asv takes it."""
-        return round(1 / bench.ratio(self.call, self.idiom), 4)
+        return round(1 / yardstick.ratio(self.call, self.idiom), 4)
 
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
+
+
+class Replicated(ABC):
+    """A benchmark of a call that makes many replicates; abstract, so that asv does not run it.
+
+    Everything is of one replicate, what a call does once being divided among them. Rates would be
+    better where they are more: a microsecond stands for a million evaluations in a second, a
+    nanosecond for a billion resampled rows.
+    """
+
+    timeout = 180.0
+    rounds = 3
+    call: Callable[[], Any]
+    replicates: int
+    loop: Callable[[], Any]
+    loops: int
+    # Rows of a draw, those of each estimator, class and model counted once.
+    size: int
+
+    @abstractmethod
+    def setup(self, *params: Any) -> None:
+        """Make the data; set `call` and `loop`, the numbers of their replicates and `size`."""
+
+    def make(self, call: Callable[..., Any], loop: Callable[..., Any], size: int) -> None:
+        """Set all, from a call of the package and a loop of numpy that lack their replicates."""
+        self.replicates, self.loops = yardstick.replicates_of(size), yardstick.loops_of(size)
+        self.call = partial(call, n_resamples=self.replicates, rng=0)
+        self.loop = partial(loop, replicates=self.loops)
+        self.size = size
+
+    def seconds(self) -> float:
+        """Of one replicate, after a call that compiles."""
+        self.call()
+        times = [yardstick.seconds_of(self.call, 1) for _ in range(self.rounds)]
+        return float(median(times)) / self.replicates
+
+    def track_us_per_replicate(self, *params: Any) -> float:  # noqa: ARG002
+        """Time of one replicate."""
+        return 1e6 * self.seconds()
+
+    def track_ns_per_sample(self, *params: Any) -> float:  # noqa: ARG002
+        """The same over the rows that are drawn for it."""
+        return 1e9 * self.seconds() / self.size
+
+    def track_ratio_to_numpy(self, *params: Any) -> float:  # noqa: ARG002
+        """Time of one replicate over that of the numpy loop: less is better, as asv takes it."""
+        race = yardstick.race_replicates(
+            self.call, self.replicates, self.loop, self.loops, self.rounds
+        )
+        return round(1 / race.ratio, 5)
+
+    track_us_per_replicate.unit = "us"  # type: ignore[attr-defined]
+    track_ns_per_sample.unit = "ns"  # type: ignore[attr-defined]
+    track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
+
+
+class Draws(Replicated):
+    """A benchmark of the bootstrap; abstract, so that asv does not run it."""
+
+    def bootstrap(self, data: Any, estimator: Any, size: int | None = None, **options: Any) -> None:
+        """Set the call and the loop, of an estimator or of several that share each draw."""
+        if not hasattr(fastece, "bootstrap"):
+            raise NotImplementedError
+        y, p = data
+        names = [estimator] if isinstance(estimator, str) else estimator
+        values = [yardstick.value_on_rows(name, y, p) for name in names]
+        size = size or len(p)
+        call = partial(fastece.bootstrap, y, p, estimator=estimator, size=size, **options)
+        self.make(call, partial(yardstick.resample, values, len(p), size), size)
 
 
 def run_fresh(code: str, **environment: str) -> str:

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 import fastece
-from benchmarks.common import Single, bench
+from benchmarks.common import Single, yardstick
 
 ESTIMATORS = list(fastece.ESTIMATORS)
 
@@ -18,23 +18,23 @@ class Sizes(Single):
 
     def setup(self, estimator: str, n: int) -> None:
         """Make the data and compile."""
-        y, p = bench.binary("uniform", n)
+        y, p = yardstick.binary("uniform", n)
         self.call = partial(fastece.ece, y, p, estimator=estimator)
-        self.idiom = partial(bench.find_idiom(estimator)[1], y, p)
+        self.idiom = partial(yardstick.find_idiom(estimator)[1], y, p)
         self.call()
 
 
 class Shapes(Single):
     """Every estimator on scores that are harder, or easier, to bin than uniform ones."""
 
-    params = (ESTIMATORS, [name for name in bench.SHAPES if name != "uniform"], [1_000_000])
+    params = (ESTIMATORS, [name for name in yardstick.SHAPES if name != "uniform"], [1_000_000])
     param_names = ("estimator", "scores", "n")
 
     def setup(self, estimator: str, shape: str, n: int) -> None:
         """Make the data and compile."""
-        y, p = bench.binary(shape, n)
+        y, p = yardstick.binary(shape, n)
         self.call = partial(fastece.ece, y, p, estimator=estimator)
-        self.idiom = partial(bench.find_idiom(estimator)[1], y, p)
+        self.idiom = partial(yardstick.find_idiom(estimator)[1], y, p)
         self.call()
 
 
@@ -46,9 +46,9 @@ class Bins(Single):
 
     def setup(self, n_bins: int, n: int) -> None:
         """Make the data and compile."""
-        y, p = bench.binary("uniform", n)
+        y, p = yardstick.binary("uniform", n)
         self.call = partial(fastece.ece, y, p, n_bins=n_bins)
-        self.idiom = partial(bench.IDIOMS["ece"], y, p, n_bins)
+        self.idiom = partial(yardstick.IDIOMS["ece"], y, p, n_bins)
         self.call()
 
 
@@ -60,10 +60,10 @@ class Weights(Single):
 
     def setup(self, n: int) -> None:
         """Make the data and compile."""
-        y, p = bench.binary("uniform", n)
+        y, p = yardstick.binary("uniform", n)
         weight = np.random.default_rng(1).random(n)
         self.call = partial(fastece.ece, y, p, sample_weight=weight)
-        self.idiom = partial(bench.IDIOMS["ece"], y, p, weight=weight)
+        self.idiom = partial(yardstick.IDIOMS["ece"], y, p, weight=weight)
         self.call()
 
 
@@ -75,7 +75,7 @@ class Threads(Single):
 
     def setup(self, n_jobs: int, n: int) -> None:
         """Make the data and compile."""
-        y, p = bench.binary("uniform", n)
+        y, p = yardstick.binary("uniform", n)
         self.call = partial(fastece.ece, y, p, n_jobs=n_jobs)
-        self.idiom = partial(bench.IDIOMS["ece"], y, p)
+        self.idiom = partial(yardstick.IDIOMS["ece"], y, p)
         self.call()

@@ -3,7 +3,7 @@
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks.common import bench, run_fresh
+from benchmarks.common import run_fresh, yardstick
 
 IMPORT = "import fastece"
 FIRST_CALL = "import fastece; fastece.ece([0, 1, 1], [0.2, 0.6, 0.9])"
@@ -39,11 +39,11 @@ class StartUp:
 
     def track_seconds(self, case: str) -> float:  # noqa: ARG002
         """Time of one process."""
-        return median(bench.seconds_of(self.start, 1) for _ in range(self.rounds))
+        return median(yardstick.seconds_of(self.start, 1) for _ in range(self.rounds))
 
     def track_ratio_to_numpy(self, case: str) -> float:  # noqa: ARG002
         """The same over a process that imports numpy, or numpy and numba, and nothing else."""
-        return round(1 / bench.ratio(self.start, lambda: run_fresh(self.base), self.rounds), 4)
+        return round(1 / yardstick.ratio(self.start, lambda: run_fresh(self.base), self.rounds), 4)
 
     track_seconds.unit = "s"  # type: ignore[attr-defined]
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from functools import partial
 
 import fastece
-from benchmarks.common import Single, bench
+from benchmarks.common import Single, yardstick
 
 
 class ClassVectors(Single):
@@ -21,8 +21,8 @@ class ClassVectors(Single):
     def setup(self, setting: str, dtype: str, kind: str, classes: int, n: int) -> None:
         """Make the data and compile."""
         logits = kind == "logits"
-        y, p = bench.class_vectors(max(1, n // classes), classes, dtype, logits)
-        idiom = bench.find_idiom("ece", setting)[1]
+        y, p = yardstick.class_vectors(max(1, n // classes), classes, dtype, logits)
+        idiom = yardstick.find_idiom("ece", setting)[1]
         self.call = partial(fastece.ece, y, p, setting=setting, from_logits=logits)
-        self.idiom = (lambda: idiom(y, bench.softmax(p))) if logits else partial(idiom, y, p)
+        self.idiom = (lambda: idiom(y, yardstick.softmax(p))) if logits else partial(idiom, y, p)
         self.call()

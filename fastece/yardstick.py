@@ -1,0 +1,340 @@
+"""The yardstick of every benchmark: data, the numpy code a user would write, and a clock.
+
+Only the public functions of the package are called and nothing else of it is imported, so that the
+benchmarks can load this file by its path and hold an older version of the package to it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fastece
+
+__all__ = [
+    "IDIOMS",
+    "LOOPS",
+    "SHAPES",
+    "Race",
+    "binary",
+    "class_vectors",
+    "data_of",
+    "find_idiom",
+    "loops_of",
+    "race",
+    "race_bootstrap",
+    "race_call",
+    "race_replicates",
+    "ratio",
+    "redraw_labels",
+    "replicates_of",
+    "resample",
+    "softmax",
+    "value_on_rows",
+]
+
+Labels = NDArray[Any]
+Scores = NDArray[np.floating]
+Rows = NDArray[np.int64]
+Call = Callable[[], Any]
+Idiom = Callable[[Labels, Scores], float]
+# The value of the rows that were drawn.
+OnRows = Callable[[Rows], float]
+
+N_CLASSES = 10
+# Shorter than this, the clock itself and one interruption are a visible part of a round.
+SHORTEST_ROUND = 1e-3
+# Resampled rows of one call, within these numbers of replicates: with fewer, what a call does once
+# would be seen; with more, nobody would wait.
+CALL_ROWS, LEAST_REPLICATES, MOST_REPLICATES = 150_000_000, 1000, 10_000
+# The same of a numpy loop, whose replicates all cost the same.
+LOOP_ROWS, LEAST_LOOPS, MOST_LOOPS = 300_000, 2, 200
+
+
+# --- data -----------------------------------------------------------------------------------
+
+SHAPES: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
+    "uniform": lambda rng, n: rng.random(n),
+    "sharp": lambda rng, n: rng.beta(0.3, 0.05, n),
+    "sorted": lambda rng, n: np.sort(rng.random(n)),
+    "tied": lambda rng, n: np.round(rng.random(n), 2),
+    "zeros": lambda rng, n: rng.random(n) * (rng.random(n) < 0.2),
+}
+
+
+def binary(shape: str, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Labels and probabilities of the positive class."""
+    rng = np.random.default_rng(0)
+    p = SHAPES[shape](rng, n)
+    return (rng.random(n) < p).astype(np.int64), p
+
+
+def class_vectors(
+    n: int, n_classes: int, dtype: str = "float64", logits: bool = False
+) -> tuple[NDArray[np.int64], Scores]:
+    """Labels and class vectors; the largest entry is right about four times in five."""
+    rng = np.random.default_rng(0)
+    z = (2 * rng.standard_normal((n, n_classes), np.float32)).astype(dtype)
+    y = np.where(rng.random(n) < 0.8, z.argmax(1), rng.integers(0, n_classes, n))
+    return y, z if logits else softmax(z)
+
+
+# --- what a user writes without fastece -----------------------------------------------------
+
+
+def sum_of_gaps(y: Labels, sums: NDArray[Any], weight: Scores | None = None) -> float:
+    """Value of the sums of the bins."""
+    return float(np.abs(sums).sum() / (y.size if weight is None else weight.sum()))
+
+
+def uniform_bins(p: Scores, n_bins: int = 15) -> Rows:
+    """Bins of equal width: unchecked, and wrong on some edges."""
+    bins: Rows = np.minimum((p * n_bins).astype(int), n_bins - 1)
+    return bins
+
+
+def quantile_bins(p: Scores, n_bins: int = 15) -> Rows:
+    """Bins of equal mass."""
+    edges = np.quantile(p, np.linspace(0, 1, n_bins + 1))
+    return np.searchsorted(edges[1:-1], p)
+
+
+def uniform_hard(y: Labels, p: Scores, n_bins: int = 15, weight: Scores | None = None) -> float:
+    """The gaps of bins of equal width."""
+    gap = y - p if weight is None else weight * (y - p)
+    return sum_of_gaps(y, np.bincount(uniform_bins(p, n_bins), weights=gap), weight)
+
+
+def quantile_hard(y: Labels, p: Scores, n_bins: int = 15) -> float:
+    """The gaps of bins of equal mass."""
+    return sum_of_gaps(y, np.bincount(quantile_bins(p, n_bins), weights=y - p))
+
+
+def shared(y: Labels, p: Scores, place: Scores, n_bins: int) -> float:
+    """Every row shared by the two centres, counted from 0, around its place."""
+    lower = np.minimum(place.astype(int), n_bins - 2)
+    upper_share = place - lower
+    gap = y - p
+    below = np.bincount(lower, weights=gap * (1 - upper_share), minlength=n_bins)
+    above = np.bincount(lower + 1, weights=gap * upper_share, minlength=n_bins)
+    return sum_of_gaps(y, below + above)
+
+
+def uniform_convex(y: Labels, p: Scores, n_bins: int = 15) -> float:
+    """Linear binning between the centres of bins of equal width."""
+    return shared(y, p, np.clip(p * n_bins - 0.5, 0, n_bins - 1), n_bins)
+
+
+def quantile_convex(y: Labels, p: Scores, n_bins: int = 15) -> float:
+    """Linear binning between the centres of bins of equal mass."""
+    edges = np.quantile(p, np.linspace(0, 1, n_bins + 1))
+    centres = (edges[:-1] + edges[1:]) / 2
+    return shared(y, p, np.interp(p, centres, np.arange(n_bins)), n_bins)
+
+
+IDIOMS: dict[str, Idiom] = {
+    "ece": uniform_hard,
+    "ece_a": quantile_hard,
+    "ece_c": uniform_convex,
+    "ece_ac": quantile_convex,
+}
+
+
+def softmax(z: Scores) -> Scores:
+    """Probabilities of logits."""
+    p: Scores = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return p
+
+
+def confidence(idiom: Idiom, y: Labels, p: Scores) -> float:
+    """An idiom on the top label."""
+    return idiom(p.argmax(1) == y, p.max(1))
+
+
+def classwise(idiom: Idiom, y: Labels, p: Scores) -> float:
+    """An idiom on every class against the rest."""
+    return float(np.mean([idiom(y == k, p[:, k]) for k in range(p.shape[1])]))
+
+
+def find_idiom(estimator: str, setting: str = "binary") -> tuple[str, Idiom]:
+    """The idiom an estimator is compared with, and the name of the estimator it is written for:
+    "ece" for an estimator that has none of its own."""
+    name = estimator if estimator in IDIOMS else "ece"
+    settings = {"confidence": confidence, "classwise": classwise}
+    if setting == "binary":
+        return name, IDIOMS[name]
+    return name, partial(settings[setting], IDIOMS[name])
+
+
+# --- the loops a user writes without fastece ------------------------------------------------
+
+
+def uniform_hard_rows(y: Labels, p: Scores, n_bins: int = 15) -> OnRows:
+    """Bins of equal width are found once, before the loop."""
+    bins, gap = uniform_bins(p, n_bins), y - p
+    return lambda i: sum_of_gaps(i, np.bincount(bins[i], weights=gap[i], minlength=n_bins))
+
+
+def uniform_convex_rows(y: Labels, p: Scores, n_bins: int = 15) -> OnRows:
+    """So are the centres around each score, and what it brings to each of them."""
+    place = np.clip(p * n_bins - 0.5, 0, n_bins - 1)
+    lower = np.minimum(place.astype(int), n_bins - 2)
+    above = (y - p) * (place - lower)
+    below = (y - p) - above
+
+    def value(i: Rows) -> float:
+        at = lower[i]
+        sums = np.bincount(at, weights=below[i], minlength=n_bins)
+        return sum_of_gaps(i, sums + np.bincount(at + 1, weights=above[i], minlength=n_bins))
+
+    return value
+
+
+def on_rows(idiom: Idiom) -> Callable[[Labels, Scores], OnRows]:
+    """What depends on the draw, such as the edges of bins of equal mass, is found in each."""
+    return lambda y, p: lambda i: idiom(y[i], p[i])
+
+
+LOOPS: dict[str, Callable[[Labels, Scores], OnRows]] = {
+    "ece": uniform_hard_rows,
+    "ece_a": on_rows(quantile_hard),
+    "ece_c": uniform_convex_rows,
+    "ece_ac": on_rows(quantile_convex),
+}
+
+
+def value_on_rows(estimator: str, y: Labels, p: Scores) -> OnRows:
+    """The value of an estimator on drawn rows: of scores, or the mean over the classes."""
+    make = LOOPS[estimator if estimator in LOOPS else "ece"]
+    if p.ndim == 1:
+        return make(y, p)
+    each = [make(y == k, np.ascontiguousarray(p[:, k])) for k in range(p.shape[1])]
+    return lambda i: float(np.mean([value(i) for value in each]))
+
+
+def resample(values: Sequence[OnRows], n: int, size: int, replicates: int) -> Scores:
+    """The values (len(values), replicates) of the same draws of `size` of n rows."""
+    rng = np.random.default_rng(0)
+    out = np.empty((len(values), replicates))
+    for r in range(replicates):
+        i = rng.integers(0, n, size)
+        for k, value in enumerate(values):
+            out[k, r] = value(i)
+    return out
+
+
+def redraw_labels(estimator: str, p: Scores, replicates: int) -> Scores:
+    """The values for labels drawn with the probabilities: scores, and so bins, stay as they are."""
+    rng = np.random.default_rng(0)
+    bins = (quantile_bins if estimator == "ece_a" else uniform_bins)(p)
+    n_bins = int(bins.max()) + 1
+    out = np.empty(replicates)
+    for r in range(replicates):
+        gap = (rng.random(p.size) < p) - p
+        out[r] = sum_of_gaps(p, np.bincount(bins, weights=gap, minlength=n_bins))
+    return out
+
+
+# --- work -----------------------------------------------------------------------------------
+
+
+def within(count: int, least: int, most: int) -> int:
+    """The number, or the end of the range that is nearer."""
+    return max(least, min(most, count))
+
+
+def replicates_of(rows: int) -> int:
+    """How many replicates one call draws, of so many rows in each."""
+    return within(CALL_ROWS // rows, LEAST_REPLICATES, MOST_REPLICATES)
+
+
+def loops_of(rows: int) -> int:
+    """How often a numpy loop is run through."""
+    return within(LOOP_ROWS // rows, LEAST_LOOPS, MOST_LOOPS)
+
+
+# --- clock ----------------------------------------------------------------------------------
+
+
+class Race(NamedTuple):
+    """Seconds of one call of `fast`, and how many times as long one of `slow` takes."""
+
+    seconds: float
+    ratio: float
+
+
+def seconds_of(call: Call, repeats: int) -> float:
+    """Mean seconds of one of several calls in a row."""
+    start = perf_counter()
+    for _ in range(repeats):
+        call()
+    return (perf_counter() - start) / repeats
+
+
+def repeats_of(call: Call) -> int:
+    """How many calls make a round, after a first one that compiles and warms up."""
+    call()
+    repeats = 1
+    while repeats * seconds_of(call, repeats) < SHORTEST_ROUND:
+        repeats *= 2
+    return repeats
+
+
+def race(fast: Call, slow: Call, rounds: int = 7) -> Race:
+    """Medians over rounds in which the two take turns, so that both meet the same noise."""
+    fast_repeats, slow_repeats = repeats_of(fast), repeats_of(slow)
+    times = [
+        (seconds_of(fast, fast_repeats), seconds_of(slow, slow_repeats)) for _ in range(rounds)
+    ]
+    return Race(median(f for f, _ in times), median(s / f for f, s in times))
+
+
+def ratio(fast: Call, slow: Call, rounds: int = 7) -> float:
+    """Median of slow / fast over interleaved rounds of a millisecond or more."""
+    return race(fast, slow, rounds).ratio
+
+
+def race_replicates(fast: Call, replicates: int, slow: Call, loops: int, rounds: int = 3) -> Race:
+    """`race` of calls that make so many replicates: seconds, and the ratio, of one replicate."""
+    times = race(fast, slow, rounds)
+    return Race(times.seconds / replicates, times.ratio * replicates / loops)
+
+
+# --- what is measured most ------------------------------------------------------------------
+
+
+def data_of(setting: str, n: int) -> tuple[Labels, Scores]:
+    """Labels and n uniform scores, or class vectors of as many entries."""
+    if setting == "binary":
+        return binary("uniform", n)
+    return class_vectors(n // N_CLASSES, N_CLASSES)
+
+
+def race_call(n: int, setting: str, estimator: str, rounds: int = 7) -> Race:
+    """A call of `fastece.ece`, and its idiom."""
+    y, p = data_of(setting, n)
+    idiom = find_idiom(estimator, setting)[1]
+    return race(
+        lambda: fastece.ece(y, p, estimator=estimator, setting=setting),
+        lambda: idiom(y, p),
+        rounds,
+    )
+
+
+def race_bootstrap(n: int, estimator: str, rounds: int = 3) -> Race:
+    """One replicate of `fastece.bootstrap` on uniform scores, and of its loop."""
+    y, p = binary("uniform", n)
+    values = [value_on_rows(estimator, y, p)]
+    count, loops = replicates_of(n), loops_of(n)
+    return race_replicates(
+        lambda: fastece.bootstrap(y, p, estimator=estimator, n_resamples=count, rng=0),
+        count,
+        lambda: resample(values, n, n, loops),
+        loops,
+        rounds,
+    )
