@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece import bench
+from fastece import bench, yardstick
 
 FOLDER = Path(__file__).parents[1] / "asv_benchmarks"
 
@@ -30,8 +30,8 @@ CLASSES = [
     for _, found in inspect.getmembers(module, inspect.isclass)
     if found.__module__ == module.__name__ and not inspect.isabstract(found)
 ]
-FRESH = {"startup", "memory"}
-SINGLE = [c for c in CLASSES if c.__module__.removeprefix("benchmarks.") not in FRESH]
+SINGLE = [found for found in CLASSES if issubclass(found, MODULES["common"].Single)]
+REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]
 
 
 def methods(found):
@@ -46,7 +46,8 @@ def smallest(found, n, last=False):
 
 @pytest.fixture
 def short_rounds(monkeypatch):
-    monkeypatch.setattr(MODULES["common"].bench, "SHORTEST_ROUND", 0)
+    for name, value in {"SHORTEST_ROUND": 0, "CALL_ROWS": 0, "LEAST_REPLICATES": 5}.items():
+        monkeypatch.setattr(MODULES["common"].yardstick, name, value)
 
 
 @pytest.mark.usefixtures("short_rounds")
@@ -79,7 +80,7 @@ def test_benchmark_runs_and_calls_what_it_names(found, last, monkeypatch):
         assert (data[0].shape[1], data[0].dtype) == (given["classes"], given["dtype"])
         assert called[0]["from_logits"] == (given["kind"] == "logits")
     else:
-        expected = bench.binary(given.get("scores", "uniform"), 3000)[1]
+        expected = yardstick.binary(given.get("scores", "uniform"), 3000)[1]
         assert np.array_equal(data[0], expected)
 
 
@@ -92,13 +93,93 @@ def test_the_idiom_beside_a_call_gives_the_same_number(found):
     assert benchmark.call() == pytest.approx(benchmark.idiom(), abs=1e-6)
 
 
+def recorded(monkeypatch, name):
+    """The arguments and options of each call of a function of the package."""
+    calls = []
+    real = getattr(fastece, name)
+
+    def call(*arguments, **options):
+        calls.append((arguments, options))
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(fastece, name, call)
+    return calls
+
+
+def function_of(found):
+    """The function that a benchmark of replicates names."""
+    names = {"Compare": "compare", "CalibrationTest": "calibration_test"}
+    return names.get(found.__name__, "bootstrap")
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("found", REPLICATED, ids=lambda found: found.__name__)
+def test_benchmark_of_replicates_runs_and_calls_what_it_names(found, last, monkeypatch):
+    params = smallest(found, 120, last)
+    calls = recorded(monkeypatch, function_of(found))
+    benchmark = found()
+    benchmark.rounds = 1
+    benchmark.setup(*params)
+    tracks = {"track_us_per_replicate", "track_ns_per_sample", "track_ratio_to_numpy"}
+    assert set(methods(found)) == tracks
+    for name in tracks:
+        calls.clear()
+        assert getattr(benchmark, name)(*params) > 0
+        assert calls, name
+    (_, *probs), options = calls[0]
+    given = dict(zip(found.param_names, params, strict=True))
+    assert options["n_resamples"] == benchmark.replicates == 5
+    for option in {"estimator", "n_jobs"} & set(given):
+        assert options[option] == given[option]
+    assert "n_jobs" in given or "n_jobs" not in options
+    if found.__name__ == "BootstrapAll":
+        assert options["estimator"] == list(fastece.ESTIMATORS)
+    if found.__name__ == "BootstrapClasses":
+        assert (probs[0].shape, options["setting"]) == ((120, 10), "classwise")
+    else:
+        expected = yardstick.binary(given.get("scores", "uniform"), 120)[1]
+        assert np.array_equal(probs[0], expected)
+    assert benchmark.size == (100 if found.__name__ == "BootstrapSubsets" else 120)
+    assert options.get("size", 120) == benchmark.size
+    assert len(probs) == (2 if found.__name__ == "Compare" else 1)
+
+
+# Many enough that a wrong loop shows: within five standard errors of the difference of two means.
+REPLICATES = 320
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("found", REPLICATED, ids=lambda found: found.__name__)
+def test_the_loop_beside_a_call_has_the_same_distribution(found, last, monkeypatch):
+    common = MODULES["common"].yardstick
+    for name, value in {"CALL_ROWS": 0, "LEAST_REPLICATES": REPLICATES, "LOOP_ROWS": 0}.items():
+        monkeypatch.setattr(common, name, value)
+    monkeypatch.setattr(common, "LEAST_LOOPS", REPLICATES)
+    monkeypatch.setattr(common, "MOST_LOOPS", REPLICATES)
+    benchmark = found()
+    benchmark.setup(*smallest(found, 60, last))
+    results, values = benchmark.call(), benchmark.loop()
+    if found.__name__ == "Compare":
+        values = values[:1] - values[1:]
+    results = list(results.values()) if isinstance(results, dict) else [results]
+    assert len(results) == len(np.atleast_2d(values))
+    for result, theirs in zip(results, np.atleast_2d(values), strict=True):
+        name = "null_distribution" if "Test" in found.__name__ else "bootstrap_distribution"
+        ours = getattr(result, name)
+        assert ours.shape == theirs.shape == (REPLICATES,)
+        error = np.sqrt((ours.var() + theirs.var()) / REPLICATES)
+        assert ours.mean() == pytest.approx(theirs.mean(), abs=5 * error)
+        assert 0.75 < ours.std() / theirs.std() < 1.33
+
+
 def test_the_ratio_is_less_where_the_call_is_faster(monkeypatch):
     benchmark = MODULES["single"].Sizes()
     benchmark.call, benchmark.idiom = "fast", "slow"
     monkeypatch.setattr(
-        MODULES["common"].bench, "seconds_of", lambda call, _: {"fast": 1.0, "slow": 4.0}[call]
+        MODULES["common"].yardstick, "seconds_of", lambda call, _: {"fast": 1.0, "slow": 4.0}[call]
     )
-    monkeypatch.setattr(MODULES["common"].bench, "repeats_of", lambda _: 1)
+    monkeypatch.setattr(MODULES["common"].yardstick, "repeats_of", lambda _: 1)
     assert benchmark.track_ratio_to_numpy() == 0.25
 
 
@@ -106,13 +187,29 @@ def test_every_estimator_and_shape_is_measured():
     single, memory = MODULES["single"], MODULES["memory"]
     for found in (single.Sizes, single.Shapes, memory.Memory):
         assert found.params[0] == list(fastece.ESTIMATORS)
-    assert {"uniform", *single.Shapes.params[1]} == set(bench.SHAPES)
+    assert {"uniform", *single.Shapes.params[1]} == set(yardstick.SHAPES)
+    draws = MODULES["bootstrap"]
+    for name in ("BootstrapSizes", "BootstrapShapes", "BootstrapClasses", "BootstrapSubsets"):
+        assert getattr(draws, name).params[0] == list(fastece.ESTIMATORS)
+    assert memory.BootstrapMemory.params[0] == [*fastece.ESTIMATORS, "all"]
+
+
+@pytest.mark.parametrize("name", ["bootstrap", "compare", "calibration_test"])
+def test_a_version_without_the_function_is_not_measured(name, monkeypatch):
+    skipped = [found for found in REPLICATED if function_of(found) == name]
+    if name == "bootstrap":
+        skipped.append(MODULES["memory"].BootstrapMemory)
+    monkeypatch.delattr(fastece, name, raising=False)
+    monkeypatch.delitem(fastece._HOMES, name)
+    for found in skipped:
+        with pytest.raises(NotImplementedError):
+            found().setup(*smallest(found, 60))
 
 
 def test_yardsticks_are_those_beside_the_benchmarks():
-    yardstick = MODULES["common"].bench
-    assert yardstick is not bench
-    assert Path(yardstick.__file__) == FOLDER.parent / "fastece" / "bench.py"
+    loaded = MODULES["common"].yardstick
+    assert loaded is not yardstick
+    assert Path(loaded.__file__) == FOLDER.parent / "fastece" / "yardstick.py"
 
 
 @pytest.mark.usefixtures("short_rounds")
@@ -147,17 +244,36 @@ def test_memory_is_that_of_the_call(monkeypatch):
     benchmark = memory.Memory()
     benchmark.setup("ece", 1000)
     try:
-        assert benchmark.extra("ece", "fastece") < 64  # the call itself runs
+        assert benchmark.extra("fastece", "ece", 1000) < 64  # the call itself runs
     finally:
         benchmark.teardown("ece", 1000)
     monkeypatch.setitem(memory.CALLS, "fastece", "x = np.zeros(2_000_000) + fastece.ece(y, p)")
     benchmark.setup("ece", 1_000_000)
     try:
         assert 15 < benchmark.track_extra_megabytes("ece", 1_000_000) < 64
-        assert 15 < benchmark.extra("ece", "numpy") < 64
+        assert 15 < benchmark.extra("numpy", "ece", 1_000_000) < 64
         assert 0.25 < benchmark.track_ratio_to_numpy("ece", 1_000_000) < 4
     finally:
         benchmark.teardown("ece", 1_000_000)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no peak of memory to ask for")
+@pytest.mark.parametrize("estimator", ["ece", "all"])
+def test_memory_of_replicates_is_that_of_the_bootstrap(estimator, monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    benchmark = MODULES["memory"].BootstrapMemory()
+    params = (estimator, 2, 1000)
+    benchmark.setup(*params)
+    try:
+        assert benchmark.track_extra_megabytes(*params) < 64
+        assert benchmark.extra("numpy", *params) < 64
+    finally:
+        benchmark.teardown(*params)
+    code = benchmark.code("fastece", *params)
+    assert code.startswith("fastece.bootstrap(y, p, ")
+    assert "n_jobs=2" in code
+    for name in fastece.ESTIMATORS:
+        assert (repr(name) in code) == (estimator in (name, "all"))
 
 
 def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
@@ -172,35 +288,35 @@ def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
 
 
 def test_every_estimator_has_an_idiom():
-    assert set(bench.IDIOMS) == set(fastece.ESTIMATORS)
-    assert bench.find_idiom("something else") == ("ece", bench.IDIOMS["ece"])
+    assert set(yardstick.IDIOMS) == set(yardstick.LOOPS) == set(fastece.ESTIMATORS)
+    assert yardstick.find_idiom("something else") == ("ece", yardstick.IDIOMS["ece"])
 
 
 # Of tied scores, idioms count some on the wrong side of an edge, or find other edges.
 RIGHT = [
     (name, shape)
-    for name in bench.IDIOMS
-    for shape in bench.SHAPES
+    for name in yardstick.IDIOMS
+    for shape in yardstick.SHAPES
     if shape != "tied" and (shape != "zeros" or name in ("ece", "ece_c"))
 ]
 
 
 @pytest.mark.parametrize(("estimator", "shape"), RIGHT)
 def test_idioms_are_right_where_there_are_no_ties(estimator, shape):
-    y, p = bench.binary(shape, 15_000)
-    values = {name: fastece.ece(y, p, estimator=name) for name in bench.IDIOMS}
-    found = bench.IDIOMS[estimator](y, p)
+    y, p = yardstick.binary(shape, 15_000)
+    values = {name: fastece.ece(y, p, estimator=name) for name in yardstick.IDIOMS}
+    found = yardstick.IDIOMS[estimator](y, p)
     # Centres lie between edges that numpy interpolates otherwise, by less than two scores.
     tolerance = 1e-4 if estimator == "ece_ac" else 1e-12
     assert found == pytest.approx(values[estimator], abs=tolerance)
     assert min(values, key=lambda name: abs(values[name] - found)) == estimator
 
 
-@pytest.mark.parametrize("estimator", bench.IDIOMS)
+@pytest.mark.parametrize("estimator", yardstick.IDIOMS)
 def test_idioms_of_class_vectors_are_right(estimator):
-    y, p = bench.class_vectors(1500, 10)
+    y, p = yardstick.class_vectors(1500, 10)
     for setting in ("confidence", "classwise"):
-        name, idiom = bench.find_idiom(estimator, setting)
+        name, idiom = yardstick.find_idiom(estimator, setting)
         assert name == estimator
         expected = fastece.ece(y, p, estimator=estimator, setting=setting)
         tolerance = 1e-3 if estimator == "ece_ac" else 1e-12
@@ -208,17 +324,17 @@ def test_idioms_of_class_vectors_are_right(estimator):
 
 
 def test_weights_and_bins_of_the_idiom():
-    y, p = bench.binary("uniform", 1000)
+    y, p = yardstick.binary("uniform", 1000)
     weight = np.arange(1.0, 1001.0)
     expected = fastece.ece(y, p, sample_weight=weight, n_bins=100)
-    assert bench.IDIOMS["ece"](y, p, 100, weight) == pytest.approx(expected, abs=1e-12)
+    assert yardstick.IDIOMS["ece"](y, p, 100, weight) == pytest.approx(expected, abs=1e-12)
 
 
 def test_class_vectors_are_probabilities_or_their_logits():
-    y, p = bench.class_vectors(2000, 10)
-    same, z = bench.class_vectors(2000, 10, "float64", True)
+    y, p = yardstick.class_vectors(2000, 10)
+    same, z = yardstick.class_vectors(2000, 10, "float64", True)
     assert np.array_equal(y, same)
-    assert np.array_equal(bench.softmax(z), p)
+    assert np.array_equal(yardstick.softmax(z), p)
     assert np.allclose(p.sum(axis=1), 1)
     assert 0.78 < np.mean(p.argmax(1) == y) < 0.86
 
@@ -247,20 +363,20 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(bench, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(yardstick, "perf_counter", lambda: clock.now)
     return clock
 
 
 def test_ratio_is_the_median_of_interleaved_rounds_after_a_warm_up(clock):
     fast = clock.call("fast", 100.0, 1.0, 1.0, 2.0, 1.0)
     slow = clock.call("slow", 100.0, 3.0, 3.0, 8.0, 50.0)
-    assert bench.ratio(fast, slow, rounds=3) == 4.0
+    assert yardstick.ratio(fast, slow, rounds=3) == 4.0
     assert clock.calls == ["fast"] * 2 + ["slow"] * 2 + ["fast", "slow"] * 3
 
 
 def test_rounds_of_short_calls_are_a_millisecond(clock):
     fast, slow = clock.call("fast", 1e-4), clock.call("slow", 4e-4)
-    times = bench.race(fast, slow, rounds=5)
+    times = yardstick.race(fast, slow, rounds=5)
     assert times.ratio == pytest.approx(4.0)
     assert times.seconds == pytest.approx(1e-4)
     # 1, 2, 4 and 8 calls are too few, or 1, 2: the rounds have 16, and 4.

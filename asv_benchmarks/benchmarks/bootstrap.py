@@ -1,0 +1,107 @@
+"""Replicates: `bootstrap`, `compare` and `calibration_test`, validation and intervals included, on
+one thread, except `BootstrapThreads`. A version of the package without them is not measured."""
+
+from functools import partial
+
+import fastece
+from benchmarks.common import Draws, Replicated, yardstick
+
+ESTIMATORS = list(fastece.ESTIMATORS)
+
+
+class BootstrapSizes(Draws):
+    """Every estimator of the table on uniform scores."""
+
+    params = (ESTIMATORS, [30, 100, 1000, 10_000, 50_000, 1_000_000])
+    param_names = ("estimator", "n")
+
+    def setup(self, estimator: str, n: int) -> None:
+        """Make the data."""
+        self.bootstrap(yardstick.binary("uniform", n), estimator)
+
+
+class BootstrapShapes(Draws):
+    """Every estimator on multiples of 0.01, and on scores of which four in five are 0."""
+
+    params = (ESTIMATORS, ["tied", "zeros"], [100, 50_000])
+    param_names = ("estimator", "scores", "n")
+
+    def setup(self, estimator: str, shape: str, n: int) -> None:
+        """Make the data."""
+        self.bootstrap(yardstick.binary(shape, n), estimator)
+
+
+class BootstrapThreads(Draws):
+    """One thread and two; numpy's loop has one in both."""
+
+    params = ([1, 2], [100, 50_000])
+    param_names = ("n_jobs", "n")
+
+    def setup(self, n_jobs: int, n: int) -> None:
+        """Make the data."""
+        self.bootstrap(yardstick.binary("uniform", n), "ece", n_jobs=n_jobs)
+
+
+class BootstrapAll(Draws):
+    """All estimators in one call; in numpy's loop they share the draws as well."""
+
+    params = ([100, 50_000],)
+    param_names = ("n",)
+
+    def setup(self, n: int) -> None:
+        """Make the data."""
+        self.bootstrap(yardstick.binary("uniform", n), ESTIMATORS)
+
+
+class BootstrapClasses(Draws):
+    """Ten classes, each against the rest."""
+
+    params = (ESTIMATORS, [10_000])
+    param_names = ("estimator", "n")
+
+    def setup(self, estimator: str, n: int) -> None:
+        """Make the data."""
+        self.bootstrap(yardstick.class_vectors(n, 10), estimator, setting="classwise")
+
+
+class BootstrapSubsets(Draws):
+    """A hundred of many rows."""
+
+    params = (ESTIMATORS, [200_000])
+    param_names = ("estimator", "n")
+
+    def setup(self, estimator: str, n: int) -> None:
+        """Make the data."""
+        self.bootstrap(yardstick.binary("uniform", n), estimator, size=100)
+
+
+class Compare(Replicated):
+    """Two models on the same draws; a hard and an equal-mass estimator."""
+
+    params = (["ece", "ece_a"], [1000, 50_000])
+    param_names = ("estimator", "n")
+
+    def setup(self, estimator: str, n: int) -> None:
+        """Make the data."""
+        if not hasattr(fastece, "compare"):
+            raise NotImplementedError
+        y, a = yardstick.binary("uniform", n)
+        b = a**1.5
+        values = [yardstick.value_on_rows(estimator, y, p) for p in (a, b)]
+        call = partial(fastece.compare, y, a, b, estimator=estimator)
+        self.make(call, partial(yardstick.resample, values, n, n), n)
+
+
+class CalibrationTest(Replicated):
+    """Labels drawn as if the model were calibrated."""
+
+    params = (["ece", "ece_a"], [1000, 50_000])
+    param_names = ("estimator", "n")
+
+    def setup(self, estimator: str, n: int) -> None:
+        """Make the data."""
+        if not hasattr(fastece, "calibration_test"):
+            raise NotImplementedError
+        y, p = yardstick.binary("uniform", n)
+        call = partial(fastece.calibration_test, y, p, estimator=estimator)
+        self.make(call, partial(yardstick.redraw_labels, estimator, p), n)
