@@ -1,0 +1,31 @@
+"""Tests of laws: seeds are fixed, so what passes once passes always.
+
+The false-alarm rates that comments state are those over all seeds, for whoever changes the draws.
+"""
+
+from itertools import product
+from math import factorial, prod
+
+import numpy as np
+from scipy import stats
+
+ALPHA = 1e-4  # of each test of a law
+
+
+def chi_square_p(observed, expected):
+    """P-value of counts; cells in which fewer than 5 are expected are one cell."""
+    order = np.argsort(expected)
+    observed, expected = np.asarray(observed)[order], np.asarray(expected)[order]
+    rare = np.cumsum(expected) < 5
+    rare[: np.count_nonzero(rare) + 1] = True  # the first that makes it 5 belongs to them
+    observed = np.append(observed[~rare], observed[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    if len(observed) == 1:
+        return 1.0
+    return stats.chi2.sf(np.sum((observed - expected) ** 2 / expected), len(observed) - 1)
+
+
+def multinomial_law(n, size):
+    """Multiplicities -> probability, by enumeration."""
+    every = [c for c in product(range(size + 1), repeat=n) if sum(c) == size]
+    return {c: factorial(size) / prod(map(factorial, c)) / n**size for c in every}
