@@ -18,7 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned import Binned
+from fastece.consistency import calibration_test
 from fastece.estimators import ESTIMATORS
+from fastece.inference import bootstrap, compare
+from fastece.intervals import METHODS
 from fastece.kernels import _jit
 from fastece.reliability import reliability_diagram
 from fastece.scores import ece
@@ -153,8 +156,11 @@ def steps() -> Iterator[Callable[[], object]]:
     for options in chain(inputs((FEW,), usual), inputs((FEW, 3), usual)):
         for estimator in every:
             yield partial(measure, estimator, options)
-    for options in inputs((FEW,), [("f8", "i8")]):
+    # What resamples gets rows that have been read: of them, one kind for each shape.
+    for options in chain(inputs((FEW,), [("f8", "i8")]), inputs((FEW, 3), [("f8", "i8")])):
         for estimator in every:
+            yield partial(evaluate, estimator, options)
+        for estimator in ESTIMATORS.values():
             yield partial(resample, estimator, options)
     # So many rows that equal-mass bins are found without a sort; of weights that knows nothing.
     for options in chain(inputs((MANY_ROWS,), usual), inputs((MANY_ROWS, 3), usual)):
@@ -171,7 +177,17 @@ def measure(estimator: Any, options: dict[str, Any]) -> None:
 
 
 def resample(estimator: Any, options: dict[str, Any]) -> None:
-    """The protocol, as whatever resamples the rows uses it."""
+    """The functions that resample, with draws of all rows and of so few that they are listed."""
+    shared = {**options, "estimator": estimator, "n_resamples": 1, "rng": 0}
+    for method, size in product(METHODS, (None, 1)):
+        bootstrap(**shared, method=method, size=size)
+    calibration_test(**shared)
+    prob = shared.pop("y_prob")
+    compare(**shared, y_prob_a=prob, y_prob_b=prob)
+
+
+def evaluate(estimator: Any, options: dict[str, Any]) -> None:
+    """The protocol, as one may use it who resamples the rows."""
     sample = read_problems(**options).sample(0)
     sample = sample.sorted() if getattr(estimator, "needs_sorted", True) else sample
     plan = estimator.prepare(sample, sample.n)

@@ -5,6 +5,7 @@ Run as a script after a warm-up. Nothing here looks at what the warm-up does.
 
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
@@ -15,7 +16,7 @@ from fastece.estimators import find_estimator
 from fastece.kernels import _jit
 from fastece.settings import SETTINGS, read_problems
 
-CALLS = 1000
+CALLS = 1500
 SHAPES = [
     (1,), (2,), (50,), (5000,), (70_000,), (1, 2), (60, 2), (60, 3), (4000, 4), (66_000, 3),
     (30, 150),
@@ -32,7 +33,9 @@ FIELDS = {
     "bin_weights": ["equal"],
     "threshold": [0, 0.4, 2],
 }
+RESAMPLING = [fastece.bootstrap, fastece.compare, fastece.calibration_test]
 CLASSWISE = [fastece.sce, fastece.ace, fastece.tace]
+POOL = ThreadPoolExecutor(2)
 rng = np.random.default_rng(0)
 
 
@@ -80,7 +83,7 @@ def data():
     return layout(y, kind), layout(p, kind), options
 
 
-def resample(y, p, estimator, options):
+def evaluate(y, p, estimator, options):
     """The protocol, with counts of any kind."""
     problems = read_problems(y, p, **options)
     sample = problems.sample(problems.n_problems - 1).sorted()
@@ -94,14 +97,37 @@ def resample(y, p, estimator, options):
         estimator.evaluate(plan, column)
 
 
+def resample(function, y, p, options, fields):
+    """Few replicates, of draws of any size, for one estimator or several, in any executor."""
+    options |= {"n_resamples": pick([1, 31, 70]), "rng": pick([0, rng, None])}
+    options["average"] = pick(["macro", None])
+    if not fields and rng.random() < 0.2:
+        options["estimator"] = list(fastece.ESTIMATORS)
+    if rng.random() < 0.3:
+        options["executor"] = POOL
+    else:
+        options["n_jobs"] = pick([None, 1, 2])
+    if function is fastece.calibration_test:
+        function(y, p, **options, **fields)
+        return
+    options["size"] = pick([None, None, 1, max(1, len(y) // 16), max(1, len(y) // 2), len(y) + 1])
+    options["method"] = pick(["basic", "percentile", "bca"])
+    models = [p] if function is fastece.bootstrap else [p, p[::-1]]
+    result = function(y, *models, **options, **fields)
+    if rng.random() < 0.3:
+        options |= {"rng": None, "bootstrap_result": result}
+        function(y, *models, **options, **fields)
+
+
 def call():
     """One call; ValueError for what does not go together."""
     y, p, options = data()
     fields = {name: pick(values) for name, values in FIELDS.items() if rng.random() < 0.1}
-    function = pick([fastece.ece, fastece.mce, *CLASSWISE, fastece.reliability_diagram, resample])
+    single = [fastece.ece, fastece.mce, *CLASSWISE, fastece.reliability_diagram]
+    function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
     name = pick(list(fastece.ESTIMATORS))
-    if function is resample:
-        resample(y, p, find_estimator(name, fields), options)
+    if function is evaluate:
+        evaluate(y, p, find_estimator(name, fields), options)
         return
     if function in CLASSWISE:
         options["setting"] = "classwise"
@@ -110,6 +136,9 @@ def call():
         options["estimator"] = name
     if function is fastece.mce:
         fields.pop("norm", None)
+    if function in RESAMPLING:
+        resample(function, y, p, options, fields)
+        return
     function(y, p, n_jobs=pick([1, 2]), **options, **fields)
 
 

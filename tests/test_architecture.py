@@ -11,18 +11,23 @@ FOLDER = Path(fastece.__file__).parent
 # From the bottom up: a module imports, at its top, modules of lower layers only.
 LAYERS = [
     {"kernels._jit"},
-    {"kernels.binning", "kernels.logits", "kernels.quantiles", "kernels.reading"},
-    {"kernels.moments"},
+    {
+        "kernels.binning", "kernels.logits", "kernels.quantiles", "kernels.reading",
+        "kernels.resampling",
+    },
+    {"kernels.blocks", "kernels.moments"},
+    {"kernels.subsets"},
     {"kernels", "validation"},
-    {"protocol", "grids"},
-    {"settings", "sums"},
+    {"grids", "intervals", "protocol", "resampling"},
+    {"blocks", "engine", "results", "settings", "sums"},
     {"binned"},
     {"estimators"},
-    {"scores", "reliability", "files", "yardstick"},
-    {"report", "plot", "bench", "warmup"},
+    {"calls", "files", "reliability", "scores", "yardstick"},
+    {"bench", "consistency", "inference", "plot", "report"},
+    {"warmup"},
     {"cli"},
     {"__main__"},
-]
+]  # fmt: skip
 CORE = {"numba", "llvmlite", "numpy", "scipy"}
 
 

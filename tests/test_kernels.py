@@ -11,19 +11,17 @@ import numpy as np
 import pytest
 import reference
 import strategies as cases
+from kernel_forms import forms
 
 import fastece
 from fastece.grids import convex_layout, float_scores, hard_layout, uniform_layout
 from fastece.kernels import binning, logits, moments, quantiles, reading
 
+# The test files that call kernels.
+KERNEL_TESTS = ["kernels", "resampling", "blocks"]
 FOLDER = Path(fastece.__file__).parent / "kernels"
 BINS = [1, 2, 3, 7, 10, 15, 49, 100, 1000]
 RANGES = [(0.0, 1.0), (1 / 3, 1.0), (0.1, 0.7), (1 / 7, 1.0)]
-
-
-def forms(kernel):
-    """The kernel as it is called, and as plain Python."""
-    return [kernel, getattr(kernel, "py_func", kernel)]
 
 
 def awkward_scores(edges):
@@ -197,33 +195,6 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
         assert kernel(*rows, *chosen.grid, 0.05, np.empty(0), out)
         out = chosen.spread(out).swapaxes(0, 1)
         assert out == pytest.approx(expected, abs=1e-11)
-
-
-@pytest.mark.parametrize("convex", [False, True])
-@pytest.mark.parametrize("edges", [None, [0.0, 0.1, 0.1, 0.7, 1.0]])
-def test_a_block_of_replicates_is_each_of_them(edges, convex):
-    rng = np.random.default_rng(7)
-    n, replicates = 50, 32
-    s, terms = rng.random(n), rng.random((2, n))
-    c = rng.integers(0, 4, (n, replicates)).astype(np.uint8)
-    if edges is None:
-        chosen = uniform_layout(4, 0.0, 1.0, True, convex)
-    else:
-        e = np.array(edges)
-        chosen = convex_layout(e, False) if convex else hard_layout(e, e[1:-1], True)
-    found = reference.centres(chosen.edges.tolist())
-    expected = np.zeros((2, 4, replicates))
-    for i in range(n):
-        hard = [(reference.which_bin(s[i], chosen.edges.tolist()), 1.0)]
-        for b, a in reference.convex_shares(s[i], found) if convex else hard:
-            expected[:, b] += a * terms[:, i, None] * c[i]
-    lower, left, share = np.zeros(n, np.int32), np.zeros(n), np.ones(n)
-    for place, add in zip(forms(binning.place), forms(moments.block_moments), strict=True):
-        place(s, *chosen.grid, lower, left, share)
-        out = np.full((2, chosen.cells, replicates), np.nan)
-        add(terms, lower, share, convex, c, out)
-        spread = chosen.spread(out.swapaxes(1, 2)).swapaxes(1, 2)
-        assert spread == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("limits", [*RANGES, (0.1, 0.4), (0.5, 0.9), (0.6, 0.61)])
@@ -495,8 +466,9 @@ def test_unclean_rows_have_no_sums():
         assert not kernel(p, y, None, 1e-3, *grid, -np.inf, np.empty(0), np.empty((1, 1, 15)))
 
 
-def test_every_kernel_is_tested_here():
-    tested = Path(__file__).read_text(encoding="utf-8")
+def test_every_kernel_is_tested_by_name():
+    files = [Path(__file__).with_name(f"test_{name}.py") for name in KERNEL_TESTS]
+    tested = "".join(path.read_text(encoding="utf-8") for path in files)
     for path in FOLDER.glob("[a-z]*.py"):
         module = importlib.import_module(f"fastece.kernels.{path.stem}")
         tree = ast.parse(path.read_text(encoding="utf-8"))
