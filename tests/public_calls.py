@@ -88,7 +88,7 @@ def evaluate(y, p, estimator, options):
     problems = read_problems(y, p, **options)
     sample = problems.sample(problems.n_problems - 1).sorted()
     plan = estimator.prepare(sample, sample.n)
-    c = rng.poisson(1, (sample.n, pick([1, 32]))).astype(np.uint8)
+    c = rng.poisson(1, (sample.n, 32)).astype(np.uint8)
     c[0] += 1
     if hasattr(estimator, "block"):
         estimator.block(plan, c)
