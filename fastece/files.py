@@ -33,6 +33,8 @@ class Predictions:
     ----------
     y_true, y_prob : arrays
         As `fastece.ece` takes them.
+    label : array
+        The true label of each row: `y_true`, unless that says whether the prediction is right.
     pairs : bool
         A hit and the confidence of the top label, without a class vector: a binary problem.
     classes : int or None
@@ -41,6 +43,7 @@ class Predictions:
 
     y_true: NDArray[Any]
     y_prob: NDArray[Any]
+    label: NDArray[Any]
     pairs: bool = False
     classes: int | None = None
 
@@ -111,7 +114,8 @@ def read_columns(table: Table, y_true: str, y_prob: str | None) -> Predictions:
                 f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}; "
                 f"expected {LAYOUTS}, or columns named with --y-true and --y-prob"
             )
-    return Predictions(table.labels([y_true])[0], table.numbers(columns))
+    label = table.labels([y_true])[0]
+    return Predictions(label, table.numbers(columns), label)
 
 
 def read_pairs(table: Table, classes: int | None) -> Predictions:
@@ -129,7 +133,7 @@ def read_pairs(table: Table, classes: int | None) -> Predictions:
     kinds = [column.dtype.kind.replace("u", "i") for column in (true, predicted)]
     if kinds[0] != kinds[1] and not {*kinds} <= {"i", "f", "b"}:
         raise ValueError(f"{PAIR[0]} has dtype {true.dtype}, {PAIR[1]} {predicted.dtype}")
-    return Predictions(true == predicted, confidence, True, classes)
+    return Predictions(true == predicted, confidence, true, True, classes)
 
 
 def probability_columns(table: Table) -> list[str]:
