@@ -1,0 +1,103 @@
+"""Coverage of the 95 % intervals of the plain ECE, on simulated problems whose true ECE is known.
+
+Scores are Beta(5, 1.5), as those of a classifier that is sure of most rows, and
+``P(y = 1 | s) = s - delta 4 s (1 - s)``: over-confident everywhere, so that bins hide nothing and
+the error of 15 bins tends to the true one, ``E |P(y = 1 | s) - s| = delta 4 E s (1 - s)``. Covered
+or not is this true ECE. On the calibrated problems, ``calibration_test`` at 5 % is measured too.
+
+Prints the table of ``docs/intervals.md``. Every simulation has a seed of its own, so the numbers do
+not depend on the threads.
+"""
+
+import argparse
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from fastece import bootstrap, calibration_test
+
+A, B = 5.0, 1.5
+SIZES, ERRORS = (200, 1000, 10_000), (0.0, 0.02, 0.06)
+METHODS = ("basic", "percentile", "bca")
+LEVEL, SEED = 0.95, 20240501
+HEAD = (
+    "rows", "true ECE", "mean estimate", *(f"{m}: coverage" for m in METHODS),
+    *(f"{m}: width" for m in METHODS), "bca: nan", "test rejects",
+)  # fmt: skip
+
+
+def delta_of(error: float) -> float:
+    """The delta whose problem has this true ECE: at most 0.25, where no probability is negative."""
+    delta = error * (A + B) * (A + B + 1) / (4 * A * B)
+    if not 0 <= delta <= 0.25:
+        raise ValueError(f"error: the design has true errors from 0 to 0.15, got {error!r}")
+    return delta
+
+
+def hit_probability(s: Any, delta: float) -> Any:
+    """P(y = 1 | s)."""
+    return s - delta * 4 * s * (1 - s)
+
+
+def simulate(rng: np.random.Generator, n: int, error: float) -> tuple[Any, Any]:
+    """Labels and scores of n rows."""
+    s = rng.beta(A, B, n)
+    return rng.random(n) < hit_probability(s, delta_of(error)), s
+
+
+def one_simulation(n: int, error: float, number: int, replicates: int) -> list[float]:
+    """Estimate, low and high end by each method, and the p-value of the test or nan."""
+    rng = np.random.default_rng([SEED, n, round(1e6 * error), number])
+    y, s = simulate(rng, n, error)
+    result = bootstrap(y, s, n_resamples=replicates, rng=rng)
+    ends = [end for method in METHODS for end in result.interval(LEVEL, method)]
+    p_value = np.nan
+    if error == 0:
+        p_value = calibration_test(y, s, n_resamples=replicates, rng=rng).p_value
+    return [result.estimate, *ends, p_value]
+
+
+def row_of(n: int, error: float, values: np.ndarray) -> list[str]:
+    """One row of the table, from the numbers of each simulation. An interval that is nan covers
+    nothing and has no width."""
+    low, high = values[:, 1:-1:2], values[:, 2:-1:2]
+    covered = ((low <= error) & (error <= high)).mean(0)
+    width, known = np.nansum(high - low, 0), np.isfinite(low).sum(0)
+    widths = [f"{w / k:.4f}" if k else "-" for w, k in zip(width, known, strict=True)]
+    missing = np.isnan(low[:, METHODS.index("bca")]).mean()
+    rejects = f"{(values[:, -1] <= 1 - LEVEL).mean():.1%}" if error == 0 else "-"
+    return [
+        f"{n}", f"{error:g}", f"{values[:, 0].mean():.4f}", *(f"{c:.1%}" for c in covered),
+        *widths, f"{missing:.1%}", rejects,
+    ]  # fmt: skip
+
+
+def line(cells: Sequence[str]) -> str:
+    """A line of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--simulations", type=int, default=5000)
+    parser.add_argument("--replicates", type=int, default=999)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--errors", type=float, nargs="+", default=ERRORS)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args(arguments)
+    print(line(HEAD), line(["---:"] * len(HEAD)), sep="\n", flush=True)
+    with ThreadPoolExecutor(options.threads) as pool:
+        for n in options.sizes:
+            for error in options.errors:
+                values = pool.map(
+                    lambda i, n=n, error=error: one_simulation(n, error, i, options.replicates),
+                    range(options.simulations),
+                )
+                print(line(row_of(n, error, np.array(list(values)))), flush=True)
+
+
+if __name__ == "__main__":
+    main()
