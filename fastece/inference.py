@@ -15,7 +15,7 @@ from fastece.resampling import LeaveOut, draws_of, new_key
 from fastece.results import BootstrapResult, ComparisonResult, Replicated, as_float
 from fastece.validation import check_integer
 
-__all__ = ["bootstrap", "compare"]
+__all__ = ["bootstrap", "bootstrapped", "compare", "compared"]
 
 F64 = NDArray[np.float64]
 
@@ -160,6 +160,26 @@ def results_of(
     return results.get("", results)
 
 
+def bootstrapped(call: Call, *, rng: Any, size: Any = None, bootstrap_result: Any = None) -> Any:
+    """The results of a call on one model, by the names of its estimators."""
+    return results_of(
+        call, BootstrapResult, estimate_of, rng=rng, size=size, bootstrap_result=bootstrap_result
+    )
+
+
+def compared(call: Call, *, rng: Any, size: Any = None, bootstrap_result: Any = None) -> Any:
+    """The same of a call on two, each of which may have hits of its own."""
+    a, b = call.models
+    if a.n_problems != b.n_problems:
+        raise ValueError(
+            f"{b.prob_name}: must have as many classes as {a.prob_name}, {a.n_classes}, "
+            f"got {b.n_classes}"
+        )
+    return results_of(
+        call, ComparisonResult, difference_of, rng=rng, size=size, bootstrap_result=bootstrap_result
+    )
+
+
 @overload
 def bootstrap(
     y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
@@ -257,9 +277,7 @@ def bootstrap(
         method=method, setting=setting, average=average, labels=labels,
         sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
-    return results_of(
-        call, BootstrapResult, estimate_of, rng=rng, size=size, bootstrap_result=bootstrap_result
-    )
+    return bootstrapped(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
 
 
 @overload
@@ -341,11 +359,4 @@ def compare(
         labels=labels, sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
         executor=executor,
     )  # fmt: skip
-    a, b = call.models
-    if a.n_problems != b.n_problems:
-        raise ValueError(
-            f"y_prob_b: must have as many classes as y_prob_a, {a.n_classes}, got {b.n_classes}"
-        )
-    return results_of(
-        call, ComparisonResult, difference_of, rng=rng, size=size, bootstrap_result=bootstrap_result
-    )
+    return compared(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
