@@ -1,4 +1,4 @@
-"""The command line: ``fastece report FILE``, ``demo``, ``bench`` and ``warmup``."""
+"""The command line: ``fastece report FILE``, ``compare A B`` and what else there is."""
 
 import argparse
 import io
@@ -8,10 +8,12 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fastece import __version__, bench
+from fastece.comparison import Comparison, make_comparison
 from fastece.files import LAYOUTS, Predictions, read_predictions
 from fastece.report import Report, make_report
 
@@ -45,14 +47,17 @@ def make_parser() -> argparse.ArgumentParser:
         "the arrays y_true and y_prob; Parquet (with pyarrow).",
     )  # fmt: skip
     report.add_argument("file", metavar="FILE")
-    report.add_argument("--y-true", metavar="COLUMN", help="column of the labels")
-    report.add_argument(
-        "--y-prob", metavar="COLUMN[,COLUMN...]", help="columns of the probabilities"
-    )
-    report.add_argument(
-        "--classes", type=int, metavar="K", help="classes behind the top label: scores on [1/K, 1]"
-    )
     report.set_defaults(run=run_report)
+
+    compare = commands.add_parser(
+        "compare", help="the difference between two models, on the same rows",
+        description="Compare two files of predictions, as fastece report reads them, which have "
+        "the same labels row by row: every error of both, the difference a - b, its interval, and "
+        "the p-value of there being none.",
+    )  # fmt: skip
+    compare.add_argument("a", metavar="A")
+    compare.add_argument("b", metavar="B")
+    compare.set_defaults(run=run_compare)
 
     demo = commands.add_parser(
         "demo", help="the same on predictions that ship with fastece",
@@ -61,14 +66,10 @@ def make_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     demo.set_defaults(run=run_demo)
 
-    for command in (report, demo):
-        command.add_argument(
-            "--setting", type=setting_type, default="auto",
-            help="auto, binary, confidence, classwise or a class index",
-        )  # fmt: skip
-        command.add_argument("--n-bins", type=n_bins_type, default=15, help='a number or "sqrt"')
-        command.add_argument("--from-logits", action="store_true", help="the file holds logits")
-        command.add_argument("--json", action="store_true", help="machine-readable output")
+    for command in (report, compare):
+        add_file_options(command)
+    for command, resamples in ((report, 1000), (compare, 9999), (demo, 1000)):
+        add_options(command, resamples)
 
     speed = commands.add_parser(
         "bench", help="speed of every estimator on this machine, and of numpy beside it",
@@ -90,6 +91,40 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def add_file_options(command: argparse.ArgumentParser) -> None:
+    """How files are read."""
+    command.add_argument("--y-true", metavar="COLUMN", help="column of the labels")
+    command.add_argument(
+        "--y-prob", metavar="COLUMN[,COLUMN...]", help="columns of the probabilities"
+    )
+    command.add_argument(
+        "--classes", type=int, metavar="K", help="classes behind the top label: scores on [1/K, 1]"
+    )
+
+
+def add_options(command: argparse.ArgumentParser, resamples: int) -> None:
+    """What is measured, and how sure it is to be."""
+    off = "" if command.prog.endswith("compare") else "; 0: no intervals"
+    command.add_argument(
+        "--setting", type=setting_type, default="auto",
+        help="auto, binary, confidence, classwise or a class index",
+    )  # fmt: skip
+    command.add_argument("--n-bins", type=n_bins_type, default=15, help='a number or "sqrt"')
+    command.add_argument("--from-logits", action="store_true", help="the file holds logits")
+    command.add_argument(
+        "--resamples", type=int, default=resamples, metavar="N",
+        help=f"resamples behind the intervals (default {resamples}{off})",
+    )  # fmt: skip
+    command.add_argument(
+        "--confidence-level", type=float, default=0.95, metavar="LEVEL",
+        help="of the intervals (default 0.95)",
+    )  # fmt: skip
+    command.add_argument(
+        "--seed", type=int, default=0, help="of the resamples (default 0: the same every time)"
+    )
+    command.add_argument("--json", action="store_true", help="machine-readable output")
+
+
 def setting_type(text: str) -> int | str:
     """Read a setting: a class index or a name."""
     return int(text) if text.lstrip("-").isdecimal() else text
@@ -102,12 +137,26 @@ def n_bins_type(text: str) -> int | str:
     return text if text == "sqrt" else int(text)
 
 
+def read_file(path: str, options: argparse.Namespace) -> Predictions:
+    """Read a file as the options say."""
+    return read_predictions(
+        path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes
+    )
+
+
 def run_report(options: argparse.Namespace) -> Report:
     """``fastece report FILE``."""
-    predictions = read_predictions(
-        options.file, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes
+    return report_on(options.file, read_file(options.file, options), options)
+
+
+def run_compare(options: argparse.Namespace) -> Comparison:
+    """``fastece compare A B``."""
+    a, b = read_file(options.a, options), read_file(options.b, options)
+    return with_workers(
+        lambda workers: make_comparison(
+            a, b, (options.a, options.b), **measured_as(options), **workers
+        )
     )
-    return report_on(options.file, predictions, options)
 
 
 def run_demo(options: argparse.Namespace) -> Report:
@@ -144,12 +193,60 @@ def show_progress(text: str) -> None:
     print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
+class Workers:
+    """Threads, one for each processor, that tell how many of their tasks are done."""
+
+    def __init__(self, pool: ThreadPoolExecutor, progress: Callable[[str], None]) -> None:
+        self.pool, self.progress = pool, progress
+        self.sent = self.done = 0
+
+    def submit(self, task: Callable[..., T], *arguments: Any) -> "Future[T]":
+        """As that of an executor."""
+        self.sent += 1
+        self.tell()
+        future = self.pool.submit(task, *arguments)
+        future.add_done_callback(self.note)
+        return future
+
+    def note(self, future: "Future[Any]") -> None:  # noqa: ARG002
+        """One more is done."""
+        self.done += 1
+        self.tell()
+
+    def tell(self) -> None:
+        """Say so."""
+        self.progress(f"resampling: {self.done}/{self.sent}")
+
+
+def with_workers(work: Callable[[dict[str, Any]], T]) -> T:
+    """`work` that gets all processors, as arguments of `fastece.bootstrap`; on a terminal it says
+    how far it is."""
+
+    def work_with(progress: Callable[[str], None] | None) -> T:
+        if progress is None:
+            return work({"n_jobs": -1})
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return work({"executor": Workers(pool, progress)})
+
+    return with_progress(work_with)
+
+
+def measured_as(options: argparse.Namespace) -> dict[str, Any]:
+    """What reports and comparisons take from the options."""
+    return {
+        "setting": options.setting, "from_logits": options.from_logits, "n_bins": options.n_bins,
+        "n_resamples": options.resamples, "confidence_level": options.confidence_level,
+        "rng": options.seed,
+    }  # fmt: skip
+
+
 def report_on(title: str, predictions: Predictions, options: argparse.Namespace) -> Report:
     """Measure what was read."""
-    return make_report(
-        predictions.y_true, predictions.y_prob, title=title, setting=options.setting,
-        pairs=predictions.pairs, classes=predictions.classes,
-        from_logits=options.from_logits, n_bins=options.n_bins,
+    return with_workers(
+        lambda workers: make_report(
+            predictions.y_true, predictions.y_prob, title=title, pairs=predictions.pairs,
+            classes=predictions.classes, **measured_as(options), **workers,
+        )
     )  # fmt: skip
 
 

@@ -7,12 +7,25 @@ from typing import Any
 import numpy as np
 
 from fastece.binned import Binned
+from fastece.consistency import tested
 from fastece.estimators import ESTIMATORS, find_estimator
+from fastece.inference import (
+    MOST_RESAMPLES,
+    Call,
+    check_executor,
+    check_level,
+    estimate_of,
+    results_of,
+    samples_of,
+)
+from fastece.intervals import ConfidenceInterval
 from fastece.protocol import direct_values
 from fastece.reliability import ReliabilityDiagram, diagrams_of
+from fastece.resampling import new_key
 from fastece.settings import SETTINGS, ArrayProblems, read_problems
+from fastece.validation import check_integer
 
-__all__ = ["Measure", "Report", "make_report"]
+__all__ = ["PAIRS", "Measure", "Report", "check_pairs", "estimators_of", "make_report"]
 
 PAIRS = "binary (is the top label right, at its confidence)"
 
@@ -27,6 +40,8 @@ class Measure:
         As `fastece.ece` takes it, or "mce".
     value : float
         The error; class-wise, the mean over classes.
+    low, high : float or None
+        Ends of its confidence interval; None without resamples.
     estimator : str
         The estimator with its parameters.
     n_bins, occupied : int or None
@@ -36,6 +51,8 @@ class Measure:
 
     name: str
     value: float
+    low: float | None
+    high: float | None
     estimator: str
     n_bins: int | None
     occupied: int | None
@@ -57,6 +74,12 @@ class Report:
         Share of rows whose most probable class is the label, and its mean probability.
     setting : str
         The setting that the errors are of.
+    n_resamples : int
+        Number of resamples behind the intervals and the p-value.
+    confidence_level : float
+        Of the intervals.
+    p_value : float or None
+        Of `fastece.calibration_test` with "ece"; None without resamples.
     measures : tuple of Measure
     diagrams : tuple of ReliabilityDiagram
         One, or one for each class.
@@ -68,6 +91,9 @@ class Report:
     accuracy: float
     mean_confidence: float
     setting: str
+    n_resamples: int
+    confidence_level: float
+    p_value: float | None
     measures: tuple[Measure, ...]
     diagrams: tuple[ReliabilityDiagram, ...]
 
@@ -80,10 +106,16 @@ class Report:
             "setting": self.setting,
         }
         lines = [self.title, *(f"  {key:<16} {value}" for key, value in head.items()), ""]
-        lines.append("  error      value   bins  occupied  estimator")
+        level = f"{100 * self.confidence_level:g} % interval"
+        wide = f"  {level:<18}" if self.n_resamples else ""
+        lines.append(f"  error      value{wide}   bins  occupied  estimator")
         for m in self.measures:
+            ends = f"  [{m.low:.5f}, {m.high:.5f}]" if self.n_resamples else ""
             bins = f"{m.n_bins or '-':>5}  {m.occupied or '-':>8}"
-            lines.append(f"  {m.name:<6} {m.value:9.5f}  {bins}  {m.estimator}")
+            lines.append(f"  {m.name:<6} {m.value:9.5f}{ends}  {bins}  {m.estimator}")
+        if self.n_resamples:
+            lines.append(f"\n  intervals: basic bootstrap, {self.n_resamples} resamples")
+            lines.append(f"  p-value of an ece as large if calibrated: {self.p_value:.4f}")
         return "\n".join([*lines, *(f"\n{diagram}" for diagram in self.diagrams)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,21 +126,42 @@ class Report:
         return values
 
 
-def measure(name: str, estimator: Any, problems: ArrayProblems) -> Measure:
+def measure(
+    name: str, estimator: Any, problems: ArrayProblems, ends: ConfidenceInterval | None
+) -> Measure:
     """One line of the report."""
+    low, high = ends or (None, None)
     if not isinstance(estimator, Binned):
         value = float(direct_values(estimator, problems).mean())
-        return Measure(name, value, str(estimator), None, None)
+        return Measure(name, value, low, high, str(estimator), None, None)
     sums = estimator.bins(problems, moments=2)
     value = float(estimator.values(sums).mean())
     filled = int(np.count_nonzero(sums.weight))
-    return Measure(name, value, str(estimator), sums.weight.size, filled)
+    return Measure(name, value, low, high, str(estimator), sums.weight.size, filled)
 
 
 def with_fields(name: str, fields: dict[str, Any]) -> Any:
     """The estimator of that name, with those of the fields that it has."""
     estimator = find_estimator(name, {})
     return find_estimator(name, {k: v for k, v in fields.items() if hasattr(estimator, k)})
+
+
+def estimators_of(n_bins: Any, classes: int | None) -> dict[str, Any]:
+    """Every estimator of the table and "mce", for top labels of that many classes if given."""
+    fields = {"n_bins": n_bins}
+    if classes is not None:
+        fields["score_range"] = (1 / classes, 1.0)
+    estimators = {name: with_fields(name, fields) for name in ESTIMATORS}
+    return {**estimators, "mce": find_estimator("ece", {**fields, "norm": math.inf})}
+
+
+def check_pairs(setting: Any, from_logits: bool) -> None:
+    """Refuse what labels and confidences cannot give."""
+    if setting not in ("auto", "binary") or from_logits:
+        raise ValueError(
+            f"setting: {setting!r} needs a class vector; labels and confidences are a binary "
+            "problem, and confidences are no logits"
+        )
 
 
 def make_report(
@@ -121,6 +174,11 @@ def make_report(
     classes: int | None = None,
     from_logits: bool = False,
     n_bins: Any = 15,
+    n_resamples: int = 1000,
+    confidence_level: float = 0.95,
+    rng: Any = 0,
+    n_jobs: int | None = None,
+    executor: Any = None,
 ) -> Report:
     """Measure predictions with every estimator of the table.
 
@@ -135,32 +193,46 @@ def make_report(
         problem, whose scores lie on [1/K, 1] if the number of `classes` K is given.
     classes : int, optional
         With `pairs` only.
+    n_resamples : int, default 1000
+        For the intervals and the p-value; without any, there is neither.
+    confidence_level, n_jobs, executor
+        As in `fastece.bootstrap`.
+    rng : int, None or numpy.random.Generator, default 0
+        As in `fastece.bootstrap`, but the same report every time unless it is asked otherwise.
 
     Returns
     -------
     Report
     """
-    fields = {"n_bins": n_bins}
-    if pairs and (setting not in ("auto", "binary") or from_logits):
-        raise ValueError(
-            f"setting: {setting!r} needs a class vector; labels and confidences are a binary "
-            "problem, and confidences are no logits"
-        )
-    if classes is not None:
-        fields["score_range"] = (1 / classes, 1.0)
+    count = check_integer("n_resamples", n_resamples, 0, MOST_RESAMPLES)
+    level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
+    if pairs:
+        check_pairs(setting, from_logits)
     problems = read_problems(y_true, y_prob, setting=setting, from_logits=from_logits).checked
-    classwise = problems.setting.per_class
+    estimators = estimators_of(n_bins, classes)
+    call = Call(estimators, [problems], "macro", count, level, "basic", jobs, executor)
     top = problems if pairs else replace(problems, setting=SETTINGS["confidence"])
     whole = Binned(n_bins=1).bins(top)
-    estimators = {name: with_fields(name, fields) for name in ESTIMATORS}
-    estimators["mce"] = find_estimator("ece", {**fields, "norm": math.inf})
+    ends, p_value = resampled(call, rng) if count else ({}, None)
     return Report(
         title=title,
         n=problems.n,
         n_classes=classes if pairs else problems.n_classes,
         accuracy=float(whole.hits[0, 0] / whole.total[0]),
         mean_confidence=float(whole.score[0, 0] / whole.total[0]),
-        setting=PAIRS if pairs else "classwise" if classwise else problems.name(0),
-        measures=tuple(measure(name, e, problems) for name, e in estimators.items()),
+        setting=PAIRS if pairs else call.setting,
+        n_resamples=count,
+        confidence_level=level,
+        p_value=p_value,
+        measures=tuple(
+            measure(name, e, problems, ends.get(name)) for name, e in estimators.items()
+        ),
         diagrams=tuple(diagrams_of(estimators["ece"], problems)),
     )
+
+
+def resampled(call: Call, rng: Any) -> tuple[dict[str, ConfidenceInterval], float]:
+    """Intervals of all estimators, from shared draws, and the p-value of "ece"."""
+    results = results_of(call, estimate_of, rng, None, None)
+    test = tested(call, "ece", samples_of(call.models[0]), new_key(rng))
+    return {name: result.confidence_interval for name, result in results.items()}, test.p_value
