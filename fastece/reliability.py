@@ -16,6 +16,8 @@ from fastece.validation import check_jobs
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from fastece.consistency import ConsistencyBand
+
 __all__ = ["ReliabilityDiagram", "diagrams_of", "reliability_diagram"]
 
 F64 = NDArray[np.float64]
@@ -79,13 +81,16 @@ class ReliabilityDiagram:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: "Axes | None" = None, *, band: "ConsistencyBand | None" = None) -> "Axes":
         """Draw the diagram with the occupancy of its bins; needs matplotlib.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; without it, on a new figure.
+        band : ConsistencyBand, optional
+            Of `fastece.calibration_test` for the same bins: where the frequencies of a calibrated
+            model are to be expected.
 
         Returns
         -------
@@ -93,7 +98,7 @@ class ReliabilityDiagram:
         """
         from fastece.plot import plot_diagram
 
-        return plot_diagram(self, ax)
+        return plot_diagram(self, ax, band)
 
 
 def table_lines(diagram: ReliabilityDiagram, width: int = 30) -> list[str]:
