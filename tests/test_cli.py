@@ -175,6 +175,163 @@ def test_every_row_of_the_table_is_in_the_report(capsys, monkeypatch):
     assert "brier" in run(capsys, "demo")[1]
 
 
+def test_report_says_how_sure_it_is(capsys):
+    digits = np.load(DIGITS / "digits_neural_network.npz")
+    data = digits["y_true"], digits["y_prob"]
+    report = as_json(capsys, "demo")
+    assert (report["n_resamples"], report["confidence_level"]) == (1000, 0.95)
+    lines = {m["name"]: m for m in report["measures"]}
+    for name in FOUR:
+        ends = fastece.bootstrap(*data, estimator=name, n_resamples=1000, rng=0).confidence_interval
+        assert (lines[name]["low"], lines[name]["high"]) == ends
+    assert 0 <= lines["mce"]["low"] < lines["mce"]["high"]
+    assert report["p_value"] == fastece.calibration_test(*data, n_resamples=1000, rng=0).p_value
+    out = run(capsys, "demo")[1]
+    assert "95 % interval" in out
+    assert f"[{lines['ece']['low']:.5f}, {lines['ece']['high']:.5f}]" in out
+    assert f"if calibrated: {report['p_value']:.4f}" in out
+    assert run(capsys, "demo")[1] == out
+
+
+def test_options_of_the_intervals(capsys):
+    fast = ["--resamples", 99]
+    report = as_json(capsys, "demo", *fast, "--confidence-level", 0.5)
+    other = as_json(capsys, "demo", *fast, "--confidence-level", 0.5, "--seed", 7)
+    digits = np.load(DIGITS / "digits_neural_network.npz")
+    for seed, found in ((0, report), (7, other)):
+        result = fastece.bootstrap(
+            digits["y_true"], digits["y_prob"], n_resamples=99, confidence_level=0.5, rng=seed
+        )
+        line = found["measures"][0]
+        assert (line["low"], line["high"]) == result.confidence_interval
+    assert "50 % interval" in run(capsys, "demo", *fast, "--confidence-level", 0.5)[1]
+    code, out, _ = run(capsys, "demo", "--resamples", 0)
+    assert code == 0
+    assert "interval" not in out
+    assert "p-value" not in out
+    without = as_json(capsys, "demo", "--resamples", 0)
+    assert without["p_value"] is None
+    assert without["measures"][0]["low"] is without["measures"][0]["high"] is None
+    assert values(without) == values(report)
+
+
+@pytest.mark.parametrize("setting", ["classwise", "3"])
+def test_intervals_in_other_settings(capsys, setting):
+    report = as_json(capsys, "demo", "--resamples", 40, "--setting", setting)
+    digits = np.load(DIGITS / "digits_neural_network.npz")
+    result = fastece.bootstrap(
+        digits["y_true"], digits["y_prob"], estimator="ece_ac", n_resamples=40, rng=0,
+        setting=int(setting) if setting.isdecimal() else setting,
+    )  # fmt: skip
+    line = report["measures"][3]
+    assert (line["low"], line["high"]) == result.confidence_interval
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--resamples", "-1"], "n_resamples: must be"),
+        (["--confidence-level", "95"], "confidence_level: must be"),
+        (["--seed", "-1"], "rng: a seed must not be negative"),
+    ],
+)
+def test_bad_options_of_the_intervals(capsys, options, message):
+    assert message in failure(capsys, "demo", *options)
+
+
+def test_progress_of_resampling_on_a_terminal(capsys, monkeypatch):
+    out = run(capsys, "demo", "--resamples", 50)[1]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, same, err = run(capsys, "demo", "--resamples", 50)
+    assert (code, same) == (0, out)
+    assert "resampling: 0/1" in err
+    assert err.endswith("\r\x1b[K")
+
+
+def differences(comparison):
+    return {d["name"]: d for d in comparison["differences"]}
+
+
+def test_compare_two_models_of_the_digits(capsys):
+    one, other = (DIGITS / f"digits_{m}.npz" for m in ("neural_network", "random_forest"))
+    a, b = np.load(one), np.load(other)
+    fast = ["--resamples", 99, "--seed", 3]
+    for options, named in (([], {}), (["--setting", "classwise"], {"setting": "classwise"})):
+        found = as_json(capsys, "compare", one, other, *fast, *options)
+        assert (found["a"], found["b"], found["n"]) == (str(one), str(other), 1797)
+        assert found["n_resamples"] == 99
+        assert [*differences(found)] == [*fastece.ESTIMATORS, "mce"]
+        for line in found["differences"][:4]:
+            result = fastece.compare(
+                a["y_true"], a["y_prob"], b["y_prob"], estimator=line["name"],
+                n_resamples=99, rng=3, **named,
+            )  # fmt: skip
+            assert (line["a"], line["b"]) == (result.a, result.b)
+            assert line["difference"] == result.difference
+            assert (line["low"], line["high"]) == result.confidence_interval
+            assert line["p_value"] == result.p_value
+    code, out, err = run(capsys, "compare", one, other, *fast, "--confidence-level", 0.9)
+    assert (code, err) == (0, "")
+    for text in ("setting          confidence", "90 % interval", "ece_ac", "mce", "p-value"):
+        assert text in out
+
+
+def test_compare_a_model_with_itself(capsys, write):
+    path = write("y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n")
+    for line in as_json(capsys, "compare", path, path)["differences"]:
+        assert (line["difference"], line["p_value"]) == (0, 1)
+
+
+def test_compare_top_labels_by_the_hits_of_each_model(capsys, write):
+    a = write("true_label,pred_label,confidence\n3,3,0.9\n1,2,0.5\n0,0,0.8\n2,2,0.6\n", "a.csv")
+    b = write("true_label,pred_label,confidence\n3,1,0.7\n1,1,0.6\n0,0,0.9\n2,2,0.3\n", "b.csv")
+    found = as_json(capsys, "compare", a, b, "--resamples", 64, "--n-bins", 4)
+    line = differences(found)["ece"]
+    assert line["a"] == fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], n_bins=4)
+    assert line["b"] == fastece.ece([0, 1, 1, 1], [0.7, 0.6, 0.9, 0.3], n_bins=4)
+    assert found["setting"].startswith("binary")
+    # The same from class vectors whose largest entries these are.
+    p = np.full((2, 4, 4), 0.0)
+    for k, rows in enumerate(([(3, 0.9), (2, 0.5), (0, 0.8), (2, 0.6)],
+                              [(1, 0.7), (1, 0.6), (0, 0.9), (2, 0.3)])):  # fmt: skip
+        for i, (label, confidence) in enumerate(rows):
+            p[k, i] = (1 - confidence) / 3
+            p[k, i, label] = confidence
+    result = fastece.compare([3, 1, 0, 2], *p, n_resamples=64, n_bins=4, rng=0)
+    assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval)
+    found = as_json(capsys, "compare", a, b, "--classes", 4, "--resamples", 9)
+    value = fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], score_range=(0.25, 1.0))
+    assert differences(found)["ece"]["a"] == value
+
+
+BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("y_true,y_prob\n0,0.1\n0,0.4\n0,0.9\n", [], "has 1 in row 2; got 0"),
+        ("y_true,y_prob\n0,0.1\n1,0.4\n", [], "which has 3; got 2"),
+        ("y_true,y_prob\n0,0.1\n1,0.4\n1,1.9\n", [], r"b.csv: y_prob\[2\] is 1.9"),
+        ("true_label,pred_label,confidence\n0,0,0.5\n", [], "kind of columns"),
+        ("y_true,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5\n1,0.5,0.5\n", ["--setting", "5"], "class index"),
+        ("y_true,p_0,p_1,p_2\n0,1,0,0\n1,1,0,0\n1,0,0,1\n", ["--setting", "classwise"],
+         "as many classes"),
+        (BINARY, ["--resamples", "0"], "n_resamples: must be"),
+        (BINARY, ["--n-bins", "0"], "n_bins: must be"),
+        (BINARY, ["--classes", "3"], "--classes goes with"),
+    ],
+)  # fmt: skip
+def test_files_that_cannot_be_compared(capsys, write, text, options, message):
+    a, b = write(BINARY, "a.csv"), write(text, "b.csv")
+    assert re.search(message, failure(capsys, "compare", a, b, *options))
+
+
+def test_top_labels_have_no_other_setting(capsys, write):
+    path = write("true_label,pred_label,confidence\n0,0,0.5\n")
+    assert "class vector" in failure(capsys, "compare", path, path, "--setting", "classwise")
+
+
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(bench, "SIZES", (20, 50))
