@@ -4,8 +4,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from fastece.files import Predictions
-from fastece.inference import ComparisonResult, compared, read_call
-from fastece.report import PAIRS, check_pairs, estimators_of
+from fastece.inference import compared
+from fastece.report import PAIRS, check_pairs, read_model
+from fastece.results import ComparisonResult
 
 __all__ = ["Comparison", "Difference", "make_comparison"]
 
@@ -156,17 +157,15 @@ def make_comparison(
         check_pairs(setting, from_logits)
     # Each by itself: whether the predicted class is right is another question for each model.
     calls = [
-        read_call(
-            model.y_true, {f"{name}: y_prob": model.y_prob}, estimator="ece", fields={},
-            n_resamples=n_resamples, least=1, confidence_level=confidence_level, method="basic",
-            setting=setting, average="macro", labels=None, sample_weight=None,
-            from_logits=from_logits, n_jobs=n_jobs, executor=executor,
+        read_model(
+            model.y_true, model.y_prob, f"{name}: y_prob", n_bins=n_bins, classes=a.classes,
+            least=1, setting=setting, from_logits=from_logits, n_resamples=n_resamples,
+            confidence_level=confidence_level, n_jobs=n_jobs, executor=executor,
         )
         for name, model in zip(names, (a, b), strict=True)
     ]  # fmt: skip
-    models = [model for call in calls for model in call.models]
-    call = replace(calls[0], estimators=estimators_of(n_bins, a.classes), models=models)
-    results = compared(call, rng, None, None)
+    call = replace(calls[0], models=[model for one in calls for model in one.models])
+    results = compared(call, rng=rng)
     return Comparison(
         a=names[0],
         b=names[1],

@@ -7,25 +7,17 @@ from typing import Any
 import numpy as np
 
 from fastece.binned import Binned
-from fastece.consistency import tested
+from fastece.calls import Call, read_call, samples_of
+from fastece.consistency import result_of
 from fastece.estimators import ESTIMATORS, find_estimator
-from fastece.inference import (
-    MOST_RESAMPLES,
-    Call,
-    check_executor,
-    check_level,
-    estimate_of,
-    results_of,
-    samples_of,
-)
+from fastece.inference import bootstrapped
 from fastece.intervals import ConfidenceInterval
 from fastece.protocol import direct_values
 from fastece.reliability import ReliabilityDiagram, diagrams_of
 from fastece.resampling import new_key
-from fastece.settings import SETTINGS, ArrayProblems, read_problems
-from fastece.validation import check_integer
+from fastece.settings import SETTINGS, ArrayProblems
 
-__all__ = ["PAIRS", "Measure", "Report", "check_pairs", "estimators_of", "make_report"]
+__all__ = ["PAIRS", "Measure", "Report", "check_pairs", "make_report", "read_model"]
 
 PAIRS = "binary (is the top label right, at its confidence)"
 
@@ -164,6 +156,18 @@ def check_pairs(setting: Any, from_logits: bool) -> None:
         )
 
 
+def read_model(
+    y_true: Any, y_prob: Any, prob_name: str, *, n_bins: Any, classes: int | None, least: int,
+    **options: Any,
+) -> Call:  # fmt: skip
+    """The call of every estimator on one model; `options` are those of `fastece.bootstrap`."""
+    call = read_call(
+        y_true, {prob_name: y_prob}, estimator="ece", fields={}, least=least, method="basic",
+        average="macro", labels=None, sample_weight=None, **options,
+    )  # fmt: skip
+    return replace(call, estimators=estimators_of(n_bins, classes))
+
+
 def make_report(
     y_true: Any,
     y_prob: Any,
@@ -204,16 +208,17 @@ def make_report(
     -------
     Report
     """
-    count = check_integer("n_resamples", n_resamples, 0, MOST_RESAMPLES)
-    level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
     if pairs:
         check_pairs(setting, from_logits)
-    problems = read_problems(y_true, y_prob, setting=setting, from_logits=from_logits).checked
-    estimators = estimators_of(n_bins, classes)
-    call = Call(estimators, [problems], "macro", count, level, "basic", jobs, executor)
+    call = read_model(
+        y_true, y_prob, "y_prob", n_bins=n_bins, classes=classes, least=0, setting=setting,
+        from_logits=from_logits, n_resamples=n_resamples, confidence_level=confidence_level,
+        n_jobs=n_jobs, executor=executor,
+    )  # fmt: skip
+    problems, estimators = call.models[0], call.estimators
     top = problems if pairs else replace(problems, setting=SETTINGS["confidence"])
     whole = Binned(n_bins=1).bins(top)
-    ends, p_value = resampled(call, rng) if count else ({}, None)
+    ends, p_value = resampled(call, rng) if call.n_resamples else ({}, None)
     return Report(
         title=title,
         n=problems.n,
@@ -221,8 +226,8 @@ def make_report(
         accuracy=float(whole.hits[0, 0] / whole.total[0]),
         mean_confidence=float(whole.score[0, 0] / whole.total[0]),
         setting=PAIRS if pairs else call.setting,
-        n_resamples=count,
-        confidence_level=level,
+        n_resamples=call.n_resamples,
+        confidence_level=call.level,
         p_value=p_value,
         measures=tuple(
             measure(name, e, problems, ends.get(name)) for name, e in estimators.items()
@@ -233,6 +238,6 @@ def make_report(
 
 def resampled(call: Call, rng: Any) -> tuple[dict[str, ConfidenceInterval], float]:
     """Intervals of all estimators, from shared draws, and the p-value of "ece"."""
-    results = results_of(call, estimate_of, rng, None, None)
-    test = tested(call, "ece", samples_of(call.models[0]), new_key(rng))
+    results = bootstrapped(call, rng=rng)
+    test = result_of(call, "ece", samples_of(call.models[0]), new_key(rng))
     return {name: result.confidence_interval for name, result in results.items()}, test.p_value
