@@ -23,8 +23,9 @@ LAYERS = [
     {"binned"},
     {"estimators"},
     {"calls", "files", "reliability", "scores", "yardstick"},
-    {"bench", "consistency", "inference", "plot", "report"},
-    {"warmup"},
+    {"bench", "consistency", "inference", "plot"},
+    {"report", "warmup"},
+    {"comparison"},
     {"cli"},
     {"__main__"},
 ]  # fmt: skip
