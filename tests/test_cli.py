@@ -1,6 +1,7 @@
 """The command line, as a user types it."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,15 +19,25 @@ DIGITS = Path(fastece.__file__).parent / "data"
 FOUR = ["ece", "ece_a", "ece_c", "ece_ac"]
 
 
-def run(capsys, *arguments):
-    """Exit code, standard output and standard error."""
-    code = main([str(a) for a in arguments])
+compiled = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"),
+    reason="resamples of many rows take minutes where kernels are not compiled",
+)
+
+
+def run(capsys, *arguments, quick=True):
+    """Exit code, standard output and standard error; `quick`: a report without resamples, unless
+    it says how many."""
+    arguments = [str(a) for a in arguments]
+    if quick and arguments[0] in ("report", "demo") and "--resamples" not in arguments:
+        arguments += ["--resamples", "0"]
+    code = main(arguments)
     out, err = capsys.readouterr()
     return code, out, err
 
 
-def as_json(capsys, *arguments):
-    code, out, err = run(capsys, *arguments, "--json")
+def as_json(capsys, *arguments, quick=True):
+    code, out, err = run(capsys, *arguments, "--json", quick=quick)
     assert (code, err) == (0, "")
     assert out.count("\n") == 1
     return json.loads(out)
@@ -175,32 +186,45 @@ def test_every_row_of_the_table_is_in_the_report(capsys, monkeypatch):
     assert "brier" in run(capsys, "demo")[1]
 
 
+@compiled
 def test_report_says_how_sure_it_is(capsys):
     digits = np.load(DIGITS / "digits_neural_network.npz")
     data = digits["y_true"], digits["y_prob"]
-    report = as_json(capsys, "demo")
+    report = as_json(capsys, "demo", quick=False)
     assert (report["n_resamples"], report["confidence_level"]) == (1000, 0.95)
     lines = {m["name"]: m for m in report["measures"]}
     for name in FOUR:
-        ends = fastece.bootstrap(*data, estimator=name, n_resamples=1000, rng=0).confidence_interval
-        assert (lines[name]["low"], lines[name]["high"]) == ends
+        result = fastece.bootstrap(*data, estimator=name, n_resamples=1000, rng=0)
+        assert (lines[name]["low"], lines[name]["high"]) == result.confidence_interval
     assert 0 <= lines["mce"]["low"] < lines["mce"]["high"]
-    assert report["p_value"] == fastece.calibration_test(*data, n_resamples=1000, rng=0).p_value
-    out = run(capsys, "demo")[1]
+    test = fastece.calibration_test(*data, n_resamples=1000, rng=0)
+    assert report["p_value"] == test.p_value
+    out = run(capsys, "demo", quick=False)[1]
     assert "95 % interval" in out
     assert f"[{lines['ece']['low']:.5f}, {lines['ece']['high']:.5f}]" in out
     assert f"if calibrated: {report['p_value']:.4f}" in out
-    assert run(capsys, "demo")[1] == out
+    assert run(capsys, "demo", quick=False)[1] == out
 
 
+def test_intervals_of_a_small_file(capsys, write):
+    path = write("y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n0,0.3\n")
+    report = as_json(capsys, "report", path, "--resamples", 32, "--n-bins", 2)
+    data = [0, 1, 1, 0], [0.1, 0.4, 0.9, 0.3]
+    for line in report["measures"][:4]:
+        result = fastece.bootstrap(*data, estimator=line["name"], n_bins=2, n_resamples=32, rng=0)
+        assert (line["low"], line["high"]) == result.confidence_interval
+    assert 0 < report["p_value"] <= 1
+
+
+@compiled
 def test_options_of_the_intervals(capsys):
-    fast = ["--resamples", 99]
+    fast = ["--resamples", 32]
     report = as_json(capsys, "demo", *fast, "--confidence-level", 0.5)
     other = as_json(capsys, "demo", *fast, "--confidence-level", 0.5, "--seed", 7)
     digits = np.load(DIGITS / "digits_neural_network.npz")
     for seed, found in ((0, report), (7, other)):
         result = fastece.bootstrap(
-            digits["y_true"], digits["y_prob"], n_resamples=99, confidence_level=0.5, rng=seed
+            digits["y_true"], digits["y_prob"], n_resamples=32, confidence_level=0.5, rng=seed
         )
         line = found["measures"][0]
         assert (line["low"], line["high"]) == result.confidence_interval
@@ -215,12 +239,13 @@ def test_options_of_the_intervals(capsys):
     assert values(without) == values(report)
 
 
+@compiled
 @pytest.mark.parametrize("setting", ["classwise", "3"])
 def test_intervals_in_other_settings(capsys, setting):
-    report = as_json(capsys, "demo", "--resamples", 40, "--setting", setting)
+    report = as_json(capsys, "demo", "--resamples", 32, "--setting", setting)
     digits = np.load(DIGITS / "digits_neural_network.npz")
     result = fastece.bootstrap(
-        digits["y_true"], digits["y_prob"], estimator="ece_ac", n_resamples=40, rng=0,
+        digits["y_true"], digits["y_prob"], estimator="ece_ac", n_resamples=32, rng=0,
         setting=int(setting) if setting.isdecimal() else setting,
     )  # fmt: skip
     line = report["measures"][3]
@@ -232,17 +257,18 @@ def test_intervals_in_other_settings(capsys, setting):
     [
         (["--resamples", "-1"], "n_resamples: must be"),
         (["--confidence-level", "95"], "confidence_level: must be"),
-        (["--seed", "-1"], "rng: a seed must not be negative"),
+        (["--resamples", "32", "--seed", "-1"], "rng: a seed must not be negative"),
     ],
 )
 def test_bad_options_of_the_intervals(capsys, options, message):
     assert message in failure(capsys, "demo", *options)
 
 
+@compiled
 def test_progress_of_resampling_on_a_terminal(capsys, monkeypatch):
-    out = run(capsys, "demo", "--resamples", 50)[1]
+    out = run(capsys, "demo", "--resamples", 32)[1]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    code, same, err = run(capsys, "demo", "--resamples", 50)
+    code, same, err = run(capsys, "demo", "--resamples", 32)
     assert (code, same) == (0, out)
     assert "resampling: 0/1" in err
     assert err.endswith("\r\x1b[K")
@@ -252,19 +278,20 @@ def differences(comparison):
     return {d["name"]: d for d in comparison["differences"]}
 
 
+@compiled
 def test_compare_two_models_of_the_digits(capsys):
     one, other = (DIGITS / f"digits_{m}.npz" for m in ("neural_network", "random_forest"))
     a, b = np.load(one), np.load(other)
-    fast = ["--resamples", 99, "--seed", 3]
+    fast = ["--resamples", 32, "--seed", 3]
     for options, named in (([], {}), (["--setting", "classwise"], {"setting": "classwise"})):
         found = as_json(capsys, "compare", one, other, *fast, *options)
         assert (found["a"], found["b"], found["n"]) == (str(one), str(other), 1797)
-        assert found["n_resamples"] == 99
+        assert found["n_resamples"] == 32
         assert [*differences(found)] == [*fastece.ESTIMATORS, "mce"]
         for line in found["differences"][:4]:
             result = fastece.compare(
                 a["y_true"], a["y_prob"], b["y_prob"], estimator=line["name"],
-                n_resamples=99, rng=3, **named,
+                n_resamples=32, rng=3, **named,
             )  # fmt: skip
             assert (line["a"], line["b"]) == (result.a, result.b)
             assert line["difference"] == result.difference
@@ -278,7 +305,7 @@ def test_compare_two_models_of_the_digits(capsys):
 
 def test_compare_a_model_with_itself(capsys, write):
     path = write("y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n")
-    for line in as_json(capsys, "compare", path, path)["differences"]:
+    for line in as_json(capsys, "compare", path, path, "--resamples", 64)["differences"]:
         assert (line["difference"], line["p_value"]) == (0, 1)
 
 
@@ -423,7 +450,8 @@ def test_awkward_but_whole_csv_files(capsys, write):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a pipe is closed differently")
 def test_a_reader_that_has_seen_enough_is_no_error():
-    code = "import sys; from fastece.cli import main; sys.exit(main(['demo', '--n-bins', '3000']))"
+    options = ["demo", "--n-bins", "3000", "--resamples", "0"]
+    code = f"import sys; from fastece.cli import main; sys.exit(main({options}))"
     pipe = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -503,10 +531,12 @@ def test_wrong_arguments_exit_with_2_and_one_line(capsys, arguments):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@compiled
 def test_the_installed_command_and_the_module_are_the_same():
     module = subprocess.run(
-        [sys.executable, "-m", "fastece", "demo", "--json"], capture_output=True, check=True
-    )
+        [sys.executable, "-m", "fastece", "demo", "--json"],
+        capture_output=True, check=True,
+    )  # fmt: skip
     script = Path(sys.executable).parent / "fastece"
     if not script.exists():
         pytest.skip("fastece is not installed beside this interpreter")
@@ -546,8 +576,8 @@ def test_missing_and_mixed_labels_of_pairs_are_refused(capsys, write, tmp_path):
 def test_output_that_cannot_be_written_is_an_error():
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "fastece", "demo"], stdout=full, stderr=subprocess.PIPE,
-            check=False,
+            [sys.executable, "-m", "fastece", "demo", "--resamples", "0"], stdout=full,
+            stderr=subprocess.PIPE, check=False,
         )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
