@@ -42,6 +42,14 @@ def cells_of(sample: Sample, layout: Layout) -> tuple[I32, F64]:
     return lower, share
 
 
+def shared_terms(sample: Sample, layout: Layout, share: F64, threshold: float, moments: int) -> F64:
+    """`terms_of` in the cell of each row; with convex mapping those of the next cell follow."""
+    terms = terms_of(sample, threshold, moments)
+    if layout.grid.convex:
+        terms = np.concatenate([terms * share, terms * (1 - share)])
+    return terms
+
+
 class Tiles(NamedTuple):
     """Rows whose cells do not depend on the draw, as `kernels.blocks.tile_sums` takes them."""
 
@@ -73,9 +81,7 @@ def tile_rows(sample: Sample, layout: Layout, threshold: float, moments: int) ->
     # With more cells than rows in a tile, most runs would be of one row.
     tile = max(TILE, layout.cells)
     count = kernels.blocks.arrange_tiles(lower, layout.cells, tile, order, starts, runs)
-    terms = terms_of(sample, threshold, moments)
-    if layout.grid.convex:
-        terms = np.concatenate([terms * share, terms * (1 - share)])
+    terms = shared_terms(sample, layout, share, threshold, moments)
     arranged = np.take(terms, order, axis=1)
     return Tiles(layout, arranged, order, starts[: count + 1].copy(), runs[:count].copy())
 
@@ -88,16 +94,21 @@ class Placed(NamedTuple):
 
     def sums(self, rows: I32) -> F64:
         """Sums (Q, B, R) over the bins, for the drawn rows (R, size)."""
-        out = np.empty((self.records.shape[1] - 2, self.layout.cells, len(rows)))
-        kernels.subsets.drawn_sums(self.records, self.layout.grid.convex, rows, out)
+        moments = (self.records.shape[1] - 1) // (2 if self.layout.grid.convex else 1)
+        out = np.empty((moments, self.layout.cells, len(rows)))
+        step = 1 if self.layout.cells > 1 else 0
+        kernels.subsets.drawn_sums(self.records, step, rows, out)
         return spread(self.layout, out)
 
 
 def place_rows(sample: Sample, layout: Layout, threshold: float, moments: int) -> Placed:
-    """The cell of each row beside what it brings there."""
+    """The cell of each row beside what it brings there, and to the next cell."""
     lower, share = cells_of(sample, layout)
-    terms = terms_of(sample, threshold, moments)
-    return Placed(layout, np.column_stack([lower.astype(np.float64), share, *terms]))
+    terms = shared_terms(sample, layout, share, threshold, moments)
+    records = np.empty((sample.n, 1 + len(terms)))
+    records[:, 0] = lower
+    records[:, 1:] = terms.T
+    return Placed(layout, records)
 
 
 class Ordered(NamedTuple):

@@ -5,7 +5,7 @@ draw. Work is cut into ranges of replicates, and since a draw depends on its num
 values have the same bits however it is cut.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -28,6 +28,9 @@ I32 = NDArray[np.int32]
 # Multiplicities made at once: many replicates of few rows share what a call costs (30 us), and they
 # are read again before they have left the cache.
 BATCH = 2**19
+# Resampled rows that the calling thread reads itself: some 5 ms. Another thread would cost 1 ms,
+# and what lasts no longer need not be interrupted.
+INLINE = 2**22
 # Resampled rows of one task on a thread of our own: some 50 ms.
 TASK = 2**25
 # Executors get larger tasks, since the data may be sent along, but enough of them for many workers.
@@ -80,15 +83,17 @@ class Replicates:
             parts.append(part)
         return np.concatenate(parts, axis=-1) if parts else np.empty((len(self.members), 0))
 
-    def _are_fast(self, method: str) -> bool:
-        """Whether all estimators take many replicates at once; batches of others are small, since
+    @property
+    def are_fast(self) -> bool:
+        """Whether all estimators take many replicates at once. Batches of others are small, since
         nothing stops one that has begun."""
+        method = "subsets" if isinstance(self.draws, RowDraws) else "blocks"
         return all(hasattr(member.estimator, method) for member in self.members)
 
     def _block_batches(self, first: int, last: int) -> Iterator[F64]:
         """Values of some blocks at a time, and only those asked for."""
         draws: Any = self.draws
-        step = max(1, BATCH // (draws.n * BLOCK)) if self._are_fast("blocks") else 1
+        step = max(1, BATCH // (draws.n * BLOCK)) if self.are_fast else 1
         for block in range(first // BLOCK, -(-last // BLOCK), step):
             blocks = min(step, -(-last // BLOCK) - block)
             drawn = draws.make(block, blocks)
@@ -111,7 +116,7 @@ class Replicates:
     def _row_batches(self, first: int, last: int) -> Iterator[F64]:
         """Values of some replicates at a time."""
         draws: Any = self.draws
-        step = max(1, BATCH // (4 * self.size)) if self._are_fast("subsets") else BLOCK
+        step = max(1, BATCH // (4 * self.size)) if self.are_fast else BLOCK
         for start in range(first, last, step):
             rows = draws.rows(start, min(step, last - start))
             yield np.array([row_values(member, rows, self.size) for member in self.members])
@@ -221,13 +226,16 @@ def evaluate(works: Sequence[Work], jobs: int, executor: Any) -> list[F64]:
     """The values (members, last - first) of some ranges of replicates, on `jobs` threads or on an
     executor."""
     if executor is not None:
-        return run(works, executor.submit, lambda work: work.cost // sent_tasks(work))
+        return run(works, executor.submit, [work.cost // sent_tasks(work) for work in works])
+    total = sum(work.cost for work in works)
+    if total <= INLINE and all(work.replicates.are_fast for work in works):
+        return [work.replicates.values(work.first, work.last) for work in works]
     stop = Event()
     pool = ThreadPoolExecutor(jobs)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
         submit = partial(pool.submit, stop=stop)
-        return run(works, submit, lambda work: min(TASK, work.cost // (4 * jobs)))
+        return run(works, submit, [min(TASK, total // (4 * jobs))] * len(works))
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -238,14 +246,14 @@ def sent_tasks(work: Work) -> int:
     return min(max(work.cost // SENT_TASK, LEAST_SENT), MOST_SENT)
 
 
-def run(works: Sequence[Work], submit: Any, size_of: Callable[[Work], int]) -> list[F64]:
-    """Cut every range into tasks of some number of rows, and collect their values in order; what
-    has not begun is cancelled if one fails."""
+def run(works: Sequence[Work], submit: Any, sizes: Sequence[int]) -> list[F64]:
+    """Cut every range into tasks of about so many rows, and collect their values in order; what has
+    not begun is cancelled if one fails."""
     futures: list[list[Any]] = []
     try:
-        for work in works:
+        for work, size in zip(works, sizes, strict=True):
             futures.append([])
-            for first, last in tasks(work, size_of(work)):
+            for first, last in tasks(work, size):
                 futures[-1].append(submit(Replicates.values, work.replicates, first, last))
         return [np.concatenate([task.result() for task in some], axis=-1) for some in futures]
     finally:

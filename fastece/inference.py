@@ -252,7 +252,8 @@ def bootstrap(
     do not exist. The same seed gives the same bits for any number of threads, any executor and any
     `n_resamples`. A plug-in calibration error is biased upward, and the bootstrap repeats that
     bias: "basic" takes it off, "percentile" adds it once more. Efron and Tibshirani (1993, "An
-    introduction to the bootstrap", chapters 13 and 14); coverage as measured is in the README.
+    introduction to the bootstrap", chapters 13 and 14); coverage as measured is in
+    ``docs/intervals.md``.
 
     Examples
     --------

@@ -518,7 +518,11 @@ def test_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
         v = np.ones(n) if sample.v is None else sample.v
         for size in (1, 2, 13, 2 * n if n < 100 else 40):
             rows = np.sort(rng.integers(0, n, (3, size)), axis=1).astype(np.int32)
-            for n_bins, low, high, threshold in ((4, 0, 1, -inf), (9, 0.25, 0.6, 0.2), (3, 0, 1, 1)):
+            for n_bins, low, high, threshold in (
+                (4, 0, 1, -inf),
+                (9, 0.25, 0.6, 0.2),
+                (3, 0, 1, 1),
+            ):
                 fields = {
                     "n_bins": n_bins, "edges": "quantile", "score_range": (low, high),
                     "mapping": "convex" if convex else "hard", "threshold": threshold,

@@ -277,11 +277,13 @@ def leave_out(groups: int, first: int, c: U8) -> None:
 
     c : (G, n, 32) uint8 array, overwritten.
     """
+    flat = c.reshape(c.size)
+    for i in range(flat.size):
+        flat[i] = np.uint8(1)
     for g in range(c.shape[0]):
-        for i in range(c.shape[1]):
-            group = i % groups - first - g * REPLICATES
-            for r in range(REPLICATES):
-                c[g, i, r] = np.uint8(r != group)
+        for r in range(min(REPLICATES, groups - first - g * REPLICATES)):
+            for i in range(first + g * REPLICATES + r, c.shape[1], groups):
+                c[g, i, r] = np.uint8(0)
 
 
 @jit

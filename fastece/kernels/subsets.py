@@ -16,37 +16,43 @@ U8 = NDArray[np.uint8]
 
 
 @jit
-def drawn_sums(records: F64, convex: bool, rows: I32, out: F64) -> None:
+def drawn_sums(records: F64, step: int, rows: I32, out: F64) -> None:
     """Sums in the cells of a grid that does not depend on the draw.
 
     Parameters
     ----------
-    records : (n, 2 + Q) float64 array
-        Of each row its cell, its share there, and what it adds to each sum: next to each other, so
-        that a row costs one visit to a memory line that is not in any cache.
-    convex : bool
-        The rest of each row goes to the next cell, if there is more than one.
+    records : (n, 1 + Q) or (n, 1 + 2 Q) float64 array
+        Of each row its cell and what it adds there to each sum; with convex mapping, and then in
+        the next cell. Next to each other, so that a row costs one visit to a line of memory that is
+        not in the cache.
+    step : int
+        From the lower to the upper cell.
     rows : (R, size) int32 array
         The rows of each replicate.
     out : (Q, cells, R) float64 array
         Overwritten.
     """
-    sums = np.empty(out.shape[1])
-    step = 1 if out.shape[1] > 1 else 0
-    for q in range(out.shape[0]):
+    moments, cells, size = out.shape[0], out.shape[1], rows.shape[1]
+    # Where many rows in succession are in one cell, they need not wait for one another.
+    lanes = LANES // 2 if cells <= size else 1
+    width, mask, upper = np.uint64(lanes), lanes - 1, np.uint64(step * lanes)
+    convex = records.shape[1] > 1 + moments
+    sums = np.empty(cells * lanes)
+    for q in range(moments):
         for r in range(rows.shape[0]):
             zero(sums)
-            for i in rows[r]:
-                record = records[i]
-                cell = np.uint64(record[0])
+            row = rows[r]
+            for i in range(size):
+                record = records[np.uint64(row[i])]
+                at = np.uint64(record[0]) * width + np.uint64(i & mask)
+                sums[at] += record[1 + q]
                 if convex:
-                    x = record[2 + q] * record[1]
-                    sums[cell] += x
-                    sums[cell + np.uint64(step)] += record[2 + q] - x
-                else:
-                    sums[cell] += record[2 + q]
-            for b in range(sums.size):
-                out[q, b, r] = sums[b]
+                    sums[at + upper] += record[1 + q + moments]
+            for b in range(cells):
+                total = 0.0
+                for lane in range(lanes):
+                    total += sums[b * lanes + lane]
+                out[q, b, r] = total
 
 
 @jit
