@@ -518,11 +518,8 @@ def test_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
         v = np.ones(n) if sample.v is None else sample.v
         for size in (1, 2, 13, 2 * n if n < 100 else 40):
             rows = np.sort(rng.integers(0, n, (3, size)), axis=1).astype(np.int32)
-            for n_bins, low, high, threshold in (
-                (4, 0, 1, -inf),
-                (9, 0.25, 0.6, 0.2),
-                (3, 0, 1, 1),
-            ):
+            ranges = ((4, 0, 1, -inf), (9, 0.25, 0.6, 0.2), (3, 0, 1, 1))
+            for n_bins, low, high, threshold in ranges:
                 fields = {
                     "n_bins": n_bins, "edges": "quantile", "score_range": (low, high),
                     "mapping": "convex" if convex else "hard", "threshold": threshold,
@@ -620,7 +617,7 @@ def given_weights(kind, n):
 @pytest.mark.parametrize("kind", ["none", "integers", "dynamic", "huge"])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
-    for seed, (case, scores) in enumerate(cases.score_sets().items()):
+    for seed, scores in enumerate(cases.score_sets().values()):
         if PLAIN and seed % 4:
             continue
         n = len(scores)
@@ -629,7 +626,7 @@ def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
         sizes = {n} if PLAIN else {n, max(1, n // 3)}
         for size in sizes:
             c = draws(n, size, seed=seed)[0]
-            check_values(VARIANTS[name], sample, c, [seed % R]), case
+            check_values(VARIANTS[name], sample, c, [seed % R])
 
 
 @pytest.mark.parametrize("name", VARIANTS)
