@@ -618,7 +618,7 @@ def given_weights(kind, n):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
     for seed, scores in enumerate(cases.score_sets().values()):
-        if PLAIN and seed % 4:
+        if PLAIN and seed % 8:
             continue
         n = len(scores)
         scores = scores.astype(np.float64)
@@ -632,7 +632,7 @@ def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
 @pytest.mark.parametrize("name", VARIANTS)
 @pytest.mark.parametrize("n", [blocks.FEW_ROWS, blocks.FEW_ROWS + 1, blocks.FEW_ROWS + 100])
 def test_values_of_more_rows_than_are_kept_one_by_one(name, n):
-    if PLAIN and n != blocks.FEW_ROWS + 1:
+    if PLAIN and (n != blocks.FEW_ROWS + 1 or name not in ("ece_a", "ece_ac", "ece_c")):
         pytest.skip("too slow as plain Python")
     rng = np.random.default_rng(n)
     scores = rng.random(n).round(3)
