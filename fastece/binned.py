@@ -270,6 +270,8 @@ class Binned:
 
     def subsets(self, plan: Plan, rows: NDArray[np.int32]) -> F64:
         """The value of the drawn rows in each line of `rows` (R, size)."""
+        if len(rows) == 1:  # numpy would add its bins in another order than those of several
+            return self.subsets(plan, np.repeat(rows, 2, axis=0))[:1]
         if self.edges == "uniform":
             sums = plan.placed.sums(plain(rows, np.int32))
             return self.values(self._replicated(plan, sums, float(rows.shape[1])))

@@ -191,8 +191,9 @@ def test_each_row_is_in_one_tile_with_the_others_of_its_cell(n, convex, n_bins):
     assert (tiles.starts[0], tiles.starts[-1]) == (0, n)
     assert (np.diff(tiles.starts) > 0).all()
     exists = sample.s > 0.1
-    assert placed.records.shape == (n, 4)
-    lower, share, *terms = placed.records.T
+    assert placed.records.shape == (n, 5 if convex else 3)
+    lower, *parts = placed.records.T
+    terms = np.array(parts[:2]) + (np.array(parts[2:]) if convex else 0.0)
     assert terms[0] == pytest.approx(np.where(exists, sample.v * (sample.y - sample.s), 0))
     assert terms[1] == pytest.approx(np.where(exists, sample.v, 0))
     for (first, last), cell in zip(pairwise(tiles.starts), tiles.cells, strict=True):
@@ -201,16 +202,11 @@ def test_each_row_is_in_one_tile_with_the_others_of_its_cell(n, convex, n_bins):
         assert len(set(rows // TILE)) == 1
     if convex:
         found = reference.centres(layout.edges.tolist())
-        for x, j, a in zip(sample.s[:200], lower, share, strict=False):
-            for b, part in reference.convex_shares(x, found):
-                got = {int(j): a}
-                if n_bins > 1:
-                    got[int(j) + 1] = 1 - a
-                assert got.get(b, 0) == pytest.approx(part, abs=1e-13)
-        assert tiles.terms[:2] + tiles.terms[2:] == pytest.approx(np.array(terms)[:, tiles.order])
-    else:
-        assert share.tolist() == [1.0] * n
-        assert tiles.terms.tolist() == np.array(terms)[:, tiles.order].tolist()
+        for i in np.flatnonzero(exists)[:200]:
+            for b, part in reference.convex_shares(sample.s[i], found):
+                got = {int(lower[i]) + k: parts[1 + 2 * k][i] for k in range(2)}
+                assert got.get(b, 0) == pytest.approx(part * sample.v[i], abs=1e-13)
+    assert tiles.terms.tolist() == np.array(parts)[:, tiles.order].tolist()
 
 
 # -- cumulative weights ----------------------------------------------------------------------------
@@ -559,7 +555,8 @@ def test_drawn_rows_are_added_one_after_the_other(convex, cells):
     last = max(cells - 2, 0) if convex else cells - 1
     cell, share = rng.integers(0, last + 1, n), rng.random(n) if convex else np.ones(n)
     terms = rng.normal(size=(2, n))
-    records = np.column_stack([cell, share, *terms])
+    parts = [*(terms * share), *(terms * (1 - share))] if convex else terms
+    records = np.column_stack([cell, *parts])
     rows = rng.integers(0, n, (5, 12)).astype(np.int32)
     expected = np.zeros((2, cells, 5))
     for q in range(2):
@@ -571,8 +568,8 @@ def test_drawn_rows_are_added_one_after_the_other(convex, cells):
                     expected[q, cell[i] + min(cells - 1, 1), r] += terms[q, i] - part
     for kernel in forms(subsets.drawn_sums):
         out = np.full(expected.shape, np.nan)
-        kernel(records, convex, rows, out)
-        assert out == pytest.approx(expected, abs=0 if not convex else 1e-14)
+        kernel(records, min(cells - 1, 1), rows, out)
+        assert out == pytest.approx(expected, abs=1e-13)
 
 
 # -- values ----------------------------------------------------------------------------------------
