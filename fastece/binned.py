@@ -18,7 +18,7 @@ from fastece.blocks import (
     tile_rows,
 )
 from fastece.grids import Layout, convex_layout, quantile_layout, uniform_layout
-from fastece.protocol import Map, Problems, Sample
+from fastece.protocol import BLOCK, Map, Problems, Sample
 from fastece.sums import cell_sums, equal_mass_sums, fits_float_grid
 from fastece.validation import check_choice, check_integer, check_range, check_real, plain
 
@@ -34,6 +34,8 @@ SQRT = "sqrt"
 # 1 GB of sums.
 MAX_BINS = 2**24
 MAX_CELLS = 2**27
+# Sums of some replicates at once: 4 MB.
+MAX_SUMS = 2**19
 
 
 NOT_ASKED = np.empty((0, 0))
@@ -73,6 +75,10 @@ class Plan:
         """How many sums the value of a replicate needs: of the weights too, if it needs their
         total, and that is not the size of the draw."""
         return 2 if self.sample.v is not None else self.binned._moments
+
+    def replicates_at_once(self, of: int) -> int:
+        """How many times `of` replicates have sums that are not larger than some megabytes."""
+        return max(1, MAX_SUMS // (self.n_bins * self.moments * of))
 
     @property
     def range(self) -> tuple[float, float]:
@@ -256,11 +262,17 @@ class Binned:
 
     def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
         """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
-        return self.values(self.block_bins(plan, c))
+        step = plan.replicates_at_once(BLOCK)
+        parts = [c[g : g + step] for g in range(0, len(c), step)]
+        return np.concatenate([self.values(self.block_bins(plan, part)) for part in parts])
 
     def block_bins(self, plan: Plan, c: NDArray[np.uint8]) -> Bins:
         """The sums that `blocks` takes the values from, without edges."""
         c = plain(c, np.uint8)
+        if c.shape[1:] != (plan.sample.n, BLOCK):  # kernels do not look
+            raise ValueError(
+                f"c: must have {plan.sample.n} rows of {BLOCK} multiplicities, got {c.shape[1:]}"
+            )
         if self.edges == "uniform":
             size = float(c[0, :, 0].sum(dtype=np.int64))
             return self._replicated(plan, plan.tiles.sums(c), size)
@@ -272,6 +284,12 @@ class Binned:
         """The value of the drawn rows in each line of `rows` (R, size)."""
         if len(rows) == 1:  # numpy would add its bins in another order than those of several
             return self.subsets(plan, np.repeat(rows, 2, axis=0))[:1]
+        step = max(2, plan.replicates_at_once(1))
+        if len(rows) > step + 1:
+            middle = len(rows) // 2
+            return np.concatenate(
+                [self.subsets(plan, part) for part in (rows[:middle], rows[middle:])]
+            )
         if self.edges == "uniform":
             sums = plan.placed.sums(plain(rows, np.int32))
             return self.values(self._replicated(plan, sums, float(rows.shape[1])))

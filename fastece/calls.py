@@ -1,6 +1,6 @@
 """The checked arguments of one call that resamples, and the values of its replicates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,8 @@ class Call:
     method : str
     jobs : int
     executor : object or None
+    progress : callable or None
+        Told how far the work is.
     """
 
     estimators: dict[str, Any]
@@ -73,6 +75,7 @@ class Call:
     method: str
     jobs: int
     executor: Any
+    progress: Callable[[str], None] | None = None
 
     @property
     def n(self) -> int:
@@ -140,6 +143,6 @@ def plan(call: Call, problems: Sequence[Problem], draws: Any, size: int) -> Repl
 
 def replicate_values(call: Call, works: Sequence[Work]) -> list[F64]:
     """Values (problems, estimators, ..., replicates) of some ranges of replicates."""
-    found = evaluate(works, call.jobs, call.executor)
+    found = evaluate(works, call.jobs, call.executor, call.progress)
     each = len(call.estimators)
     return [values.reshape(len(values) // each, each, *values.shape[1:]) for values in found]

@@ -8,7 +8,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -152,9 +151,9 @@ def run_report(options: argparse.Namespace) -> Report:
 def run_compare(options: argparse.Namespace) -> Comparison:
     """``fastece compare A B``."""
     a, b = read_file(options.a, options), read_file(options.b, options)
-    return with_workers(
-        lambda workers: make_comparison(
-            a, b, (options.a, options.b), **measured_as(options), **workers
+    return with_progress(
+        lambda progress: make_comparison(
+            a, b, (options.a, options.b), **measured_as(options), progress=progress
         )
     )
 
@@ -193,59 +192,21 @@ def show_progress(text: str) -> None:
     print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
-class Workers:
-    """Threads, one for each processor, that tell how many of their tasks are done."""
-
-    def __init__(self, pool: ThreadPoolExecutor, progress: Callable[[str], None]) -> None:
-        self.pool, self.progress = pool, progress
-        self.sent = self.done = 0
-
-    def submit(self, task: Callable[..., T], *arguments: Any) -> "Future[T]":
-        """As that of an executor."""
-        self.sent += 1
-        self.tell()
-        future = self.pool.submit(task, *arguments)
-        future.add_done_callback(self.note)
-        return future
-
-    def note(self, future: "Future[Any]") -> None:  # noqa: ARG002
-        """One more is done."""
-        self.done += 1
-        self.tell()
-
-    def tell(self) -> None:
-        """Say so."""
-        self.progress(f"resampling: {self.done}/{self.sent}")
-
-
-def with_workers(work: Callable[[dict[str, Any]], T]) -> T:
-    """`work` that gets all processors, as arguments of `fastece.bootstrap`; on a terminal it says
-    how far it is."""
-
-    def work_with(progress: Callable[[str], None] | None) -> T:
-        if progress is None:
-            return work({"n_jobs": -1})
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return work({"executor": Workers(pool, progress)})
-
-    return with_progress(work_with)
-
-
 def measured_as(options: argparse.Namespace) -> dict[str, Any]:
     """What reports and comparisons take from the options."""
     return {
         "setting": options.setting, "from_logits": options.from_logits, "n_bins": options.n_bins,
         "n_resamples": options.resamples, "confidence_level": options.confidence_level,
-        "rng": options.seed,
+        "rng": options.seed, "n_jobs": -1,
     }  # fmt: skip
 
 
 def report_on(title: str, predictions: Predictions, options: argparse.Namespace) -> Report:
     """Measure what was read."""
-    return with_workers(
-        lambda workers: make_report(
+    return with_progress(
+        lambda progress: make_report(
             predictions.y_true, predictions.y_prob, title=title, pairs=predictions.pairs,
-            classes=predictions.classes, **measured_as(options), **workers,
+            classes=predictions.classes, **measured_as(options), progress=progress,
         )
     )  # fmt: skip
 
@@ -277,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 2 for bad input, with one line on stderr.
+        0, or 2 for bad input, with one line on stderr; 130 if it was interrupted.
     """
     options = make_parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -287,6 +248,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always")
         try:
             result = options.run(options)
+        except KeyboardInterrupt:
+            print("fastece: interrupted", file=sys.stderr)
+            return 130
         except (ValueError, TypeError, OSError, MemoryError) as error:
             message = str(error) or "not enough memory"
             print(f"fastece: error: {' '.join(message.split())}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """Two models on the same rows, on one page."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -135,7 +136,7 @@ def make_comparison(
     confidence_level: float = 0.95,
     rng: Any = None,
     n_jobs: int | None = None,
-    executor: Any = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Compare two models by every estimator of the table.
 
@@ -145,8 +146,10 @@ def make_comparison(
         Of the same rows, as their labels must show.
     names : (str, str)
         What the models are called.
-    setting, from_logits, n_bins, n_resamples, confidence_level, rng, n_jobs, executor
+    setting, from_logits, n_bins, n_resamples, confidence_level, rng, n_jobs
         As in `fastece.compare`.
+    progress : callable, optional
+        Told how far the work is.
 
     Returns
     -------
@@ -160,11 +163,12 @@ def make_comparison(
         read_model(
             model.y_true, model.y_prob, f"{name}: y_prob", n_bins=n_bins, classes=a.classes,
             least=1, setting=setting, from_logits=from_logits, n_resamples=n_resamples,
-            confidence_level=confidence_level, n_jobs=n_jobs, executor=executor,
+            confidence_level=confidence_level, n_jobs=n_jobs, executor=None,
         )
         for name, model in zip(names, (a, b), strict=True)
     ]  # fmt: skip
-    call = replace(calls[0], models=[model for one in calls for model in one.models])
+    models = [model for one in calls for model in one.models]
+    call = replace(calls[0], models=models, progress=progress)
     results = compared(call, rng=rng)
     return Comparison(
         a=names[0],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastece.binned import Binned, Bins, Plan
 from fastece.calls import Call, read_call, samples_of
 from fastece.engine import Problem, Work, evaluate, plan_replicates
-from fastece.intervals import quantiles
+from fastece.intervals import p_value_of, quantiles, tails_of
 from fastece.protocol import Estimator, Sample, direct_values
 from fastece.resampling import ClassDraws, HitDraws, new_key
 from fastece.results import as_float, listed, shown
@@ -19,8 +19,9 @@ __all__ = ["CalibrationTestResult", "ConsistencyBand", "calibration_test"]
 
 F64 = NDArray[np.float64]
 
-# Replicates that a band is made of, at most: the gaps of all bins of all classes are kept.
-BAND_REPLICATES = 1999
+# Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
+# of the fewest replicates whose quantiles say anything.
+BAND_REPLICATES, LEAST_REPLICATES, MOST_GAPS = 1999, 199, 5 * 10**7
 # Errors closer than this are equal: one is rounded otherwise than the other.
 ROUNDING = 1e-12
 
@@ -55,7 +56,8 @@ class CalibrationTestResult:
     statistic : float or (K,) float64 array
         The value of `fastece.ece`.
     p_value : float or (K,) float64 array
-        ``(1 + #{T* >= T}) / (n_resamples + 1)``; nan where the statistic is.
+        ``(1 + #{T* >= T}) / (n_resamples + 1)``, with errors that differ by no more than 1e-12
+        being equal; nan where the statistic or a replicate is.
     null_distribution : (n_resamples,) or (K, n_resamples) float64 array
         The statistic for labels that are drawn with the predicted probabilities.
     band : ConsistencyBand, list of K of them, or None
@@ -124,22 +126,22 @@ def hits_and_misses(sample: Sample) -> Sample:
     return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
 
 
-def null_work(
-    call: Call, estimator: Any, samples: Sequence[Sample], key: int, first: int, last: int
-) -> Work:
-    """A range of replicates of one estimator, with labels drawn from the probabilities."""
-    draws: Any = HitDraws(key, samples[0].s)
+def null_draws(call: Call, samples: Sequence[Sample], key: int) -> Any:
+    """Labels drawn from the probabilities."""
     if call.models[0].setting.per_class:
-        draws = ClassDraws(key, np.column_stack([sample.s for sample in samples]))
-    twice = [Problem(hits_and_misses(sample)) for sample in samples]
-    return Work(plan_replicates([estimator], twice, draws, call.n), first, last)
+        return ClassDraws(key, np.column_stack([sample.s for sample in samples]))
+    return HitDraws(key, samples[0].s)
+
+
+def kept_replicates(bins: Bins) -> int:
+    """How many replicates a band is made of."""
+    return max(LEAST_REPLICATES, min(BAND_REPLICATES, MOST_GAPS // bins.gap.size))
 
 
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     """The band of problem k, from its bins and the gaps (B, R) of the replicates."""
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
     weight = np.where(bins.weight[k] > 0, bins.weight[k], np.nan)
-    ends = (quantiles(gaps, tails) + bins.score[k][:, None]) / weight[:, None]
+    ends = (quantiles(gaps, tails_of(level)) + bins.score[k][:, None]) / weight[:, None]
     low, high = ends.clip(0.0, 1.0).T  # rounding
     return ConsistencyBand(low, high, level)
 
@@ -147,25 +149,30 @@ def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
 def result_of(call: Call, name: str, samples: Sequence[Sample], key: int) -> CalibrationTestResult:
     """The result of one estimator."""
     estimator, problems = call.estimators[name], call.models[0]
-    begun = min(call.n_resamples, BAND_REPLICATES) if isinstance(estimator, Binned) else 0
-    parts, bands = [], None
+    draws = null_draws(call, samples, key)
+    twice = [Problem(hits_and_misses(sample)) for sample in samples]
+    bins = estimator.bins(problems) if isinstance(estimator, Binned) else None
+    begun = 0 if bins is None else min(call.n_resamples, kept_replicates(bins))
+    works = []
     if begun:
-        work = null_work(call, WithGaps(estimator), samples, key, 0, begun)
-        both = evaluate([work], call.jobs, call.executor)[0]
-        parts.append(both[:, 0])
-        bins = estimator.bins(problems)
-        bands = [band_of(bins, k, gaps, call.level) for k, gaps in enumerate(both[:, 1:])]
+        asked = plan_replicates([WithGaps(estimator)], twice, draws, call.n)
+        works.append(Work(asked, 0, begun))
     if begun < call.n_resamples:
-        work = null_work(call, estimator, samples, key, begun, call.n_resamples)
-        parts += evaluate([work], call.jobs, call.executor)
+        rest = plan_replicates([estimator], twice, draws, call.n)
+        works.append(Work(rest, begun, call.n_resamples))
+    parts = evaluate(works, call.jobs, call.executor, call.progress)
+    bands = None
+    if bins is not None:
+        gaps = parts[0][:, 1:]
+        bands = [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
+        parts[0] = parts[0][:, 0]
     null = call.averaged(np.concatenate(parts, axis=-1))
     statistic = as_float(call.averaged(direct_values(estimator, problems)))
     point = np.asarray(statistic)
-    extreme = (null >= point[..., None] - ROUNDING).sum(-1)
-    p_value = np.where(np.isnan(point), np.nan, (1 + extreme) / (call.n_resamples + 1))
+    p_value = p_value_of(null >= point[..., None] - ROUNDING, null)
     return CalibrationTestResult(
         statistic=statistic,
-        p_value=as_float(p_value),
+        p_value=as_float(np.where(np.isnan(point), np.nan, p_value)),
         null_distribution=null,
         band=bands if bands is None or problems.setting.per_class else bands[0],
         n=call.n,

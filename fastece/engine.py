@@ -5,7 +5,7 @@ draw. Work is cut into ranges of replicates, and since a draw depends on its num
 values have the same bits however it is cut.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.protocol import Sample, increasing
-from fastece.resampling import BLOCK, BlockDraws, RowDraws
+from fastece.protocol import BLOCK, Sample, increasing
+from fastece.resampling import BlockDraws, RowDraws
+from fastece.validation import plain
 
 __all__ = ["Problem", "Replicates", "Work", "evaluate", "plan_replicates"]
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
+Progress = Callable[[str], None]
 
 # Multiplicities made at once: many replicates of few rows share what a call costs (30 us), and they
 # are read again before they have left the cache.
@@ -76,11 +78,7 @@ class Replicates:
     def values(self, first: int, last: int, stop: Event | None = None) -> F64:
         """The values (members, last - first) of a range of replicates."""
         batches = self._row_batches if isinstance(self.draws, RowDraws) else self._block_batches
-        parts = []
-        for part in batches(first, last):
-            if stop is not None and stop.is_set():
-                break
-            parts.append(part)
+        parts = list(batches(first, last, stop or Event()))
         return np.concatenate(parts, axis=-1) if parts else np.empty((len(self.members), 0))
 
     @property
@@ -90,55 +88,72 @@ class Replicates:
         method = "subsets" if isinstance(self.draws, RowDraws) else "blocks"
         return all(hasattr(member.estimator, method) for member in self.members)
 
-    def _block_batches(self, first: int, last: int) -> Iterator[F64]:
+    def _block_batches(self, first: int, last: int, stop: Event) -> Iterator[F64]:
         """Values of some blocks at a time, and only those asked for."""
         draws: Any = self.draws
         step = max(1, BATCH // (draws.n * BLOCK)) if self.are_fast else 1
         for block in range(first // BLOCK, -(-last // BLOCK), step):
             blocks = min(step, -(-last // BLOCK) - block)
+            start = block * BLOCK
+            asked = slice(max(first - start, 0), min(last - start, blocks * BLOCK))
             drawn = draws.make(block, blocks)
             values = []
             problem = -1
             ordered: dict[int, U8] = {}
             for member in self.members:
+                if stop.is_set():
+                    return
                 if member.problem != problem:
                     problem, ordered = member.problem, {}
                     shared = draws.multiplicities(drawn, problem)
-                key = id(member.order)  # estimators that want the same order share it
-                if key not in ordered:
-                    ordered[key] = (
-                        shared if member.order is None else gathered(shared, member.order)
-                    )
-                values.append(block_values(member, ordered[key]))
-            start = block * BLOCK
-            yield np.array(values)[..., max(first - start, 0) : last - start]
+                order = member.order
+                if id(order) not in ordered:  # estimators that want the same order share it
+                    ordered[id(order)] = shared if order is None else gathered(shared, order)
+                values.append(block_values(member, ordered[id(order)], asked))
+            yield np.array(values)
 
-    def _row_batches(self, first: int, last: int) -> Iterator[F64]:
+    def _row_batches(self, first: int, last: int, stop: Event) -> Iterator[F64]:
         """Values of some replicates at a time."""
         draws: Any = self.draws
         step = max(1, BATCH // (4 * self.size)) if self.are_fast else BLOCK
         for start in range(first, last, step):
             rows = draws.rows(start, min(step, last - start))
-            yield np.array([row_values(member, rows, self.size) for member in self.members])
+            values = []
+            for member in self.members:
+                if stop.is_set():
+                    return
+                values.append(row_values(member, rows, self.size))
+            yield np.array(values)
 
 
 def gathered(c: U8, order: I32) -> U8:
     """Multiplicities (G, n, 32) of the rows in another order."""
     out = np.empty((len(c), order.size, BLOCK), np.uint8)
-    kernels.resampling.gather_rows(c, order, out)
+    kernels.resampling.gather_rows(c, plain(order, np.int32), out)
     return out
 
 
-def block_values(member: Member, c: U8) -> F64:
-    """The values (32 G,) of one member, by the fastest of the methods that its estimator has; more
-    than one value of each replicate are (..., 32 G)."""
+def block_values(member: Member, c: U8, asked: slice) -> F64:
+    """The values of one member for the replicates asked for among 32 G, by the fastest of the
+    methods that its estimator has; more than one value of each replicate are (..., R)."""
     estimator, plan = member.estimator, member.plan
     if hasattr(estimator, "blocks"):
-        return np.asarray(estimator.blocks(plan, c), np.float64)
+        values = checked(estimator, "blocks", estimator.blocks(plan, c), BLOCK * len(c))
+        return values[..., asked]
     if hasattr(estimator, "block"):
-        return np.concatenate([estimator.block(plan, block) for block in c], dtype=np.float64)
+        parts = [checked(estimator, "block", estimator.block(plan, block), BLOCK) for block in c]
+        return np.concatenate(parts, axis=-1)[..., asked]
     columns = np.ascontiguousarray(c.swapaxes(1, 2)).reshape(-1, c.shape[1])
-    return np.array([float(estimator.evaluate(plan, column)) for column in columns])
+    return np.array([float(estimator.evaluate(plan, column)) for column in columns[asked]])
+
+
+def checked(estimator: Any, method: str, values: Any, count: int) -> F64:
+    """Values of an estimator's method, one for each replicate."""
+    found = np.asarray(values, np.float64)
+    if found.ndim == 0 or found.shape[-1] != count:
+        kind = type(estimator).__name__
+        raise ValueError(f"{kind}.{method}: must return {count} values, got shape {found.shape}")
+    return found
 
 
 def row_values(member: Member, rows: I32, size: int) -> F64:
@@ -146,11 +161,11 @@ def row_values(member: Member, rows: I32, size: int) -> F64:
     estimator, plan = member.estimator, member.plan
     places = rows if member.order is None else np.take(member.order, rows)
     if hasattr(estimator, "subsets"):
-        return np.asarray(estimator.subsets(plan, places), np.float64)
-    once = np.ones(size, np.uint8)
+        return checked(estimator, "subsets", estimator.subsets(plan, places), len(rows))
 
     def value(row: I32) -> float:
         drawn = member.sample.where(np.sort(row))
+        once = np.ones(size, np.uint8)
         return float(estimator.evaluate(estimator.prepare(drawn, size), once))
 
     return np.array([value(row) for row in places])
@@ -222,11 +237,14 @@ class Work(NamedTuple):
         return self.replicates.cost * (self.last - self.first)
 
 
-def evaluate(works: Sequence[Work], jobs: int, executor: Any) -> list[F64]:
+def evaluate(
+    works: Sequence[Work], jobs: int, executor: Any, progress: Progress | None = None
+) -> list[F64]:
     """The values (members, last - first) of some ranges of replicates, on `jobs` threads or on an
-    executor."""
+    executor; `progress` is told how many tasks are done."""
     if executor is not None:
-        return run(works, executor.submit, [work.cost // sent_tasks(work) for work in works])
+        sizes = [work.cost // sent_tasks(work) for work in works]
+        return run(works, executor.submit, sizes, progress)
     total = sum(work.cost for work in works)
     if total <= INLINE and all(work.replicates.are_fast for work in works):
         return [work.replicates.values(work.first, work.last) for work in works]
@@ -235,7 +253,7 @@ def evaluate(works: Sequence[Work], jobs: int, executor: Any) -> list[F64]:
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
         submit = partial(pool.submit, stop=stop)
-        return run(works, submit, [min(TASK, total // (4 * jobs))] * len(works))
+        return run(works, submit, [min(TASK, total // (4 * jobs))] * len(works), progress)
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -246,20 +264,25 @@ def sent_tasks(work: Work) -> int:
     return min(max(work.cost // SENT_TASK, LEAST_SENT), MOST_SENT)
 
 
-def run(works: Sequence[Work], submit: Any, sizes: Sequence[int]) -> list[F64]:
+def run(
+    works: Sequence[Work], submit: Any, sizes: Sequence[int], progress: Progress | None
+) -> list[F64]:
     """Cut every range into tasks of about so many rows, and collect their values in order; what has
     not begun is cancelled if one fails."""
-    futures: list[list[Any]] = []
+    futures: list[tuple[int, Any]] = []
+    parts: list[list[F64]] = [[] for _ in works]
     try:
-        for work, size in zip(works, sizes, strict=True):
-            futures.append([])
+        for k, (work, size) in enumerate(zip(works, sizes, strict=True)):
             for first, last in tasks(work, size):
-                futures[-1].append(submit(Replicates.values, work.replicates, first, last))
-        return [np.concatenate([task.result() for task in some], axis=-1) for some in futures]
+                futures.append((k, submit(Replicates.values, work.replicates, first, last)))
+        for done, (k, future) in enumerate(futures, 1):
+            parts[k].append(future.result())
+            if progress is not None:
+                progress(f"resampling: {done}/{len(futures)}")
+        return [np.concatenate(part, axis=-1) for part in parts]
     finally:
-        for some in futures:
-            for future in some:
-                future.cancel()
+        for _, future in futures:
+            future.cancel()
 
 
 def tasks(work: Work, most: int) -> list[tuple[int, int]]:

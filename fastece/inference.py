@@ -29,34 +29,40 @@ def jackknife(call: Call, problems: Sequence[Problem]) -> list[Work]:
     row more, and of the others, whose draws have another size."""
     groups = min(call.n, GROUPS)
     longer, least = call.n % groups, call.n // groups
-    return [
-        Work(plan(call, problems, LeaveOut(call.n, groups, first), call.n - rows), 0, last - first)
-        for first, last, rows in ((0, longer, least + 1), (longer, groups, least))
-        if last > first
-    ]
+    works = []
+    for first, last, rows in ((0, longer, least + 1), (longer, groups, least)):
+        if last > first:
+            draws = LeaveOut(call.n, groups, first, last - 1)
+            works.append(Work(plan(call, problems, draws, call.n - rows), 0, last - first))
+    return works
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of one estimator on one call: of each model, averaged as the caller wants them.
+    """The replicates of one estimator on one call: of each model, averaged as the caller wants.
 
     Attributes
     ----------
-    points : list
-        The value of the data.
     distributions : list of arrays
         The replicates.
     jackknife : list of arrays
         The values without each group of rows; empty where there are none.
     """
 
-    points: list[Any]
     distributions: list[F64]
     jackknife: list[F64]
 
 
+def points_of(call: Call) -> dict[str, list[Any]]:
+    """The value of every estimator on the data of each model."""
+    return {
+        name: [as_float(call.averaged(direct_values(estimator, p))) for p in call.models]
+        for name, estimator in call.estimators.items()
+    }
+
+
 def resample(call: Call, key: int, size: int, start: int) -> dict[str, Numbers]:
-    """Estimates, replicates from number `start` on and jackknife values of every estimator."""
+    """Replicates from number `start` on and jackknife values of every estimator."""
     problems = [Problem(sample) for model in call.models for sample in samples_of(model)]
     replicates = plan(call, problems, draws_of(key, call.n, size), size)
     works = [Work(replicates, start, start + call.n_resamples)]
@@ -67,15 +73,16 @@ def resample(call: Call, key: int, size: int, start: int) -> dict[str, Numbers]:
     ends = np.cumsum([model.n_problems for model in call.models])[:-1]
     return {
         name: Numbers(
-            [as_float(call.averaged(direct_values(estimator, p))) for p in call.models],
             [call.averaged(part) for part in np.split(values[:, i], ends)],
             [call.averaged(part) for part in np.split(without[:, i], ends)],
         )
-        for i, (name, estimator) in enumerate(call.estimators.items())
+        for i, name in enumerate(call.estimators)
     }
 
 
-def previous_of(call: Call, kind: type[Replicated], size: int, given: Any) -> dict[str, Any]:
+def previous_of(
+    call: Call, kind: type[Replicated], size: int, points: dict[str, Any], given: Any
+) -> dict[str, Any]:
     """The earlier result of each estimator, if any, where it is one of the same call."""
     if given is None:
         return {}
@@ -88,44 +95,59 @@ def previous_of(call: Call, kind: type[Replicated], size: int, given: Any) -> di
                 f"for several estimators, got {given!r:.80}"
             )
         here = {"estimator": str(estimator), "setting": call.setting, "n": call.n, "size": size}
-        for field, value in here.items():
+        for field, value in (*here.items(), *points[name].items()):
             same_as(field, getattr(old, field), value)
-    return dict(earlier)
+    earlier = {name: earlier[name] for name in call.estimators}
+    first = next(iter(earlier.values()))
+    for old in earlier.values():
+        same_as("key", old.key, first.key)
+        same_as("shape", old.bootstrap_distribution.shape, first.bootstrap_distribution.shape)
+    return earlier
 
 
 def same_as(what: str, old: Any, new: Any) -> None:
     """An error, unless an earlier result has the same."""
-    if not (np.array_equal(old, new) or (what == "estimate" and np.array_equal(old, new, True))):
+    numbers = what in ("estimate", "difference", "a", "b")
+    if not np.array_equal(old, new, equal_nan=numbers):
         raise ValueError(f"bootstrap_result: is of another {what}: {old!r}, and here it is {new!r}")
 
 
 def extended(result: Replicated, old: Replicated) -> Replicated:
     """A result with the replicates of an earlier one before its own."""
-    same_as("estimate", old._point, result._point)
     parts = [old.bootstrap_distribution, result.bootstrap_distribution]
     return replace(result, bootstrap_distribution=np.concatenate(parts, axis=-1))
 
 
-Made = tuple[dict[str, Any], F64, F64]
+Points = Callable[[list[Any]], dict[str, Any]]
+Parts = Callable[[list[F64]], F64]
 
 
-def estimate_of(numbers: Numbers) -> Made:
-    """Own fields of the result of `bootstrap`, its replicates and its jackknife values."""
-    return {"estimate": numbers.points[0]}, numbers.distributions[0], numbers.jackknife[0]
+def estimate_of(points: list[Any]) -> dict[str, Any]:
+    """Own fields of the result of `bootstrap`."""
+    return {"estimate": points[0]}
 
 
-def difference_of(numbers: Numbers) -> Made:
-    """The same of `compare`."""
-    a, b = numbers.points
-    first, second = numbers.distributions
-    gap = numbers.jackknife[0] - numbers.jackknife[1]
-    return {"difference": a - b, "a": a, "b": b}, first - second, gap
+def difference_of(points: list[Any]) -> dict[str, Any]:
+    """Own fields of the result of `compare`."""
+    a, b = points
+    return {"difference": a - b, "a": a, "b": b}
+
+
+def only(values: list[F64]) -> F64:
+    """The values of the only model."""
+    return values[0]
+
+
+def gap(values: list[F64]) -> F64:
+    """The differences of the values of two models."""
+    return values[0] - values[1]
 
 
 def results_of(
     call: Call,
     kind: type[Replicated],
-    make: Callable[[Numbers], Made],
+    fields_of: Points,
+    values_of: Parts,
     *,
     rng: Any,
     size: Any,
@@ -133,23 +155,24 @@ def results_of(
 ) -> Any:
     """Resample, and make a result of this kind of the numbers of each estimator."""
     size = call.n if size is None else check_integer("size", size, 1, MOST_DRAWN)
-    earlier = previous_of(call, kind, size, bootstrap_result)
+    points = {name: fields_of(values) for name, values in points_of(call).items()}
+    earlier = previous_of(call, kind, size, points, bootstrap_result)
     first = next(iter(earlier.values()), None)
     start = 0 if first is None else first.bootstrap_distribution.shape[-1]
     key = first.key if first is not None and rng is None else new_key(rng)
     results = {}
     for name, numbers in resample(call, key, size, start).items():
-        fields, distribution, jackknife = make(numbers)
+        without = values_of(numbers.jackknife)
         result = kind(
-            **fields,
-            bootstrap_distribution=distribution,
+            **points[name],
+            bootstrap_distribution=values_of(numbers.distributions),
             confidence_interval=ConfidenceInterval(np.nan, np.nan),
             confidence_level=call.level,
             method=call.method,
             n=call.n,
             size=size,
             key=key,
-            acceleration=as_float(acceleration_of(jackknife)) if jackknife.shape[-1] else np.nan,
+            acceleration=as_float(acceleration_of(without)) if without.shape[-1] else np.nan,
             estimator=str(call.estimators[name]),
             setting=call.setting,
         )
@@ -163,20 +186,32 @@ def results_of(
 def bootstrapped(call: Call, *, rng: Any, size: Any = None, bootstrap_result: Any = None) -> Any:
     """The results of a call on one model, by the names of its estimators."""
     return results_of(
-        call, BootstrapResult, estimate_of, rng=rng, size=size, bootstrap_result=bootstrap_result
+        call,
+        BootstrapResult,
+        estimate_of,
+        only,
+        rng=rng,
+        size=size,
+        bootstrap_result=bootstrap_result,
     )
 
 
 def compared(call: Call, *, rng: Any, size: Any = None, bootstrap_result: Any = None) -> Any:
     """The same of a call on two, each of which may have hits of its own."""
     a, b = call.models
-    if a.n_problems != b.n_problems:
+    if a.n_classes != b.n_classes or a.setting != b.setting:
         raise ValueError(
-            f"{b.prob_name}: must have as many classes as {a.prob_name}, {a.n_classes}, "
-            f"got {b.n_classes}"
+            f"{b.prob_name}: must have the classes and the setting of {a.prob_name}, "
+            f"{a.n_classes} and {a.setting.name!r}; got {b.n_classes} and {b.setting.name!r}"
         )
     return results_of(
-        call, ComparisonResult, difference_of, rng=rng, size=size, bootstrap_result=bootstrap_result
+        call,
+        ComparisonResult,
+        difference_of,
+        gap,
+        rng=rng,
+        size=size,
+        bootstrap_result=bootstrap_result,
     )
 
 

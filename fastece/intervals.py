@@ -14,7 +14,9 @@ __all__ = [
     "check_level",
     "check_method",
     "interval",
+    "p_value_of",
     "quantiles",
+    "tails_of",
 ]
 
 F64 = NDArray[np.float64]
@@ -40,6 +42,17 @@ def check_level(value: Any) -> float:
 def check_method(value: Any) -> str:
     """The name of a method for intervals."""
     return check_choice("method", value, METHODS)
+
+
+def tails_of(level: float) -> F64:
+    """Levels of the two quantiles between which there is the share `level`."""
+    return np.array([(1 - level) / 2, (1 + level) / 2])
+
+
+def p_value_of(extreme: NDArray[np.bool_], values: F64) -> Any:
+    """``(1 + #extreme) / (R + 1)`` of each line of replicates; nan where a replicate is."""
+    p = (1 + extreme.sum(-1)) / (values.shape[-1] + 1)
+    return np.where(np.isnan(values).any(-1), np.nan, p)
 
 
 def quantiles(distribution: F64, levels: F64) -> F64:
@@ -101,8 +114,7 @@ def interval(
         Smallest value that the estimated quantity may have; the ends of a basic interval are
         moved there.
     """
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    levels = tails
+    levels = tails = tails_of(level)
     if method == "bca":
         levels = bca_levels(estimate, distribution, acceleration, tails)
     ends = quantiles(distribution, levels)

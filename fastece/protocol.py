@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "BLOCK",
     "Estimator",
     "Map",
     "Problems",
@@ -26,6 +27,9 @@ __all__ = [
     "increasing",
     "with_threads",
 ]
+
+# Replicates of a block, of which `Estimator.block` takes the multiplicities.
+BLOCK = 32
 
 T = TypeVar("T")
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]

@@ -1,6 +1,7 @@
 """How well a classifier is calibrated, on one page."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -182,7 +183,7 @@ def make_report(
     confidence_level: float = 0.95,
     rng: Any = 0,
     n_jobs: int | None = None,
-    executor: Any = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Report:
     """Measure predictions with every estimator of the table.
 
@@ -199,7 +200,7 @@ def make_report(
         With `pairs` only.
     n_resamples : int, default 1000
         For the intervals and the p-value; without any, there is neither.
-    confidence_level, n_jobs, executor
+    confidence_level, n_jobs
         As in `fastece.bootstrap`.
     rng : int, None or numpy.random.Generator, default 0
         As in `fastece.bootstrap`, but the same report every time unless it is asked otherwise.
@@ -213,8 +214,9 @@ def make_report(
     call = read_model(
         y_true, y_prob, "y_prob", n_bins=n_bins, classes=classes, least=0, setting=setting,
         from_logits=from_logits, n_resamples=n_resamples, confidence_level=confidence_level,
-        n_jobs=n_jobs, executor=executor,
+        n_jobs=n_jobs, executor=None,
     )  # fmt: skip
+    call = replace(call, progress=progress)
     problems, estimators = call.models[0], call.estimators
     top = problems if pairs else replace(problems, setting=SETTINGS["confidence"])
     whole = Binned(n_bins=1).bins(top)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.intervals import ConfidenceInterval, check_level, check_method, interval
+from fastece.intervals import ConfidenceInterval, check_level, check_method, interval, p_value_of
 
 __all__ = ["BootstrapResult", "ComparisonResult", "Replicated", "as_float", "listed", "shown"]
 
@@ -206,9 +206,8 @@ class ComparisonResult(Replicated):
         """Two-sided p-value of the hypothesis that both models have the same error."""
         point = np.asarray(self.difference)[..., None]
         values = self.bootstrap_distribution
-        far = (np.abs(values - point) >= np.abs(point)).sum(-1)
-        p = (1 + far) / (values.shape[-1] + 1)
-        return as_float(np.where(np.isnan(point[..., 0]), np.nan, p))
+        p = p_value_of(np.abs(values - point) >= np.abs(point), values)
+        return as_float(np.where(np.isnan(self.difference), np.nan, p))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""

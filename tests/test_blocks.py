@@ -101,7 +101,7 @@ def test_rows_are_added_one_after_the_other():
     c = counts(40)
     order = rng.permutation(40).astype(np.int32)
     x, y = rng.normal(size=(2, 60)) * 10 ** rng.uniform(-3, 3, (2, 60))
-    s, centre, start = rng.random(40), rng.random(R), rng.random((2, R))
+    s, ends, start = rng.random(40), rng.random((2, R)), rng.random((2, R))
     for first, last in ((0, 0), (0, 1), (2, 5), (1, 5), (0, 40), (7, 33), (3, 21)):
         expected = start.copy()
         for i in range(first, last):
@@ -115,14 +115,15 @@ def test_rows_are_added_one_after_the_other():
             sums, others = start.copy()
             kernel(c, order, x, y, first, last, sums, others)
             assert [sums.tolist(), others.tolist()] == expected.tolist()
-        expected = start.copy()
+        shares = np.concatenate([start, ends[:1]])
+        expected = shares.copy()
         for i in range(first, last):
-            expected[0] += x[i] * c[i]
-            expected[1] += x[i] * c[i] * (s[i] - centre)
+            amount = x[i] * c[i]
+            expected += [amount, amount * (ends[1] - s[i]), amount * (s[i] - ends[0])]
         for kernel in forms(blocks.add_shares):
-            sums, shares = start.copy()
-            kernel(c, x, s, first, last, centre, sums, shares)
-            assert [sums.tolist(), shares.tolist()] == expected.tolist()
+            sums = shares.copy()
+            kernel(c, x, s, first, last, ends, sums)
+            assert sums.tolist() == expected.tolist()
 
 
 def test_sums_are_set_and_added():

@@ -266,11 +266,11 @@ def test_bad_options_of_the_intervals(capsys, options, message):
 
 @compiled
 def test_progress_of_resampling_on_a_terminal(capsys, monkeypatch):
-    out = run(capsys, "demo", "--resamples", 32)[1]
+    out = run(capsys, "demo", "--resamples", 2000)[1]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    code, same, err = run(capsys, "demo", "--resamples", 32)
+    code, same, err = run(capsys, "demo", "--resamples", 2000)
     assert (code, same) == (0, out)
-    assert "resampling: 0/1" in err
+    assert "resampling: 1/" in err
     assert err.endswith("\r\x1b[K")
 
 
@@ -343,7 +343,7 @@ BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
         ("true_label,pred_label,confidence\n0,0,0.5\n", [], "kind of columns"),
         ("y_true,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5\n1,0.5,0.5\n", ["--setting", "5"], "class index"),
         ("y_true,p_0,p_1,p_2\n0,1,0,0\n1,1,0,0\n1,0,0,1\n", ["--setting", "classwise"],
-         "as many classes"),
+         "must have the classes and the setting of"),
         (BINARY, ["--resamples", "0"], "n_resamples: must be"),
         (BINARY, ["--n-bins", "0"], "n_bins: must be"),
         (BINARY, ["--classes", "3"], "--classes goes with"),

@@ -28,6 +28,7 @@ compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 R = resampling.REPLICATES
 ROW_WORDS = resampling.ROW_WORDS
 COUNT, SETTLE, TOP_UP = resampling.COUNT, resampling.SETTLE, resampling.TOP_UP
+SETTLE_HIT = resampling.SETTLE_HIT
 DRAW, HIT, CLASS = resampling.DRAW, resampling.HIT, resampling.CLASS
 U64 = np.uint64
 MANY_BLOCKS = 20 if PLAIN else 1500
@@ -189,7 +190,7 @@ def test_the_hash_is_one_to_one():
 
 
 def test_each_use_of_each_block_has_a_counter_of_its_own():
-    numbers, uses = [0, 1, 2, 31, 32, 2**40], [COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS]
+    numbers, uses = [0, 1, 2, 31, 32, 2**40], [COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT]
     found = set()
     for key in keys(3):
         for number in numbers:
@@ -672,16 +673,16 @@ def test_a_small_part_is_drawn_as_a_list():
 
 @pytest.mark.parametrize(("n", "groups"), [(1, 1), (5, 5), (40, 7), (100, 64), (70, 70)])
 def test_each_group_is_left_out_once(n, groups):
-    for first in (0, 1, groups // 2):
+    for first, last in ((0, groups - 1), (groups // 2, groups - 1), (0, groups // 2)):
         expected = [
-            [[int(i % groups != first + g * R + r) for r in range(R)] for i in range(n)]
+            [[int(i % groups != min(first + g * R + r, last)) for r in range(R)] for i in range(n)]
             for g in range(3)
         ]
         for kernel in forms(resampling.leave_out):
             c = np.full((3, n, R), 9, np.uint8)
-            kernel(groups, first, c)
+            kernel(groups, first, last, c)
             assert c.tolist() == expected
-        assert LeaveOut(n, groups, first).make(1, 2).tolist() == expected[1:]
+        assert LeaveOut(n, groups, first, last).make(1, 2).tolist() == expected[1:]
 
 
 # -- labels ----------------------------------------------------------------------------------------
@@ -691,7 +692,7 @@ SCORES = [0.0, 1.0, 0.5, 1e-9, 1 - 2.0**-53, 0.3, 2.0**-16, 1 - 2.0**-16, 2.0**-
 
 def hits(key, block, score):
     """Hits and misses (2 n, 32)."""
-    start, again = start_of(key, block, HIT), start_of(key, block, SETTLE)
+    start, again = start_of(key, block, HIT), start_of(key, block, SETTLE_HIT)
 
     def hit(i, r):
         level = min(int(score[i] * 65536), 65535)
@@ -732,7 +733,7 @@ def test_equal_bits_are_settled_by_more_of_them(score, row):
         for word in rng.integers(WORD, size=4 if PLAIN else 12, dtype=U64).tolist():
             word = word & ~(0xFFFF << shift) | level << shift
             key = key_with(word, i // 4, 3, HIT)
-            u = unit_of(word_of(start_of(key, 3, SETTLE), i))
+            u = unit_of(word_of(start_of(key, 3, SETTLE_HIT), i))
             for kernel in forms(resampling.hits_of):
                 c = np.empty((1, 2 * row + 2, R), np.uint8)
                 kernel(U64(key), 3, scores, c)
@@ -752,7 +753,7 @@ def test_a_tiny_score_hits_when_all_its_bits_say_so():
     while u >= 65536e-6:
         word = int(rng.integers(2**48)) << 16  # the first 16 bits are 0
         key = key_with(word, 0, 0, HIT)
-        u = unit_of(word_of(start_of(key, 0, SETTLE), 0))
+        u = unit_of(word_of(start_of(key, 0, SETTLE_HIT), 0))
     for kernel in forms(resampling.hits_of):
         c = np.empty((1, 2, R), np.uint8)
         kernel(U64(key), 0, score, c)

@@ -87,16 +87,21 @@ def add_twice(
 
 
 @jit
-def add_shares(
-    c: U8, x: F64, s: F64, first: int, last: int, centre: F64, sums: F64, shares: F64
-) -> None:
-    """Add ``x[i] * c[i, r]`` to the sums, and that times ``s[i] - centre[r]`` to the shares."""
+def add_shares(c: U8, x: F64, s: F64, first: int, last: int, ends: F64, sums: F64) -> None:
+    """Add ``x[i] * c[i, r]`` to the first sums, that times ``ends[1, r] - s[i]`` to the second, and
+    times ``s[i] - ends[0, r]`` to the third.
+
+    The lower and the upper shares are sums of their own: a difference would leave what rounding
+    leaves where one of them is nothing, and some norms make that large.
+    """
+    low, high, whole, below, above = ends[0], ends[1], sums[0], sums[1], sums[2]
     for i in range(first, last):
         row, term, score = c[i], x[i], s[i]
         for r in range(REPLICATES):
             amount = term * np.float64(row[r])
-            sums[r] += amount
-            shares[r] += amount * (score - centre[r])
+            whole[r] += amount
+            below[r] += amount * (high[r] - score)
+            above[r] += amount * (score - low[r])
 
 
 @jit
@@ -461,7 +466,7 @@ def centres_of(
         count[r] = 0
     for b in range(edges.shape[0] - 1):
         for r in range(REPLICATES):
-            middle[r] = (edges[b, r] + edges[b + 1, r]) / 2
+            middle[r] = (edges[b, r] + edges[b + 1, r]) / 2 + 0.0
         scores_below(bits, middle, row)
         for r in range(REPLICATES):
             t = count[r]
@@ -482,7 +487,7 @@ def cut_shares(
     """Sums over rows shared by the two centres around their score, in one sweep over the rows.
 
     The share of the upper centre is ``(s - lower) / (upper - lower)``: the sum of ``x (s - lower)``
-    between two centres gives that of the shares, and exactly nothing where s is the lower centre.
+    between two centres gives that of the shares.
 
     Parameters
     ----------
@@ -494,15 +499,14 @@ def cut_shares(
         `centres_of`.
     """
     n = s.size
-    sums, shares = np.empty(REPLICATES), np.empty(REPLICATES)
-    lower, seen = np.empty(REPLICATES), np.empty(REPLICATES, np.int32)
+    sums, ends = np.empty((3, REPLICATES)), np.empty((2, REPLICATES))
+    seen = np.empty(REPLICATES, np.int32)
     for q in range(terms.shape[0]):
         for b in range(out.shape[1]):
             zero(out[q, b, at : at + REPLICATES])
-        zero(sums)
-        zero(shares)
+        zero(sums.reshape(sums.size))
         for r in range(REPLICATES):
-            seen[r], lower[r] = 0, 0.0
+            seen[r], ends[0, r], ends[1, r] = 0, 0.0, centre[0, r]
         chain(place, head, following)
         i = 0
         while i <= n:
@@ -512,22 +516,24 @@ def cut_shares(
                 r = e % REPLICATES
                 t = seen[r]
                 if t < count[r]:
-                    share = sums[r]
+                    share = sums[0, r]
                     if t > 0:
-                        share = shares[r] / (centre[t, r] - centre[t - 1, r])
-                        out[q, bins[t - 1, r], at + r] += sums[r] - share
+                        width = centre[t, r] - centre[t - 1, r]
+                        share = sums[2, r] / width
+                        out[q, bins[t - 1, r], at + r] += sums[1, r] / width
                     out[q, bins[t, r], at + r] += share
-                    sums[r] = shares[r] = 0.0
-                    seen[r], lower[r] = t + 1, centre[t, r]
+                    sums[0, r] = sums[1, r] = sums[2, r] = 0.0
+                    seen[r] = t + 1
+                    ends[0, r], ends[1, r] = centre[t, r], centre[min(t + 1, count[r] - 1), r]
                 e = following[e]
             k = i + 1
             while k < n and head[k] < 0:
                 k += 1
             if i < n:
-                add_shares(c, terms[q], s, i, k, lower, sums, shares)
+                add_shares(c, terms[q], s, i, k, ends, sums)
             i = k
         for r in range(REPLICATES):
-            out[q, bins[count[r] - 1, r], at + r] += sums[r]
+            out[q, bins[count[r] - 1, r], at + r] += sums[0, r]
 
 
 @jit
@@ -585,7 +591,7 @@ def equal_mass_sums(
         head[i] = -1
     padded = np.empty(power_of_two(n) if convex else 0)
     for i in range(padded.size):
-        padded[i] = s[i] if i < n else np.inf
+        padded[i] = s[i] + 0.0 if i < n else np.inf  # no -0: its bits are those of no small integer
     bits = padded.view(np.int64)
     for r in range(REPLICATES):
         edges[0, r], edges[n_bins, r] = low, high

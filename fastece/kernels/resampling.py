@@ -64,7 +64,7 @@ ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 EIGHT, ELEVEN = np.uint64(8), np.uint64(11)
 B27, B30, B31, B32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 # What words are used for: each use has counters of its own.
-COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS = 1, 2, 3, 4, 5, 6
+COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT = 1, 2, 3, 4, 5, 6, 7
 
 
 # --- words ----------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def decided_counts(bits: U16, law: U16, c: U8) -> None:
 
 
 @jit
-def settle_word(start: Any, first: int, tail: F64, c: U8) -> None:
+def settle_word(start: Any, first: Any, tail: F64, c: U8) -> None:
     """Replace those of eight counts that are open."""
     for i in range(c.size):
         if c[i] == OPEN:
@@ -153,7 +153,7 @@ def settle(start: Any, first: int, tail: F64, c: U8) -> None:
         if seen & OPEN_WORD:  # one row in fifty
             for q in range(a, a + FOUR):
                 if words[q] & OPEN_WORD:
-                    i = int(q * EIGHT)
+                    i = np.int64(q * EIGHT)
                     settle_word(start, first + i, tail, c[i : i + 8])
 
 
@@ -271,9 +271,9 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
 
 
 @jit
-def leave_out(groups: int, first: int, c: U8) -> None:
+def leave_out(groups: int, first: int, last: int, c: U8) -> None:
     """Multiplicities of a delete-block jackknife: replicate r has every row once but those whose
-    number modulo `groups` is ``first + r``.
+    number modulo `groups` is ``min(first + r, last)``.
 
     c : (G, n, 32) uint8 array, overwritten.
     """
@@ -281,8 +281,8 @@ def leave_out(groups: int, first: int, c: U8) -> None:
     for i in range(flat.size):
         flat[i] = np.uint8(1)
     for g in range(c.shape[0]):
-        for r in range(min(REPLICATES, groups - first - g * REPLICATES)):
-            for i in range(first + g * REPLICATES + r, c.shape[1], groups):
+        for r in range(REPLICATES):
+            for i in range(min(first + g * REPLICATES + r, last), c.shape[1], groups):
                 c[g, i, r] = np.uint8(0)
 
 
@@ -330,7 +330,7 @@ def hits_of(key: Any, first: int, score: F64, c: U8) -> None:
     words = np.empty(MADE * ROW_WORDS, np.uint64)
     bits = words.view(np.uint16)
     for g in range(c.shape[0]):
-        start, again = counter_of(key, first + g, HIT), counter_of(key, first + g, SETTLE)
+        start, again = counter_of(key, first + g, HIT), counter_of(key, first + g, SETTLE_HIT)
         for a in range(0, n, MADE):
             random_words(start, a * ROW_WORDS, words)
             for i in range(a, min(n, a + MADE)):
