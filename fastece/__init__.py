@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastece.binned import Binned
-    from fastece.consistency import CalibrationTestResult, calibration_test
+    from fastece.consistency import CalibrationTestResult, ConsistencyBand, calibration_test
     from fastece.estimators import ESTIMATORS
     from fastece.inference import bootstrap, compare
     from fastece.protocol import Sample
@@ -26,6 +26,7 @@ _HOMES = {
     "BootstrapResult": "results",
     "CalibrationTestResult": "consistency",
     "ComparisonResult": "results",
+    "ConsistencyBand": "consistency",
     "ESTIMATORS": "estimators",
     "ReliabilityDiagram": "reliability",
     "Sample": "protocol",
@@ -46,6 +47,7 @@ __all__ = [
     "BootstrapResult",
     "CalibrationTestResult",
     "ComparisonResult",
+    "ConsistencyBand",
     "ReliabilityDiagram",
     "Sample",
     "ace",
