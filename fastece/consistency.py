@@ -221,8 +221,14 @@ def calibration_test(
     -------
     CalibrationTestResult, or for a list of estimators a dict of them by their names
 
+    Raises
+    ------
+    ValueError, TypeError
+        As in `fastece.bootstrap`.
+
     Notes
     -----
+    ``p = (1 + #{T* >= T}) / (n_resamples + 1)`` with the error T and that of the replicates T*.
     Under the hypothesis a label is drawn with the predicted probabilities: a hit with the
     probability s, or, for the classes of a class vector together, a class with its probability. The
     scores stay as they are, so bins do too. The test is that of Vaicenavicius et al. (2019,

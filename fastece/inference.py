@@ -364,11 +364,17 @@ def compare(
     -------
     ComparisonResult, or for a list of estimators a dict of them by their names
 
+    Raises
+    ------
+    ValueError, TypeError
+        As in `bootstrap`; for models that differ in their setting or their number of classes.
+
     Notes
     -----
     Both models are evaluated on the same draws, so what they have in common cancels:
     ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates
-    d*.
+    d* (Efron and Tibshirani 1993, section 16.4; the 1 as in Davison and Hinkley 1997, "Bootstrap
+    methods and their application", eq. 4.11).
 
     Examples
     --------
