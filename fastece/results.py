@@ -1,5 +1,6 @@
 """Results of a bootstrap: what was found, and intervals from its distribution."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -33,7 +34,7 @@ def shown(value: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Replicated:
+class Replicated(ABC):
     """What every result of a bootstrap has.
 
     Attributes
@@ -73,9 +74,9 @@ class Replicated:
     _lowest = 0.0
 
     @property
+    @abstractmethod
     def _point(self) -> Any:
         """What is estimated."""
-        raise NotImplementedError
 
     @property
     def standard_error(self) -> Any:
