@@ -246,7 +246,7 @@ def calibration_test(
     Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
       statistic      0.03737
       if calibrated  0.03844
-      p-value        0.54200
+      p-value        0.54100
     >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999, rng=0).p_value
     0.001
     """
