@@ -247,10 +247,11 @@ def test_an_error_of_an_estimator_reaches_the_caller(processes):
 
 
 INTERRUPTED = """
-import sys
+import signal, sys
 import numpy as np
 import fastece
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 rng = np.random.default_rng(0)
 prob = rng.random(200_000)
 true = rng.random(200_000) < prob
