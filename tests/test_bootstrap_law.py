@@ -5,11 +5,10 @@ are those over all seeds, for whoever changes the draws.
 """
 
 import os
-from itertools import product
-from math import factorial, prod
 
 import numpy as np
 import pytest
+from chance import ALPHA, chi_square_p, multinomial_law
 from probes import Code, HitCode, Mean, Spy
 from scipy import stats
 
@@ -19,7 +18,6 @@ from fastece.estimators import ESTIMATORS
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
-ALPHA = 1e-4  # of each test of a law
 
 
 def data(n, seed=0):
@@ -36,26 +34,7 @@ def replicates(n, estimator, n_resamples, size=None, rng=0, **options):
     return result.bootstrap_distribution
 
 
-def chi_square_p(observed, expected):
-    """P-value of counts; cells in which fewer than 5 are expected are one cell."""
-    order = np.argsort(expected)
-    observed, expected = np.asarray(observed)[order], np.asarray(expected)[order]
-    rare = np.cumsum(expected) < 5
-    rare[: np.count_nonzero(rare) + 1] = True  # the first that makes it 5 belongs to them
-    observed = np.append(observed[~rare], observed[rare].sum())
-    expected = np.append(expected[~rare], expected[rare].sum())
-    if len(observed) == 1:
-        return 1.0
-    return stats.chi2.sf(np.sum((observed - expected) ** 2 / expected), len(observed) - 1)
-
-
 # -- the draws -------------------------------------------------------------------------------------
-
-
-def multinomial_law(n, size):
-    """Multiplicities -> probability, by enumeration."""
-    every = [c for c in product(range(size + 1), repeat=n) if sum(c) == size]
-    return {c: factorial(size) / prod(map(factorial, c)) / n**size for c in every}
 
 
 @pytest.mark.parametrize(
