@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fastece.consistency import CalibrationTestResult, ConsistencyBand, calibration_test
     from fastece.estimators import ESTIMATORS
     from fastece.inference import bootstrap, compare
+    from fastece.kde import KDE
     from fastece.protocol import Sample
     from fastece.reliability import ReliabilityDiagram, reliability_diagram
     from fastece.results import BootstrapResult, ComparisonResult
@@ -28,6 +29,7 @@ _HOMES = {
     "ComparisonResult": "results",
     "ConsistencyBand": "consistency",
     "ESTIMATORS": "estimators",
+    "KDE": "kde",
     "ReliabilityDiagram": "reliability",
     "Sample": "protocol",
     "ace": "scores",
@@ -43,6 +45,7 @@ _HOMES = {
 
 __all__ = [
     "ESTIMATORS",
+    "KDE",
     "Binned",
     "BootstrapResult",
     "CalibrationTestResult",

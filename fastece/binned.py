@@ -19,7 +19,7 @@ from fastece.blocks import (
 )
 from fastece.grids import Layout, convex_layout, quantile_layout, uniform_layout
 from fastece.protocol import BLOCK, Map, Problems, Sample
-from fastece.sums import cell_sums, equal_mass_sums, fits_float_grid
+from fastece.sums import cell_sums, equal_mass_sums, fits_float_grid, weights_in_range
 from fastece.validation import check_choice, check_integer, check_range, check_real, plain
 
 __all__ = ["Binned", "Bins"]
@@ -28,7 +28,6 @@ F64 = NDArray[np.float64]
 
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
-SAFE_EXPONENT = 500
 TINY = np.array(np.finfo(np.float64).tiny)
 SQRT = "sqrt"
 # 1 GB of sums.
@@ -104,19 +103,6 @@ class Plan:
     def _uniform(self) -> tuple[Layout, float, int]:
         layout = self.binned._layout(self.sample, self.n_bins)
         return layout, self.binned._threshold, self.moments
-
-
-def weights_in_range(problems: Any) -> tuple[Any, float]:
-    """The problems with weights that can be multiplied and added without overflow or loss, and
-    their unit: a power of two, so that nothing is rounded."""
-    if problems.v is None:
-        return problems, 1.0
-    exponent = math.frexp(problems.v.max())[1] - 1
-    if abs(exponent) < SAFE_EXPONENT:
-        return problems, 1.0
-    # A weight that becomes 0 would make its row another that does not exist.
-    scaled = replace(problems, v=np.maximum(np.ldexp(problems.v, -exponent), 5e-324))
-    return scaled, math.ldexp(1.0, exponent)
 
 
 def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:

@@ -5,6 +5,7 @@ from dataclasses import is_dataclass, replace
 from typing import Any
 
 from fastece.binned import Binned
+from fastece.kde import KDE
 from fastece.protocol import Estimator
 from fastece.validation import known
 
@@ -15,6 +16,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "ece_a": Binned(edges="quantile"),
     "ece_c": Binned(mapping="convex"),
     "ece_ac": Binned(edges="quantile", mapping="convex"),
+    "ece_kde": KDE(),
 }
 
 

@@ -6,6 +6,7 @@ at again.
 """
 
 import math
+from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from fastece.grids import (
 )
 from fastece.protocol import Map, Problems, Sample, UncleanError
 
-__all__ = ["cell_sums", "equal_mass_sums", "fits_float_grid"]
+__all__ = ["cell_sums", "equal_mass_sums", "fits_float_grid", "weights_in_range"]
 
 F64 = NDArray[np.float64]
 
@@ -45,6 +46,21 @@ MANY_ROWS = 2**16
 FEW_PROBLEMS = 32
 FEW_BINS = 512
 NOT_READ = np.empty(0)
+# Products and sums of weights below 2**500 do not overflow.
+SAFE_EXPONENT = 500
+
+
+def weights_in_range(problems: Any) -> tuple[Any, float]:
+    """The problems with weights that can be multiplied and added without overflow or loss, and
+    their unit: a power of two, so that nothing is rounded."""
+    if problems.v is None:
+        return problems, 1.0
+    exponent = math.frexp(problems.v.max())[1] - 1
+    if abs(exponent) < SAFE_EXPONENT:
+        return problems, 1.0
+    # A weight that becomes 0 would make its row another that does not exist.
+    scaled = replace(problems, v=np.maximum(np.ldexp(problems.v, -exponent), 5e-324))
+    return scaled, math.ldexp(1.0, exponent)
 
 
 class Sums(NamedTuple):

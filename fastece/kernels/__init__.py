@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fastece.kernels import (
         binning,
         blocks,
+        density,
         logits,
         moments,
         quantiles,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "binning",
     "blocks",
+    "density",
     "logits",
     "moments",
     "quantiles",

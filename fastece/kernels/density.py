@@ -1,0 +1,371 @@
+"""Densities of scores on a grid, and their integrals, for many replicates at once.
+
+The innermost loop is over replicates, "lanes", and vectorises: arrays of sums are (L, ..., W), L
+parts of W lanes, so that what a kernel reaches stays in the first-level cache.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels._jit import jit
+from fastece.kernels.blocks import (
+    FEW_ROWS,
+    GROUPS,
+    MANY_ROWS,
+    add_twice,
+    cuts_of,
+    power_of_two,
+    weights_below,
+    zero,
+)
+from fastece.kernels.quantiles import quantile_edges, total_weight
+from fastece.kernels.resampling import REPLICATES
+
+__all__ = [
+    "drawn_spreads",
+    "gather_lanes",
+    "gather_images",
+    "integrate",
+    "normalise",
+    "place",
+    "shares_at",
+    "smooth",
+    "spread",
+    "spread_rows",
+    "spreads",
+]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+U8 = NDArray[np.uint8]
+
+# --- spread: how wide scores lie --------------------------------------------------------------
+
+
+@jit
+def spreads(
+    c: U8, u: F64, v: F64 | None, run: I32, first: I32, order: I32, terms: F64, low: float,
+    high: float, out: F64,
+) -> None:  # fmt: skip
+    """What Silverman's rule needs of the scores of each replicate.
+
+    Parameters
+    ----------
+    c : (G, n, 32) uint8 array
+        How often each replicate drew each row.
+    u, v, run, first, order
+        Rows in increasing order of the score, as in `blocks.equal_mass_sums`.
+    terms : (2, n) float64 array
+        Weight times score, and times its square, about some centre.
+    low, high : float
+        Range of the scores.
+    out : (4, 32 G) float64 array
+        Weight, sums of the terms, and distance between the quartiles; overwritten.
+    """
+    n = u.size
+    group = GROUPS[0] if n <= FEW_ROWS else GROUPS[1] if n <= MANY_ROWS else GROUPS[2]
+    groups = (n + group - 1) // group
+    below = np.empty((power_of_two(groups), REPLICATES))
+    edges, cuts = np.empty((5, REPLICATES)), np.empty((5, REPLICATES), np.int32)
+    sums, squares = np.empty(REPLICATES), np.empty(REPLICATES)
+    for r in range(REPLICATES):
+        edges[0, r], edges[4, r] = low, high
+    for g in range(c.shape[0]):
+        zero(sums)
+        zero(squares)
+        weights_below(c[g], order, v, group, below)
+        cuts_of(c[g], v, u, run, first, group, below, True, edges, cuts)
+        add_twice(c[g], order, terms[0], terms[1], 0, n, sums, squares)
+        for r in range(REPLICATES):
+            at = g * REPLICATES + r
+            out[0, at], out[1, at], out[2, at] = below[groups, r], sums[r], squares[r]
+            out[3, at] = edges[3, r] - edges[1, r]
+
+
+@jit
+def drawn_spreads(u: F64, w: F64 | None, centre: float, low: float, high: float, out: F64) -> None:
+    """`spreads` of the rows that were drawn, (R, size) scores in increasing order, into (4, R)."""
+    edges, knots = np.empty(5), np.empty(3)
+    for r in range(u.shape[0]):
+        first = second = 0.0
+        for i in range(u.shape[1]):
+            x = u[r, i] - centre
+            term = x if w is None else x * w[r, i]
+            first += term
+            second += x * term
+        if w is None:
+            out[0, r] = u.shape[1]
+            quantile_edges(u[r], None, low, high, True, edges, knots)
+        else:
+            out[0, r] = total_weight(w[r], u.shape[1])
+            quantile_edges(u[r], w[r], low, high, True, edges, knots)
+        out[1, r], out[2, r], out[3, r] = first, second, edges[3] - edges[1]
+
+
+# --- binning ----------------------------------------------------------------------------------
+
+
+@jit
+def shares_at(t: float, cubic: bool) -> tuple[float, float, float, float]:
+    """Shares of four neighbouring cells in a score that is the part t of the way from the second to
+    the third: linear, or Lagrange's cubic, which keeps the first three moments."""
+    if not cubic:
+        return 0.0, 1.0 - t, t, 0.0
+    a, b = t * (t - 1.0), (t + 1.0) * (t - 2.0)
+    return -a * (t - 2.0) / 6.0, b * (t - 1.0) / 2.0, -b * t / 2.0, a * (t + 1.0) / 6.0
+
+
+@jit
+def place(s: F64, low: float, step: float, count: int, cubic: bool, cell: I32, share: F64) -> None:
+    """The cells and shares of scores on evenly spaced centres ``low + (j + 1/2) step``: the first
+    of four cells, of which two are before the range, and (n, 4) shares."""
+    for i in range(s.size):
+        x = (s[i] - low) / step - 0.5
+        j = min(max(np.floor(x), -1.0), count - 1.0)
+        t = min(max(x - j, 0.0), 1.0)
+        cell[i] = np.int32(j) + 1
+        share[i, 0], share[i, 1], share[i, 2], share[i, 3] = shares_at(t, cubic)
+
+
+@jit
+def spread(c: NDArray[Any], hit: U8, cell: I32, share: F64, out: F64) -> None:
+    """Add the rows up in their cells, misses and hits apart.
+
+    Parameters
+    ----------
+    c : (L, n, W) uint8 or float64 array
+        How often each replicate drew each row.
+    hit : (n,) uint8 array
+    cell, share : (n,) int32 and (n, S) float64 arrays
+        The first of S neighbouring cells of each row, and its shares of them, times its weight.
+    out : (L, 2, cells, W) float64 array
+        Overwritten.
+    """
+    sums = out.reshape(out.size)
+    zero(sums)
+    lanes, cells = np.uint64(c.shape[2]), np.uint64(out.shape[2])
+    amount = np.empty(lanes)
+    for part in range(c.shape[0]):
+        counts = c[part].reshape(c.shape[1] * c.shape[2])
+        for i in range(c.shape[1]):
+            row = np.uint64(i) * lanes
+            for r in range(np.uint64(0), lanes):
+                amount[r] = np.float64(counts[row + r])
+            at = (np.uint64(2 * part + hit[i]) * cells + np.uint64(cell[i])) * lanes
+            for k in range(share.shape[1]):
+                term = share[i, k]
+                for r in range(np.uint64(0), lanes):
+                    sums[at + r] += term * amount[r]
+                at += lanes
+
+
+@jit
+def spread_rows(rows: I32, hit: U8, cell: I32, share: F64, out: F64) -> None:
+    """`spread` of drawn rows (L, W, size), each of which counts once."""
+    zero(out.reshape(out.size))
+    for part in range(rows.shape[0]):
+        for r in range(rows.shape[1]):
+            for i in rows[part, r]:
+                for k in range(share.shape[1]):
+                    out[part, hit[i], cell[i] + k, r] += share[i, k]
+
+
+@jit
+def gather_images(fold: I32, ghosts: int, cells: F64) -> None:
+    """Add what rows have spread beyond the ends to the cells (L, 2, C, W) whose images are there;
+    `fold` says which they are."""
+    parts, signals, count, lanes = cells.shape
+    for part in range(parts):
+        for signal in range(signals):
+            for q in range(2 * ghosts):
+                at = q if q < ghosts else count - 2 * ghosts + q
+                sums, image = cells[part, signal, fold[at]], cells[part, signal, at]
+                for r in range(lanes):
+                    sums[r] += image[r]
+
+
+@jit
+def gather_lanes(c: U8, lanes: NDArray[np.int64], out: U8) -> None:
+    """Some replicates, by their numbers, of multiplicities (G, n, 32), as (L, n, W)."""
+    for at in range(lanes.size):
+        g, r = lanes[at] // REPLICATES, lanes[at] % REPLICATES
+        part, to = at // out.shape[2], at % out.shape[2]
+        for i in range(out.shape[1]):
+            out[part, i, to] = c[g, i, r]
+
+
+# --- smoothing --------------------------------------------------------------------------------
+
+
+@jit
+def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
+    """Convolve with a symmetric kernel: ``out[j] = sum_m taps[|m|] cells[fold[j + M + m]]``.
+
+    Parameters
+    ----------
+    cells : (L, 2, C, W) float64 array
+    taps : (L, M + 1, W) float64 array
+        The kernel of each replicate from its middle on.
+    fold : (G + 2 M,) int32 array
+        The cell that each number stands for.
+    out : (L, 2, G, W) float64 array
+        Overwritten.
+    """
+    count, reach, lanes = out.shape[2], taps.shape[1] - 1, np.uint64(out.shape[3])
+    filled = np.empty(fold.size + 1, np.int32)
+    for part in range(cells.shape[0]):
+        weights = taps[part].reshape((reach + 1) * out.shape[3])
+        for signal in range(2):
+            x = cells[part, signal].reshape(cells.shape[2] * out.shape[3])
+            y = out[part, signal].reshape(count * out.shape[3])
+            filled[0] = 0
+            for q in range(fold.size):
+                at, total = np.uint64(fold[q]) * lanes, 0.0
+                for r in range(at, at + lanes):
+                    total += abs(x[r])
+                filled[q + 1] = filled[q] + (1 if total > 0.0 else 0)
+            for j in range(count):
+                to = np.uint64(j) * lanes
+                middle = np.uint64(fold[j + reach]) * lanes
+                for r in range(np.uint64(0), lanes):
+                    y[to + r] = weights[r] * x[middle + r]
+                if filled[j + 2 * reach + 1] > filled[j]:  # sharp scores leave most cells empty
+                    convolve(x, weights, fold, j, reach, lanes, to, y)
+
+
+@jit
+def convolve(
+    x: F64, weights: F64, fold: I32, j: int, reach: int, lanes: int, to: int, y: F64
+) -> None:
+    """Add both sides of the kernel, two cells of each at a time, so that sums are seldom stored."""
+    for m in range(1, reach, 2):
+        a, b = np.uint64(fold[j + reach - m]) * lanes, np.uint64(fold[j + reach + m]) * lanes
+        c, d = np.uint64(fold[j + reach - m - 1]) * lanes, np.uint64(fold[j + reach + m + 1]) * lanes
+        near = np.uint64(m) * lanes
+        far = near + lanes
+        for r in range(np.uint64(0), lanes):
+            inner = weights[near + r] * (x[a + r] + x[b + r])
+            y[to + r] += inner + weights[far + r] * (x[c + r] + x[d + r])
+    if reach % 2 == 1:
+        a, b = np.uint64(fold[j]) * lanes, np.uint64(fold[j + 2 * reach]) * lanes
+        last = np.uint64(reach) * lanes
+        for r in range(np.uint64(0), lanes):
+            y[to + r] += weights[last + r] * (x[a + r] + x[b + r])
+
+
+@jit
+def normalise(smoothed: F64, step: float) -> None:
+    """Turn the smoothed misses and hits (L, 2, G, W) into densities of scores and hits, of mass 1.
+    What is below 0 was left by rounding, or by cubic shares where a kernel ends."""
+    parts, _, count, lanes = smoothed.shape
+    total = np.empty(lanes)
+    for part in range(parts):
+        f, g = smoothed[part, 0], smoothed[part, 1]
+        zero(total)
+        for j in range(count):
+            for r in range(lanes):
+                g[j, r] = max(g[j, r], 0.0)
+                f[j, r] = max(f[j, r], 0.0) + g[j, r]
+                total[r] += f[j, r]
+        for r in range(lanes):
+            total[r] = 1.0 / (total[r] * step)
+        for j in range(count):
+            for r in range(lanes):
+                f[j, r] *= total[r]
+                g[j, r] *= total[r]
+
+
+# --- integrating ------------------------------------------------------------------------------
+
+
+@jit
+def power(x: float, p: float) -> float:
+    """``x**p`` for x >= 0."""
+    if p == 0.0:
+        return 1.0
+    if p == 1.0:
+        return x
+    if p == 2.0:
+        return x * x
+    return x**p
+
+
+@jit
+def integrand(u: float, f: float, p: float) -> float:
+    """``|u / f|**p f``; 0 where there is no density."""
+    if p == 1.0:
+        return abs(u)
+    return power(abs(u) / f, p) * f if f > 0.0 else 0.0
+
+
+@jit
+def across(a: float, b: float, f: float, p: float) -> float:
+    """Integral over a unit interval in which u runs in a line from -a to b, and the density is f."""
+    total = a + b
+    if p == 1.0:
+        return (a * a + b * b) / (2.0 * total)
+    if f <= 0.0:
+        return 0.0
+    return f * (power(a / f, p + 1.0) + power(b / f, p + 1.0)) * f / ((p + 1.0) * total)
+
+
+@jit
+def steepness(a: float, b: float, f: float, p: float) -> float:
+    """How much faster the integrand rises at the end b of such an interval, than it falls."""
+    if p == 1.0:
+        return a + b
+    return p * (a + b) * power(b / f, p - 1.0) if f > 0.0 else 0.0
+
+
+@jit
+def integrate(
+    density: F64, score: F64, width: F64, low: float, high: float, p: float, out: F64
+) -> None:
+    """``int |g / f - s|**p f ds`` of each replicate.
+
+    The trapezoidal rule, corrected by its first Euler-Maclaurin term where it needs it: around
+    scores at which g - s f changes its sign, and at both ends, where f and g are level. So a few
+    cells a bandwidth give four digits.
+
+    Parameters
+    ----------
+    density : (L, 2, G, W) float64 array
+        Densities f of the scores and g of the hits.
+    score, width : (G,) float64 arrays
+        Centres of the cells and their widths.
+    low, high : float
+        The range.
+    p : float
+    out : (L, W) float64 array
+        Overwritten.
+    """
+    parts, _, count, lanes = density.shape
+    zero(out.reshape(out.size))
+    for part in range(parts):
+        total, f, g = out[part], density[part, 0], density[part, 1]
+        for j in range(count - 1):
+            x0, x1 = score[j], score[j + 1]
+            w0, w1 = width[j], width[j + 1]
+            f0, f1, g0, g1 = f[j], f[j + 1], g[j], g[j + 1]
+            for r in range(lanes):
+                u0, u1 = g0[r] - x0 * f0[r], g1[r] - x1 * f1[r]
+                if u0 * u1 < 0.0:
+                    a, b, mean = abs(u0), abs(u1), 0.5 * (f0[r] + f1[r])
+                    kink = steepness(a, b, mean, p) + steepness(b, a, mean, p)
+                    total[r] += 0.5 * (w0 + w1) * (across(a, b, mean, p) + kink / 12.0)
+                else:
+                    total[r] += 0.5 * (w0 * integrand(u0, f0[r], p) + w1 * integrand(u1, f1[r], p))
+        for end in range(2):
+            j, wall = (0, low) if end == 0 else (count - 1, high)
+            for r in range(lanes):
+                mean = f[j, r]
+                u0, u1 = g[j, r] - wall * mean, g[j, r] - score[j] * mean
+                if u0 * u1 < 0.0:
+                    a, b = abs(u0), abs(u1)
+                    kink = steepness(a, b, mean, p) / 6.0
+                    total[r] += width[j] * (0.5 * across(a, b, mean, p) + kink)
+                else:
+                    inner, outer = integrand(u1, mean, p), integrand(u0, mean, p)
+                    total[r] += width[j] * (5.0 * inner + outer) / 12.0

@@ -1,0 +1,194 @@
+"""Smoothed densities: what a kernel makes of binned scores, on a grid that fits its bandwidth."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.protocol import Sample
+from fastece.validation import plain
+
+__all__ = ["SHAPES", "Mesh", "Placed", "Shape", "fitted_mesh", "stepped_mesh"]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+
+# Up to so many cells on either side, adding them up is faster than two cosine transforms.
+MOST_TAPS = 96
+FEWEST_CELLS, MOST_CELLS = 96, 2**22
+# Cells beyond each end, which cubic shares reach.
+GHOSTS = 2
+# A kernel this many times as wide as the range is level, to six digits.
+WIDEST = 100.0
+
+
+class Shape(NamedTuple):
+    """A kernel with standard deviation 1.
+
+    Attributes
+    ----------
+    height : callable
+        Its values, up to a factor, at distances of at least 0.
+    reach : float
+        Where it ends, or is less than 1e-8 of its height.
+    cells : float
+        Cells of a grid per bandwidth, with which an error is right to 1e-3.
+    cubic : bool
+        Whether scores are shared by four cells: the kernel is smooth enough to remain positive.
+    """
+
+    height: Callable[[F64], F64]
+    reach: float
+    cells: float
+    cubic: bool
+
+
+def gaussian(u: F64) -> F64:
+    """``exp(-u**2 / 2)``."""
+    return np.exp(-0.5 * u * u)
+
+
+def epanechnikov(u: F64) -> F64:
+    """``1 - u**2 / 5``, whose variance is 1."""
+    return np.maximum(0.0, 1.0 - u * u / 5.0)
+
+
+def triweight(u: F64) -> F64:
+    """``(1 - u**2 / 9)**3``, whose variance is 1."""
+    return np.maximum(0.0, 1.0 - u * u / 9.0) ** 3
+
+
+SHAPES = {
+    "gaussian": Shape(gaussian, 5.5, 4.5, True),
+    "triweight": Shape(triweight, 3.0, 6.0, True),
+    "epanechnikov": Shape(epanechnikov, math.sqrt(5.0), 24.0, True),
+}
+
+
+class Placed(NamedTuple):
+    """Rows with their cells and shares, as `kernels.density.spread` takes them."""
+
+    hit: NDArray[np.uint8]
+    cell: I32
+    share: F64
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A kernel that is reflected at both ends of a range, on evenly spaced cells.
+
+    Attributes
+    ----------
+    shape : Shape
+    low, high : float
+        The range.
+    count : int
+        Number of cells.
+    cubic : bool
+        Scores are shared by the four cells around them; else linearly by two.
+    """
+
+    shape: Shape
+    low: float
+    high: float
+    count: int
+    cubic: bool
+
+    @property
+    def step(self) -> float:
+        """Width of a cell."""
+        return (self.high - self.low) / self.count
+
+    @cached_property
+    def score(self) -> F64:
+        """Centres of the cells."""
+        return self.low + (self.high - self.low) * ((np.arange(self.count) + 0.5) / self.count)
+
+    @cached_property
+    def width(self) -> F64:
+        """Widths of the cells."""
+        return np.full(self.count, self.step)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of cells that rows are spread to."""
+        return self.count + 2 * GHOSTS
+
+    def place(self, sample: Sample) -> Placed:
+        """Where the rows go."""
+        cell, share = np.empty(sample.n, np.int32), np.empty((sample.n, 4))
+        kernels.density.place(sample.s, self.low, self.step, self.count, self.cubic, cell, share)
+        if sample.v is not None:
+            share *= sample.v[:, None]
+        return Placed(sample.y, cell, share)
+
+    def densities(self, cells: F64, h: F64, out: F64) -> None:
+        """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, G + 4, W), whose
+        images are gathered, and bandwidths (L, W)."""
+        kernels.density.gather_images(self.folded(GHOSTS), GHOSTS, cells)
+        taps = self.taps(h)
+        reach = taps.shape[1] - 1
+        if reach <= MOST_TAPS:
+            kernels.density.smooth(cells, taps, self.folded(reach), out)
+        else:
+            out[:] = self.transformed(cells, taps)
+        kernels.density.normalise(out, self.step)
+
+    def taps(self, h: F64) -> F64:
+        """The kernel (L, M + 1, W) from its middle on, of bandwidths (L, W), its sum being 1."""
+        h = np.minimum(h, WIDEST * (self.high - self.low))[:, None]
+        reach = max(1, math.ceil(self.shape.reach * h.max() / self.step))
+        u = np.arange(reach + 1)[:, None] * (self.step / h)
+        with np.errstate(under="ignore"):
+            # The same for each bandwidth, however wide the others are.
+            taps = np.where(u < self.shape.reach, self.shape.height(u), 0.0)
+        return taps / (2.0 * taps.sum(1, keepdims=True) - taps[:, :1])
+
+    def folded(self, reach: int) -> I32:
+        """The cell of each number from -reach to count + reach: the range is mirrored at both ends,
+        over and over; and the cells beyond its ends, whose rows belong to their images."""
+        at = np.arange(-reach, self.count + reach) % (2 * self.count)
+        return (np.minimum(at, 2 * self.count - 1 - at) + GHOSTS).astype(np.int32)
+
+    def transformed(self, cells: F64, taps: F64) -> F64:
+        """The cells smoothed by a product of cosine transforms: reflected at both ends of cells,
+        any signal is a sum of cosines, which a symmetric kernel only scales."""
+        from scipy.fft import dct, idct
+
+        period, reach = 2 * self.count, taps.shape[1]
+        around = np.zeros((len(taps), -(-reach // period) * period, taps.shape[2]))
+        around[:, :reach] = taps
+        around = around.reshape(len(taps), -1, period, taps.shape[2]).sum(1)
+        half = np.arange(self.count + 1)
+        around = around[:, half] + around[:, -half]  # the kernel's other half
+        around[:, 0] -= taps[:, 0]
+        factor = dct(around, type=1, axis=1)[:, None, :-1]
+        inside = cells[:, :, GHOSTS:-GHOSTS]
+        return np.asarray(idct(dct(inside, type=2, axis=2) * factor, type=2, axis=2))
+
+
+def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
+    """The grid for bandwidths of `h` or more, or one that is some times as fine."""
+    count = math.ceil(finer * shape.cells * (high - low) / h)
+    if count > MOST_CELLS:
+        raise ValueError(
+            f"bandwidth: {h!r} on a range of {high - low:g} needs a grid of {count} cells; up to "
+            f"{MOST_CELLS} fit into memory"
+        )
+    return Mesh(shape, low, high, max(count, FEWEST_CELLS), shape.cubic)
+
+
+def stepped_mesh(shape: Shape, low: float, high: float, step: float) -> Mesh:
+    """The grid whose cells are `step` wide, or the next width that divides the range."""
+    count = max(1, round((high - low) / step))
+    if count > MOST_CELLS:
+        raise ValueError(
+            f"grid_step: {step!r} on a range of {high - low:g} makes {count} cells; up to "
+            f"{MOST_CELLS} fit into memory"
+        )
+    return Mesh(shape, low, high, count, False)
