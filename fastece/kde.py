@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.bandwidths import Scores, scores_of, silverman
+from fastece.beta import fitted_beta_mesh, stepped_beta_mesh
 from fastece.blocks import order_rows
 from fastece.protocol import BLOCK, Problems, Sample
-from fastece.smoothing import SHAPES, Mesh, Placed, fitted_mesh, stepped_mesh
+from fastece.smoothing import SHAPES, Mesh, Placed, fitted_mesh, stepped_cells
 from fastece.sums import weights_in_range
 from fastece.validation import check_choice, check_range, check_real, known, plain
 
@@ -111,6 +112,7 @@ class Plan:
         for level in np.unique(levels):
             mesh, placed = self.mesh(int(level))
             mine = np.flatnonzero(levels == level)
+            mine = mine if mesh.any_order else mine[np.argsort(h[mine], kind="stable")]
             # The last part is filled up with its first replicates.
             whole = np.resize(mine, (-(-mine.size // width), width))
             step = min(len(whole), max(1, MAX_SUMS // (2 * mesh.n_nodes * width)))
@@ -256,9 +258,16 @@ class KDE:
     def mesh(self, sample: Sample, h: float, finer: float) -> Any:
         """The grid for bandwidths of `h` or more."""
         low, high = self.range_of(sample)
-        if self.grid_step != AUTO:
-            return stepped_mesh(SHAPES[self.kernel], low, high, self.grid_step)
-        return fitted_mesh(SHAPES[self.kernel], low, high, h, finer)
+        stepped = None if self.grid_step == AUTO else stepped_cells(low, high, self.grid_step)
+        if self.kernel == "beta":
+            exact = self.bandwidth != SILVERMAN
+            if stepped is None:
+                return fitted_beta_mesh(low, high, h, finer, exact)
+            return stepped_beta_mesh(low, high, h, stepped, exact)
+        shape = SHAPES[self.kernel]
+        if stepped is None:
+            return fitted_mesh(shape, low, high, h, finer)
+        return Mesh(shape, low, high, stepped, cubic=False)
 
     def prepare(self, sample: Sample, size: int) -> Plan:
         """What the other methods need, for draws of `size` rows."""

@@ -13,7 +13,7 @@ from fastece import kernels
 from fastece.protocol import Sample
 from fastece.validation import plain
 
-__all__ = ["SHAPES", "Mesh", "Placed", "Shape", "fitted_mesh", "stepped_mesh"]
+__all__ = ["MOST_CELLS", "SHAPES", "Mesh", "Placed", "Shape", "fitted_mesh", "stepped_cells"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -99,6 +99,9 @@ class Mesh:
     count: int
     cubic: bool
 
+    # Replicates of any bandwidths can be neighbours.
+    any_order = True
+
     @property
     def step(self) -> float:
         """Width of a cell."""
@@ -174,21 +177,21 @@ class Mesh:
 
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
     """The grid for bandwidths of `h` or more, or one that is some times as fine."""
-    count = math.ceil(finer * shape.cells * (high - low) / h)
+    count = math.ceil(min(finer * shape.cells * (high - low) / h, 2.0 * MOST_CELLS))
     if count > MOST_CELLS:
         raise ValueError(
-            f"bandwidth: {h!r} on a range of {high - low:g} needs a grid of {count} cells; up to "
-            f"{MOST_CELLS} fit into memory"
+            f"bandwidth: {h!r} on a range of {high - low:g} needs a grid of more than the "
+            f"{MOST_CELLS} cells that fit into memory"
         )
     return Mesh(shape, low, high, max(count, FEWEST_CELLS), shape.cubic)
 
 
-def stepped_mesh(shape: Shape, low: float, high: float, step: float) -> Mesh:
-    """The grid whose cells are `step` wide, or the next width that divides the range."""
-    count = max(1, round((high - low) / step))
+def stepped_cells(low: float, high: float, step: float) -> int:
+    """Number of cells that are `step` wide, or of the next width that divides the range."""
+    count = max(1, round(min((high - low) / step, 2.0 * MOST_CELLS)))
     if count > MOST_CELLS:
         raise ValueError(
-            f"grid_step: {step!r} on a range of {high - low:g} makes {count} cells; up to "
-            f"{MOST_CELLS} fit into memory"
+            f"grid_step: {step!r} makes more than the {MOST_CELLS} cells that fit into memory of a "
+            f"range of {high - low:g}"
         )
-    return Mesh(shape, low, high, count, False)
+    return count

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastece.kernels import (
+        beta,
         binning,
         blocks,
         density,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "beta",
     "binning",
     "blocks",
     "density",

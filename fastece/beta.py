@@ -1,0 +1,230 @@
+"""Densities from beta kernels, whose shape differs from point to point: tables, not transforms.
+
+In the angle ``arcsin(sqrt(s))`` a beta kernel is nearly a normal density of standard deviation h/2,
+wherever it is; near the ends of the range it varies with the logarithm of the score. So points of
+the grid are evenly spaced in ``position``, and scores closer than a small part of its unit may be
+shared by the two around them.
+"""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.protocol import Sample
+from fastece.smoothing import MOST_CELLS, Placed
+
+__all__ = ["BetaMesh", "fitted_beta_mesh", "stepped_beta_mesh"]
+
+F64 = NDArray[np.float64]
+
+# Points of the grid, and nodes of the scores, per unit of position, which is about one standard
+# deviation of a kernel.
+POINTS, NODES = 3.0, 16.0
+# The outermost points, in units of b: the density is level there.
+OUTERMOST = 1e-7
+# Ratio of the bandwidths of neighbouring tables: between three of them, densities are interpolated
+# to 2e-4 of their height.
+LOG_RATIO = 0.06
+
+
+class Table(NamedTuple):
+    """Kernels of the points over the nodes of misses or of hits, as `kernels.beta` makes them."""
+
+    values: F64
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+
+class Nodes(NamedTuple):
+    """Logarithms of increasing scores s, and of 1 - s."""
+
+    node: F64
+    rest: F64
+
+
+def position(x: F64, rest: F64, h: float) -> F64:
+    """Where scores x, with ``rest = 1 - x``, are in units of a kernel's width."""
+    angle = np.where(x < 0.5, np.arcsin(np.sqrt(x)), math.pi / 2 - np.arcsin(np.sqrt(rest)))
+    with np.errstate(divide="ignore"):
+        return (2 * angle - math.pi / 2) / h + np.log(x) - np.log(rest)
+
+
+def shapes_of(x: F64, rest: F64, b: float) -> F64:
+    """First parameter of the beta density of each point: ``x / b``, and less steep near the end."""
+    inner = 4 * b**4 + 6 * b * b + 2.25 - x * x - x / b
+    edge = 2 * b * b + 2.5 - np.sqrt(np.maximum(inner, 0.0))
+    return np.maximum(1.0, np.where(x < 2 * b, edge, x / b))
+
+
+@dataclass(frozen=True, eq=False)
+class BetaMesh:
+    """Chen's second beta kernel on a grid.
+
+    Attributes
+    ----------
+    low, high : float
+        The range.
+    x, rest : (G,) float64 arrays
+        Points of the grid on the unit interval, and 1 minus them.
+    width : (G,) float64 array
+        What each stands for, in units of the score.
+    unit : float
+        The bandwidth that positions are in units of.
+    exact : bool
+        The only bandwidth is `unit`; else densities are interpolated between tables of fixed ones.
+    """
+
+    low: float
+    high: float
+    x: F64
+    rest: F64
+    width: F64
+    unit: float
+    exact: bool
+    nodes: list[Nodes] = field(default_factory=list)
+    tables: dict[int | None, list[Table]] = field(default_factory=dict)
+
+    @property
+    def any_order(self) -> bool:
+        """Whether replicates of any bandwidths can be neighbours: else those that share tables."""
+        return self.exact
+
+    @property
+    def count(self) -> int:
+        """Number of points."""
+        return self.x.size
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of cells that rows are spread to."""
+        return 1 + max(nodes.node.size for nodes in self.nodes)
+
+    @cached_property
+    def score(self) -> F64:
+        """The points."""
+        return self.low + (self.high - self.low) * self.x
+
+    def place(self, sample: Sample) -> Placed:
+        """Where the rows of a sorted sample go: misses and hits have nodes of their own."""
+        x = (sample.s - self.low) / (self.high - self.low)
+        rest = (self.high - sample.s) / (self.high - self.low)
+        cell, share = np.zeros(sample.n, np.int32), np.zeros((sample.n, 2))
+        self.nodes.clear()
+        for hit in (0, 1):
+            mine = np.flatnonzero(sample.y == hit)
+            at, to_next, kept = nodes_among(position(x[mine], rest[mine], self.unit))
+            cell[mine], share[mine, 0], share[mine, 1] = at, 1 - to_next, to_next
+            with np.errstate(divide="ignore"):
+                self.nodes.append(Nodes(np.log(x[mine[kept]]), np.log(rest[mine[kept]])))
+        if sample.v is not None:
+            share *= sample.v[:, None]
+        return Placed(sample.y, cell, share)
+
+    def densities(self, cells: F64, h: F64, out: F64) -> None:
+        """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, C, W) and
+        bandwidths (L, W)."""
+        out[:] = 0.0
+        for part, bandwidths in enumerate(h):
+            for k, weight in self.weights(bandwidths).items():
+                for signal, table in enumerate(self.table(k)):
+                    kernels.beta.table_sums(
+                        table.values, table.first, table.last, weight, cells[part, signal],
+                        out[part, signal],
+                    )  # fmt: skip
+        kernels.beta.scaled(cells, self.high - self.low, out)
+
+    def weights(self, h: F64) -> dict[int | None, F64]:
+        """How much of each table is in the density of each bandwidth: parabolas through three."""
+        if self.exact:
+            return {None: np.ones(h.size)}
+        at = np.log(h) / LOG_RATIO
+        middle = np.rint(at)
+        t = at - middle
+        shares = (t * (t - 1) / 2, 1 - t * t, t * (t + 1) / 2)
+        found: dict[int | None, F64] = {}
+        for shift, share in zip((-1, 0, 1), shares, strict=True):
+            for k in np.unique(middle + shift):
+                before = found.get(int(k), np.zeros(h.size))
+                found[int(k)] = before + np.where(middle + shift == k, share, 0.0)
+        return found
+
+    def table(self, k: int | None) -> list[Table]:
+        """The kernels of the k-th bandwidth over the nodes of misses and of hits."""
+        if k not in self.tables:
+            b = self.unit**2 if k is None else math.exp(2 * k * LOG_RATIO)
+            self.tables[k] = [self.filled(b, nodes) for nodes in self.nodes]
+        return self.tables[k]
+
+    def filled(self, b: float, nodes: Nodes) -> Table:
+        """The kernels over some nodes."""
+        from scipy.special import betaln
+
+        a, c = shapes_of(self.x, self.rest, b), shapes_of(self.rest, self.x, b)
+        first, last = np.empty(a.size, np.int64), np.empty(a.size, np.int64)
+        kernels.beta.reach_of(a, c, *nodes, first, last)
+        values = np.empty(int((last - first).sum()))
+        kernels.beta.fill_table(a, c, betaln(a, c), *nodes, first, last, values)
+        return Table(values, first, last)
+
+
+def nodes_among(at: F64) -> tuple[NDArray[np.int32], F64, NDArray[np.intp]]:
+    """Nodes among increasing positions: the first and the last in each cell of a fine grid.
+
+    Returns
+    -------
+    node : (n,) int32 array
+        The node at or before each.
+    to_next : (n,) float64 array
+        The share of the node after that.
+    kept : array
+        Which positions are nodes.
+    """
+    n = at.size
+    if not n:
+        return np.empty(0, np.int32), np.empty(0), np.empty(0, np.intp)
+    cell = np.floor(at * NODES)
+    begins, ends = np.ones(n, np.bool_), np.ones(n, np.bool_)
+    begins[1:] = ends[:-1] = cell[1:] != cell[:-1]
+    first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    last = np.flatnonzero(ends)[np.cumsum(begins) - 1]
+    is_node = begins | (ends & (at > at[first]))
+    kept = np.flatnonzero(is_node)
+    node = np.searchsorted(kept, first).astype(np.int32)
+    with np.errstate(invalid="ignore"):  # at the very ends positions are infinite
+        width = at[last] - at[first]
+        to_next = np.where(width > 0, (at - at[first]) / np.where(width > 0, width, 1.0), 0.0)
+    return node, to_next, kept
+
+
+def fitted_beta_mesh(low: float, high: float, h: float, finer: float, exact: bool) -> BetaMesh:
+    """The grid for bandwidths of `h` or more, or one that is some times as fine."""
+    outermost = np.array([min(OUTERMOST * h * h, 0.25)])
+    half = math.ceil(-position(outermost, 1 - outermost, h)[0] * POINTS * finer)
+    if 2 * half > MOST_CELLS:
+        raise ValueError(
+            f"bandwidth: {h!r} needs a grid of more than the {MOST_CELLS} points that fit into "
+            "memory"
+        )
+    step = 1 / (POINTS * finer)
+    wanted = -step * (np.arange(half)[::-1] + 0.5)
+    # Newton's method on the logarithm of x, from a table.
+    logs = np.linspace(math.log(outermost[0]) - 1, math.log(0.5), 512)
+    x = np.exp(np.interp(wanted, position(np.exp(logs), 1 - np.exp(logs), h), logs))
+    for _ in range(6):
+        slope = np.sqrt(x / (1 - x)) / h + 1 / (1 - x)
+        x = np.minimum(x * np.exp((wanted - position(x, 1 - x, h)) / slope), 0.5)
+    width = step / (1 / (h * np.sqrt(x * (1 - x))) + 1 / (x * (1 - x)))
+    points, rest = np.concatenate([x, (1 - x)[::-1]]), np.concatenate([1 - x, x[::-1]])
+    widths = np.concatenate([width, width[::-1]]) * (high - low)
+    return BetaMesh(low, high, points, rest, widths, h, exact)
+
+
+def stepped_beta_mesh(low: float, high: float, h: float, count: int, exact: bool) -> BetaMesh:
+    """A grid of so many evenly spaced points."""
+    x = (np.arange(count) + 0.5) / count
+    return BetaMesh(low, high, x, x[::-1], np.full(count, (high - low) / count), h, exact)
