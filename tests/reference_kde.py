@@ -201,7 +201,10 @@ def with_middles(edges):
 
 
 def cells_of_range(s, h, kind, low, high, per_h):
-    """Ends of cells of the range, at most h / per_h wide; where a kernel ends, so does a cell."""
+    """Ends of cells of the range, at most h / per_h wide; where a kernel ends, so does a cell, or
+    cells are narrower for the kernel that has a kink there."""
+    if kind == "epanechnikov" and len(s) > EXACT:
+        per_h = 4 * per_h
     n = max(64, ceil((high - low) / h * per_h))
     edges = low + (high - low) * np.arange(n + 1) / n
     edges[-1] = high

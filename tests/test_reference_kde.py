@@ -90,6 +90,18 @@ def test_densities_are_plain_sums_over_rows_and_images(kind):
         assert g == near((w * y) @ one / w.sum())
 
 
+@pytest.mark.parametrize("kind", SYMMETRIC)
+def test_densities_are_those_of_another_package(kind):
+    kdepy = pytest.importorskip("KDEpy")
+    s, h = np.random.default_rng(5).beta(2, 3, 400), 0.04
+    grid = np.linspace(-1.5, 2.5, 2**15)
+    name = {"triweight": "triweight", "epanechnikov": "epa"}.get(kind, kind)
+    mirrored = kdepy.FFTKDE(kernel=name, bw=h).fit(np.concatenate([s, -s, 2 - s])).evaluate(grid)
+    x = np.linspace(0.05, 0.95, 50)
+    f, _ = densities(x, s, 0 * s, None, h, kind, 0.0, 1.0)
+    assert 3 * np.interp(x, grid, mirrored) == pytest.approx(f, abs=1e-3 * f.max())
+
+
 # -- the integral ----------------------------------------------------------------------------------
 
 
