@@ -122,7 +122,7 @@ def test_an_object_is_an_estimator_too():
     by_name = reliability_curve(y, s, estimator="ece_kde", **fields)
     by_object = reliability_curve(y, s, estimator=KDE(**fields))
     assert by_name.density.tolist() == by_object.density.tolist()
-    with pytest.raises(TypeError, match="estimator|densit|curve"):
+    with pytest.raises(TypeError, match=r"estimator|density|curve"):
         reliability_curve(y, s, estimator="ece")
     with pytest.raises(ValueError, match="estimator"):
         reliability_curve(y, s, estimator="kde")
