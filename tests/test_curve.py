@@ -1,0 +1,324 @@
+"""Reliability curves: densities, the posterior they give, and a band around it."""
+
+import os
+from dataclasses import is_dataclass
+
+import numpy as np
+import pytest
+import reference
+import reference_kde as oracle
+from kde_cases import KERNELS
+from strategies import as_lists
+
+import fastece
+from fastece import KDE, reliability_curve
+
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+SYMMETRIC = KERNELS[:3]
+SIMULATIONS = 40
+
+
+def data(n=400, seed=0, a=2.0, b=2.0):
+    """(y_true, y_prob): Beta scores, P(y = 1 | s) = s^1.3."""
+    rng = np.random.default_rng(seed)
+    s = rng.beta(a, b, n)
+    return (rng.random(n) < s**1.3).astype(np.int64), s
+
+
+def matrix(n=300, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(n_classes), n)
+    return np.where(rng.random(n) < 0.7, p.argmax(1), rng.integers(0, n_classes, n)), p
+
+
+def step_of(curve):
+    return (curve.score[-1] - curve.score[0]) / (len(curve.score) - 1)
+
+
+def check_shape(curve, low=0.0, high=1.0):
+    """What holds of every curve on [low, high]."""
+    step = step_of(curve)
+    assert np.diff(curve.score) == pytest.approx(np.full(len(curve.score) - 1, step), abs=1e-12)
+    assert curve.score[0] == pytest.approx(low + step / 2, abs=1e-9)
+    assert curve.score[-1] == pytest.approx(high - step / 2, abs=1e-9)
+    for name in ("score", "posterior", "lce", "density", "supported"):
+        assert getattr(curve, name).shape == curve.score.shape, name
+    assert curve.supported.dtype == bool
+    assert (curve.density >= 0).all()
+    assert (curve.posterior >= 0).all()
+    assert (curve.posterior <= 1).all()
+    assert curve.lce == pytest.approx(curve.posterior - curve.score, abs=1e-12)
+    assert curve.supported.tolist() == (curve.density >= 0.01 / (high - low)).tolist()
+    alone = ~curve.supported
+    assert curve.posterior[alone].tolist() == curve.score[alone].tolist()
+    assert (curve.lce[alone] == 0).all()
+
+
+FIELDS = [
+    {},
+    {"bandwidth": 0.003},
+    {"bandwidth": 0.05},
+    {"bandwidth": 0.5},
+    {"bandwidth": 0.02, "grid_step": 0.0003},
+    {"bandwidth": 0.1, "grid_step": 0.007},
+    {"bandwidth": 0.05, "score_range": (0.2, 0.7)},
+    {"score_range": (0.5, 1.0), "grid_step": 0.001},
+]
+
+
+@pytest.mark.parametrize("fields", FIELDS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_curve_is_a_density_and_a_posterior(kernel, fields):
+    weight = np.random.default_rng(1).random(400)
+    for y, s in (data(), data(400, 1, 0.3, 0.4), data(400, 2, 30, 30)):
+        for w in (None, weight):
+            curve = reliability_curve(y, s, kernel=kernel, sample_weight=w, **fields)
+            check_shape(curve, *fields.get("score_range", (0.0, 1.0)))
+            if kernel != "beta":
+                assert curve.density.sum() * step_of(curve) == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_densities_and_posteriors_are_those_of_brute_force(kernel):
+    for seed, h, score_range in ((0, 0.02, "unit"), (1, 0.1, (0.2, 0.8)), (2, 0.4, "unit")):
+        y, s = data(500, seed)
+        w = np.random.default_rng(seed).random(500) if seed else None
+        low, high = reference.score_range_of(score_range, 0.0, 1.0)
+        fields = {"bandwidth": h, "kernel": kernel, "score_range": score_range}
+        for step in ("auto", 0.0003):
+            curve = reliability_curve(y, s, sample_weight=w, grid_step=step, **fields)
+            f, g = oracle.densities(curve.score, s, y, w, h, kernel, low, high)
+            slack = 1e-3 * f.max()
+            assert curve.density == pytest.approx(f, abs=slack), (seed, step)
+            on = curve.supported
+            assert (curve.posterior * curve.density)[on] == pytest.approx(g[on], abs=slack)
+
+
+def test_the_bandwidth_of_a_curve_is_that_of_the_rule():
+    y, s = data(200)
+    for w in (None, np.random.default_rng(3).integers(0, 3, 200)):
+        n = 200 if w is None else int((w > 0).sum())
+        h = oracle.silverman(s, w, n)
+        rule, fixed = (
+            reliability_curve(y, s, sample_weight=w, bandwidth=b) for b in ("silverman", h)
+        )
+        assert rule.density == pytest.approx(fixed.density, rel=1e-9, abs=1e-12)
+
+
+def test_the_mean_of_the_absolute_errors_is_the_error():
+    y, s = data(500)
+    for kernel in KERNELS:
+        for step in ("auto", 0.0003):
+            fields = {"kernel": kernel, "bandwidth": 0.05, "grid_step": step}
+            curve = reliability_curve(y, s, **fields)
+            mean = (np.abs(curve.lce) * curve.density).sum() * step_of(curve)
+            value = fastece.ece(y, s, estimator="ece_kde", **fields)
+            assert mean == pytest.approx(value, abs=5e-3)
+
+
+def test_an_object_is_an_estimator_too():
+    y, s = data(100)
+    fields = {"bandwidth": 0.07, "kernel": "triweight"}
+    by_name = reliability_curve(y, s, estimator="ece_kde", **fields)
+    by_object = reliability_curve(y, s, estimator=KDE(**fields))
+    assert by_name.density.tolist() == by_object.density.tolist()
+    with pytest.raises(TypeError, match=r"estimator|density|curve"):
+        reliability_curve(y, s, estimator="ece")
+    with pytest.raises(ValueError, match="estimator"):
+        reliability_curve(y, s, estimator="kde")
+
+
+@pytest.mark.parametrize("case", ["no hits", "only hits", "one row", "all equal", "ends"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_degenerate_data_have_a_curve(case, kernel):
+    y, s = {
+        "no hits": (np.zeros(20, int), np.linspace(0, 1, 20)),
+        "only hits": (np.ones(20, int), np.linspace(0, 1, 20)),
+        "one row": ([1], [0.4]),
+        "all equal": ([0, 1, 1], [0.3] * 3),
+        "ends": ([0, 1, 1], [0.0, 1.0, 1.0]),
+    }[case]
+    for bandwidth in ("silverman", 0.1):
+        curve = reliability_curve(y, s, kernel=kernel, bandwidth=bandwidth)
+        check_shape(curve)
+        on = curve.supported
+        if case in ("no hits", "only hits"):
+            assert curve.posterior[on] == pytest.approx(float(case == "only hits"), abs=1e-9)
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+def test_class_wise_there_is_a_curve_for_each_class():
+    y, p = matrix()
+    curves = reliability_curve(y, p, setting="classwise")
+    assert isinstance(curves, list)
+    assert len(curves) == 3
+    for k, curve in enumerate(curves):
+        check_shape(curve)
+        alone = reliability_curve(y, p, setting=k)
+        binary = reliability_curve((y == k).astype(int), p[:, k])
+        assert curve.density == pytest.approx(alone.density, rel=1e-9, abs=1e-12)
+        assert curve.density == pytest.approx(binary.density, rel=1e-9, abs=1e-12)
+        assert curve.posterior == pytest.approx(binary.posterior, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_the_curve_of_the_top_label_begins_at_one_class_in_k(n_classes):
+    y, p = matrix(300, n_classes)
+    low = 1 / n_classes
+    curve = reliability_curve(y, p, bandwidth=0.05)
+    check_shape(curve, low, 1.0)
+    (s, hits, *_), *_ = reference.problems(*as_lists(y, p), "confidence")
+    f, _ = oracle.densities(curve.score, s, hits, None, 0.05, "gaussian", low, 1.0)
+    assert curve.density == pytest.approx(f, abs=1e-3 * f.max())
+
+
+# -- a curve is a function -------------------------------------------------------------------------
+
+
+def test_a_curve_interpolates_its_posterior():
+    y, s = data()
+    curve = reliability_curve(y, s)
+    assert np.asarray(curve(curve.score)) == pytest.approx(curve.posterior, abs=1e-12)
+    middle = (curve.score[3] + curve.score[4]) / 2
+    assert curve(middle) == pytest.approx((curve.posterior[3] + curve.posterior[4]) / 2)
+    assert np.ndim(curve(0.5)) == 0
+    assert isinstance(float(curve(0.5)), float)
+    for shape in ((3,), (2, 2), (0,)):
+        points = np.full(shape, 0.25)
+        assert curve(points).shape == shape
+        assert (curve(points) == curve(0.25)).all()
+    assert np.asarray(curve([0.1, 0.9])).tolist() == [curve(0.1), curve(0.9)]
+    for end in (0.0, 1.0, 0, 1):
+        assert 0 <= curve(end) <= 1
+
+
+@pytest.mark.parametrize("bad", [-0.01, 1.01, np.nan, np.inf, [0.2, 1.5], [0.2, np.nan]])
+def test_a_curve_refuses_what_is_no_score(bad):
+    y, s = data(60)
+    curve = reliability_curve(y, s, n_resamples=40, rng=1)
+    with pytest.raises(ValueError):
+        curve(bad)
+    with pytest.raises(ValueError):
+        curve.interval(bad)
+
+
+def test_a_curve_is_a_frozen_readable_result():
+    y, s = data(60)
+    curve = reliability_curve(y, s, bandwidth=0.125)
+    assert is_dataclass(curve)
+    with pytest.raises(AttributeError):
+        curve.score = curve.score
+    assert "0.125" in str(curve)
+    assert "binary" in str(curve)
+    named = curve.to_dict()
+    assert named["score"] == curve.score.tolist()
+    assert named["density"] == curve.density.tolist()
+
+
+# -- the band --------------------------------------------------------------------------------------
+
+
+def test_without_resamples_there_is_no_band():
+    y, s = data(60)
+    curve = reliability_curve(y, s)
+    assert curve.median is None
+    assert curve.low is None
+    assert curve.high is None
+    with pytest.raises(ValueError, match="n_resamples"):
+        curve.interval(0.5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("fields", [{}, {"bandwidth": 0.05}, {"grid_step": 0.005}], ids=repr)
+def test_the_median_lies_in_the_band(kernel, fields):
+    y, s = data(150)
+    for w in (None, np.random.default_rng(2).random(150)):
+        options = {"kernel": kernel, "n_resamples": 60, "rng": 1, "sample_weight": w, **fields}
+        curve = reliability_curve(y, s, **options)
+        check_shape(curve)
+        for name in ("median", "low", "high"):
+            assert getattr(curve, name).shape == curve.score.shape
+        assert (curve.low <= curve.median).all()
+        assert (curve.median <= curve.high).all()
+        assert (curve.low >= 0).all()
+        assert (curve.high <= 1).all()
+        plain = reliability_curve(y, s, **{**options, "n_resamples": 0})
+        assert curve.posterior == pytest.approx(plain.posterior, abs=1e-9)
+
+
+def test_an_interval_interpolates_the_band():
+    y, s = data(150)
+    curve = reliability_curve(y, s, n_resamples=60, rng=1)
+    low, high = curve.interval(0.5)
+    assert low == pytest.approx(np.interp(0.5, curve.score, curve.low))
+    assert high == pytest.approx(np.interp(0.5, curve.score, curve.high))
+    points = np.array([0.3, 0.5, 0.6])
+    low, high = curve.interval(points)
+    assert low == pytest.approx(np.interp(points, curve.score, curve.low))
+    assert high == pytest.approx(np.interp(points, curve.score, curve.high))
+    assert (low < high).all()
+
+
+def test_a_band_widens_with_its_level_and_narrows_with_the_rows():
+    y, s = data(4000)
+    options = {"bandwidth": 0.05, "n_resamples": 99, "rng": 1}
+    curves = [reliability_curve(y, s, confidence_level=level, **options) for level in (0.5, 0.95)]
+    narrow, wide = curves
+    assert (narrow.low >= wide.low - 1e-12).all()
+    assert (narrow.high <= wide.high + 1e-12).all()
+    assert narrow.median == pytest.approx(wide.median)
+    few = reliability_curve(y[:200], s[:200], **options)
+    centre = (few.score > 0.3) & (few.score < 0.7)
+    width = (few.high - few.low)[centre].mean()
+    assert np.mean((wide.high - wide.low)[(wide.score > 0.3) & (wide.score < 0.7)]) < width / 2
+
+
+def test_bands_are_reproducible_and_independent_of_the_threads():
+    y, s = data(200)
+    options = {"n_resamples": 70, "rng": 9}
+    first = reliability_curve(y, s, **options)
+    for other in (
+        reliability_curve(y, s, **options),
+        reliability_curve(y, s, n_jobs=2, **options),
+        reliability_curve(y, s, **{**options, "rng": np.random.default_rng(9)}),
+    ):
+        for name in ("median", "low", "high", "posterior"):
+            want = getattr(first, name)
+            assert getattr(other, name) == pytest.approx(want, rel=1e-9, abs=1e-12), name
+    different = reliability_curve(y, s, **{**options, "rng": 10})
+    assert np.abs(different.median - first.median).max() > 1e-6
+
+
+def test_class_wise_bands_share_their_draws():
+    y, p = matrix(150)
+    options = {"n_resamples": 40, "rng": 2}
+    curves = reliability_curve(y, p, setting="classwise", **options)
+    for k, curve in enumerate(curves):
+        alone = reliability_curve(y, p, setting=k, **options)
+        assert curve.low == pytest.approx(alone.low, abs=1e-9)
+        assert curve.high == pytest.approx(alone.high, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["n_resamples", "confidence_level", "rng", "bandwidth", "kernel"])
+def test_a_bad_argument_is_refused_by_name(name):
+    y, s = data(30)
+    bad = {"n_resamples": -1, "confidence_level": 1.5, "rng": "x", "bandwidth": 0, "kernel": "box"}
+    with pytest.raises((ValueError, TypeError), match=name):
+        reliability_curve(y, s, **{"n_resamples": 10, name: bad[name]})
+
+
+@pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
+def test_bands_cover_the_true_posterior():
+    # Pointwise 95 % bands, averaged over the scores' own law and 40 simulations; the bias of a
+    # smoothed curve, and that of the percentiles, may cost some of it.
+    covered = []
+    for seed in range(SIMULATIONS):
+        y, s = data(2000, 100 + seed)
+        curve = reliability_curve(y, s, n_resamples=300, confidence_level=0.95, rng=seed)
+        truth = curve.score**1.3
+        mass = curve.score * (1 - curve.score)
+        inside = (curve.low <= truth) & (truth <= curve.high)
+        covered.append(np.average(inside, weights=mass))
+    assert 0.85 <= np.mean(covered) <= 0.99, np.mean(covered)
