@@ -82,7 +82,7 @@ def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float
     draw_diagonal(ax)
     if not shown.all():
         ax.fill_between(
-            s, 0, 1, where=~shown, facecolor="none", edgecolor=LIGHT, hatch="//", linewidth=0,
+            s, 0, 1, where=~shown, facecolor="none", edgecolor=LIGHT, hatch="///", linewidth=0.5,
             zorder=0, label="too few scores",
         )  # fmt: skip
     level = f"{100 * curve.confidence_level:g} %"
