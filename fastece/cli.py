@@ -8,12 +8,16 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fastece import __version__, bench
 from fastece.comparison import Comparison, make_comparison
+from fastece.curve_report import CurveReport, curve_report, make_curves
+from fastece.curves import ReliabilityCurve
 from fastece.files import LAYOUTS, Predictions, read_predictions
+from fastece.pictures import check_picture, curve_picture, report_picture, save_picture
 from fastece.report import Report, make_report
 
 if TYPE_CHECKING:
@@ -23,6 +27,29 @@ __all__ = ["main"]
 
 T = TypeVar("T")
 DEMO = "digits_neural_network.npz"
+# Of the curve beside the diagram: enough for a band to look at.
+BAND_RESAMPLES = 500
+
+
+@dataclass(frozen=True)
+class Pictured:
+    """A result, and the file of its picture.
+
+    Attributes
+    ----------
+    result : Report or CurveReport
+    plot : str
+    """
+
+    result: Report | CurveReport
+    plot: str
+
+    def __str__(self) -> str:
+        return f"{self.result}\n\npicture: {self.plot}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values."""
+        return {**self.result.to_dict(), "plot": self.plot}
 
 
 class Parser(argparse.ArgumentParser):
@@ -65,11 +92,31 @@ def make_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     demo.set_defaults(run=run_demo)
 
-    for command in (report, compare):
-        add_file_options(command)
-    for command, resamples in ((report, 1000), (compare, 9999), (demo, 1000)):
-        add_options(command, resamples)
+    curve = commands.add_parser(
+        "curve", help="how often scores come true, at any score",
+        description="The probability of a hit at some scores, from densities of the scores, with "
+        "its interval, for a file of predictions, as fastece report reads it.",
+    )  # fmt: skip
+    curve.add_argument("file", metavar="FILE")
+    curve.set_defaults(run=run_curve)
 
+    for command in (report, compare, curve):
+        add_file_options(command)
+    add_curve_options(curve)
+    for command, resamples in ((report, 1000), (compare, 9999), (demo, 1000), (curve, 500)):
+        add_options(command, resamples)
+    for command in (report, compare, demo):
+        command.add_argument("--n-bins", type=n_bins_type, default=15, help='a number or "sqrt"')
+    for command in (report, demo, curve):
+        command.add_argument(
+            "--plot", metavar="FILE", help="write a picture: .png, .svg or .pdf, with matplotlib"
+        )
+    add_machine_commands(commands)
+    return parser
+
+
+def add_machine_commands(commands: Any) -> None:
+    """The commands that read no file."""
     speed = commands.add_parser(
         "bench", help="speed of every estimator on this machine, and of numpy beside it",
         description="Time one call of every estimator on uniform scores and on class vectors, and "
@@ -88,7 +135,6 @@ def make_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     warmup.add_argument("--json", action="store_true", help="machine-readable output")
     warmup.set_defaults(run=run_warmup)
-    return parser
 
 
 def add_file_options(command: argparse.ArgumentParser) -> None:
@@ -102,6 +148,19 @@ def add_file_options(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_curve_options(command: argparse.ArgumentParser) -> None:
+    """Where the curve is wanted, and how smooth."""
+    command.add_argument(
+        "--at", type=at_type, metavar="SCORE[,SCORE...]",
+        help="scores in [0, 1] (default: eleven from one end of the range to the other)",
+    )  # fmt: skip
+    command.add_argument(
+        "--bandwidth", type=bandwidth_type, default="silverman", metavar="H",
+        help='standard deviation of the kernel, or "silverman" (default)',
+    )  # fmt: skip
+    command.add_argument("--kernel", default="gaussian", help="default: gaussian")
+
+
 def add_options(command: argparse.ArgumentParser, resamples: int) -> None:
     """What is measured, and how sure it is to be."""
     off = "" if command.prog.endswith("compare") else "; 0: no intervals"
@@ -109,7 +168,6 @@ def add_options(command: argparse.ArgumentParser, resamples: int) -> None:
         "--setting", type=setting_type, default="auto",
         help="auto, binary, confidence, classwise or a class index",
     )  # fmt: skip
-    command.add_argument("--n-bins", type=n_bins_type, default=15, help='a number or "sqrt"')
     command.add_argument("--from-logits", action="store_true", help="the file holds logits")
     command.add_argument(
         "--resamples", type=int, default=resamples, metavar="N",
@@ -137,6 +195,26 @@ def n_bins_type(text: str) -> int | str:
     return text if text == "sqrt" else int(text)
 
 
+def at_type(text: str) -> list[float]:
+    """Read scores."""
+    try:
+        scores = [float(part) for part in text.split(",")]
+    except ValueError:
+        scores = [math.nan]
+    if not all(0 <= score <= 1 for score in scores):
+        raise argparse.ArgumentTypeError(f"must be scores in [0, 1] and commas, got {text!r}")
+    return scores
+
+
+def bandwidth_type(text: str) -> float | str:
+    """Read a bandwidth, or "silverman"."""
+    try:
+        return text if text == "silverman" else float(text)
+    except ValueError:
+        message = f'must be a number or "silverman", got {text!r}'
+        raise argparse.ArgumentTypeError(message) from None
+
+
 def read_file(path: str, options: argparse.Namespace) -> Predictions:
     """Read a file as the options say."""
     return read_predictions(
@@ -144,9 +222,9 @@ def read_file(path: str, options: argparse.Namespace) -> Predictions:
     )
 
 
-def run_report(options: argparse.Namespace) -> Report:
+def run_report(options: argparse.Namespace) -> Report | Pictured:
     """``fastece report FILE``."""
-    return report_on(options.file, read_file(options.file, options), options)
+    return report_on(options.file, lambda: read_file(options.file, options), options)
 
 
 def run_compare(options: argparse.Namespace) -> Comparison:
@@ -154,16 +232,39 @@ def run_compare(options: argparse.Namespace) -> Comparison:
     a, b = read_file(options.a, options), read_file(options.b, options)
     return with_progress(
         lambda progress: make_comparison(
-            a, b, (options.a, options.b), **measured_as(options), progress=progress
+            a,
+            b,
+            (options.a, options.b),
+            n_bins=options.n_bins,
+            **measured_as(options),
+            progress=progress,
         )
     )
 
 
-def run_demo(options: argparse.Namespace) -> Report:
+def run_demo(options: argparse.Namespace) -> Report | Pictured:
     """``fastece demo``."""
+    return report_on("handwritten digits, a small neural network", read_demo, options)
+
+
+def read_demo() -> Predictions:
+    """Read the predictions that ship with fastece."""
     with as_file(files("fastece").joinpath("data", DEMO)) as path:
-        predictions = read_predictions(path)
-    return report_on("handwritten digits, a small neural network", predictions, options)
+        return read_predictions(path)
+
+
+def run_curve(options: argparse.Namespace) -> CurveReport | Pictured:
+    """``fastece curve FILE``."""
+    path = options.plot and check_picture(options.plot)
+    predictions = read_file(options.file, options)
+    found = curves_on(
+        predictions, options, options.resamples, bandwidth=options.bandwidth, kernel=options.kernel
+    )
+    report = curve_report(found, options.at, title=options.file, pairs=predictions.pairs)
+    if not path:
+        return report
+    save_picture(curve_picture(options.file, found), path)
+    return Pictured(report, options.plot)
 
 
 def run_bench(options: argparse.Namespace) -> bench.BenchResult:  # noqa: ARG001
@@ -193,23 +294,48 @@ def show_progress(text: str) -> None:
     print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def measured_as(options: argparse.Namespace) -> dict[str, Any]:
-    """What reports and comparisons take from the options."""
+def asked_of(predictions: Predictions, options: argparse.Namespace) -> dict[str, Any]:
+    """What was read, and what reports and curves take from the options."""
     return {
-        "setting": options.setting, "from_logits": options.from_logits, "n_bins": options.n_bins,
+        "y_true": predictions.y_true, "y_prob": predictions.y_prob, "pairs": predictions.pairs,
+        "classes": predictions.classes, **measured_as(options),
+    }  # fmt: skip
+
+
+def measured_as(options: argparse.Namespace) -> dict[str, Any]:
+    """What all that is measured takes from the options."""
+    return {
+        "setting": options.setting, "from_logits": options.from_logits,
         "n_resamples": options.resamples, "confidence_level": options.confidence_level,
         "rng": options.seed, "n_jobs": -1,
     }  # fmt: skip
 
 
-def report_on(title: str, predictions: Predictions, options: argparse.Namespace) -> Report:
-    """Measure what was read."""
-    return with_progress(
-        lambda progress: make_report(
-            predictions.y_true, predictions.y_prob, title=title, pairs=predictions.pairs,
-            classes=predictions.classes, **measured_as(options), progress=progress,
-        )
-    )  # fmt: skip
+def curves_on(
+    predictions: Predictions, options: argparse.Namespace, resamples: int, **fields: Any
+) -> list[ReliabilityCurve]:
+    """The curves of what was read, with a band of that many resamples."""
+    asked = {**asked_of(predictions, options), "n_resamples": resamples, **fields}
+    return with_progress(lambda progress: make_curves(**asked, progress=progress))
+
+
+def report_on(
+    title: str, read: Callable[[], Predictions], options: argparse.Namespace
+) -> Report | Pictured:
+    """Measure what is read, and draw it if that is asked."""
+    path = options.plot and check_picture(options.plot)
+    predictions = read()
+    asked = asked_of(predictions, options)
+    report = with_progress(
+        lambda progress: make_report(**asked, title=title, n_bins=options.n_bins, progress=progress)
+    )
+    if not path:
+        return report
+    curves = []
+    if len(report.diagrams) == 1:
+        curves = curves_on(predictions, options, min(options.resamples, BAND_RESAMPLES))
+    save_picture(report_picture(title, report.diagrams, curves), path)
+    return Pictured(report, options.plot)
 
 
 def to_json(value: Any) -> Any:
@@ -256,8 +382,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message = str(error) or "not enough memory"
             print(f"fastece: error: {' '.join(message.split())}", file=sys.stderr)
             return 2
-    for warning in caught:
-        print(f"fastece: warning: {warning.message}", file=sys.stderr)
+    for warning in dict.fromkeys(str(one.message) for one in caught):  # a picture reads twice
+        print(f"fastece: warning: {warning}", file=sys.stderr)
     try:
         print(text_of(result, options), flush=True)
     except BrokenPipeError:  # the reader, such as head, has seen enough

@@ -75,10 +75,10 @@ class Comparison:
             f"  rows             {self.n}",
             f"  setting          {self.setting}",
             "",
-            f"  error        a        b     a - b  {level:<20}  p-value  estimator",
+            f"  error         a        b     a - b  {level:<20}  p-value  estimator",
         ]
         lines += [
-            f"  {d.name:<6} {d.a:.5f}  {d.b:.5f}  {d.difference:+.5f}  "
+            f"  {d.name:<7} {d.a:.5f}  {d.b:.5f}  {d.difference:+.5f}  "
             f"[{d.low:+.5f}, {d.high:+.5f}]  {d.p_value:7.4f}  {d.estimator}"
             for d in self.differences
         ]

@@ -40,6 +40,9 @@ class Measure:
     n_bins, occupied : int or None
         Number of bins of all problems together, and how many of them hold at least one row; None
         for an estimator without bins.
+    bandwidth : float or None
+        The bandwidth that was used, for an estimator that has one; class-wise, the mean over
+        classes.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Measure:
     estimator: str
     n_bins: int | None
     occupied: int | None
+    bandwidth: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +109,18 @@ class Report:
         for m in self.measures:
             ends = f"  [{m.low:.5f}, {m.high:.5f}]" if self.n_resamples else ""
             bins = f"{m.n_bins or '-':>5}  {m.occupied or '-':>8}"
-            lines.append(f"  {m.name:<6} {m.value:9.5f}{ends}  {bins}  {m.estimator}")
+            lines.append(f"  {m.name:<7} {m.value:8.5f}{ends}  {bins}  {self.named(m)}")
         if self.n_resamples:
             lines.append(f"\n  intervals: basic bootstrap, {self.n_resamples} resamples")
             lines.append(f"  p-value of an ece as large if calibrated: {self.p_value:.4f}")
         return "\n".join([*lines, *(f"\n{diagram}" for diagram in self.diagrams)])
+
+    def named(self, m: Measure) -> str:
+        """The estimator of one line, with the bandwidth that it found."""
+        if m.bandwidth is None:
+            return m.estimator
+        mean = "mean " if len(self.diagrams) > 1 else ""
+        return f"{m.estimator}, {mean}bandwidth {m.bandwidth:.4g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
@@ -126,11 +137,13 @@ def measure(
     low, high = ends or (None, None)
     if not isinstance(estimator, Binned):
         value = float(direct_values(estimator, problems).mean())
-        return Measure(name, value, low, high, str(estimator), None, None)
+        bandwidths = getattr(estimator, "bandwidths", None)
+        used = None if bandwidths is None else float(np.mean(bandwidths(problems)))
+        return Measure(name, value, low, high, str(estimator), None, None, used)
     sums = estimator.bins(problems, moments=2)
     value = float(estimator.values(sums).mean())
     filled = int(np.count_nonzero(sums.weight))
-    return Measure(name, value, low, high, str(estimator), sums.weight.size, filled)
+    return Measure(name, value, low, high, str(estimator), sums.weight.size, filled, None)
 
 
 def with_fields(name: str, fields: dict[str, Any]) -> Any:

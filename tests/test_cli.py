@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece import bench, warmup, yardstick
+from fastece import bench, cli, warmup, yardstick
 from fastece.cli import main
 from fastece.kernels import _jit
 
@@ -612,3 +612,227 @@ def test_warmup_says_what_is_kept_and_shows_progress_on_a_terminal(
 def test_warmup_that_cannot_keep_anything_is_an_error(capsys, monkeypatch):
     monkeypatch.setattr(_jit, "FAILURES", ["no space; set FASTECE_CACHE_DIR"])
     assert "FASTECE_CACHE_DIR" in failure(capsys, "warmup")
+
+
+def test_report_shows_the_bandwidth_that_was_used(capsys):
+    digits = np.load(DIGITS / "digits_neural_network.npz")
+    for setting, said in (("confidence", "bandwidth"), ("classwise", "mean bandwidth")):
+        report = as_json(capsys, "demo", "--setting", setting)
+        line = {m["name"]: m for m in report["measures"]}
+        curves = fastece.reliability_curve(digits["y_true"], digits["y_prob"], setting=setting)
+        curves = curves if setting == "classwise" else [curves]
+        used = np.mean([curve.bandwidth for curve in curves])
+        assert line["ece_kde"]["bandwidth"] == pytest.approx(used)
+        assert line["ece"]["bandwidth"] is line["mce"]["bandwidth"] is None
+        out = run(capsys, "demo", "--setting", setting)[1]
+        assert f", {said} {used:.4g}\n" in out
+        assert out.count("bandwidth ") == 1
+        lines = [x for x in out.splitlines() if re.match("  (ece|mce|error)", x)]
+        assert {re.match(r"  \w+ +[\w.]+", x).end() for x in lines} == {18}  # in columns
+
+
+SMALL = "y_true,y_prob\n" + "".join(f"{i % 3 % 2},{(i % 20 + 0.5) / 20}\n" for i in range(60))
+STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
+def test_report_draws_a_picture(capsys, write, tmp_path, suffix):
+    pytest.importorskip("matplotlib")
+    path, picture = write(SMALL), tmp_path / f"a{suffix}"
+    alone = run(capsys, "report", path)[1]
+    code, out, err = run(capsys, "report", path, "--plot", picture)
+    assert (code, err) == (0, "")
+    assert out == f"{alone}\npicture: {picture}\n"
+    assert picture.read_bytes().startswith(STARTS[suffix.lower()])
+    report = as_json(capsys, "report", path, "--plot", picture)
+    assert report.pop("plot") == str(picture)
+    assert report == as_json(capsys, "report", path)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that are written."""
+    pytest.importorskip("matplotlib")
+    figures = []
+    save = cli.save_picture
+    monkeypatch.setattr(cli, "save_picture", lambda f, path: (figures.append(f), save(f, path)))
+    return figures
+
+
+def panels_of(figure):
+    return [ax.get_title().partition(",")[0] for ax in figure.axes]
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_picture_of_a_report_has_the_diagram_and_the_curve(capsys, write, tmp_path, drawn):
+    path = write(SMALL)
+    for count, band in ((0, []), (32, ["90 % of resamples", "median of resamples"])):
+        options = ["--resamples", count, "--confidence-level", "0.9"]
+        as_json(capsys, "report", path, *options, "--plot", tmp_path / "a.png")
+        left, right = drawn[-1].axes
+        assert (left.get_ylabel(), right.get_ylabel()) == (
+            "frequency of hits", "probability of a hit"
+        )  # fmt: skip
+        assert [name for name in legend_of(right) if "resamples" in name] == band
+        # long paths are cut at the front
+        assert drawn[-1].get_suptitle().endswith("predictions.csv")
+
+
+def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, drawn):
+    options = ["--setting", "classwise", "--plot", tmp_path / "a.svg"]
+    assert run(capsys, "demo", *options)[0] == 0
+    assert panels_of(drawn[0]) == [f"class {k}" for k in range(10)]
+    assert drawn[0].get_suptitle() == "handwritten digits, a small neural network"
+
+
+def test_curves_of_a_picture_have_no_more_resamples_than_can_be_seen(
+    capsys, monkeypatch, write, tmp_path, drawn
+):
+    monkeypatch.setattr(cli, "BAND_RESAMPLES", 16)
+    asked = []
+    make = cli.make_curves
+    monkeypatch.setattr(cli, "make_curves", lambda **kw: (asked.append(kw), make(**kw))[1])
+    for count in (0, 8, 32):
+        as_json(capsys, "report", write(SMALL), "--resamples", count, "--plot", tmp_path / "a.png")
+    assert [kw["n_resamples"] for kw in asked] == [0, 8, 16]
+    assert len(drawn) == 3
+
+
+@pytest.mark.parametrize("command", ["report", "curve"])
+def test_pictures_that_cannot_be_written_are_refused_before_anything_is_read(
+    capsys, monkeypatch, tmp_path, command
+):
+    (tmp_path / "folder.png").mkdir()
+    for name, message in (
+        ("a.gif", "must end in .png, .svg or .pdf"),
+        ("png", "must end in .png, .svg or .pdf"),
+        ("nowhere/a.png", "there is no folder"),
+        ("folder.png", "cannot be written"),
+    ):
+        picture = tmp_path / name
+        err = failure(capsys, command, tmp_path / "nothing.csv", "--plot", picture)
+        assert "--plot: " in err
+        assert message in err
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    err = failure(capsys, command, tmp_path / "nothing.csv", "--plot", tmp_path / "a.png")
+    assert "pip install matplotlib" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
+
+
+def test_a_warning_is_printed_once_however_often_the_rows_are_read(capsys, write, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = write("y_true,p_0,p_1\n0,0.7,0.4\n1,0.5,0.5\n1,0.2,0.8\n0,0.6,0.4\n")
+    code, _, err = run(capsys, "report", path, "--plot", tmp_path / "a.png")
+    assert code == 0
+    assert err.count("\n") == err.count("fastece: warning: ") == 1
+
+
+def test_curve_is_that_of_python(capsys, write):
+    path = write(SMALL)
+    options = ["--at", "0.8,0.25", "--resamples", 64, "--seed", 5, "--confidence-level", 0.9]
+    found = as_json(capsys, "curve", path, *options, "--bandwidth", 0.1, "--kernel", "triweight")
+    rows = np.loadtxt(path, delimiter=",", skiprows=1)
+    curve = fastece.reliability_curve(
+        rows[:, 0], rows[:, 1], bandwidth=0.1, kernel="triweight", n_resamples=64, rng=5,
+        confidence_level=0.9,
+    )  # fmt: skip
+    assert (found["title"], found["n"], found["setting"]) == (str(path), 60, "binary")
+    assert (found["n_resamples"], found["confidence_level"]) == (64, 0.9)
+    (table,) = found["curves"]
+    assert (table["value"], table["bandwidth"]) == pytest.approx((curve.value, 0.1))
+    assert table["estimator"] == curve.estimator
+    assert [point["score"] for point in table["points"]] == [0.8, 0.25]
+    for point in table["points"]:
+        assert point["probability"] == pytest.approx(curve(point["score"]))
+        ends = curve.interval(point["score"])
+        assert (point["low"], point["high"]) == pytest.approx(tuple(ends))
+        assert point["supported"] is True
+    code, out, err = run(capsys, "curve", path, *options, "--bandwidth", 0.1)
+    assert (code, err) == (0, "")
+    for text in ("90 % interval", "64 resamples", "bandwidth 0.1", "0.2500", "supported"):
+        assert text in out
+    assert run(capsys, "curve", path, *options, "--bandwidth", 0.1)[1] == out
+
+
+def test_curve_without_resamples_and_without_scores(capsys, write):
+    path = write(SMALL)
+    found = as_json(capsys, "curve", path, "--resamples", 0)
+    points = found["curves"][0]["points"]
+    assert [point["score"] for point in points] == pytest.approx(np.linspace(0, 1, 11))
+    assert {(point["low"], point["high"]) for point in points} == {(None, None)}
+    out = run(capsys, "curve", path, "--resamples", 0)[1]
+    assert "interval" not in out
+    assert out.count("\n") == 3 + 1 + 2 + 11
+
+
+def test_curve_of_top_labels_and_of_classes(capsys, write):
+    text = "".join(f"{i % 4},{i % 4 if i % 3 else 9},{0.4 + i / 100}\n" for i in range(50))
+    path = write(f"true_label,pred_label,confidence\n{text}")
+    options = ["--resamples", 0, "--classes", 4]
+    found = as_json(capsys, "curve", path, *options)
+    assert found["setting"].startswith("binary (is the top label right")
+    scores = [point["score"] for point in found["curves"][0]["points"]]
+    assert scores == pytest.approx(np.linspace(0.25, 1, 11))
+    (point,) = as_json(capsys, "curve", path, *options, "--at", 0.1)["curves"][0]["points"]
+    assert point["supported"] is False  # there are no scores below 1/4
+    assert "class vector" in failure(capsys, "curve", path, "--setting", "classwise")
+    rows = "".join(f"{'ab'[i % 2]},{i / 50},{1 - i / 50}\n" for i in range(50))
+    path = write(f"y_true,p_0,p_1\n{rows}")
+    options = ["--resamples", 0, "--setting", "classwise"]
+    found = as_json(capsys, "curve", path, *options, "--at", 0.5)
+    assert found["setting"] == "classwise"
+    assert [table["setting"] for table in found["curves"]] == ["class 0 ('a')", "class 1 ('b')"]
+    assert run(capsys, "curve", path, *options)[1].count("supported") == 2
+
+
+def test_picture_of_a_curve(capsys, write, tmp_path, drawn):
+    rows = "".join(f"{i % 2},{i / 50},{1 - i / 50}\n" for i in range(50))
+    path, picture = write(f"y_true,p_0,p_1\n{rows}"), tmp_path / "a.pdf"
+    code, out, err = run(capsys, "curve", path, "--resamples", 16, "--plot", picture)
+    assert (code, err) == (0, "")
+    assert out.endswith(f"\n\npicture: {picture}\n")
+    assert picture.read_bytes().startswith(b"%PDF")
+    assert panels_of(drawn[0]) == ["confidence"]
+    options = ["--resamples", 0, "--setting", "classwise"]
+    found = as_json(capsys, "curve", path, *options, "--plot", picture)
+    assert found["plot"] == str(picture)
+    assert panels_of(drawn[1]) == ["class 0", "class 1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--at", "1.2"], "scores in [0, 1]"),
+        (["--at", "-0.1"], "scores in [0, 1]"),
+        (["--at", "nan"], "scores in [0, 1]"),
+        (["--at", "0.8,x"], "scores in [0, 1]"),
+        (["--at", ""], "scores in [0, 1]"),
+        (["--bandwidth", "wide"], "a number or"),
+    ],
+)
+def test_bad_scores_and_bandwidths_are_refused_as_they_are_typed(capsys, options, message):
+    with pytest.raises(SystemExit) as stop:
+        main(["curve", "nothing.csv", *options])
+    assert stop.value.code == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bandwidth", "-1"], "bandwidth"),
+        (["--bandwidth", "nan"], "bandwidth"),
+        (["--kernel", "box"], "kernel"),
+        (["--setting", "confident"], "setting"),
+        (["--resamples", "-1"], "n_resamples: must be"),
+        (["--confidence-level", "95"], "confidence_level: must be"),
+        (["--classes", "3"], "--classes goes with"),
+    ],
+)
+def test_bad_options_of_a_curve(capsys, write, options, message):
+    assert message in failure(capsys, "curve", write(SMALL), *options)

@@ -22,8 +22,9 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
 def skip_if_slow(code):
-    """10 000 resamples take minutes where kernels are not compiled."""
-    if "bootstrap(" in code and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+    """Thousands of resamples take minutes where kernels are not compiled."""
+    many = "bootstrap(" in code or "reliability_curve(" in code
+    if many and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         pytest.skip("kernels are not compiled")
 
 
