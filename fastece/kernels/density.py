@@ -351,7 +351,8 @@ def integrate(
             f0, f1, g0, g1 = f[j], f[j + 1], g[j], g[j + 1]
             for r in range(lanes):
                 u0, u1 = g0[r] - x0 * f0[r], g1[r] - x1 * f1[r]
-                if u0 * u1 < 0.0:
+                # A sign may change at a cell's very centre, where u is 0, and not for want of density.
+                if ((u0 < 0.0) != (u1 < 0.0)) & (f0[r] > 0.0) & (f1[r] > 0.0):
                     a, b, mean = abs(u0), abs(u1), 0.5 * (f0[r] + f1[r])
                     kink = steepness(a, b, mean, p) + steepness(b, a, mean, p)
                     total[r] += 0.5 * (w0 + w1) * (across(a, b, mean, p) + kink / 12.0)
