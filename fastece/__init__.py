@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fastece.binned import Binned
     from fastece.consistency import CalibrationTestResult, ConsistencyBand, calibration_test
+    from fastece.curves import ReliabilityCurve, reliability_curve
     from fastece.estimators import ESTIMATORS
     from fastece.inference import bootstrap, compare
     from fastece.kde import KDE
@@ -30,6 +31,7 @@ _HOMES = {
     "ConsistencyBand": "consistency",
     "ESTIMATORS": "estimators",
     "KDE": "kde",
+    "ReliabilityCurve": "curves",
     "ReliabilityDiagram": "reliability",
     "Sample": "protocol",
     "ace": "scores",
@@ -38,6 +40,7 @@ _HOMES = {
     "compare": "inference",
     "ece": "scores",
     "mce": "scores",
+    "reliability_curve": "curves",
     "reliability_diagram": "reliability",
     "sce": "scores",
     "tace": "scores",
@@ -51,6 +54,7 @@ __all__ = [
     "CalibrationTestResult",
     "ComparisonResult",
     "ConsistencyBand",
+    "ReliabilityCurve",
     "ReliabilityDiagram",
     "Sample",
     "ace",
@@ -59,6 +63,7 @@ __all__ = [
     "compare",
     "ece",
     "mce",
+    "reliability_curve",
     "reliability_diagram",
     "sce",
     "tace",

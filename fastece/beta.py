@@ -75,8 +75,8 @@ class BetaMesh:
         What each stands for, in units of the score.
     unit : float
         The bandwidth that positions are in units of.
-    exact : bool
-        The only bandwidth is `unit`; else densities are interpolated between tables of fixed ones.
+    exact : float or None
+        The only bandwidth; None: densities are interpolated between tables of fixed ones.
     """
 
     low: float
@@ -85,14 +85,14 @@ class BetaMesh:
     rest: F64
     width: F64
     unit: float
-    exact: bool
+    exact: float | None
     nodes: list[Nodes] = field(default_factory=list)
     tables: dict[int | None, list[Table]] = field(default_factory=dict)
 
     @property
     def any_order(self) -> bool:
         """Whether replicates of any bandwidths can be neighbours: else those that share tables."""
-        return self.exact
+        return self.exact is not None
 
     @property
     def count(self) -> int:
@@ -140,7 +140,7 @@ class BetaMesh:
 
     def weights(self, h: F64) -> dict[int | None, F64]:
         """How much of each table is in the density of each bandwidth: parabolas through three."""
-        if self.exact:
+        if self.exact is not None:
             return {None: np.ones(h.size)}
         at = np.log(h) / LOG_RATIO
         middle = np.rint(at)
@@ -156,7 +156,7 @@ class BetaMesh:
     def table(self, k: int | None) -> list[Table]:
         """The kernels of the k-th bandwidth over the nodes of misses and of hits."""
         if k not in self.tables:
-            b = self.unit**2 if k is None else math.exp(2 * k * LOG_RATIO)
+            b = math.exp(2 * k * LOG_RATIO) if self.exact is None else self.exact**2
             self.tables[k] = [self.filled(b, nodes) for nodes in self.nodes]
         return self.tables[k]
 
@@ -201,7 +201,9 @@ def nodes_among(at: F64) -> tuple[NDArray[np.int32], F64, NDArray[np.intp]]:
     return node, to_next, kept
 
 
-def fitted_beta_mesh(low: float, high: float, h: float, finer: float, exact: bool) -> BetaMesh:
+def fitted_beta_mesh(
+    low: float, high: float, h: float, finer: float, exact: float | None
+) -> BetaMesh:
     """The grid for bandwidths of `h` or more, or one that is some times as fine."""
     outermost = np.array([min(OUTERMOST * h * h, 0.25)])
     half = math.ceil(-position(outermost, 1 - outermost, h)[0] * POINTS * finer)
@@ -224,7 +226,9 @@ def fitted_beta_mesh(low: float, high: float, h: float, finer: float, exact: boo
     return BetaMesh(low, high, points, rest, widths, h, exact)
 
 
-def stepped_beta_mesh(low: float, high: float, h: float, count: int, exact: bool) -> BetaMesh:
+def stepped_beta_mesh(
+    low: float, high: float, h: float, count: int, exact: float | None
+) -> BetaMesh:
     """A grid of so many evenly spaced points."""
     x = (np.arange(count) + 0.5) / count
     return BetaMesh(low, high, x, x[::-1], np.full(count, (high - low) / count), h, exact)

@@ -1,22 +1,33 @@
 """Reliability curves: how often a score comes true, from densities, at any score."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.intervals import ConfidenceInterval
-from fastece.results import as_float, listed, shown
+from fastece.calls import Call, read_call, samples_of
+from fastece.engine import Problem, Work, evaluate, plan_replicates
+from fastece.intervals import ConfidenceInterval, quantiles, tails_of
+from fastece.kde import KDE, Plan, is_supported, posterior
+from fastece.protocol import Sample
+from fastece.resampling import draws_of, new_key
+from fastece.results import as_float, listed
 from fastece.validation import as_real, refuse_where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ReliabilityCurve"]
+__all__ = ["SHOWN", "ReliabilityCurve", "curves_of", "reliability_curve"]
 
 F64 = NDArray[np.float64]
+# Where in its range a printed curve is shown.
 SHOWN = np.linspace(0, 1, 11)
+# A curve has so many times as many points as its error needs: its pieces look smooth.
+FINER = 2.0
+# Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
+MOST_VALUES = 2**25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,6 +69,28 @@ class ReliabilityCurve:
         The estimator with its parameters.
     setting : str
         The setting it used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import reliability_curve
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> curve = reliability_curve(rng.random(1000) < p**2, p, n_resamples=500, rng=0)
+    >>> print(curve)
+    KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
+      score  P(hit)  density  95 % interval
+      0.000  0.0044    0.882  [0.0015, 0.0089]
+      0.100  0.0241    0.904  [0.0107, 0.0427]
+      0.200  0.0697    0.933  [0.0381, 0.1055]
+      0.300  0.1238    0.938  [0.0891, 0.1657]
+      0.400  0.1941    0.999  [0.1510, 0.2407]
+      0.500  0.2756    1.021  [0.2309, 0.3242]
+      0.600  0.3888    1.051  [0.3319, 0.4448]
+      0.700  0.5028    1.070  [0.4514, 0.5593]
+      0.800  0.6470    1.098  [0.5959, 0.7019]
+      0.900  0.8288    1.045  [0.7892, 0.8701]
+      1.000  0.9321    1.001  [0.9039, 0.9603]
     """
 
     score: F64
@@ -89,6 +122,11 @@ class ReliabilityCurve:
         Returns
         -------
         float or float64 array
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what is no score.
         """
         return self._at(s, self.posterior)
 
@@ -116,9 +154,12 @@ class ReliabilityCurve:
 
     def _at(self, s: Any, values: F64) -> Any:
         """Values on the grid, interpolated."""
-        at = np.asarray(as_real("s", s), np.float64)
-        refuse_where("s", np.atleast_1d(at), lambda x: ~((x >= 0) & (x <= 1)), "must be in [0, 1]")
-        return as_float(np.interp(at, self.score, values))
+        one = isinstance(s, Real)
+        at = np.asarray(as_real("s", [s] if one else s), np.float64)
+        outside = "must be a score from 0 to 1"
+        refuse_where("s", outside, np.atleast_1d(at), lambda x: ~((x >= 0) & (x <= 1)))
+        found = np.interp(at, self.score, values)
+        return float(found[0]) if one else as_float(found)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the curve with its band, and the density underneath; needs matplotlib.
@@ -153,3 +194,165 @@ class ReliabilityCurve:
             supported = self._at(s, self.supported.astype(np.float64)) == 1
             lines.append(line if supported else f"{line}  no support")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class WithPosterior:
+    """A density-based estimator that gives the curve at some points of an even grid."""
+
+    kde: KDE
+    first: int = 0
+    last: int | None = None
+
+    needs_sorted = True
+
+    def prepare(self, sample: Sample, size: int) -> Plan:
+        """A plan with one grid for all replicates."""
+        return self.kde.plan(sample, size, FINER, levels=False)
+
+    def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+        """The curve (G, 32 B) of each of the replicates."""
+        return plan.of_blocks(c, self.measure)
+
+    def measure(self, mesh: Any, density: F64) -> F64:
+        """The curves (G, L, W) that are made of densities (L, 2, G, W)."""
+        return posterior(mesh, density)[:, self.first : self.last].swapaxes(0, 1)
+
+
+def band_of(call: Call, kde: KDE, sample: Sample, count: int, key: int) -> F64:
+    """Lower end, median and upper end (3, G) of the curve of each replicate."""
+    low, high = tails_of(call.level)
+    step = max(1, MOST_VALUES // call.n_resamples)
+    parts = []
+    for begin in range(0, count, step):
+        estimator = WithPosterior(kde, begin, begin + step)
+        draws = draws_of(key, call.n, call.n)
+        replicates = plan_replicates([estimator], [Problem(sample)], draws, call.n)
+        work = Work(replicates, 0, call.n_resamples)
+        (values,) = evaluate([work], call.jobs, call.executor, call.progress)
+        parts.append(quantiles(values[0], np.array([low, 0.5, high])).T)
+    return np.concatenate(parts, axis=1)
+
+
+def curve_of(call: Call, k: int, sample: Sample, key: int | None) -> ReliabilityCurve:
+    """The curve of problem k."""
+    (kde,) = call.estimators.values()
+    estimator, ordered = WithPosterior(kde), sample.sorted()
+    plan, once = estimator.prepare(ordered, ordered.n), np.ones(ordered.n)
+    mesh, _ = plan.mesh(None)
+    density = plan.of_weights(once, lambda _, density: density[:, 0].swapaxes(0, 1))[:, 0]
+    curve = plan.of_weights(once, estimator.measure)[:, 0]
+    band = None if key is None else band_of(call, kde, sample, curve.size, key)
+    low, median, high = (None, None, None) if band is None else band
+    return ReliabilityCurve(
+        score=mesh.score,
+        posterior=curve,
+        lce=curve - mesh.score,
+        density=density,
+        supported=is_supported(mesh, density),
+        low=low,
+        high=high,
+        median=median,
+        confidence_level=call.level,
+        n_resamples=call.n_resamples,
+        value=kde.evaluate(kde.prepare(ordered, ordered.n), once),
+        bandwidth=plan.bandwidth,
+        score_range=kde.range_of(sample),
+        n=call.n,
+        key=key,
+        estimator=str(kde),
+        setting=call.models[0].name(k),
+    )
+
+
+def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
+    """One curve for each problem; all see the same draws."""
+    (kde,) = call.estimators.values()
+    if not isinstance(kde, KDE):
+        raise TypeError(f"estimator: a reliability curve needs densities, KDE, got {kde!r}")
+    key = new_key(rng) if call.n_resamples else None
+    samples = samples_of(call.models[0])
+    return [curve_of(call, k, sample, key) for k, sample in enumerate(samples)]
+
+
+@overload
+def reliability_curve(
+    y_true: Any, y_prob: Any, *, setting: Literal["classwise"], **options: Any
+) -> list[ReliabilityCurve]: ...
+@overload
+def reliability_curve(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    setting: Literal["auto", "binary", "confidence"] | int = ...,
+    **options: Any,
+) -> ReliabilityCurve: ...
+@overload
+def reliability_curve(
+    y_true: Any, y_prob: Any, *, setting: str | int, **options: Any
+) -> ReliabilityCurve | list[ReliabilityCurve]: ...
+def reliability_curve(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    estimator: Any = "ece_kde",
+    setting: Any = "auto",
+    n_resamples: int = 0,
+    confidence_level: float = 0.95,
+    labels: Any = None,
+    sample_weight: Any = None,
+    from_logits: bool = False,
+    rng: Any = None,
+    n_jobs: int | None = None,
+    executor: Any = None,
+    **fields: Any,
+) -> ReliabilityCurve | list[ReliabilityCurve]:
+    """The probability of a hit as a function of the score, from kernel densities.
+
+    Parameters
+    ----------
+    y_true, y_prob, setting, labels, sample_weight, from_logits
+        As in `fastece.ece`.
+    estimator : str or KDE, default "ece_kde"
+    n_resamples : int, default 0
+        Bootstrap resamples behind the band; without any, there is none.
+    confidence_level, rng, n_jobs, executor
+        As in `fastece.bootstrap`.
+    **fields
+        Parameters of the estimator to replace, such as ``bandwidth=0.05``.
+
+    Returns
+    -------
+    ReliabilityCurve, or for ``setting="classwise"`` a list of K of them
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fastece.bootstrap`; for an estimator without densities.
+
+    Notes
+    -----
+    ``P(y = 1 | s) = g(s) / f(s)`` with the densities f of the scores and g of the hits: Posocco and
+    Bonnefoy (2021, "Estimating expected calibration errors", section 3.4 and figure 1). Where
+    ``f < 0.01 / (high - low)`` the curve is the diagonal, and not `supported`. The band is made of
+    the percentiles of the curves of resampled rows, each with its own bandwidth, at every score by
+    itself; what smoothing itself puts off, bias, is not in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import reliability_curve
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> curve = reliability_curve(rng.random(1000) < p**2, p, n_resamples=500, rng=0)
+    >>> "probability {:.3f}, interval {:.3f} to {:.3f}".format(curve(0.5), *curve.interval(0.5))
+    'probability 0.276, interval 0.231 to 0.324'
+    """
+    call = read_call(
+        y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
+        least=0, confidence_level=confidence_level, method="percentile", setting=setting,
+        average=None, labels=labels, sample_weight=sample_weight, from_logits=from_logits,
+        n_jobs=n_jobs, executor=executor,
+    )  # fmt: skip
+    curves = curves_of(call, rng)
+    return curves if call.models[0].setting.per_class else curves[0]

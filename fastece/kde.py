@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.bandwidths import Scores, scores_of, silverman
+from fastece.bandwidths import SMALLEST, Scores, scores_of, silverman
 from fastece.beta import fitted_beta_mesh, stepped_beta_mesh
 from fastece.blocks import order_rows
 from fastece.protocol import BLOCK, Problems, Sample
@@ -33,9 +33,8 @@ SILVERMAN, AUTO = "silverman", "auto"
 SUPPORT = 0.01
 # Sums that are smoothed at once: 0.25 MB.
 MAX_SUMS = 2**15
-# Of the smallest bandwidth for the coarsest grid, to Silverman's of all rows: that of a replicate
-# is smaller seldom, and gets a finer grid.
-MARGIN = 0.85
+# Grids fit bandwidths from ``0.0003 * 2**(k / 4)`` on, so they are up to 1.2 times too fine.
+LEVELS = 4
 # A maximum is looked for on a grid that is so many times as fine as an integral's.
 FINER = 4.0
 
@@ -54,7 +53,8 @@ class Plan:
     finer : float
         How many times finer grids are than errors need.
     levels : bool
-        Replicates of much smaller bandwidths have finer grids; else all have the same.
+        Replicates of smaller bandwidths have finer grids; else all have the same, of evenly spaced
+        points, which fits the bandwidth of the sample.
     """
 
     kde: "KDE"
@@ -62,7 +62,7 @@ class Plan:
     size: int
     finer: float = 1.0
     levels: bool = True
-    meshes: dict[int, tuple[Any, Placed]] = field(default_factory=dict, compare=False)
+    meshes: dict[int | None, tuple[Any, Placed]] = field(default_factory=dict, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -85,33 +85,29 @@ class Plan:
             return np.full(count, self.kde.bandwidth)
         return silverman(spreads(), self.size)
 
-    @cached_property
-    def base(self) -> float:
-        """The smallest bandwidth for the coarsest grid."""
-        return self.bandwidth * (1.0 if isinstance(self.kde.bandwidth, float) else MARGIN)
-
-    def mesh(self, level: int = 0) -> tuple[Any, Placed]:
-        """The grid for bandwidths of ``base / 2**(level / 2)`` or more, with the rows in it."""
+    def mesh(self, level: int | None) -> tuple[Any, Placed]:
+        """The grid of a level, with the rows in it; None: the only one."""
         if level not in self.meshes:
-            mesh = self.kde.mesh(self.sample, self.base * 0.5 ** (level / 2), self.finer)
+            h = self.bandwidth if level is None else SMALLEST * 2.0 ** (level / LEVELS)
+            mesh = self.kde.mesh(self.sample, h, self.finer, even=not self.levels)
             self.meshes[level] = mesh, mesh.place(self.sample)
         return self.meshes[level]
 
-    def levels_of(self, h: F64) -> NDArray[np.int64]:
-        """The level of the grid for each bandwidth."""
+    def levels_of(self, h: F64) -> list[tuple[int | None, Lanes]]:
+        """Which replicates have which level of grids, so that a grid depends on the bandwidth
+        alone."""
         if not self.levels or self.kde.grid_step != AUTO:
-            return np.zeros(h.size, np.int64)
-        return np.maximum(0, np.ceil(2 * np.log2(self.base / h) - 1e-9)).astype(np.int64)
+            return [(None, np.arange(h.size))]
+        levels = np.floor(LEVELS * np.log2(h / SMALLEST) + 1e-9).astype(np.int64)
+        return [(int(level), np.flatnonzero(levels == level)) for level in np.unique(levels)]
 
     def values(self, h: F64, spread: Spread, measure: Measure) -> F64:
         """What is measured (..., R) of the densities with bandwidths (R,) of replicates whose rows
         `spread` adds up on a grid, some lanes at a time."""
-        levels = self.levels_of(h)
         width = min(BLOCK, h.size)
         parts, order = [], []
-        for level in np.unique(levels):
-            mesh, placed = self.mesh(int(level))
-            mine = np.flatnonzero(levels == level)
+        for level, mine in self.levels_of(h):
+            mesh, placed = self.mesh(level)
             mine = mine if mesh.any_order else mine[np.argsort(h[mine], kind="stable")]
             # The last part is filled up with its first replicates.
             whole = np.resize(mine, (-(-mine.size // width), width))
@@ -255,12 +251,14 @@ class KDE:
             return problems.low, problems.high
         return self.score_range
 
-    def mesh(self, sample: Sample, h: float, finer: float) -> Any:
-        """The grid for bandwidths of `h` or more."""
+    def mesh(self, sample: Sample, h: float, finer: float, even: bool) -> Any:
+        """The grid for bandwidths of `h` or more; `even`: of evenly spaced points."""
         low, high = self.range_of(sample)
         stepped = None if self.grid_step == AUTO else stepped_cells(low, high, self.grid_step)
         if self.kernel == "beta":
-            exact = self.bandwidth != SILVERMAN
+            exact = None if self.bandwidth == SILVERMAN else float(self.bandwidth)
+            if even and stepped is None:
+                stepped = fitted_mesh(SHAPES["gaussian"], 0.0, 1.0, h, finer).count
             if stepped is None:
                 return fitted_beta_mesh(low, high, h, finer, exact)
             return stepped_beta_mesh(low, high, h, stepped, exact)
@@ -271,7 +269,9 @@ class KDE:
 
     def prepare(self, sample: Sample, size: int) -> Plan:
         """What the other methods need, for draws of `size` rows."""
-        return self.plan(sample, size, FINER if math.isinf(self.norm) else 1.0)
+        finer = SHAPES[self.kernel].finer if self.kernel in SHAPES else 1.0
+        finer = 1.0 if self.norm == 1 else FINER if math.isinf(self.norm) else finer
+        return self.plan(sample, size, finer)
 
     def plan(self, sample: Sample, size: int, finer: float, levels: bool = True) -> Plan:
         """A plan with grids that are some times as fine as errors need."""
@@ -299,7 +299,7 @@ class KDE:
         """The values (L, W) from densities (L, 2, G, W) of scores and of hits."""
         if math.isinf(self.norm):
             gap = np.abs(posterior(mesh, density) - mesh.score[:, None])
-            largest = np.where(is_supported(mesh, density), gap, -1.0).max(1)
+            largest = np.where(is_supported(mesh, density[:, 0]), gap, -1.0).max(1)
             return np.where(largest < 0, np.nan, largest)
         out = np.empty((density.shape[0], density.shape[3]))
         kernels.density.integrate(
@@ -315,15 +315,15 @@ class KDE:
 
 
 def is_supported(mesh: Any, density: F64) -> NDArray[np.bool_]:
-    """Where (L, G, W) there is density to speak of."""
-    return density[:, 0] >= SUPPORT / (mesh.high - mesh.low)
+    """Where a density of scores is one to speak of."""
+    return density >= SUPPORT / (mesh.high - mesh.low)
 
 
 def posterior(mesh: Any, density: F64) -> F64:
     """``P(y = 1 | s)`` (L, G, W): the score itself where nothing is supported."""
     f, g = density[:, 0], density[:, 1]
     score = np.broadcast_to(mesh.score[:, None], f.shape)
-    return np.divide(g, f, out=score.copy(), where=is_supported(mesh, density))
+    return np.divide(g, f, out=score.copy(), where=is_supported(mesh, f))
 
 
 def positive_or(name: str, value: Any, word: str) -> Any:

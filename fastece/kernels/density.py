@@ -25,8 +25,8 @@ from fastece.kernels.resampling import REPLICATES
 
 __all__ = [
     "drawn_spreads",
-    "gather_lanes",
     "gather_images",
+    "gather_lanes",
     "integrate",
     "normalise",
     "place",
@@ -40,6 +40,9 @@ __all__ = [
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
+
+# Part of two equal terms that rounding may leave of their difference.
+ROUNDING = 1e-12
 
 # --- spread: how wide scores lie --------------------------------------------------------------
 
@@ -242,7 +245,10 @@ def convolve(
     """Add both sides of the kernel, two cells of each at a time, so that sums are seldom stored."""
     for m in range(1, reach, 2):
         a, b = np.uint64(fold[j + reach - m]) * lanes, np.uint64(fold[j + reach + m]) * lanes
-        c, d = np.uint64(fold[j + reach - m - 1]) * lanes, np.uint64(fold[j + reach + m + 1]) * lanes
+        c, d = (
+            np.uint64(fold[j + reach - m - 1]) * lanes,
+            np.uint64(fold[j + reach + m + 1]) * lanes,
+        )
         near = np.uint64(m) * lanes
         far = near + lanes
         for r in range(np.uint64(0), lanes):
@@ -258,23 +264,30 @@ def convolve(
 @jit
 def normalise(smoothed: F64, step: float) -> None:
     """Turn the smoothed misses and hits (L, 2, G, W) into densities of scores and hits, of mass 1.
-    What is below 0 was left by rounding, or by cubic shares where a kernel ends."""
+
+    What is below 0, or next to nothing beside the highest point, was left by rounding, or by cubic
+    shares where a kernel ends: its ratios say nothing.
+    """
     parts, _, count, lanes = smoothed.shape
-    total = np.empty(lanes)
+    total, highest = np.empty(lanes), np.empty(lanes)
     for part in range(parts):
         f, g = smoothed[part, 0], smoothed[part, 1]
         zero(total)
+        zero(highest)
         for j in range(count):
             for r in range(lanes):
                 g[j, r] = max(g[j, r], 0.0)
                 f[j, r] = max(f[j, r], 0.0) + g[j, r]
                 total[r] += f[j, r]
+                highest[r] = max(highest[r], f[j, r])
         for r in range(lanes):
             total[r] = 1.0 / (total[r] * step)
+            highest[r] *= ROUNDING
         for j in range(count):
             for r in range(lanes):
-                f[j, r] *= total[r]
-                g[j, r] *= total[r]
+                scale = total[r] if f[j, r] > highest[r] else 0.0
+                f[j, r] *= scale
+                g[j, r] *= scale
 
 
 # --- integrating ------------------------------------------------------------------------------
@@ -290,6 +303,14 @@ def power(x: float, p: float) -> float:
     if p == 2.0:
         return x * x
     return x**p
+
+
+@jit
+def gap_at(x: float, f: float, g: float) -> float:
+    """``g - x f``, without what rounding leaves of equal terms: on which side of 0 that is says
+    nothing, and must not depend on the order of sums."""
+    u = g - x * f
+    return u if abs(u) > ROUNDING * g else 0.0
 
 
 @jit
@@ -350,8 +371,8 @@ def integrate(
             w0, w1 = width[j], width[j + 1]
             f0, f1, g0, g1 = f[j], f[j + 1], g[j], g[j + 1]
             for r in range(lanes):
-                u0, u1 = g0[r] - x0 * f0[r], g1[r] - x1 * f1[r]
-                # A sign may change at a cell's very centre, where u is 0, and not for want of density.
+                u0, u1 = gap_at(x0, f0[r], g0[r]), gap_at(x1, f1[r], g1[r])
+                # A sign may change where u is 0: at the very centre of a cell.
                 if ((u0 < 0.0) != (u1 < 0.0)) & (f0[r] > 0.0) & (f1[r] > 0.0):
                     a, b, mean = abs(u0), abs(u1), 0.5 * (f0[r] + f1[r])
                     kink = steepness(a, b, mean, p) + steepness(b, a, mean, p)
