@@ -39,7 +39,7 @@ def silverman(spreads: F64, size: int) -> F64:
     variance = (second - first * first / weight) / weight * (size / (size - 1))
     sd = np.sqrt(np.maximum(variance, 0.0))
     width = np.where(iqr > 0, np.minimum(sd, iqr / IQR_OF_NORMAL), sd)
-    return np.maximum(SMALLEST, width * (0.75 * size) ** -0.2)
+    return np.asarray(np.maximum(SMALLEST, width * (0.75 * size) ** -0.2))
 
 
 class Scores(NamedTuple):

@@ -54,7 +54,7 @@ def position(x: F64, rest: F64, h: float) -> F64:
         return (2 * angle - math.pi / 2) / h + np.log(x) - np.log(rest)
 
 
-def shapes_of(x: F64, rest: F64, b: float) -> F64:
+def shapes_of(x: F64, b: float) -> F64:
     """First parameter of the beta density of each point: ``x / b``, and less steep near the end."""
     inner = 4 * b**4 + 6 * b * b + 2.25 - x * x - x / b
     edge = 2 * b * b + 2.5 - np.sqrt(np.maximum(inner, 0.0))
@@ -87,7 +87,7 @@ class BetaMesh:
     unit: float
     exact: float | None
     nodes: list[Nodes] = field(default_factory=list)
-    tables: dict[int | None, list[Table]] = field(default_factory=dict)
+    tables: dict[float, list[Table]] = field(default_factory=dict)
 
     @property
     def any_order(self) -> bool:
@@ -130,41 +130,42 @@ class BetaMesh:
         bandwidths (L, W)."""
         out[:] = 0.0
         for part, bandwidths in enumerate(h):
-            for k, weight in self.weights(bandwidths).items():
-                for signal, table in enumerate(self.table(k)):
+            for bandwidth, weight in self.weights(bandwidths).items():
+                for signal, table in enumerate(self.table(bandwidth)):
                     kernels.beta.table_sums(
                         table.values, table.first, table.last, weight, cells[part, signal],
                         out[part, signal],
                     )  # fmt: skip
         kernels.beta.scaled(cells, self.high - self.low, out)
 
-    def weights(self, h: F64) -> dict[int | None, F64]:
-        """How much of each table is in the density of each bandwidth: parabolas through three."""
+    def weights(self, h: F64) -> dict[float, F64]:
+        """How much of the table of each bandwidth is in the densities of bandwidths h: parabolas
+        through three."""
         if self.exact is not None:
-            return {None: np.ones(h.size)}
+            return {self.exact: np.ones(h.size)}
         at = np.log(h) / LOG_RATIO
         middle = np.rint(at)
         t = at - middle
         shares = (t * (t - 1) / 2, 1 - t * t, t * (t + 1) / 2)
-        found: dict[int | None, F64] = {}
+        found: dict[float, F64] = {}
         for shift, share in zip((-1, 0, 1), shares, strict=True):
             for k in np.unique(middle + shift):
-                before = found.get(int(k), np.zeros(h.size))
-                found[int(k)] = before + np.where(middle + shift == k, share, 0.0)
+                bandwidth = math.exp(k * LOG_RATIO)
+                before = found.get(bandwidth, np.zeros(h.size))
+                found[bandwidth] = before + np.where(middle + shift == k, share, 0.0)
         return found
 
-    def table(self, k: int | None) -> list[Table]:
-        """The kernels of the k-th bandwidth over the nodes of misses and of hits."""
-        if k not in self.tables:
-            b = math.exp(2 * k * LOG_RATIO) if self.exact is None else self.exact**2
-            self.tables[k] = [self.filled(b, nodes) for nodes in self.nodes]
-        return self.tables[k]
+    def table(self, h: float) -> list[Table]:
+        """The kernels of one bandwidth over the nodes of misses and of hits."""
+        if h not in self.tables:
+            self.tables[h] = [self.filled(h * h, nodes) for nodes in self.nodes]
+        return self.tables[h]
 
     def filled(self, b: float, nodes: Nodes) -> Table:
         """The kernels over some nodes."""
         from scipy.special import betaln
 
-        a, c = shapes_of(self.x, self.rest, b), shapes_of(self.rest, self.x, b)
+        a, c = shapes_of(self.x, b), shapes_of(self.rest, b)
         first, last = np.empty(a.size, np.int64), np.empty(a.size, np.int64)
         kernels.beta.reach_of(a, c, *nodes, first, last)
         values = np.empty(int((last - first).sum()))

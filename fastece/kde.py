@@ -129,7 +129,7 @@ class Plan:
         h = self.bandwidths(1, lambda: self.scores.of_weights(c))
         lane = np.ascontiguousarray(c, np.float64).reshape(1, -1, 1)
 
-        def spread(placed: Placed, lanes: Lanes, cells: F64) -> None:
+        def spread(placed: Placed, _: Lanes, cells: F64) -> None:
             kernels.density.spread(lane, *placed, cells)
 
         return self.values(h, spread, measure)
@@ -143,9 +143,9 @@ class Plan:
             )
 
         def spread(placed: Placed, lanes: Lanes, cells: F64) -> None:
-            first, count = lanes[0, 0], lanes.size
+            first = lanes[0, 0]
             mine = c[first // BLOCK : first // BLOCK + len(lanes)]
-            if first % BLOCK or lanes[-1, -1] - first != count - 1:
+            if first % BLOCK or (lanes.ravel() != first + np.arange(lanes.size)).any():
                 mine = np.empty((len(lanes), self.sample.n, BLOCK), np.uint8)
                 kernels.density.gather_lanes(c, lanes.ravel(), mine)
             kernels.density.spread(mine, *placed, cells)
@@ -199,7 +199,7 @@ class KDE:
     Raises
     ------
     ValueError, TypeError
-        For a parameter outside its range; for a bandwidth or step that needs more than 2**22 points.
+        For a parameter outside its range; for one that needs more than 2**22 points.
 
     Notes
     -----
@@ -216,11 +216,11 @@ class KDE:
     KDE(bandwidth='silverman', kernel='beta')
     """
 
-    bandwidth: float | Literal["silverman"] = SILVERMAN
+    bandwidth: float | Literal["silverman"] = "silverman"
     kernel: Literal["gaussian", "triweight", "epanechnikov", "beta"] = "gaussian"
     norm: float = 1.0
     score_range: Literal["support", "unit"] | tuple[float, float] = "support"
-    grid_step: float | Literal["auto"] = AUTO
+    grid_step: float | Literal["auto"] = "auto"
 
     needs_sorted = True
 
@@ -254,9 +254,10 @@ class KDE:
     def mesh(self, sample: Sample, h: float, finer: float, even: bool) -> Any:
         """The grid for bandwidths of `h` or more; `even`: of evenly spaced points."""
         low, high = self.range_of(sample)
-        stepped = None if self.grid_step == AUTO else stepped_cells(low, high, self.grid_step)
+        step = self.grid_step
+        stepped = None if isinstance(step, str) else stepped_cells(low, high, step)
         if self.kernel == "beta":
-            exact = None if self.bandwidth == SILVERMAN else float(self.bandwidth)
+            exact = None if isinstance(self.bandwidth, str) else self.bandwidth
             if even and stepped is None:
                 stepped = fitted_mesh(SHAPES["gaussian"], 0.0, 1.0, h, finer).count
             if stepped is None:
@@ -316,14 +317,14 @@ class KDE:
 
 def is_supported(mesh: Any, density: F64) -> NDArray[np.bool_]:
     """Where a density of scores is one to speak of."""
-    return density >= SUPPORT / (mesh.high - mesh.low)
+    return np.asarray(density >= SUPPORT / (mesh.high - mesh.low))
 
 
 def posterior(mesh: Any, density: F64) -> F64:
     """``P(y = 1 | s)`` (L, G, W): the score itself where nothing is supported."""
     f, g = density[:, 0], density[:, 1]
     score = np.broadcast_to(mesh.score[:, None], f.shape)
-    return np.divide(g, f, out=score.copy(), where=is_supported(mesh, f))
+    return np.asarray(np.divide(g, f, out=score.copy(), where=is_supported(mesh, f)))
 
 
 def positive_or(name: str, value: Any, word: str) -> Any:

@@ -150,7 +150,7 @@ class Mesh:
         with np.errstate(under="ignore"):
             # The same for each bandwidth, however wide the others are.
             taps = np.where(u < self.shape.reach, self.shape.height(u), 0.0)
-        return taps / (2.0 * taps.sum(1, keepdims=True) - taps[:, :1])
+        return np.asarray(taps / (2.0 * taps.sum(1, keepdims=True) - taps[:, :1]))
 
     def folded(self, reach: int) -> I32:
         """The cell of each number from -reach to count + reach: the range is mirrored at both ends,

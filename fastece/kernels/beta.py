@@ -29,6 +29,19 @@ def log_kernel(a: float, c: float, node: float, rest: float) -> float:
 
 
 @jit
+def first_above(x: F64, least: float) -> int:
+    """Where in increasing numbers those begin that are not less."""
+    begin, end = 0, x.size
+    while begin < end:
+        i = (begin + end) // 2
+        if x[i] < least:
+            begin = i + 1
+        else:
+            end = i
+    return begin
+
+
+@jit
 def reach_of(a: F64, c: F64, node: F64, rest: F64, first: I64, last: I64) -> None:
     """From which node to before which one each point's kernel is more than negligible.
 
@@ -43,25 +56,25 @@ def reach_of(a: F64, c: F64, node: F64, rest: F64, first: I64, last: I64) -> Non
     """
     for j in range(a.size):
         mode = 0.5 if a[j] + c[j] <= 2.0 else (a[j] - 1.0) / (a[j] + c[j] - 2.0)
-        highest = log_kernel(a[j], c[j], math.log(mode), math.log1p(-mode))
-        # Nodes below the mode: kernels rise to it and fall from it.
-        begin, end = 0, node.size
-        at = np.searchsorted(node, math.log(mode))
-        below, above = 0, at
-        while below < above:
-            middle = (below + above) // 2
-            is_small = log_kernel(a[j], c[j], node[middle], rest[middle]) < highest + NEGLIGIBLE
-            below = middle + 1 if is_small else below
-            above = above if is_small else middle
-        begin = below
-        below, above = at, node.size
-        while below < above:
-            middle = (below + above) // 2
-            is_small = log_kernel(a[j], c[j], node[middle], rest[middle]) < highest + NEGLIGIBLE
-            below = below if is_small else middle + 1
-            above = middle if is_small else above
-        end = below
-        first[j], last[j] = begin, end
+        least = log_kernel(a[j], c[j], math.log(mode), math.log1p(-mode)) + NEGLIGIBLE
+        # The kernel rises up to its mode and falls from there: two bisections.
+        middle = first_above(node, math.log(mode))
+        begin, end = 0, middle
+        while begin < end:
+            i = (begin + end) // 2
+            if log_kernel(a[j], c[j], node[i], rest[i]) < least:
+                begin = i + 1
+            else:
+                end = i
+        first[j] = begin
+        begin, end = middle, node.size
+        while begin < end:
+            i = (begin + end) // 2
+            if log_kernel(a[j], c[j], node[i], rest[i]) < least:
+                end = i
+            else:
+                begin = i + 1
+        last[j] = begin
 
 
 @jit

@@ -240,7 +240,7 @@ def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
 
 @jit
 def convolve(
-    x: F64, weights: F64, fold: I32, j: int, reach: int, lanes: int, to: int, y: F64
+    x: F64, weights: F64, fold: I32, j: int, reach: int, lanes: np.uint64, to: np.uint64, y: F64
 ) -> None:
     """Add both sides of the kernel, two cells of each at a time, so that sums are seldom stored."""
     for m in range(1, reach, 2):
@@ -302,7 +302,8 @@ def power(x: float, p: float) -> float:
         return x
     if p == 2.0:
         return x * x
-    return x**p
+    raised: float = x**p
+    return raised
 
 
 @jit
@@ -323,7 +324,7 @@ def integrand(u: float, f: float, p: float) -> float:
 
 @jit
 def across(a: float, b: float, f: float, p: float) -> float:
-    """Integral over a unit interval in which u runs in a line from -a to b, and the density is f."""
+    """Integral over a unit interval in which u runs from -a to b in a line, the density being f."""
     total = a + b
     if p == 1.0:
         return (a * a + b * b) / (2.0 * total)
