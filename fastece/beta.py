@@ -89,10 +89,9 @@ class BetaMesh:
     nodes: list[Nodes] = field(default_factory=list)
     tables: dict[float, list[Table]] = field(default_factory=dict)
 
-    @property
-    def any_order(self) -> bool:
-        """Whether replicates of any bandwidths can be neighbours: else those that share tables."""
-        return self.exact is not None
+    def groups(self, h: F64) -> list[NDArray[np.intp]]:
+        """All replicates, in an order in which neighbours share tables."""
+        return [np.argsort(h, kind="stable")]
 
     @property
     def count(self) -> int:
@@ -147,12 +146,11 @@ class BetaMesh:
         middle = np.rint(at)
         t = at - middle
         shares = (t * (t - 1) / 2, 1 - t * t, t * (t + 1) / 2)
-        found: dict[float, F64] = {}
-        for shift, share in zip((-1, 0, 1), shares, strict=True):
-            for k in np.unique(middle + shift):
-                bandwidth = math.exp(k * LOG_RATIO)
-                before = found.get(bandwidth, np.zeros(h.size))
-                found[bandwidth] = before + np.where(middle + shift == k, share, 0.0)
+        found = {}
+        for k in np.unique([middle - 1, middle, middle + 1]):
+            parts = zip((-1, 0, 1), shares, strict=True)
+            weights = [np.where(middle + shift == k, share, 0.0) for shift, share in parts]
+            found[math.exp(k * LOG_RATIO)] = weights[0] + weights[1] + weights[2]
         return found
 
     def table(self, h: float) -> list[Table]:

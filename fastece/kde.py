@@ -1,7 +1,7 @@
 """The density-based estimator: kernel densities of the scores and of the hits."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -93,22 +93,24 @@ class Plan:
             self.meshes[level] = mesh, mesh.place(self.sample)
         return self.meshes[level]
 
-    def levels_of(self, h: F64) -> list[tuple[int | None, Lanes]]:
-        """Which replicates have which level of grids, so that a grid depends on the bandwidth
-        alone."""
-        if not self.levels or self.kde.grid_step != AUTO:
-            return [(None, np.arange(h.size))]
-        levels = np.floor(LEVELS * np.log2(h / SMALLEST) + 1e-9).astype(np.int64)
-        return [(int(level), np.flatnonzero(levels == level)) for level in np.unique(levels)]
+    def groups_of(self, h: F64) -> Iterator[tuple[Any, Placed, Lanes]]:
+        """Which replicates have which grid, so that a grid depends on the bandwidth alone."""
+        levels = np.zeros(h.size)
+        is_fitted = self.levels and self.kde.grid_step == AUTO
+        if is_fitted:
+            levels = np.floor(LEVELS * np.log2(h / SMALLEST) + 1e-9)
+        for level in np.unique(levels):
+            mine = np.flatnonzero(levels == level)
+            mesh, placed = self.mesh(int(level) if is_fitted else None)
+            for group in mesh.groups(h[mine]):
+                yield mesh, placed, mine[group]
 
     def values(self, h: F64, spread: Spread, measure: Measure) -> F64:
         """What is measured (..., R) of the densities with bandwidths (R,) of replicates whose rows
         `spread` adds up on a grid, some lanes at a time."""
         width = min(BLOCK, h.size)
         parts, order = [], []
-        for level, mine in self.levels_of(h):
-            mesh, placed = self.mesh(level)
-            mine = mine if mesh.any_order else mine[np.argsort(h[mine], kind="stable")]
+        for mesh, placed, mine in self.groups_of(h):
             # The last part is filled up with its first replicates.
             whole = np.resize(mine, (-(-mine.size // width), width))
             step = min(len(whole), max(1, MAX_SUMS // (2 * mesh.n_nodes * width)))

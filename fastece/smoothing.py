@@ -1,7 +1,6 @@
 """Smoothed densities: what a kernel makes of binned scores, on a grid that fits its bandwidth."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -27,14 +26,14 @@ WIDEST = 100.0
 
 
 class Shape(NamedTuple):
-    """A kernel with standard deviation 1.
+    """A kernel of standard deviation 1.
 
     Attributes
     ----------
-    height : callable
-        Its values, up to a factor, at distances of at least 0.
+    kind : int
+        Which one, as `kernels.density.height` knows it.
     reach : float
-        Where it ends, or is less than 1e-8 of its height.
+        Where it ends, or is less than 1e-6 of its height.
     cells : float
         Cells of a grid per bandwidth, with which an error is right to 1e-3.
     finer : float
@@ -42,31 +41,17 @@ class Shape(NamedTuple):
         change within much less than a bandwidth where a kernel ends with a slope.
     """
 
-    height: Callable[[F64], F64]
+    kind: int
     reach: float
     cells: float
     finer: float
 
 
-def gaussian(u: F64) -> F64:
-    """``exp(-u**2 / 2)``."""
-    return np.exp(-0.5 * u * u)
-
-
-def epanechnikov(u: F64) -> F64:
-    """``1 - u**2 / 5``, whose variance is 1."""
-    return np.maximum(0.0, 1.0 - u * u / 5.0)
-
-
-def triweight(u: F64) -> F64:
-    """``(1 - u**2 / 9)**3``, whose variance is 1."""
-    return np.maximum(0.0, 1.0 - u * u / 9.0) ** 3
-
-
+# Kinds are `kernels.density.GAUSSIAN` and so on; numba is not imported for them.
 SHAPES = {
-    "gaussian": Shape(gaussian, 5.5, 4.5, 1.0),
-    "triweight": Shape(triweight, 3.0, 6.0, 1.0),
-    "epanechnikov": Shape(epanechnikov, math.sqrt(5.0), 24.0, 4.0),
+    "gaussian": Shape(0, 5.5, 4.5, 1.0),
+    "triweight": Shape(1, 3.0, 6.0, 1.0),
+    "epanechnikov": Shape(2, math.sqrt(5.0), 24.0, 4.0),
 }
 
 
@@ -98,9 +83,6 @@ class Mesh:
     high: float
     count: int
     cubic: bool
-
-    # Replicates of any bandwidths can be neighbours.
-    any_order = True
 
     @property
     def step(self) -> float:
@@ -144,13 +126,26 @@ class Mesh:
 
     def taps(self, h: F64) -> F64:
         """The kernel (L, M + 1, W) from its middle on, of bandwidths (L, W), its sum being 1."""
-        h = np.minimum(h, WIDEST * (self.high - self.low))[:, None]
-        reach = max(1, math.ceil(self.shape.reach * h.max() / self.step))
-        u = np.arange(reach + 1)[:, None] * (self.step / h)
-        with np.errstate(under="ignore"):
-            # The same for each bandwidth, however wide the others are.
-            taps = np.where(u < self.shape.reach, self.shape.height(u), 0.0)
-        return np.asarray(taps / (2.0 * taps.sum(1, keepdims=True) - taps[:, :1]))
+        taps = np.empty((len(h), 1 + int(self.reach(h).max()), h.shape[1]))
+        h = np.minimum(h, self.widest)
+        kernels.density.fill_taps(self.shape.kind, self.shape.reach, self.step, h, taps)
+        return taps
+
+    @property
+    def widest(self) -> float:
+        """The largest bandwidth that makes a difference."""
+        return WIDEST * (self.high - self.low)
+
+    def reach(self, h: F64) -> F64:
+        """Cells on either side that kernels of bandwidths h reach."""
+        reach = self.shape.reach * np.minimum(h, self.widest) / self.step
+        return np.asarray(np.maximum(1.0, np.ceil(reach)))
+
+    def groups(self, h: F64) -> list[NDArray[np.intp]]:
+        """Which replicates are smoothed by sums, and which by transforms: those of a group can be
+        neighbours, in any order."""
+        few = self.reach(h) <= MOST_TAPS
+        return [lanes for lanes in (np.flatnonzero(few), np.flatnonzero(~few)) if lanes.size]
 
     def folded(self, reach: int) -> I32:
         """The cell of each number from -reach to count + reach: the range is mirrored at both ends,

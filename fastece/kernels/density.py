@@ -4,6 +4,7 @@ The innermost loop is over replicates, "lanes", and vectorises: arrays of sums a
 parts of W lanes, so that what a kernel reaches stays in the first-level cache.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,11 @@ from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.resampling import REPLICATES
 
 __all__ = [
+    "EPANECHNIKOV",
+    "GAUSSIAN",
+    "TRIWEIGHT",
     "drawn_spreads",
+    "fill_taps",
     "gather_images",
     "gather_lanes",
     "integrate",
@@ -41,6 +46,8 @@ F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 
+# Kernels, as `height` knows them.
+GAUSSIAN, TRIWEIGHT, EPANECHNIKOV = 0, 1, 2
 # Part of two equal terms that rounding may leave of their difference.
 ROUNDING = 1e-12
 
@@ -200,6 +207,33 @@ def gather_lanes(c: U8, lanes: NDArray[np.int64], out: U8) -> None:
 
 
 # --- smoothing --------------------------------------------------------------------------------
+
+
+@jit
+def height(shape: int, u: float) -> float:
+    """A kernel of standard deviation 1 at a distance, up to a factor."""
+    if shape == GAUSSIAN:
+        return math.exp(-0.5 * u * u)
+    if shape == TRIWEIGHT:
+        rest = 1.0 - u * u / 9.0
+        return rest * rest * rest
+    return 1.0 - u * u / 5.0
+
+
+@jit
+def fill_taps(shape: int, reach: float, step: float, h: F64, taps: F64) -> None:
+    """Kernels (L, M + 1, W) of bandwidths (L, W) at multiples of `step` from their middle on, cut
+    off at `reach` bandwidths; both halves add up to 1."""
+    for part in range(h.shape[0]):
+        for r in range(h.shape[1]):
+            scale, total = step / h[part, r], 0.0
+            for m in range(taps.shape[1]):
+                u = m * scale
+                tap = height(shape, u) if u < reach else 0.0
+                taps[part, m, r] = tap
+                total += tap if m == 0 else 2.0 * tap
+            for m in range(taps.shape[1]):
+                taps[part, m, r] /= total
 
 
 @jit
