@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fastece.reliability import ReliabilityDiagram, reliability_diagram
     from fastece.results import BootstrapResult, ComparisonResult
     from fastece.scores import ace, ece, mce, sce, tace
+    from fastece.sweeps import bandwidth_sweep
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ _HOMES = {
     "ReliabilityDiagram": "reliability",
     "Sample": "protocol",
     "ace": "scores",
+    "bandwidth_sweep": "sweeps",
     "bootstrap": "inference",
     "calibration_test": "consistency",
     "compare": "inference",
@@ -58,6 +60,7 @@ __all__ = [
     "ReliabilityDiagram",
     "Sample",
     "ace",
+    "bandwidth_sweep",
     "bootstrap",
     "calibration_test",
     "compare",

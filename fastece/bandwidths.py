@@ -24,7 +24,7 @@ def silverman(spreads: F64, size: int) -> F64:
 
     With ``sd**2 = sum w (s - m)**2 / W * n / (n - 1)`` and the distance IQR between the quartiles,
     which is left out where it is 0: Silverman (1986, "Density estimation for statistics and data
-    analysis", eq. 3.28 and 3.30), with the factor of a normal density.
+    analysis", section 3.4.2), with the factor of a normal density.
 
     Parameters
     ----------

@@ -80,17 +80,17 @@ class ReliabilityCurve:
     >>> print(curve)
     KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
       score  P(hit)  density  95 % interval
-      0.000  0.0044    0.882  [0.0015, 0.0089]
+      0.000  0.0044    0.882  [0.0015, 0.0090]
       0.100  0.0241    0.904  [0.0107, 0.0427]
       0.200  0.0697    0.933  [0.0381, 0.1055]
-      0.300  0.1238    0.938  [0.0891, 0.1657]
-      0.400  0.1941    0.999  [0.1510, 0.2407]
-      0.500  0.2756    1.021  [0.2309, 0.3242]
-      0.600  0.3888    1.051  [0.3319, 0.4448]
-      0.700  0.5028    1.070  [0.4514, 0.5593]
-      0.800  0.6470    1.098  [0.5959, 0.7019]
-      0.900  0.8288    1.045  [0.7892, 0.8701]
-      1.000  0.9321    1.001  [0.9039, 0.9603]
+      0.300  0.1238    0.938  [0.0891, 0.1658]
+      0.400  0.1941    0.999  [0.1511, 0.2405]
+      0.500  0.2756    1.021  [0.2309, 0.3240]
+      0.600  0.3888    1.051  [0.3318, 0.4446]
+      0.700  0.5028    1.070  [0.4515, 0.5594]
+      0.800  0.6470    1.098  [0.5958, 0.7019]
+      0.900  0.8288    1.045  [0.7893, 0.8702]
+      1.000  0.9320    1.001  [0.9038, 0.9602]
     """
 
     score: F64
@@ -333,7 +333,7 @@ def reliability_curve(
     Notes
     -----
     ``P(y = 1 | s) = g(s) / f(s)`` with the densities f of the scores and g of the hits: Posocco and
-    Bonnefoy (2021, "Estimating expected calibration errors", section 3.4 and figure 1). Where
+    Bonnefoy (2021, "Estimating expected calibration errors", section 3 and figure 1). Where
     ``f < 0.01 / (high - low)`` the curve is the diagonal, and not `supported`. The band is made of
     the percentiles of the curves of resampled rows, each with its own bandwidth, at every score by
     itself; what smoothing itself puts off, bias, is not in it.

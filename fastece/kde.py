@@ -1,7 +1,7 @@
 """The density-based estimator: kernel densities of the scores and of the hits."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -106,25 +106,8 @@ class Plan:
                 yield mesh, placed, mine[group]
 
     def values(self, h: F64, spread: Spread, measure: Measure) -> F64:
-        """What is measured (..., R) of the densities with bandwidths (R,) of replicates whose rows
-        `spread` adds up on a grid, some lanes at a time."""
-        width = min(BLOCK, h.size)
-        parts, order = [], []
-        for mesh, placed, mine in self.groups_of(h):
-            # The last part is filled up with its first replicates.
-            whole = np.resize(mine, (-(-mine.size // width), width))
-            step = min(len(whole), max(1, MAX_SUMS // (2 * mesh.n_nodes * width)))
-            cells = np.empty((step, 2, mesh.n_nodes, width))
-            density = np.empty((step, 2, mesh.count, width))
-            for begin in range(0, len(whole), step):
-                lanes = whole[begin : begin + step]
-                spread(placed, lanes, cells[: len(lanes)])
-                mesh.densities(cells[: len(lanes)], h[lanes], density[: len(lanes)])
-                found = measure(mesh, density[: len(lanes)])
-                parts.append(found.reshape(*found.shape[:-2], -1))
-            order.append(whole.ravel())
-        _, first = np.unique(np.concatenate(order), return_index=True)
-        return np.concatenate(parts, axis=-1)[..., first]
+        """What is measured (..., R) of replicates with bandwidths (R,)."""
+        return measured(self.groups_of(h), h, spread, measure)
 
     def of_weights(self, c: NDArray[Any], measure: Measure) -> F64:
         """What is measured (..., 1) when row i counts ``c[i]`` times."""
@@ -169,6 +152,33 @@ class Plan:
         return self.values(self.bandwidths(len(rows), spreads), spread, measure)
 
 
+def measured(
+    groups: Iterable[tuple[Any, Placed, Lanes]], h: F64, spread: Spread, measure: Measure
+) -> F64:
+    """What is measured (..., R) of the densities with bandwidths (R,) of replicates.
+
+    `groups` says which of them have which grid, and `spread` adds their rows up there, some lanes
+    at a time.
+    """
+    width = min(BLOCK, h.size)
+    parts, order = [], []
+    for mesh, placed, mine in groups:
+        # The last part is filled up with its first replicates.
+        whole = np.resize(mine, (-(-mine.size // width), width))
+        step = min(len(whole), max(1, MAX_SUMS // (2 * mesh.n_nodes * width)))
+        cells = np.empty((step, 2, mesh.n_nodes, width))
+        density = np.empty((step, 2, mesh.count, width))
+        for begin in range(0, len(whole), step):
+            lanes = whole[begin : begin + step]
+            spread(placed, lanes, cells[: len(lanes)])
+            mesh.densities(cells[: len(lanes)], h[lanes], density[: len(lanes)])
+            found = measure(mesh, density[: len(lanes)])
+            parts.append(found.reshape(*found.shape[:-2], -1))
+        order.append(whole.ravel())
+    _, first = np.unique(np.concatenate(order), return_index=True)
+    return np.concatenate(parts, axis=-1)[..., first]
+
+
 @dataclass(frozen=True)
 class KDE:
     """Calibration error from kernel densities.
@@ -205,15 +215,15 @@ class KDE:
 
     Notes
     -----
-    Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 3.4); Silverman
-    (1986, "Density estimation for statistics and data analysis", section 3.4); Chen (1999, "Beta
-    kernel estimators for density functions", eq. 2.3 and 3).
+    Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 3); Silverman
+    (1986, "Density estimation for statistics and data analysis", section 3.4.2); Chen (1999, "Beta
+    kernel estimators for density functions", the second estimator).
 
     Examples
     --------
     >>> from fastece import KDE, ece
     >>> print(f"{ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=KDE(bandwidth=0.1)):.5f}")
-    0.26119
+    0.27869
     >>> print(KDE(kernel="beta"))
     KDE(bandwidth='silverman', kernel='beta')
     """
@@ -272,15 +282,25 @@ class KDE:
 
     def prepare(self, sample: Sample, size: int) -> Plan:
         """What the other methods need, for draws of `size` rows."""
-        finer = SHAPES[self.kernel].finer if self.kernel in SHAPES else 1.0
-        finer = 1.0 if self.norm == 1 else FINER if math.isinf(self.norm) else finer
-        return self.plan(sample, size, finer)
+        return self.plan(sample, size, self.finer)
+
+    @property
+    def finer(self) -> float:
+        """How many times as fine grids are as the error with the norm 1 needs."""
+        if self.norm == 1:
+            return 1.0
+        if math.isinf(self.norm):
+            return FINER
+        return SHAPES[self.kernel].finer if self.kernel in SHAPES else 1.0
 
     def plan(self, sample: Sample, size: int, finer: float, levels: bool = True) -> Plan:
         """A plan with grids that are some times as fine as errors need."""
+        return Plan(self, self.placed(sample), size, finer, levels)
+
+    def placed(self, sample: Sample) -> Sample:
+        """A sample with its scores moved into the range, and weights that can be added up."""
         sample, _ = weights_in_range(sample)
-        low, high = self.range_of(sample)
-        return Plan(self, replace(sample, s=sample.s.clip(low, high)), size, finer, levels)
+        return replace(sample, s=sample.s.clip(*self.range_of(sample)))
 
     def evaluate(self, plan: Plan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
@@ -309,6 +329,27 @@ class KDE:
             density, mesh.score, mesh.width, mesh.low, mesh.high, self.norm, out
         )
         return out if self.norm == 1 else out ** (1.0 / self.norm)
+
+    def sweep(self, sample: Sample, bandwidths: F64) -> F64:
+        """The values with each of some bandwidths, of a sorted sample that is binned once; for beta
+        kernels, whose points and nodes depend on the bandwidth, once for those that share them."""
+        plan = replace(self, bandwidth="silverman").prepare(sample, sample.n)
+        groups: Iterable[tuple[Any, Placed, Lanes]] = plan.groups_of(bandwidths)
+        if self.kernel != "beta":
+            mesh = self.mesh(plan.sample, float(bandwidths.min()), self.finer, even=False)
+            placed = mesh.place(plan.sample)
+            groups = [(mesh, placed, lanes) for lanes in mesh.groups(bandwidths)]
+        once = np.ones((1, sample.n, 1))
+        binned: dict[int, F64] = {}
+
+        def spread(placed: Placed, _: Lanes, cells: F64) -> None:
+            if id(placed) not in binned:
+                binned.clear()
+                binned[id(placed)] = np.empty((1, *cells.shape[1:3], 1))
+                kernels.density.spread(once, *placed, binned[id(placed)])
+            cells[:] = binned[id(placed)]
+
+        return measured(groups, bandwidths, spread, self.values)
 
     def bandwidths(self, problems: Problems) -> F64:
         """The bandwidth (K,) that is used for each problem."""

@@ -24,7 +24,7 @@ LAYERS = [
     {"beta"},
     {"binned", "kde"},
     {"estimators"},
-    {"calls", "files", "reliability", "scores", "yardstick"},
+    {"calls", "files", "reliability", "scores", "sweeps", "yardstick"},
     {"bench", "consistency", "curves", "inference"},
     {"drawing", "report", "warmup"},
     {"comparison", "curve_report", "plot"},
