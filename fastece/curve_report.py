@@ -25,6 +25,8 @@ class CurvePoint:
         Of a hit; the score itself where nothing can be said.
     low, high : float or None
         Ends of its interval; None without resamples.
+    rows : float
+        About how many rows it rests on.
     supported : bool
         Whether there are scores to speak of.
     """
@@ -33,6 +35,7 @@ class CurvePoint:
     probability: float
     low: float | None
     high: float | None
+    rows: float
     supported: bool
 
 
@@ -65,12 +68,13 @@ class CurveTable:
         lines = [
             f"{self.estimator}, setting {self.setting}: {self.value:.5f}, "
             f"bandwidth {self.bandwidth:.4g}",
-            f"  score   probability{wide}  supported",
+            f"  score   probability{wide}    rows  supported",
         ]
         for point in self.points:
             ends = "" if level is None else f"  [{point.low:.4f}, {point.high:.4f}]"
             supported = "yes" if point.supported else "no"
-            lines.append(f"  {point.score:.4f}  {point.probability:11.4f}{ends}  {supported}")
+            rows = f"{point.rows:6.0f}  {supported}"
+            lines.append(f"  {point.score:.4f}  {point.probability:11.4f}{ends}  {rows}")
         return lines
 
 
@@ -124,7 +128,9 @@ def points_of(curve: ReliabilityCurve, at: Sequence[float] | None) -> tuple[Curv
     highs = lows
     if curve.low is not None:
         lows, highs = (end.tolist() for end in curve.interval(scores))
-    columns = (scores.tolist(), curve(scores).tolist(), lows, highs, (supported & inside).tolist())
+    rows = np.where(inside, np.interp(scores, curve.score, curve.rows), 0.0).tolist()
+    supported = (supported & inside).tolist()
+    columns = (scores.tolist(), curve(scores).tolist(), lows, highs, rows, supported)
     return tuple(map(CurvePoint, *columns))
 
 

@@ -1,5 +1,6 @@
 """Reliability curves: how often a score comes true, from densities, at any score."""
 
+import math
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["SHOWN", "ReliabilityCurve", "curves_of", "reliability_curve"]
 
 F64 = NDArray[np.float64]
+# Standard deviations that a Gaussian kernel averages over.
+REACH = 2 * math.sqrt(math.pi)
 # Where in its range a printed curve is shown.
 SHOWN = np.linspace(0, 1, 11)
 # A curve has so many times as many points as its error needs: its pieces look smooth.
@@ -79,18 +82,18 @@ class ReliabilityCurve:
     >>> curve = reliability_curve(rng.random(1000) < p**2, p, n_resamples=500, rng=0)
     >>> print(curve)
     KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
-      score  P(hit)  density  95 % interval
-      0.000  0.0044    0.882  [0.0015, 0.0090]
-      0.100  0.0241    0.904  [0.0107, 0.0427]
-      0.200  0.0697    0.933  [0.0381, 0.1055]
-      0.300  0.1238    0.938  [0.0891, 0.1658]
-      0.400  0.1941    0.999  [0.1511, 0.2405]
-      0.500  0.2756    1.021  [0.2309, 0.3240]
-      0.600  0.3888    1.051  [0.3318, 0.4446]
-      0.700  0.5028    1.070  [0.4515, 0.5594]
-      0.800  0.6470    1.098  [0.5958, 0.7019]
-      0.900  0.8288    1.045  [0.7893, 0.8702]
-      1.000  0.9320    1.001  [0.9038, 0.9602]
+      score  P(hit)    rows  95 % interval
+      0.000  0.0044     237  [0.0015, 0.0090]
+      0.100  0.0241     243  [0.0107, 0.0427]
+      0.200  0.0697     251  [0.0381, 0.1055]
+      0.300  0.1238     252  [0.0891, 0.1658]
+      0.400  0.1941     268  [0.1511, 0.2405]
+      0.500  0.2756     274  [0.2309, 0.3240]
+      0.600  0.3888     282  [0.3318, 0.4446]
+      0.700  0.5028     287  [0.4515, 0.5594]
+      0.800  0.6470     295  [0.5958, 0.7019]
+      0.900  0.8288     281  [0.7893, 0.8702]
+      1.000  0.9320     269  [0.9038, 0.9602]
     """
 
     score: F64
@@ -129,6 +132,16 @@ class ReliabilityCurve:
             For what is no score.
         """
         return self._at(s, self.posterior)
+
+    @property
+    def rows(self) -> F64:
+        """About how many rows the curve rests on at each point (G,): ``n f(s) 2 sqrt(pi) h``, but
+        no more than all.
+
+        A Gaussian kernel averages over ``2 sqrt(pi)`` standard deviations, 1 over the integral of
+        its square.
+        """
+        return np.minimum(self.n, self.n * self.density * REACH * self.bandwidth)
 
     def interval(self, s: Any) -> ConfidenceInterval:
         """Confidence interval of the probability of a hit at a score, or at an array of them.
@@ -185,10 +198,10 @@ class ReliabilityCurve:
         head = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
         band = self.low is not None
         wide = f"  {100 * self.confidence_level:g} % interval" if band else ""
-        lines = [f"{head}, bandwidth {self.bandwidth:.4g}", f"  score  P(hit)  density{wide}"]
+        lines = [f"{head}, bandwidth {self.bandwidth:.4g}", f"  score  P(hit)    rows{wide}"]
         low, high = self.score_range
         for s in low + (high - low) * SHOWN:
-            line = f"  {s:.3f}  {self(s):.4f}  {self._at(s, self.density):7.3f}"
+            line = f"  {s:.3f}  {self(s):.4f}  {self._at(s, self.rows):6.0f}"
             if band:
                 line += "  [{:.4f}, {:.4f}]".format(*self.interval(s))
             supported = self._at(s, self.supported.astype(np.float64)) == 1

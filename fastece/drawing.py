@@ -23,9 +23,8 @@ BLACK, GREY, LIGHT = "0.1", "0.55", "0.85"
 # The density is darker than the band that may lie over it.
 DENSITY = "0.78"
 
-# Standard deviations that a Gaussian kernel averages over, 1 / (the integral of its square), and
-# the fewest rows there that make a curve: one alone counts as 1.4.
-REACH, FEWEST = 2 * np.sqrt(np.pi), 5
+# The fewest rows that make a curve: one alone counts as 1.4.
+FEWEST = 5
 # Occupancy and density take the lowest quarter of the axes.
 LOWEST = 0.25
 
@@ -106,8 +105,7 @@ def has_scores(curve: "ReliabilityCurve") -> NDArray[np.bool_]:
 
     With sharp scores the bandwidth is small, and elsewhere the curve jumps from row to row.
     """
-    rows = curve.n * curve.density * REACH * curve.bandwidth
-    return np.asarray(curve.supported & (rows >= FEWEST))
+    return np.asarray(curve.supported & (curve.rows >= FEWEST))
 
 
 def draw_interval(
