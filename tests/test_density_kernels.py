@@ -72,7 +72,7 @@ def test_spreads_are_those_of_the_rows_of_each_replicate(name, weighted):
     for kernel in forms(density.spreads):
         out = fresh(4, 32 * len(c))
         kernel(c, u, v, run, first, order, terms, low, high, out)
-        assert out.T == near(np.array(expected))
+        assert near(np.array(expected)) == out.T
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -92,7 +92,7 @@ def test_spreads_of_drawn_scores(size, weighted):
     for kernel in forms(density.drawn_spreads):
         out = fresh(4, 5)
         kernel(u, w, 0.4, 0.0, 1.0, out)
-        assert out.T == near(np.array(expected))
+        assert near(np.array(expected)) == out.T
 
 
 # -- binning ---------------------------------------------------------------------------------------
