@@ -138,7 +138,7 @@ def quantile_convex(y: Labels, p: Scores, n_bins: int = 15) -> float:
 
 
 def density_error(y: Labels, p: Scores, h: float | None = None) -> float:
-    """Gaussian densities of scores and hits, with Silverman's bandwidth, on a grid of 0.0003: scores
+    """Gaussian densities of scores and hits, Silverman's bandwidth, a grid of 0.0003. Scores
     are shared linearly by two points, counts reflected at 0 and 1 and smoothed by scipy's
     `fftconvolve`. Three digits, but for bandwidths of a few steps; scipy's `gaussian_kde` would
     look at every score from every point."""

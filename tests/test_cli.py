@@ -366,6 +366,7 @@ def small(monkeypatch):
     monkeypatch.setattr(yardstick, "SHORTEST_ROUND", 0)
     monkeypatch.setattr(yardstick, "CALL_ROWS", 0)
     monkeypatch.setattr(yardstick, "LEAST_REPLICATES", 32)
+    monkeypatch.setattr(yardstick, "MOST_LOOPS", 3)
 
 
 @pytest.mark.usefixtures("small")
