@@ -12,7 +12,7 @@ ESTIMATOR = "ece_kde"
 
 def estimator_of(**fields: Any) -> Any:
     """The estimator with these fields."""
-    if ESTIMATOR not in fastece.ESTIMATORS:
+    if ESTIMATOR not in fastece.ESTIMATORS or not hasattr(fastece, "bootstrap"):
         raise NotImplementedError
     return fastece.KDE(**fields)
 
