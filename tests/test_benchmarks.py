@@ -132,6 +132,8 @@ def test_benchmark_of_replicates_runs_and_calls_what_it_names(found, last, monke
     assert options["n_resamples"] == benchmark.replicates == 5
     for option in {"estimator", "n_jobs"} & set(given):
         assert options[option] == given[option]
+    for field in {"bandwidth", "kernel"} & set(given):
+        assert getattr(options["estimator"], field) == given[field]
     assert "n_jobs" in given or "n_jobs" not in options
     if found.__name__ == "BootstrapAll":
         assert options["estimator"] == list(fastece.ESTIMATORS)
@@ -210,6 +212,24 @@ def test_yardsticks_are_those_beside_the_benchmarks():
     loaded = MODULES["common"].yardstick
     assert loaded is not yardstick
     assert Path(loaded.__file__) == FOLDER.parent / "fastece" / "yardstick.py"
+
+
+@pytest.mark.parametrize("name", ["KdeKernels", "KdeCurve"])
+@pytest.mark.parametrize("last", [False, True])
+def test_benchmarks_without_a_loop_run(name, last, monkeypatch):
+    found = getattr(MODULES["kde"], name)
+    calls = recorded(monkeypatch, "reliability_curve" if name == "KdeCurve" else "bootstrap")
+    benchmark, params = found(), smallest(found, 60, last)
+    benchmark.setup(*params)
+    calls.clear()
+    for method in methods(found):
+        getattr(benchmark, method)(*params)
+    (((_, p), options),) = calls
+    assert np.array_equal(p, yardstick.binary("uniform", 60)[1])
+    assert options["n_resamples"] == (500 if name == "KdeCurve" else 1000)
+    for field in {"bandwidth", "kernel"} & set(found.param_names):
+        at = found.param_names.index(field)
+        assert getattr(options["estimator"], field) == params[at]
 
 
 @pytest.mark.usefixtures("short_rounds")
@@ -307,7 +327,7 @@ def test_idioms_are_right_where_there_are_no_ties(estimator, shape):
     values = {name: fastece.ece(y, p, estimator=name) for name in yardstick.IDIOMS}
     found = yardstick.IDIOMS[estimator](y, p)
     # Centres lie between edges that numpy interpolates otherwise, by less than two scores.
-    tolerance = 1e-4 if estimator == "ece_ac" else 1e-12
+    tolerance = {"ece_ac": 1e-4, "ece_kde": 1e-5}.get(estimator, 1e-12)
     assert found == pytest.approx(values[estimator], abs=tolerance)
     assert min(values, key=lambda name: abs(values[name] - found)) == estimator
 
@@ -319,7 +339,7 @@ def test_idioms_of_class_vectors_are_right(estimator):
         name, idiom = yardstick.find_idiom(estimator, setting)
         assert name == estimator
         expected = fastece.ece(y, p, estimator=estimator, setting=setting)
-        tolerance = 1e-3 if estimator == "ece_ac" else 1e-12
+        tolerance = {"ece_ac": 1e-3, "ece_kde": 1e-4}.get(estimator, 1e-12)
         assert idiom(y, p) == pytest.approx(expected, abs=tolerance)
 
 

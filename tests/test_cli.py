@@ -366,6 +366,7 @@ def small(monkeypatch):
     monkeypatch.setattr(yardstick, "SHORTEST_ROUND", 0)
     monkeypatch.setattr(yardstick, "CALL_ROWS", 0)
     monkeypatch.setattr(yardstick, "LEAST_REPLICATES", 32)
+    monkeypatch.setattr(yardstick, "MOST_LOOPS", 3)
 
 
 @pytest.mark.usefixtures("small")
@@ -401,19 +402,19 @@ def test_bench_in_words_and_as_a_table(capsys):
     calls, replicates = out.split("\n\n")
     where, _, *lines = calls.splitlines()
     assert where.startswith(f"fastece {fastece.__version__}, Python ")
-    assert len(lines) == 1 + 2 * 3 * 4
-    assert lines[-1].split()[:3] == ["50", "classwise", "ece_ac"]
+    assert len(lines) == 1 + 2 * 3 * 5
+    assert lines[-1].split()[:3] == ["50", "classwise", "ece_kde"]
     title, head, *lines = replicates.splitlines()
     assert title.startswith("bootstrap")
-    assert len(lines) == 2 * 4
-    assert lines[-1].split()[:2] == ["40", "ece_ac"]
+    assert len(lines) == 2 * 5
+    assert lines[-1].split()[:2] == ["40", "ece_kde"]
     assert len({line.rindex(line.split()[-1]) for line in (head, *lines)}) == 1  # in columns
     code, out, err = run(capsys, "bench", "--markdown")
     table = [line.split("|") for line in out.splitlines() if line.startswith("|")]
     assert table[0] == ["", " setting ", " estimator ", " 20 scores ", " 50 scores ", ""]
-    assert table[14] == ["", " replicate of ", " 30 rows ", " 40 rows ", ""]
-    assert len(table) == 2 + 3 * 4 + 2 + 4
-    assert [len(line) for line in table] == [6] * 14 + [5] * 6
+    assert table[17] == ["", " replicate of ", " 30 rows ", " 40 rows ", ""]
+    assert len(table) == 2 + 3 * 5 + 2 + 5
+    assert [len(line) for line in table] == [6] * 17 + [5] * 7
 
 
 @pytest.mark.usefixtures("small")
@@ -432,8 +433,8 @@ def test_bench_tells_a_terminal_how_far_it_is(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, out, err = run(capsys, "bench")
     assert code == 0
-    assert "1/32 binary ece, 20 scores" in err
-    assert "32/32 bootstrap ece_ac, 40 scores" in err
+    assert "1/40 binary ece, 20 scores" in err
+    assert "40/40 bootstrap ece_kde, 40 scores" in err
     assert err.endswith("\x1b[K")
     assert "\x1b" not in out
 

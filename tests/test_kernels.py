@@ -18,7 +18,7 @@ from fastece.grids import convex_layout, float_scores, hard_layout, uniform_layo
 from fastece.kernels import binning, logits, moments, quantiles, reading
 
 # The test files that call kernels.
-KERNEL_TESTS = ["kernels", "resampling", "blocks"]
+KERNEL_TESTS = ["kernels", "resampling", "blocks", "density_kernels"]
 FOLDER = Path(fastece.__file__).parent / "kernels"
 BINS = [1, 2, 3, 7, 10, 15, 49, 100, 1000]
 RANGES = [(0.0, 1.0), (1 / 3, 1.0), (0.1, 0.7), (1 / 7, 1.0)]
