@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.protocol import Sample
-from fastece.smoothing import MOST_CELLS, Placed
+from fastece.smoothing import MOST_CELLS, WIDEST, Placed
 
 __all__ = ["BetaMesh", "fitted_beta_mesh", "stepped_beta_mesh"]
 
@@ -55,9 +55,13 @@ def position(x: F64, rest: F64, h: float) -> F64:
 
 
 def shapes_of(x: F64, b: float) -> F64:
-    """First parameter of the beta density of each point: ``x / b``, and less steep near the end."""
-    inner = 4 * b**4 + 6 * b * b + 2.25 - x * x - x / b
-    edge = 2 * b * b + 2.5 - np.sqrt(np.maximum(inner, 0.0))
+    """First parameter of the beta density of each point: ``x / b``, and less steep near the end.
+
+    There it is ``A - sqrt(A**2 - B)``, Chen's rho, with ``A = 2 b**2 + 2.5``; as a quotient, since
+    its terms cancel for a large b.
+    """
+    half, rest = 2 * b * b + 2.5, 4 * b * b + 4 + x * x + x / b
+    edge = rest / (half + np.sqrt(np.maximum(half * half - rest, 0.0)))
     return np.maximum(1.0, np.where(x < 2 * b, edge, x / b))
 
 
@@ -141,8 +145,8 @@ class BetaMesh:
         """How much of the table of each bandwidth is in the densities of bandwidths h: parabolas
         through three."""
         if self.exact is not None:
-            return {self.exact: np.ones(h.size)}
-        at = np.log(h) / LOG_RATIO
+            return {min(self.exact, WIDEST): np.ones(h.size)}
+        at = np.log(np.minimum(h, WIDEST)) / LOG_RATIO
         middle = np.rint(at)
         t = at - middle
         shares = (t * (t - 1) / 2, 1 - t * t, t * (t + 1) / 2)
@@ -204,6 +208,7 @@ def fitted_beta_mesh(
     low: float, high: float, h: float, finer: float, exact: float | None
 ) -> BetaMesh:
     """The grid for bandwidths of `h` or more, or one that is some times as fine."""
+    h = min(h, 1.0)  # wider kernels are as smooth, and the ends of the range as near
     outermost = np.array([min(OUTERMOST * h * h, 0.25)])
     half = math.ceil(-position(outermost, 1 - outermost, h)[0] * POINTS * finer)
     if 2 * half > MOST_CELLS:

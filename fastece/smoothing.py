@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.protocol import Sample
 
-__all__ = ["MOST_CELLS", "SHAPES", "Mesh", "Placed", "Shape", "fitted_mesh", "stepped_cells"]
+__all__ = [
+    "MOST_CELLS",
+    "SHAPES",
+    "WIDEST",
+    "Mesh",
+    "Placed",
+    "Shape",
+    "fitted_mesh",
+    "stepped_cells",
+]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]

@@ -15,6 +15,8 @@ I64 = NDArray[np.int64]
 
 # Logarithm of the share of its largest value below which a kernel is left out.
 NEGLIGIBLE = -16.0
+# Scores next to the ends, where logarithms are finite.
+SMALLEST, LARGEST = 1e-300, 1.0 - 2.0**-53
 
 
 @jit
@@ -56,6 +58,7 @@ def reach_of(a: F64, c: F64, node: F64, rest: F64, first: I64, last: I64) -> Non
     """
     for j in range(a.size):
         mode = 0.5 if a[j] + c[j] <= 2.0 else (a[j] - 1.0) / (a[j] + c[j] - 2.0)
+        mode = min(max(mode, SMALLEST), LARGEST)
         least = log_kernel(a[j], c[j], math.log(mode), math.log1p(-mode)) + NEGLIGIBLE
         # The kernel rises up to its mode and falls from there: two bisections.
         middle = first_above(node, math.log(mode))

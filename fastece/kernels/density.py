@@ -65,8 +65,10 @@ def spreads(
     ----------
     c : (G, n, 32) uint8 array
         How often each replicate drew each row.
-    u, v, run, first, order
+    u, v, run, first
         Rows in increasing order of the score, as in `blocks.equal_mass_sums`.
+    order : (n,) int32 array
+        0, 1, 2, ...
     terms : (2, n) float64 array
         Weight times score, and times its square, about some centre.
     low, high : float
@@ -418,8 +420,8 @@ def integrate(
             j, wall = (0, low) if end == 0 else (count - 1, high)
             for r in range(lanes):
                 mean = f[j, r]
-                u0, u1 = g[j, r] - wall * mean, g[j, r] - score[j] * mean
-                if u0 * u1 < 0.0:
+                u0, u1 = gap_at(wall, mean, g[j, r]), gap_at(score[j], mean, g[j, r])
+                if (u0 < 0.0) != (u1 < 0.0):
                     a, b = abs(u0), abs(u1)
                     kink = steepness(a, b, mean, p) / 6.0
                     total[r] += width[j] * (0.5 * across(a, b, mean, p) + kink)
