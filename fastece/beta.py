@@ -24,12 +24,12 @@ F64 = NDArray[np.float64]
 
 # Points of the grid, and nodes of the scores, per unit of position, which is about one standard
 # deviation of a kernel.
-POINTS, NODES = 3.0, 16.0
+POINTS, NODES = 4.0, 16.0
 # The outermost points, in units of b: the density is level there.
 OUTERMOST = 1e-7
 # Ratio of the bandwidths of neighbouring tables: between three of them, densities are interpolated
-# to 2e-4 of their height.
-LOG_RATIO = 0.06
+# to 1e-4 of their height.
+LOG_RATIO = 0.04
 
 
 class Table(NamedTuple):

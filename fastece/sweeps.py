@@ -68,8 +68,8 @@ def bandwidth_sweep(
     chosen = find_estimator(estimator, fields)
     if not isinstance(chosen, KDE):
         raise TypeError(f"estimator: needs a bandwidth, KDE, got {chosen!r}")
-    h = np.atleast_1d(np.asarray(as_real("bandwidths", bandwidths), np.float64))
-    if h.ndim > 1 or not h.size:
+    h = np.asarray(as_real("bandwidths", bandwidths), np.float64)
+    if h.ndim != 1 or not h.size:
         raise ValueError(f"bandwidths: must be a list of numbers, got shape {h.shape}")
     refuse_where(
         "bandwidths", "must be positive and finite", h, lambda x: ~((x > 0) & (x < np.inf))

@@ -32,6 +32,9 @@ FIELDS = {
     "score_range": ["support", (0.2, 0.9), (0.3, float(np.nextafter(0.3, 1)))],
     "bin_weights": ["equal"],
     "threshold": [0, 0.4, 2],
+    "bandwidth": [0.003, 0.1, 5],
+    "kernel": ["triweight", "epanechnikov", "beta"],
+    "grid_step": [0.001, 0.3],
 }
 RESAMPLING = [fastece.bootstrap, fastece.compare, fastece.calibration_test]
 CLASSWISE = [fastece.sce, fastece.ace, fastece.tace]
@@ -97,6 +100,12 @@ def evaluate(y, p, estimator, options):
         estimator.evaluate(plan, column)
 
 
+def sweep(y, p, *, n_jobs, **options):  # noqa: ARG001
+    """Some bandwidths at once."""
+    options.pop("bandwidth", None)
+    fastece.bandwidth_sweep(y, p, [0.01, 0.2, 0.05], **options)
+
+
 def resample(function, y, p, options, fields):
     """Few replicates, of draws of any size, for one estimator or several, in any executor."""
     options |= {"n_resamples": pick([1, 31, 70]), "rng": pick([0, rng, None])}
@@ -123,9 +132,12 @@ def call():
     """One call; ValueError for what does not go together."""
     y, p, options = data()
     fields = {name: pick(values) for name, values in FIELDS.items() if rng.random() < 0.1}
-    single = [fastece.ece, fastece.mce, *CLASSWISE, fastece.reliability_diagram]
-    function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
     name = pick(list(fastece.ESTIMATORS))
+    fields = {k: v for k, v in fields.items() if hasattr(fastece.ESTIMATORS[name], k)}
+    is_kde = isinstance(fastece.ESTIMATORS[name], fastece.KDE)
+    shown = [fastece.reliability_curve, sweep] if is_kde else [fastece.reliability_diagram]
+    single = [fastece.ece, fastece.mce, *CLASSWISE, *shown]
+    function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
     if function is evaluate:
         evaluate(y, p, find_estimator(name, fields), options)
         return
@@ -139,6 +151,8 @@ def call():
     if function in RESAMPLING:
         resample(function, y, p, options, fields)
         return
+    if function is fastece.reliability_curve:
+        options |= {"n_resamples": pick([0, 5, 40]), "rng": 0}
     function(y, p, n_jobs=pick([1, 2]), **options, **fields)
 
 

@@ -569,6 +569,14 @@ def test_sums_are_scaled_by_the_weight_of_all_rows(lanes):
             assert out[:, 1] == near(g)
 
 
+def test_where_numbers_begin_that_are_not_less():
+    x = np.array([-3.0, -1.0, -1.0, 0.0])
+    for kernel in forms(beta.first_above):
+        for least, begin in ((-4.0, 0), (-3.0, 0), (-2.0, 1), (-1.0, 1), (0.0, 3), (0.5, 4)):
+            assert kernel(x, least) == begin
+        assert kernel(x[:0], 0.0) == 0
+
+
 def test_a_point_at_the_end_of_the_range():
     # The mode of (1, 3) is 0 itself, that of (3, 1) is 1.
     node, rest = logs_of(np.array([0.0, 1e-5, 0.9, 1.0]))
@@ -578,3 +586,28 @@ def test_a_point_at_the_end_of_the_range():
         kernel(a, c, node, rest, first, last)
         assert first.tolist() == [0, 2]
         assert last.tolist() == [3, 4]
+
+
+def test_a_kernel_at_a_distance():
+    heights = {
+        density.GAUSSIAN: lambda u: np.exp(-u * u / 2),
+        density.TRIWEIGHT: lambda u: (1 - u * u / 9) ** 3,
+        density.EPANECHNIKOV: lambda u: 1 - u * u / 5,
+    }
+    for shape, expected in heights.items():
+        for kernel in forms(density.height):
+            for u in (0.0, 0.3, 1.0, 2.2):
+                assert kernel(shape, u) == pytest.approx(expected(u), rel=1e-14)
+
+
+def test_halves_of_kernels_add_up_to_one():
+    h = np.array([[0.3, 0.05, 1.0], [0.01, 0.2, 0.6]])
+    for shape, reach in ((0, 5.5), (1, 3.0), (2, np.sqrt(5.0))):
+        for kernel in forms(density.fill_taps):
+            taps = np.full((2, 1 + int(np.ceil(5.5 / 0.1)), 3), np.nan)
+            kernel(shape, reach, 0.1, h, taps)
+            for part, r in np.ndindex(h.shape):
+                u = 0.1 * np.arange(taps.shape[1]) / h[part, r]
+                plain = np.array([density.height.py_func(shape, x) if x < reach else 0 for x in u])
+                whole = plain[0] + 2 * plain[1:].sum()
+                assert taps[part, :, r] == pytest.approx(plain / whole, rel=1e-12, abs=1e-300)
