@@ -36,7 +36,7 @@ def silverman(spreads: F64, size: int) -> F64:
     weight, first, second, iqr = spreads
     if size == 1:
         return np.full(weight.size, SMALLEST)
-    variance = (second - first * first / weight) / weight * (size / (size - 1))
+    variance = (second - first * (first / weight)) / weight * (size / (size - 1))
     sd = np.sqrt(np.maximum(variance, 0.0))
     width = np.where(iqr > 0, np.minimum(sd, iqr / IQR_OF_NORMAL), sd)
     return np.asarray(np.maximum(SMALLEST, width * (0.75 * size) ** -0.2))

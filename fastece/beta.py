@@ -24,7 +24,7 @@ F64 = NDArray[np.float64]
 
 # Points of the grid, and nodes of the scores, per unit of position, which is about one standard
 # deviation of a kernel.
-POINTS, NODES = 4.0, 16.0
+POINTS, NODES = 3.0, 16.0
 # The outermost points, in units of b: the density is level there.
 OUTERMOST = 1e-7
 # Ratio of the bandwidths of neighbouring tables: between three of them, densities are interpolated
@@ -140,6 +140,16 @@ class BetaMesh:
                         out[part, signal],
                     )  # fmt: skip
         kernels.beta.scaled(cells, self.high - self.low, out)
+
+    def effective_width(self, h: float) -> F64:
+        """The width of an even weight that averages as much as the kernel does at each point (G,):
+        1 over the integral of its square, ``B(a, c)**2 / B(2 a - 1, 2 c - 1)``."""
+        from scipy.special import betaln
+
+        b = min(h, WIDEST) ** 2
+        a, c = shapes_of(self.x, b), shapes_of(self.rest, b)
+        widths = np.exp(2 * betaln(a, c) - betaln(2 * a - 1, 2 * c - 1))
+        return np.asarray(widths * (self.high - self.low))
 
     def weights(self, h: F64) -> dict[float, F64]:
         """How much of the table of each bandwidth is in the densities of bandwidths h: parabolas

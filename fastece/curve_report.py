@@ -127,10 +127,12 @@ def points_of(curve: ReliabilityCurve, at: Sequence[float] | None) -> tuple[Curv
     lows: list[Any] = [None] * scores.size
     highs = lows
     if curve.low is not None:
-        lows, highs = (end.tolist() for end in curve.interval(scores))
+        ends = zip(curve.interval(scores), (0.0, 1.0), strict=True)
+        lows, highs = (np.where(inside, end, any_).tolist() for end, any_ in ends)
+    found = np.where(inside, curve(scores), scores)
     rows = np.where(inside, np.interp(scores, curve.score, curve.rows), 0.0).tolist()
     supported = (supported & inside).tolist()
-    columns = (scores.tolist(), curve(scores).tolist(), lows, highs, rows, supported)
+    columns = (scores.tolist(), found.tolist(), lows, highs, rows, supported)
     return tuple(map(CurvePoint, *columns))
 
 

@@ -1,6 +1,5 @@
 """Reliability curves: how often a score comes true, from densities, at any score."""
 
-import math
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["SHOWN", "ReliabilityCurve", "curves_of", "reliability_curve"]
 
 F64 = NDArray[np.float64]
-# Standard deviations that a Gaussian kernel averages over.
-REACH = 2 * math.sqrt(math.pi)
+# How far beyond 0 and 1 a score may be, as of rounded probabilities.
+TOLERANCE = 1e-6
 # Where in its range a printed curve is shown.
 SHOWN = np.linspace(0, 1, 11)
 # A curve has so many times as many points as its error needs: its pieces look smooth.
@@ -50,6 +49,9 @@ class ReliabilityCurve:
     supported : (G,) bool array
         Whether there are scores to speak of: ``density >= 0.01 / (high - low)``, a hundredth of its
         mean over the range.
+    rows : (G,) float64 array
+        About how many rows the curve rests on: n times the density times the width that the kernel
+        averages over.
     low, high : (G,) float64 array or None
         Ends of the bootstrap percentile interval of the posterior at each score by itself; None
         without resamples.
@@ -83,17 +85,17 @@ class ReliabilityCurve:
     >>> print(curve)
     KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
       score  P(hit)    rows  95 % interval
-      0.000  0.0044     237  [0.0015, 0.0090]
-      0.100  0.0241     243  [0.0107, 0.0427]
-      0.200  0.0697     251  [0.0381, 0.1055]
+      0.000  0.0044     119  [0.0015, 0.0090]
+      0.100  0.0241     206  [0.0107, 0.0427]
+      0.200  0.0697     250  [0.0381, 0.1055]
       0.300  0.1238     252  [0.0891, 0.1658]
       0.400  0.1941     268  [0.1511, 0.2405]
       0.500  0.2756     274  [0.2309, 0.3240]
-      0.600  0.3888     282  [0.3318, 0.4446]
-      0.700  0.5028     287  [0.4515, 0.5594]
+      0.600  0.3888     282  [0.3319, 0.4446]
+      0.700  0.5028     287  [0.4516, 0.5594]
       0.800  0.6470     295  [0.5958, 0.7019]
-      0.900  0.8288     281  [0.7893, 0.8702]
-      1.000  0.9320     269  [0.9038, 0.9602]
+      0.900  0.8288     239  [0.7893, 0.8702]
+      1.000  0.9320     135  [0.9038, 0.9602]
     """
 
     score: F64
@@ -101,6 +103,7 @@ class ReliabilityCurve:
     lce: F64
     density: F64
     supported: NDArray[np.bool_]
+    rows: F64
     low: F64 | None
     high: F64 | None
     median: F64 | None
@@ -133,16 +136,6 @@ class ReliabilityCurve:
         """
         return self._at(s, self.posterior)
 
-    @property
-    def rows(self) -> F64:
-        """About how many rows the curve rests on at each point (G,): ``n f(s) 2 sqrt(pi) h``, but
-        no more than all.
-
-        A Gaussian kernel averages over ``2 sqrt(pi)`` standard deviations, 1 over the integral of
-        its square.
-        """
-        return np.minimum(self.n, self.n * self.density * REACH * self.bandwidth)
-
     def interval(self, s: Any) -> ConfidenceInterval:
         """Confidence interval of the probability of a hit at a score, or at an array of them.
 
@@ -170,7 +163,9 @@ class ReliabilityCurve:
         one = isinstance(s, Real)
         at = np.asarray(as_real("s", [s] if one else s), np.float64)
         outside = "must be a score from 0 to 1"
-        refuse_where("s", outside, np.atleast_1d(at), lambda x: ~((x >= 0) & (x <= 1)))
+        refuse_where(
+            "s", outside, np.atleast_1d(at), lambda x: ~(np.abs(x - 0.5) <= 0.5 + TOLERANCE)
+        )
         found = np.interp(at, self.score, values)
         return float(found[0]) if one else as_float(found)
 
@@ -209,36 +204,43 @@ class ReliabilityCurve:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WithPosterior:
-    """A density-based estimator that gives the curve at some points of an even grid."""
+    """A density-based estimator that gives the curve at some scores, of each replicate on a grid
+    that fits its own bandwidth."""
 
     kde: KDE
-    first: int = 0
-    last: int | None = None
+    score: F64
 
     needs_sorted = True
 
     def prepare(self, sample: Sample, size: int) -> Plan:
-        """A plan with one grid for all replicates."""
-        return self.kde.plan(sample, size, FINER, levels=False)
+        """A plan with grids that are fine enough to be interpolated."""
+        return self.kde.plan(sample, size, FINER)
 
     def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
         """The curve (G, 32 B) of each of the replicates."""
         return plan.of_blocks(c, self.measure)
 
     def measure(self, mesh: Any, density: F64) -> F64:
-        """The curves (G, L, W) that are made of densities (L, 2, G, W)."""
-        return posterior(mesh, density)[:, self.first : self.last].swapaxes(0, 1)
+        """The curves (G, L, W) that are made of densities (L, 2, C, W)."""
+        at = np.interp(self.score, mesh.score, np.arange(mesh.count))
+        j = at.astype(np.int64)
+        t = (at - j)[:, None]
+        following = np.minimum(j + 1, mesh.count - 1)
+        f, g = ((1 - t) * x[:, j] + t * x[:, following] for x in (density[:, 0], density[:, 1]))
+        supported = is_supported(mesh, f)
+        diagonal = np.broadcast_to(self.score[:, None], f.shape).copy()
+        return np.asarray(np.divide(g, f, out=diagonal, where=supported)).swapaxes(0, 1)
 
 
-def band_of(call: Call, kde: KDE, sample: Sample, count: int, key: int) -> F64:
+def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
     """Lower end, median and upper end (3, G) of the curve of each replicate."""
     low, high = tails_of(call.level)
     step = max(1, MOST_VALUES // call.n_resamples)
     parts = []
-    for begin in range(0, count, step):
-        estimator = WithPosterior(kde, begin, begin + step)
+    for begin in range(0, score.size, step):
+        estimator = WithPosterior(kde, score[begin : begin + step])
         draws = draws_of(key, call.n, call.n)
         replicates = plan_replicates([estimator], [Problem(sample)], draws, call.n)
         work = Work(replicates, 0, call.n_resamples)
@@ -250,12 +252,12 @@ def band_of(call: Call, kde: KDE, sample: Sample, count: int, key: int) -> F64:
 def curve_of(call: Call, k: int, sample: Sample, key: int | None) -> ReliabilityCurve:
     """The curve of problem k."""
     (kde,) = call.estimators.values()
-    estimator, ordered = WithPosterior(kde), sample.sorted()
-    plan, once = estimator.prepare(ordered, ordered.n), np.ones(ordered.n)
+    ordered = sample.sorted()
+    plan, once = kde.plan(ordered, ordered.n, FINER, levels=False), np.ones(ordered.n)
     mesh, _ = plan.mesh(None)
-    density = plan.of_weights(once, lambda _, density: density[:, 0].swapaxes(0, 1))[:, 0]
-    curve = plan.of_weights(once, estimator.measure)[:, 0]
-    band = None if key is None else band_of(call, kde, sample, curve.size, key)
+    density = plan.of_weights(once, lambda _, x: x[:, 0].swapaxes(0, 1))[:, 0]
+    curve = plan.of_weights(once, lambda mesh, x: posterior(mesh, x).swapaxes(0, 1))[:, 0]
+    band = None if key is None else band_of(call, kde, sample, mesh.score, key)
     low, median, high = (None, None, None) if band is None else band
     return ReliabilityCurve(
         score=mesh.score,
@@ -263,6 +265,7 @@ def curve_of(call: Call, k: int, sample: Sample, key: int | None) -> Reliability
         lce=curve - mesh.score,
         density=density,
         supported=is_supported(mesh, density),
+        rows=np.minimum(call.n, call.n * density * mesh.effective_width(plan.bandwidth)),
         low=low,
         high=high,
         median=median,

@@ -33,6 +33,8 @@ SILVERMAN, AUTO = "silverman", "auto"
 SUPPORT = 0.01
 # Sums that are smoothed at once: 0.25 MB.
 MAX_SUMS = 2**15
+# Sums beyond which fewer replicates are taken side by side: 64 MB.
+MOST_SUMS, FEW_LANES = 2**23, 2
 # Grids fit bandwidths from ``0.0003 * 2**(k / 4)`` on, so they are up to 1.2 times too fine.
 LEVELS = 4
 # A maximum is looked for on a grid that is so many times as fine as an integral's.
@@ -96,7 +98,8 @@ class Plan:
     def groups_of(self, h: F64) -> Iterator[tuple[Any, Placed, Lanes]]:
         """Which replicates have which grid, so that a grid depends on the bandwidth alone."""
         levels = np.zeros(h.size)
-        is_fitted = self.levels and self.kde.grid_step == AUTO
+        # Beta kernels have nodes that fit the bandwidth, whatever the points are.
+        is_fitted = self.levels and (self.kde.grid_step == AUTO or self.kde.kernel == "beta")
         if is_fitted:
             levels = np.floor(LEVELS * np.log2(h / SMALLEST) + 1e-9)
         for level in np.unique(levels):
@@ -130,8 +133,9 @@ class Plan:
         def spread(placed: Placed, lanes: Lanes, cells: F64) -> None:
             first = lanes[0, 0]
             mine = c[first // BLOCK : first // BLOCK + len(lanes)]
-            if first % BLOCK or (lanes.ravel() != first + np.arange(lanes.size)).any():
-                mine = np.empty((len(lanes), self.sample.n, BLOCK), np.uint8)
+            in_order = (lanes.ravel() == first + np.arange(lanes.size)).all()
+            if lanes.shape[1] != BLOCK or first % BLOCK or not in_order:
+                mine = np.empty((len(lanes), self.sample.n, lanes.shape[1]), np.uint8)
                 kernels.density.gather_lanes(c, lanes.ravel(), mine)
             kernels.density.spread(mine, *placed, cells)
 
@@ -160,9 +164,10 @@ def measured(
     `groups` says which of them have which grid, and `spread` adds their rows up there, some lanes
     at a time.
     """
-    width = min(BLOCK, h.size)
     parts, order = [], []
     for mesh, placed, mine in groups:
+        is_large = 2 * mesh.n_nodes * BLOCK > MOST_SUMS
+        width = min(FEW_LANES if is_large else BLOCK, mine.size)
         # The last part is filled up with its first replicates.
         whole = np.resize(mine, (-(-mine.size // width), width))
         step = min(len(whole), max(1, MAX_SUMS // (2 * mesh.n_nodes * width)))
@@ -193,8 +198,8 @@ class KDE:
     ----------
     bandwidth : "silverman" or float
         h, in units of the score; "silverman" is ``max(0.0003, min(sd, IQR / 1.349) * (3 n /
-        4)**(-1/5))`` of each problem, and of each replicate. Bandwidths beyond a hundred times the
-        range are taken as that.
+        4)**(-1/5))`` of each problem, and of each replicate. Bandwidths beyond ten times the range
+        are taken as that.
     kernel : {"gaussian", "triweight", "epanechnikov", "beta"}
         "beta" is Chen's second kernel with ``b = h**2`` on ``(s - low) / (high - low)``. It is not
         reflected, its mass is not exactly 1, and scores at the very ends of the range have none.
@@ -205,8 +210,9 @@ class KDE:
         outside are moved to its nearest end.
     grid_step : "auto" or float
         Distance of the points of the grid; "auto" is as fine as the bandwidth needs, for errors
-        within 1e-3 of the integral. A step is rounded to a fraction of the range; scores are then
-        shared linearly by two points (0.0003 with a "triweight" kernel: the paper).
+        within 1e-3 of the integral. A step, which should be well below the bandwidth, is rounded to
+        a fraction of the range; scores are then shared linearly by two points (0.0003 with a
+        "triweight" kernel: the paper).
 
     Raises
     ------
@@ -322,6 +328,9 @@ class KDE:
         """The values (L, W) from densities (L, 2, G, W) of scores and of hits."""
         if math.isinf(self.norm):
             gap = np.abs(posterior(mesh, density) - mesh.score[:, None])
+            # Up to the ends of the range densities are level, and the score goes on.
+            gap[:, 0] = np.maximum(gap[:, 0], np.abs(gap_at(mesh, density, 0, mesh.low)))
+            gap[:, -1] = np.maximum(gap[:, -1], np.abs(gap_at(mesh, density, -1, mesh.high)))
             largest = np.where(is_supported(mesh, density[:, 0]), gap, -1.0).max(1)
             return np.where(largest < 0, np.nan, largest)
         out = np.empty((density.shape[0], density.shape[3]))
@@ -368,6 +377,14 @@ def posterior(mesh: Any, density: F64) -> F64:
     f, g = density[:, 0], density[:, 1]
     score = np.broadcast_to(mesh.score[:, None], f.shape)
     return np.asarray(np.divide(g, f, out=score.copy(), where=is_supported(mesh, f)))
+
+
+def gap_at(mesh: Any, density: F64, point: int, score: float) -> F64:
+    """``P(y = 1 | s)`` at a point of a grid minus a score, (L, W); 0 where nothing is supported."""
+    f, g = density[:, 0, point], density[:, 1, point]
+    return np.asarray(
+        np.divide(g, f, out=np.full(f.shape, score), where=is_supported(mesh, f)) - score
+    )
 
 
 def positive_or(name: str, value: Any, word: str) -> Any:

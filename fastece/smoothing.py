@@ -30,8 +30,8 @@ MOST_TAPS = 96
 FEWEST_CELLS, MOST_CELLS = 96, 2**22
 # Cells beyond each end, which cubic shares reach.
 GHOSTS = 2
-# A kernel this many times as wide as the range is level, to six digits.
-WIDEST = 100.0
+# A kernel this many times as wide as the range is level, to three digits.
+WIDEST = 10.0
 
 
 class Shape(NamedTuple):
@@ -125,12 +125,11 @@ class Mesh:
         """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, G + 4, W), whose
         images are gathered, and bandwidths (L, W)."""
         kernels.density.gather_images(self.folded(GHOSTS), GHOSTS, cells)
-        taps = self.taps(h)
-        reach = taps.shape[1] - 1
+        reach = int(self.reach(h).max())
         if reach <= MOST_TAPS:
-            kernels.density.smooth(cells, taps, self.folded(reach), out)
+            kernels.density.smooth(cells, self.taps(h), self.folded(reach), out)
         else:
-            out[:] = self.transformed(cells, taps)
+            out[:] = self.transformed(cells, h)
         kernels.density.normalise(out, self.step)
 
     def taps(self, h: F64) -> F64:
@@ -162,21 +161,25 @@ class Mesh:
         at = np.arange(-reach, self.count + reach) % (2 * self.count)
         return (np.minimum(at, 2 * self.count - 1 - at) + GHOSTS).astype(np.int32)
 
-    def transformed(self, cells: F64, taps: F64) -> F64:
+    def transformed(self, cells: F64, h: F64) -> F64:
         """The cells smoothed by a product of cosine transforms: reflected at both ends of cells,
         any signal is a sum of cosines, which a symmetric kernel only scales."""
         from scipy.fft import dct, idct
 
-        period, reach = 2 * self.count, taps.shape[1]
-        around = np.zeros((len(taps), -(-reach // period) * period, taps.shape[2]))
-        around[:, :reach] = taps
-        around = around.reshape(len(taps), -1, period, taps.shape[2]).sum(1)
-        half = np.arange(self.count + 1)
-        around = around[:, half] + around[:, -half]  # the kernel's other half
-        around[:, 0] -= taps[:, 0]
+        around = np.empty((len(h), self.count + 1, h.shape[1]))
+        h = np.minimum(h, self.widest)
+        kernels.density.fold_taps(self.shape.kind, self.shape.reach, self.step, h, around)
         factor = dct(around, type=1, axis=1)[:, None, :-1]
         inside = cells[:, :, GHOSTS:-GHOSTS]
         return np.asarray(idct(dct(inside, type=2, axis=2) * factor, type=2, axis=2))
+
+    def effective_width(self, h: float) -> F64:
+        """The width of an even weight that averages as much as a Gaussian kernel does at each point
+        (G,): 1 over the integral of its square, ``2 sqrt(pi) h``, or half of that at an end."""
+        below, above = (self.score - self.low) / h, (self.high - self.score) / h
+        with np.errstate(under="ignore"):
+            images = np.exp(-below * below) + np.exp(-above * above)
+        return np.asarray(2 * math.sqrt(math.pi) * h / (1 + images))
 
 
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:

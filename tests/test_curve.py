@@ -8,6 +8,7 @@ import pytest
 import reference
 import reference_kde as oracle
 from kde_cases import KERNELS
+from probes import Spy
 from strategies import as_lists
 
 import fastece
@@ -322,3 +323,40 @@ def test_bands_cover_the_true_posterior():
         inside = (curve.low <= truth) & (truth <= curve.high)
         covered.append(np.average(inside, weights=mass))
     assert 0.85 <= np.mean(covered) <= 0.99, np.mean(covered)
+
+
+def test_each_replicate_has_its_own_bandwidth():
+    # Three quarters of the scores are 1: the IQR of some resamples is 0, and their bandwidth is
+    # a hundred times that of the others.
+    rng = np.random.default_rng(7)
+    n = 600
+    s = np.where(rng.random(n) < 0.75, 1.0, 1 - rng.random(n) / 50)
+    y = (rng.random(n) < s).astype(np.int64)
+    curve = reliability_curve(y, s, n_resamples=150, rng=0)
+    spy = Spy()
+    drawn = spy.rows(
+        fastece.bootstrap(y, s, estimator=spy, n_resamples=150, rng=0).bootstrap_distribution
+    )
+    at = np.array([0.985, 0.992, 0.997])
+    alone = np.array([reliability_curve(y[rows], s[rows])(at) for rows in drawn])
+    low, median, high = np.quantile(alone, [0.025, 0.5, 0.975], axis=0)
+    assert curve.interval(at)[0] == pytest.approx(low, abs=0.01)
+    assert np.interp(at, curve.score, curve.median) == pytest.approx(median, abs=0.01)
+    assert curve.interval(at)[1] == pytest.approx(high, abs=0.01)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "beta"])
+def test_rows_are_those_that_the_kernel_averages_over(kernel):
+    rng = np.random.default_rng(8)
+    s = (np.arange(4000) + 0.5) / 4000
+    h = 0.05
+    curve = reliability_curve(rng.integers(0, 2, 4000), s, bandwidth=h, kernel=kernel)
+    for x in (0.01, 0.06, 0.5, 0.97):
+        k = np.array(
+            [
+                oracle.densities(np.array([x]), [one], [1], None, h, kernel, 0.0, 1.0)[0][0]
+                for one in s[::20]
+            ]
+        )
+        effective = 20 * k.sum() ** 2 / (k**2).sum()
+        assert np.interp(x, curve.score, curve.rows) == pytest.approx(effective, rel=0.1), x

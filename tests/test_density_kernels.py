@@ -303,7 +303,7 @@ def test_cosine_transforms_are_the_direct_sums(count, width, kernel):
         direct = fresh(2, 2, count, lanes)
         density.smooth(cells, taps, mesh.folded(reach), direct)
         inside = cells[:, :, GHOSTS:-GHOSTS]
-        assert mesh.transformed(cells, taps) == pytest.approx(direct, rel=1e-12, abs=1e-12)
+        assert mesh.transformed(cells, h) == pytest.approx(direct, rel=1e-12, abs=1e-12)
         assert direct.sum(2) == near(inside.sum(2))
 
 
@@ -321,7 +321,7 @@ def test_densities_of_a_mesh_have_mass_1(count, kernel):
             mesh.densities(cells, h, out)
             assert mesh.step * out[:, 0].sum(1) == near(np.ones((2, 3)))
             assert (out[:, 1] <= out[:, 0]).all()
-        assert reaches == {True, False}
+        assert reaches == ({True} if count == 1 else {True, False})
 
 
 # -- integrating -----------------------------------------------------------------------------------
@@ -611,3 +611,19 @@ def test_halves_of_kernels_add_up_to_one():
                 plain = np.array([density.height.py_func(shape, x) if x < reach else 0 for x in u])
                 whole = plain[0] + 2 * plain[1:].sum()
                 assert taps[part, :, r] == pytest.approx(plain / whole, rel=1e-12, abs=1e-300)
+
+
+def test_folded_taps_are_taps_and_their_images():
+    h = np.array([[0.3, 0.02], [1.0, 4.0]])
+    for count in (1, 2, 7):
+        for kernel in forms(density.fold_taps):
+            around = np.full((2, count + 1, 2), np.nan)
+            kernel(0, 5.5, 0.1, h, around)
+            for part, r in np.ndindex(h.shape):
+                taps = np.zeros((1, 1 + int(np.ceil(5.5 * 4.0 / 0.1)), 1))
+                density.fill_taps(0, 5.5, 0.1, h[part : part + 1, r : r + 1], taps)
+                plain = np.zeros(2 * count)
+                for m, tap in enumerate(taps[0, :, 0]):
+                    for at in {m, -m}:
+                        plain[at % (2 * count)] += tap
+                assert around[part, :, r] == pytest.approx(plain[: count + 1], rel=1e-12)

@@ -234,6 +234,13 @@ def test_the_largest_gap_is_that_where_there_is_density(kernel, score_range):
             assert mce(y, s, grid_step=step, **KDE_NAME, **fields) == got
 
 
+def test_the_largest_gap_may_be_at_an_end():
+    for kernel in KERNELS:
+        for y in (0, 1):
+            # A kernel that is level all over: P(y = 1 | s) = y.
+            assert mce([y], [0.5], bandwidth=10.0, kernel=kernel, **KDE_NAME) == pytest.approx(1)
+
+
 def test_the_largest_gap_does_not_look_where_nothing_is():
     # Far from both heaps g / f is 0 or 1 and means nothing.
     s = np.repeat([0.3, 0.7], 50)
@@ -598,6 +605,18 @@ def test_subsets_are_evaluations(name):
                 estimator.evaluate(plan, np.bincount(line, minlength=sample.n)) for line in rows
             ]
             assert values.tolist() == same(alone, slack_of(estimator)), (case, size)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tiny_weights_are_weights(kernel):
+    s = np.random.default_rng(3).random(40)
+    y = (s > 0.4).astype(np.int64)
+    weight = np.where(np.arange(40) < 39, 1e-310, 1.0)
+    for size in (None, 2):
+        found = bootstrap(
+            y, s, **KDE_NAME, kernel=kernel, sample_weight=weight, n_resamples=64, rng=0, size=size
+        )
+        assert np.isfinite(found.bootstrap_distribution).all()
 
 
 def test_silverman_in_a_draw_counts_the_rows_drawn():

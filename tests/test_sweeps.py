@@ -31,6 +31,16 @@ def test_a_sweep_is_each_bandwidth_by_itself(kernel, norm):
         assert swept == pytest.approx(np.array(alone), **slack)
 
 
+def test_scores_have_nodes_that_fit_each_bandwidth():
+    rng = np.random.default_rng(1)
+    s = rng.random(5000)
+    y = rng.random(5000) < (s + 0.1 * np.sin(60 * s)).clip(0, 1)
+    fields = {"kernel": "beta", "grid_step": 0.0003}
+    small = [0.002, 0.003, 0.01]
+    alone = [ece(y, s, estimator="ece_kde", bandwidth=h, **fields) for h in small]
+    assert bandwidth_sweep(y, s, small, **fields) == pytest.approx(np.array(alone), rel=1e-3)
+
+
 def test_classes_are_kept_if_asked_for():
     y, p = data()
     each = bandwidth_sweep(y, p, BANDWIDTHS, setting="classwise", average=None)

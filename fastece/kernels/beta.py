@@ -14,7 +14,7 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
 # Logarithm of the share of its largest value below which a kernel is left out.
-NEGLIGIBLE = -16.0
+NEGLIGIBLE = -13.0
 # Scores next to the ends, where logarithms are finite.
 SMALLEST, LARGEST = 1e-300, 1.0 - 2.0**-53
 
@@ -148,9 +148,8 @@ def scaled(cells: F64, per: float, out: F64) -> None:
                 for r in range(lanes):
                     total[r] += cells[part, signal, i, r]
         f, g = out[part, 0], out[part, 1]
-        for r in range(lanes):
-            total[r] = 1.0 / (total[r] * per)
         for j in range(out.shape[2]):
             for r in range(lanes):
-                g[j, r] = max(g[j, r], 0.0) * total[r]
-                f[j, r] = max(f[j, r], 0.0) * total[r] + g[j, r]
+                # Divided twice: weights may be so small that a reciprocal is infinite.
+                g[j, r] = max(g[j, r], 0.0) / total[r] / per
+                f[j, r] = max(f[j, r], 0.0) / total[r] / per + g[j, r]

@@ -30,6 +30,7 @@ __all__ = [
     "TRIWEIGHT",
     "drawn_spreads",
     "fill_taps",
+    "fold_taps",
     "gather_images",
     "gather_lanes",
     "integrate",
@@ -239,6 +240,32 @@ def fill_taps(shape: int, reach: float, step: float, h: F64, taps: F64) -> None:
 
 
 @jit
+def fold_taps(shape: int, reach: float, step: float, h: F64, around: F64) -> None:
+    """`fill_taps` with the images of all taps, of both halves, on cells 0 to G (L, G + 1, W):
+    without the taps themselves, which may be many more than cells."""
+    count = around.shape[1] - 1
+    for part in range(h.shape[0]):
+        for r in range(h.shape[1]):
+            for m in range(count + 1):
+                around[part, m, r] = 0.0
+            scale, total, m = step / h[part, r], 0.0, 0
+            at, way = 0, 1
+            while m == 0 or m * scale < reach:
+                tap = height(shape, m * scale)
+                twice = (m > 0) & ((at == 0) | (at == count))  # the other half is met there too
+                around[part, at, r] += 2.0 * tap if twice else tap
+                total += tap if m == 0 else 2.0 * tap
+                m += 1
+                at += way
+                if at == count:
+                    way = -1
+                elif at == 0:
+                    way = 1
+            for m in range(count + 1):
+                around[part, m, r] /= total
+
+
+@jit
 def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
     """Convolve with a symmetric kernel: ``out[j] = sum_m taps[|m|] cells[fold[j + M + m]]``.
 
@@ -316,14 +343,12 @@ def normalise(smoothed: F64, step: float) -> None:
                 f[j, r] = max(f[j, r], 0.0) + g[j, r]
                 total[r] += f[j, r]
                 highest[r] = max(highest[r], f[j, r])
-        for r in range(lanes):
-            total[r] = 1.0 / (total[r] * step)
-            highest[r] *= ROUNDING
         for j in range(count):
             for r in range(lanes):
-                scale = total[r] if f[j, r] > highest[r] else 0.0
-                f[j, r] *= scale
-                g[j, r] *= scale
+                # Divided twice: weights may be so small that a product or a reciprocal is nothing.
+                kept = f[j, r] > highest[r] * ROUNDING
+                f[j, r] = f[j, r] / total[r] / step if kept else 0.0
+                g[j, r] = g[j, r] / total[r] / step if kept else 0.0
 
 
 # --- integrating ------------------------------------------------------------------------------
