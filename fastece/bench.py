@@ -149,6 +149,11 @@ class BootstrapRow:
 # --- tables ---------------------------------------------------------------------------------
 
 
+def digits(x: float) -> str:
+    """Two digits of a number, or all before the point."""
+    return f"{x:.0f}" if x >= 10 else f"{x:.1f}"
+
+
 def times_of(ratio: float) -> str:
     """Two digits, or all before the point."""
     return f"{ratio:.2g}x" if ratio < 99.5 else f"{ratio:.0f}x"
@@ -227,7 +232,7 @@ class BenchResult:
             text = f"{with_unit(r.seconds, SECONDS)}, {times_of(r.ratio)}"
             calls.append(((r.setting, named(r.estimator, r.idiom)), r.n, text))
         for b in self.bootstrap:
-            text = f"{with_unit(b.seconds, SECONDS)}, {b.ns_per_sample:.2g} ns a row"
+            text = f"{with_unit(b.seconds, SECONDS)}, {digits(b.ns_per_sample)} ns a row"
             text = f"{text}, {times_of(b.ratio)}"
             replicates.append(((named(b.estimator, b.idiom),), b.n, text))
         return "\n\n".join([

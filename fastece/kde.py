@@ -229,7 +229,7 @@ class KDE:
     --------
     >>> from fastece import KDE, ece
     >>> print(f"{ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=KDE(bandwidth=0.1)):.5f}")
-    0.27869
+    0.27867
     >>> print(KDE(kernel="beta"))
     KDE(bandwidth='silverman', kernel='beta')
     """

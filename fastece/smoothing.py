@@ -27,7 +27,7 @@ I32 = NDArray[np.int32]
 
 # Up to so many cells on either side, adding them up is faster than two cosine transforms.
 MOST_TAPS = 96
-FEWEST_CELLS, MOST_CELLS = 96, 2**22
+FEWEST_CELLS, MOST_CELLS = 48, 2**22
 # Cells beyond each end, which cubic shares reach.
 GHOSTS = 2
 # A kernel this many times as wide as the range is level, to three digits.
