@@ -22,8 +22,12 @@ from fastece.protocol import Sample
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 SYMMETRIC = KERNELS[:3]
-ROUNDS = 1 if PLAIN else 8
+ROUNDS = 8
 KDE_NAME = {"estimator": "ece_kde"}
+
+
+# Kernels are compared with loops in test_density_kernels.py; here replicates would take minutes.
+pytestmark = pytest.mark.skipif(PLAIN, reason="takes many minutes as plain Python")
 
 
 def close(value, rel=1e-3):
@@ -114,7 +118,7 @@ def test_auto_is_within_a_thousandth_of_brute_force(kernel, batch):
     bad = []
     for seed in range(3):
         rng = np.random.default_rng([20, batch, seed])
-        (y, s, w), fields = kde_cases.random_case(rng, kernel, 100 if PLAIN else 3000)
+        (y, s, w), fields = kde_cases.random_case(rng, kernel, 3000)
         got, want = kde(y, s, w, **fields), exact(y, s, w, **fields)
         if got != close(want):
             bad.append(((batch, seed), len(s), fields, got, want))
@@ -123,7 +127,6 @@ def test_auto_is_within_a_thousandth_of_brute_force(kernel, batch):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("norm", [1.0, 2.0])
-@pytest.mark.skipif(PLAIN, reason="kernels are tested one by one")
 def test_the_step_of_the_paper_is_fine_enough_for_wide_kernels(kernel, norm):
     y, s = smooth(800)
     for h in (0.02, 0.1, 0.4) if kernel != "beta" else (0.1, 0.4):
@@ -134,7 +137,6 @@ def test_the_step_of_the_paper_is_fine_enough_for_wide_kernels(kernel, norm):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("bandwidth", ["silverman", 0.05])
-@pytest.mark.skipif(PLAIN, reason="kernels are tested one by one")
 def test_every_setting_is_brute_force_on_its_problems(kernel, bandwidth):
     fields = {"bandwidth": bandwidth, "kernel": kernel}
     weight = np.random.default_rng(3).random(150)
@@ -201,7 +203,6 @@ def test_integrals_known_by_hand(h):
     assert kde([0, 1], [0.5, 0.5], bandwidth=h) == close(sqrt(2 / pi) * h)
 
 
-@pytest.mark.skipif(PLAIN, reason="kernels are tested one by one")
 def test_many_rows_give_the_true_error():
     rng = np.random.default_rng(6)
     s = rng.beta(5, 1.5, 100_000)
@@ -478,7 +479,6 @@ def rows_of(sample, c):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.skipif(PLAIN, reason="kernels are tested one by one")
 def test_evaluate_is_the_value_of_the_repeated_rows(name):
     estimator = VARIANTS[name]
     for case, sample in samples_for(estimator):
@@ -497,7 +497,6 @@ def test_evaluate_is_the_value_of_the_repeated_rows(name):
 
 
 @pytest.mark.parametrize("name", [n for n, e in VARIANTS.items() if e.grid_step == "auto"])
-@pytest.mark.skipif(PLAIN, reason="kernels are tested one by one")
 def test_evaluate_is_brute_force_on_the_repeated_rows(name):
     estimator = VARIANTS[name]
     if estimator.norm == inf:
@@ -557,7 +556,6 @@ def method_of(estimator, name):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.skipif(PLAIN, reason="kernels are tested one by one")
 def test_block_is_thirty_two_evaluations(name):
     estimator = VARIANTS[name]
     block = method_of(estimator, "block")
@@ -574,7 +572,6 @@ def test_block_is_thirty_two_evaluations(name):
 
 @pytest.mark.parametrize("name", VARIANTS)
 @pytest.mark.parametrize("blocks_", [1, 3])
-@pytest.mark.skipif(PLAIN, reason="kernels are tested one by one")
 def test_blocks_are_evaluations(name, blocks_):
     estimator = VARIANTS[name]
     blocks = method_of(estimator, "blocks")
@@ -590,7 +587,6 @@ def test_blocks_are_evaluations(name, blocks_):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.skipif(PLAIN, reason="kernels are tested one by one")
 def test_subsets_are_evaluations(name):
     estimator = VARIANTS[name]
     subsets = method_of(estimator, "subsets")
