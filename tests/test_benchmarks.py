@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-import os
 import sys
 from pathlib import Path
 
@@ -24,16 +23,12 @@ def benchmark_modules():
         sys.path.remove(str(FOLDER))
 
 
-# Curves and the largest benchmarks of densities take minutes as plain Python.
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 MODULES = {module.__name__.removeprefix("benchmarks."): module for module in benchmark_modules()}
 CLASSES = [
     found
     for module in MODULES.values()
     for _, found in inspect.getmembers(module, inspect.isclass)
-    if found.__module__ == module.__name__
-    and not inspect.isabstract(found)
-    and not (PLAIN and found.__module__ == "benchmarks.kde")
+    if found.__module__ == module.__name__ and not inspect.isabstract(found)
 ]
 SINGLE = [found for found in CLASSES if issubclass(found, MODULES["common"].Single)]
 REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]

@@ -1,5 +1,7 @@
 """Many bandwidths of one sample."""
 
+import os
+
 import numpy as np
 import pytest
 from kde_cases import KERNELS
@@ -7,6 +9,8 @@ from kde_cases import KERNELS
 import fastece
 from fastece import bandwidth_sweep, ece, kernels
 
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 BANDWIDTHS = [0.3, 0.004, 0.02, 0.02, 2.0, 0.11]
 
 
@@ -16,6 +20,7 @@ def data(n=300, n_classes=3, seed=0):
     return np.array([rng.choice(n_classes, p=0.8 * row + 0.2 / n_classes) for row in p]), p
 
 
+@compiled_only
 @pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_sweep_is_each_bandwidth_by_itself(kernel, norm):
@@ -31,6 +36,7 @@ def test_a_sweep_is_each_bandwidth_by_itself(kernel, norm):
         assert swept == pytest.approx(np.array(alone), **slack)
 
 
+@compiled_only
 def test_scores_have_nodes_that_fit_each_bandwidth():
     rng = np.random.default_rng(1)
     s = rng.random(5000)
@@ -42,13 +48,16 @@ def test_scores_have_nodes_that_fit_each_bandwidth():
 
 
 def test_classes_are_kept_if_asked_for():
-    y, p = data()
-    each = bandwidth_sweep(y, p, BANDWIDTHS, setting="classwise", average=None)
-    assert each.shape == (3, len(BANDWIDTHS))
-    assert bandwidth_sweep(y, p, BANDWIDTHS, setting="classwise") == pytest.approx(each.mean(0))
+    y, p = data(30)
+    for kernel in ("gaussian", "beta"):
+        fields = {"setting": "classwise", "kernel": kernel}
+        each = bandwidth_sweep(y, p, [0.3, 0.2], average=None, **fields)
+        assert each.shape == (3, 2)
+        assert bandwidth_sweep(y, p, [0.3, 0.2], **fields) == pytest.approx(each.mean(0))
     assert bandwidth_sweep(y, p, [0.1], setting=1).shape == (1,)
 
 
+@compiled_only
 def test_rows_are_binned_once(monkeypatch):
     y, p = data()
     calls = []
