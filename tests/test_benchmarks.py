@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_forms import PLAIN
 
 import fastece
 from fastece import bench, yardstick
@@ -42,10 +41,7 @@ def methods(found):
 def smallest(found, n, last=False):
     """First, or last, of each list of parameters, and `n` rows."""
     pairs = zip(found.param_names, found.params, strict=True)
-    params = [n if name == "n" else values[-1 if last else 0] for name, values in pairs]
-    if PLAIN and ("ece_kde" in params or found.__name__ == "BootstrapAll"):
-        pytest.skip("replicates of densities take minutes as plain Python")
-    return params
+    return [n if name == "n" else values[-1 if last else 0] for name, values in pairs]
 
 
 @pytest.fixture

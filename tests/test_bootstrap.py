@@ -1,7 +1,6 @@
 """Bootstrap, comparison and calibration test: what is drawn, and what becomes of it."""
 
 import json
-import os
 import pickle
 from dataclasses import FrozenInstanceError
 from itertools import pairwise
@@ -16,7 +15,6 @@ import fastece
 from fastece import Binned
 from fastece.estimators import ESTIMATORS
 
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 BINNED = [name for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)]
 VARIANTS = [
     *(ESTIMATORS[name] for name in BINNED),
@@ -27,7 +25,7 @@ VARIANTS = [
     Binned(n_bins=4, edges="quantile", bin_weights="equal", threshold=0.3),
     Binned(n_bins=5, score_range="support"),
 ]
-MANY = 60 if PLAIN else 500
+MANY = 500
 METHODS = ["basic", "percentile", "bca"]
 
 
@@ -132,7 +130,7 @@ def test_the_result_says_what_was_asked():
 
 
 def test_ten_thousand_less_one_replicates_are_the_default():
-    n = 1 if PLAIN else 5
+    n = 5
     assert fastece.bootstrap(*binary(n)).bootstrap_distribution.shape == (9999,)
 
 
@@ -369,7 +367,7 @@ def test_every_replicate_is_the_value_of_the_repeated_rows(size, weight, decimal
     rng = np.random.default_rng(6)
     weights = {"random": rng.random(12) + 0.01, "with zeros": rng.integers(0, 3, 12)}
     weight = weights.get(weight)
-    code, count = Code(14), 33 if PLAIN else 70
+    code, count = Code(14), 70
     found = fastece.bootstrap(
         true, prob, estimator=[code, *VARIANTS], size=size, sample_weight=weight,
         n_resamples=count, rng=8,
@@ -397,7 +395,7 @@ def test_every_replicate_of_class_vectors_is_the_value_of_the_repeated_rows(sett
 
 
 @pytest.mark.parametrize("decimals", [None, 2])
-@pytest.mark.parametrize(("n", "size"), [(40 if PLAIN else 150, None), (150, 20), (900, 30)])
+@pytest.mark.parametrize(("n", "size"), [(150, None), (150, 20), (900, 30)])
 def test_replicates_of_more_rows_than_a_block_are_right_too(n, size, decimals):
     true, prob = binary(n, decimals=decimals)
     spy = Spy()
@@ -728,7 +726,6 @@ def test_a_comparison_can_be_extended():
         fastece.compare(data[0], data[2], data[1], n_resamples=60, bootstrap_result=start)
 
 
-@pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 def test_a_much_better_model_is_seen():
     rng = np.random.default_rng(0)
     prob = rng.random(400)

@@ -4,8 +4,6 @@ Seeds are fixed, so what passes once passes always; the false-alarm rates that t
 are those over all seeds, for whoever changes the draws.
 """
 
-import os
-
 import numpy as np
 import pytest
 from chance import ALPHA, chi_square_p, multinomial_law
@@ -15,9 +13,6 @@ from scipy import stats
 import fastece
 from fastece import Binned
 from fastece.estimators import ESTIMATORS
-
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 
 
 def data(n, seed=0):
@@ -53,7 +48,7 @@ def replicates(n, estimator, n_resamples, size=None, rng=0, **options):
 )
 def test_multiplicities_follow_the_multinomial_law(n, size):
     # False-alarm rate 1e-4 for each of 14.
-    count, code = 3000 if PLAIN else 40_000, Code(10)
+    count, code = 40_000, Code(10)
     law = multinomial_law(n, size)
     drawn = code.counts(replicates(n, code, count, size, rng=100 * n + size), n)
     found, times = np.unique(drawn, axis=0, return_counts=True)
@@ -66,7 +61,7 @@ def test_multiplicities_follow_the_multinomial_law(n, size):
 
 def test_replicates_are_independent_of_their_neighbours():
     # A contingency table of the 10 draws of three rows, as pairs; false-alarm rate 1e-4 each.
-    count, code = 4000 if PLAIN else 60_000, Code(4)
+    count, code = 60_000, Code(4)
     values = replicates(3, code, count, rng=1).astype(np.int64)
     _, kind = np.unique(values, return_inverse=True)
     kinds = kind.max() + 1
@@ -82,7 +77,7 @@ def test_rows_are_drawn_equally_often_and_independently(size):
     # Counts of rows are multinomial with variance size (1 - 1/n) / n, and their totals over all
     # replicates are multinomial too: too even is as suspicious as too uneven. False-alarm rate
     # 2e-4 for the totals, 1e-4 for each of the two others.
-    n, count = 100, 320 if PLAIN else 4000
+    n, count = 100, 4000
     m, spy = size or n, Spy()
     values = replicates(n, spy, count, size, rng=2)
     c = np.array([np.bincount(rows, minlength=n) for rows in spy.rows(values)])
@@ -102,7 +97,7 @@ def test_rows_are_drawn_equally_often_and_independently(size):
 
 def test_rows_are_drawn_equally_often_whatever_their_weights():
     # False-alarm rate 1e-4.
-    n, count, spy = 50, 320 if PLAIN else 4000, Spy()
+    n, count, spy = 50, 4000, Spy()
     weight = np.geomspace(0.01, 100, n)
     values = replicates(n, spy, count, rng=3, sample_weight=weight)
     total = np.bincount(spy.rows(values).ravel(), minlength=n)
@@ -113,7 +108,7 @@ def test_rows_are_drawn_equally_often_whatever_their_weights():
 def test_few_of_many_rows_come_from_everywhere(n, size):
     # Drawn with replacement: uniform over 50 stretches of the file, with the number of repeated
     # rows that chance gives. False-alarm rate 1e-4 each.
-    count, spy = 200 if PLAIN else 2000, Spy()
+    count, spy = 2000, Spy()
     rows = spy.rows(replicates(n, spy, count, size, rng=4))
     assert rows.shape == (count, size)
     assert rows.min() >= 0
@@ -132,7 +127,7 @@ def multiplicities(rows):
 
 def test_labels_under_the_hypothesis_follow_the_scores():
     # All 16 patterns of four hits, a probability of 0 and of 1 apart; false-alarm rate 1e-4.
-    count, s = 2000 if PLAIN else 20_000, np.array([0.1, 0.0, 0.5, 1.0, 0.8, 0.35])
+    count, s = 20_000, np.array([0.1, 0.0, 0.5, 1.0, 0.8, 0.35])
     result = fastece.calibration_test(
         [0, 0, 1, 1, 1, 0], s, estimator=HitCode(), n_resamples=count, rng=5
     )
@@ -146,7 +141,7 @@ def test_labels_under_the_hypothesis_follow_the_scores():
 @pytest.mark.parametrize("setting", ["confidence", 0, 2])
 def test_labels_of_class_vectors_follow_their_probabilities(setting):
     # False-alarm rate 1e-4 each.
-    count = 2000 if PLAIN else 20_000
+    count = 20_000
     prob = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.25, 0.35, 0.4]])
     s = prob.max(axis=1) if setting == "confidence" else prob[:, setting]
     result = fastece.calibration_test(
@@ -171,7 +166,6 @@ def plain_bootstrap(true, prob, estimator, count, seed):
     return values
 
 
-@compiled_only
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("n", [7, 100, 5000])
 def test_replicates_are_distributed_as_those_of_a_plain_loop(n, name):
@@ -188,7 +182,6 @@ def test_replicates_are_distributed_as_those_of_a_plain_loop(n, name):
     assert p > ALPHA
 
 
-@compiled_only
 @pytest.mark.parametrize(("n", "size"), [(50, 20), (50, 120), (5000, 30)])
 @pytest.mark.parametrize("name", ["ece", "ece_a"])
 def test_replicates_of_another_size_are_too(n, size, name):
@@ -213,7 +206,7 @@ def test_intervals_agree_with_those_of_scipy(method, n):
     # standard errors in 20 000 replicates (measured), other ends less: 0.25 are 4.3 standard
     # deviations of the difference of two, a false-alarm rate under 1e-4. The scores are so skewed
     # that the three methods differ by more than that for 15 and 40 rows.
-    count, tolerance = (3000, 0.75) if PLAIN else (20_000, 0.25)
+    count, tolerance = 20_000, 0.25
     rng = np.random.default_rng(n)
     prob = rng.random(n) ** 6
     true = np.zeros(n, dtype=np.int64)
@@ -225,7 +218,7 @@ def test_intervals_agree_with_those_of_scipy(method, n):
         rng=np.random.default_rng(2),
     )  # fmt: skip
     slack = tolerance * scipy.standard_error
-    assert result.standard_error == pytest.approx(scipy.standard_error, rel=0.1 if PLAIN else 0.03)
+    assert result.standard_error == pytest.approx(scipy.standard_error, rel=0.03)
     assert result.confidence_interval.low == pytest.approx(
         max(0, scipy.confidence_interval.low), abs=slack
     )
@@ -234,7 +227,6 @@ def test_intervals_agree_with_those_of_scipy(method, n):
     )
 
 
-@compiled_only
 @pytest.mark.parametrize("method", ["basic", "percentile", "bca"])
 def test_intervals_of_an_error_agree_with_those_of_scipy(method):
     # As above: at least 3.7 standard deviations of either end, a false-alarm rate under 1e-3.
@@ -250,7 +242,6 @@ def test_intervals_of_an_error_agree_with_those_of_scipy(method):
     assert tuple(result.confidence_interval) == pytest.approx((max(0, low), high), abs=slack)
 
 
-@compiled_only
 def test_basic_intervals_of_a_mean_hold_it_as_often_as_they_say():
     # Coverage of 1000 intervals at a level of 90 %, of a mean of 100 nearly normal values: 0.885 to
     # be expected, and within 4 standard deviations (0.0101 each), a false-alarm rate of 1e-4.
@@ -269,7 +260,6 @@ def test_basic_intervals_of_a_mean_hold_it_as_often_as_they_say():
 # -- tests -----------------------------------------------------------------------------------------
 
 
-@compiled_only
 def test_the_calibration_test_rejects_calibrated_models_as_often_as_it_says():
     # The level is exact, so 5000 simulations have a standard deviation of 0.31 %: outside of 4 to
     # 6 % with a probability of 0.1 %.
@@ -281,7 +271,6 @@ def test_the_calibration_test_rejects_calibrated_models_as_often_as_it_says():
     assert 0.04 <= rejected / 5000 <= 0.06
 
 
-@compiled_only
 @pytest.mark.parametrize("setting", ["confidence", "classwise"])
 def test_so_it_does_for_class_vectors(setting):
     # 1500 simulations: a standard deviation of 0.56 %, so 3 to 7 % are 3.6 of them: 4e-4 each.
@@ -294,7 +283,6 @@ def test_so_it_does_for_class_vectors(setting):
     assert 0.03 <= rejected / 1500 <= 0.07
 
 
-@compiled_only
 def test_the_calibration_test_finds_models_that_are_not():
     rng, rejected = np.random.default_rng(12), 0
     for i in range(200):
@@ -310,14 +298,13 @@ def test_the_band_of_equal_scores_is_the_binomial_law(level):
     n, s = 200, 0.3
     result = fastece.calibration_test(
         np.arange(n) % 2, np.full(n, s), n_bins=1, confidence_level=level,
-        n_resamples=1000 if PLAIN else 20_000, rng=0,
+        n_resamples=20_000, rng=0,
     )  # fmt: skip
     want = stats.binom.ppf([(1 - level) / 2, (1 + level) / 2], n, s) / n
-    slack = (3.01 if PLAIN else 1.01) / n
+    slack = 1.01 / n
     assert (result.band.low[0], result.band.high[0]) == pytest.approx(tuple(want), abs=slack)
 
 
-@compiled_only
 @pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c"])
 def test_bands_hold_the_frequencies_of_calibrated_data(name):
     # Frequencies of about 50 rows a bin move in steps, which makes ranges hold a little more than

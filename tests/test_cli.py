@@ -1,7 +1,6 @@
 """The command line, as a user types it."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -17,12 +16,6 @@ from fastece.kernels import _jit
 
 DIGITS = Path(fastece.__file__).parent / "data"
 FOUR = ["ece", "ece_a", "ece_c", "ece_ac"]
-
-
-compiled = pytest.mark.skipif(
-    os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"),
-    reason="resamples of many rows take minutes where kernels are not compiled",
-)
 
 
 def run(capsys, *arguments, quick=True):
@@ -186,7 +179,6 @@ def test_every_row_of_the_table_is_in_the_report(capsys, monkeypatch):
     assert "brier" in run(capsys, "demo")[1]
 
 
-@compiled
 def test_report_says_how_sure_it_is(capsys):
     digits = np.load(DIGITS / "digits_neural_network.npz")
     data = digits["y_true"], digits["y_prob"]
@@ -216,7 +208,6 @@ def test_intervals_of_a_small_file(capsys, write):
     assert 0 < report["p_value"] <= 1
 
 
-@compiled
 def test_options_of_the_intervals(capsys):
     fast = ["--resamples", 32]
     report = as_json(capsys, "demo", *fast, "--confidence-level", 0.5)
@@ -239,7 +230,6 @@ def test_options_of_the_intervals(capsys):
     assert values(without) == values(report)
 
 
-@compiled
 @pytest.mark.parametrize("setting", ["classwise", "3"])
 def test_intervals_in_other_settings(capsys, setting):
     report = as_json(capsys, "demo", "--resamples", 32, "--setting", setting)
@@ -264,7 +254,6 @@ def test_bad_options_of_the_intervals(capsys, options, message):
     assert message in failure(capsys, "demo", *options)
 
 
-@compiled
 def test_progress_of_resampling_on_a_terminal(capsys, monkeypatch):
     out = run(capsys, "demo", "--resamples", 2000)[1]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -278,7 +267,6 @@ def differences(comparison):
     return {d["name"]: d for d in comparison["differences"]}
 
 
-@compiled
 def test_compare_two_models_of_the_digits(capsys):
     one, other = (DIGITS / f"digits_{m}.npz" for m in ("neural_network", "random_forest"))
     a, b = np.load(one), np.load(other)
@@ -532,7 +520,6 @@ def test_wrong_arguments_exit_with_2_and_one_line(capsys, arguments):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@compiled
 def test_the_installed_command_and_the_module_are_the_same():
     module = subprocess.run(
         [sys.executable, "-m", "fastece", "demo", "--json"],

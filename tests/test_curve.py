@@ -1,6 +1,5 @@
 """Reliability curves: densities, the posterior they give, and a band around it."""
 
-import os
 from dataclasses import is_dataclass
 
 import numpy as np
@@ -14,8 +13,6 @@ from strategies import as_lists
 import fastece
 from fastece import KDE, reliability_curve
 
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 SYMMETRIC = KERNELS[:3]
 SIMULATIONS = 40
 
@@ -68,7 +65,6 @@ FIELDS = [
 ]
 
 
-@compiled_only
 @pytest.mark.parametrize("fields", FIELDS, ids=repr)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_curve_is_a_density_and_a_posterior(kernel, fields):
@@ -81,7 +77,6 @@ def test_a_curve_is_a_density_and_a_posterior(kernel, fields):
                 assert curve.density.sum() * step_of(curve) == pytest.approx(1, abs=1e-9)
 
 
-@compiled_only
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_densities_and_posteriors_are_those_of_brute_force(kernel):
     for seed, h, score_range in ((0, 0.02, "unit"), (1, 0.1, (0.2, 0.8)), (2, 0.4, "unit")):
@@ -109,7 +104,6 @@ def test_the_bandwidth_of_a_curve_is_that_of_the_rule():
         assert rule.density == pytest.approx(fixed.density, rel=1e-9, abs=1e-12)
 
 
-@compiled_only
 def test_the_mean_of_the_absolute_errors_is_the_error():
     y, s = data(500)
     for kernel in KERNELS:
@@ -133,7 +127,6 @@ def test_an_object_is_an_estimator_too():
         reliability_curve(y, s, estimator="kde")
 
 
-@compiled_only
 @pytest.mark.parametrize("case", ["no hits", "only hits", "one row", "all equal", "ends"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_degenerate_data_have_a_curve(case, kernel):
@@ -236,7 +229,6 @@ def test_without_resamples_there_is_no_band():
         curve.interval(0.5)
 
 
-@compiled_only
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("fields", [{}, {"bandwidth": 0.05}, {"grid_step": 0.005}], ids=repr)
 def test_the_median_lies_in_the_band(kernel, fields):
@@ -268,7 +260,6 @@ def test_an_interval_interpolates_the_band():
     assert (low < high).all()
 
 
-@compiled_only
 def test_a_band_widens_with_its_level_and_narrows_with_the_rows():
     y, s = data(4000)
     options = {"bandwidth": 0.05, "n_resamples": 99, "rng": 1}
@@ -283,7 +274,6 @@ def test_a_band_widens_with_its_level_and_narrows_with_the_rows():
     assert np.mean((wide.high - wide.low)[(wide.score > 0.3) & (wide.score < 0.7)]) < width / 2
 
 
-@compiled_only
 def test_bands_are_reproducible_and_independent_of_the_threads():
     y, s = data(200)
     options = {"n_resamples": 70, "rng": 9}
@@ -300,7 +290,6 @@ def test_bands_are_reproducible_and_independent_of_the_threads():
     assert np.abs(different.median - first.median).max() > 1e-6
 
 
-@compiled_only
 def test_class_wise_bands_share_their_draws():
     y, p = matrix(150)
     options = {"n_resamples": 40, "rng": 2}
@@ -319,7 +308,6 @@ def test_a_bad_argument_is_refused_by_name(name):
         reliability_curve(y, s, **{"n_resamples": 10, name: bad[name]})
 
 
-@compiled_only
 def test_bands_cover_the_true_posterior():
     # Pointwise 95 % bands, averaged over the scores' own law and 40 simulations; the bias of a
     # smoothed curve, and that of the percentiles, may cost some of it.
@@ -334,7 +322,6 @@ def test_bands_cover_the_true_posterior():
     assert 0.85 <= np.mean(covered) <= 0.99, np.mean(covered)
 
 
-@compiled_only
 def test_each_replicate_has_its_own_bandwidth():
     # Three quarters of the scores are 1: the IQR of some resamples is 0, and their bandwidth is
     # a hundred times that of the others.

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import os
 import re
 import runpy
 import subprocess
@@ -21,16 +20,8 @@ README = PAGES["README.md"]
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
-def skip_if_slow(code):
-    """Thousands of resamples take minutes where kernels are not compiled."""
-    many = "bootstrap(" in code or "reliability_curve(" in code
-    if many and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        pytest.skip("kernels are not compiled")
-
-
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_every_python_block_runs(block, capsys):
-    skip_if_slow(block)
     exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
     shown = re.findall(r"print\(.*?\)\s+# (.*)", block)
     printed = capsys.readouterr().out.splitlines()
@@ -81,7 +72,6 @@ def test_benchmarks_named_on_their_page_exist():
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
 def test_notebooks_show_what_their_code_gives(path, capsys):
-    skip_if_slow(path.read_text(encoding="utf-8"))
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     scope = {"__name__": "notebook"}

@@ -17,8 +17,7 @@ import fastece
 from fastece import Binned
 from fastece.estimators import ESTIMATORS
 
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-N, COUNT = (16, 70) if PLAIN else (500, 3000)
+N, COUNT = 500, 3000
 NAMES = [name for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)]
 
 
@@ -271,7 +270,6 @@ raise KeyboardInterrupt
 """
 
 
-@pytest.mark.skipif(PLAIN, reason="a block of replicates takes minutes as plain Python")
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("estimator", ["ece", "ece_ac"])
@@ -315,7 +313,6 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
-@pytest.mark.skipif(PLAIN, reason="takes minutes as plain Python")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted otherwise elsewhere")
 def test_memory_does_not_grow_with_the_number_of_replicates():
     # All multiplicities at once would be 600 MB, and 4.8 GB as integers.

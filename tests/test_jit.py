@@ -99,8 +99,6 @@ def edit(path, old, new):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("its processes compile; done once, in the run that does")
     return copy_package(tmp_path_factory.mktemp("package"))
 
 

@@ -1,6 +1,5 @@
 """The density based error: against brute force, its laws, and the protocol of estimators."""
 
-import os
 from dataclasses import FrozenInstanceError, replace
 from itertools import pairwise
 from math import inf, isfinite, isnan, pi, sqrt
@@ -20,14 +19,9 @@ from fastece import KDE, bootstrap, calibration_test, compare, ece, mce
 from fastece.estimators import ESTIMATORS
 from fastece.protocol import Sample
 
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 SYMMETRIC = KERNELS[:3]
 ROUNDS = 8
 KDE_NAME = {"estimator": "ece_kde"}
-
-
-# Kernels are compared with loops in test_density_kernels.py; here replicates would take minutes.
-pytestmark = pytest.mark.skipif(PLAIN, reason="takes many minutes as plain Python")
 
 
 def close(value, rel=1e-3):

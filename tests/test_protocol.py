@@ -1,6 +1,5 @@
 """prepare once, evaluate often: multiplicities are repeated rows, for every estimator."""
 
-import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, replace
@@ -19,7 +18,6 @@ from fastece import Binned
 from fastece.estimators import ESTIMATORS
 from fastece.protocol import Sample
 
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 BINNED = {  # the rows of the table that are binned, and variants of every option
     **{name: estimator for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)},
     "one bin": Binned(n_bins=1),
@@ -266,7 +264,7 @@ def test_the_sample_of_the_confidence_setting_has_its_support():
 
 
 def test_eight_threads_give_the_same_bits_as_one():
-    n = 48 if PLAIN else 2000
+    n = 2000
     rng = np.random.default_rng(15)
     prob = rng.random((n, 3))
     prob /= prob.sum(axis=1, keepdims=True)
@@ -319,7 +317,6 @@ def test_parameters_become_plain_python_numbers():
     assert str(numpy_like) == "Binned(n_bins=10, norm=3.0, score_range=(0.25, 0.75))"
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 def test_no_container_or_dtype_compiles_another_kernel():
     from fastece.kernels.moments import cell_moments
 

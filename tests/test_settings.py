@@ -1,6 +1,5 @@
 """Rows that are read by kernels that check as they read: once a kind of data is known."""
 
-import os
 import re
 import warnings
 
@@ -13,8 +12,7 @@ from fastece.kernels import reading
 from fastece.settings import KNOWN_KINDS, read_problems
 from fastece.sums import CHUNK_SCORES
 
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-N = 2 * CHUNK_SCORES + 1000 if not PLAIN else 3000  # three slices of rows
+N = 2 * CHUNK_SCORES + 1000  # three slices of rows
 KINDS = {"binary": (), "confidence": (4,), "classwise": (4,)}
 
 

@@ -1,7 +1,5 @@
 """Many bandwidths of one sample."""
 
-import os
-
 import numpy as np
 import pytest
 from kde_cases import KERNELS
@@ -9,8 +7,6 @@ from kde_cases import KERNELS
 import fastece
 from fastece import bandwidth_sweep, ece, kernels
 
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 BANDWIDTHS = [0.3, 0.004, 0.02, 0.02, 2.0, 0.11]
 
 
@@ -20,7 +16,6 @@ def data(n=300, n_classes=3, seed=0):
     return np.array([rng.choice(n_classes, p=0.8 * row + 0.2 / n_classes) for row in p]), p
 
 
-@compiled_only
 @pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_sweep_is_each_bandwidth_by_itself(kernel, norm):
@@ -36,7 +31,6 @@ def test_a_sweep_is_each_bandwidth_by_itself(kernel, norm):
         assert swept == pytest.approx(np.array(alone), **slack)
 
 
-@compiled_only
 def test_scores_have_nodes_that_fit_each_bandwidth():
     rng = np.random.default_rng(1)
     s = rng.random(5000)
@@ -57,7 +51,6 @@ def test_classes_are_kept_if_asked_for():
     assert bandwidth_sweep(y, p, [0.1], setting=1).shape == (1,)
 
 
-@compiled_only
 def test_rows_are_binned_once(monkeypatch):
     y, p = data()
     calls = []

@@ -32,8 +32,6 @@ def run(*arguments, **changes):
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory):
     """A folder that has been warmed, and what was said about it."""
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("done once, in the run that compiles")
     folder = tmp_path_factory.mktemp("warm")
     done = run("-m", "fastece", "warmup", "--json", FASTECE_CACHE_DIR=str(folder))
     assert (done.returncode, done.stderr) == (0, "")
