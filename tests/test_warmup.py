@@ -23,9 +23,12 @@ PUBLIC_CALLS = Path(__file__).with_name("public_calls.py")
 
 
 def run(*arguments, **changes):
+    # Compiling takes twice as long where coverage is measured, and covers nothing that is not.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    env |= {"NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(PACKAGE.parent), **changes}
     return subprocess.run(
-        [sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(PACKAGE.parent), **changes},
+        [sys.executable, *map(str, arguments)],
+        capture_output=True, text=True, check=False, env=env,
     )  # fmt: skip
 
 
