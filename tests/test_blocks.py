@@ -14,7 +14,12 @@ from kernel_forms import PLAIN, forms
 from test_protocol import BINNED, repeated, sample_of
 
 from fastece import Binned
-from fastece.blocks import TILE, order_rows, place_rows, tile_rows
+from fastece.blocks import (
+    TILE,
+    order_rows,
+    place_rows,
+    tile_rows,
+)
 from fastece.grids import uniform_layout
 from fastece.kernels import blocks, subsets
 
@@ -546,6 +551,31 @@ def test_scores_in_order_pass_knots_in_order(name, right):
             cell = np.full(len(s), -1, np.int32)
             kernel(s, np.array(knots, float), right, cell)
             assert cell.tolist() == [find(knots, x) for x in s]
+
+
+def test_drawn_rows_are_copied_that_exist():
+    s, v = np.array([0.1, 0.2, 0.2, 0.7]), np.array([4.0, 3.0, 2.0, 1.0])
+    y = np.array([1, 0, 1, 0], np.uint8)
+    rows = np.array([0, 0, 2, 3], np.int32)
+    for kernel in forms(subsets.drawn_rows):
+        for threshold, skip in ((-inf, 0), (0.1, 2), (0.2, 3), (1.0, 4)):
+            for weight in (None, v):
+                found = np.full((2, 4), np.nan)
+                hit = np.full(4, 9, np.uint8)
+                count = kernel(s, y, weight, threshold, rows, found[0], hit, found[1])
+                assert count == 4 - skip
+                assert found[0, :count].tolist() == s[rows[skip:]].tolist()
+                assert hit[:count].tolist() == y[rows[skip:]].tolist()
+                if weight is not None:
+                    assert found[1, :count].tolist() == v[rows[skip:]].tolist()
+
+
+def test_the_lower_one_of_the_centres_around_a_score():
+    for kernel in forms(subsets.lower_cells):
+        for last, lower in ((0, [0, 0, 0, 0]), (1, [0, 0, 1, 1]), (2, [0, 0, 1, 2])):
+            cell = np.array([0, 1, 2, 3], np.int32)
+            kernel(cell, last)
+            assert cell.tolist() == lower
 
 
 @pytest.mark.parametrize("convex", [False, True])

@@ -114,7 +114,7 @@ def drawn_spreads(u: F64, w: F64 | None, centre: float, low: float, high: float,
             out[0, r] = u.shape[1]
             quantile_edges(u[r], None, low, high, True, edges, knots)
         else:
-            out[0, r] = total_weight(w[r], u.shape[1])
+            out[0, r] = total_weight(w[r])
             quantile_edges(u[r], w[r], low, high, True, edges, knots)
         out[1, r], out[2, r], out[3, r] = first, second, edges[3] - edges[1]
 
