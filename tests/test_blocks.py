@@ -16,8 +16,10 @@ from test_protocol import BINNED, repeated, sample_of
 from fastece import Binned
 from fastece.blocks import (
     TILE,
+    cells_of,
     order_rows,
     place_rows,
+    shared_terms,
     tile_rows,
 )
 from fastece.grids import uniform_layout
@@ -576,6 +578,24 @@ def test_the_lower_one_of_the_centres_around_a_score():
             cell = np.array([0, 1, 2, 3], np.int32)
             kernel(cell, last)
             assert cell.tolist() == lower
+
+
+@pytest.mark.parametrize("fields", [{}, {"mapping": "convex"}, {"threshold": 0.3}, {"norm": 2}])
+def test_records_have_the_cell_and_the_terms_of_each_row(fields):
+    rng = np.random.default_rng(9)
+    for n in (1, 12, subsets.BLOCK + 5):
+        s = np.sort(rng.random(n))
+        for v in (None, rng.random(n)):
+            binned = Binned(n_bins=5, **fields)
+            plan = binned.prepare(sample_of(s, rng.random(n) < s, v), n)
+            sample, (layout, threshold, moments) = plan.sample, plan._uniform
+            cell, share = cells_of(sample, layout)
+            terms = shared_terms(sample, layout, share, threshold, moments)
+            for kernel in forms(subsets.fill_records)[: None if n < 60 else 1]:
+                records = np.full((n, 1 + len(terms)), np.nan)
+                kernel(sample.s, sample.y, sample.v, *layout.grid, threshold, records)
+                assert records[:, 0].tolist() == cell.tolist()
+                assert records[:, 1:].T.tolist() == terms.tolist()
 
 
 @pytest.mark.parametrize("convex", [False, True])

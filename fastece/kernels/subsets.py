@@ -8,6 +8,7 @@ from fastece.kernels.binning import (
     LANES,
     convex_shares,
     moment,
+    place,
     scatter,
     scatter_shares,
 )
@@ -21,12 +22,48 @@ __all__ = [
     "drawn_equal_mass_sums",
     "drawn_rows",
     "drawn_sums",
+    "fill_records",
     "lower_cells",
 ]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
+
+# Rows that are placed at once.
+BLOCK = 1024
+
+
+@jit
+def fill_records(
+    s: F64, y: U8, v: F64 | None, low: float, high: float, n_bins: int, spacing: int, knots: F64,
+    right: bool, convex: bool, threshold: float, records: F64,
+) -> None:  # fmt: skip
+    """The records of `drawn_sums` of rows on a grid, as `binning.place` and `binning.moment` take
+    them; block by block, so that what they make stays in the first-level cache (4 ns a row and
+    moment, arrays of all rows 25)."""
+    moments = (records.shape[1] - 1) // (2 if convex else 1)
+    lower, left, share = np.empty(BLOCK, np.int32), np.empty(BLOCK), np.empty(BLOCK)
+    x = np.empty(BLOCK)
+    for first in range(0, s.size, BLOCK):
+        score, hit, record = s[first : first + BLOCK], y[first : first + BLOCK], records[first:]
+        m = score.size
+        place(
+            score, low, high, n_bins, spacing, knots, right, convex, lower[:m], left[:m], share[:m]
+        )
+        for i in range(m):
+            record[i, 0] = lower[i]
+        for q in range(1, moments + 1):
+            if v is None:
+                moment(q - 1, score, hit, None, threshold, x)
+            else:
+                moment(q - 1, score, hit, v[first : first + BLOCK], threshold, x)
+            if convex:
+                for i in range(m):
+                    record[i, q], record[i, q + moments] = x[i] * share[i], x[i] * (1.0 - share[i])
+            else:
+                for i in range(m):
+                    record[i, q] = x[i]
 
 
 @jit
