@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.bandwidths import SMALLEST, Scores, scores_of, silverman
+from fastece.bandwidths import SMALLEST, Scores, drawn_spreads, scores_of, silverman
 from fastece.beta import fitted_beta_mesh, stepped_beta_mesh
 from fastece.blocks import order_rows
 from fastece.protocol import BLOCK, Problems, Sample
@@ -72,10 +72,15 @@ class Plan:
         return {**state, "meshes": {}}
 
     @cached_property
+    def centre(self) -> float:
+        """The mean of the scores."""
+        return float(np.average(self.sample.s, weights=self.sample.v))
+
+    @cached_property
     def scores(self) -> Scores:
         """Rows as Silverman's rule reads them."""
         low, high = self.kde.range_of(self.sample)
-        return scores_of(order_rows(self.sample, low, high, -math.inf, 0))
+        return scores_of(order_rows(self.sample, low, high, -math.inf, 0), self.centre)
 
     @cached_property
     def bandwidth(self) -> float:
@@ -149,7 +154,8 @@ class Plan:
 
         def spreads() -> F64:
             ordered, v = np.sort(rows, axis=1), self.sample.v
-            return self.scores.of_drawn(self.sample.s[ordered], None if v is None else v[ordered])
+            u, w = self.sample.s[ordered], None if v is None else v[ordered]
+            return drawn_spreads(u, w, self.centre, *self.kde.range_of(self.sample))
 
         def spread(placed: Rows, lanes: Lanes, cells: F64) -> None:
             placed.spread_rows(rows[lanes], cells)
