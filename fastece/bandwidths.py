@@ -9,7 +9,7 @@ from fastece import kernels
 from fastece.blocks import Ordered
 from fastece.grids import quantile_cuts
 
-__all__ = ["SMALLEST", "Scores", "scores_of", "silverman"]
+__all__ = ["SMALLEST", "Scores", "drawn_spreads", "scores_of", "silverman"]
 
 F64 = NDArray[np.float64]
 
@@ -46,7 +46,6 @@ class Scores(NamedTuple):
     """Rows in increasing order of the score, with what the rule adds up of each."""
 
     ordered: Ordered
-    centre: float
     terms: F64
 
     def of_blocks(self, c: NDArray[np.uint8]) -> F64:
@@ -59,12 +58,6 @@ class Scores(NamedTuple):
         )  # fmt: skip
         return out
 
-    def of_drawn(self, u: F64, w: F64 | None) -> F64:
-        """Spreads (4, R) of drawn scores (R, size), each line in increasing order."""
-        out = np.empty((4, len(u)))
-        kernels.density.drawn_spreads(u, w, self.centre, self.ordered.low, self.ordered.high, out)
-        return out
-
     def of_weights(self, c: NDArray[Any]) -> F64:
         """Spreads (4, 1) of one replicate, in which row i counts ``c[i]`` times."""
         rows = self.ordered
@@ -74,10 +67,16 @@ class Scores(NamedTuple):
         return np.array([[w.sum()], [sums[0]], [sums[1]], [edges[3] - edges[1]]])
 
 
-def scores_of(ordered: Ordered) -> Scores:
+def scores_of(ordered: Ordered, centre: float) -> Scores:
     """The scores about their middle, so that squares do not cancel."""
-    u, v = ordered.u, ordered.v
-    centre = float(np.average(u, weights=v))
-    x = u - centre
+    x = ordered.u - centre
     terms = np.stack([x, x * x])
-    return Scores(ordered, centre, terms if v is None else terms * v)
+    return Scores(ordered, terms if ordered.v is None else terms * ordered.v)
+
+
+def drawn_spreads(u: F64, w: F64 | None, centre: float, low: float, high: float) -> F64:
+    """Spreads (4, R) of drawn scores (R, size), each line in increasing order, about the middle of
+    all: of the others in the sample nothing else is needed."""
+    out = np.empty((4, len(u)))
+    kernels.density.drawn_spreads(u, w, centre, low, high, out)
+    return out

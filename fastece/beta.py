@@ -116,16 +116,16 @@ class BetaMesh:
         """Where the rows of a sorted sample go: misses and hits have nodes of their own."""
         x = (sample.s - self.low) / (self.high - self.low)
         rest = (self.high - sample.s) / (self.high - self.low)
-        cell, share = np.zeros(sample.n, np.int32), np.zeros((sample.n, 2))
+        cell, share = np.zeros(sample.n, np.int32), np.zeros((2, sample.n))
         self.nodes.clear()
         for hit in (0, 1):
             mine = np.flatnonzero(sample.y == hit)
             at, to_next, kept = nodes_among(position(x[mine], rest[mine], self.unit))
-            cell[mine], share[mine, 0], share[mine, 1] = at, 1 - to_next, to_next
+            cell[mine], share[0, mine], share[1, mine] = at, 1 - to_next, to_next
             with np.errstate(divide="ignore"):
                 self.nodes.append(Nodes(np.log(x[mine[kept]]), np.log(rest[mine[kept]])))
         if sample.v is not None:
-            share *= sample.v[:, None]
+            share *= sample.v
         return Placed(sample.y, cell, share)
 
     def densities(self, cells: F64, h: F64, out: F64) -> None:

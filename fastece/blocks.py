@@ -103,11 +103,8 @@ class Placed(NamedTuple):
 
 def place_rows(sample: Sample, layout: Layout, threshold: float, moments: int) -> Placed:
     """The cell of each row beside what it brings there, and to the next cell."""
-    lower, share = cells_of(sample, layout)
-    terms = shared_terms(sample, layout, share, threshold, moments)
-    records = np.empty((sample.n, 1 + len(terms)))
-    records[:, 0] = lower
-    records[:, 1:] = terms.T
+    records = np.empty((sample.n, 1 + moments * (2 if layout.grid.convex else 1)))
+    kernels.subsets.fill_records(sample.s, sample.y, sample.v, *layout.grid, threshold, records)
     return Placed(layout, records)
 
 

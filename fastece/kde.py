@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.bandwidths import SMALLEST, Scores, scores_of, silverman
+from fastece.bandwidths import SMALLEST, Scores, drawn_spreads, scores_of, silverman
 from fastece.beta import fitted_beta_mesh, stepped_beta_mesh
 from fastece.blocks import order_rows
 from fastece.protocol import BLOCK, Problems, Sample
-from fastece.smoothing import SHAPES, Mesh, Placed, fitted_mesh, stepped_cells
+from fastece.smoothing import SHAPES, Mesh, Placed, PlacedLater, fitted_mesh, stepped_cells
 from fastece.sums import weights_in_range
 from fastece.validation import check_choice, check_range, check_real, known, plain
 
@@ -22,11 +22,12 @@ __all__ = ["KDE", "Plan", "is_supported", "posterior"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
+Rows = Placed | PlacedLater
 Lanes = NDArray[np.intp]
 # What is found of the densities (L, 2, G, W) of scores and hits on a mesh: (..., L, W) values.
 Measure = Callable[[Any, F64], F64]
 # Adds the rows of the replicates with the numbers (L, W) up in the cells (L, 2, C, W).
-Spread = Callable[[Placed, Lanes, F64], None]
+Spread = Callable[[Rows, Lanes, F64], None]
 
 SILVERMAN, AUTO = "silverman", "auto"
 # Where the density is less than this share of its mean over the range, nothing is said of hits.
@@ -64,17 +65,22 @@ class Plan:
     size: int
     finer: float = 1.0
     levels: bool = True
-    meshes: dict[int | None, tuple[Any, Placed]] = field(default_factory=dict, compare=False)
+    meshes: dict[int | None, tuple[Any, Rows]] = field(default_factory=dict, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**state, "meshes": {}}
 
     @cached_property
+    def centre(self) -> float:
+        """The mean of the scores."""
+        return float(np.average(self.sample.s, weights=self.sample.v))
+
+    @cached_property
     def scores(self) -> Scores:
         """Rows as Silverman's rule reads them."""
         low, high = self.kde.range_of(self.sample)
-        return scores_of(order_rows(self.sample, low, high, -math.inf, 0))
+        return scores_of(order_rows(self.sample, low, high, -math.inf, 0), self.centre)
 
     @cached_property
     def bandwidth(self) -> float:
@@ -87,7 +93,7 @@ class Plan:
             return np.full(count, self.kde.bandwidth)
         return silverman(spreads(), self.size)
 
-    def mesh(self, level: int | None) -> tuple[Any, Placed]:
+    def mesh(self, level: int | None) -> tuple[Any, Rows]:
         """The grid of a level, with the rows in it; None: the only one."""
         if level not in self.meshes:
             h = self.bandwidth if level is None else SMALLEST * 2.0 ** (level / LEVELS)
@@ -95,7 +101,7 @@ class Plan:
             self.meshes[level] = mesh, mesh.place(self.sample)
         return self.meshes[level]
 
-    def groups_of(self, h: F64) -> Iterator[tuple[Any, Placed, Lanes]]:
+    def groups_of(self, h: F64) -> Iterator[tuple[Any, Rows, Lanes]]:
         """Which replicates have which grid, so that a grid depends on the bandwidth alone."""
         levels = np.zeros(h.size)
         # Beta kernels have nodes that fit the bandwidth, whatever the points are.
@@ -117,8 +123,8 @@ class Plan:
         h = self.bandwidths(1, lambda: self.scores.of_weights(c))
         lane = np.ascontiguousarray(c, np.float64).reshape(1, -1, 1)
 
-        def spread(placed: Placed, _: Lanes, cells: F64) -> None:
-            kernels.density.spread(lane, *placed, cells)
+        def spread(placed: Rows, _: Lanes, cells: F64) -> None:
+            placed.spread(lane, cells)
 
         return self.values(h, spread, measure)
 
@@ -130,34 +136,35 @@ class Plan:
                 f"c: must have {self.sample.n} rows of {BLOCK} multiplicities, got {c.shape[1:]}"
             )
 
-        def spread(placed: Placed, lanes: Lanes, cells: F64) -> None:
+        def spread(placed: Rows, lanes: Lanes, cells: F64) -> None:
             first = lanes[0, 0]
             mine = c[first // BLOCK : first // BLOCK + len(lanes)]
             in_order = (lanes.ravel() == first + np.arange(lanes.size)).all()
             if lanes.shape[1] != BLOCK or first % BLOCK or not in_order:
                 mine = np.empty((len(lanes), self.sample.n, lanes.shape[1]), np.uint8)
                 kernels.density.gather_lanes(c, lanes.ravel(), mine)
-            kernels.density.spread(mine, *placed, cells)
+            placed.spread(mine, cells)
 
         h = self.bandwidths(len(c) * BLOCK, lambda: self.scores.of_blocks(c))
         return self.values(h, spread, measure)
 
     def of_rows(self, rows: I32, measure: Measure) -> F64:
         """What is measured (..., R) of drawn rows (R, size)."""
-        rows = np.sort(plain(rows, np.int32), axis=1)
+        rows = plain(rows, np.int32)
 
         def spreads() -> F64:
-            v = self.sample.v
-            return self.scores.of_drawn(self.sample.s[rows], None if v is None else v[rows])
+            ordered, v = np.sort(rows, axis=1), self.sample.v
+            u, w = self.sample.s[ordered], None if v is None else v[ordered]
+            return drawn_spreads(u, w, self.centre, *self.kde.range_of(self.sample))
 
-        def spread(placed: Placed, lanes: Lanes, cells: F64) -> None:
-            kernels.density.spread_rows(rows[lanes], *placed, cells)
+        def spread(placed: Rows, lanes: Lanes, cells: F64) -> None:
+            placed.spread_rows(rows[lanes], cells)
 
         return self.values(self.bandwidths(len(rows), spreads), spread, measure)
 
 
 def measured(
-    groups: Iterable[tuple[Any, Placed, Lanes]], h: F64, spread: Spread, measure: Measure
+    groups: Iterable[tuple[Any, Rows, Lanes]], h: F64, spread: Spread, measure: Measure
 ) -> F64:
     """What is measured (..., R) of the densities with bandwidths (R,) of replicates.
 
@@ -343,7 +350,7 @@ class KDE:
         """The values with each of some bandwidths, of a sorted sample that is binned once; for beta
         kernels, whose points and nodes depend on the bandwidth, once for those that share them."""
         plan = replace(self, bandwidth="silverman").prepare(sample, sample.n)
-        groups: Iterable[tuple[Any, Placed, Lanes]] = plan.groups_of(bandwidths)
+        groups: Iterable[tuple[Any, Rows, Lanes]] = plan.groups_of(bandwidths)
         if self.kernel != "beta":
             mesh = self.mesh(plan.sample, float(bandwidths.min()), self.finer, even=False)
             placed = mesh.place(plan.sample)
@@ -351,11 +358,11 @@ class KDE:
         once = np.ones((1, sample.n, 1))
         binned: dict[int, F64] = {}
 
-        def spread(placed: Placed, _: Lanes, cells: F64) -> None:
+        def spread(placed: Rows, _: Lanes, cells: F64) -> None:
             if id(placed) not in binned:
                 binned.clear()
                 binned[id(placed)] = np.empty((1, *cells.shape[1:3], 1))
-                kernels.density.spread(once, *placed, binned[id(placed)])
+                placed.spread(once, binned[id(placed)])
             cells[:] = binned[id(placed)]
 
         return measured(groups, bandwidths, spread, self.values)

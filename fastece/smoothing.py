@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ __all__ = [
     "WIDEST",
     "Mesh",
     "Placed",
+    "PlacedLater",
     "Shape",
     "fitted_mesh",
     "stepped_cells",
@@ -71,6 +72,44 @@ class Placed(NamedTuple):
     cell: I32
     share: F64
 
+    def spread(self, c: NDArray[Any], cells: F64) -> None:
+        """Add the rows up in the cells (L, 2, C, W), for multiplicities (L, n, W)."""
+        kernels.density.spread(c, *self, cells)
+
+    def spread_rows(self, rows: I32, cells: F64) -> None:
+        """Add drawn rows (L, W, size) up in the cells (L, 2, C, W)."""
+        kernels.density.spread_rows(rows, *self, cells)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedLater:
+    """`Placed` on a `Mesh` when all rows are asked for: in draws that are much smaller than the
+    sample, only those that are drawn ever have to be placed."""
+
+    mesh: "Mesh"
+    sample: Sample
+
+    @cached_property
+    def placed(self) -> Placed:
+        """All rows."""
+        mesh, sample = self.mesh, self.sample
+        cell, share = np.empty(sample.n, np.int32), np.empty((4, sample.n))
+        kernels.density.place(sample.s, mesh.low, mesh.step, mesh.count, mesh.cubic, cell, share)
+        if sample.v is not None:
+            share *= sample.v
+        return Placed(sample.y, cell, share)
+
+    def spread(self, c: NDArray[Any], cells: F64) -> None:
+        """`Placed.spread`."""
+        self.placed.spread(c, cells)
+
+    def spread_rows(self, rows: I32, cells: F64) -> None:
+        """`Placed.spread_rows`."""
+        mesh, sample = self.mesh, self.sample
+        kernels.density.spread_scores(
+            rows, sample.s, sample.y, sample.v, mesh.low, mesh.step, mesh.count, mesh.cubic, cells
+        )
+
 
 @dataclass(frozen=True)
 class Mesh:
@@ -113,13 +152,9 @@ class Mesh:
         """Number of cells that rows are spread to."""
         return self.count + 2 * GHOSTS
 
-    def place(self, sample: Sample) -> Placed:
+    def place(self, sample: Sample) -> PlacedLater:
         """Where the rows go."""
-        cell, share = np.empty(sample.n, np.int32), np.empty((sample.n, 4))
-        kernels.density.place(sample.s, self.low, self.step, self.count, self.cubic, cell, share)
-        if sample.v is not None:
-            share *= sample.v[:, None]
-        return Placed(sample.y, cell, share)
+        return PlacedLater(self, sample)
 
     def densities(self, cells: F64, h: F64, out: F64) -> None:
         """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, G + 4, W), whose

@@ -14,7 +14,14 @@ from kernel_forms import PLAIN, forms
 from test_protocol import BINNED, repeated, sample_of
 
 from fastece import Binned
-from fastece.blocks import TILE, order_rows, place_rows, tile_rows
+from fastece.blocks import (
+    TILE,
+    cells_of,
+    order_rows,
+    place_rows,
+    shared_terms,
+    tile_rows,
+)
 from fastece.grids import uniform_layout
 from fastece.kernels import blocks, subsets
 
@@ -546,6 +553,49 @@ def test_scores_in_order_pass_knots_in_order(name, right):
             cell = np.full(len(s), -1, np.int32)
             kernel(s, np.array(knots, float), right, cell)
             assert cell.tolist() == [find(knots, x) for x in s]
+
+
+def test_drawn_rows_are_copied_that_exist():
+    s, v = np.array([0.1, 0.2, 0.2, 0.7]), np.array([4.0, 3.0, 2.0, 1.0])
+    y = np.array([1, 0, 1, 0], np.uint8)
+    rows = np.array([0, 0, 2, 3], np.int32)
+    for kernel in forms(subsets.drawn_rows):
+        for threshold, skip in ((-inf, 0), (0.1, 2), (0.2, 3), (1.0, 4)):
+            for weight in (None, v):
+                found = np.full((2, 4), np.nan)
+                hit = np.full(4, 9, np.uint8)
+                count = kernel(s, y, weight, threshold, rows, found[0], hit, found[1])
+                assert count == 4 - skip
+                assert found[0, :count].tolist() == s[rows[skip:]].tolist()
+                assert hit[:count].tolist() == y[rows[skip:]].tolist()
+                if weight is not None:
+                    assert found[1, :count].tolist() == v[rows[skip:]].tolist()
+
+
+def test_the_lower_one_of_the_centres_around_a_score():
+    for kernel in forms(subsets.lower_cells):
+        for last, lower in ((0, [0, 0, 0, 0]), (1, [0, 0, 1, 1]), (2, [0, 0, 1, 2])):
+            cell = np.array([0, 1, 2, 3], np.int32)
+            kernel(cell, last)
+            assert cell.tolist() == lower
+
+
+@pytest.mark.parametrize("fields", [{}, {"mapping": "convex"}, {"threshold": 0.3}, {"norm": 2}])
+def test_records_have_the_cell_and_the_terms_of_each_row(fields):
+    rng = np.random.default_rng(9)
+    for n in (1, 12, subsets.BLOCK + 5):
+        s = np.sort(rng.random(n))
+        for v in (None, rng.random(n)):
+            binned = Binned(n_bins=5, **fields)
+            plan = binned.prepare(sample_of(s, rng.random(n) < s, v), n)
+            sample, (layout, threshold, moments) = plan.sample, plan._uniform
+            cell, share = cells_of(sample, layout)
+            terms = shared_terms(sample, layout, share, threshold, moments)
+            for kernel in forms(subsets.fill_records)[: None if n < 60 else 1]:
+                records = np.full((n, 1 + len(terms)), np.nan)
+                kernel(sample.s, sample.y, sample.v, *layout.grid, threshold, records)
+                assert records[:, 0].tolist() == cell.tolist()
+                assert records[:, 1:].T.tolist() == terms.tolist()
 
 
 @pytest.mark.parametrize("convex", [False, True])

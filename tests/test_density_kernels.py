@@ -105,14 +105,14 @@ def lagrange(t):
 
 
 def test_shares_keep_moments():
-    for kernel in forms(density.shares_at):
-        for t in (0.0, 1e-17, 0.25, 0.5, 0.9, 1.0):
-            assert kernel(t, False) == near((0.0, 1 - t, t, 0.0))
-            shares = kernel(t, True)
-            assert shares == near(tuple(lagrange(t)))
+    parts = np.array([0.0, 1e-17, 0.25, 0.5, 0.9, 1.0])
+    for kernel in forms(density.place):
+        cell, share = np.full(parts.size, -9, np.int32), fresh(4, parts.size)
+        kernel(parts, -0.5, 1.0, 3, True, cell, share)  # centres 0, 1 and 2
+        for t, first, shares in zip(parts, cell, share.T, strict=True):
+            places = np.arange(first, first + 4) - GHOSTS
             for power in range(4):
-                moment = sum(a * k**power for k, a in zip((-1, 0, 1, 2), shares, strict=True))
-                assert moment == near(t**power)
+                assert (shares * places**power).sum() == near(t**power)
 
 
 @pytest.mark.parametrize("cubic", [False, True])
@@ -126,11 +126,11 @@ def test_scores_are_shared_by_the_cells_around_them(limits, cubic):
         s = np.concatenate([edges, centres[GHOSTS:-GHOSTS], np.linspace(low, high, 11)])
         s = s.clip(low, high)
         for kernel in forms(density.place):
-            cell, share = np.full(s.size, -9, np.int32), fresh(s.size, 4)
+            cell, share = np.full(s.size, -9, np.int32), fresh(4, s.size)
             kernel(s, low, step, count, cubic, cell, share)
             assert cell.min() >= 0
             assert cell.max() + 4 <= count + 2 * GHOSTS
-            for x, first, shares in zip(s, cell, share, strict=True):
+            for x, first, shares in zip(s, cell, share.T, strict=True):
                 places = centres[first : first + 4]
                 assert places[1] - 1e-12 <= x <= places[2] + 1e-12
                 t = (x - places[1]) / step
@@ -142,7 +142,7 @@ def shared_rows(rng, n, cells, width):
     hit = rng.integers(0, 2, n).astype(np.uint8)
     cell = rng.integers(0, cells - width + 1, n).astype(np.int32)
     cell[0], cell[-1] = 0, cells - width
-    return hit, cell, rng.normal(size=(n, width))
+    return hit, cell, rng.normal(size=(width, n))
 
 
 def sums_of(c, hit, cell, share, cells):
@@ -150,8 +150,8 @@ def sums_of(c, hit, cell, share, cells):
     out = np.zeros((len(c), 2, cells, c.shape[2]))
     for part in range(len(c)):
         for i in range(len(hit)):
-            for k in range(share.shape[1]):
-                out[part, hit[i], cell[i] + k] += share[i, k] * c[part, i]
+            for k in range(len(share)):
+                out[part, hit[i], cell[i] + k] += share[k, i] * c[part, i]
     return out
 
 
@@ -180,6 +180,38 @@ def test_drawn_rows_count_once(lanes):
             out = fresh(2, 2, 9, lanes)
             kernel(drawn, *rows, out)
             assert out == near(sums_of(c.swapaxes(1, 2), *rows, 9))
+
+
+@pytest.mark.parametrize("cubic", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("lanes", LANES)
+def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
+    rng = np.random.default_rng(14)
+    for low, high in RANGES:
+        s = np.sort(rng.uniform(low, high, 12))
+        s[0], s[-1] = low, high
+        y, v = rng.integers(0, 2, 12).astype(np.uint8), rng.random(12) if weighted else None
+        for count, size in ((1, 1), (9, 5)):
+            grid = low, (high - low) / count, count, cubic
+            cell, share = np.full(12, -9, np.int32), fresh(4, 12)
+            forms(density.place)[-1](s, *grid, cell, share)
+            share *= 1.0 if v is None else v
+            drawn = rng.integers(0, 12, (2, lanes, size)).astype(np.int32)
+            c = np.stack([[np.bincount(line, minlength=12) for line in part] for part in drawn])
+            expected = sums_of(c.swapaxes(1, 2), y, cell, share, count + 2 * GHOSTS)
+            for kernel in forms(density.spread_scores):
+                out = fresh(*expected.shape)
+                kernel(drawn, s, y, v, *grid, out)
+                assert out == near(expected)
+
+
+def test_sums_of_a_replicate_become_a_lane():
+    sums = np.arange(6.0)
+    for kernel in forms(density.copy_lane):
+        out = fresh(2, 3, 2)
+        kernel(sums, 1, out)
+        assert out[:, :, 1].tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert np.isnan(out[:, :, 0]).all()
 
 
 @pytest.mark.parametrize("lanes", LANES)

@@ -293,6 +293,20 @@ def test_quantile_edges_and_knots_cut_where_the_definition_says(right):
                     assert np.searchsorted(knots, u, side).tolist() == bins
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_edges_of_scores_that_count_once_are_those_with_weights(right):
+    rng = np.random.default_rng(5)
+    sets = [rng.random(n) for n in (1, 2, 5, 30, 300)] + [rng.random(300).round(d) for d in (1, 2)]
+    for u in (*map(np.sort, sets), np.full(40, 0.3)):
+        for n_bins in (1, 2, 3, 7, 10, 49, 400):
+            once, plain = np.full((2, n_bins + 1), np.nan), np.full((2, n_bins - 1), np.nan)
+            quantiles.quantile_edges(u, np.ones(u.size), 0.0, 1.0, right, once[0], plain[0])
+            for kernel in forms(quantiles.count_edges):
+                kernel(u, right, once[1], plain[1])
+                assert once[1, 1:-1].tolist() == once[0, 1:-1].tolist()
+                assert plain[1].tolist() == plain[0].tolist()
+
+
 def test_no_scores_have_no_inner_edges():
     edges, knots = np.empty(4), np.empty(2)
     for kernel in forms(quantiles.quantile_edges):
@@ -304,8 +318,7 @@ def test_no_scores_have_no_inner_edges():
 def test_total_weight_loses_nothing_to_rounding():
     w = np.array([1.0, 1e-16, 1e-16, 1e-16, 1e-16] * 50)
     for kernel in forms(quantiles.total_weight):
-        assert kernel(w, w.size) == fsum(w) == float(sum(map(Fraction, w)))
-        assert kernel(None, 7) == 7.0
+        assert kernel(w) == fsum(w) == float(sum(map(Fraction, w)))
 
 
 def read_with(kernel, prob, label, tolerance=1e-3):

@@ -14,17 +14,35 @@ TOLERANCE = 1e-12
 
 
 @jit
-def total_weight(w: F64 | None, n: int) -> float:
-    """Sum of the weights with Neumaier's compensation; `n` where there are none."""
-    if w is None:
-        return np.float64(n)
+def total_weight(w: F64) -> float:
+    """Sum of the weights with Neumaier's compensation."""
     total = 0.0
     lost = 0.0
-    for i in range(n):
+    for i in range(w.size):
         t = total + w[i]
         lost += (total - t) + w[i] if total >= w[i] else (w[i] - t) + total
         total = t
     return total + lost
+
+
+@jit
+def count_edges(u: F64, right: bool, edges: F64, knots: F64) -> None:
+    """The inner edges and knots of `quantile_edges` where every score counts 1: the place of a cut
+    is computed, and only scores equal to the one there are looked at (a fifth of the time)."""
+    n, n_bins = u.size, edges.size - 1
+    tolerance = TOLERANCE * n
+    end = 0
+    for j in range(1, n_bins if n > 0 else 0):
+        target = j * np.float64(n) / n_bins
+        least = max(int(np.ceil(target - tolerance)), 1)
+        x = u[least - 1]
+        end = max(end, least)
+        while end < n and u[end] == x:
+            end += 1
+        between = (end <= target + tolerance) & (end < n)
+        following = u[end] if between else x
+        edges[j] = 0.5 * (x + following)
+        knots[j - 1] = x if right else following
 
 
 @jit
@@ -52,13 +70,16 @@ def quantile_edges(
     """
     n = u.size
     n_bins = edges.size - 1
-    total = total_weight(w, n)
-    tolerance = TOLERANCE * total
     for b in range(n_bins):
         edges[b] = low
     edges[n_bins] = high
     for b in range(knots.size):
         knots[b] = np.inf
+    if w is None:
+        count_edges(u, right, edges, knots)
+        return
+    total = total_weight(w)
+    tolerance = TOLERANCE * total
     j = 1
     target = total / n_bins  # of cut j, computed anew only where j changes: it is a division
     below = 0.0
@@ -67,14 +88,12 @@ def quantile_edges(
     while i < n and j < n_bins:
         x = u[i]
         while i < n and u[i] == x:
-            v = 1.0 if w is None else w[i]
-            t = below + v
-            lost += (below - t) + v if below >= v else (v - t) + below
+            t = below + w[i]
+            lost += (below - t) + w[i] if below >= w[i] else (w[i] - t) + below
             below = t
             i += 1
-        if w is not None:
-            while i < n and w[i] == 0.0:
-                i += 1
+        while i < n and w[i] == 0.0:
+            i += 1
         while j < n_bins and below + lost >= target - tolerance:
             between = (below + lost <= target + tolerance) & (i < n)
             following = u[i] if between else x
