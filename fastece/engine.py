@@ -20,7 +20,7 @@ from fastece.protocol import BLOCK, Sample, increasing
 from fastece.resampling import BlockDraws, RowDraws
 from fastece.validation import plain
 
-__all__ = ["Problem", "Replicates", "Work", "evaluate", "plan_replicates"]
+__all__ = ["Problem", "Replicates", "Work", "drawn_values", "evaluate", "plan_replicates"]
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
@@ -169,6 +169,13 @@ def row_values(member: Member, rows: I32, size: int) -> F64:
         return float(estimator.evaluate(estimator.prepare(drawn, size), once))
 
     return np.array([value(row) for row in places])
+
+
+def drawn_values(estimator: Any, sample: Sample, rows: I32) -> F64:
+    """The values (R,) of draws that are lists of rows (R, size) of a sorted sample."""
+    size = rows.shape[1]
+    plan = estimator.prepare(sample, size)
+    return row_values(Member(0, sample, None, estimator, plan), rows, size)
 
 
 # --- preparing ------------------------------------------------------------------------------
