@@ -591,13 +591,9 @@ def test_what_is_no_estimator_is_refused(tmp_path, path, error, message):
 
 
 @pytest.mark.usefixtures("module")
-@pytest.mark.parametrize(
-    "estimators",
-    [("own_estimators:Gap", "own_estimators:Gap"), ("own_estimators:zero",)],
-)
-def test_a_name_that_is_taken_is_refused(tmp_path, estimators):
-    with pytest.raises(ValueError, match=r"estimator: the name '(Gap|zero)' is taken"):
-        run_study(replace(SINGLE, estimators=estimators), tmp_path / "out")
+def test_a_name_that_is_taken_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="estimator: the name 'zero' is taken"):
+        run_study(replace(SINGLE, estimators=("own_estimators:zero",)), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -1050,7 +1046,7 @@ def test_the_folder_is_named_after_the_preset(capsys, tmp_path, monkeypatch):
         (["--estimator", "nothing"], 'must be "module:name"'),
         (["--estimator", "no_such_module:x"], "'no_such_module:x' was not found"),
         (["--estimator", "os:getcwd"], "estimator"),
-        (["--estimator", "fastece:Binned", "--estimator", "fastece:Binned"], "'Binned' is taken"),
+        (["--estimator", "fastece:Binned", "--estimator", "fastece:Binned"], "twice"),
         (["--jobs", 0], "jobs"),
     ],
 )

@@ -295,7 +295,7 @@ def test_a_folder_with_the_note_half_written_goes_on(tmp_path, monkeypatch):
     # Killed while the first file was written.
     cases.with_quick_figures(monkeypatch.setattr)
     folder = tmp_path / "study"
-    (folder / "distributions").mkdir(parents=True)
+    folder.mkdir()
     (folder / "study.json.unfinished").write_text('{"version"')
     run_study(FEW, folder)
     assert (folder / "study.json").exists()

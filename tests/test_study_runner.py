@@ -19,6 +19,7 @@ threadpoolctl = pytest.importorskip("threadpoolctl")
 import study_cases as cases  # noqa: E402
 from study_cases import FIFTEEN, SINGLE, TINY, Replay, contents  # noqa: E402
 
+from fastece import ece  # noqa: E402
 from fastece.protocol import Sample  # noqa: E402
 from fastece.study import run_study  # noqa: E402
 from fastece.study.contestants import Drawn  # noqa: E402
@@ -296,10 +297,16 @@ def test_every_class_has_the_bandwidth_of_the_first():
 
 
 @compiled
-def test_the_published_kernel_is_a_triweight_on_a_fixed_grid():
+def test_the_published_kernel_is_a_triweight_and_its_grid_makes_no_difference():
+    rng = np.random.default_rng(3)
+    s = rng.beta(3, 1, 400)
+    y = rng.random(400) < s**2
     for contestant in published_contestants()[-3:]:
-        assert contestant.estimator.kernel == "triweight"
-        assert contestant.estimator.grid_step == 6 / 2**14
+        kde = contestant.estimator
+        assert kde.kernel == "triweight"
+        published = replace(kde, grid_step=6 / 2**14)
+        found = ece(y, s, estimator=kde)
+        assert found == pytest.approx(ece(y, s, estimator=published), rel=2e-4)
 
 
 @pytest.mark.parametrize("mapping", ["hard", "convex"])

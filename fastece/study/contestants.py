@@ -105,10 +105,13 @@ def own(path: str) -> Contestant:
         sys.path.insert(0, os.getcwd())
     try:
         found = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"estimator: {path!r} was not found: {error}") from None
+    except Exception as error:  # whatever a module does when it is imported
+        raise ValueError(f"estimator: {path!r} was not found: {error}") from error
     if isinstance(found, type) or not hasattr(found, "evaluate"):
         if not callable(found):
             raise TypeError(f"estimator: {path!r} is no estimator, but {found!r}")
-        found = found()
+        try:
+            found = found()
+        except TypeError as error:
+            raise TypeError(f"estimator: {path!r} needs arguments: {error}") from error
     return Contestant(name, find_estimator(found, {}))

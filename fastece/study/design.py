@@ -1,5 +1,6 @@
 """What a study compares: distributions of scores, sizes, settings, estimators."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
 from typing import Any, Literal, NamedTuple
@@ -35,6 +36,19 @@ class Distribution(NamedTuple):
         """Of its results, without a suffix."""
         k, d, i, model, t = self
         return f"classes{k}-features{d}-mixture{i}-{model}-training{t}"
+
+
+def checked_list(name: str, values: Any) -> tuple[Any, ...]:
+    """Several values, each of them once."""
+    if isinstance(values, str):
+        raise ValueError(f"{name}: must be a list of some, got {values!r}")
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name}: must be a list of some, got {values!r}")
+    found = tuple(values)
+    for value in found:
+        if found.count(value) > 1:
+            raise ValueError(f"{name}: has {value!r} twice")
+    return found
 
 
 @dataclass(frozen=True)
@@ -107,20 +121,24 @@ class Design:
     def __post_init__(self) -> None:
         for field in fields(self):  # lists, as JSON has them
             if isinstance(field.default, tuple):
-                values = getattr(self, field.name)
-                if isinstance(values, str) or (not values and field.name != "estimators"):
+                values = checked_list(field.name, getattr(self, field.name))
+                if not values and field.name != "estimators":
                     raise ValueError(f"{field.name}: must be a list of some, got {values!r}")
-                object.__setattr__(self, field.name, tuple(values))
+                object.__setattr__(self, field.name, values)
         for name, low in (("classes", 2), ("features", 1)):
             for value in getattr(self, name):
                 check_integer(name, value, low, 1000)
         lowest = {"train_size": 10, "holdout": 1000, "smallest": 2, "draws": 2, "seed": 0}
         for name in (field.name for field in fields(self) if isinstance(field.default, int)):
             check_integer(name, getattr(self, name), lowest.get(name, 1), 2**31 - 1)
-        for name, rows in (("models", MODELS), ("settings", SETTINGS)):
+        multiclass = [name for name in SETTINGS if name != "binary"]
+        for name, rows in (("models", list(MODELS)), ("settings", multiclass)):
             for value in getattr(self, name):
-                if value not in rows or value == "binary":
+                if value not in rows:
                     raise ValueError(f"{name}: got {value!r}; {known(rows)}")
+        for value in self.estimators:
+            if not isinstance(value, str):
+                raise TypeError(f'estimators: must be "module:name", got {value!r}')
         check_choice("convention", self.convention, CONVENTIONS)
         if self.largest < self.smallest or self.holdout < self.largest:
             raise ValueError(

@@ -69,6 +69,9 @@ class GaussianMixture:
                 f"factors: must have the shape {(*shape, shape[-1])} of (K, M, d, d), "
                 f"got {self.factors.shape}"
             )
+        for name in ("means", "factors"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name}: must be finite")
         if not (np.linalg.slogdet(self.factors)[1] > -math.inf).all():
             raise ValueError("factors: one is singular, so that its mode has no density")
 

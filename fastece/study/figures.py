@@ -1,9 +1,8 @@
-"""Pictures of a study, from its tables alone. Needs matplotlib (``pip install fastece[plot]``).
+"""Pictures of a study, from its tables alone. Needs the extra "study".
 
 Estimators are told apart in grey too: families by their markers, variants by dashes and filling.
 """
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from itertools import cycle
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from fastece.pictures import KINDS, new_figure
 from fastece.study.contestants import BANDWIDTHS, BINS, ZERO
+from fastece.study.store import write_whole
 from fastece.validation import check_choice
 
 if TYPE_CHECKING:
@@ -530,11 +530,8 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
         raise ValueError(f"path: {path} must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}")
     # Neither the time nor random names of parts.
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[kind]
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": "fastece"}):
-            figure.draw_without_rendering()  # the layout settles at the second turn
-            figure.savefig(part, format=kind[1:], dpi=DPI, metadata=undated)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with matplotlib.rc_context({"svg.hashsalt": "fastece"}):
+        figure.draw_without_rendering()  # the layout settles at the second turn
+        write_whole(
+            path, lambda file: figure.savefig(file, format=kind[1:], dpi=DPI, metadata=undated)
+        )

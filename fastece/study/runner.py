@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,28 @@ class Clock:
         start = time.perf_counter()
         yield
         self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - start
+
+
+class OneThread:
+    """Linear algebra on one thread as long as any distribution is run: sums of several threads may
+    end in other bits. The limit is the process's own, so threads share it."""
+
+    lock, users = Lock(), 0
+    limits: Any = None
+
+    def __enter__(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with OneThread.lock:
+            if OneThread.users == 0:
+                OneThread.limits = threadpool_limits(1)
+            OneThread.users += 1
+
+    def __exit__(self, *_: Any) -> None:
+        with OneThread.lock:
+            OneThread.users -= 1
+            if OneThread.users == 0:
+                OneThread.limits.restore_original_limits()
 
 
 def contestants_of(design: Design) -> list[Contestant]:
@@ -161,11 +184,9 @@ def run_distribution(design: Design, which: Distribution) -> Outcome:
     -------
     Outcome
     """
-    from threadpoolctl import threadpool_limits
-
     clock, estimates, truth = Clock(), [], []
     entrants = contestants_of(design)
-    with threadpool_limits(1):  # sums of several threads may end in other bits
+    with OneThread():
         with clock.measured("hold-out"):
             holdout = holdout_of(design, *which[:3])
         prob = scores_of(design, which, holdout, clock)

@@ -24,10 +24,18 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Write a file under another name, and give it its own when all of it is on the disk: it is
     there as a whole or not at all, whenever the process ends."""
     unfinished = path.with_name(path.name + UNFINISHED)
-    write(unfinished)
-    with open(unfinished, "rb") as file:
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
+    try:
+        write(unfinished)
+        with open(unfinished, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether a folder has no files, but for those that a process which was killed left behind."""
+    return folder.is_dir() and all(path.name.endswith(UNFINISHED) for path in folder.iterdir())
 
 
 class Store:
@@ -62,11 +70,12 @@ class Store:
                     f"out: {folder} holds a study with {name} {found.get(name)!r}, not "
                     f"{wanted[name]!r}: choose another folder, or remove this one"
                 )
-        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        elif folder.exists() and not is_empty(folder):
             raise ValueError(f"out: {folder} exists, and holds no study")
-        self.cells.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            self.write_text("study.json", note + "\n")
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.write_text(path.name, note + "\n")
+        self.cells.mkdir(exist_ok=True)
 
     def path(self, which: Distribution) -> Path:
         """Where the results of one distribution are."""

@@ -1,9 +1,11 @@
 """A study from its design to its tables and figures."""
 
 import json
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from fastece import __version__
 from fastece.calls import check_executor
 from fastece.study.contestants import ZERO
 from fastece.study.design import Design, Distribution
-from fastece.study.runner import contestants_of, run_distribution
+from fastece.study.runner import contestants_of, holdout_of, run_distribution
 from fastece.study.store import Store
 from fastece.study.summary import distribution_table, ranking_of, summarise
 
@@ -65,7 +67,7 @@ class StudyResult:
     def __str__(self) -> str:
         design, seconds = self.design, self.seconds
         lines = [
-            f"{len(design.distributions)} distributions of scores, {design.n_sizes} sizes from "
+            f"{len(design.distributions)} distributions of scores, {len(design.sizes)} sizes from "
             f"{design.smallest} to {design.largest}, {design.draws} draws, "
             f"{self.evaluations:,} evaluations; {design.convention} convention",
         ]
@@ -107,28 +109,35 @@ class StudyResult:
         }
 
 
-def rows_of(design: Design, which: Distribution) -> "pa.Table":
-    """The table of one distribution, with what it took: what a worker does."""
+def rows_of(
+    design: Design, which: Distribution, folders: list[str]
+) -> tuple[Distribution, "pa.Table"]:
+    """The table of one distribution, with what it took: what a worker does. It looks for modules of
+    the user in the folders where the caller does."""
+    sys.path += [folder for folder in folders if folder not in sys.path]
     names = [contestant.name for contestant in contestants_of(design)]
     outcome = run_distribution(design, which)
     table = distribution_table(design, which, names, outcome)
-    return table.replace_schema_metadata({SECONDS: json.dumps(outcome.seconds)})
+    return which, table.replace_schema_metadata({SECONDS: json.dumps(outcome.seconds)})
 
 
 def tables(
     design: Design, todo: list[Distribution], n_jobs: int | None, executor: Any
-) -> Iterator["pa.Table"]:
-    """The tables of some distributions, in order."""
+) -> Iterator[tuple[Distribution, "pa.Table"]]:
+    """The tables of some distributions, as they are finished."""
     if executor is None:
         from joblib import Parallel, delayed
 
-        run: Iterable[Any] = (delayed(rows_of)(design, which) for which in todo)
-        yield from Parallel(n_jobs=n_jobs, return_as="generator")(run)
+        calls = (delayed(rows_of)(design, which, sys.path) for which in todo)
+        yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
         return
-    futures = [executor.submit(rows_of, design, which) for which in todo]
+    finished: SimpleQueue[Any] = SimpleQueue()
+    futures = [executor.submit(rows_of, design, which, sys.path) for which in todo]
     try:
         for future in futures:
-            yield future.result()
+            future.add_done_callback(finished.put)
+        for _ in futures:
+            yield finished.get().result()
     finally:
         for future in futures:
             future.cancel()
@@ -153,8 +162,8 @@ def run_study(
     n_jobs : int, optional
         Processes; -1 for one per core, None for one.
     executor : optional
-        In place of processes: an object with ``submit`` as in `concurrent.futures`, such as a
-        client of a cluster.
+        In place of processes: an object with ``submit``, whose futures have ``result``, ``cancel``
+        and ``add_done_callback``, as in `concurrent.futures`; such as a client of a cluster.
     progress : bool
         Show a bar, if stderr is a terminal.
     pictures : bool
@@ -196,6 +205,7 @@ def run_study(
         import matplotlib  # noqa: F401
         import pyarrow as pa
         import sklearn  # noqa: F401
+        import threadpoolctl  # noqa: F401
         from tqdm import tqdm
     except ImportError as error:
         raise ImportError(NEEDS) from error
@@ -205,12 +215,13 @@ def run_study(
     store = Store(Path(out), design, __version__)
     todo = [which for which in design.distributions if not store.has(which)]
     bar = tqdm(
-        zip(todo, tables(design, todo, n_jobs, executor), strict=True),
-        desc="distributions", total=len(design.distributions),
-        initial=len(design.distributions) - len(todo), disable=None if progress else True,
+        tables(design, todo, n_jobs, executor), desc="distributions",
+        total=len(design.distributions), initial=len(design.distributions) - len(todo),
+        disable=None if progress else True,
     )  # fmt: skip
     for which, table in bar:
         store.write(which, table)
+    holdout_of.cache_clear()
     found = [store.read(which) for which in design.distributions]
     values = pa.concat_tables([table.replace_schema_metadata(None) for table in found])
     result = results_of(design, store, values, [seconds_of(table) for table in found])

@@ -28,8 +28,8 @@ def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
     """Measures (settings, contestants, sizes) of estimates (settings, contestants, sizes, draws)
     against the truth (settings,)."""
     ratio = estimates / truth[:, None, None, None]
-    with np.errstate(divide="ignore"):
-        distance = np.abs(np.log(ratio))
+    with np.errstate(divide="ignore"):  # below 0 is as far off as 0
+        distance = np.abs(np.log(np.maximum(ratio, 0.0)))
     return {
         f"p95_relative_error{suffix}": np.quantile(np.abs(ratio - 1), 0.95, axis=-1),
         f"median_abs_log_ratio{suffix}": np.median(distance, axis=-1),
@@ -145,8 +145,8 @@ def share_of_best(relative: F64, is_zero: NDArray[np.bool_]) -> F64:
     """How often each estimator has the smallest error (D, settings, estimators, sizes), those that
     measure nothing apart."""
     errors = np.where(is_zero[:, None] | np.isnan(relative), np.inf, relative)
-    best = errors.argmin(axis=2)
-    return np.stack([(best == e).mean(axis=0) for e in range(is_zero.size)], axis=1)
+    is_best = (errors == errors.min(axis=2, keepdims=True)) & (errors < np.inf)
+    return np.asarray(is_best.mean(axis=0))
 
 
 def ranking_of(summary: "pa.Table", measure: str = "p95_relative_error") -> "pa.Table":
