@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kernel_forms import PLAIN
 
 pytest.importorskip("sklearn")
 pytest.importorskip("pyarrow")
@@ -27,7 +26,6 @@ from fastece.study.design import preset
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="sends signals"),
-    pytest.mark.skipif(PLAIN, reason="too slow as plain Python"),
 ]
 
 FILES = TABLES + PICTURES

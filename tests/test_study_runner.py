@@ -9,7 +9,6 @@ from math import inf, isnan, nextafter
 import numpy as np
 import pytest
 import reference
-from kernel_forms import PLAIN
 
 pytest.importorskip("sklearn")
 pytest.importorskip("pyarrow")
@@ -28,8 +27,6 @@ from fastece.study.published import PublishedBinned  # noqa: E402
 from fastece.study.published import published as published_contestants  # noqa: E402
 from fastece.study.runner import contestants_of, run_distribution  # noqa: E402
 from fastece.study.store import Store  # noqa: E402
-
-compiled = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 
 
 def close(name):
@@ -97,7 +94,6 @@ def paper():
     return run_distribution(design, which), Replay(design, which)
 
 
-@compiled
 def test_a_cell_has_its_shape(paper):
     outcome, again = paper
     names = [contestant.name for contestant in contestants_of(again.design)]
@@ -109,26 +105,22 @@ def test_a_cell_has_its_shape(paper):
     assert {"hold-out", "fitting", "prediction", "estimation", "truth"} <= set(outcome.seconds)
 
 
-@compiled
 def test_every_draw_of_the_smallest_size_has_the_value_of_plain_loops(paper):
     assert_values(*paper, 30, range(200), corrected)
 
 
-@compiled
 def test_every_draw_of_the_largest_size_has_the_value_of_plain_loops(paper, monkeypatch):
     assert_values(*paper, 500, range(0, 200, 50), corrected)
     monkeypatch.setattr(reference, "quantile_edges", quick_edges)  # for Silverman's rule
     assert_values(*paper, 500, range(200), quick_corrected)
 
 
-@compiled
 def test_some_draws_of_the_other_sizes_have_the_value_of_plain_loops(paper, monkeypatch):
     monkeypatch.setattr(reference, "quantile_edges", quick_edges)
     for i, size in enumerate(paper[1].design.sizes[1:-1]):
         assert_values(*paper, size, [i, 100 - i, 199 - i], quick_corrected)
 
 
-@compiled
 def test_truth_of_the_cell_is_that_of_plain_loops(paper):
     outcome, again = paper
     for setting, (exact, labels) in zip(again.design.settings, outcome.truth, strict=True):
@@ -156,7 +148,6 @@ def small(request):
     return SMALL, which
 
 
-@compiled
 def test_scores_with_ties_and_several_classes(small):
     design, which = small
     again = Replay(design, which)
@@ -167,7 +158,6 @@ def test_scores_with_ties_and_several_classes(small):
         assert_values(outcome, again, size, range(design.draws), corrected)
 
 
-@compiled
 def test_a_cell_of_the_published_convention(small):
     design, which = replace(small[0], convention="published"), small[1]
     again = Replay(design, which)
@@ -280,7 +270,6 @@ def test_hard_bins_in_the_confidence_setting_are_those_of_the_unit_interval():
     assert named["ece_c_10"].values([drawn])[0] != pytest.approx(want, abs=1e-3)
 
 
-@compiled
 def test_every_class_has_the_bandwidth_of_the_first():
     rng = np.random.default_rng(0)
     spread = [rng.random(60), 0.5 + 0.1 * rng.random(60)]
@@ -296,7 +285,6 @@ def test_every_class_has_the_bandwidth_of_the_first():
         assert abs(found - (first + own) / 2) > 0.01 * found
 
 
-@compiled
 def test_the_published_kernel_is_a_triweight_and_its_grid_makes_no_difference():
     rng = np.random.default_rng(3)
     s = rng.beta(3, 1, 400)
@@ -373,7 +361,6 @@ def test_the_files_of_a_study(whole):
         assert start.startswith(b"\x89PNG") if name.endswith("png") else b"<svg" in start, name
 
 
-@compiled
 def test_two_processes_give_the_same_bits(whole, tmp_path):
     run_study(TINY, tmp_path / "two", n_jobs=2)
     cases.assert_same_files(tmp_path / "two", whole[0], FILES)
