@@ -273,7 +273,7 @@ def quick_curves(summary, measure="p95_relative_error"):
     return figure
 
 
-def quick_ranking(ranking):
+def quick_ranking(ranking, measure):  # noqa: ARG001
     return quick_curves(ranking, "mean_rank")
 
 

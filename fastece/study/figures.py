@@ -360,8 +360,8 @@ class Column(NamedTuple):
     left: bool = False
 
 
-def ranking_figure(ranking: "pyarrow.Table") -> "Figure":
-    """The ranking as a table for each setting, the best estimator first.
+def ranking_figure(ranking: "pyarrow.Table", measure: str = "p95_relative_error") -> "Figure":
+    """The ranking as a table for each setting, rows in their order.
 
     The darker a cell, the larger the error among those of its column, on a logarithmic scale; the
     smallest is bold.
@@ -370,9 +370,10 @@ def ranking_figure(ranking: "pyarrow.Table") -> "Figure":
     ----------
     ranking : pyarrow.Table
         A row for each setting and estimator, with the columns ``setting``, ``rank``,
-        ``estimator``, ``mean_rank``, one or more ``error_at_<n>`` (the 95th percentile of the
-        relative error at n rows), ``best`` (share of the distributions, from 0 to 1) and
-        ``relative_bias``.
+        ``estimator``, ``mean_rank``, one or more ``error_at_<n>`` (the measure at n rows), ``best``
+        (share of the distributions, from 0 to 1) and ``relative_bias``. The rank 0 is none.
+    measure : str
+        What was ranked: one of `MEASURES`.
 
     Returns
     -------
@@ -382,16 +383,16 @@ def ranking_figure(ranking: "pyarrow.Table") -> "Figure":
     Raises
     ------
     ValueError
-        For a table without rows or without one of its columns.
+        For a table without rows or without one of its columns, and for an unknown measure.
     """
+    over = MEASURES[check_choice("measure", measure, list(MEASURES))].label.partition("\n")[0]
     errors = [name for name in ranking.column_names if ERROR.fullmatch(name)]
     fixed = ["setting", "rank", "estimator", "mean_rank", "best", "relative_bias"]
     check_columns("ranking", ranking, [*fixed, *(errors[:1] or ["error_at_<n>"])])
-    settings, rank = ranking["setting"].to_pylist(), column_of(ranking, "rank")
+    settings = ranking["setting"].to_pylist()
     tables = {}
     for setting in dict.fromkeys(settings):
-        rows = [i for i, other in enumerate(settings) if other == setting]
-        tables[setting] = ranking.take(sorted(rows, key=lambda i: rank[i]))
+        tables[setting] = ranking.take([i for i, other in enumerate(settings) if other == setting])
     columns = {setting: ranking_columns(table, errors) for setting, table in tables.items()}
     width = max(sum(column.width for column in table) for table in columns.values())
     heights = [HEAD + ROW * table.num_rows for table in tables.values()]
@@ -404,7 +405,7 @@ def ranking_figure(ranking: "pyarrow.Table") -> "Figure":
         box = MARGIN / whole[0], top / whole[1], width / whole[0], height / whole[1]
         ax = figure.add_axes(box, xlim=(0, width), ylim=(height, 0))
         ax.axis("off")
-        draw_table(ax, setting, table, tables[setting]["estimator"].to_pylist())
+        draw_table(ax, (setting, over), table, tables[setting]["estimator"].to_pylist())
     return figure
 
 
@@ -413,7 +414,7 @@ def ranking_columns(table: "pyarrow.Table", errors: Sequence[str]) -> list[Colum
     names = [
         "zero (not measuring)" if name == ZERO else name for name in table["estimator"].to_pylist()
     ]
-    rank = [f"{x:.0f}" if np.isfinite(x) else NONE for x in column_of(table, "rank")]
+    rank = [f"{x:.0f}" if x >= 1 else NONE for x in column_of(table, "rank")]
     mean, best = column_of(table, "mean_rank"), column_of(table, "best")
     columns = [
         Column("rank", 0.5, rank),
@@ -459,11 +460,14 @@ def shade_of(value: F64) -> F64:
     return np.asarray((logs - low) / max(high - low, 1e-300))
 
 
-def draw_table(ax: "Axes", setting: str, columns: Sequence[Column], names: Sequence[str]) -> None:
-    """Cells, heads and rules; the axes are in inches, from the top down."""
+def draw_table(
+    ax: "Axes", heads: tuple[str, str], columns: Sequence[Column], names: Sequence[str]
+) -> None:
+    """Cells, heads (of the table, and of its errors) and rules; the axes are in inches, from the
+    top down."""
     width = sum(column.width for column in columns)
     foot = HEAD + ROW * len(names)
-    ax.text(0, 0.12, setting, fontsize=11, fontweight="bold", va="center", parse_math=False)
+    ax.text(0, 0.12, heads[0], fontsize=11, fontweight="bold", va="center", parse_math=False)
     left, shaded = 0.0, []
     for column in columns:
         if column.shade is not None:
@@ -471,10 +475,10 @@ def draw_table(ax: "Axes", setting: str, columns: Sequence[Column], names: Seque
         draw_column(ax, column, left, names)
         left += column.width
     ends = shaded[0][0] + 0.06, shaded[-1][1] - 0.02
-    between = "\n" if ends[1] - ends[0] < TITLE else " "
+    over = heads[1].replace(", ", ",\n") if ends[1] - ends[0] < TITLE else heads[1]
     ax.text(
-        sum(ends) / 2, 0.36, f"95th percentile of{between}the relative error", fontsize=9,
-        ha="center", va="bottom", linespacing=1.1,
+        sum(ends) / 2, 0.36, over, fontsize=9, ha="center", va="bottom", linespacing=1.1,
+        parse_math=False,
     )  # fmt: skip
     ax.plot(ends, (0.41, 0.41), color=BLACK, linewidth=0.5)
     for y, line in ((HEAD, 0.8), (foot, 0.8)):

@@ -272,7 +272,7 @@ def write_pictures(store: Store, result: StudyResult) -> None:
         "figure2": curves_figure(result.summary, figure2),
         "log_ratio": curves_figure(result.summary, "median_abs_log_ratio"),
         "bias": curves_figure(result.summary, "relative_bias"),
-        "ranking": ranking_figure(result.ranking),
+        "ranking": ranking_figure(result.ranking, figure2),
     }
     for name, figure in figures.items():
         for kind in ("png", "svg"):
