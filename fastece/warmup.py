@@ -195,6 +195,8 @@ def evaluate(estimator: Any, options: dict[str, Any]) -> None:
         estimator.evaluate(plan, np.ones(sample.n, dtype))
     if hasattr(estimator, "block"):
         estimator.block(plan, np.ones((sample.n, 32), np.uint8))
+    if hasattr(estimator, "subsets"):
+        estimator.subsets(plan, np.zeros((1, 2), np.int32))
 
 
 def variants(estimator: Any) -> Iterator[Any]:
