@@ -40,8 +40,8 @@ def fill_records(
     right: bool, convex: bool, threshold: float, records: F64,
 ) -> None:  # fmt: skip
     """The records of `drawn_sums` of rows on a grid, as `binning.place` and `binning.moment` take
-    them; block by block, so that what they make stays in the first-level cache (3 ns a
-    row, convex 6; with arrays of all rows 5 and 9)."""
+    them; block by block, so that what they make stays in the first-level cache (3 ns a row, convex
+    6; with arrays of all rows 5 and 9)."""
     moments = (records.shape[1] - 1) // (2 if convex else 1)
     lower, left, share = np.empty(BLOCK, np.int32), np.empty(BLOCK), np.empty(BLOCK)
     x = np.empty(BLOCK)
