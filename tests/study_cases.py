@@ -170,29 +170,35 @@ def in_order(problem):
 
 
 def unit_bins(problem, n_bins):
-    """2. Bins of [0, 1], whatever the support."""
-    return reference.error(problem, n_bins=n_bins, score_range="unit")
+    """2. Bins of [0, 1], whatever the support, that hold their left edges."""
+    return reference.error(problem, n_bins=n_bins, score_range="unit", closed="left")
 
 
 def counted(problem, n_bins):
-    """3. floor(n / B) rows in every bin, and the rest in the last; None where n < B."""
-    rows, n_bins = in_order(problem), bin_count(problem, n_bins)
-    each = len(rows) // n_bins
+    """3. Edges floor(n / B) rows apart, half way between two; None where n < B."""
+    scores = [s for s, _ in in_order(problem)]
+    _, _, low, high = problem
+    each = len(scores) // n_bins
     if each == 0:
         return None
-    return [rows[b * each : (b + 1) * each if b < n_bins - 1 else None] for b in range(n_bins)]
+    cuts = [(scores[b * each - 1] + scores[b * each]) / 2 for b in range(1, n_bins)]
+    return [low, *cuts, high]
 
 
 def counted_bins(problem, n_bins):
-    bins = counted(problem, n_bins)
-    if bins is None:
+    n_bins = bin_count(problem, n_bins)
+    edges = counted(problem, n_bins)
+    if edges is None:
         return nan
-    return fsum(abs(fsum(y - s for s, y in rows)) for rows in bins) / len(problem[0])
+    bins = [[] for _ in range(n_bins)]
+    for s, y in in_order(problem):
+        bins[sum(edge <= s for edge in edges[1:-1])].append(y - s)
+    return fsum(abs(fsum(gaps)) for gaps in bins) / len(problem[0])
 
 
 def swapped(rows, centres):
-    """1. The lower of two centres gets (s - c_j) / (c_{j+1} - c_j), so the farther one gets more; a
-    score on the first centre goes to the last bin."""
+    """1. With c_j the last centre below the score, bin j gets (s - c_j) / (c_{j+1} - c_j), so the
+    farther one gets more; a score on the first centre goes to the last bin."""
     sums = [[] for _ in centres]
     last = len(centres) - 1
     for s, y in rows:
@@ -200,10 +206,10 @@ def swapped(rows, centres):
             sums[last].append(y - s)
         elif s < centres[0]:
             sums[0].append(y - s)
-        elif s >= centres[last]:
+        elif s > centres[last]:
             sums[last].append(y - s)
         else:
-            j = max(b for b in range(last) if centres[b] <= s)
+            j = max(b for b in range(last) if centres[b] < s)
             share = (s - centres[j]) / (centres[j + 1] - centres[j])
             sums[j].append(share * (y - s))
             sums[j + 1].append((1 - share) * (y - s))
@@ -213,19 +219,14 @@ def swapped(rows, centres):
 def swapped_uniform(problem, n_bins):
     _, _, low, high = problem
     edges = reference.uniform_edges(bin_count(problem, n_bins), low, high)
-    centres = [(a + b) / 2 for a, b in pairwise(edges)]
-    return swapped(in_order(problem), centres)
+    return swapped(in_order(problem), [(a + b) / 2 for a, b in pairwise(edges)])
 
 
 def swapped_counted(problem, n_bins):
-    bins = counted(problem, n_bins)
-    if bins is None:
+    edges = counted(problem, bin_count(problem, n_bins))
+    if edges is None:
         return nan
-    _, _, low, high = problem
-    cuts = [(a[-1][0] + b[0][0]) / 2 for a, b in pairwise(bins)]
-    edges = [low, *cuts, high]
-    centres = [(a + b) / 2 for a, b in pairwise(edges)]
-    return swapped(in_order(problem), centres)
+    return swapped(in_order(problem), [(a + b) / 2 for a, b in pairwise(edges)])
 
 
 # -- truth -----------------------------------------------------------------------------------------

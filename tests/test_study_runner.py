@@ -23,7 +23,7 @@ from fastece.protocol import Sample  # noqa: E402
 from fastece.study import run_study  # noqa: E402
 from fastece.study.contestants import Drawn  # noqa: E402
 from fastece.study.design import Distribution, preset  # noqa: E402
-from fastece.study.published import PublishedBinned  # noqa: E402
+from fastece.study.published import PublishedBinned, swapped_convex  # noqa: E402
 from fastece.study.published import published as published_contestants  # noqa: E402
 from fastece.study.runner import contestants_of, run_distribution  # noqa: E402
 from fastece.study.store import Store  # noqa: E402
@@ -126,11 +126,11 @@ def test_truth_of_the_cell_is_that_of_plain_loops(paper):
     for setting, (exact, labels) in zip(again.design.settings, outcome.truth, strict=True):
         want = [cases.truth(*problem) for problem in again.chances(setting)]
         assert exact == pytest.approx(np.mean(want), rel=1e-9)
-        # Every 2000th of the support exactly: edges of bins are those of `reference`.
+        # Every 2000th of [0, 1] exactly: edges of bins are those of `reference`.
         want = []
-        for s, y, low, high in again.problems(np.arange(len(again.y)), setting):
-            edges = np.array(reference.uniform_edges(2000, low, high))
-            place = np.clip(np.searchsorted(edges, s, "left") - 1, 0, 1999)
+        for s, y, _, _ in again.problems(np.arange(len(again.y)), setting):
+            edges = np.array(reference.uniform_edges(2000, 0.0, 1.0))
+            place = np.clip(np.searchsorted(edges, s, "right") - 1, 0, 1999)
             gaps = np.bincount(place, np.array(y) - np.array(s), 2000)
             want.append(np.abs(gaps).sum() / len(s))
         assert labels == pytest.approx(np.mean(want), rel=1e-9)
@@ -229,41 +229,58 @@ def once(estimator, sample):
 
 def test_the_farther_centre_gets_the_larger_share():
     # Centres of two bins are 0.25 and 0.75; of a miss at 0.35, 0.2 goes to the near one.
-    estimator = PublishedBinned(2, mapping="convex")
-    sample = sample_of([0.35, 0.75], [0, 0])
-    # 0.75 is on the last centre: all of it there. All gaps are negative, so shares show in sums.
-    assert once(estimator, sample) == pytest.approx((0.35 + 0.75) / 2)
-    sample = sample_of([0.35, 0.75], [0, 1])
-    # Lower bin: -0.2 * 0.35. Upper: -0.8 * 0.35 + 0.25.
-    assert once(estimator, sample) == pytest.approx((0.07 + 0.03) / 2)
+    estimator = PublishedBinned(2, "uniform", "convex")
+    sample = sample_of([0.35, 0.9], [0, 0])
+    # 0.9 is beyond the last centre: all of it there. All gaps are negative, so shares show in sums.
+    assert once(estimator, sample) == pytest.approx((0.35 + 0.9) / 2)
+    sample = sample_of([0.35, 0.9], [0, 1])
+    # Lower bin: -0.2 * 0.35. Upper: -0.8 * 0.35 + 0.1.
+    assert once(estimator, sample) == pytest.approx((0.07 + 0.18) / 2)
 
 
-def test_a_score_on_the_first_centre_goes_to_the_last_bin():
-    estimator = PublishedBinned(2, mapping="convex")
-    hit = [0.8], [1]  # the last bin: a gap of 0.2
-    for s, first_bin in ((nextafter(0.25, 0), True), (0.25, False), (nextafter(0.25, 1), False)):
-        value = once(estimator, sample_of([s, *hit[0]], [0, *hit[1]]))
-        if s > 0.25:  # the farther centre is the last
-            first_bin = False
-        want = (0.25 + 0.2) / 2 if first_bin else abs(0.2 - 0.25) / 2
-        assert value == pytest.approx(want), s
+@pytest.mark.parametrize(
+    ("s", "goes_to"),
+    # On the first of three centres: to the last bin; on another: to the bin before.
+    [
+        (nextafter(0.125, 0), 0), (0.125, 2), (nextafter(0.125, 1), 1), (nextafter(0.375, 0), 0),
+        (0.375, 0), (nextafter(0.375, 1), 2), (nextafter(0.75, 0), 1), (0.75, 1),
+        (nextafter(0.75, 1), 2),
+    ],
+)  # fmt: skip
+def test_a_score_on_a_centre_goes_to_the_bin_before(s, goes_to):
+    centres = np.array([[0.125, 0.375, 0.75]])
+    # The first bin has 1 of another row, the last -1: the size of a gap falls where they differ.
+    for gap, meets in ((-0.25, 0), (0.25, 2)):
+        value = swapped_convex(np.array([[0.0, s, 1.0]]), np.array([[1.0, gap, -1.0]]), centres)
+        assert 3 * value[0] == pytest.approx(1.75 if goes_to == meets else 2.25)
 
 
-def test_bins_of_equal_mass_are_of_equal_counts_whatever_ties():
-    # Seven rows, three bins: 2, 2 and 3 rows; equal scores are cut apart.
-    s, y = [0.5] * 7, [1, 1, 0, 0, 1, 0, 1]
-    estimator = PublishedBinned(3, edges="quantile")
-    assert once(estimator, sample_of(s, y)) == pytest.approx((1 + 1 + 0.5) / 7)
+def test_bins_of_equal_mass_have_edges_at_equal_counts_and_the_last_takes_the_rest():
+    # Seven rows, three bins: edges behind the second and the fourth row.
+    estimator = PublishedBinned(3, "quantile", "hard")
+    s = np.arange(1, 8) / 10
+    value = once(estimator, sample_of(s, [1, 1, 0, 0, 1, 0, 1]))
+    assert value == pytest.approx((2 - 0.3 + 0.7 + abs(2 - 1.8)) / 7)
+    # Equal scores stay together, in the bin that begins with them.
+    value = once(estimator, sample_of([0.1, 0.2, 0.2, 0.2, 0.4, 0.5, 0.6], [0, 1, 1, 1, 0, 0, 0]))
+    assert value == pytest.approx((0.1 + (3 - 0.6) + 1.5) / 7)
+    value = once(estimator, sample_of([0.5] * 7, [1, 1, 0, 0, 1, 0, 1]))
+    assert value == pytest.approx(0.5 / 7)
+
+
+@pytest.mark.parametrize("mapping", ["hard", "convex"])
+def test_bins_of_equal_mass_need_as_many_rows(mapping):
+    estimator = PublishedBinned(3, "quantile", mapping)
     for n in (1, 2):
-        assert isnan(once(estimator, sample_of(s[:n], y[:n])))
-    assert once(estimator, sample_of(s[:3], y[:3])) == pytest.approx(0.5)
+        assert isnan(once(estimator, sample_of([0.1, 0.7][:n], [1, 0][:n])))
+    assert not isnan(once(estimator, sample_of([0.1, 0.3, 0.7], [1, 0, 1])))
 
 
 def test_hard_bins_in_the_confidence_setting_are_those_of_the_unit_interval():
     named = {contestant.name: contestant for contestant in published_contestants()}
     sample = sample_of([0.55, 0.58, 0.62, 0.95], [1, 0, 1, 0], 0.5, 1.0)
     drawn = Drawn(sample, np.arange(4, dtype=np.int32)[None])
-    # (0.5, 0.6], (0.6, 0.7], (0.9, 1]; on [0.5, 1] the first two rows would be apart.
+    # [0.5, 0.6), [0.6, 0.7), [0.9, 1]; on [0.5, 1] the first two rows would be apart.
     want = (abs(1 - 0.55 - 0.58) + 0.38 + 0.95) / 4
     assert named["ece_10"].values([drawn])[0] == pytest.approx(want)
     want = (0.45 + 0.58 + 0.38 + 0.95) / 4
@@ -303,7 +320,7 @@ def test_evaluate_of_the_published_bins_is_what_subsets_say(mapping, n_bins):
     rng = np.random.default_rng(1)
     s = rng.integers(0, 21, 40) / 20
     sample = sample_of(s, rng.random(40) < s)
-    for edges in ("uniform", "quantile") if mapping == "convex" else ("quantile",):
+    for edges in ("uniform", "quantile"):
         estimator = PublishedBinned(n_bins, edges, mapping)
         plan = estimator.prepare(sample, 25)
         rows = rng.integers(0, 40, (6, 25)).astype(np.int32)
@@ -314,6 +331,7 @@ def test_evaluate_of_the_published_bins_is_what_subsets_say(mapping, n_bins):
             drawn = np.sort(row)
             problem = sample.s[drawn].tolist(), sample.y[drawn].tolist(), 0.0, 1.0
             loops = {
+                ("uniform", "hard"): cases.unit_bins,
                 ("quantile", "hard"): cases.counted_bins,
                 ("uniform", "convex"): cases.swapped_uniform,
                 ("quantile", "convex"): cases.swapped_counted,
@@ -324,7 +342,7 @@ def test_evaluate_of_the_published_bins_is_what_subsets_say(mapping, n_bins):
 def test_the_published_bins_have_no_weights():
     sample = replace(sample_of([0.1, 0.2], [0, 1]), v=np.ones(2))
     with pytest.raises(ValueError, match="no weights"):
-        PublishedBinned(2).prepare(sample, 2)
+        PublishedBinned(2, "uniform", "hard").prepare(sample, 2)
 
 
 def test_where_the_published_weights_are_the_right_ones_they_agree():
@@ -332,7 +350,7 @@ def test_where_the_published_weights_are_the_right_ones_they_agree():
     sample = sample_of([0.5, 0.5, 0.5], [0, 1, 0])
     problem = [0.5] * 3, [0, 1, 0], 0.0, 1.0
     want = reference.error(problem, n_bins=2, mapping="convex")
-    assert once(PublishedBinned(2, mapping="convex"), sample) == pytest.approx(want)
+    assert once(PublishedBinned(2, "uniform", "convex"), sample) == pytest.approx(want)
     assert Fraction(want).limit_denominator(100) == Fraction(1, 6)
 
 

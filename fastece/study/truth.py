@@ -17,7 +17,7 @@ TRUTHS = ("posterior", "labels")
 # 1000 rows of a hold-out of 200 000 in each. With half or twice as many bins the truth changes by
 # less than 2 % wherever it is above 0.02.
 BINS = 200
-PUBLISHED = Binned(n_bins=2000, score_range="support")
+PUBLISHED = Binned(n_bins=2000, closed="left")
 
 
 def truth_from_posterior(s: F64, q: F64) -> float:
