@@ -151,7 +151,9 @@ def add_study_command(commands: Any) -> None:
         help="quick (default: less than a minute) or paper (64.8 million evaluations)",
     )  # fmt: skip
     study.add_argument(
-        "--out", metavar="FOLDER", help="of the results (default: fastece-study-PRESET)"
+        "--out",
+        metavar="FOLDER",
+        help="of the results (default: fastece-study-PRESET, and what else is given)",
     )
     study.add_argument(
         "--convention", metavar="NAME",
@@ -321,8 +323,13 @@ def run_study(options: argparse.Namespace) -> "StudyResult":
 
     names = ("convention", "holdout", "largest", "draws", "seed")
     changes = {name: getattr(options, name) for name in names}
+    if os.getcwd() not in sys.path:  # for modules in the working folder
+        sys.path.insert(0, os.getcwd())
     design = preset(options.preset, **changes, estimators=tuple(options.estimators))
-    return run(design, options.out or f"fastece-study-{options.preset}", n_jobs=options.jobs)
+    given = [f"{name}-{value}" for name, value in changes.items() if value is not None]
+    given += [path.rpartition(":")[2] for path in options.estimators]
+    folder = options.out or "-".join(["fastece-study", options.preset, *given])
+    return run(design, folder, n_jobs=options.jobs)
 
 
 def with_progress(work: Callable[[Callable[[str], None] | None], T]) -> T:

@@ -1,10 +1,10 @@
 """What competes: estimators of the table, the user's own, and measuring nothing."""
 
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from fastece.estimators import find_estimator
 from fastece.kde import KDE
 from fastece.protocol import Sample
 
-__all__ = ["ZERO", "Contestant", "Drawn", "corrected", "own"]
+__all__ = ["ZERO", "Contestant", "Drawn", "corrected", "own", "source_of"]
 
 F64 = NDArray[np.float64]
 
@@ -89,20 +89,18 @@ def corrected() -> list[Contestant]:
 
 def own(path: str) -> Contestant:
     """The user's own estimator, as "module:name": an object of the protocol, or a class or function
-    that makes one without arguments. Modules are found in the working folder too.
+    that makes one without arguments.
 
     Raises
     ------
     ValueError
         If there is no such module or name.
     TypeError
-        If it is no estimator.
+        If it is no estimator, or does not make one.
     """
     module, _, name = path.partition(":")
     if not module or not name:
         raise ValueError(f'estimator: must be "module:name", got {path!r}')
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
     try:
         found = getattr(import_module(module), name)
     except Exception as error:  # whatever a module does when it is imported
@@ -112,6 +110,13 @@ def own(path: str) -> Contestant:
             raise TypeError(f"estimator: {path!r} is no estimator, but {found!r}")
         try:
             found = found()
-        except TypeError as error:
-            raise TypeError(f"estimator: {path!r} needs arguments: {error}") from error
+        except Exception as error:  # whatever happens in it
+            raise TypeError(f"estimator: {path!r} makes none: {error!r}") from error
     return Contestant(name, find_estimator(found, {}))
+
+
+def source_of(path: str) -> str:
+    """What tells the code behind a user's estimator from an older one: a hash of its module's
+    file."""
+    file = import_module(path.partition(":")[0]).__file__
+    return sha256(Path(file).read_bytes()).hexdigest() if file else ""

@@ -38,21 +38,15 @@ BLACK = "0.1"
 
 
 class Measure(NamedTuple):
-    """What is drawn over the sizes: its label, the columns of its interval, its kind of axis."""
+    """What is drawn over the sizes: its label, and its kind of axis."""
 
     label: str
-    interval: tuple[str, str] | None = None
     logarithmic: bool = True
 
 
 MEASURES = {
-    "p95_relative_error": Measure(
-        "relative error, 95th percentile\n(median over distributions)", ("p95_low", "p95_high")
-    ),
-    "p95_absolute_error": Measure(
-        "absolute error, 95th percentile\n(median over distributions)",
-        ("p95_absolute_low", "p95_absolute_high"),
-    ),
+    "p95_relative_error": Measure("relative error, 95th percentile\n(median over distributions)"),
+    "p95_absolute_error": Measure("absolute error, 95th percentile\n(median over distributions)"),
     "median_abs_log_ratio": Measure("median of |log(estimate / truth)|"),
     "relative_bias": Measure("bias relative to the truth", logarithmic=False),
 }
@@ -108,9 +102,8 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
     ----------
     summary : pyarrow.Table
         A row for each setting, estimator and size, with the columns ``setting``, ``estimator``,
-        ``n`` and the measure. Where there are those of its interval (``p95_low`` and ``p95_high``,
-        ``p95_absolute_low`` and ``p95_absolute_high``), it is shaded. Panels and the legend keep
-        the order of the rows.
+        ``n`` and the measure. Where there are those of its interval (the measure's name with _low
+        and _high), it is shaded. Panels and the legend keep the order of the rows.
     measure : {"p95_relative_error", "p95_absolute_error", "median_abs_log_ratio", "relative_bias"}
 
     Returns
@@ -124,7 +117,7 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
         For an unknown measure, and a table without rows or without one of its columns.
     """
     wanted = MEASURES[check_choice("measure", measure, list(MEASURES))]
-    panels = curves_of(summary, measure, wanted.interval)
+    panels = curves_of(summary, measure)
     names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
     groups, looks = looks_of(name for name in names if name != ZERO)
     figure = new_figure(curves_size(len(panels), groups))
@@ -141,13 +134,12 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
     return figure
 
 
-def curves_of(
-    table: "pyarrow.Table", measure: str, interval: tuple[str, str] | None
-) -> dict[str, dict[str, Curve]]:
+def curves_of(table: "pyarrow.Table", measure: str) -> dict[str, dict[str, Curve]]:
     """The curves of each setting, by estimator."""
     check_columns("summary", table, ["setting", "estimator", "n", measure])
     keys = list(zip(*(table[name].to_pylist() for name in ("setting", "estimator")), strict=True))
-    band = interval if interval and set(interval) <= set(table.column_names) else ()
+    band = [f"{measure}_low", f"{measure}_high"]
+    band = band if set(band) <= set(table.column_names) else []
     numbers = [column_of(table, name) for name in ("n", measure, *band)]
     panels: dict[str, dict[str, Curve]] = {}
     for setting, name in dict.fromkeys(keys):

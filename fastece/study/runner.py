@@ -168,7 +168,12 @@ def estimates_of(
         rows = RowDraws(new_key(rng), design.holdout, size).rows(0, design.draws)
         drawn = [drawn_rows(problem, rows) for problem in problems]
         for e, entrant in enumerate(entrants):
-            out[e, i] = entrant.values(drawn)
+            try:
+                out[e, i] = entrant.values(drawn)
+            except Exception as error:
+                raise ValueError(
+                    f"estimator: {entrant.name!r} failed on {which}, n = {size}: {error!r}"
+                ) from error
     return out
 
 

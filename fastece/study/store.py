@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from fastece.study.design import Design, Distribution
 
@@ -22,8 +23,8 @@ DIGITS = 6
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Write a file under another name, and give it its own when all of it is on the disk: it is
-    there as a whole or not at all, whenever the process ends."""
-    unfinished = path.with_name(path.name + UNFINISHED)
+    there as a whole or not at all, whenever the process ends, and whoever else writes it."""
+    unfinished = path.with_name(f"{path.name}.{uuid4().hex}{UNFINISHED}")
     try:
         write(unfinished)
         with open(unfinished, "rb") as file:
@@ -47,18 +48,18 @@ class Store:
         Made if it is not there.
     design : Design
         What the folder is for; noted there.
-    version : str
-        Of the code that makes the results.
+    made_by : dict
+        Of the code that makes the results: plain values, which are noted too.
 
     Raises
     ------
     ValueError
-        If the folder holds results of another design or version, or files that are none.
+        If the folder holds results of another design or of other code, or files that are none.
     """
 
-    def __init__(self, folder: Path, design: Design, version: str) -> None:
+    def __init__(self, folder: Path, design: Design, made_by: dict[str, Any]) -> None:
         self.folder, self.cells = folder, folder / "distributions"
-        note = json.dumps({"version": version, **design.to_dict()}, indent=1)
+        note = json.dumps({**made_by, **design.to_dict()}, indent=1)
         path = folder / "study.json"
         if path.exists():
             found = json.loads(path.read_text(encoding="utf-8"))

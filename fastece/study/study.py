@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from fastece import __version__
 from fastece.calls import check_executor
-from fastece.study.contestants import ZERO
+from fastece.study.contestants import ZERO, source_of
 from fastece.study.design import Design, Distribution
 from fastece.study.runner import contestants_of, holdout_of, run_distribution
 from fastece.study.store import Store
@@ -177,7 +178,8 @@ def run_study(
     Raises
     ------
     ValueError
-        If `out` holds something else, or a user's estimator is not found.
+        If `out` holds something else, or the results of another design or of other code; if a
+        user's estimator is not found, or fails.
     ImportError
         Without the packages of the extra "study".
 
@@ -212,7 +214,7 @@ def run_study(
 
     check_executor(executor, n_jobs)
     contestants_of(design)  # what is not found is said before anything is written
-    store = Store(Path(out), design, __version__)
+    store = Store(Path(out), design, code_of(design))
     todo = [which for which in design.distributions if not store.has(which)]
     bar = tqdm(
         tables(design, todo, n_jobs, executor), desc="distributions",
@@ -229,6 +231,13 @@ def run_study(
     if pictures:
         write_pictures(store, result)
     return result
+
+
+def code_of(design: Design) -> dict[str, Any]:
+    """What else decides on the results of a design."""
+    packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    sources = {path: source_of(path) for path in design.estimators}
+    return {"version": __version__, "packages": packages, "sources": sources}
 
 
 def seconds_of(table: "pa.Table") -> dict[str, float]:

@@ -93,13 +93,13 @@ def summarise(values: "pa.Table", design: Design, truth: str = "posterior") -> "
     -------
     pyarrow.Table
         A row for each setting, estimator and size n. The median over the distributions of
-        p95_relative_error, the 95th percentile over draws of ``|estimate - truth| / truth``, with
-        its interval (p95_low, p95_high) from resampled distributions; of p95_absolute_error, the
-        same without the division; of median_abs_log_ratio, the median over draws of
-        ``|log(estimate / truth)|``; of bias, the mean over draws of ``estimate - truth``,
+        p95_relative_error, the 95th percentile over draws of ``|estimate - truth| / truth``; of
+        p95_absolute_error, the same without the division; of median_abs_log_ratio, the median over
+        draws of ``|log(estimate / truth)|``; of bias, the mean over draws of ``estimate - truth``,
         relative_bias, the same divided by the truth, and sd, the standard deviation over draws.
-        best is the share of the distributions where no other estimator, "zero" apart, has a smaller
-        p95_relative_error.
+        Each of them has its 95 % interval from resampled distributions, with the suffixes _low and
+        _high. best is the share of the distributions where the estimator has the smallest
+        p95_relative_error of all but "zero"; those that share a first place get equal parts of it.
     """
     import pyarrow as pa
 
@@ -125,20 +125,20 @@ def summarise(values: "pa.Table", design: Design, truth: str = "posterior") -> "
     out = {name: column(name)[0].ravel() for name in KEY}
     for name, of_each in medians.items():
         out[name] = np.median(of_each, axis=0).ravel()
-        if name.startswith("p95"):
-            prefix = name.removesuffix("_error").removesuffix("_relative")
-            out[f"{prefix}_low"], out[f"{prefix}_high"] = resampled(design, of_each)
+        low, high = resampled(design, of_each)
+        out[f"{name}_low"], out[f"{name}_high"] = low.ravel(), high.ravel()
     out["best"] = share_of_best(relative, column("estimator")[0, 0, :, 0] == ZERO).ravel()
     return pa.table(out)
 
 
 def resampled(design: Design, of_each: F64) -> F64:
     """Ends (2, ...) of the interval of a median over distributions (D, ...), by resampling them."""
-    rng, flat = design.rng(INTERVALS), of_each.reshape(len(of_each), -1)
-    found = [
-        np.median(flat[rng.integers(len(flat), size=len(flat))], axis=0) for _ in range(RESAMPLES)
-    ]
-    return np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    rng = design.rng(INTERVALS)
+    draws = rng.integers(len(of_each), size=(RESAMPLES, len(of_each)))
+    found = [np.median(of_each[draw], axis=0) for draw in draws]
+    outside = round(RESAMPLES * (1 - LEVEL) / 2)
+    # Order statistics, nothing between two: medians may be infinite.
+    return np.sort(found, axis=0)[[outside - 1, -outside]]
 
 
 def share_of_best(relative: F64, is_zero: NDArray[np.bool_]) -> F64:
@@ -146,7 +146,7 @@ def share_of_best(relative: F64, is_zero: NDArray[np.bool_]) -> F64:
     measure nothing apart."""
     errors = np.where(is_zero[:, None] | np.isnan(relative), np.inf, relative)
     is_best = (errors == errors.min(axis=2, keepdims=True)) & (errors < np.inf)
-    return np.asarray(is_best.mean(axis=0))
+    return np.asarray((is_best / is_best.sum(axis=2, keepdims=True).clip(1)).mean(axis=0))
 
 
 def ranking_of(summary: "pa.Table", measure: str = "p95_relative_error") -> "pa.Table":
