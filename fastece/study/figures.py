@@ -95,8 +95,7 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
 
     Errors have logarithmic axes, like Figure 2 of Posocco and Bonnefoy (2021). The baseline
     "zero", which always estimates 0, is the line "not measuring": an estimator above it is worse
-    than none. It is left out where it has no finite value, and the linear axis of the bias is not
-    stretched for it.
+    than none. Where it is infinite, or beyond the linear axis of the bias, a label says so.
 
     Parameters
     ----------
@@ -268,21 +267,28 @@ def draw_scales(
 
 
 def draw_zero(curve: Curve, ax: "Axes", logarithmic: bool) -> None:
-    """The line of not measuring, labelled at its right end; as a linear axis is not stretched for
-    it, only where it is in its range."""
+    """The line of not measuring, labelled at its right end. Where it is infinite, and beyond a
+    linear axis, which is not stretched for it, the label says where it would be."""
     value = drawable(curve.value, logarithmic)
     shown = np.flatnonzero(np.isfinite(value))
     low, high = ax.get_ylim()
-    inside = (low <= value[shown]) & (value[shown] <= high)
-    if not shown.size or not (logarithmic or inside.all()):
-        return
-    # A single size is marked, as it makes no line.
-    marker = "_" if value.size == 1 else ""
-    ax.plot(curve.n, value, color=BLACK, linewidth=1.8, zorder=2.6, marker=marker, markersize=40)
+    if not shown.size:
+        text, y, va = f"{NOT_MEASURING}:\ninfinite", high, "top"
+    elif logarithmic or low <= value[shown].min() <= value[shown].max() <= high:
+        # A single size is marked, as it makes no line.
+        look: dict[str, Any] = {
+            "linewidth": 1.8,
+            "marker": "_" if value.size == 1 else "",
+            "markersize": 40,
+        }
+        ax.plot(curve.n, value, color=BLACK, zorder=2.6, **look)
+        text, y, va = NOT_MEASURING, value[shown[-1]], "center"
+    else:
+        text = f"{NOT_MEASURING}:\n{value[shown[-1]]:.3g}"
+        y, va = (low, "bottom") if value[shown[-1]] < low else (high, "top")
     ax.annotate(
-        NOT_MEASURING, (1, value[shown[-1]]), (4, 0), xycoords=("axes fraction", "data"),
-        textcoords="offset points", va="center", fontsize="small", color=BLACK,
-        annotation_clip=False,
+        text, (1, y), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+        va=va, fontsize="small", color=BLACK, annotation_clip=False,
     )  # fmt: skip
 
 
