@@ -217,10 +217,14 @@ def curves_size(panels: int, groups: dict[str, list[str]]) -> tuple[float, float
 
 
 def draw_curve(curve: Curve, ax: "Axes", look: Look, logarithmic: bool) -> None:
-    """A line with a few markers, at other sizes than those of other families, and its interval."""
+    """A line with a few markers, at other sizes than those of other families and wherever a value
+    is alone, and its interval."""
     value = drawable(curve.value, logarithmic)
     step = max(1, value.size // MARKERS_A_CURVE)
-    ax.plot(curve.n, value, markevery=(look.place % step, step), **look.line)
+    there = np.isfinite(np.r_[np.nan, value, np.nan])
+    marked = ~there[:-2] & ~there[2:]
+    marked[look.place % step :: step] = True
+    ax.plot(curve.n, value, markevery=marked.tolist(), **look.line)
     if curve.low is not None and curve.high is not None:
         low, high = drawable(curve.low, logarithmic), drawable(curve.high, logarithmic)
         ax.fill_between(
@@ -294,16 +298,18 @@ def draw_zero(curve: Curve, ax: "Axes", logarithmic: bool) -> None:
 
 def round_numbers(low: float, high: float) -> list[float]:
     """Round numbers of a logarithmic axis: as few kinds of them as make four."""
+    from matplotlib.ticker import MaxNLocator
+
     if not low > 0:  # there is nothing on the axis
         return []
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    ticks: list[float] = []
     for leading in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.4, 1.6, 1.8, *range(2, 10))):
         ticks = [float(f"{x}e{k}") for k in decades for x in leading]
         ticks = [x for x in ticks if low <= x <= high]
         if len(ticks) >= 4:
-            break
-    return ticks
+            return ticks
+    evenly = MaxNLocator(6).tick_values(low, high)
+    return [float(f"{x:.6g}") for x in evenly if low <= x <= high]
 
 
 def size_ticks(least: float, most: float) -> list[float]:
@@ -443,8 +449,9 @@ def percent(value: float, sign: bool = False) -> str:
     """A share, with a decimal where it is small."""
     if not np.isfinite(value):
         return NONE
-    decimals = 1 if 0 < round(abs(100 * value), 1) < 1 else 0
-    text = f"{100 * value:{'+' if sign else ''}.{decimals}f} %"
+    size = round(abs(100 * value), 1)
+    decimals = 1 if 0 < size < 1 else 0
+    text = f"{100 * value if size else 0.0:{'+' if sign else ''}.{decimals}f} %"
     return text.replace("-", "\N{MINUS SIGN}")
 
 
