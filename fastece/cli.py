@@ -21,6 +21,7 @@ from fastece.pictures import check_picture, curve_picture, report_picture, save_
 from fastece.report import Report, make_report
 
 if TYPE_CHECKING:
+    from fastece.study import StudyResult
     from fastece.warmup import WarmUp
 
 __all__ = ["main"]
@@ -135,6 +136,42 @@ def add_machine_commands(commands: Any) -> None:
     )  # fmt: skip
     warmup.add_argument("--json", action="store_true", help="machine-readable output")
     warmup.set_defaults(run=run_warmup)
+    add_study_command(commands)
+
+
+def add_study_command(commands: Any) -> None:
+    """The comparison of estimators on synthetic problems."""
+    study = commands.add_parser(
+        "study", help="which estimator is best, on synthetic problems with known truth",
+        description="Compare estimators on distributions of scores whose calibration error is "
+        "known (Posocco and Bonnefoy, 2021). An interrupted study goes on where it was.",
+    )  # fmt: skip
+    study.add_argument(
+        "--preset", default="quick",
+        help="quick (default: less than a minute) or paper (64.8 million evaluations)",
+    )  # fmt: skip
+    study.add_argument(
+        "--out",
+        metavar="FOLDER",
+        help="of the results (default: fastece-study-PRESET, and what else is given)",
+    )
+    study.add_argument(
+        "--convention", metavar="NAME",
+        help="corrected (default), or published: with the slips of the published code",
+    )  # fmt: skip
+    study.add_argument(
+        "--estimator", action="append", default=[], metavar="MODULE:NAME", dest="estimators",
+        help="one more estimator: an object with prepare and evaluate, or what makes one",
+    )  # fmt: skip
+    study.add_argument("--holdout", type=int, metavar="N", help="rows to draw from (200000)")
+    study.add_argument("--largest", type=int, metavar="N", help="largest evaluation set (500)")
+    study.add_argument("--draws", type=int, metavar="N", help="evaluation sets of each size (200)")
+    study.add_argument("--seed", type=int, help="of everything that is random (default 0)")
+    study.add_argument(
+        "--jobs", type=int, default=-1, metavar="N", help="processes (default -1: one per core)"
+    )
+    study.add_argument("--json", action="store_true", help="machine-readable output")
+    study.set_defaults(run=run_study)
 
 
 def add_file_options(command: argparse.ArgumentParser) -> None:
@@ -279,6 +316,22 @@ def run_warmup(options: argparse.Namespace) -> "WarmUp":  # noqa: ARG001
     return with_progress(lambda progress: warm_up(must_keep=True, progress=progress))
 
 
+def run_study(options: argparse.Namespace) -> "StudyResult":
+    """``fastece study``."""
+    from fastece.study import preset
+    from fastece.study import run_study as run
+
+    names = ("convention", "holdout", "largest", "draws", "seed")
+    changes = {name: getattr(options, name) for name in names}
+    if os.getcwd() not in sys.path:  # for modules in the working folder
+        sys.path.insert(0, os.getcwd())
+    design = preset(options.preset, **changes, estimators=tuple(options.estimators))
+    given = [f"{name}-{value}" for name, value in changes.items() if value is not None]
+    given += [path.rpartition(":")[2] for path in options.estimators]
+    folder = options.out or "-".join(["fastece-study", options.preset, *given])
+    return run(design, folder, n_jobs=options.jobs)
+
+
 def with_progress(work: Callable[[Callable[[str], None] | None], T]) -> T:
     """`work` that tells what it does on one line of a terminal, if stderr is one."""
     if not sys.stderr.isatty():
@@ -378,7 +431,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("fastece: interrupted", file=sys.stderr)
             return 130
-        except (ValueError, TypeError, OSError, MemoryError) as error:
+        except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
             message = str(error) or "not enough memory"
             print(f"fastece: error: {' '.join(message.split())}", file=sys.stderr)
             return 2

@@ -5,10 +5,12 @@ draw. Work is cut into ranges of replicates, and since a draw depends on its num
 values have the same bits however it is cut.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -20,7 +22,7 @@ from fastece.protocol import BLOCK, Sample, increasing
 from fastece.resampling import BlockDraws, RowDraws
 from fastece.validation import plain
 
-__all__ = ["Problem", "Replicates", "Work", "evaluate", "plan_replicates"]
+__all__ = ["Problem", "Replicates", "Work", "drawn_values", "evaluate", "plan_replicates"]
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
@@ -35,6 +37,9 @@ BATCH = 2**19
 INLINE = 2**22
 # Resampled rows of one task on a thread of our own: some 50 ms.
 TASK = 2**25
+# Tasks of each thread that are submitted at a time. Not all: thousands take as long as some tasks,
+# and an interrupt that falls into `submit` is a RuntimeError of the standard library's locks.
+AHEAD = 8
 # Executors get larger tasks, since the data may be sent along, but enough of them for many workers.
 SENT_TASK = 2**27
 LEAST_SENT, MOST_SENT = 16, 64
@@ -171,6 +176,13 @@ def row_values(member: Member, rows: I32, size: int) -> F64:
     return np.array([value(row) for row in places])
 
 
+def drawn_values(estimator: Any, sample: Sample, rows: I32) -> F64:
+    """The values (R,) of draws that are lists of rows (R, size) of a sorted sample."""
+    size = rows.shape[1]
+    plan = estimator.prepare(sample, size)
+    return row_values(Member(0, sample, None, estimator, plan), rows, size)
+
+
 # --- preparing ------------------------------------------------------------------------------
 
 
@@ -244,7 +256,7 @@ def evaluate(
     executor; `progress` is told how many tasks are done."""
     if executor is not None:
         sizes = [work.cost // sent_tasks(work) for work in works]
-        return run(works, executor.submit, sizes, progress)
+        return run(works, executor.submit, sizes, progress, None)
     total = sum(work.cost for work in works)
     if total <= INLINE and all(work.replicates.are_fast for work in works):
         return [work.replicates.values(work.first, work.last) for work in works]
@@ -253,7 +265,8 @@ def evaluate(
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
         submit = partial(pool.submit, stop=stop)
-        return run(works, submit, [min(TASK, total // (4 * jobs))] * len(works), progress)
+        sizes = [min(TASK, total // (4 * jobs))] * len(works)
+        return run(works, submit, sizes, progress, AHEAD * jobs)
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -265,23 +278,33 @@ def sent_tasks(work: Work) -> int:
 
 
 def run(
-    works: Sequence[Work], submit: Any, sizes: Sequence[int], progress: Progress | None
+    works: Sequence[Work],
+    submit: Any,
+    sizes: Sequence[int],
+    progress: Progress | None,
+    ahead: int | None,
 ) -> list[F64]:
-    """Cut every range into tasks of about so many rows, and collect their values in order; what has
-    not begun is cancelled if one fails."""
-    futures: list[tuple[int, Any]] = []
+    """Cut every range into tasks of about so many rows, submit at most `ahead` of them at a time,
+    and collect their values in order; what has not begun is cancelled if one fails."""
+    calls = [
+        (k, first, last)
+        for k, (work, size) in enumerate(zip(works, sizes, strict=True))
+        for first, last in tasks(work, size)
+    ]
+    todo = iter(calls)
+    futures: deque[Any] = deque()
     parts: list[list[F64]] = [[] for _ in works]
     try:
-        for k, (work, size) in enumerate(zip(works, sizes, strict=True)):
-            for first, last in tasks(work, size):
-                futures.append((k, submit(Replicates.values, work.replicates, first, last)))
-        for done, (k, future) in enumerate(futures, 1):
-            parts[k].append(future.result())
+        for done, (k, _, _) in enumerate(calls, 1):
+            room = None if ahead is None else ahead - len(futures)
+            for i, first, last in islice(todo, room):
+                futures.append(submit(Replicates.values, works[i].replicates, first, last))
+            parts[k].append(futures.popleft().result())
             if progress is not None:
-                progress(f"resampling: {done}/{len(futures)}")
+                progress(f"resampling: {done}/{len(calls)}")
         return [np.concatenate(part, axis=-1) for part in parts]
     finally:
-        for _, future in futures:
+        for future in futures:
             future.cancel()
 
 

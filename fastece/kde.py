@@ -148,19 +148,24 @@ class Plan:
         h = self.bandwidths(len(c) * BLOCK, lambda: self.scores.of_blocks(c))
         return self.values(h, spread, measure)
 
-    def of_rows(self, rows: I32, measure: Measure) -> F64:
-        """What is measured (..., R) of drawn rows (R, size)."""
-        rows = plain(rows, np.int32)
+    def drawn_bandwidths(self, rows: I32) -> F64:
+        """The bandwidth (R,) of each of some draws, as lists of rows (R, size)."""
 
         def spreads() -> F64:
-            ordered, v = np.sort(rows, axis=1), self.sample.v
+            ordered, v = np.sort(plain(rows, np.int32), axis=1), self.sample.v
             u, w = self.sample.s[ordered], None if v is None else v[ordered]
             return drawn_spreads(u, w, self.centre, *self.kde.range_of(self.sample))
+
+        return self.bandwidths(len(rows), spreads)
+
+    def of_rows(self, rows: I32, h: F64, measure: Measure) -> F64:
+        """What is measured (..., R) of drawn rows (R, size) with bandwidths (R,)."""
+        rows = plain(rows, np.int32)
 
         def spread(placed: Rows, lanes: Lanes, cells: F64) -> None:
             placed.spread_rows(rows[lanes], cells)
 
-        return self.values(self.bandwidths(len(rows), spreads), spread, measure)
+        return self.values(h, spread, measure)
 
 
 def measured(
@@ -329,7 +334,7 @@ class KDE:
 
     def subsets(self, plan: Plan, rows: I32) -> F64:
         """The value of the drawn rows in each line of `rows` (R, size)."""
-        return plan.of_rows(rows, self.values)
+        return plan.of_rows(rows, plan.drawn_bandwidths(rows), self.values)
 
     def values(self, mesh: Any, density: F64) -> F64:
         """The values (L, W) from densities (L, 2, G, W) of scores and of hits."""

@@ -14,7 +14,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = {
     page: (ROOT / page).read_text(encoding="utf-8")
-    for page in ("README.md", "docs/intervals.md", "asv_benchmarks/README.md")
+    for page in (
+        "README.md",
+        "docs/curves.md",
+        "docs/intervals.md",
+        "docs/study.md",
+        "asv_benchmarks/README.md",
+    )
 }
 README = PAGES["README.md"]
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)

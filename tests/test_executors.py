@@ -14,7 +14,7 @@ import pytest
 from probes import Broken, Code, Process
 
 import fastece
-from fastece import Binned
+from fastece import Binned, engine
 from fastece.estimators import ESTIMATORS
 
 N, COUNT = 500, 3000
@@ -245,6 +245,25 @@ def test_an_error_of_an_estimator_reaches_the_caller(processes):
             with pytest.raises(ZeroDivisionError, match="broken on purpose"):
                 fastece.bootstrap(true, prob, **options, **how)
         assert fastece.bootstrap(true, prob, n_resamples=40, executor=pool).n == 40
+
+
+def test_a_few_tasks_wait_at_a_time(monkeypatch):
+    submitted, most = [], []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, *args, **kwargs):
+            submitted.append(super().submit(*args, **kwargs))
+            most.append(sum(not future.done() for future in submitted))
+            return submitted[-1]
+
+    monkeypatch.setattr(engine, "ThreadPoolExecutor", Counting)
+    monkeypatch.setattr(engine, "TASK", 2**20)
+    true, prob, _ = data(2**15)
+    found = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=2)
+    assert len(submitted) >= 100
+    assert 2 <= max(most) <= 16
+    again = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=1)
+    assert np.array_equal(found.bootstrap_distribution, again.bootstrap_distribution)
 
 
 INTERRUPTED = """

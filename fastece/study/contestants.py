@@ -1,0 +1,122 @@
+"""What competes: estimators of the table, the user's own, and measuring nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.binned import Binned
+from fastece.engine import drawn_values
+from fastece.estimators import find_estimator
+from fastece.kde import KDE
+from fastece.protocol import Sample
+
+__all__ = ["ZERO", "Contestant", "Drawn", "corrected", "own", "source_of"]
+
+F64 = NDArray[np.float64]
+
+BINS: tuple[Any, ...] = (10, 30, "sqrt")
+BANDWIDTHS: tuple[Any, ...] = ("silverman", 0.1, 0.033)
+BINNED: dict[str, dict[str, Any]] = {
+    "ece": {},
+    "ece_a": {"edges": "quantile"},
+    "ece_c": {"mapping": "convex"},
+    "ece_ac": {"edges": "quantile", "mapping": "convex"},
+}
+ZERO = "zero"
+
+
+class Drawn(NamedTuple):
+    """The drawn rows of one problem: as a sorted sample, and those (R, size) of each draw in it."""
+
+    sample: Sample
+    rows: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An estimator under the name that results show.
+
+    Parameters
+    ----------
+    name : str
+    estimator : Estimator
+    """
+
+    name: str
+    estimator: Any
+
+    def values(self, problems: Sequence[Drawn]) -> F64:
+        """The mean over the problems (R,) of each draw: one problem, or one for every class."""
+        return class_mean([drawn_values(self.estimator, *drawn) for drawn in problems])
+
+
+def class_mean(values: Sequence[F64]) -> F64:
+    """The mean (R,) of the values (R,) of one problem, or of every class."""
+    return np.asarray(np.mean(values, axis=0))
+
+
+class Zero:
+    """The estimate 0, whatever the data: what it costs not to measure."""
+
+    def prepare(self, sample: Sample, size: int) -> None:
+        """Nothing."""
+
+    def evaluate(self, plan: None, c: NDArray[Any]) -> float:  # noqa: ARG002
+        """0."""
+        return 0.0
+
+    def subsets(self, plan: None, rows: NDArray[np.int32]) -> F64:  # noqa: ARG002
+        """0 for every draw."""
+        return np.zeros(len(rows))
+
+
+def corrected() -> list[Contestant]:
+    """The fifteen estimators of the study as `fastece` defines them: all bins divide the support of
+    the score, so that equal numbers of them mean equal widths."""
+    binned = [
+        Contestant(f"{name}_{bins}", Binned(n_bins=bins, score_range="support", **fields))
+        for name, fields in BINNED.items()
+        for bins in BINS
+    ]
+    return binned + [Contestant(f"ece_kde_{h}", KDE(bandwidth=h)) for h in BANDWIDTHS]
+
+
+def own(path: str) -> Contestant:
+    """The user's own estimator, as "module:name": an object of the protocol, or a class or function
+    that makes one without arguments.
+
+    Raises
+    ------
+    ValueError
+        If there is no such module or name.
+    TypeError
+        If it is no estimator, or does not make one.
+    """
+    module, _, name = path.partition(":")
+    if not module or not name:
+        raise ValueError(f'estimator: must be "module:name", got {path!r}')
+    try:
+        found = getattr(import_module(module), name)
+    except Exception as error:  # whatever a module does when it is imported
+        raise ValueError(f"estimator: {path!r} was not found: {error}") from error
+    if isinstance(found, type) or not hasattr(found, "evaluate"):
+        if not callable(found):
+            raise TypeError(f"estimator: {path!r} is no estimator, but {found!r}")
+        try:
+            found = found()
+        except Exception as error:  # whatever happens in it
+            raise TypeError(f"estimator: {path!r} makes none: {error!r}") from error
+    return Contestant(name, find_estimator(found, {}))
+
+
+def source_of(path: str) -> str:
+    """What tells the code behind a user's estimator from an older one: a hash of its module's
+    file."""
+    file = import_module(path.partition(":")[0]).__file__
+    return sha256(Path(file).read_bytes()).hexdigest() if file else ""

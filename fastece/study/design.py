@@ -1,0 +1,199 @@
+"""What a study compares: distributions of scores, sizes, settings, estimators."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import product
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from fastece.settings import SETTINGS
+from fastece.study.models import MODELS
+from fastece.validation import check_choice, check_integer, known
+
+__all__ = ["PRESETS", "Design", "Distribution", "preset"]
+
+CONVENTIONS = ("corrected", "published")
+
+
+class Distribution(NamedTuple):
+    """One distribution of scores: a model, trained on one sample from one mixture."""
+
+    n_classes: int
+    n_features: int
+    mixture: int
+    model: str
+    training: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_classes} classes, {self.n_features} features, mixture {self.mixture}, "
+            f"{self.model}, training {self.training}"
+        )
+
+    @property
+    def file_name(self) -> str:
+        """Of its results, without a suffix."""
+        k, d, i, model, t = self
+        return f"classes{k}-features{d}-mixture{i}-{model}-training{t}"
+
+
+def checked_list(name: str, values: Any) -> tuple[Any, ...]:
+    """Several values, each of them once."""
+    if isinstance(values, str):
+        raise ValueError(f"{name}: must be a list of some, got {values!r}")
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name}: must be a list of some, got {values!r}")
+    found = tuple(values)
+    for value in found:
+        if found.count(value) > 1:
+            raise ValueError(f"{name}: has {value!r} twice")
+    return found
+
+
+@dataclass(frozen=True)
+class Design:
+    """A study of estimators on synthetic problems with known calibration error.
+
+    Every combination of classes, features, mixtures, models and trainings is a distribution of
+    scores. From the hold-out of each, `draws` evaluation sets of each size are drawn with
+    replacement, which all estimators see.
+
+    Parameters
+    ----------
+    classes, features : tuple of int
+        Numbers of classes, from 2 on, and of features.
+    mixtures : int
+        Random mixtures of each kind.
+    models : tuple of str
+        Names in `fastece.study.models.MODELS`.
+    trainings, train_size : int
+        Training sets of each mixture, and rows in each.
+    holdout : int
+        Rows that evaluation sets are drawn from, and the truth is taken from.
+    smallest, largest, n_sizes : int
+        Sizes of the evaluation sets: so many, logarithmically from one to the other.
+    draws : int
+        Evaluation sets of each size, at least 2.
+    settings : tuple of str
+        "confidence", "classwise".
+    convention : {"corrected", "published"}
+        The estimators, the truth and the measure as they are defined, or as the published code has
+        them (`fastece.study.published`).
+    estimators : tuple of str
+        More estimators, as "module:name".
+    seed : int
+        Of everything that is random.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter outside its range.
+
+    Notes
+    -----
+    Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 4).
+
+    Examples
+    --------
+    >>> from fastece.study import Design
+    >>> paper = Design()
+    >>> len(paper.distributions), paper.sizes[:4], paper.sizes[-1]
+    (540, (30, 35, 40, 47), 500)
+    """
+
+    classes: tuple[int, ...] = (2, 5, 7)
+    features: tuple[int, ...] = (2, 5, 7)
+    mixtures: int = 5
+    models: tuple[str, ...] = tuple(MODELS)
+    trainings: int = 3
+    train_size: int = 300
+    holdout: int = 200_000
+    smallest: int = 30
+    largest: int = 500
+    n_sizes: int = 20
+    draws: int = 200
+    settings: tuple[str, ...] = ("confidence", "classwise")
+    convention: Literal["corrected", "published"] = "corrected"
+    estimators: tuple[str, ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # lists, as JSON has them
+            if isinstance(field.default, tuple):
+                values = checked_list(field.name, getattr(self, field.name))
+                if not values and field.name != "estimators":
+                    raise ValueError(f"{field.name}: must be a list of some, got {values!r}")
+                object.__setattr__(self, field.name, values)
+        for name, low in (("classes", 2), ("features", 1)):
+            for value in getattr(self, name):
+                check_integer(name, value, low, 1000)
+        lowest = {"train_size": 10, "holdout": 1000, "smallest": 2, "draws": 2, "seed": 0}
+        for name in (field.name for field in fields(self) if isinstance(field.default, int)):
+            check_integer(name, getattr(self, name), lowest.get(name, 1), 2**31 - 1)
+        multiclass = [name for name in SETTINGS if name != "binary"]
+        for name, rows in (("models", list(MODELS)), ("settings", multiclass)):
+            for value in getattr(self, name):
+                if value not in rows:
+                    raise ValueError(f"{name}: got {value!r}; {known(rows)}")
+        for value in self.estimators:
+            if not isinstance(value, str):
+                raise TypeError(f'estimators: must be "module:name", got {value!r}')
+        check_choice("convention", self.convention, CONVENTIONS)
+        if self.largest < self.smallest or self.holdout < self.largest:
+            raise ValueError(
+                f"largest: must be from smallest ({self.smallest}) to holdout ({self.holdout}), "
+                f"got {self.largest}"
+            )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of the evaluation sets, in increasing order."""
+        spaced = np.geomspace(self.smallest, self.largest, self.n_sizes)
+        return tuple(int(size) for size in np.unique(np.rint(spaced)))
+
+    @property
+    def distributions(self) -> list[Distribution]:
+        """All distributions of scores; those of one mixture follow one another."""
+        kinds = product(self.classes, self.features, range(self.mixtures))
+        return [
+            Distribution(*kind, model, training)
+            for kind in kinds
+            for training in range(self.trainings)
+            for model in self.models
+        ]
+
+    def rng(self, purpose: int, *numbers: int) -> np.random.Generator:
+        """The random numbers of one purpose, which depend on what is given alone."""
+        return np.random.default_rng([self.seed, purpose, *numbers])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values."""
+        return asdict(self)
+
+
+PRESETS = {
+    "quick": Design(
+        classes=(2, 5), features=(2, 5), mixtures=1, trainings=1, holdout=20_000, n_sizes=6,
+        draws=50,
+    ),
+    "paper": Design(),
+}  # fmt: skip
+
+
+def preset(name: str, **changes: Any) -> Design:
+    """A preset by its name, with some of its parameters replaced.
+
+    Parameters
+    ----------
+    name : {"quick", "paper"}
+    **changes
+        Parameters of `Design`; None leaves one as it is.
+
+    Returns
+    -------
+    Design
+    """
+    if name not in PRESETS:
+        raise ValueError(f"preset: got {name!r}; {known(PRESETS)}")
+    return replace(PRESETS[name], **{k: v for k, v in changes.items() if v is not None})

@@ -1,0 +1,193 @@
+"""Synthetic problems whose posterior is known: mixtures of Gaussians."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from fastece.validation import check_integer
+
+__all__ = ["GaussianMixture"]
+
+F64 = NDArray[np.float64]
+
+# Largest distance of a mode from the origin, and entry of the factor of its covariance, of the
+# mixtures in Posocco and Bonnefoy (2021, section 4.1).
+MEANS, FACTORS = 1.0, 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixture:
+    """Classes that are equally frequent, each a mixture of equally frequent Gaussian modes.
+
+    With M modes a class, ``p(x | k) = sum_m N(x; mean_km, A_km^T A_km) / M`` and the posterior is
+    ``P(k | x) = p(x | k) / sum_j p(x | j)``.
+
+    Parameters
+    ----------
+    means : (K, M, d) float64 array
+        Mean of each mode.
+    factors : (K, M, d, d) float64 array
+        A of each mode, whose covariance is ``A^T A``.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not match; for a factor that is singular, so that there is no density.
+
+    Notes
+    -----
+    Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 4.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.study.distributions import GaussianMixture
+    >>> mixture = GaussianMixture.draw(3, 2, np.random.default_rng(0))
+    >>> x, y = mixture.sample(1000, np.random.default_rng(1))
+    >>> x.shape, y.shape, mixture.posterior(x).shape
+    ((1000, 2), (1000,), (1000, 3))
+    >>> print(f"{(mixture.posterior(x).argmax(1) == y).mean():.3f}")
+    0.889
+    """
+
+    means: F64
+    factors: F64
+
+    def __post_init__(self) -> None:
+        for name in ("means", "factors"):
+            object.__setattr__(self, name, np.array(getattr(self, name), np.float64))
+        shape = self.means.shape
+        if len(shape) != 3 or 0 in shape:
+            raise ValueError(f"means: must have the shape (K, M, d), got {shape}")
+        if self.factors.shape != (*shape, shape[-1]):
+            raise ValueError(
+                f"factors: must have the shape {(*shape, shape[-1])} of (K, M, d, d), "
+                f"got {self.factors.shape}"
+            )
+        for name in ("means", "factors"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name}: must be finite")
+        if not (np.linalg.slogdet(self.factors)[1] > -math.inf).all():
+            raise ValueError("factors: one is singular, so that its mode has no density")
+
+    @classmethod
+    def draw(
+        cls, n_classes: int, n_features: int, rng: np.random.Generator, n_modes: int = 4
+    ) -> "GaussianMixture":
+        """A random mixture: means uniform in ``[-1, 1]^d``, factors in ``[-0.3, 0.3]^(d x d)``.
+
+        Parameters
+        ----------
+        n_classes, n_features, n_modes : int
+            K, d and M, at least 1.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        GaussianMixture
+        """
+        sizes = {"n_classes": n_classes, "n_modes": n_modes, "n_features": n_features}
+        shape = tuple(check_integer(name, size, 1, 2**31) for name, size in sizes.items())
+        means = rng.uniform(-MEANS, MEANS, shape)
+        return cls(means, rng.uniform(-FACTORS, FACTORS, (*shape, n_features)))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return int(self.means.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self.means.shape[2])
+
+    @property
+    def covariances(self) -> F64:
+        """Covariance (K, M, d, d) of each mode."""
+        return np.asarray(self.factors.swapaxes(-1, -2) @ self.factors)
+
+    @cached_property
+    def _log_heights(self) -> F64:
+        """Log of the density at the middle of each mode (K, M), of which a class has M."""
+        _, log_volume = np.linalg.slogdet(self.factors)
+        n_modes = self.means.shape[1]
+        return np.asarray(
+            -log_volume - 0.5 * self.n_features * math.log(2 * math.pi) - math.log(n_modes)
+        )
+
+    @cached_property
+    def _whitening(self) -> F64:
+        """Inverses of the factors, rather than of covariances, whose condition is the square."""
+        return np.asarray(np.linalg.inv(self.factors))
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[F64, NDArray[np.int64]]:
+        """Independent draws.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        X : (n, d) float64 array
+        y : (n,) int64 array
+            Classes, 0 to K - 1.
+        """
+        n = check_integer("n", n, 0, 2**40)
+        mode = rng.integers(self.means.shape[0] * self.means.shape[1], size=n)
+        z = rng.standard_normal((n, self.n_features))
+        x = self.means.reshape(-1, self.n_features)[mode]
+        factors = self.factors.reshape(-1, self.n_features, self.n_features)
+        for m, factor in enumerate(factors):
+            mine = mode == m
+            x[mine] += z[mine] @ factor
+        return x, mode // self.means.shape[1]
+
+    def class_log_density(self, X: Any) -> F64:  # noqa: N803
+        """Log of ``p(x | k)`` (K, n) at points X (n, d)."""
+        x = np.asarray(X, np.float64)
+        if x.ndim != 2 or x.shape[1] != self.n_features:
+            raise ValueError(f"X: must have the shape (n, {self.n_features}), got {x.shape}")
+        n_classes, n_modes, _ = self.means.shape
+        out, of_mode = np.empty((n_classes, len(x))), np.empty((n_modes, len(x)))
+        for k in range(n_classes):
+            for m in range(n_modes):
+                z = (x - self.means[k, m]) @ self._whitening[k, m]
+                of_mode[m] = self._log_heights[k, m] - 0.5 * np.einsum("ij,ij->i", z, z)
+            out[k] = logsumexp(of_mode, axis=0)
+        return out
+
+    def log_density(self, X: Any) -> F64:  # noqa: N803
+        """Log of the density.
+
+        Parameters
+        ----------
+        X : (n, d) array_like
+
+        Returns
+        -------
+        (n,) float64 array
+        """
+        of_class = self.class_log_density(X)
+        return np.asarray(logsumexp(of_class, axis=0) - math.log(self.n_classes))
+
+    def posterior(self, X: Any) -> F64:  # noqa: N803
+        """Probability of each class, given the features.
+
+        Parameters
+        ----------
+        X : (n, d) array_like
+
+        Returns
+        -------
+        (n, K) float64 array
+        """
+        with np.errstate(under="ignore"):
+            return np.ascontiguousarray(softmax(self.class_log_density(X), axis=0).T)

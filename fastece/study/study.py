@@ -1,0 +1,288 @@
+"""A study from its design to its tables and figures."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastece import __version__
+from fastece.calls import check_executor
+from fastece.study.contestants import ZERO, source_of
+from fastece.study.design import Design, Distribution
+from fastece.study.runner import contestants_of, holdout_of, run_distribution
+from fastece.study.store import Store
+from fastece.study.summary import distribution_table, ranking_of, summarise
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["StudyResult", "run_study"]
+
+NEEDS = "the study needs scikit-learn, pyarrow and matplotlib: pip install 'fastece[study]'"
+# Metadata of a table: what it took.
+SECONDS = b"seconds"
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """What a study found.
+
+    Attributes
+    ----------
+    design : Design
+    folder : Path
+        Where the files are.
+    values : pyarrow.Table
+        A row for each distribution, setting, estimator and size, as
+        `fastece.study.summary.distribution_table` describes it.
+    summary : pyarrow.Table
+        A row for each setting, estimator and size, as `fastece.study.summary.summarise` describes
+        it, against the truth of the design's convention.
+    ranking : pyarrow.Table
+        The estimators of each setting, best first.
+    seconds : dict
+        What the work took, by kind, of all processes together.
+    """
+
+    design: Design
+    folder: Path
+    values: "pa.Table"
+    summary: "pa.Table"
+    ranking: "pa.Table"
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def evaluations(self) -> int:
+        """Values that were estimated, constant zeros apart."""
+        names = set(self.values["estimator"].to_pylist()) - {ZERO}
+        design = self.design
+        per_size = len(design.distributions) * len(design.settings) * design.draws * len(names)
+        return per_size * len(design.sizes)
+
+    def __str__(self) -> str:
+        design, seconds = self.design, self.seconds
+        lines = [
+            f"{len(design.distributions)} distributions of scores, {len(design.sizes)} sizes from "
+            f"{design.smallest} to {design.largest}, {design.draws} draws, "
+            f"{self.evaluations:,} evaluations; {design.convention} convention",
+        ]
+        measure = self.ranking.column_names[4:-2]
+        for setting in design.settings:
+            sizes = "  ".join(f"n = {name.rpartition('_')[2]:>4}" for name in measure)
+            lines += ["", f"{setting:<10} rank  {'estimator':<20} {sizes}   best   bias"]
+            for row in self.ranking.to_pylist():
+                if row["setting"] != setting:
+                    continue
+                rank = f"{row['mean_rank']:4.1f}" if row["rank"] else "    "
+                errors = "  ".join(f"{row[name]:8.2f}" for name in measure)
+                lines.append(
+                    f"{'':<10} {rank}  {row['estimator']:<20} {errors}  {row['best']:4.0%}  "
+                    f"{row['relative_bias']:+5.0%}"
+                )
+        took = ", ".join(f"{kind} {value:.0f}" for kind, value in seconds.items())
+        return "\n".join(
+            [
+                *lines,
+                "",
+                "95th percentile over draws of |estimate - truth| / truth, median over the "
+                "distributions; rank: mean over sizes;",
+                "best, bias: how often, and how far off on average, over sizes.",
+                f"seconds, all processes together: {took}",
+                f"files: {self.folder}",
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values: everything but the rows of each distribution."""
+        return {
+            "design": self.design.to_dict(),
+            "folder": str(self.folder),
+            "evaluations": self.evaluations,
+            "seconds": self.seconds,
+            "summary": self.summary.to_pylist(),
+            "ranking": self.ranking.to_pylist(),
+        }
+
+
+def rows_of(
+    design: Design, which: Distribution, folders: list[str]
+) -> tuple[Distribution, "pa.Table"]:
+    """The table of one distribution, with what it took: what a worker does. It looks for modules of
+    the user in the folders where the caller does."""
+    sys.path += [folder for folder in folders if folder not in sys.path]
+    names = [contestant.name for contestant in contestants_of(design)]
+    outcome = run_distribution(design, which)
+    table = distribution_table(design, which, names, outcome)
+    return which, table.replace_schema_metadata({SECONDS: json.dumps(outcome.seconds)})
+
+
+def tables(
+    design: Design, todo: list[Distribution], n_jobs: int | None, executor: Any
+) -> Iterator[tuple[Distribution, "pa.Table"]]:
+    """The tables of some distributions, as they are finished."""
+    if executor is None:
+        from joblib import Parallel, delayed
+
+        calls = (delayed(rows_of)(design, which, sys.path) for which in todo)
+        yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
+        return
+    finished: SimpleQueue[Any] = SimpleQueue()
+    futures = [executor.submit(rows_of, design, which, sys.path) for which in todo]
+    try:
+        for future in futures:
+            future.add_done_callback(finished.put)
+        for _ in futures:
+            yield finished.get().result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def run_study(
+    design: Design,
+    out: str | Path,
+    *,
+    n_jobs: int | None = None,
+    executor: Any = None,
+    progress: bool = True,
+    pictures: bool = True,
+) -> StudyResult:
+    """Run what is not yet finished of a study, and write its tables and figures.
+
+    Parameters
+    ----------
+    design : Design
+    out : path
+        Folder of the results. A study that was interrupted there goes on.
+    n_jobs : int, optional
+        Processes; -1 for one per core, None for one.
+    executor : optional
+        In place of processes: an object with ``submit``, whose futures have ``result``, ``cancel``
+        and ``add_done_callback``, as in `concurrent.futures`; such as a client of a cluster.
+    progress : bool
+        Show a bar, if stderr is a terminal.
+    pictures : bool
+        Draw the figures too, which takes some seconds.
+
+    Returns
+    -------
+    StudyResult
+        The same bits whatever `n_jobs` and `executor` are, and however often it was interrupted.
+
+    Raises
+    ------
+    ValueError
+        If `out` holds something else, or the results of another design or of other code; if a
+        user's estimator is not found, or fails.
+    ImportError
+        Without the packages of the extra "study".
+
+    Notes
+    -----
+    Files: values.parquet, summary.csv (against the truth of the convention), summary_posterior.csv
+    or summary_labels.csv (against the other), ranking.csv, figure2, ranking, log_ratio and bias as
+    PNG and SVG, timings.csv, study.json, and a folder with the finished distributions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fastece.study import preset, run_study
+    >>> design = preset(
+    ...     "quick", classes=(2,), features=(2,), models=("naive_bayes",), holdout=2000, n_sizes=2,
+    ...     draws=5,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = run_study(design, folder, pictures=False)
+    >>> result.summary.column_names[:4]
+    ['setting', 'estimator', 'n', 'p95_relative_error']
+    """
+    try:
+        import joblib  # noqa: F401
+        import matplotlib  # noqa: F401
+        import pyarrow as pa
+        import sklearn  # noqa: F401
+        import threadpoolctl  # noqa: F401
+        from tqdm import tqdm
+    except ImportError as error:
+        raise ImportError(NEEDS) from error
+
+    check_executor(executor, n_jobs)
+    contestants_of(design)  # what is not found is said before anything is written
+    store = Store(Path(out), design, code_of(design))
+    todo = [which for which in design.distributions if not store.has(which)]
+    bar = tqdm(
+        tables(design, todo, n_jobs, executor), desc="distributions",
+        total=len(design.distributions), initial=len(design.distributions) - len(todo),
+        disable=None if progress else True,
+    )  # fmt: skip
+    for which, table in bar:
+        store.write(which, table)
+    holdout_of.cache_clear()
+    found = [store.read(which) for which in design.distributions]
+    values = pa.concat_tables([table.replace_schema_metadata(None) for table in found])
+    result = results_of(design, store, values, [seconds_of(table) for table in found])
+    write_tables(store, result)
+    if pictures:
+        write_pictures(store, result)
+    return result
+
+
+def code_of(design: Design) -> dict[str, Any]:
+    """What else decides on the results of a design."""
+    packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    sources = {path: source_of(path) for path in design.estimators}
+    return {"version": __version__, "packages": packages, "sources": sources}
+
+
+def seconds_of(table: "pa.Table") -> dict[str, float]:
+    """What the table of one distribution took."""
+    return dict(json.loads(table.schema.metadata[SECONDS]))
+
+
+def results_of(
+    design: Design, store: Store, values: "pa.Table", seconds: list[dict[str, float]]
+) -> StudyResult:
+    """The summary of all distributions."""
+    truth, measure = ("posterior", "p95_relative_error")
+    if design.convention == "published":
+        truth, measure = ("labels", "p95_absolute_error")
+    summary = summarise(values, design, truth)
+    kinds = dict.fromkeys(kind for one in seconds for kind in one)
+    total = {kind: float(np.sum([one.get(kind, 0.0) for one in seconds])) for kind in kinds}
+    ranking = ranking_of(summary, measure)
+    return StudyResult(design, store.folder, values, summary, ranking, total)
+
+
+def write_tables(store: Store, result: StudyResult) -> None:
+    """Every table."""
+    import pyarrow as pa
+
+    other = "posterior" if result.design.convention == "published" else "labels"
+    store.write_parquet("values.parquet", result.values)
+    store.write_csv("summary.csv", result.summary)
+    store.write_csv(f"summary_{other}.csv", summarise(result.values, result.design, other))
+    store.write_csv("ranking.csv", result.ranking)
+    store.write_csv("timings.csv", pa.table({k: [v] for k, v in result.seconds.items()}))
+
+
+def write_pictures(store: Store, result: StudyResult) -> None:
+    """Every figure, as PNG and SVG."""
+    from fastece.study.figures import curves_figure, ranking_figure, save_figure
+
+    is_published = result.design.convention == "published"
+    figure2 = "p95_absolute_error" if is_published else "p95_relative_error"
+    figures = {
+        "figure2": curves_figure(result.summary, figure2),
+        "log_ratio": curves_figure(result.summary, "median_abs_log_ratio"),
+        "bias": curves_figure(result.summary, "relative_bias"),
+        "ranking": ranking_figure(result.ranking, figure2),
+    }
+    for name, figure in figures.items():
+        for kind in ("png", "svg"):
+            save_figure(figure, store.folder / f"{name}.{kind}")

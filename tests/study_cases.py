@@ -1,0 +1,301 @@
+"""Small studies, their draws made again, and the study's estimators as plain loops."""
+
+import math
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+from math import fsum, isqrt, nan
+
+import numpy as np
+import reference
+import reference_kde
+
+from fastece.resampling import RowDraws, new_key
+from fastece.study import Design, figures, run_study
+from fastece.study.distributions import GaussianMixture
+from fastece.study.models import MODELS, predicted
+from fastece.study.runner import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
+
+# Sixteen distributions, each in some hundredths of a second.
+TINY = Design(
+    classes=(2, 3), features=(2,), mixtures=2, models=("naive_bayes", "logistic_regression"),
+    trainings=2, train_size=40, holdout=1000, smallest=10, largest=20, n_sizes=2, draws=4,
+)  # fmt: skip
+# One.
+SINGLE = Design(
+    classes=(3,), features=(2,), mixtures=1, models=("naive_bayes",), trainings=1, train_size=60,
+    holdout=1000, smallest=10, largest=40, n_sizes=3, draws=5,
+)  # fmt: skip
+BINNED = {
+    "ece": {},
+    "ece_a": {"edges": "quantile"},
+    "ece_c": {"mapping": "convex"},
+    "ece_ac": {"edges": "quantile", "mapping": "convex"},
+}
+BINS, BANDWIDTHS = (10, 30, "sqrt"), ("silverman", 0.1, 0.033)
+FIFTEEN = [f"{name}_{bins}" for name in BINNED for bins in BINS]
+FIFTEEN += [f"ece_kde_{h}" for h in BANDWIDTHS]
+
+
+# -- draws -----------------------------------------------------------------------------------------
+
+
+class Replay:
+    """One distribution of scores of a design, made again from the keys of the design."""
+
+    def __init__(self, design, which):
+        self.design, self.which = design, which
+        kind = (which.n_classes, which.n_features, which.mixture)
+        self.mixture = GaussianMixture.draw(*kind[:2], design.rng(MIXTURE, *kind))
+        self.x, self.y = self.mixture.sample(design.holdout, design.rng(HOLDOUT, *kind))
+        self.posterior = self.mixture.posterior(self.x)
+        numbers = (*kind, which.training)
+        train = self.mixture.sample(design.train_size, design.rng(TRAINING, *numbers))
+        seed = int(design.rng(MODEL, *numbers).integers(2**31))
+        model = MODELS[which.model](seed).fit(*train)
+        self.prob = predicted(model, self.x, which.n_classes)
+
+    def rows(self, size):
+        """The rows (draws, size) of the hold-out that are drawn."""
+        which, design = self.which, self.design
+        model = list(MODELS).index(which.model)
+        numbers = (which.n_classes, which.n_features, which.mixture, model, which.training, size)
+        key = new_key(design.rng(DRAWS, *numbers))
+        return RowDraws(key, design.holdout, size).rows(0, design.draws)
+
+    def problems(self, rows, setting):
+        """The problems of some rows, in the order of the hold-out, as `reference` has them."""
+        rows = np.sort(rows)
+        return reference.problems(self.y[rows].tolist(), self.prob[rows].tolist(), setting)
+
+    def chances(self, setting):
+        """Scores and exact probabilities of hits of all rows, for each problem."""
+        if setting == "classwise":
+            return [(self.prob[:, k], self.posterior[:, k]) for k in range(self.prob.shape[1])]
+        top = [row.index(max(row)) for row in self.prob.tolist()]
+        return [(self.prob.max(1), self.posterior[np.arange(len(top)), top])]
+
+
+# -- the corrected estimators ----------------------------------------------------------------------
+
+
+def corrected(name, problems, points=40, error=reference.error):
+    """The value of one of the fifteen: the mean over the problems."""
+    kind, _, option = name.rpartition("_")
+    if kind == "ece_kde":
+        h = option if option == "silverman" else float(option)
+        found = [reference_kde.kde_error(p, bandwidth=h, points=points) for p in problems]
+    else:
+        fields = {"n_bins": number(option), "score_range": "support", **BINNED[kind]}
+        found = [error(problem, **fields) for problem in problems]
+    return fsum(found) / len(found)
+
+
+def quick_error(problem, *, n_bins, score_range, edges="uniform", mapping="hard"):
+    """`reference.error` of rows that count once, in whole numbers where it has fractions and by
+    bisection where it looks at every edge: a tenth of the time."""
+    scores, hits, low, high = problem
+    assert score_range == "support"
+    n_bins = bin_count(problem, n_bins)
+    if edges == "uniform":
+        cuts = reference.uniform_edges(n_bins, low, high)
+    else:
+        cuts = counted_edges(scores, n_bins, low, high, "right" if mapping == "hard" else None)
+    middles = [c for c, _ in reference.centres(cuts)]
+    sums = [[] for _ in range(n_bins)]
+    for s, y in zip(scores, hits, strict=True):
+        if mapping == "hard":
+            sums[min(max(bisect_left(cuts, s) - 1, 0), n_bins - 1)].append(y - s)
+            continue
+        j = bisect_right(middles, s) - 1
+        if j < 0 or j == len(middles) - 1:
+            sums[max(j, 0)].append(y - s)
+            continue
+        share = (middles[j + 1] - s) / (middles[j + 1] - middles[j])
+        sums[j].append(share * (y - s))
+        sums[j + 1].append((1 - share) * (y - s))
+    return fsum(abs(fsum(gaps)) for gaps in sums) / len(scores)
+
+
+def counted_edges(scores, n_bins, low=0.0, high=1.0, closed="right"):
+    """`reference.quantile_edges` of rows that count once, in whole numbers."""
+    s = sorted(min(max(s, low), high) for s in scores)
+    cumulated = [i for i in range(1, len(s) + 1) if i == len(s) or s[i] > s[i - 1]]
+    edges, k = [low], 0
+    for j in range(1, n_bins):
+        while cumulated[k] * n_bins < j * len(s):
+            k += 1
+        i = cumulated[k]
+        tie = i * n_bins == j * len(s)
+        edges.append(reference.between(s[i - 1], s[i], closed) if tie else s[i - 1])
+    return [*edges, high]
+
+
+def number(option):
+    return option if option == "sqrt" else int(option)
+
+
+# -- the published ones ----------------------------------------------------------------------------
+
+
+def published(name, problems, points=40):
+    """The value of one of the fifteen as the published code has it."""
+    kind, _, option = name.rpartition("_")
+    if kind == "ece_kde":  # 4. every class has the bandwidth of the first
+        h = float(option) if option != "silverman" else first_bandwidth(problems)
+        found = [
+            reference_kde.kde_error(p, bandwidth=h, kernel="triweight", points=points)
+            for p in problems
+        ]
+    else:
+        loops = {
+            "ece": unit_bins, "ece_a": counted_bins, "ece_c": swapped_uniform,
+            "ece_ac": swapped_counted,
+        }  # fmt: skip
+        found = [loops[kind](problem, number(option)) for problem in problems]
+    return fsum(found) / len(found)
+
+
+def first_bandwidth(problems):
+    scores, _, low, high = problems[0]
+    return reference_kde.silverman(scores, None, len(scores), low, high)
+
+
+def bin_count(problem, n_bins):
+    return isqrt(len(problem[0])) if n_bins == "sqrt" else n_bins
+
+
+def in_order(problem):
+    """(score, hit), scores increasing, equal ones as they stand."""
+    return sorted(zip(problem[0], problem[1], strict=True), key=lambda row: row[0])
+
+
+def unit_bins(problem, n_bins):
+    """2. Bins of [0, 1], whatever the support, that hold their left edges."""
+    return reference.error(problem, n_bins=n_bins, score_range="unit", closed="left")
+
+
+def counted(problem, n_bins):
+    """3. Edges floor(n / B) rows apart, half way between two; None where n < B."""
+    scores = [s for s, _ in in_order(problem)]
+    _, _, low, high = problem
+    each = len(scores) // n_bins
+    if each == 0:
+        return None
+    cuts = [(scores[b * each - 1] + scores[b * each]) / 2 for b in range(1, n_bins)]
+    return [low, *cuts, high]
+
+
+def counted_bins(problem, n_bins):
+    n_bins = bin_count(problem, n_bins)
+    edges = counted(problem, n_bins)
+    if edges is None:
+        return nan
+    bins = [[] for _ in range(n_bins)]
+    for s, y in in_order(problem):
+        bins[sum(edge <= s for edge in edges[1:-1])].append(y - s)
+    return fsum(abs(fsum(gaps)) for gaps in bins) / len(problem[0])
+
+
+def swapped(rows, centres):
+    """1. With c_j the last centre below the score, bin j gets (s - c_j) / (c_{j+1} - c_j), so the
+    farther one gets more; a score on the first centre goes to the last bin."""
+    sums = [[] for _ in centres]
+    last = len(centres) - 1
+    for s, y in rows:
+        if s == centres[0]:
+            sums[last].append(y - s)
+        elif s < centres[0]:
+            sums[0].append(y - s)
+        elif s > centres[last]:
+            sums[last].append(y - s)
+        else:
+            j = max(b for b in range(last) if centres[b] < s)
+            share = (s - centres[j]) / (centres[j + 1] - centres[j])
+            sums[j].append(share * (y - s))
+            sums[j + 1].append((1 - share) * (y - s))
+    return fsum(abs(fsum(gaps)) for gaps in sums) / len(rows)
+
+
+def swapped_uniform(problem, n_bins):
+    _, _, low, high = problem
+    edges = reference.uniform_edges(bin_count(problem, n_bins), low, high)
+    return swapped(in_order(problem), [(a + b) / 2 for a, b in pairwise(edges)])
+
+
+def swapped_counted(problem, n_bins):
+    edges = counted(problem, bin_count(problem, n_bins))
+    if edges is None:
+        return nan
+    return swapped(in_order(problem), [(a + b) / 2 for a, b in pairwise(edges)])
+
+
+# -- truth -----------------------------------------------------------------------------------------
+
+
+def truth(s, q, n_bins=200):
+    """The mean over bins of equal mass of 2 |D| - E |N(D, d^2)|, equal scores in one bin."""
+    rows = sorted(zip(np.asarray(s).tolist(), np.asarray(q).tolist(), strict=True))
+    n, groups, b = len(rows), {}, 0
+    for i, (score, chance) in enumerate(rows):
+        if i == 0 or score != rows[i - 1][0]:
+            b = i * n_bins // n
+        groups.setdefault(b, []).append(chance - score)
+    total = 0.0
+    for gaps in groups.values():
+        m = len(gaps)
+        mean = abs(fsum(gaps) / m)
+        centre = fsum(gaps) / m
+        sd = math.sqrt(fsum((gap - centre) ** 2 for gap in gaps) / (m * max(m - 1, 1)))
+        total += m * (2 * mean - folded(mean, sd))
+    return total / n
+
+
+def folded(mean, sd):
+    """E |N(mean, sd^2)|."""
+    if sd == 0:
+        return mean
+    z = mean / sd
+    return sd * math.sqrt(2 / math.pi) * math.exp(-z * z / 2) + mean * math.erf(z / math.sqrt(2))
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+PICTURES = [f"{name}.{kind}" for name in ("figure2", "log_ratio", "bias", "ranking")
+            for kind in ("png", "svg")]  # fmt: skip
+TABLES = ["summary.csv", "summary_labels.csv", "ranking.csv", "values.parquet", "study.json"]
+
+
+def quick_curves(summary, measure="p95_relative_error"):
+    """A picture of all numbers of a column, in a tenth of the time."""
+    figure = figures.new_figure((1, 1))
+    figure.set_layout_engine("none")
+    values = summary[measure].to_numpy()
+    figure.add_axes((0, 0, 1, 1)).plot(np.where(np.isfinite(values), values, -1.0))
+    return figure
+
+
+def quick_ranking(ranking, measure):  # noqa: ARG001
+    return quick_curves(ranking, "mean_rank")
+
+
+def with_quick_figures(setattr_):
+    """Pictures that take no time, in place of those of the study."""
+    setattr_(figures, "curves_figure", quick_curves)
+    setattr_(figures, "ranking_figure", quick_ranking)
+    setattr_(figures, "DPI", 30)
+
+
+def run_with_quick_figures(design, folder, n_jobs=None):
+    """What a process of its own does."""
+    with_quick_figures(setattr)
+    return run_study(design, folder, n_jobs=n_jobs, progress=False)
+
+
+def contents(folder, names):
+    """Name -> bytes."""
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def assert_same_files(found, want, names):
+    found, want = contents(found, names), contents(want, names)
+    assert [name for name in names if found[name] != want[name]] == []

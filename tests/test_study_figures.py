@@ -1,0 +1,422 @@
+"""Pictures of a study show what its tables hold, and leave the rest of matplotlib alone."""
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+pa = pytest.importorskip("pyarrow")
+
+from matplotlib.colors import to_hex  # noqa: E402
+from study_cases import FIFTEEN  # noqa: E402
+
+from fastece.study import figures  # noqa: E402
+from fastece.study.figures import MEASURES, curves_figure, ranking_figure, save_figure  # noqa: E402
+
+matplotlib.use("agg")
+
+RELATIVE, ABSOLUTE, RATIO, BIAS = MEASURES
+SETTINGS = ["confidence", "classwise"]
+SIZES = [100, 200, 500, 1000, 2000]
+OWN = [f"mine {i}" for i in range(21)]
+NAMES = [FIFTEEN[-1], "zero", *OWN[:2], *FIFTEEN[:-1]]
+OF_ZERO = {RELATIVE: 1.0, RATIO: inf, BIAS: -1.0}
+LONG = "a name of one's own that is long"
+
+
+def summary_of(names=NAMES, measure=RELATIVE, settings=SETTINGS, sizes=SIZES, given=()):
+    """Made-up values, those of `given` replaced in all settings; sizes are not in order."""
+    rng, given, rows = np.random.default_rng(0), dict(given), []
+    for setting in settings:
+        for name in names:
+            for i in np.roll(np.arange(len(sizes))[::-1], 2).tolist():
+                value = float(rng.uniform(-0.3, 0.3) if measure == BIAS else rng.uniform(0.1, 0.9))
+                value = OF_ZERO.get(measure, value) if name == "zero" else value
+                value = given[name][i] if name in given else value
+                ends = sorted((value * rng.uniform((0.7, 1.1), (0.9, 1.3))).tolist())
+                rows.append((setting, name, sizes[i], value, *ends))
+    columns = ["setting", "estimator", "n", measure, f"{measure}_low", f"{measure}_high"]
+    return table_of(columns, rows)
+
+
+def table_of(columns, rows):
+    return pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows])
+
+
+def points(table, setting, name, column):
+    """(n, value) of a curve, n ascending."""
+    rows = [row for row in table.to_pylist() if row["setting"] == setting]
+    return sorted((row["n"], row[column]) for row in rows if row["estimator"] == name)
+
+
+def look(line):
+    filled = to_hex(line.get_markerfacecolor()) == to_hex(line.get_color())
+    return to_hex(line.get_color()), line.get_linestyle(), line.get_marker(), filled
+
+
+def looks_of(figure):
+    """Name -> look, as the legend has them."""
+    (legend,) = figure.legends
+    entries = zip(legend.get_texts(), legend.legend_handles, strict=True)
+    names = [entry for entry in entries if entry[0].get_fontweight() != "bold"]
+    return {text.get_text(): look(mark) for text, mark in names if text.get_text().strip()}
+
+
+def lines_of(figure, ax):
+    """Lines by the names that the legend has for them, and the others."""
+    names = {mark: name for name, mark in looks_of(figure).items()}
+    named = [(names[look(line)], line) for line in ax.get_lines() if look(line) in names]
+    assert len(dict(named)) == len(named)
+    return dict(named), [line for line in ax.get_lines() if look(line) not in names]
+
+
+def drawn(line):
+    return list(zip(line.get_xdata(), line.get_ydata(), strict=True))
+
+
+def shaded(ax):
+    """(colour, corners) of what is shaded, in order."""
+    found = []
+    for part in ax.collections:
+        assert part.get_facecolor()[0, 3] < 0.3
+        corners = [sorted(set(map(tuple, path.vertices.tolist()))) for path in part.get_paths()]
+        found += [(to_hex(part.get_facecolor()[0]), of_path) for of_path in corners]
+    return sorted(found)
+
+
+def words(text):
+    return text.get_text().replace("\n", " ")
+
+
+def labels_of(ax):
+    return [(words(text), text.xy) for text in ax.texts]
+
+
+# -- curves ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_curves_are_those_of_the_table(measure):
+    table = summary_of(measure=measure)
+    figure = curves_figure(table, measure)
+    assert [ax.get_title() for ax in figure.axes] == SETTINGS
+    for ax in figure.axes:
+        lines, _ = lines_of(figure, ax)
+        assert set(lines) == {*NAMES} - {"zero"}
+        for name, line in lines.items():
+            assert drawn(line) == points(table, ax.get_title(), name, measure)
+        scales = ("log", "linear" if measure == BIAS else "log")
+        assert (ax.get_xscale(), ax.get_yscale()) == scales
+        assert ax.get_xlabel() == "rows in the evaluation set"
+    left, right = figure.axes
+    assert (left.get_ylabel(), right.get_ylabel()) == (MEASURES[measure].label, "")
+    assert left.get_ylim() == right.get_ylim()
+
+
+@pytest.mark.parametrize("measure", [RELATIVE, ABSOLUTE])
+def test_the_baseline_is_a_line_with_its_name_at_the_right_end(measure):
+    table = summary_of(["zero", "x"], measure)
+    for ax in (figure := curves_figure(table, measure)).axes:
+        (line,) = lines_of(figure, ax)[1]
+        assert drawn(line) == points(table, ax.get_title(), "zero", measure)
+        assert measure != RELATIVE or set(line.get_ydata()) == {1.0}
+        assert labels_of(ax) == [("not measuring", (1, line.get_ydata()[-1]))]
+    assert not any(ax.texts for ax in curves_figure(summary_of(["x"], measure), measure).axes)
+
+
+def test_a_label_says_that_the_baseline_is_infinite():
+    for ax in (figure := curves_figure(summary_of(["x", "zero"], RATIO), RATIO)).axes:
+        assert list(map(look, ax.get_lines())) == list(looks_of(figure).values())
+        assert ax.get_ylim()[1] < 10
+        assert labels_of(ax) == [("not measuring: infinite", (1, ax.get_ylim()[1]))]
+
+
+def test_the_axis_of_the_bias_is_not_stretched_for_the_baseline():
+    for ax in (figure := curves_figure(summary_of(["x", "zero"], BIAS), BIAS)).axes:
+        assert -1 < ax.get_ylim()[0] < ax.get_ylim()[1] < 1
+        (axis,) = lines_of(figure, ax)[1]
+        assert set(axis.get_ydata()) == {0}
+        assert labels_of(ax) == [("not measuring: -1", (1, ax.get_ylim()[0]))]
+    table = summary_of(["x", "zero"], BIAS, given={"x": [-2.0, -1.0, 0.1, 0.2, 0.3]})
+    for ax in (figure := curves_figure(table, BIAS)).axes:
+        assert drawn(lines_of(figure, ax)[1][1]) == [(n, -1.0) for n in SIZES]
+        assert labels_of(ax) == [("not measuring", (1, -1.0))]
+
+
+@pytest.mark.parametrize("measure", [RELATIVE, BIAS])
+def test_intervals_are_shaded_in_the_colour_of_their_curve(measure):
+    table = summary_of([*FIFTEEN[::3], "x", "zero"], measure)  # no two of a colour
+    ends = [f"{measure}_low", f"{measure}_high"]
+    for ax in (figure := curves_figure(table, measure)).axes:
+        want = []
+        for name, (color, *_) in looks_of(figure).items():
+            corners = [points(table, ax.get_title(), name, end) for end in ends]
+            want.append((color, sorted(sum(corners[1:], corners[0]))))
+        assert shaded(ax) == sorted(want)
+    for columns in (ends[:1], ends[1:], ends):
+        figure = curves_figure(table.drop_columns(columns), measure)
+        assert [shaded(ax) for ax in figure.axes] == [[], []]
+
+
+@pytest.mark.parametrize("hole", [nan, None, inf, -inf, 0.0, -1.0])
+@pytest.mark.parametrize("measure", [RELATIVE, BIAS])
+def test_what_cannot_be_drawn_is_a_gap(measure, hole):
+    rows = summary_of(["x"], measure).to_pylist()
+    for row in rows:
+        if row["n"] == 500:
+            row |= {measure: hole, f"{measure}_low": hole}
+    drawable = measure == BIAS and hole in (0.0, -1.0)
+    for ax in (figure := curves_figure(pa.Table.from_pylist(rows), measure)).axes:
+        line = lines_of(figure, ax)[0]["x"]
+        assert line.get_xdata().tolist() == SIZES
+        assert np.isnan(line.get_ydata()).tolist() == [False, False, not drawable, False, False]
+        sizes = [sorted({n for n, _ in corners}) for _, corners in shaded(ax)]
+        assert sizes == ([SIZES] if drawable else [SIZES[:2], SIZES[3:]])
+
+
+def test_a_panel_has_the_estimators_of_its_setting():
+    some, more = summary_of(["x"], settings="a"), summary_of(["ece_10", "x"], settings="b")
+    figure = curves_figure(pa.concat_tables([some, more]))
+    assert [set(lines_of(figure, ax)[0]) for ax in figure.axes] == [{"x"}, {"ece_10", "x"}]
+
+
+def test_a_single_size_is_drawn_as_marks():
+    figure = curves_figure(summary_of(sizes=[300]))
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        assert len(ax.get_lines()) == len(NAMES)
+        for line in ax.get_lines():
+            assert line.get_xdata() == [300]
+            assert line.get_marker() not in ("", "None", None)
+            assert line.get_markevery() in (None, [True])
+        assert [text.get_text() for text in ax.get_xticklabels()] == ["300"]
+
+
+def test_a_value_between_two_gaps_is_marked():
+    given = {"x": [0.3, nan, 0.4, nan, 0.5], "y": [0.3, nan, 0.4, 0.5, 0.6]}
+    for ax in (figure := curves_figure(summary_of(["x", "y"], given=given))).axes:
+        lines, _ = lines_of(figure, ax)
+        assert np.array(lines["x"].get_markevery())[[0, 2, 4]].all()
+        assert np.array(lines["y"].get_markevery())[0]
+
+
+def test_narrow_ranges_have_ticks_too():
+    for low, high in ((0.41, 0.47), (0.52, 0.58), (1.05, 1.15), (0.2, 0.3)):
+        figure = curves_figure(summary_of(["x"], given={"x": np.linspace(low, high, 5).tolist()}))
+        for ax in figure.axes:
+            inside = [y for y in ax.get_yticks() if ax.get_ylim()[0] <= y <= ax.get_ylim()[1]]
+            assert 4 <= len(inside) <= 8
+
+
+# 200 and 2000 would touch the ends of the second.
+@pytest.mark.parametrize("want", ["130 200 500 1000 2000 5000 7000", "180 500 1000 2100", "64 65"])
+def test_ticks_are_round_numbers_and_both_ends_of_the_sizes(want):
+    want = want.split()
+    figure = curves_figure(summary_of(["x"], sizes=[int(want[0]), int(want[-1])]))
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        assert [text.get_text() for text in ax.get_xticklabels()] == want
+        assert ax.get_xticks().tolist() == [float(text) for text in want]
+        assert not ax.get_xticks(minor=True).size
+    errors = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert len(errors) >= 4
+    assert [f"{float(text):.4g}" for text in errors] == errors
+    assert [float(text) for text in errors] == pytest.approx(figure.axes[0].get_yticks().tolist())
+
+
+# -- looks and legend ------------------------------------------------------------------------------
+
+
+def test_every_estimator_is_told_apart_in_grey_too():
+    figure = curves_figure(summary_of([*FIFTEEN, *OWN], settings=["a"]))
+    looks = looks_of(figure)
+    assert set(lines_of(figure, figure.axes[0])[0]) == set(looks) == {*FIFTEEN, *OWN}
+    assert len({mark[1:] for mark in looks.values()}) == 36
+    families = [*(FIFTEEN[i : i + 3] for i in range(0, 15, 3)), OWN]
+    colors = [{looks[name][0] for name in family} for family in families]
+    assert [len(of_family) for of_family in colors] == [1] * 6
+    assert len(set.union(*colors)) == 6
+    for name in FIFTEEN[::4]:
+        alone = curves_figure(summary_of([name], settings=["a"], sizes=[10]))
+        assert looks_of(alone) == {name: looks[name]}
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, SETTINGS[:1]])
+def test_legend_has_every_name_once_below_the_title_of_its_family(settings):
+    names = [name for name in [*NAMES, LONG] if name not in FIFTEEN[3:5]]
+    figure = curves_figure(summary_of(names, settings=settings))
+    for _ in range(2):
+        figure.draw_without_rendering()
+    (legend,) = figure.legends
+    columns = {}
+    for text in sorted(legend.get_texts(), key=lambda text: -text.get_window_extent().y0):
+        if text.get_text():
+            columns.setdefault(round(text.get_window_extent().x0), []).append(text.get_text())
+    want = [
+        ["equal width", *FIFTEEN[:3]], ["equal mass", FIFTEEN[5]],
+        ["equal width, convex", *FIFTEEN[6:9]], ["equal mass, convex", *FIFTEEN[9:12]],
+        ["kernel density", FIFTEEN[14], *FIFTEEN[12:14]], ["own", *OWN[:2], LONG],
+    ]  # fmt: skip
+    if len(settings) == 1:  # beside the panel
+        want = [[text for column in want for text in column]]
+    assert [columns[x] for x in sorted(columns)] == want
+    *panels, box = (part.get_tightbbox() for part in (*figure.axes, legend))
+    assert not any(box.overlaps(panel) for panel in panels)
+    assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
+
+
+def test_dollars_are_no_formulas():
+    names = [r"$\no_formula$", r"_$\nor_this$"]
+    curves = curves_figure(summary_of(names, settings=names))
+    ranking = ranking_figure(ranking_of([[1, name, *RANKED[1][2:]] for name in names], names))
+    for figure in (curves, ranking):
+        figure.draw_without_rendering()  # formulas like these would be an error
+    assert list(looks_of(curves)) == [ax.get_title() for ax in curves.axes] == names
+
+
+# -- ranking ---------------------------------------------------------------------------------------
+
+DASH = "\N{EN DASH}"
+RANKED = [
+    [1, "ece_10", 1.23, 0.8, 0.1, 0.5, 0.02],
+    [2, "mine", 2.0, 0.4, 0.4, 0.004, 0.02],
+    [3, "ece_30", 3.0, 0.2, nan, 0.5, -0.0004],
+    [0, "zero", nan, 1.0, 1.0, 0.0, -1.0],
+]
+CELLS = [
+    ["1", "ece_10", "1.2", "0.80", "0.10", "50 %", "+2 %"],
+    ["2", "mine", "2.0", "0.40", "0.40", "0.4 %", "+2 %"],
+    ["3", "ece_30", "3.0", "0.20", DASH, "50 %", "+0 %"],
+    [DASH, "zero (not measuring)", DASH, "1.00", "1.00", "0 %", "\N{MINUS SIGN}100 %"],
+]
+HEADS = ["rank", "estimator", "mean rank", "n = 50", "n = 400", "share best", "relative bias"]
+
+
+def ranking_of(rows=RANKED, settings=SETTINGS):
+    """A ranking with these rows in every setting, which alternate."""
+    errors = ["error_at_50", "error_at_400"]
+    columns = ["setting", "rank", "estimator", "mean_rank", *errors, "best", "relative_bias"]
+    return table_of(columns, [(setting, *row) for row in rows for setting in settings])
+
+
+def cells_of(ax, n_rows):
+    """Texts of the last rows, each from left to right, and those above as they look in a line."""
+    assert ax.yaxis_inverted()
+    rows = {}
+    for text in sorted(ax.texts, key=lambda text: text.get_position()[::-1]):
+        rows.setdefault(text.get_position()[1], []).append(text)
+    rows = [sorted(row, key=lambda text: text.get_position()) for row in rows.values()]
+    return rows[-n_rows:], [words(text) for row in rows[:-n_rows] for text in row]
+
+
+def written(rows):
+    return [[cell.get_text() for cell in row] for row in rows]
+
+
+@pytest.mark.parametrize("measure", [RELATIVE, RATIO])
+def test_ranking_has_the_cells_of_each_setting_in_order(measure):
+    table = pa.concat_tables([ranking_of(), ranking_of(RANKED[1:], "b")])
+    figure, ends = ranking_figure(table, measure), []
+    for ax, setting in zip(figure.axes, [*SETTINGS, "b"], strict=True):
+        want = CELLS[1:] if setting == "b" else CELLS
+        rows, heads = cells_of(ax, len(want))
+        assert written(rows) == want
+        assert heads == [setting, MEASURES[measure].label.split("\n")[0], *HEADS]
+        ends += [ax.get_position().y1, ax.get_position().y0]
+    assert ends == sorted(ends, reverse=True)
+
+
+def test_the_smallest_error_is_bold_and_larger_ones_are_darker():
+    for ax in ranking_figure(ranking_of()).axes:
+        rows, _ = cells_of(ax, 4)
+        bold = [[cell.get_fontweight() == "bold" for cell in row] for row in rows]
+        assert np.argwhere(bold).tolist() == [[0, 4], [2, 3]]
+        dark = np.full((4, 7), nan)
+        for bar in ax.patches:
+            behind = [[bar.contains_point(ax.transData.transform(cell.get_position()))
+                       for cell in row] for row in rows]  # fmt: skip
+            dark[behind] = bar.get_facecolor()[3]
+        assert np.isfinite(dark).sum(0).tolist() == [0, 0, 0, 4, 3, 0, 0]
+        assert len(ax.patches) == 7
+        assert 0.3 < dark[3, 3] < 0.7
+        assert dark[:, 3] == pytest.approx(dark[3, 3] * np.log([4, 2, 1, 5]) / np.log(5))
+        assert dark[[0, 1, 3], 4] == pytest.approx(dark[3, 3] * np.log10([1, 4, 10]))
+
+
+def test_errors_have_two_digits_of_the_smallest():
+    for errors, want in (
+        ([0.0521, 3.14159], ["0.052", "3.142"]),
+        ([17.2, 45.04], ["17", "45"]),
+        ([0.00021, 0.5], ["0.000", "0.500"]),
+        ([inf, 0.25], [DASH, "0.25"]),
+        ([nan, None], [DASH, DASH]),
+    ):
+        (ax,) = ranking_figure(ranking_of([[1, "x", 1.0, *errors, 0.5, 0.02]], "a")).axes
+        assert written(cells_of(ax, 1)[0])[0][3:5] == want
+
+
+# -- refusals and files ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", [curves_figure, ranking_figure])
+def test_tables_that_cannot_be_drawn_are_refused(draw):
+    table = (summary_of if draw is curves_figure else ranking_of)()
+    for measure in ("sd", "", None):
+        with pytest.raises(ValueError, match="measure"):
+            draw(table, measure)
+    with pytest.raises(ValueError, match="no rows"):
+        draw(table[:0])
+    optional = [name for name in table.column_names if name.endswith(("_low", "_high", "50", "00"))]
+    for name in set(table.column_names) - set(optional):
+        with pytest.raises(ValueError, match=f"no column {name}; its columns: .*{optional[0]}"):
+            draw(table.drop_columns([name]))
+    with pytest.raises(ValueError, match=f"no column ({BIAS}|error_at_<n>);"):
+        draw(table.drop_columns(optional), BIAS)
+
+
+@pytest.mark.parametrize(
+    ("ending", "begins"), [(".PNG", b"\x89PNG\r\n"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+)
+def test_the_same_figure_is_the_same_file(tmp_path, monkeypatch, ending, begins):
+    from matplotlib import pyplot as plt
+
+    monkeypatch.setattr(figures, "DPI", 40)
+    table, path, found = summary_of(NAMES[:4]), tmp_path / f"picture{ending}", []
+    before, windows = dict(matplotlib.rcParams), plt.get_fignums()
+    for when in ("1", "1000000000"):  # what matplotlib takes for the time
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", when)
+        figure = curves_figure(table)
+        for where in (path, str(path)):
+            save_figure(figure, where)
+            found.append(path.read_bytes())
+    assert found[0].startswith(begins)
+    assert len(set(found)) == 1
+    save_figure(ranking_figure(ranking_of()), path)
+    assert path.read_bytes() != found[0]
+    assert list(tmp_path.iterdir()) == [path]
+    assert (dict(matplotlib.rcParams), plt.get_fignums()) == (before, windows)
+
+
+@pytest.mark.parametrize("name", ["picture.jpg", "picture", "picture.png.gz", ".svg"])
+def test_other_endings_are_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=r"path: .* must end in \.png, \.svg or \.pdf"):
+        save_figure(ranking_figure(ranking_of()), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_that_fails_leaves_the_previous_one(tmp_path, monkeypatch):
+    path, figure = tmp_path / "picture.svg", ranking_figure(ranking_of())
+
+    def savefig(file, **_):
+        file.write_bytes(b"half")
+        raise OSError("no space")
+
+    monkeypatch.setattr(figure, "savefig", savefig)
+    for there in ([], [path]):
+        with pytest.raises(OSError, match="no space"):
+            save_figure(figure, path)
+        assert list(tmp_path.iterdir()) == there
+        assert not there or path.read_bytes() == b"previous"
+        path.write_bytes(b"previous")
