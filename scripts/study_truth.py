@@ -6,12 +6,10 @@ Prints the table of docs/study.md, in some ten minutes and 2 GB.
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from fastece.study import Design
 from fastece.study.design import Distribution
 from fastece.study.runner import Clock, holdout_of, problems_of, scores_of
-from fastece.study.truth import truth_from_labels, truth_from_posterior
+from fastece.study.truth import truths_of
 
 SIZES = (200_000, 2_000_000)
 USUAL = [
@@ -33,13 +31,10 @@ def truths(which: Distribution) -> Iterator[tuple[str, list[float]]]:
     holdout = holdout_of(design, *which[:3])
     prob = scores_of(design, which, holdout, Clock())
     for setting in design.settings:
-        found = []
+        found: list[float] = []
         for size in SIZES:
             part = holdout._replace(y=holdout.y[:size], posterior=holdout.posterior[:size])
-            samples, chances = problems_of(part, prob[:size], setting)
-            pairs = list(zip(samples, chances, strict=True))
-            found.append(np.mean([truth_from_posterior(sample.s, q) for sample, q in pairs]))
-            found.append(np.mean([truth_from_labels(sample) for sample in samples]))
+            found += truths_of(*problems_of(part, prob[:size], setting))
         yield setting, found
 
 

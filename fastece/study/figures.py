@@ -280,12 +280,8 @@ def draw_zero(curve: Curve, ax: "Axes", logarithmic: bool) -> None:
         text, y, va = f"{NOT_MEASURING}:\ninfinite", high, "top"
     elif logarithmic or low <= value[shown].min() <= value[shown].max() <= high:
         # A single size is marked, as it makes no line.
-        look: dict[str, Any] = {
-            "linewidth": 1.8,
-            "marker": "_" if value.size == 1 else "",
-            "markersize": 40,
-        }
-        ax.plot(curve.n, value, color=BLACK, zorder=2.6, **look)
+        mark = "_" if value.size == 1 else ""
+        ax.plot(curve.n, value, color=BLACK, linewidth=1.8, zorder=2.6, marker=mark, markersize=40)
         text, y, va = NOT_MEASURING, value[shown[-1]], "center"
     else:
         text = f"{NOT_MEASURING}:\n{value[shown[-1]]:.3g}"

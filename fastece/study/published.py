@@ -26,8 +26,6 @@ __all__ = ["PublishedBinned", "SharedBandwidth", "published"]
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 
-PLAIN = {"edges": "uniform", "mapping": "hard"}
-
 
 @dataclass(frozen=True)
 class PublishedBinned:
@@ -44,9 +42,9 @@ class PublishedBinned:
         up to ``c_(j+1)`` gives ``(s - c_j) / (c_(j+1) - c_j)`` to the lower one.
     """
 
-    n_bins: Any
-    edges: str
-    mapping: str
+    n_bins: Any = 10
+    edges: str = "uniform"
+    mapping: str = "hard"
 
     def prepare(self, sample: Sample, size: int) -> tuple[Sample, int]:
         """The sample, sorted, and the number of bins."""
@@ -102,13 +100,12 @@ def swapped_convex(s: F64, gap: F64, centres: F64) -> F64:
     upper = placed(centres, s, "left")
     # The lower index of a score on the first centre is -1, and that is the last bin.
     lower = np.where(s == centres[:, :1], last, np.maximum(upper - 1, 0))
-    of = np.arange(len(s))[:, None]
-    low, high = centres[of, lower], centres[of, np.minimum(upper, last)]
     inside = (upper > 0) & (upper <= last)
+    upper = np.minimum(upper, last)
+    of = np.arange(len(s))[:, None]
+    low, high = centres[of, lower], centres[of, upper]
     share = np.divide(s - low, high - low, out=np.ones_like(s), where=inside)
-    return binned_values(
-        last + 1, (lower, gap * share), (np.minimum(upper, last), gap * (1 - share))
-    )
+    return binned_values(last + 1, (lower, gap * share), (upper, gap * (1 - share)))
 
 
 class SharedBandwidth(Contestant):
@@ -132,9 +129,9 @@ def published() -> list[Contestant]:
     found: list[Contestant] = []
     for name, fields in BINNED.items():
         for bins in BINS:
-            estimator: Any = Binned(n_bins=bins, closed="left")
-            if fields:
-                estimator = PublishedBinned(bins, **{**PLAIN, **fields})
+            # `ece` alone is on [0, 1], whatever the support.
+            on_unit = Binned(n_bins=bins, closed="left")
+            estimator: Any = PublishedBinned(bins, **fields) if fields else on_unit
             found.append(Contestant(f"{name}_{bins}", estimator))
     kde = KDE(kernel="triweight")
     return found + [SharedBandwidth(f"ece_kde_{h}", replace(kde, bandwidth=h)) for h in BANDWIDTHS]

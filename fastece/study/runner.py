@@ -25,7 +25,7 @@ from fastece.study.design import Design, Distribution
 from fastece.study.distributions import GaussianMixture
 from fastece.study.models import MODELS, predicted
 from fastece.study.published import published
-from fastece.study.truth import truth_from_labels, truth_from_posterior
+from fastece.study.truth import truths_of
 
 __all__ = ["Outcome", "contestants_of", "run_distribution"]
 
@@ -200,10 +200,5 @@ def run_distribution(design: Design, which: Distribution) -> Outcome:
                 samples, chances = problems_of(holdout, prob, setting)
                 estimates.append(estimates_of(design, which, samples, entrants))
             with clock.measured("truth"):
-                exact = [
-                    truth_from_posterior(sample.s, q)
-                    for sample, q in zip(samples, chances, strict=True)
-                ]
-                labels = [truth_from_labels(sample) for sample in samples]
-                truth.append([np.mean(exact), np.mean(labels)])
+                truth.append(truths_of(samples, chances))
     return Outcome(np.array(estimates), np.array(truth), clock.seconds)

@@ -1,6 +1,7 @@
 """The calibration error that estimates are compared with."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from fastece.binned import Binned
 from fastece.protocol import Sample, direct_values
 
-__all__ = ["TRUTHS", "truth_from_labels", "truth_from_posterior"]
+__all__ = ["TRUTHS", "truth_from_labels", "truth_from_posterior", "truths_of"]
 
 F64 = NDArray[np.float64]
 
@@ -76,3 +77,12 @@ def mean_of_folded(mean: F64, sd: F64) -> F64:
 def truth_from_labels(sample: Sample) -> float:
     """The published truth: 2000 bins of equal width on the labels of the hold-out."""
     return float(direct_values(PUBLISHED, sample)[0])
+
+
+def truths_of(samples: Sequence[Sample], chances: Sequence[F64]) -> tuple[float, float]:
+    """The mean over the problems of each of `TRUTHS`, from samples and from the exact probability
+    of a hit of each of their rows."""
+    pairs = zip(samples, chances, strict=True)
+    exact = [truth_from_posterior(sample.s, q) for sample, q in pairs]
+    labels = [truth_from_labels(sample) for sample in samples]
+    return float(np.mean(exact)), float(np.mean(labels))
