@@ -9,41 +9,45 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fastece.binned import Binned
-    from fastece.consistency import CalibrationTestResult, ConsistencyBand, calibration_test
-    from fastece.curves import ReliabilityCurve, reliability_curve
+    from fastece.binned.estimator import Binned
     from fastece.estimators import ESTIMATORS
-    from fastece.inference import bootstrap, compare
-    from fastece.kde import KDE
+    from fastece.kde.estimator import KDE
     from fastece.protocol import Sample
-    from fastece.reliability import ReliabilityDiagram, reliability_diagram
-    from fastece.results import BootstrapResult, ComparisonResult
+    from fastece.reliability.curve import ReliabilityCurve, reliability_curve
+    from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
+    from fastece.reliability.sweep import bandwidth_sweep
+    from fastece.resampling.bootstrap import bootstrap, compare
+    from fastece.resampling.calibration_test import (
+        CalibrationTestResult,
+        ConsistencyBand,
+        calibration_test,
+    )
+    from fastece.resampling.results import BootstrapResult, ComparisonResult
     from fastece.scores import ace, ece, mce, sce, tace
-    from fastece.sweeps import bandwidth_sweep
 
 __version__ = "0.1.0"
 
 # Where each public name lives; its module is imported when the name is first used.
 _HOMES = {
     "Binned": "binned",
-    "BootstrapResult": "results",
-    "CalibrationTestResult": "consistency",
-    "ComparisonResult": "results",
-    "ConsistencyBand": "consistency",
+    "BootstrapResult": "resampling.results",
+    "CalibrationTestResult": "resampling.calibration_test",
+    "ComparisonResult": "resampling.results",
+    "ConsistencyBand": "resampling.calibration_test",
     "ESTIMATORS": "estimators",
     "KDE": "kde",
-    "ReliabilityCurve": "curves",
-    "ReliabilityDiagram": "reliability",
+    "ReliabilityCurve": "reliability.curve",
+    "ReliabilityDiagram": "reliability.diagram",
     "Sample": "protocol",
     "ace": "scores",
-    "bandwidth_sweep": "sweeps",
-    "bootstrap": "inference",
-    "calibration_test": "consistency",
-    "compare": "inference",
+    "bandwidth_sweep": "reliability.sweep",
+    "bootstrap": "resampling.bootstrap",
+    "calibration_test": "resampling.calibration_test",
+    "compare": "resampling.bootstrap",
     "ece": "scores",
     "mce": "scores",
-    "reliability_curve": "curves",
-    "reliability_diagram": "reliability",
+    "reliability_curve": "reliability.curve",
+    "reliability_diagram": "reliability.diagram",
     "sce": "scores",
     "tace": "scores",
 }
@@ -74,7 +78,7 @@ __all__ = [
 
 
 # Modules that are spoken of by name, such as fastece.protocol.Sample.
-_MODULES = {"binned", "estimators", "protocol", "reliability", "scores", "settings"}
+_MODULES = {"binned", "estimators", "plot", "problems", "protocol", "reliability", "scores"}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 import sys
 
-from fastece.cli import main
+from fastece.cli.commands import main
 
 if __name__ == "__main__":
     sys.exit(main())

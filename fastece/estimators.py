@@ -4,10 +4,10 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 from typing import Any
 
-from fastece.binned import Binned
-from fastece.kde import KDE
+from fastece.binned.estimator import Binned
+from fastece.inputs.validation import known
+from fastece.kde.estimator import KDE
 from fastece.protocol import Estimator
-from fastece.validation import known
 
 __all__ = ["ESTIMATORS", "find_estimator"]
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.estimators import find_estimator
+from fastece.inputs.validation import check_average, check_jobs
+from fastece.problems.settings import read_problems
 from fastece.protocol import direct_values, with_threads
-from fastece.settings import read_problems
-from fastece.validation import check_average, check_jobs
 
 __all__ = ["ace", "ece", "mce", "sce", "tace"]
 

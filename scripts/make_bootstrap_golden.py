@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import fastece
-from fastece.resampling import ClassDraws, HitDraws, LeaveOut, Multinomial, RowDraws, new_key
+from fastece.resampling.draws import ClassDraws, HitDraws, LeaveOut, Multinomial, RowDraws, new_key
 
 TARGET = Path(__file__).parents[1] / "tests" / "data" / "bootstrap.json"
 ROWS, CLASSES, REPLICATES, SEED = 66, 3, 8, 20240229

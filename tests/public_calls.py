@@ -11,10 +11,10 @@ from contextlib import suppress
 import numpy as np
 
 import fastece
-from fastece.cli import main
+from fastece.cli.commands import main
 from fastece.estimators import find_estimator
 from fastece.kernels import _jit
-from fastece.settings import SETTINGS, read_problems
+from fastece.problems.settings import SETTINGS, read_problems
 
 CALLS = 1500
 SHAPES = [

@@ -9,7 +9,7 @@ import numpy as np
 import reference
 import reference_kde
 
-from fastece.resampling import RowDraws, new_key
+from fastece.resampling.draws import RowDraws, new_key
 from fastece.study import Design, figures, run_study
 from fastece.study.distributions import GaussianMixture
 from fastece.study.models import MODELS, predicted

@@ -8,37 +8,22 @@ from pathlib import Path
 import fastece
 
 FOLDER = Path(fastece.__file__).parent
-# From the bottom up: a module imports, at its top, modules of lower layers only.
+# From the bottom up: what is in a room imports, at its top, rooms of lower layers only, and its
+# neighbours in the same room without a circle.
 LAYERS = [
-    {"kernels._jit"},
-    {
-        "kernels.binning", "kernels.logits", "kernels.quantiles", "kernels.reading",
-        "kernels.resampling",
-    },
-    {"kernels.blocks", "kernels.moments"},
-    {"kernels.beta", "kernels.density", "kernels.subsets"},
-    {"kernels", "validation"},
-    {"grids", "intervals", "protocol"},
-    {"blocks", "resampling", "results", "settings", "sums"},
-    {"bandwidths", "engine", "smoothing"},
-    {"beta"},
-    {"binned", "kde"},
+    {"kernels"},
+    {"inputs", "protocol"},
+    {"problems"},
+    {"binned"},
+    {"kde"},
     {"estimators"},
-    {"calls", "files", "reliability", "scores", "sweeps", "yardstick"},
-    {"bench", "consistency", "curves", "inference"},
-    {"drawing", "report", "warmup"},
-    {"comparison", "curve_report", "plot"},
-    {"pictures"},
-    {"study.distributions", "study.models", "study.truth"},
-    {"study.contestants", "study.design"},
-    {"study.published", "study.store"},
-    {"study.figures", "study.runner"},
-    {"study.summary"},
-    {"study.study"},
+    {"resampling", "scores"},
+    {"reliability"},
+    {"plot", "speed"},
     {"study"},
     {"cli"},
     {"__main__"},
-]  # fmt: skip
+]
 CORE = {"numba", "llvmlite", "numpy", "scipy"}
 
 
@@ -60,25 +45,55 @@ def imports(nodes):
             yield from (f"{module}.{a.name}" if module == "fastece" else module for a in node.names)
 
 
-def test_imports_point_one_way():
-    level = {name: i for i, names in enumerate(LAYERS) for name in names}
+def own_imports(name, tree):
+    """Modules of the package that a module imports at its top."""
+    known = {module for module, _ in modules()}
+    for node in tree.body:
+        for target in imports([node]):
+            target = target.removeprefix("fastece.")
+            names = [a.name for a in getattr(node, "names", ())]
+            inner = [f"{target}.{n}" for n in names if f"{target}.{n}" in known]
+            yield from (t for t in inner or [target] if t in known and t != name)
+
+
+def room_of(name):
+    return name.partition(".")[0]
+
+
+def test_imports_point_one_way_from_room_to_room():
+    level = {room: i for i, rooms in enumerate(LAYERS) for room in rooms}
     for name, tree in modules():
         if name == "__init__":
             continue
-        assert name in level, f"give {name} a layer"
-        for target in imports(tree.body):
-            target = target.removeprefix("fastece.")
-            assert target not in level or level[target] < level[name], f"{name} imports {target}"
+        room = room_of(name)
+        assert room in level, f"give {room} a layer"
+        for target in own_imports(name, tree):
+            below = room_of(target)
+            if below != room and below != "__init__":
+                assert level[below] < level[room], f"{name} imports {target}"
+
+
+def test_imports_within_a_room_make_no_circle():
+    # A package that shows what its modules define is not asked back by them.
+    edges = {
+        name: {t for t in own_imports(name, tree) if room_of(t) == room_of(name) and "." in t}
+        for name, tree in modules()
+    }
+    done = set()
+    while len(done) < len(edges):
+        ready = {name for name, targets in edges.items() if name not in done and targets <= done}
+        assert ready, f"a circle among {sorted(set(edges) - done)}"
+        done |= ready
 
 
 def test_optional_packages_are_imported_inside_functions_of_the_leaves():
+    leaves = {"inputs.files", "reliability.curve", "reliability.diagram"}
     for name, tree in modules():
         top = {target.partition(".")[0] for target in imports(tree.body)}
         assert top <= CORE | set(sys.stdlib_module_names) | {"fastece"}, name
         every = {target.partition(".")[0] for target in imports(ast.walk(tree))}
         optional = every - CORE - set(sys.stdlib_module_names) - {"fastece"}
-        leaves = {"curves", "drawing", "files", "pictures", "plot", "reliability"}
-        is_leaf = name in leaves or name.startswith("study.")
+        is_leaf = name in leaves or room_of(name) in ("plot", "speed", "study", "cli")
         assert is_leaf or not optional, (name, optional)
 
 

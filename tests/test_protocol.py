@@ -5,61 +5,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, replace
 from dataclasses import fields as dataclass_fields
 from fractions import Fraction
-from math import inf, isqrt
+from math import isqrt
 
 import numpy as np
 import pytest
-import reference
 import strategies as cases
-from strategies import as_lists
+from samples import BINNED, repeated, sample_of
 
 import fastece
 from fastece import Binned
 from fastece.estimators import ESTIMATORS
-from fastece.protocol import Sample
 
-BINNED = {  # the rows of the table that are binned, and variants of every option
-    **{name: estimator for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)},
-    "one bin": Binned(n_bins=1),
-    "many bins": Binned(n_bins=100),
-    "many quantiles": Binned(n_bins=40, edges="quantile"),
-    "many quantiles, convex": Binned(n_bins=40, edges="quantile", mapping="convex"),
-    "sqrt": Binned(n_bins="sqrt"),
-    "sqrt quantiles": Binned(n_bins="sqrt", edges="quantile"),
-    "sqrt quantiles, convex, norm 2": Binned("sqrt", edges="quantile", mapping="convex", norm=2),
-    "left": Binned(n_bins=10, closed="left"),
-    "left quantiles": Binned(n_bins=7, edges="quantile", closed="left"),
-    "norm 3.5": Binned(norm=3.5),
-    "mce": Binned(norm=inf),
-    "mce of quantiles": Binned(edges="quantile", norm=inf),
-    "mce of convex bins": Binned(mapping="convex", norm=inf),
-    "mce of large bins": Binned(n_bins=5, norm=inf, min_count=3),
-    "mce of no bins": Binned(n_bins=5, norm=inf, min_count=1e6),
-    "support": Binned(score_range="support", edges="quantile"),
-    "range": Binned(score_range=(0.25, 0.6)),
-    "range, quantiles": Binned(score_range=(0.25, 0.6), edges="quantile", closed="left"),
-    "range, convex": Binned(score_range=(0.25, 0.6), mapping="convex"),
-    "ace": Binned(edges="quantile", bin_weights="equal"),
-    "equal convex": Binned(mapping="convex", bin_weights="equal", norm=2),
-    "threshold": Binned(threshold=0.4),
-    "threshold, quantiles": Binned(threshold=0.4, edges="quantile", bin_weights="equal"),
-    "threshold, sqrt": Binned(threshold=0.4, n_bins="sqrt"),
-    "nothing above the threshold": Binned(threshold=1.0),
-}
 FIELDS = [field.name for field in dataclass_fields(Binned)]
-
-
-def sample_of(scores, true, weight=None, low=0.0, high=1.0):
-    """The Sample of a binary problem, sorted by score as the estimators ask."""
-    rows = np.argsort(scores, kind="stable").astype(np.int64)
-    return Sample(
-        s=np.asarray(scores, dtype=np.float64)[rows],
-        y=np.asarray(true, dtype=np.uint8)[rows],
-        v=None if weight is None else np.asarray(weight, dtype=np.float64)[rows],
-        low=low,
-        high=high,
-        rows=rows,
-    )
 
 
 def samples():
@@ -72,14 +29,6 @@ def samples():
         yield name, sample_of(scores, true, low=1 / 3)
         yield f"{name}, random weights", sample_of(scores, true, rng.random(len(scores)) + 0.01)
         yield f"{name}, integer weights", sample_of(scores, true, rng.integers(1, 4, len(scores)))
-
-
-def repeated(sample, c, estimator):
-    """The reference's value on rows repeated c times."""
-    columns = (sample.s, sample.y, sample.v)
-    s, y, v = as_lists(*(None if x is None else np.repeat(x, c) for x in columns))
-    fields = {name: getattr(estimator, name) for name in FIELDS}
-    return reference.error((s, y, sample.low, sample.high), v, **fields)
 
 
 def draws(n, size, count, seed=0):
@@ -303,7 +252,7 @@ def test_eight_threads_give_the_same_bits_as_one():
 def test_problems_can_be_sent_to_another_process():
     prob = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]])
     for setting in ("confidence", "classwise", 2):
-        problems = fastece.settings.read_problems([0, 1], prob, setting=setting)
+        problems = fastece.problems.settings.read_problems([0, 1], prob, setting=setting)
         again = pickle.loads(pickle.dumps(problems))
         assert again.sample(0).s.tolist() == problems.sample(0).s.tolist()
 

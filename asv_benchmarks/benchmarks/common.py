@@ -18,8 +18,10 @@ FOLDER = Path(__file__).parents[1]
 
 
 def load_yardstick() -> Any:
-    """`fastece/yardstick.py` beside these benchmarks: the measured package may have another."""
-    spec: Any = spec_from_file_location("yardstick", FOLDER.parent / "fastece" / "yardstick.py")
+    """The yardstick beside these benchmarks: the measured package may have another."""
+    spec: Any = spec_from_file_location(
+        "yardstick", FOLDER.parent / "fastece" / "speed" / "yardstick.py"
+    )
     sys.modules["yardstick"] = module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from fastece.kernels import (
         beta,
         binning,
-        blocks,
         density,
         logits,
         moments,
         quantiles,
         reading,
+        replicates,
         resampling,
         subsets,
     )
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = [
     "beta",
     "binning",
-    "blocks",
     "density",
     "logits",
     "moments",
     "quantiles",
     "reading",
+    "replicates",
     "resampling",
     "subsets",
 ]

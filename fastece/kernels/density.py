@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import ROUND
-from fastece.kernels.blocks import (
+from fastece.kernels.quantiles import quantile_edges, total_weight
+from fastece.kernels.replicates import (
     FEW_ROWS,
     GROUPS,
     MANY_ROWS,
@@ -22,7 +23,6 @@ from fastece.kernels.blocks import (
     weights_below,
     zero,
 )
-from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.resampling import ONE, REPLICATES, THREE, TWO
 
 __all__ = [
@@ -69,7 +69,7 @@ def spreads(
     c : (G, n, 32) uint8 array
         How often each replicate drew each row.
     u, v, run, first
-        Rows in increasing order of the score, as in `blocks.equal_mass_sums`.
+        Rows in increasing order of the score, as in `replicates.equal_mass_sums`.
     order : (n,) int32 array
         0, 1, 2, ...
     terms : (2, n) float64 array

@@ -132,7 +132,7 @@ def cell_moments(
     prob, label, weight, tolerance
         The rows: `fastece.protocol.Rows`, in its order.
     low, high, n_bins, spacing, knots, right, convex
-        The grid: `fastece.grids.Grid`, in its order.
+        The grid: `fastece.binned.edges.Grid`, in its order.
     threshold : float
         Scores up to this one do not exist.
     only : (K cells,) float64 array

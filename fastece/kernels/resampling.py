@@ -173,7 +173,7 @@ def poisson_counts(
     first : int
         Number of the first row.
     law, tail : (LEVELS,) uint16 array, (k,) float64 array
-        The law: `fastece.resampling.poisson_law`.
+        The law: `fastece.resampling.draws.poisson_law`.
     words : (8 k,) uint64 array
         Work space for k rows at a time.
     c : (n, 32) uint8 array
@@ -258,7 +258,7 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
     size : int
         Rows per draw, at most as many as there are.
     law, tail : (LEVELS,) uint16 array, (k,) float64 array
-        The Poisson law: `fastece.resampling.poisson_law`.
+        The Poisson law: `fastece.resampling.draws.poisson_law`.
     c : (G, n, 32) uint8 array
         The blocks, overwritten.
     """

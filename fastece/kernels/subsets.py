@@ -12,8 +12,8 @@ from fastece.kernels.binning import (
     scatter,
     scatter_shares,
 )
-from fastece.kernels.blocks import zero
 from fastece.kernels.quantiles import quantile_edges, total_weight
+from fastece.kernels.replicates import zero
 from fastece.kernels.resampling import ONE
 
 __all__ = [
@@ -183,7 +183,7 @@ def drawn_equal_mass_sums(
     threshold : float
         Scores up to this one do not exist.
     low, high, right, convex
-        As in `blocks.equal_mass_sums`.
+        As in `replicates.equal_mass_sums`.
     rows : (R, size) int32 array
         The rows of each replicate, in increasing order.
     total : (R,) float64 array

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned import Binned
-from fastece.engine import drawn_values
+from fastece.binned.estimator import Binned
 from fastece.estimators import find_estimator
-from fastece.kde import KDE
+from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
+from fastece.resampling.engine import drawn_values
 
 __all__ = ["ZERO", "Contestant", "Drawn", "corrected", "own", "source_of"]
 

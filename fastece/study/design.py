@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fastece.settings import SETTINGS
+from fastece.inputs.validation import check_choice, check_integer, known
+from fastece.problems.settings import SETTINGS
 from fastece.study.models import MODELS
-from fastece.validation import check_choice, check_integer, known
 
 __all__ = ["PRESETS", "Design", "Distribution", "preset"]
 

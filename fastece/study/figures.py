@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.pictures import KINDS, new_figure
+from fastece.inputs.validation import check_choice
+from fastece.plot.files import KINDS, new_figure
 from fastece.study.contestants import BANDWIDTHS, BINS, ZERO
 from fastece.study.store import write_whole
-from fastece.validation import check_choice
 
 if TYPE_CHECKING:
     import pyarrow

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned import Binned
-from fastece.kde import KDE
+from fastece.binned.estimator import Binned
+from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
 from fastece.study.contestants import BANDWIDTHS, BINNED, BINS, Contestant, Drawn, class_mean
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.engine import Problem
+from fastece.problems.settings import read_problems
 from fastece.protocol import Sample
-from fastece.resampling import RowDraws, new_key
-from fastece.settings import read_problems
+from fastece.resampling.draws import RowDraws, new_key
+from fastece.resampling.engine import Problem
 from fastece.study.contestants import ZERO, Contestant, Drawn, Zero, corrected, own
 from fastece.study.design import Design, Distribution
 from fastece.study.distributions import GaussianMixture

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastece import __version__
-from fastece.calls import check_executor
+from fastece.resampling.arguments import check_executor
 from fastece.study.contestants import ZERO, source_of
 from fastece.study.design import Design, Distribution
 from fastece.study.runner import contestants_of, holdout_of, run_distribution

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned import Binned
+from fastece.binned.estimator import Binned
 from fastece.protocol import Sample, direct_values
 
 __all__ = ["TRUTHS", "truth_from_labels", "truth_from_posterior", "truths_of"]

@@ -1,0 +1,5 @@
+"""Binned estimators: uniform or equal-mass bins, hard or convex mapping, any norm."""
+
+from fastece.binned.estimator import Binned
+
+__all__ = ["Binned"]

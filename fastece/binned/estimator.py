@@ -1,0 +1,394 @@
+"""Binned estimators: uniform or equal-mass bins, hard or convex mapping, any norm."""
+
+import math
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.binned.edges import Layout, convex_layout, quantile_layout, uniform_layout
+from fastece.binned.replicates import (
+    Ordered,
+    Placed,
+    Tiles,
+    drawn_in_order,
+    order_rows,
+    place_rows,
+    tile_rows,
+)
+from fastece.binned.single import cell_sums, equal_mass_sums, fits_float_grid, weights_in_range
+from fastece.inputs.validation import check_choice, check_integer, check_range, check_real, plain
+from fastece.protocol import BLOCK, Map, Problems, Sample
+
+__all__ = ["Binned", "Bins"]
+
+F64 = NDArray[np.float64]
+
+# A bin with less than this share of the weight is empty to a norm that divides by its weight.
+EMPTY = 1e-9
+TINY = np.array(np.finfo(np.float64).tiny)
+SQRT = "sqrt"
+# 1 GB of sums.
+MAX_BINS = 2**24
+MAX_CELLS = 2**27
+# Sums of some replicates at once: 4 MB.
+MAX_SUMS = 2**19
+
+
+NOT_ASKED = np.empty((0, 0))
+
+
+class Bins(NamedTuple):
+    """Sums over the bins of K problems: (K, B) arrays, and the edges (B + 1,) of each.
+
+    `gap` is the sum of w (y - s), the others of w, w s and w y; a sum that was not asked for is
+    empty. `total` (K,) is the weight of the rows that exist. Weights are in units of `unit`.
+    """
+
+    edges: list[F64]
+    unit: float
+    total: F64
+    gap: F64
+    weight: F64 = NOT_ASKED
+    score: F64 = NOT_ASKED
+    hits: F64 = NOT_ASKED
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `Binned` needs of one sample and one size; rows are arranged when they are first asked
+    for, each of its methods having an arrangement of its own."""
+
+    binned: "Binned"
+    sample: Sample
+    unit: float
+    n_bins: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def moments(self) -> int:
+        """How many sums the value of a replicate needs: of the weights too, if it needs their
+        total, and that is not the size of the draw."""
+        return 2 if self.sample.v is not None else self.binned._moments
+
+    def replicates_at_once(self, of: int) -> int:
+        """How many times `of` replicates have sums that are not larger than some megabytes."""
+        return max(1, MAX_SUMS // (self.n_bins * self.moments * of))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range that the bins divide."""
+        return self.binned._range(self.sample)
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """Rows on uniform edges, for multiplicities."""
+        return tile_rows(self.sample, *self._uniform)
+
+    @cached_property
+    def placed(self) -> Placed:
+        """Rows on uniform edges, for drawn rows."""
+        return place_rows(self.sample, *self._uniform)
+
+    @cached_property
+    def ordered(self) -> Ordered:
+        """Rows for edges that depend on the draw."""
+        return order_rows(self.sample, *self.range, self.binned._threshold, self.moments)
+
+    @property
+    def _uniform(self) -> tuple[Layout, float, int]:
+        layout = self.binned._layout(self.sample, self.n_bins)
+        return layout, self.binned._threshold, self.moments
+
+
+def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
+    """The value (K,) of each problem: the p-norm of the bins' gaps, as `Binned` defines it."""
+    # Without any row, gaps are 0 and so is the value.
+    gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight
+    if norm == 1 and not equal:
+        return np.asarray(np.add.reduce(gap, -1) / total)
+    exists = bins.total > 0
+    counts = weight > (0.0 if norm < math.inf and not equal else EMPTY * total[:, None])
+    ratio = np.divide(gap, weight, out=np.zeros_like(gap), where=counts)
+    if math.isinf(norm):
+        counts &= weight >= min_count / bins.unit
+        largest = np.where(counts, ratio, -1.0).max(-1)
+        return np.where(exists, np.where(largest < 0, np.nan, largest), 0.0)
+    share = 1.0 / gap.shape[-1] if equal else weight / total[:, None]
+    # In units of the largest gap: a large power of a small number would be 0.
+    unit = ratio.max(-1, initial=1e-300)
+    with np.errstate(under="ignore"):
+        return np.asarray((share * (ratio / unit[:, None]) ** norm).sum(-1) ** (1 / norm) * unit)
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Calibration error over bins of the score.
+
+    With ``a_ib`` the share of row i in bin b, ``W_b = sum_i w_i a_ib`` and
+    ``D_b = sum_i w_i a_ib (y_i - s_i)``, the value is
+    ``(sum_b W_b / W * |D_b / W_b|**p)**(1/p)``; for p = 1 that is ``sum_b |D_b| / W``, for p = inf
+    the largest ``|D_b / W_b|``. Empty bins contribute nothing.
+
+    Parameters
+    ----------
+    n_bins : int or "sqrt"
+        Number of bins B; "sqrt" is the floor of the square root of the number of rows.
+    edges : {"uniform", "quantile"}
+        Bins of equal width, ``low + (high - low) * (j / B)``, or of equal weight.
+    mapping : {"hard", "convex"}
+        Every score in its bin, or shared linearly by the two nearest bin centres.
+    norm : float
+        p, at least 1; ``inf`` for the maximum calibration error.
+    closed : {"right", "left"}
+        Bins ``(a, b]`` with 0 in the first, or ``[a, b)`` with 1 in the last. Hard mapping only.
+    score_range : {"unit", "support"} or (low, high)
+        Range the bins divide: [0, 1], the support of the setting's score, or a given one. Scores
+        outside count in the bin at its nearest end.
+    min_count : float
+        With ``norm=inf``: bins with less weight are left out; none left gives nan.
+    bin_weights : {"mass", "equal"}
+        Bins count by their weight, or 1/B each.
+    threshold : float or None
+        Only rows with a score greater than this exist; a problem without any counts 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter outside its range; ``closed="left"`` with ``mapping="convex"``; `min_count`
+        without ``norm=inf``.
+
+    Notes
+    -----
+    Right-closed uniform bins are those of Guo et al. (2017, "On calibration of modern neural
+    networks", eq. 3), other norms those of Kumar et al. (2019, "Verified uncertainty
+    calibration", def. 2.1), adaptive bins and convex mapping those of Posocco and Bonnefoy (2021,
+    "Estimating expected calibration errors", section 3).
+
+    Examples
+    --------
+    >>> from fastece import Binned, ece
+    >>> ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=Binned(n_bins=2))
+    0.25
+    >>> print(Binned(n_bins=10, edges="quantile"))
+    Binned(n_bins=10, edges='quantile')
+    """
+
+    n_bins: int | Literal["sqrt"] = 15
+    edges: Literal["uniform", "quantile"] = "uniform"
+    mapping: Literal["hard", "convex"] = "hard"
+    norm: float = 1.0
+    closed: Literal["right", "left"] = "right"
+    score_range: Literal["unit", "support"] | tuple[float, float] = "unit"
+    min_count: float = 0
+    bin_weights: Literal["mass", "equal"] = "mass"
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        values: dict[str, Any] = {
+            "n_bins": SQRT
+            if isinstance(self.n_bins, str) and self.n_bins == SQRT
+            else check_integer("n_bins", self.n_bins, 1, MAX_BINS, 'an integer or "sqrt"'),
+            "edges": check_choice("edges", self.edges, ("uniform", "quantile")),
+            "mapping": check_choice("mapping", self.mapping, ("hard", "convex")),
+            "norm": check_real("norm", self.norm, 1.0),
+            "closed": check_choice("closed", self.closed, ("right", "left")),
+            "score_range": check_range("score_range", self.score_range, ("unit", "support")),
+            "min_count": check_real("min_count", self.min_count, 0.0),
+            "bin_weights": check_choice("bin_weights", self.bin_weights, ("mass", "equal")),
+            "threshold": None
+            if self.threshold is None
+            else check_real("threshold", self.threshold, -math.inf),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if self.closed == "left" and self.mapping == "convex":
+            raise ValueError(
+                "closed: 'left' does not go with mapping='convex', where a score on an edge is "
+                "shared by the centres on both sides"
+            )
+        if self.min_count and not math.isinf(self.norm):
+            raise ValueError(
+                f"min_count: goes with norm=inf only, and norm is {self.norm!r}; "
+                f"got {self.min_count!r}"
+            )
+
+    def __str__(self) -> str:
+        shown = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if field.name == "n_bins" or getattr(self, field.name) != field.default
+        ]
+        return f"Binned({', '.join(shown)})"
+
+    @property
+    def needs_sorted(self) -> bool:
+        """Whether `prepare` is to get a sorted sample: equal-mass bins are found faster in one."""
+        return self.edges == "quantile"
+
+    def prepare(self, sample: Sample, size: int) -> Plan:
+        """What the other methods need, for draws of `size` rows."""
+        sample, unit = weights_in_range(sample)
+        return Plan(self, sample, unit, self._bin_count(size))
+
+    def evaluate(self, plan: Plan, c: NDArray[Any]) -> float:
+        """The value when row i of the sample counts ``c[i]`` times."""
+        v = plan.sample.v
+        drawn = replace(plan.sample, v=c.astype(np.float64) if v is None else c * v)
+        sums = self._sums(drawn, plan.n_bins, self._moments, plan.unit, map)
+        return float(self.values(sums)[0])
+
+    def block(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+        """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
+        return self.blocks(plan, c[None])
+
+    def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
+        step = plan.replicates_at_once(BLOCK)
+        parts = [c[g : g + step] for g in range(0, len(c), step)]
+        return np.concatenate([self.values(self.block_bins(plan, part)) for part in parts])
+
+    def block_bins(self, plan: Plan, c: NDArray[np.uint8]) -> Bins:
+        """The sums that `blocks` takes the values from, without edges."""
+        c = plain(c, np.uint8)
+        if c.shape[1:] != (plan.sample.n, BLOCK):  # kernels do not look
+            raise ValueError(
+                f"c: must have {plan.sample.n} rows of {BLOCK} multiplicities, got {c.shape[1:]}"
+            )
+        if self.edges == "uniform":
+            size = float(c[0, :, 0].sum(dtype=np.int64))
+            return self._replicated(plan, plan.tiles.sums(c), size)
+        right, convex = self.closed == "right", self.mapping == "convex"
+        total, sums = plan.ordered.sums(c, plan.n_bins, right, convex)
+        return self._replicated(plan, sums, total)
+
+    def subsets(self, plan: Plan, rows: NDArray[np.int32]) -> F64:
+        """The value of the drawn rows in each line of `rows` (R, size)."""
+        if len(rows) == 1:  # numpy would add its bins in another order than those of several
+            return self.subsets(plan, np.repeat(rows, 2, axis=0))[:1]
+        step = max(2, plan.replicates_at_once(1))
+        if len(rows) > step + 1:
+            middle = len(rows) // 2
+            return np.concatenate(
+                [self.subsets(plan, part) for part in (rows[:middle], rows[middle:])]
+            )
+        if self.edges == "uniform":
+            sums = plan.placed.sums(plain(rows, np.int32))
+            return self.values(self._replicated(plan, sums, float(rows.shape[1])))
+        right, convex = self.closed == "right", self.mapping == "convex"
+        total, sums = drawn_in_order(
+            plan.sample, rows, plan.n_bins, *plan.range, right, convex, self._threshold,
+            plan.moments,
+        )  # fmt: skip
+        return self.values(self._replicated(plan, sums, total))
+
+    def _replicated(self, plan: Plan, sums: F64, total: F64 | float) -> Bins:
+        """Sums (Q, B, R) of R replicates, and the weight of the drawn rows, unless that is one of
+        the sums."""
+        sums = sums.swapaxes(1, 2)
+        if plan.moments > 1 and not isinstance(total, np.ndarray):
+            total = sums[1].sum(-1)
+        return Bins([], plan.unit, np.broadcast_to(total, sums.shape[1]), *sums)
+
+    def direct(self, problems: Problems, run: Map = map) -> F64:
+        """The value of each problem, every row counting once."""
+        return self.values(self.bins(problems, run, self._moments))
+
+    def bins(self, problems: Problems, run: Map = map, moments: int = 4) -> Bins:
+        """Edges and the first `moments` sums of the bins of each problem."""
+        n_bins = self._bin_count(problems.n)
+        if problems.n_problems * n_bins > MAX_CELLS:
+            problems = problems.checked  # what is wrong with the data is said first
+            raise ValueError(
+                f"n_bins: {n_bins} bins for each of {problems.n_problems} classes are more than "
+                f"the {MAX_CELLS} that fit into memory"
+            )
+        problems, unit = weights_in_range(problems)
+        if self.edges == "uniform" or self._by_cells(problems, n_bins):
+            return self._sums(problems, n_bins, moments, unit, run)
+        problems = problems.checked  # before threads ask for it
+        if problems.n_problems == 1:
+            return self._sums(problems.sample(0), n_bins, moments, unit, run)
+
+        def one(k: int) -> Bins:
+            return self._sums(problems.sample(k), n_bins, moments, unit, map)
+
+        # The first before threads: what all classes share is computed once.
+        parts = [one(0), *run(one, range(1, problems.n_problems))]
+        sums = (np.concatenate(part) for part in zip(*(p[2:] for p in parts), strict=True))
+        return Bins([part.edges[0] for part in parts], unit, *sums)
+
+    def values(self, bins: Bins) -> F64:
+        """The value of each problem from the sums of its bins."""
+        return norm_of_gaps(bins, self.norm, self.bin_weights == "equal", self.min_count)
+
+    @property
+    def _moments(self) -> int:
+        """How many sums `values` needs: the gaps alone, or the weights of the bins too."""
+        return 1 if self.norm == 1 and self.bin_weights == "mass" and self.threshold is None else 2
+
+    @property
+    def _threshold(self) -> float:
+        """Scores up to this one do not exist."""
+        return -math.inf if self.threshold is None else self.threshold
+
+    def _bin_count(self, size: int) -> int:
+        """Number of bins for `size` rows."""
+        return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
+
+    def _sums(self, problems: Problems, n_bins: int, moments: int, unit: float, run: Map) -> Bins:
+        """Sums of the bins of all problems on one layout."""
+        layouts, sums = self._cells(problems, n_bins, moments, run)
+        if self.threshold is None:  # every row exists, whatever its shares round to
+            total = np.empty(problems.n_problems)
+            total.fill(problems.n if problems.v is None else problems.v.sum())
+        else:
+            total = sums[1].sum(-1)
+        return Bins([layout.edges for layout in layouts], unit, total, *sums)
+
+    def _by_cells(self, problems: Problems, n_bins: int) -> bool:
+        """Whether equal-mass bins are found without a sort; convex ones of a single problem."""
+        few = self.mapping == "hard" or problems.n_problems == 1
+        fits = few and fits_float_grid(problems.n, problems.n_problems, n_bins)
+        return fits and self.edges == "quantile"
+
+    def _cells(
+        self, problems: Problems, n_bins: int, moments: int, run: Map
+    ) -> tuple[list[Layout], tuple[F64, ...]]:
+        """The layout of each problem, and the first sums of its bins."""
+        threshold = self._threshold
+        if not self._by_cells(problems, n_bins):
+            layout = self._layout(problems, n_bins)
+            sums = cell_sums(problems, layout, threshold, moments, run)
+            return [layout] * problems.n_problems, sums
+        low, high = self._range(problems)
+        layouts, sums = equal_mass_sums(
+            problems, n_bins, low, high, self.closed == "right", threshold, moments, run
+        )
+        if self.mapping == "convex":
+            layouts = [convex_layout(layouts[0].edges, even=False)]
+            sums = cell_sums(problems, layouts[0], threshold, moments, run)
+        return layouts, sums
+
+    def _range(self, problems: Problems) -> tuple[float, float]:
+        """The range that the bins divide."""
+        if self.score_range == "unit":
+            return 0.0, 1.0
+        if self.score_range == "support":
+            return problems.low, problems.high
+        return self.score_range
+
+    def _layout(self, problems: Problems, n_bins: int) -> Layout:
+        """Where scores go; the equal-mass bins of one problem come from its own scores."""
+        low, high = self._range(problems)
+        right, convex = self.closed == "right", self.mapping == "convex"
+        if self.edges == "uniform":
+            return uniform_layout(n_bins, low, high, right, convex)
+        sample = problems.sample(0)
+        if self.threshold is not None:
+            sample = sample.where(sample.s > self.threshold)
+        return quantile_layout(sample.s, sample.v, n_bins, low, high, right, convex)

@@ -1,0 +1,1 @@
+"""A caller's arguments, arrays, labels and files, as checked arrays; every message about them."""

@@ -1,0 +1,1 @@
+"""Settings: how labels and predicted probabilities become weighted binary problems."""

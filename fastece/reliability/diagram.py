@@ -1,0 +1,230 @@
+"""Reliability diagrams: what the scores of each bin promise, and what came true."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.binned.estimator import Binned
+from fastece.estimators import find_estimator
+from fastece.inputs.validation import check_jobs
+from fastece.problems.settings import ArrayProblems, read_problems
+from fastece.protocol import Map, with_threads
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from fastece.resampling.calibration_test import ConsistencyBand
+
+__all__ = ["ReliabilityDiagram", "diagrams_of", "reliability_diagram"]
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityDiagram:
+    """Bins of the score with their mean score and their frequency of hits.
+
+    Attributes
+    ----------
+    edges : (B + 1,) float64 array
+        Bin edges.
+    count : (B,) float64 array
+        Weight ``W_b`` of each bin; the number of rows without sample weights.
+    score : (B,) float64 array
+        Mean score of each bin, nan where it is empty.
+    frequency : (B,) float64 array
+        Weighted share of hits in each bin, nan where it is empty.
+    gap : (B,) float64 array
+        ``frequency - score``: above 0 the classifier is under-confident.
+    value : float
+        The calibration error that the bins add up to.
+    estimator : str
+        The estimator with its parameters.
+    setting : str
+        The setting it used: "binary", "confidence" or "class k", with the label if the classes
+        have labels.
+    closed : str
+        Side on which the bins are closed, "right" or "left".
+
+    Examples
+    --------
+    >>> from fastece import reliability_diagram
+    >>> diagram = reliability_diagram([0, 0, 1, 1], [0.2, 0.4, 0.6, 1.0], n_bins=2)
+    >>> diagram.count, diagram.score, diagram.frequency
+    (array([2., 2.]), array([0.3, 0.8]), array([0., 1.]))
+    >>> print(diagram)
+    Binned(n_bins=2), setting binary: 0.25000
+      bin             rows   score  frequency      gap
+      [0.000, 0.500]     2  0.3000     0.0000  -0.3000  ##############################
+      (0.500, 1.000]     2  0.8000     1.0000  +0.2000  ##############################
+    """
+
+    edges: F64
+    count: F64
+    score: F64
+    frequency: F64
+    gap: F64
+    value: float
+    estimator: str
+    setting: str
+    closed: str
+
+    def __str__(self) -> str:
+        lines = [f"{self.estimator}, setting {self.setting}: {self.value:.5f}"]
+        return "\n".join(lines + table_lines(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values; empty bins have nan."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+
+    def plot(self, ax: "Axes | None" = None, *, band: "ConsistencyBand | None" = None) -> "Axes":
+        """Draw the diagram with the occupancy of its bins; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it, on a new figure.
+        band : ConsistencyBand, optional
+            Of `fastece.calibration_test` for the same bins: where the frequencies of a calibrated
+            model are to be expected.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from fastece.plot.results import plot_diagram
+
+        return plot_diagram(self, ax, band)
+
+
+def table_lines(diagram: ReliabilityDiagram, width: int = 30) -> list[str]:
+    """The bins as a table; the bar is the occupancy, full for the fullest bin."""
+    names = bin_names(diagram)
+    rows = [f"{count:.7g}" for count in diagram.count]
+    pad, wide = max(map(len, names)), max(4, *map(len, rows))
+    fullest = diagram.count.max() or 1.0
+    lines = [f"  {'bin':<{pad}}  {'rows':>{wide}}   score  frequency      gap"]
+    for b, (name, row, count) in enumerate(zip(names, rows, diagram.count, strict=True)):
+        if count == 0:
+            lines.append(f"  {name:<{pad}}  {row:>{wide}}       -          -        -")
+            continue
+        lines.append(
+            f"  {name:<{pad}}  {row:>{wide}}  {diagram.score[b]:.4f}  "
+            f"{diagram.frequency[b]:9.4f}  {diagram.gap[b]:+.4f}  "
+            + "#"
+            * math.ceil(width * count / fullest)
+        )
+    return lines
+
+
+def bin_names(diagram: ReliabilityDiagram) -> list[str]:
+    """The bins as intervals: the end of the range is never left out."""
+    decimals = 3 if len(diagram.count) <= 100 else 6
+    edges = [f"{edge:.{decimals}f}" for edge in diagram.edges]
+    last = len(edges) - 2
+    right = diagram.closed == "right"
+    opened = ["(" if right and b > 0 else "[" for b in range(last + 1)]
+    closed = ["]" if right or b == last else ")" for b in range(last + 1)]
+    return [f"{opened[b]}{edges[b]}, {edges[b + 1]}{closed[b]}" for b in range(last + 1)]
+
+
+def diagrams_of(
+    estimator: Any, problems: ArrayProblems, run: Map = map
+) -> list[ReliabilityDiagram]:
+    """One diagram for each problem."""
+    if not isinstance(estimator, Binned):
+        raise TypeError(f"estimator: a reliability diagram needs bins, got {estimator!r}")
+    sums = estimator.bins(problems.checked, run)
+    values = estimator.values(sums)
+    score, frequency = (
+        np.divide(total, sums.weight, out=np.full_like(total, np.nan), where=sums.weight > 0)
+        for total in (sums.score, sums.hits)
+    )
+    with np.errstate(over="ignore"):  # weights that add up beyond float64 are an infinite count
+        count = sums.weight * sums.unit
+    return [
+        ReliabilityDiagram(
+            edges=sums.edges[k],
+            count=count[k],
+            score=score[k],
+            frequency=frequency[k],
+            gap=frequency[k] - score[k],
+            value=float(values[k]),
+            estimator=str(estimator),
+            setting=problems.name(k),
+            closed=estimator.closed,
+        )
+        for k in range(problems.n_problems)
+    ]
+
+
+@overload
+def reliability_diagram(
+    y_true: Any, y_prob: Any, *, setting: Literal["classwise"], **options: Any
+) -> list[ReliabilityDiagram]: ...
+@overload
+def reliability_diagram(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    setting: Literal["auto", "binary", "confidence"] | int = ...,
+    **options: Any,
+) -> ReliabilityDiagram: ...
+@overload
+def reliability_diagram(
+    y_true: Any, y_prob: Any, *, setting: str | int, **options: Any
+) -> ReliabilityDiagram | list[ReliabilityDiagram]: ...
+def reliability_diagram(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    estimator: Any = "ece",
+    setting: Any = "auto",
+    labels: Any = None,
+    sample_weight: Any = None,
+    from_logits: bool = False,
+    n_jobs: int | None = None,
+    **fields: Any,
+) -> ReliabilityDiagram | list[ReliabilityDiagram]:
+    """Bins of the score with their mean score and frequency of hits.
+
+    Parameters
+    ----------
+    y_true, y_prob, setting, labels, sample_weight, from_logits, n_jobs, **fields
+        As in `fastece.ece`.
+    estimator : str or Binned, default "ece"
+        A binned estimator; with convex mapping the sums of a bin are those of its shares.
+
+    Returns
+    -------
+    ReliabilityDiagram, or for ``setting="classwise"`` a list of K of them
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fastece.ece`; for an estimator without bins.
+
+    Notes
+    -----
+    DeGroot and Fienberg (1983, "The comparison and evaluation of forecasters"); Guo et al. (2017,
+    "On calibration of modern neural networks", figure 1).
+
+    Examples
+    --------
+    >>> from fastece import reliability_diagram
+    >>> diagram = reliability_diagram([0, 1, 1], [0.1, 0.6, 0.9], n_bins=10, edges="quantile")
+    >>> diagram.count.sum()
+    np.float64(3.0)
+    """
+    chosen = find_estimator(estimator, fields)
+    jobs = check_jobs(n_jobs)
+    problems = read_problems(
+        y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
+        from_logits=from_logits,
+    )  # fmt: skip
+    diagrams = with_threads(jobs, lambda run: diagrams_of(chosen, problems, run))
+    return diagrams if problems.setting.per_class else diagrams[0]

@@ -1,0 +1,208 @@
+"""What is drawn: rows with replacement, all rows but a few, or labels under a hypothesis.
+
+Every draw depends on its key, on the number of the replicate and on the number of rows alone, so it
+does not matter who makes it, when, or together with which others.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from numbers import Integral
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.inputs.validation import plain
+from fastece.protocol import BLOCK
+
+__all__ = [
+    "BlockDraws",
+    "ClassDraws",
+    "HitDraws",
+    "LeaveOut",
+    "Multinomial",
+    "RowDraws",
+    "draws_of",
+    "new_key",
+    "poisson_law",
+]
+
+U8 = NDArray[np.uint8]
+
+# Draws of at most this part of the rows are lists of rows: a row in a list costs some 8 ns, in a
+# block half a nanosecond, drawn or not.
+SMALL_PART = 16
+
+
+def new_key(rng: Any) -> int:
+    """The key of all draws, from a seed or a generator (SPEC 7)."""
+    is_seed = isinstance(rng, Integral) and not isinstance(rng, bool | np.bool_)
+    if not (rng is None or is_seed or isinstance(rng, np.random.Generator)):
+        raise TypeError(f"rng: must be None, an integer or a numpy.random.Generator, got {rng!r}")
+    if is_seed and rng < 0:
+        raise ValueError(f"rng: a seed must not be negative, got {rng!r}")
+    return int(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
+
+
+@lru_cache(maxsize=64)
+def poisson_law(rate: float) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
+    """A Poisson law, as `kernels.resampling` turns random bits into counts.
+
+    Count k is decided by ``floor(65536 p_k)`` of the values of 16 bits, for the first few k: what
+    their levels leave open has a law of its own, the cumulative `tail`, so that nothing is rounded.
+    """
+    levels = kernels.resampling.LEVELS
+    parts = [65536 * math.exp(-rate) * rate**k / math.factorial(k) for k in range(40)]
+    decided = [min(math.floor(part), 65535) for part in parts[:levels]]
+    left = [part - whole for part, whole in zip(parts, decided, strict=False)] + parts[levels:]
+    tail = np.cumsum(left) / sum(left)
+    tail[-1] = 1.0
+    return np.cumsum(decided).astype(np.uint16), tail
+
+
+class BlockDraws(Protocol):
+    """Multiplicities in blocks of 32 replicates.
+
+    Attributes
+    ----------
+    n : int
+        Rows that have multiplicities.
+    """
+
+    @property
+    def n(self) -> int:
+        """Rows that have multiplicities."""
+
+    def make(self, first: int, blocks: int) -> Any:
+        """What the problems of some blocks have in common."""
+
+    def multiplicities(self, drawn: Any, problem: int) -> U8:
+        """(G, n, 32) multiplicities of one problem."""
+
+
+class Shared:
+    """Draws of which all problems have the same multiplicities."""
+
+    def multiplicities(self, drawn: U8, problem: int) -> U8:  # noqa: ARG002
+        """(G, n, 32) multiplicities of any problem."""
+        return drawn
+
+
+@dataclass(frozen=True)
+class Multinomial(Shared):
+    """`size` of n rows, with replacement, at most as many as there are."""
+
+    key: int
+    n: int
+    size: int
+
+    def make(self, first: int, blocks: int) -> U8:
+        """(G, n, 32) multiplicities of some blocks."""
+        c = np.empty((blocks, self.n, BLOCK), np.uint8)
+        # The total is about two standard deviations less than the size; what is missing is cheaper
+        # to draw than what is too much is to take back.
+        rate = self.size / self.n * max(0.0, 1 - 2 / math.sqrt(self.size))
+        with np.errstate(over="ignore"):  # for kernels that are not compiled
+            kernels.resampling.multiplicities(
+                np.uint64(self.key), first, self.size, *poisson_law(rate), c
+            )
+        return c
+
+
+@dataclass(frozen=True)
+class LeaveOut(Shared):
+    """Every row once, but those whose number modulo `groups` is `first` plus the replicate's, or
+    `last` where that is less."""
+
+    n: int
+    groups: int
+    first: int
+    last: int
+
+    def make(self, first: int, blocks: int) -> U8:
+        """(G, n, 32) multiplicities of some blocks."""
+        c = np.empty((blocks, self.n, BLOCK), np.uint8)
+        kernels.resampling.leave_out(self.groups, self.first + BLOCK * first, self.last, c)
+        return c
+
+
+@dataclass(frozen=True)
+class HitDraws(Shared):
+    """Hits with the probability that the score says.
+
+    Every row stands there twice, as a hit and, in the second half, as a miss, and one of the two is
+    drawn: so labels are multiplicities.
+    """
+
+    key: int
+    score: NDArray[np.float64]
+
+    @property
+    def n(self) -> int:
+        """Rows that have multiplicities."""
+        return 2 * self.score.size
+
+    def make(self, first: int, blocks: int) -> U8:
+        """(G, n, 32) multiplicities of some blocks."""
+        c = np.empty((blocks, self.n, BLOCK), np.uint8)
+        with np.errstate(over="ignore"):
+            kernels.resampling.hits_of(np.uint64(self.key), first, plain(self.score, np.float64), c)
+        return c
+
+
+@dataclass(frozen=True)
+class ClassDraws:
+    """Labels with the probabilities of the class vectors (n, K), shared by the problems of all
+    classes; rows are hits and misses as in `HitDraws`."""
+
+    key: int
+    prob: NDArray[Any]
+
+    @property
+    def n(self) -> int:
+        """Rows that have multiplicities."""
+        return 2 * len(self.prob)
+
+    @cached_property
+    def up_to(self) -> NDArray[np.float64]:
+        """Probability of each class but the last, and of those before it."""
+        total = np.cumsum(self.prob, axis=1, dtype=np.float64)
+        total[total[:, -1] == 0] = np.arange(1, total.shape[1] + 1)  # no class more than another
+        return np.ascontiguousarray(total[:, :-1] / total[:, -1:])
+
+    def make(self, first: int, blocks: int) -> NDArray[np.int32]:
+        """(G, n, 32) labels of some blocks."""
+        label = np.empty((blocks, len(self.prob), BLOCK), np.int32)
+        with np.errstate(over="ignore"):
+            kernels.resampling.categories(np.uint64(self.key), first, self.up_to, label)
+        return label
+
+    def multiplicities(self, drawn: NDArray[np.int32], problem: int) -> U8:
+        """(G, n, 32) multiplicities of one class."""
+        c = np.empty((len(drawn), self.n, BLOCK), np.uint8)
+        kernels.resampling.hits_among(drawn, problem, c)
+        return c
+
+
+@dataclass(frozen=True)
+class RowDraws:
+    """`size` of n rows, with replacement, as lists of rows."""
+
+    key: int
+    n: int
+    size: int
+
+    def rows(self, first: int, replicates: int) -> NDArray[np.int32]:
+        """(R, size) rows of some replicates, in the order in which they are drawn."""
+        rows = np.empty((replicates, self.size), np.int32)
+        with np.errstate(over="ignore"):
+            kernels.resampling.drawn_rows(np.uint64(self.key), first, self.n, rows)
+        return rows
+
+
+def draws_of(key: int, n: int, size: int) -> Multinomial | RowDraws:
+    """Draws of `size` of n rows, in the form that is faster."""
+    is_block = size <= n < SMALL_PART * size
+    return Multinomial(key, n, size) if is_block else RowDraws(key, n, size)

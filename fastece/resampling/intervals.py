@@ -1,0 +1,124 @@
+"""Confidence intervals from a bootstrap distribution."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.inputs.validation import check_choice, check_real
+
+__all__ = [
+    "METHODS",
+    "ConfidenceInterval",
+    "acceleration_of",
+    "check_level",
+    "check_method",
+    "interval",
+    "p_value_of",
+    "quantiles",
+    "tails_of",
+]
+
+F64 = NDArray[np.float64]
+
+METHODS = ("basic", "percentile", "bca")
+
+
+class ConfidenceInterval(NamedTuple):
+    """Ends of a confidence interval: floats, or one for each class."""
+
+    low: Any
+    high: Any
+
+
+def check_level(value: Any) -> float:
+    """A confidence level."""
+    level = check_real("confidence_level", value, 0.0, 1.0)
+    if not 0 < level < 1:
+        raise ValueError(f"confidence_level: must be between 0 and 1, got {value!r}")
+    return level
+
+
+def check_method(value: Any) -> str:
+    """The name of a method for intervals."""
+    return check_choice("method", value, METHODS)
+
+
+def tails_of(level: float) -> F64:
+    """Levels of the two quantiles between which there is the share `level`."""
+    return np.array([(1 - level) / 2, (1 + level) / 2])
+
+
+def p_value_of(extreme: NDArray[np.bool_], values: F64) -> Any:
+    """``(1 + #extreme) / (R + 1)`` of each line of replicates; nan where a replicate is."""
+    p = (1 + extreme.sum(-1)) / (values.shape[-1] + 1)
+    return np.where(np.isnan(values).any(-1), np.nan, p)
+
+
+def quantiles(distribution: F64, levels: F64) -> F64:
+    """Quantiles (..., L) of each line (..., R), by numpy's linear rule: at the same levels (L,), or
+    each at its own (..., L). nan where a line or a level is."""
+    if levels.ndim < distribution.ndim:
+        return np.moveaxis(np.quantile(distribution, levels, axis=-1), 0, -1)
+    out = np.full(levels.shape, np.nan)
+    for line in np.ndindex(distribution.shape[:-1]):
+        if not np.isnan(levels[line]).any():
+            out[line] = np.quantile(distribution[line], levels[line])
+    return out
+
+
+def acceleration_of(values: F64) -> Any:
+    """Acceleration of BCa intervals from jackknife values (..., groups): their skewness over 6.
+
+    Efron (1987), "Better bootstrap confidence intervals", eq. 7.3; 0 where all values are equal.
+    """
+    gap = values.mean(-1, keepdims=True) - values
+    square = (gap**2).sum(-1)
+    nothing = square <= 1e-24 * values.shape[-1]  # rounding of equal values
+    skew = (gap**3).sum(-1)
+    return np.where(nothing, 0.0, skew / (6 * np.where(nothing, 1.0, square) ** 1.5))
+
+
+def bca_levels(estimate: Any, distribution: F64, acceleration: Any, tails: F64) -> F64:
+    """Levels (..., 2) of the quantiles that are the ends of a BCa interval: Efron (1987), eq. 2.3.
+
+    Replicates equal to the estimate count half. nan where all are on one side of it.
+    """
+    from scipy.special import ndtr, ndtri
+
+    estimate, acceleration = np.asarray(estimate)[..., None], np.asarray(acceleration)[..., None]
+    below = (distribution < estimate).mean(-1, keepdims=True)
+    share = (below + (distribution <= estimate).mean(-1, keepdims=True)) / 2
+    share = np.where((share > 0) & (share < 1), share, np.nan)
+    z = ndtri(share) + ndtri(tails)
+    levels: F64 = ndtr(ndtri(share) + z / (1 - acceleration * z))
+    return levels
+
+
+def interval(
+    estimate: Any, distribution: F64, level: float, method: str, acceleration: Any, lowest: float
+) -> ConfidenceInterval:
+    """Confidence interval of an estimate, or of several.
+
+    Parameters
+    ----------
+    estimate : float or (K,) array
+    distribution : (R,) or (K, R) array
+        Its bootstrap distribution.
+    level : float
+        Confidence level.
+    method : {"basic", "percentile", "bca"}
+    acceleration : float or (K,) array
+        For "bca".
+    lowest : float
+        Smallest value that the estimated quantity may have; the ends of a basic interval are
+        moved there.
+    """
+    levels = tails = tails_of(level)
+    if method == "bca":
+        levels = bca_levels(estimate, distribution, acceleration, tails)
+    ends = quantiles(distribution, levels)
+    if method == "basic":
+        ends = np.maximum(2 * np.asarray(estimate)[..., None] - ends[..., ::-1], lowest)
+    low, high = ends[..., 0], ends[..., 1]
+    return ConfidenceInterval(*(x if x.ndim else float(x) for x in (low, high)))

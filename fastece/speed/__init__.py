@@ -1,0 +1,1 @@
+"""How fast the package is, the numpy code it is compared with, and compiling ahead."""

@@ -1,0 +1,663 @@
+"""Kernels of densities, compiled and as plain Python, against loops over the rows."""
+
+from math import inf, log, log1p
+
+import numpy as np
+import pytest
+import reference
+from kernel_forms import PLAIN, forms
+from samples import draws, runs_of
+from scipy.special import betaln
+from scipy.stats import beta as beta_law
+
+from fastece.kde.grid import GHOSTS, MOST_TAPS, SHAPES, Mesh
+from fastece.kernels import beta, density
+from fastece.kernels.replicates import FEW_ROWS
+
+LANES = [1, 32]
+RANGES = [(0.0, 1.0), (0.25, 0.9)]
+# The least number of cells, an odd and an even one.
+COUNTS = [1, 2, 7]
+
+
+def near(value, rel=1e-12):
+    return pytest.approx(value, rel=rel, abs=1e-12)
+
+
+def fresh(*shape):
+    """An array that is overwritten: what it held is seen if it is not."""
+    return np.full(shape, np.nan)
+
+
+def score_sets():
+    """name -> increasing scores with ties, at the ends, alone, in groups of more than one row."""
+    rng = np.random.default_rng(0)
+    return {
+        "one": np.array([0.4]),
+        "all equal": np.full(9, 0.3),
+        "tenths": np.sort(rng.random(40).round(1)),
+        "ends": np.sort(np.where(rng.random(30) < 0.5, 0.0, 1.0)),
+        "groups": np.sort(rng.random(FEW_ROWS + 5).round(2)),
+    }
+
+
+# -- spread ----------------------------------------------------------------------------------------
+
+
+def spread_of(u, w, terms, low, high):
+    """Weight, sums of the terms, distance of the quartiles."""
+    kept = w > 0
+    edges = reference.quantile_edges(u[kept], w[kept], 4, low, high, closed=None)
+    return [w.sum(), *terms, edges[3] - edges[1]]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", score_sets())
+def test_spreads_are_those_of_the_rows_of_each_replicate(name, weighted):
+    u = score_sets()[name]
+    n, rng = u.size, np.random.default_rng(1)
+    v = rng.integers(1, 4, n).astype(np.float64) if weighted else None
+    order = np.arange(n, dtype=np.int32)
+    c = draws(n, 2 * n + 1, 1 if n > FEW_ROWS else 2)
+    weight = np.ones(n) if v is None else v
+    terms = np.stack([weight * (u - 0.3), weight * (u - 0.3) ** 2])
+    low, high = (0.0, 1.0)
+    expected = []
+    for g in range(len(c)):
+        for r in range(32):
+            w = weight * c[g, :, r]
+            sums = [float((x * c[g, :, r]).sum()) for x in terms]
+            expected.append(spread_of(u, w, sums, low, high))
+    run, first = runs_of(u)
+    for kernel in forms(density.spreads):
+        out = fresh(4, 32 * len(c))
+        kernel(c, u, v, run, first, order, terms, low, high, out)
+        assert near(np.array(expected)) == out.T
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_spreads_of_drawn_scores(size, weighted):
+    rng = np.random.default_rng(size)
+    u = np.sort(rng.random((5, size)), axis=1)
+    u[1:3] = u[1:3].round(1).clip(0.2, 0.7)
+    w = rng.integers(0, 3, u.shape).astype(np.float64) if weighted else None
+    if weighted:
+        w[:, -1] = 2.0
+    weight = np.ones(u.shape) if w is None else w
+    expected = []
+    for x, a in zip(u, weight, strict=True):
+        terms = [(a * (x - 0.4)).sum(), (a * (x - 0.4) ** 2).sum()]
+        expected.append(spread_of(x, a, terms, 0.0, 1.0))
+    for kernel in forms(density.drawn_spreads):
+        out = fresh(4, 5)
+        kernel(u, w, 0.4, 0.0, 1.0, out)
+        assert near(np.array(expected)) == out.T
+
+
+# -- binning ---------------------------------------------------------------------------------------
+
+
+def lagrange(t):
+    """Values at t of the cubics that are 1 in one of -1, 0, 1 and 2, and 0 in the others."""
+    nodes = (-1, 0, 1, 2)
+    return [np.prod([(t - m) / (k - m) for m in nodes if m != k]) for k in nodes]
+
+
+def test_shares_keep_moments():
+    parts = np.array([0.0, 1e-17, 0.25, 0.5, 0.9, 1.0])
+    for kernel in forms(density.place):
+        cell, share = np.full(parts.size, -9, np.int32), fresh(4, parts.size)
+        kernel(parts, -0.5, 1.0, 3, True, cell, share)  # centres 0, 1 and 2
+        for t, first, shares in zip(parts, cell, share.T, strict=True):
+            places = np.arange(first, first + 4) - GHOSTS
+            for power in range(4):
+                assert (shares * places**power).sum() == near(t**power)
+
+
+@pytest.mark.parametrize("cubic", [False, True])
+@pytest.mark.parametrize("limits", RANGES)
+def test_scores_are_shared_by_the_cells_around_them(limits, cubic):
+    low, high = limits
+    for count in COUNTS:
+        step = (high - low) / count
+        centres = low + step * (np.arange(-GHOSTS, count + GHOSTS) + 0.5)
+        edges = low + step * np.arange(count + 1)
+        s = np.concatenate([edges, centres[GHOSTS:-GHOSTS], np.linspace(low, high, 11)])
+        s = s.clip(low, high)
+        for kernel in forms(density.place):
+            cell, share = np.full(s.size, -9, np.int32), fresh(4, s.size)
+            kernel(s, low, step, count, cubic, cell, share)
+            assert cell.min() >= 0
+            assert cell.max() + 4 <= count + 2 * GHOSTS
+            for x, first, shares in zip(s, cell, share.T, strict=True):
+                places = centres[first : first + 4]
+                assert places[1] - 1e-12 <= x <= places[2] + 1e-12
+                t = (x - places[1]) / step
+                assert shares.tolist() == near(lagrange(t) if cubic else [0, 1 - t, t, 0])
+
+
+def shared_rows(rng, n, cells, width):
+    """Hits, first cells, of which one is the first and one the last, and shares."""
+    hit = rng.integers(0, 2, n).astype(np.uint8)
+    cell = rng.integers(0, cells - width + 1, n).astype(np.int32)
+    cell[0], cell[-1] = 0, cells - width
+    return hit, cell, rng.normal(size=(width, n))
+
+
+def sums_of(c, hit, cell, share, cells):
+    """Shares times multiplicities (L, n, W), row after row."""
+    out = np.zeros((len(c), 2, cells, c.shape[2]))
+    for part in range(len(c)):
+        for i in range(len(hit)):
+            for k in range(len(share)):
+                out[part, hit[i], cell[i] + k] += share[k, i] * c[part, i]
+    return out
+
+
+@pytest.mark.parametrize("width", [2, 4])
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_rows_are_added_up_in_their_cells(lanes, dtype, width):
+    rng = np.random.default_rng(2)
+    for n, cells, parts in ((1, width, 1), (12, 9, 3)):
+        rows = shared_rows(rng, n, cells, width)
+        c = rng.integers(0, 4, (parts, n, lanes)).astype(dtype)
+        for kernel in forms(density.spread):
+            out = fresh(parts, 2, cells, lanes)
+            kernel(c, *rows, out)
+            assert out == near(sums_of(c, *rows, cells))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_drawn_rows_count_once(lanes):
+    rng = np.random.default_rng(3)
+    for size in (1, 5):
+        rows = shared_rows(rng, 12, 9, 4)
+        drawn = rng.integers(0, 12, (2, lanes, size)).astype(np.int32)
+        c = np.stack([[np.bincount(line, minlength=12) for line in part] for part in drawn])
+        for kernel in forms(density.spread_rows):
+            out = fresh(2, 2, 9, lanes)
+            kernel(drawn, *rows, out)
+            assert out == near(sums_of(c.swapaxes(1, 2), *rows, 9))
+
+
+@pytest.mark.parametrize("cubic", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("lanes", LANES)
+def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
+    rng = np.random.default_rng(14)
+    for low, high in RANGES:
+        s = np.sort(rng.uniform(low, high, 12))
+        s[0], s[-1] = low, high
+        y, v = rng.integers(0, 2, 12).astype(np.uint8), rng.random(12) if weighted else None
+        for count, size in ((1, 1), (9, 5)):
+            grid = low, (high - low) / count, count, cubic
+            cell, share = np.full(12, -9, np.int32), fresh(4, 12)
+            forms(density.place)[-1](s, *grid, cell, share)
+            share *= 1.0 if v is None else v
+            drawn = rng.integers(0, 12, (2, lanes, size)).astype(np.int32)
+            c = np.stack([[np.bincount(line, minlength=12) for line in part] for part in drawn])
+            expected = sums_of(c.swapaxes(1, 2), y, cell, share, count + 2 * GHOSTS)
+            for kernel in forms(density.spread_scores):
+                out = fresh(*expected.shape)
+                kernel(drawn, s, y, v, *grid, out)
+                assert out == near(expected)
+
+
+def test_sums_of_a_replicate_become_a_lane():
+    sums = np.arange(6.0)
+    for kernel in forms(density.copy_lane):
+        out = fresh(2, 3, 2)
+        kernel(sums, 1, out)
+        assert out[:, :, 1].tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert np.isnan(out[:, :, 0]).all()
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_images_are_added_to_the_cells_they_mirror(lanes):
+    rng = np.random.default_rng(4)
+    for count in COUNTS:
+        fold = Mesh(SHAPES["gaussian"], 0.0, 1.0, count, True).folded(GHOSTS)
+        cells = rng.normal(size=(2, 2, count + 2 * GHOSTS, lanes))
+        expected = cells[:, :, GHOSTS:-GHOSTS].copy()
+        for q in (-2, -1, count, count + 1):
+            inside = q
+            while not 0 <= inside < count:  # mirrored at one end and the other
+                inside = -1 - inside if inside < 0 else 2 * count - 1 - inside
+            expected[:, :, inside] += cells[:, :, q + GHOSTS]
+        for kernel in forms(density.gather_images):
+            found = cells.copy()
+            kernel(fold, GHOSTS, found)
+            assert found[:, :, GHOSTS:-GHOSTS] == near(expected)
+
+
+@pytest.mark.parametrize("width", LANES)
+def test_lanes_are_gathered_by_their_numbers(width):
+    rng = np.random.default_rng(5)
+    c = rng.integers(0, 250, (3, 4, 32)).astype(np.uint8)
+    columns = c.swapaxes(1, 2).reshape(96, 4)
+    lanes = rng.permutation(96)[: 2 * width]
+    for kernel in forms(density.gather_lanes):
+        out = np.full((2, 4, width), 255, np.uint8)
+        kernel(c, lanes, out)
+        assert np.array_equal(out.swapaxes(1, 2).reshape(2 * width, 4), columns[lanes])
+
+
+# -- smoothing -------------------------------------------------------------------------------------
+
+
+def smoothed(cells, taps, fold, count):
+    """The sum of the docstring, term after term."""
+    reach = taps.shape[1] - 1
+    out = np.zeros((*cells.shape[:2], count, cells.shape[3]))
+    for j in range(count):
+        for m in range(-reach, reach + 1):
+            out[:, :, j] += taps[:, abs(m), None] * cells[:, :, fold[j + reach + m]]
+    return out
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("count", COUNTS)
+def test_cells_are_convolved(count, lanes):
+    rng = np.random.default_rng(6)
+    for reach in (1, 2, 3, 6):
+        mesh = Mesh(SHAPES["gaussian"], 0.0, 1.0, count, True)
+        cells = rng.normal(size=(2, 2, mesh.n_nodes, lanes))
+        cells[1] = 0.0  # nothing, but for one cell of one lane
+        cells[1, 1, GHOSTS, -1] = -2.0
+        taps = rng.random((2, reach + 1, lanes))
+        for kernel in forms(density.smooth):
+            out = fresh(2, 2, count, lanes)
+            kernel(cells, taps, mesh.folded(reach), out)
+            assert out == near(smoothed(cells, taps, mesh.folded(reach), count))
+
+
+@pytest.mark.parametrize("reach", [1, 2, 5])
+def test_both_sides_of_a_kernel_are_added(reach):
+    rng = np.random.default_rng(7)
+    x, weights = rng.normal(size=(8, 3)), rng.random((reach + 1, 3))
+    fold = rng.integers(0, 8, 2 * reach + 3).astype(np.int32)
+    start = rng.random((4, 3))
+    for j in (0, 2):
+        expected = start.copy()
+        for m in range(1, reach + 1):
+            expected[1] += weights[m] * (x[fold[j + reach - m]] + x[fold[j + reach + m]])
+        for kernel in forms(density.convolve):
+            y = start.ravel().copy()
+            lanes, to = np.uint64(3), np.uint64(3)
+            kernel(x.ravel(), weights.ravel(), fold, j, reach, lanes, to, y)
+            assert y.reshape(4, 3) == near(expected)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_densities_are_what_is_more_than_rounding_and_have_mass_1(lanes):
+    rng = np.random.default_rng(8)
+    for count in COUNTS:
+        sums = rng.random((2, 2, count, lanes)) + 0.1
+        if count > 2:
+            sums[0, :, 0] *= 1e-14  # next to nothing
+            sums[:, 0, 1] = -1e-9
+            sums[:, 1, 2] = -1e-9
+            sums[1, :, 3] = -1.0
+        g = np.maximum(sums[:, 1], 0.0)
+        f = np.maximum(sums[:, 0], 0.0) + g
+        scale = 1.0 / (0.2 * f.sum(1, keepdims=True))
+        scale = scale * (f > 1e-12 * f.max(1, keepdims=True))
+        for kernel in forms(density.normalise):
+            found = sums.copy()
+            kernel(found, 0.2)
+            assert found[:, 0] == near(f * scale)
+            assert found[:, 1] == near(g * scale)
+            assert 0.2 * found[:, 0].sum(1) == near(np.ones((2, lanes)))
+            assert (found[:, 1] <= found[:, 0]).all()
+
+
+MESHES = [
+    *((count, width) for count in COUNTS for width in (0.01, 0.3, 2.0, 1000.0)),
+    (40, 0.05),
+    (24, 3.0),
+]
+
+
+@pytest.mark.parametrize("kernel", SHAPES)
+@pytest.mark.parametrize(("count", "width"), MESHES)
+def test_cosine_transforms_are_the_direct_sums(count, width, kernel):
+    # Of plain Python only as much as takes no time.
+    rng = np.random.default_rng(9)
+    for low, high in RANGES:
+        mesh = Mesh(SHAPES[kernel], low, high, count, True)
+        lanes = 1 if PLAIN else 3
+        h = width * (high - low) * rng.uniform(0.5, 1.0, (2, lanes))
+        taps, cells = mesh.taps(h), rng.random((2, 2, mesh.n_nodes, lanes))
+        reach = taps.shape[1] - 1
+        assert taps[:, 0] + 2 * taps[:, 1:].sum(1) == near(np.ones((2, lanes)))
+        direct = fresh(2, 2, count, lanes)
+        density.smooth(cells, taps, mesh.folded(reach), direct)
+        inside = cells[:, :, GHOSTS:-GHOSTS]
+        assert mesh.transformed(cells, h) == pytest.approx(direct, rel=1e-12, abs=1e-12)
+        assert direct.sum(2) == near(inside.sum(2))
+
+
+@pytest.mark.parametrize("kernel", SHAPES)
+@pytest.mark.parametrize("count", [1, 7, 60])
+def test_densities_of_a_mesh_have_mass_1(count, kernel):
+    rng = np.random.default_rng(10)
+    for low, high in RANGES:
+        mesh = Mesh(SHAPES[kernel], low, high, count, True)
+        reaches = set()
+        for width in (0.02, 0.5, 50.0):
+            h = np.full((2, 3), width * (high - low))
+            cells, out = rng.random((2, 2, mesh.n_nodes, 3)), fresh(2, 2, count, 3)
+            reaches.add(mesh.taps(h).shape[1] - 1 <= MOST_TAPS)
+            mesh.densities(cells, h, out)
+            assert mesh.step * out[:, 0].sum(1) == near(np.ones((2, 3)))
+            assert (out[:, 1] <= out[:, 0]).all()
+        assert reaches == ({True} if count == 1 else {True, False})
+
+
+# -- integrating -----------------------------------------------------------------------------------
+
+NORMS = [1.0, 1.5, 2.0, 3.0]
+
+
+def test_powers():
+    for kernel in forms(density.power):
+        for x in (0.0, 0.3, 1.0, 2.5):
+            for p in (0.0, 0.5, 1.0, 2.0, 3.7):
+                assert kernel(x, p) == near(x**p)
+
+
+def test_what_rounding_leaves_of_equal_terms_is_no_gap():
+    for kernel in forms(density.gap_at):
+        assert kernel(0.25, 2.0, 0.5) == 0.0
+        assert kernel(0.1 + 0.2, 1.0, 0.3) == 0.0
+        assert kernel(0.3, 1.0, 0.3 + 1e-11) == near(1e-11)
+        assert kernel(0.3, 1.0, 0.0) == -0.3
+        assert kernel(0.0, 1.0, 0.5) == 0.5
+        assert kernel(0.4, 0.0, 0.0) == 0.0
+        assert kernel(0.0, 1.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("p", NORMS)
+def test_the_integrand(p):
+    for kernel in forms(density.integrand):
+        for u, f in ((0.3, 2.0), (-0.3, 2.0), (0.0, 2.0), (0.7, 0.7)):
+            assert kernel(u, f, p) == near(abs(u / f) ** p * f)
+        assert kernel(0.0, 0.0, p) == 0.0
+
+
+@pytest.mark.parametrize("p", NORMS)
+def test_an_interval_in_which_the_sign_changes(p):
+    points = (np.arange(20_000) + 0.5) / 20_000
+    for a, b, f in ((0.3, 0.1, 2.0), (0.0, 0.4, 1.5), (0.2, 0.0, 0.5), (0.5, 0.5, 1.0)):
+        line = np.abs(-a + (a + b) * points)
+        expected = np.mean((line / f) ** p * f)
+        for kernel in forms(density.across):
+            assert kernel(a, b, f, p) == pytest.approx(expected, abs=1e-8)
+        # The derivative of |u / f|**p f is p |u / f|**(p - 1) u'.
+        rise = p * (a + b) * ((b / f) ** (p - 1) if p != 1 else 1.0)
+        for kernel in forms(density.steepness):
+            assert kernel(a, b, f, p) == near(rise)
+    if p != 1:
+        for kernel in (*forms(density.across), *forms(density.steepness)):
+            assert kernel(0.1, 0.2, 0.0, p) == 0.0
+
+
+def value_of(f, g, score, width, low, high, p):
+    """The rule of the docstring for one replicate: of neighbours the trapezoidal rule, or the
+    integral of the power of a line with a twelfth of how much its slope changes; at the ends the
+    half cell that is left, with a twelfth of the slope where it begins."""
+
+    def height(u, f):
+        return abs(u / f) ** p * f if f > 0 else 0.0
+
+    def line(a, b, f):
+        return f ** (1 - p) * (a ** (p + 1) + b ** (p + 1)) / ((p + 1) * (a + b))
+
+    def slope(a, b, f):
+        return p * (a + b) * (b / f) ** (p - 1)
+
+    def gap(s, f, g):
+        return g - s * f if abs(g - s * f) > 1e-12 * g else 0.0
+
+    u = [gap(s, x, y) for x, y, s in zip(f, g, score, strict=True)]
+    total = 0.0
+    for j in range(len(f) - 1):
+        a, b, mean = abs(u[j]), abs(u[j + 1]), (f[j] + f[j + 1]) / 2
+        if (u[j] < 0) != (u[j + 1] < 0) and f[j] > 0 and f[j + 1] > 0:
+            kink = slope(a, b, mean) + slope(b, a, mean)
+            total += (width[j] + width[j + 1]) / 2 * (line(a, b, mean) + kink / 12)
+        else:
+            total += (width[j] * height(u[j], f[j]) + width[j + 1] * height(u[j + 1], f[j + 1])) / 2
+    for j, wall in ((0, low), (len(f) - 1, high)):
+        at_wall, inside = gap(wall, f[j], g[j]), gap(score[j], f[j], g[j])
+        if (at_wall < 0) != (inside < 0):
+            a, b = abs(at_wall), abs(inside)
+            half = line(a, b, f[j]) / 2 + 2 * slope(a, b, f[j]) / 12
+        else:
+            outer, inner = height(at_wall, f[j]), height(inside, f[j])
+            half = (outer + inner) / 4 + 2 * (inner - outer) / 12
+        total += width[j] * half
+    return total
+
+
+def density_pairs(rng, score, low, high, lanes):
+    """Densities (4, 2, G, W): of any posteriors; with holes; calibrated to the last bit and next
+    to that; with a change of sign beyond the outermost centres."""
+    count = score.size
+    f = rng.random((4, count, lanes)) + 0.1
+    g = f * rng.random((4, count, lanes))
+    f[1, rng.random((count, lanes)) < 0.3] = 0.0
+    g[1] = np.where(f[1] > 0, f[1] * rng.choice([0.0, 1.0], (count, lanes)), 0.0)
+    g[2] = f[2] * score[:, None]
+    g[2, ::3] *= 1.2
+    g[2, 1::3] *= 0.9
+    g[3, 0] = f[3, 0] * (3 * score[0] + low) / 4
+    g[3, -1] = f[3, -1] * (score[-1] + high) / 2
+    return np.stack([f, g], axis=1)
+
+
+@pytest.mark.parametrize("p", NORMS)
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("limits", RANGES)
+def test_integrals_are_those_of_the_rule(limits, lanes, p):
+    rng = np.random.default_rng(11)
+    low, high = limits
+    for count in (1, 2, 9):
+        width = rng.uniform(0.5, 1.5, count)
+        width *= (high - low) / width.sum()
+        score = low + width.cumsum() - width / 2
+        pairs = density_pairs(rng, score, low, high, lanes)
+        expected = [
+            [value_of(*pair[:, :, r].tolist(), score, width, low, high, p) for r in range(lanes)]
+            for pair in pairs
+        ]
+        for kernel in forms(density.integrate):
+            out = fresh(4, lanes)
+            kernel(pairs, score, width, low, high, p, out)
+            assert out == near(np.array(expected), 1e-11)
+
+
+@pytest.mark.parametrize("p", NORMS)
+def test_integrals_of_smooth_densities(p):
+    # Level at both ends; the gap changes its sign within a cell, and at the centre of one.
+    count = 60
+    fine = (np.arange(200_000) + 0.5) / 200_000
+    score = (np.arange(count) + 0.5) / count
+
+    def densities(s, shift):
+        f = 1 + 0.5 * np.cos(np.pi * s)
+        return f, f * (0.5 + shift + 0.2 * np.cos(np.pi * s))
+
+    shifts = (0.0, 0.1, score[30] - 0.5 - 0.2 * np.cos(np.pi * score[30]))
+    pairs = np.stack([densities(score, x) for x in shifts], axis=-1)[None]
+    expected = [
+        np.mean(abs(g / f - fine) ** p * f) for f, g in (densities(fine, x) for x in shifts)
+    ]
+    for kernel in forms(density.integrate):
+        out = fresh(1, 3)
+        kernel(pairs, score, np.full(count, 1 / count), 0.0, 1.0, p, out)
+        assert out[0] == pytest.approx(expected, rel=1e-4)
+
+
+# -- beta kernels ----------------------------------------------------------------------------------
+
+# The scores: at both ends, ties of the mode of (3, 3), next to nothing.
+NODES = np.array([0.0, 5e-324, 1e-9, 0.02, 0.1, 0.3, 0.5, 0.62, 0.9, 0.999, 1.0])
+SHAPE_PAIRS = [(1.0, 1.0), (3.0, 3.0), (1.2, 40.0), (40.0, 1.2), (900.0, 700.0), (2e5, 5e3)]
+
+
+def logs_of(s):
+    with np.errstate(divide="ignore"):
+        return np.log(s), np.log1p(-s)
+
+
+def shapes():
+    return (np.array(column) for column in zip(*SHAPE_PAIRS, strict=True))
+
+
+def log_height(a, c, s):
+    """Logarithm of ``s**(a - 1) (1 - s)**(c - 1)``."""
+    left = 0.0 if a == 1 else (a - 1) * log(s) if s > 0 else -inf
+    return left + (0.0 if c == 1 else (c - 1) * log1p(-s) if s < 1 else -inf)
+
+
+def test_logarithms_of_beta_kernels():
+    for kernel in forms(beta.log_kernel):
+        for a, c in [*SHAPE_PAIRS, (1.0, 2.0), (2.0, 1.0)]:
+            for s, node, rest in zip(NODES, *logs_of(NODES), strict=True):
+                assert kernel(a, c, node, rest) == near(log_height(a, c, s))
+
+
+@pytest.mark.parametrize("nodes", [NODES, NODES[3:5], NODES[:1], NODES[-1:], NODES[:0]], ids=len)
+def test_the_reach_of_beta_kernels(nodes):
+    a, c = shapes()
+    expected = []
+    for j in range(a.size):
+        mode = 0.5 if a[j] == c[j] == 1 else (a[j] - 1) / (a[j] + c[j] - 2)
+        least = log_height(a[j], c[j], mode) - 16
+        felt = [i for i, s in enumerate(nodes) if log_height(a[j], c[j], s) >= least]
+        expected.append(felt)
+        assert felt == list(range(felt[0], felt[-1] + 1)) if felt else True
+    for kernel in forms(beta.reach_of):
+        first, last = np.full(a.size, -1), np.full(a.size, -1)
+        kernel(a, c, *logs_of(nodes), first, last)
+        found = [list(range(i, j)) for i, j in zip(first, last, strict=True)]
+        assert found == expected
+
+
+def test_tables_are_beta_densities_one_after_the_other():
+    a, c = shapes()
+    first, last = np.array([0, 3, 5, 4, 2, 8]), np.array([11, 7, 5, 9, 3, 10])
+    expected = [
+        float(beta_law.pdf(NODES[i], a[j], c[j]))
+        for j in range(a.size)
+        for i in range(first[j], last[j])
+    ]
+    for kernel in forms(beta.fill_table):
+        table = fresh(len(expected))
+        kernel(a, c, betaln(a, c), *logs_of(NODES), first, last, table)
+        assert table == pytest.approx(expected, rel=1e-9, abs=1e-300)
+        assert table[0] == 1.0
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_sums_of_a_table_are_added(lanes):
+    rng = np.random.default_rng(12)
+    # None, fewer than four, four, and more; the first and the last of the cells.
+    first, last = np.array([3, 0, 2, 0, 6]), np.array([3, 3, 6, 9, 11])
+    table = rng.random(int((last - first).sum()))
+    weight, cells = rng.normal(size=lanes), rng.random((11, lanes))
+    start = rng.random((5, lanes))
+    expected, at = start.copy(), 0
+    for j in range(5):
+        for i in range(first[j], last[j]):
+            expected[j] += weight * table[at] * cells[i]
+            at += 1
+    for kernel in forms(beta.table_sums):
+        out = start.copy()
+        kernel(table, first, last, weight, cells, out)
+        assert out == near(expected)
+        assert out[0].tolist() == start[0].tolist()
+        kernel(np.empty(0), first[:0], last[:0], weight, cells, out)
+        assert out == near(expected)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_sums_are_scaled_by_the_weight_of_all_rows(lanes):
+    rng = np.random.default_rng(13)
+    for count, nodes in ((1, 1), (6, 4)):
+        cells, sums = rng.random((2, 2, nodes, lanes)), rng.random((2, 2, count, lanes))
+        cells[:, 0] = 0.0  # no misses
+        sums[0, 0, 0], sums[1, 1, -1] = -1e-9, -1e-9  # which parabolas between tables can leave
+        per_row = 1.0 / (0.4 * cells.sum((1, 2)))[:, None]
+        g = np.maximum(sums[:, 1], 0.0) * per_row
+        f = np.maximum(sums[:, 0], 0.0) * per_row + g
+        for kernel in forms(beta.scaled):
+            out = sums.copy()
+            kernel(cells, 0.4, out)
+            assert out[:, 0] == near(f)
+            assert out[:, 1] == near(g)
+
+
+def test_where_numbers_begin_that_are_not_less():
+    x = np.array([-3.0, -1.0, -1.0, 0.0])
+    for kernel in forms(beta.first_above):
+        for least, begin in ((-4.0, 0), (-3.0, 0), (-2.0, 1), (-1.0, 1), (0.0, 3), (0.5, 4)):
+            assert kernel(x, least) == begin
+        assert kernel(x[:0], 0.0) == 0
+
+
+def test_a_point_at_the_end_of_the_range():
+    # The mode of (1, 3) is 0 itself, that of (3, 1) is 1.
+    node, rest = logs_of(np.array([0.0, 1e-5, 0.9, 1.0]))
+    a, c = np.array([1.0, 3.0]), np.array([3.0, 1.0])
+    for kernel in forms(beta.reach_of):
+        first, last = np.full(2, -1), np.full(2, -1)
+        kernel(a, c, node, rest, first, last)
+        assert first.tolist() == [0, 2]
+        assert last.tolist() == [3, 4]
+
+
+def test_a_kernel_at_a_distance():
+    heights = {
+        density.GAUSSIAN: lambda u: np.exp(-u * u / 2),
+        density.TRIWEIGHT: lambda u: (1 - u * u / 9) ** 3,
+        density.EPANECHNIKOV: lambda u: 1 - u * u / 5,
+    }
+    for shape, expected in heights.items():
+        for kernel in forms(density.height):
+            for u in (0.0, 0.3, 1.0, 2.2):
+                assert kernel(shape, u) == pytest.approx(expected(u), rel=1e-14)
+
+
+def test_halves_of_kernels_add_up_to_one():
+    h = np.array([[0.3, 0.05, 1.0], [0.01, 0.2, 0.6]])
+    for shape, reach in ((0, 5.5), (1, 3.0), (2, np.sqrt(5.0))):
+        for kernel in forms(density.fill_taps):
+            taps = np.full((2, 1 + int(np.ceil(5.5 / 0.1)), 3), np.nan)
+            kernel(shape, reach, 0.1, h, taps)
+            for part, r in np.ndindex(h.shape):
+                u = 0.1 * np.arange(taps.shape[1]) / h[part, r]
+                plain = np.array(
+                    [forms(density.height)[-1](shape, x) if x < reach else 0 for x in u]
+                )
+                whole = plain[0] + 2 * plain[1:].sum()
+                assert taps[part, :, r] == pytest.approx(plain / whole, rel=1e-12, abs=1e-300)
+
+
+def test_folded_taps_are_taps_and_their_images():
+    h = np.array([[0.3, 0.02], [1.0, 4.0]])
+    for count in (1, 2, 7):
+        for kernel in forms(density.fold_taps):
+            around = np.full((2, count + 1, 2), np.nan)
+            kernel(0, 5.5, 0.1, h, around)
+            for part, r in np.ndindex(h.shape):
+                taps = np.zeros((1, 1 + int(np.ceil(5.5 * 4.0 / 0.1)), 1))
+                density.fill_taps(0, 5.5, 0.1, h[part : part + 1, r : r + 1], taps)
+                plain = np.zeros(2 * count)
+                for m, tap in enumerate(taps[0, :, 0]):
+                    for at in {m, -m}:
+                        plain[at % (2 * count)] += tap
+                assert around[part, :, r] == pytest.approx(plain[: count + 1], rel=1e-12)

@@ -1,0 +1,287 @@
+"""Pictures are drawn on the axes that are given and change nothing else."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.plot.results import best_columns, plot_classes, plot_curve
+from fastece.reliability.curve import ReliabilityCurve
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+
+
+@pytest.fixture
+def diagram():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    return fastece.reliability_diagram(rng.random(300) < p**1.5, p, n_bins=10)
+
+
+def test_diagram_draws_what_it_holds_on_the_given_axes(diagram):
+    from matplotlib import pyplot as plt
+
+    before = dict(matplotlib.rcParams)
+    figure, (left, right) = plt.subplots(1, 2)
+    assert diagram.plot(ax=right) is right
+    assert not left.has_data()
+    line = right.get_lines()[-1]
+    assert line.get_xdata().tolist() == diagram.score.tolist()
+    assert line.get_ydata().tolist() == diagram.frequency.tolist()
+    assert len(right.patches) == 10
+    heights = [bar.get_height() for bar in right.patches]
+    assert np.argmax(heights) == np.argmax(diagram.count)
+    assert dict(matplotlib.rcParams) == before
+    plt.close(figure)
+
+
+def test_without_axes_a_figure_is_made(diagram):
+    from matplotlib import pyplot as plt
+
+    ax = diagram.plot()
+    assert ax.get_xlabel() == "mean score"
+    assert f"{diagram.value:.4f}" in ax.get_title()
+    plt.close(ax.figure)
+
+
+def test_band_is_a_bar_in_each_bin_that_holds_rows():
+    from matplotlib import pyplot as plt
+
+    rng = np.random.default_rng(0)
+    p = rng.random(300) * 0.8
+    y = rng.random(300) < p
+    diagram = fastece.reliability_diagram(y, p, n_bins=10)
+    band = fastece.calibration_test(y, p, n_bins=10, n_resamples=99, rng=0).band
+    text = str(diagram)
+    ax = diagram.plot(band=band)
+    bars = ax.patches[10:]
+    assert len(bars) == np.count_nonzero(diagram.count) == 8
+    assert [bar.get_y() for bar in bars] == band.low[:8].tolist()
+    tops = [bar.get_y() + bar.get_height() for bar in bars]
+    assert tops == pytest.approx(band.high[:8].tolist())
+    assert "95 % if calibrated" in [t.get_text() for t in ax.get_legend().get_texts()]
+    assert str(diagram) == text
+    plt.close(ax.figure)
+
+
+def test_band_of_other_bins_is_refused(diagram):
+    from matplotlib import pyplot as plt
+
+    p = np.linspace(0, 1, 50)
+    for n_bins in (5, 60):
+        band = fastece.calibration_test(p > 0.5, p, n_bins=n_bins, n_resamples=9, rng=0).band
+        with pytest.raises(ValueError, match="band: must be of the bins of the diagram, 10 of"):
+            diagram.plot(band=band)
+    assert not plt.get_fignums()
+
+
+def make_curve(n_resamples=0, setting="binary", low=0.0, n=1000, **changes):
+    """A smooth curve on [low, 1], made by hand."""
+    score = low + (1 - low) * (np.arange(200) + 0.5) / 200
+    posterior = score**1.5
+    band = {"low": None, "high": None, "median": None}
+    if n_resamples:
+        band = {"low": posterior * 0.9, "high": posterior**0.9, "median": posterior * 0.98}
+    values = {
+        "score": score, "posterior": posterior, "lce": posterior - score,
+        "density": np.ones(200) / (1 - low), "supported": np.ones(200, bool), **band,
+        "confidence_level": 0.95, "n_resamples": n_resamples, "value": 0.1, "bandwidth": 0.05,
+        "score_range": (low, 1.0), "n": n, "key": None, "estimator": "KDE()", "setting": setting,
+    }  # fmt: skip
+    values |= changes
+    rows = values["n"] * values["density"] * 2 * np.sqrt(np.pi) * values["bandwidth"]
+    return ReliabilityCurve(**{"rows": rows, **values})
+
+
+@pytest.fixture
+def axes():
+    from matplotlib import pyplot as plt
+
+    figure, ax = plt.subplots()
+    yield ax
+    plt.close(figure)
+
+
+def legend_of(owner):
+    return [text.get_text() for text in owner.get_texts()]
+
+
+def lines_of(ax):
+    return {line.get_label(): line for line in ax.get_lines()}
+
+
+def test_curve_draws_what_it_holds_on_the_given_axes(axes):
+    before = dict(matplotlib.rcParams)
+    curve = make_curve()
+    assert plot_curve(curve, axes) is axes
+    line = lines_of(axes)["probability of a hit"]
+    assert line.get_xdata().tolist() == curve.score.tolist()
+    assert line.get_ydata().tolist() == curve.posterior.tolist()
+    assert legend_of(axes.get_legend()) == [
+        "density of scores (peak 1)",
+        "calibrated",
+        "probability of a hit",
+    ]
+    (density,) = axes.collections
+    assert density.get_datalim(axes.transData).y1 == pytest.approx(0.25)  # the lowest quarter
+    assert axes.get_title() == "binary, calibration error 0.1000"
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_curve_with_resamples_has_a_median_and_a_band(axes):
+    curve = make_curve(500)
+    plot_curve(curve, axes)
+    assert legend_of(axes.get_legend())[2:] == [
+        "95 % of resamples", "median of resamples", "probability of a hit"
+    ]  # fmt: skip
+    lines = lines_of(axes)
+    thick, thin = lines["median of resamples"], lines["probability of a hit"]
+    assert thick.get_ydata().tolist() == curve.median.tolist()
+    assert thin.get_ydata().tolist() == curve.posterior.tolist()
+    assert thin.get_linewidth() < thick.get_linewidth()
+    band = axes.collections[1].get_datalim(axes.transData)
+    assert (band.y0, band.y1) == (curve.low.min(), curve.high.max())
+
+
+@pytest.mark.parametrize("n_resamples", [0, 500])
+def test_no_curve_is_drawn_where_there_are_too_few_scores(axes, n_resamples):
+    supported = np.abs(np.arange(200) - 100) > 20
+    plot_curve(make_curve(n_resamples, supported=supported), axes)
+    assert "too few scores" in legend_of(axes.get_legend())
+    for name in ("median of resamples", "probability of a hit")[not n_resamples :]:
+        assert np.isfinite(lines_of(axes)[name].get_ydata()).tolist() == supported.tolist()
+
+
+def test_a_kernel_that_reaches_fewer_rows_than_five_makes_no_curve(axes):
+    density = np.where(np.arange(200) < 100, 0.2, 1.8)
+    # 0.05 * 2 sqrt(pi) * density * n rows: 3.5 and 32
+    plot_curve(make_curve(n=100, density=density), axes)
+    drawn = np.isfinite(lines_of(axes)["probability of a hit"].get_ydata())
+    assert drawn.tolist() == (density > 1).tolist()
+
+
+def test_curve_without_axes_makes_a_figure():
+    from matplotlib import pyplot as plt
+
+    ax = make_curve(low=0.5, setting="confidence").plot()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("score", "probability of a hit")
+    assert ax.get_xlim() == ax.get_ylim() == (0, 1)
+    plt.close(ax.figure)
+
+
+def test_dollars_in_the_label_of_a_class_are_no_formula(axes):
+    plot_curve(make_curve(setting="class 0 ('$5 or $x_')"), axes)
+    axes.figure.draw_without_rendering()
+    assert "'$5 or $x_'" in axes.get_title()
+
+
+@pytest.mark.parametrize("n", [*range(1, 13), 100])
+@pytest.mark.parametrize("kind", ["diagrams", "curves"])
+def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained", figsize=(10, 8))
+    results = [
+        make_curve(500 * (k % 2), f"class {k}", value=k / n)
+        if kind == "curves"
+        else replace(diagram, setting=f"class {k}", value=k / n)
+        for k in range(n)
+    ]
+    assert plot_classes(results, figure=figure) is figure
+    panels = figure.axes
+    assert len(panels) == min(n, 12)
+    shown = [ax.get_title().partition(",")[0] for ax in panels]
+    expected = range(n) if n <= 12 else range(99, 87, -1)
+    assert shown == [f"class {k}" for k in expected]
+    assert figure.get_suptitle() == (
+        "" if n <= 12 else "the 12 of 100 classes with the largest errors"
+    )
+    (legend,) = figure.legends
+    entries = legend_of(legend)
+    assert len(entries) == len(set(entries))
+    assert ("median of resamples" in entries) == (kind == "curves" and n > 1)
+    assert all(ax.get_legend() is None for ax in panels)
+    across = best_columns(len(panels))
+    named = [bool(ax.get_xlabel()) for ax in panels]
+    assert named == [k >= len(panels) - across for k in range(len(panels))]
+    assert [bool(ax.get_ylabel()) for ax in panels] == [k % across == 0 for k in range(len(panels))]
+
+
+def test_nothing_of_the_small_multiples_is_cut_off():
+    from matplotlib import pyplot as plt
+
+    for n in (2, 3, 7, 10):
+        names = [f"class {k} ('{'very ' * k}long name')" for k in range(n)]
+        figure = plot_classes([make_curve(500, name) for name in names])
+        for _ in range(2):
+            figure.draw_without_rendering()
+        whole = figure.bbox
+        for part in (*figure.axes, *figure.legends):
+            box = part.get_tightbbox()
+            assert box.x0 >= whole.x0 - 1
+            assert box.x1 <= whole.x1 + 1
+            assert box.y0 >= whole.y0 - 1
+            assert box.y1 <= whole.y1 + 1
+        titles = [ax.title.get_window_extent() for ax in figure.axes]
+        for i, one in enumerate(titles):
+            assert not any(one.overlaps(other) for other in titles[i + 1 :])
+        plt.close(figure)
+
+
+def test_columns_of_small_multiples(diagram):
+    from matplotlib import pyplot as plt
+
+    assert [best_columns(n) for n in range(1, 13)] == [1, 2, 3, 4, 5, 3, 4, 4, 3, 5, 4, 4]
+    figure = plot_classes([diagram] * 3, columns=1)
+    assert {ax.get_subplotspec().get_gridspec().ncols for ax in figure.axes} == {1}
+    plt.close(figure)
+    with pytest.raises(ValueError, match="columns: must be"):
+        plot_classes([diagram], columns=0)
+    with pytest.raises(ValueError, match="results: there are none"):
+        plot_classes([])
+    assert not plt.get_fignums()
+
+
+def test_classes_without_a_value_come_last(diagram):
+    from matplotlib.figure import Figure
+
+    values = [np.nan, *np.linspace(0.1, 0.2, 12)]
+    results = [
+        replace(diagram, value=value, setting=f"class {k}") for k, value in enumerate(values)
+    ]
+    figure = plot_classes(results, figure=Figure())
+    assert [ax.get_title() for ax in figure.axes][:2] == ["class 12, 0.2000", "class 11, 0.1909"]
+    assert not any("class 0," in ax.get_title() for ax in figure.axes)
+
+
+def test_drawing_on_given_axes_leaves_pyplot_alone():
+    code = (
+        "import sys; from matplotlib.figure import Figure; import fastece;"
+        "from fastece.plot.results import plot_classes;"
+        "d = fastece.reliability_diagram([0, 1], [0.2, 0.7]);"
+        "d.plot(Figure().subplots()); plot_classes([d, d], figure=Figure());"
+        "print('matplotlib.pyplot' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("setting", ["auto", "classwise"])
+def test_curves_of_data_are_drawn(setting):
+    from matplotlib import pyplot as plt
+
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([0.5] * 3, size=300)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    found = fastece.reliability_curve(y, p, setting=setting, n_resamples=32, rng=0)
+    if setting == "classwise":
+        figure = plot_classes(found)
+        assert len(figure.axes) == 3
+    else:
+        figure = found.plot().figure
+    figure.draw_without_rendering()
+    plt.close(figure)

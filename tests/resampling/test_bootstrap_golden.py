@@ -1,0 +1,43 @@
+"""Draws and replicates are the same, bit for bit, in every version and on every machine."""
+
+import json
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1]
+SCRIPT = FOLDER.parent / "scripts" / "make_bootstrap_golden.py"
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = spec_from_file_location(SCRIPT.stem, SCRIPT)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return json.loads((FOLDER / "data" / "bootstrap.json").read_text(encoding="utf-8"))
+
+
+def test_data_are_exact(script):
+    _, a, b, v = script.data()
+    for prob in (a, b):
+        assert (prob * 64 == (prob * 64).astype(int)).all()
+        assert (prob.sum(1) == 1).all()
+        assert (prob >= 0).all()
+    assert (v * 4 == (v * 4).astype(int)).all()
+
+
+def test_draws_are_those_that_were_kept(script, kept):
+    assert script.draws() == kept["draws"]
+
+
+def test_replicates_are_those_that_were_kept(script, kept):
+    found = script.replicates()
+    assert list(found) == list(kept["replicates"])
+    for name, values in found.items():
+        assert values == kept["replicates"][name], name

@@ -1,0 +1,343 @@
+"""The same bits from threads, processes and a cluster of workers, and an end when asked for one."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from threading import Timer
+
+import numpy as np
+import pytest
+from probes import Broken, Code, Process
+
+import fastece
+from fastece import Binned
+from fastece.estimators import ESTIMATORS
+from fastece.resampling import engine
+
+N, COUNT = 500, 3000
+NAMES = [name for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)]
+
+
+def data(n=N, seed=0):
+    """(y_true, y_prob_a, y_prob_b) of three classes."""
+    rng = np.random.default_rng(seed)
+    a = rng.random((n, 3)) ** 2
+    b = a + 0.2 * rng.random((n, 3))
+    true = np.where(rng.random(n) < 0.6, a.argmax(axis=1), rng.integers(0, 3, n))
+    return true, a / a.sum(axis=1, keepdims=True), b / b.sum(axis=1, keepdims=True)
+
+
+def everything(**how):
+    """Name -> numbers: all that the three functions give, by `how` they are computed."""
+    true, a, b = data()
+    weight = np.random.default_rng(1).integers(0, 3, N)
+    options = {"n_resamples": COUNT, "rng": 3, **how}
+    each = {"setting": "classwise", "average": None, "estimator": NAMES[:2]}
+    calls = {
+        "all": fastece.bootstrap(true, a, estimator=NAMES, **options),
+        "classes": fastece.bootstrap(true, a, **each, **options),
+        "weights": fastece.bootstrap(
+            true, a, estimator=["ece", "ece_ac"], sample_weight=weight, **options
+        ),
+        "small": fastece.bootstrap(true, a, estimator=["ece", "ece_a"], size=5, **options),
+        "models": {"": fastece.compare(true, a, b, **options)},
+        "bca": {"": fastece.bootstrap(true, a, method="bca", **options)},
+    }
+    found = {}
+    for call, results in calls.items():
+        for name, result in results.items():
+            found[call, name] = result.bootstrap_distribution
+            found[call, name, "interval"] = np.array(result.confidence_interval)
+    hypothesis = fastece.calibration_test(true, a, **options)
+    found["test"] = hypothesis.null_distribution
+    found["band"] = np.array([hypothesis.band.low, hypothesis.band.high])
+    return found
+
+
+def assert_same_bits(found, want):
+    assert list(found) == list(want)
+    for name, values in want.items():
+        assert np.array_equal(found[name], values, equal_nan=True), name
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """What one thread gives."""
+    return everything()
+
+
+def spawned(workers=2):
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with spawned() as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "host": "127.0.0.1"}
+    folder = str(tmp_path_factory.mktemp("workers"))
+    # Any free port: the usual one may be another cluster's.
+    options["dashboard_address"] = "127.0.0.1:0"
+    with (
+        distributed.LocalCluster(**options, local_directory=folder) as own,
+        distributed.Client(own) as client,
+    ):
+        yield client
+
+
+# -- the same bits ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 7, -1])
+def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(alone, n_jobs):
+    assert_same_bits(everything(n_jobs=n_jobs), alone)
+
+
+def test_a_pool_of_threads_gives_the_same_bits(alone):
+    with ThreadPoolExecutor(3) as pool:
+        assert_same_bits(everything(executor=pool), alone)
+
+
+def test_a_pool_of_processes_gives_the_same_bits(alone, processes):
+    assert_same_bits(everything(executor=processes), alone)
+
+
+def test_a_cluster_gives_the_same_bits(alone, client):
+    assert_same_bits(everything(executor=client.get_executor()), alone)
+
+
+def test_the_client_of_a_cluster_is_an_executor_too(alone, client):
+    assert_same_bits(everything(executor=client), alone)
+
+
+def test_callers_on_several_threads_do_not_disturb_each_other(alone):
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda jobs: everything(n_jobs=jobs), [1, 2, 1, 2]):
+            assert_same_bits(found, alone)
+
+
+@pytest.mark.parametrize("n_resamples", [1, 31, 33, 1000])
+def test_parts_of_the_work_are_put_together_in_order(n_resamples):
+    true, prob, _ = data(12)
+    options = {"estimator": Code(13), "n_resamples": n_resamples, "rng": 0}
+    want = fastece.bootstrap(true, prob, **options).bootstrap_distribution
+    with ThreadPoolExecutor(4) as pool:
+        for how in ({"n_jobs": 3}, {"executor": pool}):
+            found = fastece.bootstrap(true, prob, **options, **how)
+            assert np.array_equal(found.bootstrap_distribution, want)
+
+
+def test_a_result_is_extended_with_the_same_bits(alone, processes):
+    true, prob, _ = data()
+    start = fastece.bootstrap(true, prob, estimator=NAMES, n_resamples=50, rng=3)
+    more = fastece.bootstrap(
+        true, prob, estimator=NAMES, n_resamples=COUNT - 50, bootstrap_result=start,
+        executor=processes,
+    )  # fmt: skip
+    for name in NAMES:
+        assert np.array_equal(more[name].bootstrap_distribution, alone["all", name])
+
+
+# -- whose work it is ------------------------------------------------------------------------------
+
+
+class Counting(ThreadPoolExecutor):
+    """Counts what is submitted, and cannot do anything else."""
+
+    submitted = 0
+
+    def submit(self, *args, **kwargs):
+        self.submitted += 1
+        return super().submit(*args, **kwargs)
+
+
+def test_an_executor_gets_the_work_and_is_left_open():
+    true, a, b = data()
+    options = {"n_resamples": 40, "rng": 0}
+    with Counting(2) as pool:
+        for call in (
+            lambda: fastece.bootstrap(true, a, executor=pool, **options),
+            lambda: fastece.compare(true, a, b, executor=pool, **options),
+            lambda: fastece.calibration_test(true, a, executor=pool, **options),
+        ):
+            before = pool.submitted
+            call()
+            assert pool.submitted > before
+        assert pool.submit(int, 3).result() == 3
+
+
+def test_nothing_but_submit_is_asked_of_an_executor():
+    class Minimal:
+        def __init__(self, pool):
+            self.submit = pool.submit
+
+    true, prob, _ = data()
+    options = {"n_resamples": 40, "rng": 0}
+    want = fastece.bootstrap(true, prob, **options).bootstrap_distribution
+    with ThreadPoolExecutor(2) as pool:
+        found = fastece.bootstrap(true, prob, executor=Minimal(pool), **options)
+    assert np.array_equal(found.bootstrap_distribution, want)
+
+
+def test_an_estimator_of_ones_own_is_evaluated_by_the_processes(processes):
+    true, prob, _ = data(12)
+    options = {"n_resamples": 70, "rng": 0}
+    found = fastece.bootstrap(true, prob, estimator=Process(), executor=processes, **options)
+    assert os.getpid() not in set(found.bootstrap_distribution)
+    for size in (None, 2):
+        for call in (fastece.bootstrap, fastece.calibration_test):
+            if call is fastece.bootstrap:
+                options["size"] = size
+            code = {"estimator": Code(13), **options}
+            if call is fastece.calibration_test:
+                code.pop("size")
+            alone, spread = call(true, prob, **code), call(true, prob, executor=processes, **code)
+            name = "bootstrap_distribution" if "size" in code else "null_distribution"
+            assert np.array_equal(getattr(alone, name), getattr(spread, name))
+
+
+def test_an_estimator_of_ones_own_is_evaluated_by_the_workers_of_a_cluster(client):
+    true, prob, _ = data(12)
+    workers = set(client.run(os.getpid).values())
+    found = fastece.bootstrap(
+        true, prob, estimator=Process(), n_resamples=70, rng=0, executor=client
+    )
+    assert os.getpid() not in workers
+    assert set(found.bootstrap_distribution) <= workers
+
+
+def test_the_same_call_on_a_cluster_draws_anew_without_a_seed(client):
+    # A cluster may keep results of calls it has seen.
+    true, prob, _ = data()
+    draws = [
+        fastece.bootstrap(true, prob, n_resamples=40, executor=client).bootstrap_distribution
+        for _ in range(2)
+    ]
+    assert not np.array_equal(*draws)
+
+
+@pytest.mark.parametrize("call", [fastece.bootstrap, fastece.calibration_test, fastece.compare])
+def test_executor_and_threads_exclude_each_other(call):
+    arguments = data() if call is fastece.compare else data()[:2]
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(ValueError, match=r"executor.*n_jobs|n_jobs.*executor"),
+    ):
+        call(*arguments, n_resamples=40, executor=pool, n_jobs=2)
+
+
+# -- when something goes wrong ---------------------------------------------------------------------
+
+
+def test_an_error_of_an_estimator_reaches_the_caller(processes):
+    true, prob, _ = data(40)
+    options = {"estimator": Broken(), "n_resamples": 1000, "rng": 0}
+    with ThreadPoolExecutor(2) as pool:
+        for how in ({}, {"n_jobs": 2}, {"executor": pool}, {"executor": processes}):
+            with pytest.raises(ZeroDivisionError, match="broken on purpose"):
+                fastece.bootstrap(true, prob, **options, **how)
+        assert fastece.bootstrap(true, prob, n_resamples=40, executor=pool).n == 40
+
+
+def test_a_few_tasks_wait_at_a_time(monkeypatch):
+    submitted, most = [], []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, *args, **kwargs):
+            submitted.append(super().submit(*args, **kwargs))
+            most.append(sum(not future.done() for future in submitted))
+            return submitted[-1]
+
+    monkeypatch.setattr(engine, "ThreadPoolExecutor", Counting)
+    monkeypatch.setattr(engine, "TASK", 2**20)
+    true, prob, _ = data(2**15)
+    found = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=2)
+    assert len(submitted) >= 100
+    assert 2 <= max(most) <= 16
+    again = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=1)
+    assert np.array_equal(found.bootstrap_distribution, again.bootstrap_distribution)
+
+
+INTERRUPTED = """
+import signal, sys
+import numpy as np
+import fastece
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+rng = np.random.default_rng(0)
+prob = rng.random(200_000)
+true = rng.random(200_000) < prob
+options = dict(estimator=sys.argv[1], n_jobs=int(sys.argv[2]), rng=0)
+few = fastece.bootstrap(true, prob, n_resamples=64, **options)  # compiles
+print("begins", flush=True)
+try:
+    fastece.bootstrap(true, prob, n_resamples=10**6, **options)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+again = fastece.bootstrap(true, prob, n_resamples=64, **options)
+assert np.array_equal(few.bootstrap_distribution, again.bootstrap_distribution)
+print("works still", flush=True)
+raise KeyboardInterrupt
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("estimator", ["ece", "ece_ac"])
+def test_an_interrupt_is_answered_at_once(estimator, n_jobs):
+    # Within half a second; three times that here, for a machine that is busy with other things.
+    child = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, estimator, str(n_jobs)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    alarm = Timer(120, child.kill)
+    alarm.start()
+    with child:
+        try:
+            assert child.stdout.readline() == "begins\n", child.stderr.read()
+            time.sleep(0.7)
+            start = time.perf_counter()
+            child.send_signal(signal.SIGINT)
+            assert child.stdout.readline() == "interrupted\n", child.stderr.read()
+            assert time.perf_counter() - start < 1.5
+            rest, errors = child.communicate()
+            assert rest == "works still\n", errors
+            assert errors.rstrip().endswith("KeyboardInterrupt")
+        finally:
+            alarm.cancel()
+            child.kill()
+
+
+MEASURED = """
+import resource
+import numpy as np
+import fastece
+
+rng = np.random.default_rng(0)
+prob = rng.random(300_000)
+true = rng.random(300_000) < prob
+fastece.bootstrap([0, 1], [0.1, 0.9], n_resamples=64)  # compiles
+fastece.ece(true, prob)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+fastece.bootstrap(true, prob, n_resamples=2000, rng=0, n_jobs=2)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted otherwise elsewhere")
+def test_memory_does_not_grow_with_the_number_of_replicates():
+    # All multiplicities at once would be 600 MB, and 4.8 GB as integers.
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 200

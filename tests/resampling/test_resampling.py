@@ -1,0 +1,912 @@
+"""Random words, and the draws made of them, against plain integers and exact laws."""
+
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import pairwise
+from math import exp, factorial, sqrt
+
+import numpy as np
+import pytest
+from chance import ALPHA, chi_square_p, multinomial_law
+from kernel_forms import PLAIN, forms, plain_form
+from scipy import stats
+
+from fastece.kernels import resampling
+from fastece.resampling.draws import (
+    BLOCK,
+    ClassDraws,
+    HitDraws,
+    LeaveOut,
+    Multinomial,
+    RowDraws,
+    draws_of,
+    new_key,
+    poisson_law,
+)
+
+compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
+R = resampling.REPLICATES
+ROW_WORDS = resampling.ROW_WORDS
+COUNT, SETTLE, TOP_UP = resampling.COUNT, resampling.SETTLE, resampling.TOP_UP
+SETTLE_HIT = resampling.SETTLE_HIT
+DRAW, HIT, CLASS = resampling.DRAW, resampling.HIT, resampling.CLASS
+U64 = np.uint64
+MANY_BLOCKS = 20 if PLAIN else 1500
+# Published: https://prng.di.unimi.it/splitmix64.c, seed 1234567.
+SPLITMIX64 = [
+    6457827717110365317,
+    3203168211198807973,
+    9817491932198370423,
+    4593380528125082431,
+    16408922859458223821,
+]
+
+
+# -- plain integers --------------------------------------------------------------------------------
+
+WORD = 2**64
+GOLDEN = 0x9E3779B97F4A7C15
+FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+def mixed(x):
+    x = (x ^ x >> 30) * FACTORS[0] % WORD
+    x = (x ^ x >> 27) * FACTORS[1] % WORD
+    return x ^ x >> 31
+
+
+def unshifted(x, shift):
+    """y with ``y ^ y >> shift == x``."""
+    y = x
+    for _ in range(64 // shift):
+        y = x ^ y >> shift
+    return y
+
+
+def unmixed(x):
+    x = unshifted(x, 31) * pow(FACTORS[1], -1, WORD) % WORD
+    x = unshifted(x, 27) * pow(FACTORS[0], -1, WORD) % WORD
+    return unshifted(x, 30)
+
+
+def start_of(key, number, use):
+    return mixed((mixed((mixed((key + GOLDEN) % WORD) + number) % WORD) + use) % WORD)
+
+
+def word_of(start, i):
+    return mixed((start + (i + 1) * GOLDEN) % WORD)
+
+
+def start_with(word, i):
+    """The start whose word number `i` is this one."""
+    return (unmixed(word) - (i + 1) * GOLDEN) % WORD
+
+
+def key_with(word, i, number, use):
+    """The key with which this word is number `i` of one block and use."""
+    start = (unmixed(start_with(word, i)) - use) % WORD
+    return (unmixed((unmixed(start) - number) % WORD) - GOLDEN) % WORD
+
+
+def bits_of(start, i):
+    """16 random bits, number `i`."""
+    return word_of(start, i // 4) >> 16 * (i % 4) & 0xFFFF
+
+
+def unit_of(word):
+    return (word >> 11) / 2**53
+
+
+def one_below(word, n):
+    """Lemire's method with as many multiplications as it takes."""
+    while True:
+        product = (word >> 32) * n
+        if product % 2**32 >= 2**32 % n:
+            return product >> 32
+        word = mixed((word + GOLDEN) % WORD)
+
+
+def counts_of(key, block, rows, law, tail):
+    """Poisson counts (rows, 32)."""
+    start, again = start_of(key, block, COUNT), start_of(key, block, SETTLE)
+    law, tail = law.tolist(), tail.tolist()
+
+    def count(i):
+        k = bisect_right(law, bits_of(start, i))
+        return k if k < len(law) else bisect_right(tail, unit_of(word_of(again, i)))
+
+    return [[count(i * R + r) for r in range(R)] for i in rows]
+
+
+def topped_up(start, size, c, bound):
+    """Counts (n, 32) with `size` in each column: added or taken back one by one."""
+    c = [list(row) for row in c]
+    for r in range(R):
+        counter, q = word_of(start, r), 0
+        total = sum(row[r] for row in c)
+        for q in range(size - total):
+            c[one_below(word_of(counter, q), len(c))][r] += 1
+        q = 0
+        while total > size:
+            word = word_of(counter, q)
+            i = one_below(word, len(c))
+            if word % (bound + 1) < c[i][r]:
+                c[i][r] -= 1
+                total -= 1
+            q += 1
+    return c
+
+
+def drawn(key, first, blocks, n, size, rate):
+    """Multiplicities (blocks, n, 32)."""
+    law, tail = poisson_law(rate)
+    made = []
+    for block in range(first, first + blocks):
+        c = counts_of(key, block, range(n), law, tail)
+        bound = 255 if max(max(row) for row in c) > 15 else 15
+        made.append(topped_up(start_of(key, block, TOP_UP), size, c, bound))
+    return made
+
+
+def keys(count, seed=0):
+    """Random keys, and the extreme ones."""
+    rng = np.random.default_rng(seed)
+    return [0, 1, 2**63, WORD - 1, *rng.integers(WORD, size=count, dtype=U64).tolist()]
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def test_words_are_the_published_sequence():
+    for kernel in forms(resampling.random_words):
+        words = np.empty(5, U64)
+        kernel(U64(1234567), 0, words)
+        assert words.tolist() == SPLITMIX64
+        kernel(U64(1234567), 3, words)
+        assert words[:2].tolist() == SPLITMIX64[3:]
+    for kernel in forms(resampling.word_at):
+        assert [int(kernel(U64(1234567), i)) for i in range(5)] == SPLITMIX64
+    assert [word_of(1234567, i) for i in range(5)] == SPLITMIX64
+
+
+def test_words_do_not_depend_on_the_portion_they_come_in():
+    for key in keys(5):
+        expected = [word_of(key, i) for i in range(100)]
+        for kernel in forms(resampling.random_words):
+            for first, last in ((0, 100), (0, 1), (1, 8), (37, 100), (99, 100), (50, 50)):
+                words = np.empty(last - first, U64)
+                kernel(U64(key), first, words)
+                assert words.tolist() == expected[first:last]
+    # far on, where a block of 2**31 rows ends
+    for kernel in forms(resampling.word_at):
+        assert int(kernel(U64(5), 2**36)) == word_of(5, 2**36)
+
+
+def test_the_hash_is_one_to_one():
+    for x in keys(200):
+        assert unmixed(mixed(x)) == x
+        for kernel in forms(resampling.mix):
+            assert int(kernel(U64(x))) == mixed(x)
+
+
+def test_each_use_of_each_block_has_a_counter_of_its_own():
+    numbers, uses = [0, 1, 2, 31, 32, 2**40], [COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT]
+    found = set()
+    for key in keys(3):
+        for number in numbers:
+            for use in uses:
+                for kernel in forms(resampling.counter_of):
+                    assert int(kernel(U64(key), number, use)) == start_of(key, number, use)
+                found.add(start_of(key, number, use))
+                assert key_with(word_of(start_of(key, number, use), 7), 7, number, use) == key
+    assert len(found) == 7 * len(numbers) * len(uses)
+    assert len(set(uses)) == len(uses)
+
+
+def test_a_unit_has_53_bits_and_is_less_than_1():
+    for kernel in forms(resampling.unit):
+        for word, expected in ((0, 0.0), (2**11 - 1, 0.0), (2**11, 2.0**-53), (2**63, 0.5)):
+            assert kernel(U64(word)) == expected
+        assert kernel(U64(WORD - 1)) == 1 - 2.0**-53
+        for word in keys(50):
+            assert kernel(U64(word)) == unit_of(word)
+
+
+SIZES = [1, 2, 3, 5, 6, 7, 10, 1000, 2**16, 2**20 - 1, 2**31 - 1, 2**31, 2**31 + 1, 3 * 2**30]
+SIZES += [2**32 - 2**16, 2**32 - 3, 2**32 - 2, 2**32 - 1]
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_each_number_below_n_has_as_many_words(n):
+    rng = np.random.default_rng(n)
+    excess = 2**32 % n
+    for j in {0, 1 % n, n // 2, n - 1, *rng.integers(n, size=20).tolist()}:
+        # The halves of a word that are j: those from the first to the last one that is accepted.
+        first, last = -((-j * 2**32 - excess) // n), -(-(j + 1) * 2**32 // n) - 1
+        assert last - first + 1 == 2**32 // n
+        for kernel in forms(resampling.below):
+            assert kernel(U64(first << 32), n) == kernel(U64((last << 32) + 5), n) == j
+            if first > 0:  # the one before is of j - 1, or rejected
+                word = (first - 1 << 32) + 77
+                assert kernel(U64(word), n) == one_below(word, n)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_rejected_words_are_hashed_again(n):
+    rejected = 0
+    for half in [*range(6), *np.random.default_rng(1).integers(2**32, size=60).tolist()]:
+        word = (half << 32) + 12345
+        rejected += half * n % 2**32 < 2**32 % n
+        for kernel in forms(resampling.below):
+            got = kernel(U64(word), n)
+            assert got == one_below(word, n)
+            assert 0 <= got < n
+    if n & n - 1:
+        assert rejected > 0
+    else:
+        assert rejected == 0, "a power of two divides 2**32"
+
+
+# -- Poisson counts --------------------------------------------------------------------------------
+
+RATES = [0.0, 1e-3, 0.05, 0.25, 0.5, 0.9, 0.98, 1 - 2 / sqrt(1e6), 1.0]
+
+
+def law_of(rate, up_to=40):
+    return [exp(-rate) * rate**k / factorial(k) for k in range(up_to)]
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_levels_and_tail_are_the_poisson_law(rate):
+    law, tail = poisson_law(rate)
+    assert (law.dtype, law.size) == (np.uint16, resampling.LEVELS)
+    assert tail[-1] == 1
+    assert (np.diff(tail) >= 0).all()
+    decided = np.diff(law.astype(float), prepend=0) / 65536
+    decided = np.append(decided, np.zeros(tail.size - decided.size))
+    left = (1 - law[-1] / 65536) * np.diff(tail, prepend=0)
+    assert decided + left == pytest.approx(law_of(rate), abs=1e-15)
+    # what is left open by the levels is seldom, and no count is above 39
+    assert 1 - law[-1] / 65536 < 7e-4
+    assert 1 - sum(law_of(rate)) < 1e-15
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_each_value_of_16_bits_has_its_count(rate):
+    law, _ = poisson_law(rate)
+    bits = np.arange(65536).astype(np.uint16)
+    passed = np.searchsorted(law, bits, "right")
+    expected = np.where(passed == resampling.LEVELS, resampling.OPEN, passed)
+    for kernel in forms(resampling.decided_counts)[: None if rate == 1 else 1]:
+        c = np.empty(bits.size, np.uint8)
+        kernel(bits, law, c)
+        assert c.tolist() == expected.tolist()
+    assert resampling.OPEN & ~7
+    assert int(resampling.OPEN_WORD) == int.from_bytes(bytes([resampling.OPEN] * 8))
+
+
+def test_open_counts_get_the_law_of_what_is_left():
+    start = 3
+    for rate in (1e-3, 0.5, 1.0):
+        _, tail = poisson_law(rate)
+        for first in (0, 32 * 1000):
+            c = np.random.default_rng(4).integers(0, 6, 64 * R).astype(np.uint8)
+            is_open = np.random.default_rng(5).random(c.size) < 0.4
+            is_open[: 10 * R] = False  # no word open
+            is_open[11 * R : 12 * R] = True  # all of a row
+            is_open[14 * R : 15 * R] = False
+            is_open[14 * R + 9] = True  # one of a row
+            c[is_open] = resampling.OPEN
+            expected = [
+                bisect_right(tail.tolist(), unit_of(word_of(start, first + i))) if x else int(k)
+                for i, (x, k) in enumerate(zip(is_open, c, strict=True))
+            ]
+            for kernel in forms(resampling.settle):
+                got = c.copy()
+                kernel(U64(start), first, tail, got)
+                assert got.tolist() == expected
+            for kernel in forms(resampling.settle_word):
+                got = c[11 * R : 11 * R + 8].copy()
+                kernel(U64(start), first + 11 * R, tail, got)
+                assert got.tolist() == expected[11 * R : 11 * R + 8]
+            assert max(expected) >= (8 if rate == 1 else 2)
+
+
+@compiled_only
+def test_open_counts_follow_the_tail():
+    # Chi-square over counts, false-alarm rate 1e-4 for each of 3.
+    for rate in (0.3, 0.9, 1.0):
+        _, tail = poisson_law(rate)
+        c = np.full(2**20, resampling.OPEN, np.uint8)
+        resampling.settle(U64(17), 0, tail, c)
+        expected = c.size * np.diff(tail, prepend=0)
+        assert chi_square_p(np.bincount(c, minlength=tail.size), expected) > ALPHA
+
+
+def made_counts(key, block, first, rows, rate, kernel=resampling.poisson_counts, made=64):
+    """Poisson counts (rows, 32) as the kernel makes them, `made` rows at a time."""
+    c = np.empty((rows, R), np.uint8)
+    words = np.empty(made * ROW_WORDS, U64)
+    with np.errstate(over="ignore"):
+        kernel(U64(key), block, first, *poisson_law(rate), words, c)
+    return c
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+def test_counts_are_those_of_plain_integers(rate):
+    for key in keys(1):
+        for block, first, rows in ((0, 0, 150), (7, 1000, 70), (2**35, 2**31 - 3, 5)):
+            law, tail = poisson_law(rate)
+            expected = counts_of(key, block, range(first, first + rows), law, tail)
+            for kernel in forms(resampling.poisson_counts):
+                assert made_counts(key, block, first, rows, rate, kernel).tolist() == expected
+
+
+def test_counts_do_not_depend_on_the_portion_their_rows_come_in():
+    n = 100 if PLAIN else 1000
+    whole = made_counts(9, 4, 0, n, 1.0)
+    for cuts in ([0, 1, 2, n // 3, n], [0, 63, 64, n], [0, 17, n - 1, n]):
+        parts = [made_counts(9, 4, a, b - a, 1.0) for a, b in pairwise(cuts)]
+        assert np.array_equal(np.concatenate(parts), whole)
+    for made in (1, 3, 64, 2 * n):
+        assert np.array_equal(made_counts(9, 4, 0, n, 1.0, made=made), whole)
+
+
+@compiled_only
+@pytest.mark.parametrize("rate", [0.05, 0.5, 1 - 2 / sqrt(1000), 1.0])
+def test_counts_follow_the_poisson_law(rate):
+    # Chi-square of all counts, of their mean and of their variance: false-alarm rate 1e-4 each.
+    c = np.concatenate([made_counts(11, block, 0, 5000, rate) for block in range(30)])
+    observed = np.bincount(c.ravel(), minlength=40)
+    assert chi_square_p(observed, c.size * np.array(law_of(rate))) > ALPHA
+    limit = stats.norm.isf(ALPHA / 2)
+    assert abs(c.mean() - rate) < limit * sqrt(rate / c.size)
+    # the fourth central moment of a Poisson law is rate + 3 rate**2
+    assert abs(c.var() - rate) < limit * sqrt((rate + 2 * rate**2) / c.size)
+    # the column totals: Poisson too
+    totals = c.reshape(30, 5000, R).sum(1).ravel()
+    assert stats.chi2.sf(np.sum((totals - 5000 * rate) ** 2) / (5000 * rate), totals.size) > ALPHA
+
+
+def pairs_p(a, b, rate):
+    """P-value of independent pairs of Poisson counts."""
+    kinds = 6
+    p = np.array(law_of(rate)[: kinds - 1])
+    p = np.append(p, 1 - p.sum())
+    a, b = (np.minimum(x, kinds - 1).astype(np.int64).ravel() for x in (a, b))
+    pairs = np.bincount(a * kinds + b, minlength=kinds**2)
+    return chi_square_p(pairs, a.size * np.outer(p, p).ravel())
+
+
+@compiled_only
+@pytest.mark.parametrize("rate", [0.3, 1.0])
+def test_neighbouring_counts_are_independent(rate):
+    # Pairs of counts of neighbouring rows, replicates, blocks, and of keys that differ in one bit:
+    # chi-square over 36 kinds of pairs, false-alarm rate 1e-4 for each of 2 * 85.
+    c = np.array([made_counts(2**40 + 1, block, 0, 4000, rate) for block in range(12)])
+    for lag in (1, 2, 3, 4, 8, 63, 64, 65, 128):
+        assert pairs_p(c[:, lag:], c[:, :-lag], rate) > ALPHA, lag
+        if lag < R:
+            assert pairs_p(c[..., lag:], c[..., :-lag], rate) > ALPHA, lag
+    for lag in (1, 2, 4):
+        assert pairs_p(c[lag:], c[:-lag], rate) > ALPHA, lag
+    for bit in range(64):
+        other = [made_counts(2**40 + 1 ^ 1 << bit, block, 0, 4000, rate) for block in range(3)]
+        assert pairs_p(c[:3], np.array(other), rate) > ALPHA, bit
+    for bit in range(4, 8):  # number of the block against key
+        other = np.array([made_counts(2**40 + 1 + 4, block, 0, 4000, rate) for block in range(8)])
+        assert pairs_p(c[bit], other[bit - 4], rate) > ALPHA
+
+
+# -- multiplicities --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 255, 256, 257, 512, 600])
+def test_totals_are_sums_of_columns(n):
+    rng = np.random.default_rng(n)
+    sets = [rng.integers(0, 256, (n, R)), np.full((n, R), 255), rng.poisson(1, (n, R)),
+            np.zeros((n, R)), np.eye(n, R) * 255]  # fmt: skip
+    for c in sets:
+        c = c.astype(np.uint8)
+        for kernel in forms(resampling.totals):
+            total = np.full(R, -1)
+            seen = kernel(c, total)
+            assert total.tolist() == c.sum(0).tolist()
+            assert int(seen) == np.bitwise_or.reduce(c.reshape(-1).view(U64))
+
+
+def top_up_with(kernel, start, size, c, words=512):
+    c = c.copy()
+    total = c.sum(0, dtype=np.int64)
+    seen = np.bitwise_or.reduce(c.reshape(-1).view(U64))
+    with np.errstate(over="ignore"):
+        kernel(U64(start), size, total, U64(seen), np.empty(words, U64), c)
+    return c
+
+
+def given_counts():
+    """name -> counts (n, 32): few and many, small and large."""
+    rng = np.random.default_rng(6)
+    small, large = rng.integers(7, 10, (5, R)), rng.integers(30, 33, (4, R))
+    large[2, 7] = 255
+    return {
+        "nothing": np.zeros((3, R)),
+        "one": np.eye(3, R),
+        "small": small,
+        "fifteen": np.full((2, R), 15),
+        "sixteen in one column": np.where(np.arange(R) == 3, 16, small),
+        "large": large,
+        "one row": np.full((1, R), 40),
+        "Poisson": rng.poisson(1, (30, R)),
+    }
+
+
+@pytest.mark.parametrize("name", given_counts())
+def test_totals_are_brought_to_the_size_one_row_at_a_time(name):
+    c = given_counts()[name].astype(np.uint8)
+    bound = 255 if c.max() > 15 else 15
+    middle = int(np.median(c.sum(0)))
+    for start, by in ((0, -5), (WORD - 1, 0), (9, 4), (77, -1)):
+        near = max(middle + by, 0)
+        for size in {near, 0} if c.sum() < 5 * R else {near}:
+            expected = topped_up(start, size, c.tolist(), bound)
+            assert all(sum(column) == size for column in zip(*expected, strict=True))
+            for kernel in forms(resampling.top_up):
+                for words in (1, 3, 512):
+                    assert top_up_with(kernel, start, size, c, words).tolist() == expected, size
+
+
+def start_rejecting(n, r):
+    """A start with which the first word of column `r` is not accepted for a row of n."""
+    half = next(x for x in range(2**32) if x * n % 2**32 < 2**32 % n)
+    return start_with(start_with((half << 32) + 3, 0), r)
+
+
+@pytest.mark.parametrize("n", [3, 5, 7, 300])
+@pytest.mark.parametrize("by", [2, -2])
+def test_a_rejected_word_is_replaced_when_totals_are_brought_to_the_size(n, by):
+    r = 5
+    start = start_rejecting(n, r)
+    first = word_of(word_of(start, r), 0)
+    assert (first >> 32) * n % 2**32 < 2**32 % n
+    c = np.full((n, R), 2, np.uint8)
+    expected = topped_up(start, 2 * n + by, c.tolist(), 15)
+    for kernel in forms(resampling.top_up):
+        assert top_up_with(kernel, start, 2 * n + by, c).tolist() == expected
+
+
+@pytest.mark.parametrize("counts", [(3, 1, 0), (15, 5, 1), (16, 1, 0), (200, 20, 36), (0, 255, 85)])
+def test_what_is_taken_back_is_any_of_the_drawn(counts):
+    # Chi-square of the row that loses one: false-alarm rate 1e-4 for each of 5.
+    c = np.tile(np.array(counts, np.uint8)[:, None], R)
+    lost = np.zeros(3, np.int64)
+    for start in range(10 if PLAIN else 1000):
+        after = top_up_with(resampling.top_up, start, sum(counts) - 1, c)
+        lost += (c - after).sum(1, dtype=np.int64)
+    share = np.array(counts) / sum(counts)
+    assert lost[np.array(counts) == 0].tolist() == [0] * counts.count(0)
+    assert chi_square_p(lost, lost.sum() * share) > ALPHA
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0), (9, 0, 3), (0, 200, 0)])
+def test_what_is_added_is_any_row(counts):
+    # Chi-square of the row that gets one: false-alarm rate 1e-4 for each of 3.
+    c = np.tile(np.array(counts, np.uint8)[:, None], R)
+    added = np.zeros(3, np.int64)
+    for start in range(10 if PLAIN else 1000):
+        after = top_up_with(resampling.top_up, start, sum(counts) + 1, c)
+        added += (after - c).sum(1, dtype=np.int64)
+    assert chi_square_p(added, np.full(3, added.sum() / 3)) > ALPHA
+
+
+def made(kernel, key, first, blocks, n, size, rate):
+    """Multiplicities (blocks, n, 32) with Poisson counts of this rate."""
+    c = np.empty((blocks, n, R), np.uint8)
+    with np.errstate(over="ignore"):
+        kernel(U64(key), first, size, *poisson_law(rate), c)
+    return c
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "rate"),
+    [
+        (1, 1, 0.0), (1, 1, 1.0), (2, 1, 0.5), (7, 7, 0.2), (7, 7, 1.0), (64, 64, 0.75),
+        (65, 65, 1.0), (130, 130, 0.82), (200, 40, 0.1), (40, 30, 1.0), (3, 40, 1.0),
+    ],
+)  # fmt: skip
+def test_multiplicities_are_those_of_plain_integers(n, size, rate):
+    for key, first in zip(keys(1), (0, 3, 2**33, 1, 0), strict=True):
+        expected = drawn(key, first, 2, n, size, rate)
+        for kernel in forms(resampling.multiplicities):
+            assert made(kernel, key, first, 2, n, size, rate).tolist() == expected
+
+
+def test_multiplicities_of_a_great_rate_are_taken_back():
+    # A rate of 30 makes counts of 16 and more.
+    tail = np.cumsum(stats.poisson.pmf(np.arange(100), 30.0))
+    tail = tail / tail[-1]
+    law = np.zeros(resampling.LEVELS, np.uint16)  # every count is open
+    for kernel in forms(resampling.multiplicities):
+        c = np.empty((1, 8, R), np.uint8)
+        with np.errstate(over="ignore"):
+            kernel(U64(1), 0, 230, law, tail, c)
+        assert (c.sum(1) == 230).all()
+        again = start_of(1, 0, SETTLE)
+        counts = [
+            [bisect_right(tail.tolist(), unit_of(word_of(again, R * i + r))) for r in range(R)]
+            for i in range(8)
+        ]
+        assert max(map(max, counts)) > 15
+        assert c[0].tolist() == topped_up(start_of(1, 0, TOP_UP), 230, counts, 255)
+
+
+def test_every_column_has_the_size():
+    for n in range(1, 60, 7) if PLAIN else range(1, 501):
+        for size in {-(-n // 16), -(-n // 3), n // 2 or 1, max(n - 1, 1), n}:
+            c = Multinomial(n, n, size).make(n, 1 if PLAIN else 2)
+            assert c.shape == (1 if PLAIN else 2, n, BLOCK)
+            assert (c.sum(1, dtype=np.int64) == size).all(), (n, size)
+
+
+def test_some_totals_of_the_default_rate_are_too_great_and_most_too_small():
+    n = 100 if PLAIN else 400
+    rate = 1 - 2 / sqrt(n)
+    blocks = 3 if PLAIN else 100
+    totals = np.concatenate([made_counts(1, g, 0, n, rate).sum(0) for g in range(blocks)])
+    assert 0 < np.mean(totals > n) < 0.06
+    assert np.mean(totals < n) > 0.9
+
+
+def test_blocks_do_not_depend_on_those_made_with_them():
+    whole = Multinomial(5, 30, 30).make(0, 6)
+    for first, blocks in ((0, 1), (1, 2), (3, 3), (5, 1)):
+        part = Multinomial(5, 30, 30).make(first, blocks)
+        assert np.array_equal(part, whole[first : first + blocks])
+    assert not np.array_equal(whole[0], whole[1])
+    assert not np.array_equal(Multinomial(6, 30, 30).make(0, 6), whole)
+    assert Multinomial(5, 30, 30).multiplicities(whole, 3) is whole
+
+
+@pytest.mark.parametrize(
+    ("n", "size"),
+    [*((n, n) for n in range(1, 7)), (2, 1), (4, 1), (4, 3), (5, 2), (6, 1), (6, 3), (6, 5)],
+)
+def test_multiplicities_follow_the_multinomial_law(n, size):
+    # Chi-square against the enumerated law: false-alarm rate 1e-4 for each of 13.
+    law = multinomial_law(n, size)
+    c = Multinomial(1000 * n + size, n, size).make(0, MANY_BLOCKS)
+    columns = c.swapaxes(1, 2).reshape(-1, n)
+    found, times = np.unique(columns, axis=0, return_counts=True)
+    seen = dict(zip(map(tuple, found.tolist()), times, strict=True))
+    assert set(seen) <= set(law)
+    expected = len(columns) * np.array(list(law.values()))
+    assert chi_square_p([seen.get(draw, 0) for draw in law], expected) > ALPHA
+
+
+@compiled_only
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0, 1.4])
+def test_the_law_is_multinomial_whatever_the_rate(rate):
+    # Mostly added, mostly taken back: false-alarm rate 1e-4 for each of 4.
+    law = multinomial_law(4, 4)
+    columns = made(resampling.multiplicities, 3, 0, 2000, 4, 4, rate).swapaxes(1, 2).reshape(-1, 4)
+    found, times = np.unique(columns, axis=0, return_counts=True)
+    seen = dict(zip(map(tuple, found.tolist()), times, strict=True))
+    expected = len(columns) * np.array(list(law.values()))
+    assert chi_square_p([seen.get(draw, 0) for draw in law], expected) > ALPHA
+
+
+@compiled_only
+@pytest.mark.parametrize(("n", "size"), [(50, 50), (300, 300), (300, 100), (1000, 63)])
+def test_sums_over_rows_are_binomial(n, size):
+    # Rows of the first half, every third, one: chi-square, false-alarm rate 1e-4 for each of 16.
+    c = Multinomial(n + size, n, size).make(0, 400)
+    i = np.arange(n)
+    for chosen in (i < n // 2, i % 3 == 0, i == n - 1, i < n - 1):
+        total = c[:, chosen].sum(1, dtype=np.int64).ravel()
+        p = np.count_nonzero(chosen) / n
+        expected = total.size * stats.binom.pmf(np.arange(size + 1), size, p)
+        assert chi_square_p(np.bincount(total, minlength=size + 1), expected) > ALPHA
+
+
+@compiled_only
+def test_replicates_and_blocks_are_independent():
+    # The sums of the first half of the rows in pairs of replicates: a correlation of independent
+    # values is normal with variance 1 / count; false-alarm rate 1e-4 for each of 8.
+    c = Multinomial(4, 100, 100).make(0, 1000)
+    total = c[:, :50].sum(1, dtype=np.float64)
+    total = (total - 50) / 5
+    limit = stats.norm.isf(ALPHA / 2)
+    for lag in (1, 2, 4, 8, 16):
+        pairs = total[:, lag:] * total[:, :-lag]
+        assert abs(pairs.mean()) < limit / sqrt(pairs.size)
+    for lag in (1, 2, 32):
+        pairs = total[lag:] * total[:-lag]
+        assert abs(pairs.mean()) < limit / sqrt(pairs.size)
+
+
+# -- lists of rows ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 1000, 2**31 - 2, 2**31 - 1])
+def test_rows_are_those_of_plain_integers(n):
+    for key in keys(2):
+        for first in (0, 5, 2**40):
+            expected = [
+                [one_below(word_of(start_of(key, r, DRAW), i), n) for i in range(20)]
+                for r in range(first, first + 3)
+            ]
+            for kernel in forms(resampling.drawn_rows):
+                rows = np.full((3, 20), -1, np.int32)
+                kernel(U64(key), first, n, rows)
+                assert rows.tolist() == expected
+
+
+def test_rows_do_not_depend_on_the_replicates_made_with_them():
+    draws = RowDraws(8, 1000, 12)
+    whole = draws.rows(0, 50)
+    assert whole.shape == (50, 12)
+    for first, count in ((0, 1), (1, 7), (31, 2), (49, 1)):
+        assert np.array_equal(draws.rows(first, count), whole[first : first + count])
+    # a longer list begins with the shorter one
+    assert np.array_equal(RowDraws(8, 1000, 20).rows(0, 50)[:, :12], whole)
+
+
+@pytest.mark.parametrize("n", [3, 7, 100])
+def test_every_row_is_drawn_as_often(n):
+    # Chi-square of rows and of pairs of successive rows: false-alarm rate 1e-4 for each of 6.
+    rows = RowDraws(n, n, 20).rows(0, 100 if PLAIN else 20_000)
+    assert chi_square_p(np.bincount(rows.ravel(), minlength=n), np.full(n, rows.size / n)) > ALPHA
+    pairs = np.bincount((rows[:, ::2] * n + rows[:, 1::2]).ravel(), minlength=n * n)
+    assert chi_square_p(pairs, np.full(n * n, rows.size / 2 / n**2)) > ALPHA
+
+
+def test_a_small_part_is_drawn_as_a_list():
+    assert draws_of(1, 100, 100) == Multinomial(1, 100, 100)
+    assert draws_of(1, 100, 7) == Multinomial(1, 100, 7)
+    assert draws_of(1, 96, 6) == RowDraws(1, 96, 6)
+    assert draws_of(1, 100, 101) == RowDraws(1, 100, 101)  # more than there are
+    assert draws_of(1, 1, 1) == Multinomial(1, 1, 1)
+
+
+# -- jackknife -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "groups"), [(1, 1), (5, 5), (40, 7), (100, 64), (70, 70)])
+def test_each_group_is_left_out_once(n, groups):
+    for first, last in ((0, groups - 1), (groups // 2, groups - 1), (0, groups // 2)):
+        expected = [
+            [[int(i % groups != min(first + g * R + r, last)) for r in range(R)] for i in range(n)]
+            for g in range(3)
+        ]
+        for kernel in forms(resampling.leave_out):
+            c = np.full((3, n, R), 9, np.uint8)
+            kernel(groups, first, last, c)
+            assert c.tolist() == expected
+        assert LeaveOut(n, groups, first, last).make(1, 2).tolist() == expected[1:]
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+SCORES = [0.0, 1.0, 0.5, 1e-9, 1 - 2.0**-53, 0.3, 2.0**-16, 1 - 2.0**-16, 2.0**-17, 5e-324, 0.5001]
+
+
+def hits(key, block, score):
+    """Hits and misses (2 n, 32)."""
+    start, again = start_of(key, block, HIT), start_of(key, block, SETTLE_HIT)
+
+    def hit(i, r):
+        level = min(int(score[i] * 65536), 65535)
+        bits = bits_of(start, i * R + r)
+        if bits != level:
+            return int(bits < level)
+        return int(unit_of(word_of(again, i * R + r)) < Fraction(score[i]) * 65536 - level)
+
+    found = [[hit(i, r) for r in range(R)] for i in range(len(score))]
+    return found + [[1 - x for x in row] for row in found]
+
+
+def test_hits_are_those_of_plain_integers():
+    rng = np.random.default_rng(7)
+    score = np.array([*SCORES, *rng.random(150), *(rng.integers(0, 65537, 20) / 65536)])
+    for key, first in zip(keys(1), (0, 1, 2**33, 7, 0), strict=True):
+        expected = [hits(key, block, score.tolist()) for block in (first, first + 1)]
+        for kernel in forms(resampling.hits_of):
+            c = np.full((2, 2 * score.size, R), 9, np.uint8)
+            kernel(U64(key), first, score, c)
+            assert c.tolist() == expected
+        assert HitDraws(key, score).make(first, 2).tolist() == expected
+    assert HitDraws(0, score).n == 2 * score.size
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("row", [0, 63, 64])
+def test_equal_bits_are_settled_by_more_of_them(score, row):
+    # A key with which the 16 bits of one replicate are those of the score.
+    level, rng = min(int(score * 65536), 65535), np.random.default_rng(8)
+    scores = np.full(row + 1, 0.5)
+    scores[row] = score
+    threshold = Fraction(score) * 65536 - level  # of what is asked again
+    found = set()
+    for r in (0, 1, 2, 3, 30, 31):
+        i = row * R + r
+        shift = 16 * (i % 4)
+        for word in rng.integers(WORD, size=4 if PLAIN else 12, dtype=U64).tolist():
+            word = word & ~(0xFFFF << shift) | level << shift
+            key = key_with(word, i // 4, 3, HIT)
+            u = unit_of(word_of(start_of(key, 3, SETTLE_HIT), i))
+            for kernel in forms(resampling.hits_of):
+                c = np.empty((1, 2 * row + 2, R), np.uint8)
+                kernel(U64(key), 3, scores, c)
+                assert c[0, row, r] == (u < threshold)
+                assert c[0, 2 * row + 1, r] == (u >= threshold)
+            found.add(u < threshold)
+    if threshold in (0, 1):
+        assert found == {threshold == 1}
+    elif 0.05 < threshold < 0.95:
+        assert found == {True, False}
+
+
+def test_a_tiny_score_hits_when_all_its_bits_say_so():
+    score = np.array([1e-6])
+    rng = np.random.default_rng(9)
+    u = 1.0
+    while u >= 65536e-6:
+        word = int(rng.integers(2**48)) << 16  # the first 16 bits are 0
+        key = key_with(word, 0, 0, HIT)
+        u = unit_of(word_of(start_of(key, 0, SETTLE_HIT), 0))
+    for kernel in forms(resampling.hits_of):
+        c = np.empty((1, 2, R), np.uint8)
+        kernel(U64(key), 0, score, c)
+        assert (c[0, 0, 0], c[0, 1, 0]) == (1, 0)
+        kernel(U64(key), 0, np.array([0.99 * u / 65536]), c)  # less than it takes
+        assert (c[0, 0, 0], c[0, 1, 0]) == (0, 1)
+
+
+def test_sure_scores_never_fail():
+    # Bits equal those of a score in one of 65536 cases.
+    score = np.tile([0.0, 1.0, 1.0, 0.0], 2 if PLAIN else 100)
+    for first in range(0, 4 if PLAIN else 400, 4):
+        hit, miss = np.split(HitDraws(3, score).make(first, 4), 2, axis=1)
+        assert (hit == (score == 1)[:, None]).all()
+        assert (hit + miss == 1).all()
+
+
+@compiled_only
+def test_hits_are_as_frequent_as_the_score_says():
+    # Binomial, false-alarm rate 1e-4 for each of 30; and for pairs of neighbours.
+    score = np.concatenate([SCORES, np.linspace(0.01, 0.99, 19)])
+    hit = HitDraws(5, score).make(0, 20_000)[:, : score.size]
+    count = hit.shape[0] * R
+    for i, p in enumerate(score):
+        assert stats.binomtest(int(hit[:, i].sum()), count, p).pvalue > ALPHA, p
+    z = hit[:, -19:] - score[-19:, None]
+    z /= np.sqrt(score[-19:] * (1 - score[-19:]))[:, None]
+    limit = stats.norm.isf(ALPHA / 2)
+    for pairs in (z[:, 1:] * z[:, :-1], z[..., 1:] * z[..., :-1], z[1:] * z[:-1]):
+        assert abs(pairs.mean()) < limit / sqrt(pairs.size)
+
+
+def up_to_of(prob):
+    return ClassDraws(0, prob).up_to
+
+
+def class_probabilities(n_classes, n=6, seed=0):
+    """(n, K) probabilities, of which about a third are 0, the first and the last at times too."""
+    rng = np.random.default_rng(seed)
+    prob = rng.random((n, n_classes)) * (rng.random((n, n_classes)) < 0.7)
+    prob[0] = 1.0
+    prob[1, 0] = prob[2, -1] = 0.0
+    prob[:, n_classes // 2] += 0.01
+    prob[3] = np.arange(n_classes) == n_classes - 1
+    return prob / prob.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 1000])
+def test_classes_are_those_of_plain_integers(n_classes):
+    prob = class_probabilities(n_classes, n=4 if n_classes == 1000 else 6)
+    up_to = up_to_of(prob)
+    for key, first in ((0, 0), (WORD - 1, 2**33), (12345, 6)):
+        expected = [
+            [
+                [
+                    bisect_right(row, unit_of(word_of(start_of(key, block, CLASS), i * R + r)))
+                    for r in range(R)
+                ]
+                for i, row in enumerate(up_to.tolist())
+            ]
+            for block in (first, first + 1)
+        ]
+        for kernel in forms(resampling.categories):
+            label = np.full((2, len(prob), R), -1, np.int32)
+            kernel(U64(key), first, up_to, label)
+            assert label.tolist() == expected
+        assert ClassDraws(key, prob).make(first, 2).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 3, 1000])
+def test_classes_of_probability_zero_are_never_drawn(n_classes, dtype):
+    prob = class_probabilities(n_classes).astype(dtype)
+    up_to = up_to_of(prob)
+    assert up_to.shape == (6, n_classes - 1)
+    assert up_to.dtype == np.float64
+    widths = np.diff(up_to, prepend=0.0, append=1.0)
+    assert ((widths == 0) == (prob == 0)).all()
+    label = ClassDraws(1, prob).make(0, 2 if PLAIN else 500)
+    for i, row in enumerate(prob):
+        assert row[label[:, i]].all()
+    assert (label[:, 3] == n_classes - 1).all()
+
+
+@compiled_only
+@pytest.mark.parametrize("n_classes", [2, 3, 50])
+def test_classes_are_as_frequent_as_their_probabilities(n_classes):
+    # Chi-square, false-alarm rate 1e-4 for each of 18.
+    prob = class_probabilities(n_classes)
+    label = ClassDraws(2, prob).make(0, 3000)
+    for i, row in enumerate(prob):
+        possible = row > 0
+        seen = np.bincount(label[:, i].ravel(), minlength=n_classes)
+        assert chi_square_p(seen[possible], seen.sum() * row[possible]) > ALPHA
+
+
+def test_a_sum_that_is_not_quite_one_is_shared_by_all_classes():
+    prob = np.array([[0.2, 0.3, 0.4999], [0.5, 0.5, 0.0005]])
+    assert up_to_of(prob) == pytest.approx(np.cumsum(prob / prob.sum(1, keepdims=True), 1)[:, :2])
+
+
+def test_hits_are_the_labels_of_a_class():
+    prob = class_probabilities(3)
+    draws = ClassDraws(4, prob)
+    label = draws.make(0, 3)
+    assert draws.n == 12
+    for k in range(3):
+        hit = (label == k).astype(int)
+        expected = np.concatenate([hit, 1 - hit], axis=1).tolist()
+        for kernel in forms(resampling.hits_among):
+            c = np.full((3, 12, R), 9, np.uint8)
+            kernel(label, k, c)
+            assert c.tolist() == expected
+        assert draws.multiplicities(label, k).tolist() == expected
+
+
+# -- rows in another order -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_rows_are_gathered_in_any_order(blocks):
+    rng = np.random.default_rng(10)
+    for n in (1, 2, 65):
+        c = rng.integers(0, 256, (blocks, n, R)).astype(np.uint8)
+        for order in (np.arange(n), rng.permutation(n), rng.integers(0, n, 2 * n), np.array([0])):
+            order = order.astype(np.int32)
+            for kernel in forms(resampling.gather_rows):
+                out = np.full((blocks, order.size, R), 9, np.uint8)
+                kernel(c, order, out)
+                assert np.array_equal(out, c[:, order])
+
+
+# -- the key ---------------------------------------------------------------------------------------
+
+
+def test_the_key_is_the_first_word_of_the_generator():
+    for seed in (0, 7, np.int64(3), 2**200):
+        key = new_key(seed)
+        assert type(key) is int
+        assert key == np.random.default_rng(seed).integers(2**64, dtype=U64)
+    generator = np.random.default_rng(0)
+    assert (new_key(generator), new_key(generator)) == tuple(
+        np.random.default_rng(0).integers(2**64, size=2, dtype=U64)
+    )
+    assert new_key(None) != new_key(None)
+    for bad in (1.5, "seed", True, np.True_, [1], np.random.RandomState(0)):
+        with pytest.raises(TypeError, match="rng"):
+            new_key(bad)
+    with pytest.raises(ValueError, match="rng"):
+        new_key(-1)
+
+
+def test_the_plain_form_calls_plain_forms_alone():
+    called = plain_form(resampling.top_up).__globals__["below"]
+    assert not hasattr(called, "py_func")
+    assert not hasattr(called.__globals__["mix"], "py_func")

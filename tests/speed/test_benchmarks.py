@@ -1,0 +1,443 @@
+"""Every benchmark runs, at its smallest size, and measures the function it names."""
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.speed import bench, yardstick
+
+FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
+
+
+def benchmark_modules():
+    sys.path.insert(0, str(FOLDER))
+    try:
+        for path in sorted((FOLDER / "benchmarks").glob("[a-z]*.py")):
+            yield importlib.import_module(f"benchmarks.{path.stem}")
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+MODULES = {module.__name__.removeprefix("benchmarks."): module for module in benchmark_modules()}
+CLASSES = [
+    found
+    for module in MODULES.values()
+    for _, found in inspect.getmembers(module, inspect.isclass)
+    if found.__module__ == module.__name__ and not inspect.isabstract(found)
+]
+SINGLE = [found for found in CLASSES if issubclass(found, MODULES["common"].Single)]
+REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]
+
+
+def methods(found):
+    return [name for name in dir(found) if name.startswith(("time_", "track_", "peakmem_"))]
+
+
+def smallest(found, n, last=False):
+    """First, or last, of each list of parameters, and `n` rows."""
+    pairs = zip(found.param_names, found.params, strict=True)
+    return [n if name == "n" else values[-1 if last else 0] for name, values in pairs]
+
+
+@pytest.fixture
+def short_rounds(monkeypatch):
+    for name, value in {"SHORTEST_ROUND": 0, "CALL_ROWS": 0, "LEAST_REPLICATES": 5}.items():
+        monkeypatch.setattr(MODULES["common"].yardstick, name, value)
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
+def test_benchmark_runs_and_calls_what_it_names(found, last, monkeypatch):
+    params = smallest(found, 3000, last)
+    called, data = [], []
+    real = fastece.ece
+
+    def ece(y, p, **options):
+        called.append(options)
+        data.append(p)
+        return real(y, p, **options)
+
+    monkeypatch.setattr(fastece, "ece", ece)
+    benchmark = found()
+    benchmark.setup(*params)
+    assert set(methods(found)) == {"time_ece", "track_ratio_to_numpy"}
+    for name in methods(found):
+        called.clear()
+        result = getattr(benchmark, name)(*params)
+        assert called, name
+        assert result is None if name.startswith("time_") else result > 0
+    given = dict(zip(found.param_names, params, strict=True))
+    for option in {"estimator", "setting", "n_bins", "n_jobs"} & set(given):
+        assert called[0][option] == given[option]
+    assert data[0].size == 3000
+    if "classes" in given:
+        assert (data[0].shape[1], data[0].dtype) == (given["classes"], given["dtype"])
+        assert called[0]["from_logits"] == (given["kind"] == "logits")
+    else:
+        expected = yardstick.binary(given.get("scores", "uniform"), 3000)[1]
+        assert np.array_equal(data[0], expected)
+
+
+@pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
+def test_the_idiom_beside_a_call_gives_the_same_number(found):
+    params = smallest(found, 3000)
+    params = ["logits" if value == "probabilities" else value for value in params]
+    benchmark = found()
+    benchmark.setup(*params)
+    # Densities are on other grids; those of the package are right to a thousandth.
+    slack = 1e-4 if "ece_kde" in params else 1e-6
+    assert benchmark.call() == pytest.approx(benchmark.idiom(), abs=slack)
+
+
+def recorded(monkeypatch, name):
+    """The arguments and options of each call of a function of the package."""
+    calls = []
+    real = getattr(fastece, name)
+
+    def call(*arguments, **options):
+        calls.append((arguments, options))
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(fastece, name, call)
+    return calls
+
+
+def function_of(found):
+    """The function that a benchmark of replicates names."""
+    names = {"Compare": "compare", "CalibrationTest": "calibration_test"}
+    return names.get(found.__name__, "bootstrap")
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("found", REPLICATED, ids=lambda found: found.__name__)
+def test_benchmark_of_replicates_runs_and_calls_what_it_names(found, last, monkeypatch):
+    params = smallest(found, 120, last)
+    calls = recorded(monkeypatch, function_of(found))
+    benchmark = found()
+    benchmark.rounds = 1
+    benchmark.setup(*params)
+    tracks = {"track_us_per_replicate", "track_ns_per_sample", "track_ratio_to_numpy"}
+    assert set(methods(found)) == tracks
+    for name in tracks:
+        calls.clear()
+        assert getattr(benchmark, name)(*params) > 0
+        assert calls, name
+    (_, *probs), options = calls[0]
+    given = dict(zip(found.param_names, params, strict=True))
+    assert options["n_resamples"] == benchmark.replicates == 5
+    for option in {"estimator", "n_jobs"} & set(given):
+        assert options[option] == given[option]
+    for field in {"bandwidth", "kernel"} & set(given):
+        assert getattr(options["estimator"], field) == given[field]
+    assert "n_jobs" in given or "n_jobs" not in options
+    if found.__name__ == "BootstrapAll":
+        assert options["estimator"] == list(fastece.ESTIMATORS)
+    if found.__name__ == "BootstrapClasses":
+        assert (probs[0].shape, options["setting"]) == ((120, 10), "classwise")
+    else:
+        expected = yardstick.binary(given.get("scores", "uniform"), 120)[1]
+        assert np.array_equal(probs[0], expected)
+    assert benchmark.size == (100 if found.__name__ == "BootstrapSubsets" else 120)
+    assert options.get("size", 120) == benchmark.size
+    assert len(probs) == (2 if found.__name__ == "Compare" else 1)
+
+
+# Many enough that a wrong loop shows: within five standard errors of the difference of two means.
+REPLICATES = 320
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("found", REPLICATED, ids=lambda found: found.__name__)
+def test_the_loop_beside_a_call_has_the_same_distribution(found, last, monkeypatch):
+    common = MODULES["common"].yardstick
+    for name, value in {"CALL_ROWS": 0, "LEAST_REPLICATES": REPLICATES, "LOOP_ROWS": 0}.items():
+        monkeypatch.setattr(common, name, value)
+    monkeypatch.setattr(common, "LEAST_LOOPS", REPLICATES)
+    monkeypatch.setattr(common, "MOST_LOOPS", REPLICATES)
+    benchmark = found()
+    benchmark.setup(*smallest(found, 60, last))
+    results, values = benchmark.call(), benchmark.loop()
+    if found.__name__ == "Compare":
+        values = values[:1] - values[1:]
+    results = list(results.values()) if isinstance(results, dict) else [results]
+    assert len(results) == len(np.atleast_2d(values))
+    for result, theirs in zip(results, np.atleast_2d(values), strict=True):
+        name = "null_distribution" if "Test" in found.__name__ else "bootstrap_distribution"
+        ours = getattr(result, name)
+        assert ours.shape == theirs.shape == (REPLICATES,)
+        error = np.sqrt((ours.var() + theirs.var()) / REPLICATES)
+        assert ours.mean() == pytest.approx(theirs.mean(), abs=5 * error)
+        assert 0.75 < ours.std() / theirs.std() < 1.33
+
+
+def test_the_ratio_is_less_where_the_call_is_faster(monkeypatch):
+    benchmark = MODULES["single"].Sizes()
+    benchmark.call, benchmark.idiom = "fast", "slow"
+    monkeypatch.setattr(
+        MODULES["common"].yardstick, "seconds_of", lambda call, _: {"fast": 1.0, "slow": 4.0}[call]
+    )
+    monkeypatch.setattr(MODULES["common"].yardstick, "repeats_of", lambda _: 1)
+    assert benchmark.track_ratio_to_numpy() == 0.25
+
+
+def test_every_estimator_and_shape_is_measured():
+    single, memory = MODULES["single"], MODULES["memory"]
+    for found in (single.Sizes, single.Shapes, memory.Memory):
+        assert found.params[0] == list(fastece.ESTIMATORS)
+    assert {"uniform", *single.Shapes.params[1]} == set(yardstick.SHAPES)
+    draws = MODULES["bootstrap"]
+    for name in ("BootstrapSizes", "BootstrapShapes", "BootstrapClasses", "BootstrapSubsets"):
+        assert getattr(draws, name).params[0] == list(fastece.ESTIMATORS)
+    assert memory.BootstrapMemory.params[0] == [*fastece.ESTIMATORS, "all"]
+
+
+@pytest.mark.parametrize("name", ["bootstrap", "compare", "calibration_test"])
+def test_a_version_without_the_function_is_not_measured(name, monkeypatch):
+    skipped = [found for found in REPLICATED if function_of(found) == name]
+    if name == "bootstrap":
+        skipped.append(MODULES["memory"].BootstrapMemory)
+    monkeypatch.delattr(fastece, name, raising=False)
+    monkeypatch.delitem(fastece._HOMES, name)
+    for found in skipped:
+        with pytest.raises(NotImplementedError):
+            found().setup(*smallest(found, 60))
+
+
+def test_yardsticks_are_those_beside_the_benchmarks():
+    loaded = MODULES["common"].yardstick
+    assert loaded is not yardstick
+    assert Path(loaded.__file__) == FOLDER.parent / "fastece" / "speed" / "yardstick.py"
+
+
+@pytest.mark.parametrize("name", ["KdeKernels", "KdeCurve"])
+@pytest.mark.parametrize("last", [False, True])
+def test_benchmarks_without_a_loop_run(name, last, monkeypatch):
+    found = getattr(MODULES["kde"], name)
+    calls = recorded(monkeypatch, "reliability_curve" if name == "KdeCurve" else "bootstrap")
+    benchmark, params = found(), smallest(found, 60, last)
+    benchmark.setup(*params)
+    calls.clear()
+    for method in methods(found):
+        getattr(benchmark, method)(*params)
+    (((_, p), options),) = calls
+    assert np.array_equal(p, yardstick.binary("uniform", 60)[1])
+    assert options["n_resamples"] == (500 if name == "KdeCurve" else 1000)
+    for field in {"bandwidth", "kernel"} & set(found.param_names):
+        at = found.param_names.index(field)
+        assert getattr(options["estimator"], field) == params[at]
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("case", MODULES["startup"].StartUp.CASES)
+def test_start_up_runs_the_call_it_names(case, monkeypatch):
+    ran = []
+    monkeypatch.setattr(MODULES["startup"], "run_fresh", lambda *a, **k: ran.append((*a, k)))
+    benchmark = MODULES["startup"].StartUp()
+    benchmark.setup(case)
+    for name in methods(benchmark):
+        ran.clear()
+        assert getattr(benchmark, name)(case) > 0
+        codes = dict(ran)
+        assert ("fastece.ece(" if "call" in case else "import fastece") in benchmark.code
+        empty = codes.pop(benchmark.code)
+        assert ("FASTECE_CACHE_DIR" in empty) == ("nothing" in case)
+        assert not any("fastece" in code for code in codes)
+
+
+def test_start_up_in_a_real_process():
+    run_fresh = MODULES["common"].run_fresh
+    code = f"{MODULES['startup'].FIRST_CALL}; print(fastece.__file__)"
+    assert run_fresh(code).strip() == fastece.__file__
+    imported = "print('numba' in sys.modules, 'numpy' in sys.modules)"
+    assert run_fresh(f"import sys; {MODULES['startup'].IMPORT}; {imported}") == "False False\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no peak of memory to ask for")
+def test_memory_is_that_of_the_call(monkeypatch):
+    memory = MODULES["memory"]
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    benchmark = memory.Memory()
+    benchmark.setup("ece", 1000)
+    try:
+        assert benchmark.extra("fastece", "ece", 1000) < 64  # the call itself runs
+    finally:
+        benchmark.teardown("ece", 1000)
+    monkeypatch.setitem(memory.CALLS, "fastece", "x = np.zeros(2_000_000) + fastece.ece(y, p)")
+    benchmark.setup("ece", 1_000_000)
+    try:
+        assert 15 < benchmark.track_extra_megabytes("ece", 1_000_000) < 64
+        assert 15 < benchmark.extra("numpy", "ece", 1_000_000) < 64
+        assert 0.25 < benchmark.track_ratio_to_numpy("ece", 1_000_000) < 4
+    finally:
+        benchmark.teardown("ece", 1_000_000)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no peak of memory to ask for")
+@pytest.mark.parametrize("estimator", ["ece", "all"])
+def test_memory_of_replicates_is_that_of_the_bootstrap(estimator, monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    benchmark = MODULES["memory"].BootstrapMemory()
+    params = (estimator, 2, 1000)
+    benchmark.setup(*params)
+    try:
+        assert benchmark.track_extra_megabytes(*params) < 64
+        assert benchmark.extra("numpy", *params) < 64
+    finally:
+        benchmark.teardown(*params)
+    code = benchmark.code("fastece", *params)
+    assert code.startswith("fastece.bootstrap(y, p, ")
+    assert "n_jobs=2" in code
+    for name in fastece.ESTIMATORS:
+        assert (repr(name) in code) == (estimator in (name, "all"))
+
+
+def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
+    run_fresh = MODULES["common"].run_fresh
+    root = str(Path(fastece.__file__).parents[1])
+    assert run_fresh("import benchmarks", FASTECE_MEASURED=root) == ""
+    with pytest.raises(RuntimeError, match="to be measured is"):
+        run_fresh("import benchmarks", FASTECE_MEASURED=str(tmp_path))
+
+
+# --- the yardsticks themselves --------------------------------------------------------------
+
+
+def test_every_estimator_has_an_idiom():
+    assert set(yardstick.IDIOMS) == set(yardstick.LOOPS) == set(fastece.ESTIMATORS)
+    assert yardstick.find_idiom("something else") == ("ece", yardstick.IDIOMS["ece"])
+
+
+# Of tied scores, idioms count some on the wrong side of an edge, or find other edges.
+RIGHT = [
+    (name, shape)
+    for name in yardstick.IDIOMS
+    for shape in yardstick.SHAPES
+    if shape != "tied" and (shape != "zeros" or name in ("ece", "ece_c"))
+]
+
+
+@pytest.mark.parametrize(("estimator", "shape"), RIGHT)
+def test_idioms_are_right_where_there_are_no_ties(estimator, shape):
+    y, p = yardstick.binary(shape, 15_000)
+    values = {name: fastece.ece(y, p, estimator=name) for name in yardstick.IDIOMS}
+    found = yardstick.IDIOMS[estimator](y, p)
+    # Centres lie between edges that numpy interpolates otherwise, by less than two scores.
+    tolerance = {"ece_ac": 1e-4, "ece_kde": 1e-5}.get(estimator, 1e-12)
+    assert found == pytest.approx(values[estimator], abs=tolerance)
+    assert min(values, key=lambda name: abs(values[name] - found)) == estimator
+
+
+@pytest.mark.parametrize("estimator", yardstick.IDIOMS)
+def test_idioms_of_class_vectors_are_right(estimator):
+    y, p = yardstick.class_vectors(1500, 10)
+    for setting in ("confidence", "classwise"):
+        name, idiom = yardstick.find_idiom(estimator, setting)
+        assert name == estimator
+        expected = fastece.ece(y, p, estimator=estimator, setting=setting)
+        tolerance = {"ece_ac": 1e-3, "ece_kde": 1e-4}.get(estimator, 1e-12)
+        assert idiom(y, p) == pytest.approx(expected, abs=tolerance)
+
+
+def test_weights_and_bins_of_the_idiom():
+    y, p = yardstick.binary("uniform", 1000)
+    weight = np.arange(1.0, 1001.0)
+    expected = fastece.ece(y, p, sample_weight=weight, n_bins=100)
+    assert yardstick.IDIOMS["ece"](y, p, 100, weight) == pytest.approx(expected, abs=1e-12)
+
+
+def test_class_vectors_are_probabilities_or_their_logits():
+    y, p = yardstick.class_vectors(2000, 10)
+    same, z = yardstick.class_vectors(2000, 10, "float64", True)
+    assert np.array_equal(y, same)
+    assert np.array_equal(yardstick.softmax(z), p)
+    assert np.allclose(p.sum(axis=1), 1)
+    assert 0.78 < np.mean(p.argmax(1) == y) < 0.86
+
+
+# --- the clock ------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that only calls move."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.calls = []
+
+    def call(self, name, *seconds):
+        """A call that takes these seconds in turn, and then the last ones."""
+        remaining = list(seconds)
+
+        def run():
+            self.calls.append(name)
+            self.now += remaining.pop(0) if len(remaining) > 1 else remaining[0]
+
+        return run
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(yardstick, "perf_counter", lambda: clock.now)
+    return clock
+
+
+def test_ratio_is_the_median_of_interleaved_rounds_after_a_warm_up(clock):
+    fast = clock.call("fast", 100.0, 1.0, 1.0, 2.0, 1.0)
+    slow = clock.call("slow", 100.0, 3.0, 3.0, 8.0, 50.0)
+    assert yardstick.ratio(fast, slow, rounds=3) == 4.0
+    assert clock.calls == ["fast"] * 2 + ["slow"] * 2 + ["fast", "slow"] * 3
+
+
+def test_rounds_of_short_calls_are_a_millisecond(clock):
+    fast, slow = clock.call("fast", 1e-4), clock.call("slow", 4e-4)
+    times = yardstick.race(fast, slow, rounds=5)
+    assert times.ratio == pytest.approx(4.0)
+    assert times.seconds == pytest.approx(1e-4)
+    # 1, 2, 4 and 8 calls are too few, or 1, 2: the rounds have 16, and 4.
+    assert clock.calls.count("fast") == 1 + 31 + 5 * 16
+    assert clock.calls.count("slow") == 1 + 7 + 5 * 4
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(2.0, "2.00 s"), (0.0125, "12.5 ms"), (9.996e-5, "100 us"), (5e-8, "50.0 ns")],
+)
+def test_times_are_shown_with_three_digits(seconds, text):
+    assert bench.with_unit(seconds, bench.SECONDS) == text
+
+
+# --- asv ------------------------------------------------------------------------------------
+
+
+def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
+    pytest.importorskip("asv")
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from asv.config import Config
+    from asv.environment import get_environments
+
+    config = Config.load()
+    importlib.import_module(config.plugins[0].removeprefix("."))
+    (environment,) = get_environments(config, [f"interpreter:{sys.executable}"])
+    assert f"numpy{np.__version__}" in environment.name
+    assert Path(sys.executable).parent.name not in f"{environment.name} {environment.python}"
+    assert (
+        environment.run(["-c", "import numpy; print(numpy.__version__)"]) == f"{np.__version__}\n"
+    )
+
+
+def test_machine_is_named_by_its_processor(monkeypatch):
+    pytest.importorskip("asv")
+    monkeypatch.syspath_prepend(str(FOLDER))
+    measure = importlib.import_module("measure")
+    monkeypatch.setattr(bench, "processor", lambda: "Fast (R) 9000/X @ 3 GHz")
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert measure.default_machine() == "fast-r-9000-x-3-ghz-2-cores"

@@ -1,0 +1,172 @@
+"""Compiling ahead: after it, nothing is compiled any more."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.kernels import _jit
+from fastece.speed import warmup
+
+PACKAGE = Path(fastece.__file__).parent
+
+PUBLIC_CALLS = Path(__file__).parents[1] / "public_calls.py"
+
+
+def run(*arguments, **changes):
+    # Compiling takes twice as long where coverage is measured, and covers nothing that is not.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    env |= {"NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(PACKAGE.parent), **changes}
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        capture_output=True, text=True, check=False, env=env,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A folder that has been warmed, and what was said about it."""
+    folder = tmp_path_factory.mktemp("warm")
+    done = run("-m", "fastece", "warmup", "--json", FASTECE_CACHE_DIR=str(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder, json.loads(done.stdout)
+
+
+def kept(folder):
+    return {path.name: path.stat().st_mtime_ns for path in Path(folder).rglob("*.nbc")}
+
+
+def test_nothing_is_compiled_after_it(warm, tmp_path):
+    folder, _ = warm
+    before = kept(folder)
+    done = run(PUBLIC_CALLS, tmp_path / "predictions.npz", FASTECE_CACHE_DIR=str(folder))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "{}", "the warm-up does not compile these"
+    assert kept(folder) == before
+
+
+def test_every_kernel_is_compiled(warm):
+    """A kernel that others call is kept too, as numba compiles it for itself first."""
+    folder, _ = warm
+    stems = {name.partition("-")[0] for name in kept(folder)}
+    kernels = set()
+    for path in (PACKAGE / "kernels").glob("[!_]*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.decorator_list:
+                kernels.add(f"{path.stem}.{node.name}")
+    assert kernels
+    assert kernels == stems
+
+
+def test_it_says_how_long_and_where(warm):
+    folder, said = warm
+    (keyed,) = folder.iterdir()
+    assert said.pop("seconds") > 0
+    stems = {name.partition("-")[0] for name in kept(folder)}
+    counts = {"kernels": len(stems), "signatures": len(kept(folder)), "cached": 0}
+    assert said == {"directory": str(keyed), **counts}
+    again = run("-m", "fastece", "warmup", FASTECE_CACHE_DIR=str(folder))
+    assert (again.returncode, again.stderr) == (0, "")
+    signatures, kernels = counts["signatures"], counts["kernels"]
+    assert again.stdout.startswith(f"{signatures} signatures of {kernels} kernels in ")
+    assert again.stdout.endswith(f" ({signatures} were there already), kept in {keyed}\n")
+
+
+def test_its_steps_are_calls_that_work():
+    small = [step for step in warmup.steps() if len(step_rows(step)) <= warmup.FEW]
+    assert len(small) > 1000
+    for step in small[::101]:
+        step()
+
+
+def step_rows(step):
+    """The labels that a step reads."""
+    return (step.keywords or step.args[1])["y_true"]
+
+
+def test_it_fails_at_once_where_nothing_can_be_kept(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    done = run("-m", "fastece", "warmup", FASTECE_CACHE_DIR=str(blocked))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("fastece: error: ")
+    assert done.stderr.count("\n") == 1
+    assert "Set FASTECE_CACHE_DIR" in done.stderr
+    done = run("-m", "fastece", "warmup", FASTECE_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "fastece: error: NUMBA_DISABLE_JIT is set, so nothing is compiled\n"
+
+
+def test_it_fails_as_soon_as_something_is_not_kept(monkeypatch, tmp_path):
+    calls = []
+
+    def full_disk():
+        calls.append("full")
+        _jit.FAILURES.append("no space")
+
+    monkeypatch.setattr(_jit, "FAILURES", [])
+    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(warmup, "steps", lambda: iter([full_disk, calls.clear]))
+    with pytest.raises(OSError, match="no space"):
+        warmup.warm_up(must_keep=True)
+    assert calls == ["full"]
+
+
+def test_it_serves_the_process_where_nothing_can_be_kept(monkeypatch):
+    monkeypatch.setattr(_jit, "FAILURES", ["no space"])
+    fastece.ece([0, 1], [0.2, 0.7])
+    monkeypatch.setattr(warmup, "steps", lambda: iter([]))
+    done = warmup.warm_up()
+    assert done.directory is None
+    assert str(done).endswith(", not kept")
+    assert done.signatures == done.cached == sum(len(k.signatures) for k in _jit.KERNELS)
+
+
+def test_progress_is_told_when_there_is_some(monkeypatch):
+    kernels = []
+    monkeypatch.setattr(_jit, "KERNELS", kernels)
+
+    class Kernel:
+        signatures = ("f8", "f4")
+        stats = type("Stats", (), {"cache_misses": Counter()})
+
+    steps = [lambda: kernels.append(Kernel), lambda: None, lambda: kernels.append(Kernel)]
+    monkeypatch.setattr(warmup, "steps", lambda: iter(steps))
+    told = []
+    warmup.warm_up(progress=told.append)
+    assert told == ["2 signatures", "4 signatures"]
+
+
+def test_new_fields_of_estimators_are_tried_by_their_types():
+    @dataclass(frozen=True)
+    class Smooth:
+        kernel: Literal["gaussian", "beta"] = "gaussian"
+        width: float | Literal["auto"] = 0.1
+        norm: float = 1.0
+
+        def __post_init__(self):
+            if self.kernel == "beta":
+                raise ValueError("not yet")
+
+    tried = list(warmup.variants(Smooth()))
+    assert tried == [Smooth(), Smooth(width="auto"), Smooth(norm=2.0), Smooth(norm=np.inf)]
+    assert list(warmup.variants(3)) == [3]
+
+
+def test_every_name_of_a_binned_estimator_is_tried():
+    shown = {str(variant) for variant in warmup.variants(fastece.Binned())}
+    parts = (
+        "n_bins='sqrt'", "edges='quantile'", "mapping='convex'", "norm=2.0", "norm=inf",
+        "closed='left'", "score_range='support'", "bin_weights='equal'", "threshold=0.1",
+    )  # fmt: skip
+    for part in parts:
+        assert any(part in text for text in shown), part
