@@ -21,19 +21,19 @@ Count = int | Literal["sqrt"]
 @overload
 def ece(
     y_true: Any, y_prob: Any, *, estimator: Any = ..., setting: Any = ..., average: Macro = ...,
-    labels: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
+    labels: Any = ..., pos_label: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
     **fields: Any,
 ) -> float: ...  # fmt: skip
 @overload
 def ece(
     y_true: Any, y_prob: Any, *, setting: Literal["classwise"], average: None, estimator: Any = ...,
-    labels: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
+    labels: Any = ..., pos_label: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
     **fields: Any,
 ) -> Values: ...  # fmt: skip
 @overload
 def ece(
     y_true: Any, y_prob: Any, *, average: Macro | None, estimator: Any = ..., setting: Any = ...,
-    labels: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
+    labels: Any = ..., pos_label: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
     **fields: Any,
 ) -> float | Values: ...  # fmt: skip
 def ece(
@@ -44,6 +44,7 @@ def ece(
     setting: Any = "auto",
     average: Macro | None = "macro",
     labels: Any = None,
+    pos_label: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
     n_jobs: int | None = None,
@@ -72,6 +73,8 @@ def ece(
     labels : sequence of K labels, optional
         Classes in the order of the columns of `y_prob`. Strings without it: their sorted distinct
         values, if there are K of them.
+    pos_label : label, optional
+        The positive class of a 1-d `y_prob`, where labels are not 0 and 1.
     sample_weight : (n,) array_like of float, optional
         Weights, not negative. Rows of weight 0 are dropped; scaling all weights changes nothing.
     from_logits : bool, default False
@@ -111,7 +114,7 @@ def ece(
     chosen = find_estimator(estimator, fields)
     jobs = check_jobs(n_jobs)
     problems = read_problems(
-        y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
+        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
         from_logits=from_logits,
     )  # fmt: skip
     values = with_threads(jobs, lambda run: direct_values(chosen, problems, run))

@@ -177,7 +177,7 @@ def make_curves(
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator="ece_kde", fields=fields, n_resamples=n_resamples,
         least=0, confidence_level=confidence_level, method="percentile", setting=setting,
-        average=None, labels=None, sample_weight=None, from_logits=from_logits, n_jobs=n_jobs,
+        average=None, labels=None, pos_label=None, sample_weight=None, from_logits=from_logits, n_jobs=n_jobs,
         executor=None,
     )  # fmt: skip
     found: list[ReliabilityCurve] = curves_of(replace(call, progress=progress), rng)

@@ -177,7 +177,7 @@ def read_model(
     """The call of every estimator on one model; `options` are those of `fastece.bootstrap`."""
     call = read_call(
         y_true, {prob_name: y_prob}, estimator="ece", fields={}, least=least, method="basic",
-        average="macro", labels=None, sample_weight=None, **options,
+        average="macro", labels=None, pos_label=None, sample_weight=None, **options,
     )  # fmt: skip
     return replace(call, estimators=estimators_of(n_bins, classes))
 

@@ -344,6 +344,7 @@ def as_labels(
     y_prob: NDArray[Any],
     name: str = "y_true",
     prob_name: str = "y_prob",
+    pos_label: Any = None,  # noqa: ARG001
 ) -> tuple[NDArray[Any], list[Any] | None]:
     """Labels (n,): class indices, with the labels they stand for, or numbers not yet checked."""
     array = as_array(name, value if labels is None else one_by_one(value))

@@ -325,6 +325,7 @@ def read_problems(
     *,
     setting: Any = "auto",
     labels: Any = None,
+    pos_label: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
     prob_name: str = "y_prob",
@@ -334,7 +335,13 @@ def read_problems(
     prob = as_probabilities(y_prob, prob_name)
     row = find_setting(setting, prob.shape)
     label, order = as_labels(
-        y_true, len(prob), class_count(prob.shape), labels, prob, prob_name=prob_name
+        y_true,
+        len(prob),
+        class_count(prob.shape),
+        labels,
+        prob,
+        prob_name=prob_name,
+        pos_label=pos_label,
     )
     v = as_weights(sample_weight, len(prob))
     problems = ArrayProblems(row, label, prob, v, None, order, from_logits, prob_name=prob_name)

@@ -316,6 +316,7 @@ def reliability_curve(
     n_resamples: int = 0,
     confidence_level: float = 0.95,
     labels: Any = None,
+    pos_label: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
     rng: Any = None,
@@ -327,7 +328,7 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, sample_weight, from_logits
+    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
         As in `fastece.ece`.
     estimator : str or KDE, default "ece_kde"
     n_resamples : int, default 0
@@ -367,7 +368,7 @@ def reliability_curve(
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
         least=0, confidence_level=confidence_level, method="percentile", setting=setting,
-        average=None, labels=labels, sample_weight=sample_weight, from_logits=from_logits,
+        average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
         n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
     curves = curves_of(call, rng)

@@ -185,6 +185,7 @@ def reliability_diagram(
     estimator: Any = "ece",
     setting: Any = "auto",
     labels: Any = None,
+    pos_label: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
     n_jobs: int | None = None,
@@ -194,7 +195,7 @@ def reliability_diagram(
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, sample_weight, from_logits, n_jobs, **fields
+    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, n_jobs, **fields
         As in `fastece.ece`.
     estimator : str or Binned, default "ece"
         A binned estimator; with convex mapping the sums of a bin are those of its shares.
@@ -223,7 +224,7 @@ def reliability_diagram(
     chosen = find_estimator(estimator, fields)
     jobs = check_jobs(n_jobs)
     problems = read_problems(
-        y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
+        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
         from_logits=from_logits,
     )  # fmt: skip
     diagrams = with_threads(jobs, lambda run: diagrams_of(chosen, problems, run))

@@ -24,6 +24,7 @@ def bandwidth_sweep(
     setting: Any = "auto",
     average: Any = "macro",
     labels: Any = None,
+    pos_label: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
     **fields: Any,
@@ -34,7 +35,7 @@ def bandwidth_sweep(
 
     Parameters
     ----------
-    y_true, y_prob, setting, average, labels, sample_weight, from_logits
+    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits
         As in `fastece.ece`.
     bandwidths : (H,) array-like of float
         Standard deviations of the kernel, greater than 0.
@@ -75,7 +76,7 @@ def bandwidth_sweep(
         "bandwidths", "must be positive and finite", h, lambda x: ~((x > 0) & (x < np.inf))
     )
     problems = read_problems(
-        y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
+        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
         from_logits=from_logits,
     ).checked  # fmt: skip
     samples = (problems.sample(k).sorted() for k in range(problems.n_problems))

@@ -108,6 +108,7 @@ def read_call(
     setting: Any,
     average: Any,
     labels: Any,
+    pos_label: Any,
     sample_weight: Any,
     from_logits: Any,
     n_jobs: Any,
@@ -122,7 +123,7 @@ def read_call(
     jobs = check_executor(executor, n_jobs)
     problems = [
         read_problems(
-            y_true, y_prob, setting=setting, labels=labels, sample_weight=sample_weight,
+            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
             from_logits=from_logits, prob_name=name,
         ).checked
         for name, y_prob in models.items()

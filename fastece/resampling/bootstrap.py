@@ -235,6 +235,7 @@ def bootstrap(
     setting: Any = "auto",
     average: Literal["macro"] | None = "macro",
     labels: Any = None,
+    pos_label: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
     rng: Any = None,
@@ -247,7 +248,7 @@ def bootstrap(
 
     Parameters
     ----------
-    y_true, y_prob, setting, average, labels, sample_weight, from_logits, **fields
+    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, **fields
         As in `fastece.ece`.
     estimator : str or object, or a list of them, default "ece"
         As in `fastece.ece`. Several share every draw.
@@ -310,7 +311,7 @@ def bootstrap(
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
         least=0 if bootstrap_result is not None else 1, confidence_level=confidence_level,
-        method=method, setting=setting, average=average, labels=labels,
+        method=method, setting=setting, average=average, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
     return bootstrapped(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
@@ -342,6 +343,7 @@ def compare(
     setting: Any = "auto",
     average: Literal["macro"] | None = "macro",
     labels: Any = None,
+    pos_label: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
     rng: Any = None,
@@ -355,7 +357,7 @@ def compare(
     Parameters
     ----------
     y_true, estimator, n_resamples, size, confidence_level, method, setting, average, labels,
-    sample_weight, from_logits, rng, n_jobs, executor, bootstrap_result, **fields
+    pos_label, sample_weight, from_logits, rng, n_jobs, executor, bootstrap_result, **fields
         As in `bootstrap`; the basic interval of a difference is not clipped at 0.
     y_prob_a, y_prob_b : (n,) or (n, K) array_like of float
         Probabilities of the two models, row by row for the same labels.
@@ -398,7 +400,7 @@ def compare(
         y_true, {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}, estimator=estimator, fields=fields,
         n_resamples=n_resamples, least=0 if bootstrap_result is not None else 1,
         confidence_level=confidence_level, method=method, setting=setting, average=average,
-        labels=labels, sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
+        labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
         executor=executor,
     )  # fmt: skip
     return compared(call, rng=rng, size=size, bootstrap_result=bootstrap_result)

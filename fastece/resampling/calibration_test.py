@@ -200,6 +200,7 @@ def calibration_test(
     setting: Any = "auto",
     average: Literal["macro"] | None = "macro",
     labels: Any = None,
+    pos_label: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
     rng: Any = None,
@@ -211,7 +212,7 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true, y_prob, estimator, setting, average, labels, sample_weight, from_logits, n_resamples,
+    y_true, y_prob, estimator, setting, average, labels, pos_label, sample_weight, from_logits, n_resamples,
     rng, n_jobs, executor, **fields
         As in `fastece.bootstrap`.
     confidence_level : float, default 0.95
@@ -253,7 +254,7 @@ def calibration_test(
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
         least=1, confidence_level=confidence_level, method="basic", setting=setting,
-        average=average, labels=labels, sample_weight=sample_weight, from_logits=from_logits,
+        average=average, labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
         n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
     key = new_key(rng)
