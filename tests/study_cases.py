@@ -260,7 +260,7 @@ def folded(mean, sd):
 
 # -- files -----------------------------------------------------------------------------------------
 
-PICTURES = [f"{name}.{kind}" for name in ("figure2", "log_ratio", "bias", "ranking")
+PICTURES = [f"{name}.{kind}" for name in ("figure2", "log_ratio", "bias")
             for kind in ("png", "svg")]  # fmt: skip
 TABLES = ["summary.csv", "summary_labels.csv", "ranking.csv", "values.parquet", "study.json"]
 
@@ -274,14 +274,9 @@ def quick_curves(summary, measure="p95_relative_error"):
     return figure
 
 
-def quick_ranking(ranking, measure):  # noqa: ARG001
-    return quick_curves(ranking, "mean_rank")
-
-
 def with_quick_figures(setattr_):
     """Pictures that take no time, in place of those of the study."""
     setattr_(figures, "curves_figure", quick_curves)
-    setattr_(figures, "ranking_figure", quick_ranking)
     setattr_(figures, "DPI", 30)
 
 

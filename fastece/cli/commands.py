@@ -324,8 +324,8 @@ def run_study(options: argparse.Namespace) -> "StudyResult":
 
     names = ("convention", "holdout", "largest", "draws", "seed")
     changes = {name: getattr(options, name) for name in names}
-    if os.getcwd() not in sys.path:  # for modules in the working folder
-        sys.path.insert(0, os.getcwd())
+    if options.estimators and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # last: a file there stands for no module that is installed
     design = preset(options.preset, **changes, estimators=tuple(options.estimators))
     given = [f"{name}-{value}" for name, value in changes.items() if value is not None]
     given += [path.rpartition(":")[2] for path in options.estimators]

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +14,7 @@ from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
 from fastece.resampling.engine import drawn_values
 
-__all__ = ["ZERO", "Contestant", "Drawn", "corrected", "own", "source_of"]
+__all__ = ["ZERO", "Contestant", "Drawn", "corrected", "own"]
 
 F64 = NDArray[np.float64]
 
@@ -113,10 +111,3 @@ def own(path: str) -> Contestant:
         except Exception as error:  # whatever happens in it
             raise TypeError(f"estimator: {path!r} makes none: {error!r}") from error
     return Contestant(name, find_estimator(found, {}))
-
-
-def source_of(path: str) -> str:
-    """What tells the code behind a user's estimator from an older one: a hash of its module's
-    file."""
-    file = import_module(path.partition(":")[0]).__file__
-    return sha256(Path(file).read_bytes()).hexdigest() if file else ""

@@ -79,46 +79,19 @@ class GaussianMixture:
     def draw(
         cls, n_classes: int, n_features: int, rng: np.random.Generator, n_modes: int = 4
     ) -> "GaussianMixture":
-        """A random mixture: means uniform in ``[-1, 1]^d``, factors in ``[-0.3, 0.3]^(d x d)``.
-
-        Parameters
-        ----------
-        n_classes, n_features, n_modes : int
-            K, d and M, at least 1.
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        GaussianMixture
-        """
+        """A random mixture of K classes in d dimensions, M modes each: means uniform in
+        ``[-1, 1]^d``, factors in ``[-0.3, 0.3]^(d x d)``."""
         sizes = {"n_classes": n_classes, "n_modes": n_modes, "n_features": n_features}
         shape = tuple(check_integer(name, size, 1, 2**31) for name, size in sizes.items())
         means = rng.uniform(-MEANS, MEANS, shape)
         return cls(means, rng.uniform(-FACTORS, FACTORS, (*shape, n_features)))
 
-    @property
-    def n_classes(self) -> int:
-        """Number of classes K."""
-        return int(self.means.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """Number of features d."""
-        return int(self.means.shape[2])
-
-    @property
-    def covariances(self) -> F64:
-        """Covariance (K, M, d, d) of each mode."""
-        return np.asarray(self.factors.swapaxes(-1, -2) @ self.factors)
-
     @cached_property
     def _log_heights(self) -> F64:
         """Log of the density at the middle of each mode (K, M), of which a class has M."""
+        _, n_modes, d = self.means.shape
         _, log_volume = np.linalg.slogdet(self.factors)
-        n_modes = self.means.shape[1]
-        return np.asarray(
-            -log_volume - 0.5 * self.n_features * math.log(2 * math.pi) - math.log(n_modes)
-        )
+        return np.asarray(-log_volume - 0.5 * d * math.log(2 * math.pi) - math.log(n_modes))
 
     @cached_property
     def _whitening(self) -> F64:
@@ -126,36 +99,23 @@ class GaussianMixture:
         return np.asarray(np.linalg.inv(self.factors))
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[F64, NDArray[np.int64]]:
-        """Independent draws.
-
-        Parameters
-        ----------
-        n : int
-            How many.
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        X : (n, d) float64 array
-        y : (n,) int64 array
-            Classes, 0 to K - 1.
-        """
+        """Independent draws: points (n, d), and their classes (n,), 0 to K - 1."""
         n = check_integer("n", n, 0, 2**40)
-        mode = rng.integers(self.means.shape[0] * self.means.shape[1], size=n)
-        z = rng.standard_normal((n, self.n_features))
-        x = self.means.reshape(-1, self.n_features)[mode]
-        factors = self.factors.reshape(-1, self.n_features, self.n_features)
-        for m, factor in enumerate(factors):
+        n_classes, n_modes, d = self.means.shape
+        mode = rng.integers(n_classes * n_modes, size=n)
+        z = rng.standard_normal((n, d))
+        x = self.means.reshape(-1, d)[mode]
+        for m, factor in enumerate(self.factors.reshape(-1, d, d)):
             mine = mode == m
             x[mine] += z[mine] @ factor
-        return x, mode // self.means.shape[1]
+        return x, mode // n_modes
 
     def class_log_density(self, X: Any) -> F64:  # noqa: N803
         """Log of ``p(x | k)`` (K, n) at points X (n, d)."""
+        n_classes, n_modes, d = self.means.shape
         x = np.asarray(X, np.float64)
-        if x.ndim != 2 or x.shape[1] != self.n_features:
-            raise ValueError(f"X: must have the shape (n, {self.n_features}), got {x.shape}")
-        n_classes, n_modes, _ = self.means.shape
+        if x.ndim != 2 or x.shape[1] != d:
+            raise ValueError(f"X: must have the shape (n, {d}), got {x.shape}")
         out, of_mode = np.empty((n_classes, len(x))), np.empty((n_modes, len(x)))
         for k in range(n_classes):
             for m in range(n_modes):
@@ -164,30 +124,7 @@ class GaussianMixture:
             out[k] = logsumexp(of_mode, axis=0)
         return out
 
-    def log_density(self, X: Any) -> F64:  # noqa: N803
-        """Log of the density.
-
-        Parameters
-        ----------
-        X : (n, d) array_like
-
-        Returns
-        -------
-        (n,) float64 array
-        """
-        of_class = self.class_log_density(X)
-        return np.asarray(logsumexp(of_class, axis=0) - math.log(self.n_classes))
-
     def posterior(self, X: Any) -> F64:  # noqa: N803
-        """Probability of each class, given the features.
-
-        Parameters
-        ----------
-        X : (n, d) array_like
-
-        Returns
-        -------
-        (n, K) float64 array
-        """
+        """Probability (n, K) of each class at points X (n, d)."""
         with np.errstate(under="ignore"):
             return np.ascontiguousarray(softmax(self.class_log_density(X), axis=0).T)

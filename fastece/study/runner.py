@@ -109,18 +109,13 @@ def contestants_of(design: Design) -> list[Contestant]:
     return found
 
 
-def mixture_of(design: Design, n_classes: int, n_features: int, number: int) -> GaussianMixture:
-    """A random mixture of the design."""
-    rng = design.rng(MIXTURE, n_classes, n_features, number)
-    return GaussianMixture.draw(n_classes, n_features, rng)
-
-
 # One: the distributions of a mixture follow one another. With 2 000 000 rows one has 0.4 GB.
 @lru_cache(maxsize=1)
-def holdout_of(design: Design, n_classes: int, n_features: int, number: int) -> Holdout:
-    """The hold-out of a mixture, with the exact posterior."""
-    mixture = mixture_of(design, n_classes, n_features, number)
-    x, y = mixture.sample(design.holdout, design.rng(HOLDOUT, n_classes, n_features, number))
+def holdout_of(design: Design, *kind: int) -> Holdout:
+    """The hold-out of a mixture, given its numbers of classes and of features and its own number,
+    with the exact posterior."""
+    mixture = GaussianMixture.draw(*kind[:2], design.rng(MIXTURE, *kind))
+    x, y = mixture.sample(design.holdout, design.rng(HOLDOUT, *kind))
     return Holdout(mixture, x, y, mixture.posterior(x))
 
 
@@ -178,17 +173,7 @@ def estimates_of(
 
 
 def run_distribution(design: Design, which: Distribution) -> Outcome:
-    """Everything about one distribution of scores.
-
-    Parameters
-    ----------
-    design : Design
-    which : Distribution
-
-    Returns
-    -------
-    Outcome
-    """
+    """Every estimate and both truths of one distribution of scores."""
     clock, estimates, truth = Clock(), [], []
     entrants = contestants_of(design)
     with OneThread():

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["Store", "write_whole"]
 
 UNFINISHED = ".unfinished"
+CELLS = "distributions"
 # Digits of numbers in CSV files.
 DIGITS = 6
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file under another name, and give it its own when all of it is on the disk: it is
     there as a whole or not at all, whenever the process ends, and whoever else writes it."""
     unfinished = path.with_name(f"{path.name}.{uuid4().hex}{UNFINISHED}")
@@ -49,7 +50,7 @@ class Store:
     design : Design
         What the folder is for; noted there.
     made_by : dict
-        Of the code that makes the results: plain values, which are noted too.
+        Of the code that makes the results: kind -> name -> plain value, which are noted too.
 
     Raises
     ------
@@ -57,57 +58,44 @@ class Store:
         If the folder holds results of another design or of other code, or files that are none.
     """
 
-    def __init__(self, folder: Path, design: Design, made_by: dict[str, Any]) -> None:
-        self.folder, self.cells = folder, folder / "distributions"
-        note = json.dumps({**made_by, **design.to_dict()}, indent=1)
+    def __init__(self, folder: Path, design: Design, made_by: dict[str, dict[str, Any]]) -> None:
+        self.folder = folder
+        note = json.dumps({**flat(made_by), **design.to_dict()}, indent=1)
         path = folder / "study.json"
         if path.exists():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            wanted = json.loads(note)
-            other = [name for name in wanted if found.get(name) != wanted[name]]
-            if other:
-                name = other[0]
-                raise ValueError(
-                    f"out: {folder} holds a study with {name} {found.get(name)!r}, not "
-                    f"{wanted[name]!r}: choose another folder, or remove this one"
-                )
+            check_note(folder, json.loads(path.read_text(encoding="utf-8")), json.loads(note))
         elif folder.exists() and not is_empty(folder):
             raise ValueError(f"out: {folder} exists, and holds no study")
         else:
             folder.mkdir(parents=True, exist_ok=True)
             self.write_text(path.name, note + "\n")
-        self.cells.mkdir(exist_ok=True)
-
-    def path(self, which: Distribution) -> Path:
-        """Where the results of one distribution are."""
-        return self.cells / f"{which.file_name}.parquet"
+        (folder / CELLS).mkdir(exist_ok=True)
 
     def has(self, which: Distribution) -> bool:
-        """Whether they are finished."""
-        return self.path(which).exists()
+        """Whether the results of one distribution are there."""
+        return (self.folder / cell_name(which)).exists()
 
     def write(self, which: Distribution, table: "pa.Table") -> None:
         """Keep the results of one distribution."""
-        from pyarrow import parquet
-
-        write_whole(self.path(which), lambda path: parquet.write_table(table, path))
+        self.write_parquet(cell_name(which), table)
 
     def read(self, which: Distribution) -> "pa.Table":
         """The results of one distribution."""
         from pyarrow import parquet
 
-        return parquet.read_table(self.path(which))
+        return parquet.read_table(self.folder / cell_name(which))
 
     def write_text(self, name: str, text: str) -> None:
         """A file of the folder."""
-        write_whole(self.folder / name, lambda path: _write(path, text))
+        write_whole(self.folder / name, lambda path: path.write_bytes(text.encode()))
 
     def write_csv(self, name: str, table: "pa.Table") -> None:
         """A table as CSV, numbers with six digits."""
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(table.column_names)
-        writer.writerows([_text(cell) for cell in row.values()] for row in table.to_pylist())
+        for row in table.to_pylist():
+            writer.writerow(f"{x:.{DIGITS}g}" if isinstance(x, float) else x for x in row.values())
         self.write_text(name, lines.getvalue())
 
     def write_parquet(self, name: str, table: "pa.Table") -> None:
@@ -117,9 +105,21 @@ class Store:
         write_whole(self.folder / name, lambda path: parquet.write_table(table, path))
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+def cell_name(which: Distribution) -> str:
+    """The file of one distribution, in the folder."""
+    return f"{CELLS}/{which.file_name}.parquet"
 
 
-def _text(cell: Any) -> Any:
-    return f"{cell:.{DIGITS}g}" if isinstance(cell, float) else cell
+def flat(made_by: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The same by "kind of name"."""
+    return {f"{kind} of {k}": v for kind, values in made_by.items() for k, v in values.items()}
+
+
+def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """An error, if a folder's note is not the one of this design and this code."""
+    for name, value in wanted.items():
+        if found.get(name) != value:
+            raise ValueError(
+                f"out: {folder} holds a study with {name} {found.get(name)!r}, not {value!r}: "
+                "choose another folder, or remove this one"
+            )

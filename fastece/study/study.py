@@ -13,9 +13,10 @@ import numpy as np
 
 from fastece import __version__
 from fastece.resampling.arguments import check_executor
-from fastece.study.contestants import ZERO, source_of
+from fastece.study.contestants import ZERO
 from fastece.study.design import Design, Distribution
 from fastece.study.runner import contestants_of, holdout_of, run_distribution
+from fastece.study.sources import package_hash, source_hash
 from fastece.study.store import Store
 from fastece.study.summary import distribution_table, ranking_of, summarise
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["StudyResult", "run_study"]
 
 NEEDS = "the study needs scikit-learn, pyarrow and matplotlib: pip install 'fastece[study]'"
+# Those that numbers come from.
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 # Metadata of a table: what it took.
 SECONDS = b"seconds"
 
@@ -66,37 +69,37 @@ class StudyResult:
         return per_size * len(design.sizes)
 
     def __str__(self) -> str:
-        design, seconds = self.design, self.seconds
-        lines = [
+        design = self.design
+        seconds = ", ".join(f"{kind} {value:.0f}" for kind, value in self.seconds.items())
+        division = "" if design.convention == "published" else " / truth"
+        return (
             f"{len(design.distributions)} distributions of scores, {len(design.sizes)} sizes from "
             f"{design.smallest} to {design.largest}, {design.draws} draws, "
-            f"{self.evaluations:,} evaluations; {design.convention} convention",
-        ]
-        measure = self.ranking.column_names[4:-2]
-        for setting in design.settings:
-            sizes = "  ".join(f"n = {name.rpartition('_')[2]:>4}" for name in measure)
-            lines += ["", f"{setting:<10} rank  {'estimator':<20} {sizes}   best   bias"]
-            for row in self.ranking.to_pylist():
-                if row["setting"] != setting:
-                    continue
-                rank = f"{row['mean_rank']:4.1f}" if row["rank"] else "    "
-                errors = "  ".join(f"{row[name]:8.2f}" for name in measure)
-                lines.append(
-                    f"{'':<10} {rank}  {row['estimator']:<20} {errors}  {row['best']:4.0%}  "
-                    f"{row['relative_bias']:+5.0%}"
-                )
-        took = ", ".join(f"{kind} {value:.0f}" for kind, value in seconds.items())
-        return "\n".join(
-            [
-                *lines,
-                "",
-                "95th percentile over draws of |estimate - truth| / truth, median over the "
-                "distributions; rank: mean over sizes;",
-                "best, bias: how often, and how far off on average, over sizes.",
-                f"seconds, all processes together: {took}",
-                f"files: {self.folder}",
-            ]
+            f"{self.evaluations:,} evaluations; {design.convention} convention\n"
+            f"{self._ranking_text()}\n\n"
+            f"95th percentile over draws of |estimate - truth|{division}, median over the "
+            "distributions; rank: mean over sizes;\n"
+            "best, bias: how often, and how far off on average, over sizes.\n"
+            f"seconds, all processes together: {seconds}\n"
+            f"files: {self.folder}"
         )
+
+    def _ranking_text(self) -> str:
+        """The ranking, a table for each setting."""
+        errors = self.ranking.column_names[4:-2]
+        sizes = "  ".join(f"n = {name.rpartition('_')[2]:>4}" for name in errors)
+        lines, setting = [], None
+        for row in self.ranking.to_pylist():
+            if row["setting"] != setting:
+                setting = row["setting"]
+                lines += ["", f"{setting:<10} rank  {'estimator':<20} {sizes}   best   bias"]
+            rank = f"{row['mean_rank']:4.1f}" if row["rank"] else ""
+            cells = "  ".join(f"{row[name]:8.2f}" for name in errors)
+            lines.append(
+                f"{rank:>15}  {row['estimator']:<20} {cells}  {row['best']:4.0%}  "
+                f"{row['relative_bias']:+5.0%}"
+            )
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values: everything but the rows of each distribution."""
@@ -186,8 +189,8 @@ def run_study(
     Notes
     -----
     Files: values.parquet, summary.csv (against the truth of the convention), summary_posterior.csv
-    or summary_labels.csv (against the other), ranking.csv, figure2, ranking, log_ratio and bias as
-    PNG and SVG, timings.csv, study.json, and a folder with the finished distributions.
+    or summary_labels.csv (against the other), ranking.csv, figure2, log_ratio and bias as PNG and
+    SVG, timings.csv, study.json, and a folder with the finished distributions.
 
     Examples
     --------
@@ -234,10 +237,11 @@ def run_study(
 
 
 def code_of(design: Design) -> dict[str, Any]:
-    """What else decides on the results of a design."""
-    packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
-    sources = {path: source_of(path) for path in design.estimators}
-    return {"version": __version__, "packages": packages, "sources": sources}
+    """What decides on the results of a design besides its parameters: versions, and a hash of the
+    sources of this package and of each of the user's estimators."""
+    versions = {"fastece": __version__} | {name: version(name) for name in PACKAGES}
+    sources = {"fastece": package_hash()} | {path: source_hash(path) for path in design.estimators}
+    return {"version": versions, "source": sources}
 
 
 def seconds_of(table: "pa.Table") -> dict[str, float]:
@@ -249,9 +253,7 @@ def results_of(
     design: Design, store: Store, values: "pa.Table", seconds: list[dict[str, float]]
 ) -> StudyResult:
     """The summary of all distributions."""
-    truth, measure = ("posterior", "p95_relative_error")
-    if design.convention == "published":
-        truth, measure = ("labels", "p95_absolute_error")
+    truth, _, measure = convention_of(design)
     summary = summarise(values, design, truth)
     kinds = dict.fromkeys(kind for one in seconds for kind in one)
     total = {kind: float(np.sum([one.get(kind, 0.0) for one in seconds])) for kind in kinds}
@@ -259,11 +261,18 @@ def results_of(
     return StudyResult(design, store.folder, values, summary, ranking, total)
 
 
+def convention_of(design: Design) -> tuple[str, str, str]:
+    """Of the design's convention: its truth, the other one, and the error that it ranks by."""
+    if design.convention == "published":
+        return "labels", "posterior", "p95_absolute_error"
+    return "posterior", "labels", "p95_relative_error"
+
+
 def write_tables(store: Store, result: StudyResult) -> None:
     """Every table."""
     import pyarrow as pa
 
-    other = "posterior" if result.design.convention == "published" else "labels"
+    _, other, _ = convention_of(result.design)
     store.write_parquet("values.parquet", result.values)
     store.write_csv("summary.csv", result.summary)
     store.write_csv(f"summary_{other}.csv", summarise(result.values, result.design, other))
@@ -273,16 +282,11 @@ def write_tables(store: Store, result: StudyResult) -> None:
 
 def write_pictures(store: Store, result: StudyResult) -> None:
     """Every figure, as PNG and SVG."""
-    from fastece.study.figures import curves_figure, ranking_figure, save_figure
+    from fastece.study.figures import curves_figure, save_figure
 
-    is_published = result.design.convention == "published"
-    figure2 = "p95_absolute_error" if is_published else "p95_relative_error"
-    figures = {
-        "figure2": curves_figure(result.summary, figure2),
-        "log_ratio": curves_figure(result.summary, "median_abs_log_ratio"),
-        "bias": curves_figure(result.summary, "relative_bias"),
-        "ranking": ranking_figure(result.ranking, figure2),
-    }
-    for name, figure in figures.items():
+    *_, error = convention_of(result.design)
+    measures = {"figure2": error, "log_ratio": "median_abs_log_ratio", "bias": "relative_bias"}
+    for name, measure in measures.items():
+        figure = curves_figure(result.summary, measure)
         for kind in ("png", "svg"):
             save_figure(figure, store.folder / f"{name}.{kind}")

@@ -39,23 +39,13 @@ def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
 def distribution_table(
     design: Design, which: Distribution, names: Sequence[str], outcome: Outcome
 ) -> "pa.Table":
-    """What is kept of one distribution: a row for each setting, estimator and size.
+    """What is kept of one distribution, given the names of its contestants: a row for each setting,
+    estimator and size.
 
-    Parameters
-    ----------
-    design : Design
-    which : Distribution
-    names : sequence of str
-        Of the contestants.
-    outcome : Outcome
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns n_classes, n_features, mixture, model, training, setting, estimator, n; truth and
-        truth_labels, the truth from the posterior and from 2000 bins of labels; mean and sd of the
-        estimates; p95_relative_error and median_abs_log_ratio against the first truth, and with
-        the suffix _labels against the second.
+    Columns n_classes, n_features, mixture, model, training, setting, estimator, n; truth and
+    truth_labels, the truth from the posterior and from 2000 bins of labels; mean and sd of the
+    estimates; p95_relative_error and median_abs_log_ratio against the first truth, and with the
+    suffix _labels against the second.
     """
     import pyarrow as pa
 
@@ -170,24 +160,19 @@ def ranking_of(summary: "pa.Table", measure: str = "p95_relative_error") -> "pa.
 
     settings, names, sizes = (list(dict.fromkeys(summary[k].to_pylist())) for k in KEY)
     shape = (len(settings), len(names), len(sizes))
-    column = {k: summary[k].to_numpy().reshape(shape) for k in (measure, "best", "relative_bias")}
-    shown = sorted({0, len(sizes) // 2, len(sizes) - 1})
+    error, best, bias = (
+        summary[name].to_numpy().reshape(shape) for name in (measure, "best", "relative_bias")
+    )
+    three = sorted({0, len(sizes) // 2, len(sizes) - 1})
     real = np.array([name != ZERO for name in names])
     rows = []
     for k, setting in enumerate(settings):
-        ranks = 1 + column[measure][k, real].argsort(axis=0, kind="stable").argsort(axis=0)
+        ranks = 1 + error[k, real].argsort(axis=0, kind="stable").argsort(axis=0)
         mean_rank = np.full(len(names), np.nan)
         mean_rank[real] = ranks.mean(axis=1)
         for rank, e in enumerate(np.argsort(mean_rank, kind="stable"), 1):
-            rows.append(
-                {
-                    "setting": setting,
-                    "rank": rank if real[e] else 0,
-                    "estimator": names[e],
-                    "mean_rank": mean_rank[e],
-                    **{f"error_at_{sizes[i]}": column[measure][k, e, i] for i in shown},
-                    "best": column["best"][k, e].mean(),
-                    "relative_bias": column["relative_bias"][k, e].mean(),
-                }
-            )
+            row = {"setting": setting, "rank": rank if real[e] else 0, "estimator": names[e]}
+            row |= {"mean_rank": mean_rank[e]}
+            row |= {f"error_at_{sizes[i]}": error[k, e, i] for i in three}
+            rows.append(row | {"best": best[k, e].mean(), "relative_bias": bias[k, e].mean()})
     return pa.Table.from_pylist(rows)

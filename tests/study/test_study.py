@@ -4,36 +4,43 @@ the command."""
 import csv
 import json
 import math
+import shutil
 import statistics
+import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
 from math import fsum, inf, nan
+from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 import reference
+import scipy
 from chance import ALPHA, chi_square_p
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-pytest.importorskip("sklearn")
+sklearn = pytest.importorskip("sklearn")
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
 
 import study_cases as cases  # noqa: E402
 from study_cases import FIFTEEN, SINGLE, TINY  # noqa: E402
 
-from fastece import Binned, __version__  # noqa: E402
+import fastece  # noqa: E402
+from fastece import Binned  # noqa: E402
 from fastece.cli.commands import main  # noqa: E402
 from fastece.protocol import Sample  # noqa: E402
-from fastece.study import Design, preset, run_study  # noqa: E402
+from fastece.study import Design, preset, run_study, study  # noqa: E402
 from fastece.study.contestants import own  # noqa: E402
 from fastece.study.design import PRESETS, Distribution  # noqa: E402
 from fastece.study.distributions import GaussianMixture  # noqa: E402
 from fastece.study.models import MODELS, predicted  # noqa: E402
 from fastece.study.runner import Outcome, contestants_of, run_distribution  # noqa: E402
+from fastece.study.sources import NO_NUMBERS, package_hash  # noqa: E402
 from fastece.study.store import Store, write_whole  # noqa: E402
 from fastece.study.summary import distribution_table, ranking_of, summarise  # noqa: E402
 from fastece.study.truth import truth_from_labels, truth_from_posterior  # noqa: E402
@@ -45,13 +52,18 @@ def drawn_mixture(n_classes, n_features, seed=0, n_modes=4):
     return GaussianMixture.draw(n_classes, n_features, np.random.default_rng(seed), n_modes)
 
 
+def covariances(mixture):
+    """A^T A of each mode (K, M, d, d)."""
+    return mixture.factors.swapaxes(-1, -2) @ mixture.factors
+
+
 def scipy_logs(mixture, x):
     """log p(x | k) (K, n) by scipy."""
-    shape = mixture.means.shape
+    shape, covariance = mixture.means.shape, covariances(mixture)
     out = np.empty((shape[0], len(x)))
     for k in range(shape[0]):
         modes = [
-            stats.multivariate_normal(mixture.means[k, m], mixture.covariances[k, m]).logpdf(x)
+            stats.multivariate_normal(mixture.means[k, m], covariance[k, m]).logpdf(x)
             for m in range(shape[1])
         ]
         out[k] = np.logaddexp.reduce(np.reshape(modes, (shape[1], len(x))), axis=0)
@@ -65,11 +77,9 @@ def test_density_and_posterior_are_those_of_scipy(n_classes, n_features):
     x, _ = mixture.sample(200, np.random.default_rng(1))
     x = np.concatenate([x, np.random.default_rng(2).uniform(-2, 2, (50, n_features))])
     # scipy inverts the covariances, whose condition is the square of that of the factors.
-    condition = np.linalg.cond(mixture.covariances).max()
+    condition = np.linalg.cond(covariances(mixture)).max()
     rel = max(1e-10, 100 * condition * np.finfo(float).eps)
     of_class = scipy_logs(mixture, x)
-    want = np.logaddexp.reduce(of_class, axis=0) - math.log(n_classes)
-    assert mixture.log_density(x) == pytest.approx(want, rel=rel, abs=rel)
     assert mixture.class_log_density(x) == pytest.approx(of_class, rel=rel, abs=rel)
     posterior = mixture.posterior(x)
     assert posterior.shape == (250, n_classes)
@@ -88,20 +98,9 @@ def test_well_conditioned_mixtures_are_those_of_scipy_to_ten_digits():
         mixture = GaussianMixture(rng.uniform(-1, 1, (5, 4, d)), factors)
         x, _ = mixture.sample(300, rng)
         of_class = scipy_logs(mixture, x)
-        want = np.logaddexp.reduce(of_class, axis=0) - math.log(5)
-        assert mixture.log_density(x) == pytest.approx(want, rel=1e-10, abs=1e-10)
+        assert mixture.class_log_density(x) == pytest.approx(of_class, rel=1e-10, abs=1e-10)
         want = np.exp(of_class - of_class.max(0))
         assert mixture.posterior(x) == pytest.approx((want / want.sum(0)).T, abs=1e-10)
-
-
-def test_covariances_are_those_of_the_factors():
-    mixture = drawn_mixture(2, 3)
-    for k in range(2):
-        for m in range(4):
-            a = mixture.factors[k, m].tolist()
-            want = [[fsum(a[r][i] * a[r][j] for r in range(3)) for j in range(3)] for i in range(3)]
-            assert mixture.covariances[k, m] == pytest.approx(np.array(want), abs=1e-15)
-    assert (mixture.n_classes, mixture.n_features) == (2, 3)
 
 
 def test_a_random_mixture_is_in_the_box_of_the_paper():
@@ -119,7 +118,8 @@ def test_a_random_mixture_is_in_the_box_of_the_paper():
 def test_the_density_integrates_to_one():
     mixture = drawn_mixture(3, 1)
     x = np.linspace(-4, 4, 200_001)
-    assert np.exp(mixture.log_density(x[:, None])).sum() * (x[1] - x[0]) == pytest.approx(1)
+    of_class = np.exp(mixture.class_log_density(x[:, None]))
+    assert of_class.sum(1) * (x[1] - x[0]) == pytest.approx(np.ones(3))
 
 
 def test_classes_and_modes_are_equally_frequent():
@@ -147,7 +147,7 @@ def test_means_and_covariances_of_modes_are_those_given(n_features):
     for k in range(3):
         mine = x[y == k]
         n = len(mine)
-        root = np.linalg.cholesky(mixture.covariances[k, 0])
+        root = np.linalg.cholesky(covariances(mixture)[k, 0])
         z = np.linalg.solve(root, (mine - mixture.means[k, 0]).T).T
         assert stats.chi2.sf(n * np.sum(z.mean(0) ** 2), n_features) > ALPHA
         both = stats.chi2.cdf(np.sum(z**2), n * n_features)
@@ -176,7 +176,7 @@ def test_a_far_point_has_a_posterior():
     posterior = mixture.posterior(x)
     assert np.isfinite(posterior).all()
     assert posterior.sum(1) == pytest.approx(np.ones(3))
-    assert np.isfinite(mixture.log_density(x[:1])).all()
+    assert np.isfinite(mixture.class_log_density(x[:1])).all()
 
 
 @given(
@@ -186,16 +186,14 @@ def test_a_far_point_has_a_posterior():
 def test_shapes(n_classes, n_modes, n_features, n, seed):
     mixture = drawn_mixture(n_classes, n_features, seed, n_modes)
     assert mixture.means.shape == (n_classes, n_modes, n_features)
-    assert mixture.covariances.shape == (n_classes, n_modes, n_features, n_features)
     x, y = mixture.sample(n, np.random.default_rng(seed))
     assert x.shape == (n, n_features)
     assert x.dtype == np.float64
     assert y.shape == (n,)
     assert y.dtype == np.int64
     assert ((y >= 0) & (y < n_classes)).all()
-    assert mixture.log_density(x).shape == (n,)
-    assert mixture.log_density(x.tolist() if n else x).shape == (n,)
-    posterior = mixture.posterior(x)
+    assert mixture.class_log_density(x).shape == (n_classes, n)
+    posterior = mixture.posterior(x.tolist() if n else x)
     assert posterior.shape == (n, n_classes)
     assert posterior.sum(1) == pytest.approx(np.ones(n))
     again = drawn_mixture(n_classes, n_features, seed, n_modes)
@@ -241,7 +239,7 @@ def test_wrong_mixtures_are_refused(means, factors, message):
 @pytest.mark.parametrize("x", [np.zeros(2), np.zeros((3, 3)), np.zeros((1, 2, 2)), 0.0])
 def test_points_of_another_dimension_are_refused(x):
     mixture = drawn_mixture(2, 2)
-    for method in (mixture.log_density, mixture.posterior, mixture.class_log_density):
+    for method in (mixture.posterior, mixture.class_log_density):
         with pytest.raises(ValueError, match=r"X: must have the shape \(n, 2\)"):
             method(x)
 
@@ -565,14 +563,30 @@ def test_an_estimator_of_ones_own_is_found(name):
 
 @pytest.mark.usefixtures("quick")
 def test_the_command_finds_modules_of_the_working_folder(module, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(module)])
+    before = [path for path in sys.path if path not in (str(module), "", str(Path.cwd()))]
+    monkeypatch.setattr(sys, "path", before.copy())
     monkeypatch.chdir(module)
-    (module / "own_here.py").write_text(OWN)
+    # Which must not take the place of a module of Python that nobody has imported so far.
+    (module / "colorsys.py").write_text("raise AssertionError('of the working folder')")
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    (module / "own_here.py").write_text(f"import colorsys\n{OWN}")
     code, out, err = run(
         capsys, "--out", tmp_path / "a", "--jobs", 1, "--estimator", "own_here:Gap"
     )
     assert (code, err) == (0, "")
     assert out.count(" Gap ") == 2
+    assert sys.path == [*before, str(module)]
+
+
+@pytest.mark.usefixtures("quick")
+def test_without_an_estimator_the_command_looks_for_nothing_in_the_working_folder(
+    monkeypatch, capsys, tmp_path
+):
+    before = [path for path in sys.path if path not in ("", str(tmp_path))]
+    monkeypatch.setattr(sys, "path", before.copy())
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "--jobs", 1)[0] == 0
+    assert sys.path == before
 
 
 @pytest.mark.usefixtures("module")
@@ -654,8 +668,56 @@ def test_results_of_another_version_of_ones_own_estimator_are_refused(
     run_study(design, tmp_path / "a")
     run_study(design, tmp_path / "a")
     (module / "own_estimators.py").write_text(OWN + "# better now")
-    with pytest.raises(ValueError, match=r"holds a study with sources \{'own_estimators:Gap': "):
+    with pytest.raises(ValueError, match="with source of own_estimators:Gap '"):
         run_study(design, tmp_path / "a")
+
+
+def test_results_of_other_sources_of_the_package_are_refused(tmp_path, monkeypatch):
+    cases.with_quick_figures(monkeypatch.setattr)
+    run_study(SINGLE, tmp_path / "a")
+    monkeypatch.setattr(study, "package_hash", lambda: "another")
+    with pytest.raises(ValueError, match=r"holds a study with source of fastece '\w+', not 'anoth"):
+        run_study(SINGLE, tmp_path / "a")
+
+
+def test_the_hash_of_the_package_changes_with_what_decides_on_numbers(tmp_path):
+    package = Path(fastece.__file__).parent
+    copy = shutil.copytree(package, tmp_path / "fastece", ignore=shutil.ignore_patterns("__pyc*"))
+    first = package_hash()
+    assert package_hash(copy) == first
+    for name in ("study/figures.py", "cli/commands.py", "plot/marks.py", "speed/bench.py"):
+        with open(copy / name, "a", encoding="utf-8") as file:
+            file.write("# other looks")
+    assert package_hash(copy) == first
+    hashes = {first}
+    for name in ("kernels/binning.py", "binned/estimator.py", "protocol.py", "study/runner.py"):
+        with open(copy / name, "a", encoding="utf-8") as file:
+            file.write("# other numbers")
+        hashes.add(package_hash(copy))
+    (copy / "kernels" / "binning.py").rename(copy / "kernels" / "renamed.py")
+    assert len({*hashes, package_hash(copy)}) == 6
+
+
+DISTRIBUTION = """
+import sys
+from fastece.study import preset, summary
+from fastece.study.runner import run_distribution
+
+design = preset(
+    "quick", classes=(2,), features=(2,), models=("naive_bayes",), holdout=1000, n_sizes=1, draws=2
+)
+run_distribution(design, design.distributions[0])
+print(*(name.partition(".")[2] for name in sys.modules if name.startswith("fastece.")))
+"""
+
+
+def test_what_is_not_in_the_hash_is_not_used_for_numbers():
+    done = subprocess.run([sys.executable, "-c", DISTRIBUTION], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    used = {f"{name.replace('.', '/')}.py" for name in done.stdout.split()}
+    used |= {name.partition(".")[0] for name in done.stdout.split()}
+    assert {"kernels/binning.py", "kde", "study/summary.py"} <= used
+    assert not used & NO_NUMBERS
 
 
 def test_ones_own_estimators_are_found_by_processes(request, tmp_path, monkeypatch):
@@ -709,7 +771,7 @@ def test_two_may_write_a_file_at_once(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
-MADE_BY = {"version": "1"}
+MADE_BY = {"version": {"fastece": "1"}}
 
 
 def test_a_folder_is_of_one_design(tmp_path):
@@ -720,7 +782,7 @@ def test_a_folder_is_of_one_design(tmp_path):
         (replace(SINGLE, seed=3), MADE_BY, "seed 0, not 3"),
         (replace(SINGLE, convention="published"), MADE_BY, "'corrected', not 'published'"),
         (replace(SINGLE, estimators=("a:b",)), MADE_BY, r"estimators \[\], not \['a:b'\]"),
-        (SINGLE, {"version": "2"}, "version '1', not '2'"),
+        (SINGLE, {"version": {"fastece": "2"}}, "version of fastece '1', not '2'"),
     ):
         with pytest.raises(ValueError, match=f"out: .*{message}: choose another folder"):
             Store(tmp_path / "a", design, made_by)
@@ -749,9 +811,10 @@ def test_what_made_the_results_is_noted(tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     run_study(SINGLE, tmp_path / "a")
     note = json.loads((tmp_path / "a" / "study.json").read_text())
-    assert note.pop("version") == __version__
-    assert note.pop("packages")["numpy"] == np.__version__
-    assert note.pop("sources") == {}
+    for package in (fastece, np, numba, scipy, sklearn):
+        name = "scikit-learn" if package is sklearn else package.__name__
+        assert note.pop(f"version of {name}") == package.__version__
+    assert note.pop("source of fastece") == package_hash()
     assert Design(**note) == SINGLE
 
 

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex  # noqa: E402
 from study_cases import FIFTEEN  # noqa: E402
 
 from fastece.study import figures  # noqa: E402
-from fastece.study.figures import MEASURES, curves_figure, ranking_figure, save_figure  # noqa: E402
+from fastece.study.figures import MEASURES, curves_figure, save_figure  # noqa: E402
 
 matplotlib.use("agg")
 
@@ -110,7 +110,7 @@ def test_curves_are_those_of_the_table(measure):
         assert (ax.get_xscale(), ax.get_yscale()) == scales
         assert ax.get_xlabel() == "rows in the evaluation set"
     left, right = figure.axes
-    assert (left.get_ylabel(), right.get_ylabel()) == (MEASURES[measure].label, "")
+    assert (left.get_ylabel(), right.get_ylabel()) == (MEASURES[measure][0], "")
     assert left.get_ylim() == right.get_ylim()
 
 
@@ -269,111 +269,26 @@ def test_legend_has_every_name_once_below_the_title_of_its_family(settings):
 
 def test_dollars_are_no_formulas():
     names = [r"$\no_formula$", r"_$\nor_this$"]
-    curves = curves_figure(summary_of(names, settings=names))
-    ranking = ranking_figure(ranking_of([[1, name, *RANKED[1][2:]] for name in names], names))
-    for figure in (curves, ranking):
-        figure.draw_without_rendering()  # formulas like these would be an error
-    assert list(looks_of(curves)) == [ax.get_title() for ax in curves.axes] == names
-
-
-# -- ranking ---------------------------------------------------------------------------------------
-
-DASH = "\N{EN DASH}"
-RANKED = [
-    [1, "ece_10", 1.23, 0.8, 0.1, 0.5, 0.02],
-    [2, "mine", 2.0, 0.4, 0.4, 0.004, 0.02],
-    [3, "ece_30", 3.0, 0.2, nan, 0.5, -0.0004],
-    [0, "zero", nan, 1.0, 1.0, 0.0, -1.0],
-]
-CELLS = [
-    ["1", "ece_10", "1.2", "0.80", "0.10", "50 %", "+2 %"],
-    ["2", "mine", "2.0", "0.40", "0.40", "0.4 %", "+2 %"],
-    ["3", "ece_30", "3.0", "0.20", DASH, "50 %", "+0 %"],
-    [DASH, "zero (not measuring)", DASH, "1.00", "1.00", "0 %", "\N{MINUS SIGN}100 %"],
-]
-HEADS = ["rank", "estimator", "mean rank", "n = 50", "n = 400", "share best", "relative bias"]
-
-
-def ranking_of(rows=RANKED, settings=SETTINGS):
-    """A ranking with these rows in every setting, which alternate."""
-    errors = ["error_at_50", "error_at_400"]
-    columns = ["setting", "rank", "estimator", "mean_rank", *errors, "best", "relative_bias"]
-    return table_of(columns, [(setting, *row) for row in rows for setting in settings])
-
-
-def cells_of(ax, n_rows):
-    """Texts of the last rows, each from left to right, and those above as they look in a line."""
-    assert ax.yaxis_inverted()
-    rows = {}
-    for text in sorted(ax.texts, key=lambda text: text.get_position()[::-1]):
-        rows.setdefault(text.get_position()[1], []).append(text)
-    rows = [sorted(row, key=lambda text: text.get_position()) for row in rows.values()]
-    return rows[-n_rows:], [words(text) for row in rows[:-n_rows] for text in row]
-
-
-def written(rows):
-    return [[cell.get_text() for cell in row] for row in rows]
-
-
-@pytest.mark.parametrize("measure", [RELATIVE, RATIO])
-def test_ranking_has_the_cells_of_each_setting_in_order(measure):
-    table = pa.concat_tables([ranking_of(), ranking_of(RANKED[1:], "b")])
-    figure, ends = ranking_figure(table, measure), []
-    for ax, setting in zip(figure.axes, [*SETTINGS, "b"], strict=True):
-        want = CELLS[1:] if setting == "b" else CELLS
-        rows, heads = cells_of(ax, len(want))
-        assert written(rows) == want
-        assert heads == [setting, MEASURES[measure].label.split("\n")[0], *HEADS]
-        ends += [ax.get_position().y1, ax.get_position().y0]
-    assert ends == sorted(ends, reverse=True)
-
-
-def test_the_smallest_error_is_bold_and_larger_ones_are_darker():
-    for ax in ranking_figure(ranking_of()).axes:
-        rows, _ = cells_of(ax, 4)
-        bold = [[cell.get_fontweight() == "bold" for cell in row] for row in rows]
-        assert np.argwhere(bold).tolist() == [[0, 4], [2, 3]]
-        dark = np.full((4, 7), nan)
-        for bar in ax.patches:
-            behind = [[bar.contains_point(ax.transData.transform(cell.get_position()))
-                       for cell in row] for row in rows]  # fmt: skip
-            dark[behind] = bar.get_facecolor()[3]
-        assert np.isfinite(dark).sum(0).tolist() == [0, 0, 0, 4, 3, 0, 0]
-        assert len(ax.patches) == 7
-        assert 0.3 < dark[3, 3] < 0.7
-        assert dark[:, 3] == pytest.approx(dark[3, 3] * np.log([4, 2, 1, 5]) / np.log(5))
-        assert dark[[0, 1, 3], 4] == pytest.approx(dark[3, 3] * np.log10([1, 4, 10]))
-
-
-def test_errors_have_two_digits_of_the_smallest():
-    for errors, want in (
-        ([0.0521, 3.14159], ["0.052", "3.142"]),
-        ([17.2, 45.04], ["17", "45"]),
-        ([0.00021, 0.5], ["0.000", "0.500"]),
-        ([inf, 0.25], [DASH, "0.25"]),
-        ([nan, None], [DASH, DASH]),
-    ):
-        (ax,) = ranking_figure(ranking_of([[1, "x", 1.0, *errors, 0.5, 0.02]], "a")).axes
-        assert written(cells_of(ax, 1)[0])[0][3:5] == want
+    figure = curves_figure(summary_of(names, settings=names))
+    figure.draw_without_rendering()  # formulas like these would be an error
+    assert list(looks_of(figure)) == [ax.get_title() for ax in figure.axes] == names
 
 
 # -- refusals and files ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("draw", [curves_figure, ranking_figure])
-def test_tables_that_cannot_be_drawn_are_refused(draw):
-    table = (summary_of if draw is curves_figure else ranking_of)()
+def test_tables_that_cannot_be_drawn_are_refused():
+    table = summary_of()
     for measure in ("sd", "", None):
         with pytest.raises(ValueError, match="measure"):
-            draw(table, measure)
+            curves_figure(table, measure)
     with pytest.raises(ValueError, match="no rows"):
-        draw(table[:0])
-    optional = [name for name in table.column_names if name.endswith(("_low", "_high", "50", "00"))]
-    for name in set(table.column_names) - set(optional):
-        with pytest.raises(ValueError, match=f"no column {name}; its columns: .*{optional[0]}"):
-            draw(table.drop_columns([name]))
-    with pytest.raises(ValueError, match=f"no column ({BIAS}|error_at_<n>);"):
-        draw(table.drop_columns(optional), BIAS)
+        curves_figure(table[:0])
+    for name in ("setting", "estimator", "n", RELATIVE):
+        with pytest.raises(ValueError, match=f"no column {name}; its columns: .*{RELATIVE}_low"):
+            curves_figure(table.drop_columns([name]))
+    with pytest.raises(ValueError, match=f"no column {BIAS};"):
+        curves_figure(table, BIAS)
 
 
 @pytest.mark.parametrize(
@@ -393,7 +308,7 @@ def test_the_same_figure_is_the_same_file(tmp_path, monkeypatch, ending, begins)
             found.append(path.read_bytes())
     assert found[0].startswith(begins)
     assert len(set(found)) == 1
-    save_figure(ranking_figure(ranking_of()), path)
+    save_figure(curves_figure(summary_of(NAMES[1:4])), path)
     assert path.read_bytes() != found[0]
     assert list(tmp_path.iterdir()) == [path]
     assert (dict(matplotlib.rcParams), plt.get_fignums()) == (before, windows)
@@ -402,12 +317,12 @@ def test_the_same_figure_is_the_same_file(tmp_path, monkeypatch, ending, begins)
 @pytest.mark.parametrize("name", ["picture.jpg", "picture", "picture.png.gz", ".svg"])
 def test_other_endings_are_refused(tmp_path, name):
     with pytest.raises(ValueError, match=r"path: .* must end in \.png, \.svg or \.pdf"):
-        save_figure(ranking_figure(ranking_of()), tmp_path / name)
+        save_figure(curves_figure(summary_of(["x"])), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_picture_that_fails_leaves_the_previous_one(tmp_path, monkeypatch):
-    path, figure = tmp_path / "picture.svg", ranking_figure(ranking_of())
+    path, figure = tmp_path / "picture.svg", curves_figure(summary_of(["x"]))
 
     def savefig(file, **_):
         file.write_bytes(b"half")
