@@ -270,7 +270,9 @@ def quick_curves(summary, measure="p95_relative_error"):
     figure = figures.new_figure((1, 1))
     figure.set_layout_engine("none")
     values = summary[measure].to_numpy()
-    figure.add_axes((0, 0, 1, 1)).plot(np.where(np.isfinite(values), values, -1.0))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.axis("off")  # what takes time
+    axes.plot(np.where(np.isfinite(values), values, -1.0))
     return figure
 
 
@@ -294,3 +296,64 @@ def contents(folder, names):
 def assert_same_files(found, want, names):
     found, want = contents(found, names), contents(want, names)
     assert [name for name in names if found[name] != want[name]] == []
+
+
+# -- estimators of one's own -----------------------------------------------------------------------
+
+OWN = '''
+import numpy as np
+from fastece import Binned
+
+class Gap:
+    """The absolute mean gap."""
+
+    def prepare(self, sample, size):
+        return sample.y - sample.s
+
+    def evaluate(self, plan, c):
+        return float(abs(np.sum(plan * c)) / np.sum(c))
+
+class Slow:
+    """Ten bins, by prepare and evaluate alone."""
+
+    def __init__(self):
+        self.binned = Binned(n_bins=10, score_range="support")
+
+    def prepare(self, sample, size):
+        return self.binned.prepare(sample, size)
+
+    def evaluate(self, plan, c):
+        return self.binned.evaluate(plan, c)
+
+class Narrow(Gap):
+    """Of draws, each is asked for by its own rows."""
+
+    def subsets(self, plan, rows):
+        return np.array([abs(np.sum(plan[row])) / len(row) for row in np.sort(rows)])
+
+an_object = Gap()
+ready = Binned(n_bins=10, score_range="support")
+number = 3
+
+def a_function():
+    return Gap()
+
+def of_a_number():
+    return 3
+
+def with_arguments(x):
+    return x
+
+def out_of_reach():
+    raise OSError("no such file")
+
+class Unprepared:
+    def evaluate(self, plan, c):
+        return 0.0
+
+class Failing(Gap):
+    def evaluate(self, plan, c):
+        return 1 / 0
+
+zero = an_object
+'''

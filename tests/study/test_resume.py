@@ -14,20 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("sklearn")
-pytest.importorskip("pyarrow")
-pytest.importorskip("matplotlib")
-
 import study_cases as cases
 from study_cases import PICTURES, SINGLE, TABLES, TINY
 
 from fastece.study import run_study
 from fastece.study.design import preset
 
-pytestmark = [
-    pytest.mark.skipif(os.name != "posix", reason="sends signals"),
-]
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 
 FILES = TABLES + PICTURES
 # What a killed process may leave beside them.
@@ -111,6 +104,7 @@ def whole(forks, tmp_path_factory):
     return folder, seconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_random_moments(forks, whole, tmp_path, seed):
     # Five kills of each of four studies. A study goes on for a random part of what all of it takes,
@@ -147,7 +141,7 @@ PROGRAM = """
 import sys
 sys.path[:0] = [{tests!r}, {tests!r} + '/..']
 if __name__ == "__main__":
-    import test_study_resume as here
+    import test_resume as here
     from fastece.study.design import PRESETS
     from fastece.cli import commands as cli
     PRESETS["quick"] = here.CLI
@@ -171,6 +165,7 @@ def wait_for(child, happened):
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_the_command_and_its_workers_killed_at_random_moments(tmp_path, monkeypatch):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(tests=os.path.dirname(__file__)))
@@ -236,6 +231,7 @@ class Steps:
 FEW = replace(SINGLE, mixtures=2, n_sizes=1, draws=2, settings=("confidence",))
 
 
+@pytest.mark.slow
 def test_killed_between_any_two_changes_of_files(tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     with monkeypatch.context() as patch:
@@ -269,10 +265,16 @@ def test_killed_between_any_two_changes_of_files(tmp_path, monkeypatch):
 # -- what is half written --------------------------------------------------------------------------
 
 
-def test_half_written_files_are_never_read(whole, tmp_path, monkeypatch):
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """The folder of a study of TINY, and a copy."""
     cases.with_quick_figures(monkeypatch.setattr)
-    folder = tmp_path / "study"
-    run_study(TINY, folder)
+    run_study(TINY, tmp_path / "study")
+    return tmp_path / "study", shutil.copytree(tmp_path / "study", tmp_path / "whole")
+
+
+def test_half_written_files_are_never_read(study):
+    folder, whole = study
     kept = finished(folder)
     for i, path in enumerate(sorted(folder.rglob("*"))):
         if path.is_dir() or path.name == "study.json":
@@ -287,7 +289,7 @@ def test_half_written_files_are_never_read(whole, tmp_path, monkeypatch):
     run_study(TINY, folder)
     assert 0 < len(kept) < 16
     assert kept.items() <= finished(folder).items()
-    assert_complete(folder, whole[0])
+    assert_complete(folder, whole)
 
 
 def test_a_folder_with_the_note_half_written_goes_on(tmp_path, monkeypatch):
@@ -300,9 +302,8 @@ def test_a_folder_with_the_note_half_written_goes_on(tmp_path, monkeypatch):
     assert (folder / "study.json").exists()
 
 
-def test_a_full_disk_leaves_what_is_finished(tmp_path, monkeypatch):
-    cases.with_quick_figures(monkeypatch.setattr)
-    run_study(TINY, tmp_path / "whole")
+def test_a_full_disk_leaves_what_is_finished(study, tmp_path, monkeypatch):
+    _, whole = study
     original, written = os.fsync, []
 
     def full(descriptor):
@@ -319,14 +320,11 @@ def test_a_full_disk_leaves_what_is_finished(tmp_path, monkeypatch):
     assert len(kept) == 7
     run_study(TINY, tmp_path / "full")
     assert kept.items() <= finished(tmp_path / "full").items()
-    assert_complete(tmp_path / "full", tmp_path / "whole")
+    assert_complete(tmp_path / "full", whole)
 
 
-def test_one_missing_distribution_is_the_only_one_that_is_computed(tmp_path, monkeypatch):
-    cases.with_quick_figures(monkeypatch.setattr)
-    folder = tmp_path / "study"
-    run_study(TINY, folder)
-    want = cases.contents(folder, TABLES)
+def test_one_missing_distribution_is_the_only_one_that_is_computed(study):
+    folder, whole = study
     kept = finished(folder)
     name = f"{TINY.distributions[5].file_name}.parquet"
     (folder / "distributions" / name).unlink()
@@ -335,4 +333,4 @@ def test_one_missing_distribution_is_the_only_one_that_is_computed(tmp_path, mon
     now = finished(folder)
     assert kept.items() <= now.items()
     assert set(now) - set(kept) == {name}
-    assert cases.contents(folder, TABLES) == want
+    assert_complete(folder, whole)

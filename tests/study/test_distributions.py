@@ -1,0 +1,221 @@
+"""Mixtures of Gaussians, their densities and posteriors."""
+
+import math
+from math import fsum
+
+import numpy as np
+import pytest
+from chance import ALPHA, chi_square_p
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from fastece.study.distributions import GaussianMixture
+
+
+def drawn_mixture(n_classes, n_features, seed=0, n_modes=4):
+    return GaussianMixture.draw(n_classes, n_features, np.random.default_rng(seed), n_modes)
+
+
+def covariances(mixture):
+    """A^T A of each mode (K, M, d, d)."""
+    return mixture.factors.swapaxes(-1, -2) @ mixture.factors
+
+
+def scipy_logs(mixture, x):
+    """log p(x | k) (K, n) by scipy."""
+    shape, covariance = mixture.means.shape, covariances(mixture)
+    out = np.empty((shape[0], len(x)))
+    for k in range(shape[0]):
+        modes = [
+            stats.multivariate_normal(mixture.means[k, m], covariance[k, m]).logpdf(x)
+            for m in range(shape[1])
+        ]
+        out[k] = np.logaddexp.reduce(np.reshape(modes, (shape[1], len(x))), axis=0)
+    return out - math.log(shape[1])
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 5, 7])
+@pytest.mark.parametrize("n_classes", [2, 5, 7])
+def test_density_and_posterior_are_those_of_scipy(n_classes, n_features):
+    mixture = drawn_mixture(n_classes, n_features)
+    x, _ = mixture.sample(200, np.random.default_rng(1))
+    x = np.concatenate([x, np.random.default_rng(2).uniform(-2, 2, (50, n_features))])
+    # scipy inverts the covariances, whose condition is the square of that of the factors.
+    condition = np.linalg.cond(covariances(mixture)).max()
+    rel = max(1e-10, 100 * condition * np.finfo(float).eps)
+    of_class = scipy_logs(mixture, x)
+    assert mixture.class_log_density(x) == pytest.approx(of_class, rel=rel, abs=rel)
+    posterior = mixture.posterior(x)
+    assert posterior.shape == (250, n_classes)
+    assert posterior.flags.c_contiguous
+    assert posterior.sum(1) == pytest.approx(np.ones(250), abs=1e-14)
+    for row, logs in zip(posterior, of_class.T, strict=True):
+        each = [math.exp(log - logs.max()) for log in logs]
+        scale = rel * np.abs(logs).max()  # an error of a log is a relative one of its power
+        assert row == pytest.approx(np.array(each) / fsum(each), abs=max(1e-10, scale))
+
+
+def test_well_conditioned_mixtures_are_those_of_scipy_to_ten_digits():
+    for d in (2, 5, 7):
+        rng = np.random.default_rng(d)
+        factors = 0.3 * np.eye(d) + rng.uniform(-0.02, 0.02, (5, 4, d, d))
+        mixture = GaussianMixture(rng.uniform(-1, 1, (5, 4, d)), factors)
+        x, _ = mixture.sample(300, rng)
+        of_class = scipy_logs(mixture, x)
+        assert mixture.class_log_density(x) == pytest.approx(of_class, rel=1e-10, abs=1e-10)
+        want = np.exp(of_class - of_class.max(0))
+        assert mixture.posterior(x) == pytest.approx((want / want.sum(0)).T, abs=1e-10)
+
+
+def test_a_random_mixture_is_in_the_box_of_the_paper():
+    mixture = drawn_mixture(7, 7)
+    assert mixture.means.shape == (7, 4, 7)
+    assert mixture.factors.shape == (7, 4, 7, 7)
+    # 1372 and 196 uniform numbers: the most extreme are near the ends (false alarm below 1e-8).
+    for values, end in ((mixture.means, 1.0), (mixture.factors, 0.3)):
+        assert np.abs(values).max() < end
+        assert values.max() > 0.9 * end
+        assert values.min() < -0.9 * end
+        assert stats.kstest(values.ravel(), "uniform", (-end, 2 * end)).pvalue > ALPHA
+
+
+def test_the_density_integrates_to_one():
+    mixture = drawn_mixture(3, 1)
+    x = np.linspace(-4, 4, 200_001)
+    of_class = np.exp(mixture.class_log_density(x[:, None]))
+    assert of_class.sum(1) * (x[1] - x[0]) == pytest.approx(np.ones(3))
+
+
+def test_classes_and_modes_are_equally_frequent():
+    # Modes so far apart that each row says which it is of. Two tests, each with ALPHA.
+    rng = np.random.default_rng(0)
+    means = 100 * np.arange(12).reshape(3, 4, 1) * np.ones(2)
+    mixture = GaussianMixture(means, rng.uniform(-0.3, 0.3, (3, 4, 2, 2)))
+    x, y = mixture.sample(24_000, rng)
+    mode = np.rint(x.mean(1) / 100).astype(int)
+    assert np.array_equal(mode // 4, y)
+    assert chi_square_p(np.bincount(mode, minlength=12), np.full(12, 2000)) > ALPHA
+    # In which order they come: pairs of neighbours are independent.
+    pairs = np.bincount(y[::2] * 3 + y[1::2], minlength=9)
+    assert chi_square_p(pairs, np.full(9, 12_000 / 9)) > ALPHA
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 6])
+def test_means_and_covariances_of_modes_are_those_given(n_features):
+    # One mode a class. In each class, n times the whitened mean squared is chi-square with d
+    # degrees of freedom, the sum of all squares with n d (and the mean known), both exactly;
+    # products of two coordinates sum up to nearly normal. Nine tests, each with ALPHA.
+    rng = np.random.default_rng(n_features)
+    mixture = drawn_mixture(3, n_features, seed=n_features, n_modes=1)
+    x, y = mixture.sample(60_000, rng)
+    for k in range(3):
+        mine = x[y == k]
+        n = len(mine)
+        root = np.linalg.cholesky(covariances(mixture)[k, 0])
+        z = np.linalg.solve(root, (mine - mixture.means[k, 0]).T).T
+        assert stats.chi2.sf(n * np.sum(z.mean(0) ** 2), n_features) > ALPHA
+        both = stats.chi2.cdf(np.sum(z**2), n * n_features)
+        assert ALPHA / 2 < both < 1 - ALPHA / 2
+        products = (z.T @ z)[np.triu_indices(n_features, 1)] / math.sqrt(n)
+        if products.size:
+            assert stats.chi2.sf(np.sum(products**2), products.size) > ALPHA
+
+
+def test_labels_are_drawn_with_the_posterior():
+    # For each class, hits less their probabilities are nearly normal: three tests with ALPHA, and
+    # the same of the rows where the probability is middling.
+    mixture = drawn_mixture(3, 2, seed=5)
+    x, y = mixture.sample(50_000, np.random.default_rng(1))
+    posterior = mixture.posterior(x)
+    for k in range(3):
+        p = posterior[:, k]
+        for mine in (p >= 0, np.abs(p - 0.5) < 0.25):
+            z = np.sum((y == k)[mine] - p[mine]) / math.sqrt(np.sum((p * (1 - p))[mine]))
+            assert abs(z) < stats.norm.isf(ALPHA / 2)
+
+
+def test_a_far_point_has_a_posterior():
+    mixture = drawn_mixture(4, 2)
+    x = np.array([[1e6, -1e6], [-1e150, 0], [0, 0]])
+    posterior = mixture.posterior(x)
+    assert np.isfinite(posterior).all()
+    assert posterior.sum(1) == pytest.approx(np.ones(3))
+    assert np.isfinite(mixture.class_log_density(x[:1])).all()
+
+
+@given(
+    st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(0, 40),
+    st.integers(0, 2**32),
+)  # fmt: skip
+def test_shapes(n_classes, n_modes, n_features, n, seed):
+    mixture = drawn_mixture(n_classes, n_features, seed, n_modes)
+    assert mixture.means.shape == (n_classes, n_modes, n_features)
+    x, y = mixture.sample(n, np.random.default_rng(seed))
+    assert x.shape == (n, n_features)
+    assert x.dtype == np.float64
+    assert y.shape == (n,)
+    assert y.dtype == np.int64
+    assert ((y >= 0) & (y < n_classes)).all()
+    assert mixture.class_log_density(x).shape == (n_classes, n)
+    posterior = mixture.posterior(x.tolist() if n else x)
+    assert posterior.shape == (n, n_classes)
+    assert posterior.sum(1) == pytest.approx(np.ones(n))
+    again = drawn_mixture(n_classes, n_features, seed, n_modes)
+    assert np.array_equal(again.means, mixture.means)
+    assert np.array_equal(again.factors, mixture.factors)
+    same = again.sample(n, np.random.default_rng(seed))
+    assert np.array_equal(same[0], x)
+    assert np.array_equal(same[1], y)
+
+
+def test_other_seeds_draw_others():
+    mixture = drawn_mixture(2, 2)
+    x = [mixture.sample(5, np.random.default_rng(seed))[0] for seed in (0, 1)]
+    assert not np.isin(*x).any()
+    assert not np.isin(drawn_mixture(2, 2, 1).means, mixture.means).any()
+
+
+def test_what_is_given_is_copied():
+    means, factors = np.zeros((2, 1, 1)), np.ones((2, 1, 1, 1))
+    mixture = GaussianMixture(means, factors)
+    means[:] = 7
+    assert (mixture.means == 0).all()
+    assert GaussianMixture([[[0]], [[1]]], [[[[1]]], [[[2]]]]).posterior([[0.5]]).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("means", "factors", "message"),
+    [
+        (np.zeros((2, 3)), np.ones((2, 3, 3)), r"means: must have the shape \(K, M, d\)"),
+        (np.zeros((0, 4, 2)), np.ones((0, 4, 2, 2)), r"means: .*\(0, 4, 2\)"),
+        (np.zeros((2, 0, 2)), np.ones((2, 0, 2, 2)), "means: must have the shape"),
+        (np.zeros((2, 4, 2)), np.ones((2, 4, 2)), r"factors: must have .*\(2, 4, 2, 2\)"),
+        (np.zeros((2, 4, 2)), np.ones((2, 4, 2, 3)), r"factors: .*got \(2, 4, 2, 3\)"),
+        (np.zeros((1, 1, 2)), np.ones((1, 1, 2, 2)), "factors: one is singular"),
+        (np.zeros((1, 1, 2)), np.zeros((1, 1, 2, 2)), "factors: one is singular"),
+    ],
+)
+def test_wrong_mixtures_are_refused(means, factors, message):
+    with pytest.raises(ValueError, match=message):
+        GaussianMixture(means, factors)
+
+
+@pytest.mark.parametrize("x", [np.zeros(2), np.zeros((3, 3)), np.zeros((1, 2, 2)), 0.0])
+def test_points_of_another_dimension_are_refused(x):
+    mixture = drawn_mixture(2, 2)
+    for method in (mixture.posterior, mixture.class_log_density):
+        with pytest.raises(ValueError, match=r"X: must have the shape \(n, 2\)"):
+            method(x)
+
+
+def test_wrong_sizes_are_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="n: must be an integer from 0"):
+        drawn_mixture(2, 2).sample(-1, rng)
+    with pytest.raises(TypeError, match="n: must be an integer"):
+        drawn_mixture(2, 2).sample(2.5, rng)
+    for sizes, name in (((0, 2), "n_classes"), ((2, 0), "n_features"), ((2, 2, rng, 0), "n_modes")):
+        sizes = sizes if len(sizes) == 4 else (*sizes, rng)
+        with pytest.raises(ValueError, match=f"{name}: must be an integer from 1"):
+            GaussianMixture.draw(*sizes)

@@ -1,0 +1,153 @@
+"""The published code, point by point."""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import isnan, nextafter
+
+import numpy as np
+import pytest
+import reference
+import study_cases as cases
+
+from fastece import ece
+from fastece.protocol import Sample
+from fastece.study.contestants import Drawn
+from fastece.study.published import PublishedBinned, swapped_convex
+from fastece.study.published import published as published_contestants
+
+
+def sample_of(s, y, low=0.0, high=1.0):
+    s = np.asarray(s, float)
+    return Sample(s, np.asarray(y, np.uint8), None, low, high, np.arange(s.size)).sorted()
+
+
+def once(estimator, sample):
+    rows = np.arange(sample.n, dtype=np.int32)[None]
+    return float(estimator.subsets(estimator.prepare(sample, sample.n), rows)[0])
+
+
+def test_the_farther_centre_gets_the_larger_share():
+    # Centres of two bins are 0.25 and 0.75; of a miss at 0.35, 0.2 goes to the near one.
+    estimator = PublishedBinned(2, "uniform", "convex")
+    sample = sample_of([0.35, 0.9], [0, 0])
+    # 0.9 is beyond the last centre: all of it there. All gaps are negative, so shares show in sums.
+    assert once(estimator, sample) == pytest.approx((0.35 + 0.9) / 2)
+    sample = sample_of([0.35, 0.9], [0, 1])
+    # Lower bin: -0.2 * 0.35. Upper: -0.8 * 0.35 + 0.1.
+    assert once(estimator, sample) == pytest.approx((0.07 + 0.18) / 2)
+
+
+@pytest.mark.parametrize(
+    ("s", "goes_to"),
+    # On the first of three centres: to the last bin; on another: to the bin before.
+    [
+        (nextafter(0.125, 0), 0), (0.125, 2), (nextafter(0.125, 1), 1), (nextafter(0.375, 0), 0),
+        (0.375, 0), (nextafter(0.375, 1), 2), (nextafter(0.75, 0), 1), (0.75, 1),
+        (nextafter(0.75, 1), 2),
+    ],
+)  # fmt: skip
+def test_a_score_on_a_centre_goes_to_the_bin_before(s, goes_to):
+    centres = np.array([[0.125, 0.375, 0.75]])
+    # The first bin has 1 of another row, the last -1: the size of a gap falls where they differ.
+    for gap, meets in ((-0.25, 0), (0.25, 2)):
+        value = swapped_convex(np.array([[0.0, s, 1.0]]), np.array([[1.0, gap, -1.0]]), centres)
+        assert 3 * value[0] == pytest.approx(1.75 if goes_to == meets else 2.25)
+
+
+def test_bins_of_equal_mass_have_edges_at_equal_counts_and_the_last_takes_the_rest():
+    # Seven rows, three bins: edges behind the second and the fourth row.
+    estimator = PublishedBinned(3, "quantile", "hard")
+    s = np.arange(1, 8) / 10
+    value = once(estimator, sample_of(s, [1, 1, 0, 0, 1, 0, 1]))
+    assert value == pytest.approx((2 - 0.3 + 0.7 + abs(2 - 1.8)) / 7)
+    # Equal scores stay together, in the bin that begins with them.
+    value = once(estimator, sample_of([0.1, 0.2, 0.2, 0.2, 0.4, 0.5, 0.6], [0, 1, 1, 1, 0, 0, 0]))
+    assert value == pytest.approx((0.1 + (3 - 0.6) + 1.5) / 7)
+    value = once(estimator, sample_of([0.5] * 7, [1, 1, 0, 0, 1, 0, 1]))
+    assert value == pytest.approx(0.5 / 7)
+
+
+@pytest.mark.parametrize("mapping", ["hard", "convex"])
+def test_bins_of_equal_mass_need_as_many_rows(mapping):
+    estimator = PublishedBinned(3, "quantile", mapping)
+    for n in (1, 2):
+        assert isnan(once(estimator, sample_of([0.1, 0.7][:n], [1, 0][:n])))
+    assert not isnan(once(estimator, sample_of([0.1, 0.3, 0.7], [1, 0, 1])))
+
+
+def test_hard_bins_in_the_confidence_setting_are_those_of_the_unit_interval():
+    named = {contestant.name: contestant for contestant in published_contestants()}
+    sample = sample_of([0.55, 0.58, 0.62, 0.95], [1, 0, 1, 0], 0.5, 1.0)
+    drawn = Drawn(sample, np.arange(4, dtype=np.int32)[None])
+    # [0.5, 0.6), [0.6, 0.7), [0.9, 1]; on [0.5, 1] the first two rows would be apart.
+    want = (abs(1 - 0.55 - 0.58) + 0.38 + 0.95) / 4
+    assert named["ece_10"].values([drawn])[0] == pytest.approx(want)
+    want = (0.45 + 0.58 + 0.38 + 0.95) / 4
+    assert named["ece_c_10"].values([drawn])[0] != pytest.approx(want, abs=1e-3)
+
+
+def test_every_class_has_the_bandwidth_of_the_first():
+    rng = np.random.default_rng(0)
+    spread = [rng.random(60), 0.5 + 0.1 * rng.random(60)]
+    samples = [sample_of(s, rng.random(60) < s) for s in spread]
+    rows = np.arange(60, dtype=np.int32)[None]
+    named = {contestant.name: contestant for contestant in published_contestants()}
+    for order in (samples, samples[::-1]):
+        problems = [(m.s.tolist(), m.y.tolist(), 0.0, 1.0) for m in order]
+        found = named["ece_kde_silverman"].values([Drawn(m, rows) for m in order])[0]
+        assert found == pytest.approx(cases.published("ece_kde_silverman", problems), rel=1e-3)
+        own = cases.reference_kde.kde_error(problems[1], kernel="triweight")
+        first = cases.reference_kde.kde_error(problems[0], kernel="triweight")
+        assert abs(found - (first + own) / 2) > 0.01 * found
+
+
+def test_the_published_kernel_is_a_triweight_and_its_grid_makes_no_difference():
+    rng = np.random.default_rng(3)
+    s = rng.beta(3, 1, 400)
+    y = rng.random(400) < s**2
+    for contestant in published_contestants()[-3:]:
+        kde = contestant.estimator
+        assert kde.kernel == "triweight"
+        published = replace(kde, grid_step=6 / 2**14)
+        found = ece(y, s, estimator=kde)
+        assert found == pytest.approx(ece(y, s, estimator=published), rel=2e-4)
+
+
+@pytest.mark.parametrize("mapping", ["hard", "convex"])
+@pytest.mark.parametrize("n_bins", [1, 3, 10, "sqrt"])
+def test_evaluate_of_the_published_bins_is_what_subsets_say(mapping, n_bins):
+    rng = np.random.default_rng(1)
+    s = rng.integers(0, 21, 40) / 20
+    sample = sample_of(s, rng.random(40) < s)
+    for edges in ("uniform", "quantile"):
+        estimator = PublishedBinned(n_bins, edges, mapping)
+        plan = estimator.prepare(sample, 25)
+        rows = rng.integers(0, 40, (6, 25)).astype(np.int32)
+        found = estimator.subsets(plan, rows)
+        for row, value in zip(rows, found, strict=True):
+            c = np.bincount(row, minlength=40)
+            assert estimator.evaluate(plan, c) == value
+            drawn = np.sort(row)
+            problem = sample.s[drawn].tolist(), sample.y[drawn].tolist(), 0.0, 1.0
+            loops = {
+                ("uniform", "hard"): cases.unit_bins,
+                ("quantile", "hard"): cases.counted_bins,
+                ("uniform", "convex"): cases.swapped_uniform,
+                ("quantile", "convex"): cases.swapped_counted,
+            }[edges, mapping]
+            assert value == pytest.approx(loops(problem, n_bins), abs=1e-14)
+
+
+def test_the_published_bins_have_no_weights():
+    sample = replace(sample_of([0.1, 0.2], [0, 1]), v=np.ones(2))
+    with pytest.raises(ValueError, match="no weights"):
+        PublishedBinned(2, "uniform", "hard").prepare(sample, 2)
+
+
+def test_where_the_published_weights_are_the_right_ones_they_agree():
+    # Half way between two centres both shares are a half.
+    sample = sample_of([0.5, 0.5, 0.5], [0, 1, 0])
+    problem = [0.5] * 3, [0, 1, 0], 0.0, 1.0
+    want = reference.error(problem, n_bins=2, mapping="convex")
+    assert once(PublishedBinned(2, "uniform", "convex"), sample) == pytest.approx(want)
+    assert Fraction(want).limit_denominator(100) == Fraction(1, 6)

@@ -1,0 +1,203 @@
+"""What a study measures: draws, estimates and truth, made again with plain loops."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+import study_cases as cases
+from study_cases import FIFTEEN, SINGLE, Replay
+
+from fastece.study import preset
+from fastece.study.design import Distribution
+from fastece.study.runner import contestants_of, run_distribution
+
+
+def close(name):
+    """Densities are within 1e-3 of the integral, and 1e-6 for each problem."""
+    if "kde" in name:
+        return {"rel": 1e-3, "abs": 1e-6}
+    return {"rel": 0, "abs": 1e-12, "nan_ok": True}
+
+
+def test_the_quick_reference_is_the_reference():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 7, 30, 100, 500):
+        for s in (rng.random(n), rng.integers(0, 11, n) / 10):
+            y = (rng.random(n) < s).astype(int).tolist()
+            for low in (0.0, 0.5):
+                problem = s.clip(low).tolist(), y, low, 1.0
+                for fields in cases.BINNED.values():
+                    for n_bins in (1, 4, 10, 30, "sqrt"):
+                        given = {"n_bins": n_bins, "score_range": "support", **fields}
+                        want = reference.error(problem, **given)
+                        assert cases.quick_error(problem, **given) == pytest.approx(want, abs=1e-15)
+            for closed in ("right", "left", None):
+                edges = cases.counted_edges(s.tolist(), 10, 0.2, 0.9, closed)
+                given = s.tolist(), [1.0] * n, 10, 0.2, 0.9, closed
+                assert edges == reference.quantile_edges(*given)
+
+
+def corrected(name, problems):
+    return cases.corrected(name, problems, points=20)
+
+
+def quick_corrected(name, problems):
+    return cases.corrected(name, problems, points=12, error=cases.quick_error)
+
+
+def quick_edges(scores, weights, *rest, **closed):
+    assert set(weights) == {1.0}
+    return cases.counted_edges(scores, *rest, **closed)
+
+
+def published(name, problems):
+    return cases.published(name, problems, points=20)
+
+
+def assert_values(outcome, again, size, draws, value):
+    """All fifteen in all settings on some draws of one size."""
+    design = again.design
+    rows, i = again.rows(size), design.sizes.index(size)
+    for s, setting in enumerate(design.settings):
+        for j in draws:
+            problems = again.problems(rows[j], setting)
+            for e, name in enumerate(FIFTEEN):
+                want = pytest.approx(value(name, problems), **close(name))
+                assert outcome.estimates[s, e, i, j] == want, (setting, name, size, j)
+
+
+# -- a whole cell of the paper's study -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def paper():
+    which = Distribution(2, 2, 0, "naive_bayes", 0)
+    design = preset("paper")
+    assert which in design.distributions
+    return run_distribution(design, which), Replay(design, which)
+
+
+def test_a_cell_has_its_shape(paper):
+    outcome, again = paper
+    names = [contestant.name for contestant in contestants_of(again.design)]
+    assert names == [*FIFTEEN, "zero"]
+    assert outcome.estimates.shape == (2, 16, 20, 200)
+    assert np.isfinite(outcome.estimates).all()
+    assert (outcome.estimates[:, -1] == 0).all()
+    assert (outcome.estimates[:, :-1] > 0).all()
+    assert {"hold-out", "fitting", "prediction", "estimation", "truth"} <= set(outcome.seconds)
+
+
+@pytest.mark.slow
+def test_every_draw_of_the_smallest_size_has_the_value_of_plain_loops(paper):
+    assert_values(*paper, 30, range(200), corrected)
+
+
+@pytest.mark.slow
+def test_every_draw_of_the_largest_size_has_the_value_of_plain_loops(paper, monkeypatch):
+    assert_values(*paper, 500, range(0, 200, 50), corrected)
+    monkeypatch.setattr(reference, "quantile_edges", quick_edges)  # for Silverman's rule
+    assert_values(*paper, 500, range(200), quick_corrected)
+
+
+def test_some_draws_of_every_size_have_the_value_of_plain_loops(paper, monkeypatch):
+    monkeypatch.setattr(reference, "quantile_edges", quick_edges)
+    for i, size in enumerate(paper[1].design.sizes):
+        assert_values(*paper, size, [i, 100 - i, 199 - i], quick_corrected)
+
+
+@pytest.mark.slow
+def test_truth_of_the_cell_is_that_of_plain_loops(paper):
+    outcome, again = paper
+    for setting, (exact, labels) in zip(again.design.settings, outcome.truth, strict=True):
+        want = [cases.truth(*problem) for problem in again.chances(setting)]
+        assert exact == pytest.approx(np.mean(want), rel=1e-9)
+        # Every 2000th of [0, 1] exactly: edges of bins are those of `reference`.
+        want = []
+        for s, y, _, _ in again.problems(np.arange(len(again.y)), setting):
+            edges = np.array(reference.uniform_edges(2000, 0.0, 1.0))
+            place = np.clip(np.searchsorted(edges, s, "right") - 1, 0, 1999)
+            gaps = np.bincount(place, np.array(y) - np.array(s), 2000)
+            want.append(np.abs(gaps).sum() / len(s))
+        assert labels == pytest.approx(np.mean(want), rel=1e-9)
+        assert abs(labels - exact) < 0.003
+
+
+# -- small cells, with ties ------------------------------------------------------------------------
+
+
+SMALL = replace(SINGLE, models=("naive_bayes", "random_forest"), draws=8, smallest=25, largest=45)
+
+
+@pytest.fixture(scope="module", params=SMALL.models)
+def small(request):
+    which = Distribution(3, 2, 0, request.param, 0)
+    return SMALL, which
+
+
+def test_scores_with_ties_and_several_classes(small):
+    design, which = small
+    again = Replay(design, which)
+    outcome = run_distribution(design, which)
+    if which.model == "random_forest":
+        assert len(np.unique(again.prob[:, 0].round(9))) < 102
+    for size in design.sizes:
+        assert_values(outcome, again, size, range(design.draws), corrected)
+
+
+def test_a_cell_of_the_published_convention(small):
+    design, which = replace(small[0], convention="published"), small[1]
+    again = Replay(design, which)
+    outcome = run_distribution(design, which)
+    names = [contestant.name for contestant in contestants_of(design)]
+    assert names == [*FIFTEEN, "zero"]
+    assert 25 in design.sizes  # fewer rows than bins
+    assert np.isnan(outcome.estimates[:, FIFTEEN.index("ece_a_30"), 0]).all()
+    for size in design.sizes:
+        assert_values(outcome, again, size, range(design.draws), published)
+
+
+def test_both_conventions_see_the_same_draws(small):
+    design, which = small
+    design = replace(design, draws=2, n_sizes=1, estimators=("fastece:Binned",))
+    both = [
+        run_distribution(replace(design, convention=convention), which)
+        for convention in ("corrected", "published")
+    ]
+    own = len(FIFTEEN)
+    assert np.array_equal(both[0].estimates[:, own], both[1].estimates[:, own])
+    assert not np.array_equal(both[0].estimates[:, :own], both[1].estimates[:, :own])
+    assert np.array_equal(both[0].truth, both[1].truth)
+
+
+def test_a_part_of_a_design_has_the_values_of_the_whole():
+    # Nothing depends on what else is in the design: only sizes that are drawn are the same.
+    which = Distribution(3, 2, 0, "naive_bayes", 0)
+    whole = run_distribution(SINGLE, which)
+    part = replace(
+        SINGLE, classes=(2, 3), models=("random_forest", "naive_bayes"), n_sizes=1,
+        settings=("classwise",),
+    )  # fmt: skip
+    found = run_distribution(part, which)
+    assert np.array_equal(found.estimates[0, :, 0], whole.estimates[1, :, 0])
+    assert np.array_equal(found.truth[0], whole.truth[1])
+    # With fewer draws they are the first of them; densities of other draws share their sums.
+    found = run_distribution(replace(part, draws=3), which)
+    assert np.array_equal(found.estimates[0, :12, 0], whole.estimates[1, :12, 0, :3])
+    assert found.estimates[0, :, 0] == pytest.approx(whole.estimates[1, :, 0, :3], rel=1e-11)
+
+
+def test_seeds_and_distributions_have_draws_of_their_own():
+    which = Distribution(3, 2, 0, "naive_bayes", 0)
+    design = replace(SINGLE, n_sizes=1)
+    others = [
+        (replace(design, seed=1), which),
+        (replace(design, mixtures=2), which._replace(mixture=1)),
+        (replace(design, trainings=2), which._replace(training=1)),
+        (design, which._replace(model="logistic_regression")),
+    ]
+    first = run_distribution(design, which).estimates
+    for design, other in others:
+        found = run_distribution(design, other).estimates
+        assert not np.isin(found[:, :-1], first[:, :-1]).any(), other

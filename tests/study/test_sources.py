@@ -1,0 +1,91 @@
+"""Results of other code are told apart."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+import scipy
+import sklearn
+import study_cases as cases
+from study_cases import SINGLE
+
+import fastece
+from fastece.study import Design, run_study, study
+from fastece.study.sources import NO_NUMBERS, package_hash
+
+
+def test_results_of_another_version_of_ones_own_estimator_are_refused(
+    module, tmp_path, monkeypatch
+):
+    cases.with_quick_figures(monkeypatch.setattr)
+    design = replace(SINGLE, estimators=("own_estimators:Gap",))
+    run_study(design, tmp_path / "a")
+    run_study(design, tmp_path / "a")
+    (module / "own_estimators.py").write_text(cases.OWN + "# better now")
+    with pytest.raises(ValueError, match="with source of own_estimators:Gap '"):
+        run_study(design, tmp_path / "a")
+
+
+def test_results_of_other_sources_of_the_package_are_refused(tmp_path, monkeypatch):
+    cases.with_quick_figures(monkeypatch.setattr)
+    run_study(SINGLE, tmp_path / "a")
+    monkeypatch.setattr(study, "package_hash", lambda: "another")
+    with pytest.raises(ValueError, match=r"holds a study with source of fastece '\w+', not 'anoth"):
+        run_study(SINGLE, tmp_path / "a")
+
+
+def test_the_hash_of_the_package_changes_with_what_decides_on_numbers(tmp_path):
+    package = Path(fastece.__file__).parent
+    copy = shutil.copytree(package, tmp_path / "fastece", ignore=shutil.ignore_patterns("__pyc*"))
+    first = package_hash()
+    assert package_hash(copy) == first
+    for name in ("study/figures.py", "cli/commands.py", "plot/marks.py", "speed/bench.py"):
+        with open(copy / name, "a", encoding="utf-8") as file:
+            file.write("# other looks")
+    assert package_hash(copy) == first
+    hashes = {first}
+    for name in ("kernels/binning.py", "binned/estimator.py", "protocol.py", "study/runner.py"):
+        with open(copy / name, "a", encoding="utf-8") as file:
+            file.write("# other numbers")
+        hashes.add(package_hash(copy))
+    (copy / "kernels" / "binning.py").rename(copy / "kernels" / "renamed.py")
+    assert len({*hashes, package_hash(copy)}) == 6
+
+
+DISTRIBUTION = """
+import sys
+from fastece.study import preset, summary
+from fastece.study.runner import run_distribution
+
+design = preset(
+    "quick", classes=(2,), features=(2,), models=("naive_bayes",), holdout=1000, n_sizes=1, draws=2
+)
+run_distribution(design, design.distributions[0])
+print(*(name.partition(".")[2] for name in sys.modules if name.startswith("fastece.")))
+"""
+
+
+def test_what_is_not_in_the_hash_is_not_used_for_numbers():
+    done = subprocess.run([sys.executable, "-c", DISTRIBUTION], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    used = {f"{name.replace('.', '/')}.py" for name in done.stdout.split()}
+    used |= {name.partition(".")[0] for name in done.stdout.split()}
+    assert {"kernels/binning.py", "kde", "study/summary.py"} <= used
+    assert not used & NO_NUMBERS
+
+
+def test_what_made_the_results_is_noted(tmp_path, monkeypatch):
+    cases.with_quick_figures(monkeypatch.setattr)
+    run_study(SINGLE, tmp_path / "a")
+    note = json.loads((tmp_path / "a" / "study.json").read_text())
+    for package in (fastece, np, numba, scipy, sklearn):
+        name = "scikit-learn" if package is sklearn else package.__name__
+        assert note.pop(f"version of {name}") == package.__version__
+    assert note.pop("source of fastece") == package_hash()
+    assert Design(**note) == SINGLE

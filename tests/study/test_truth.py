@@ -1,0 +1,82 @@
+"""The truth is the integral, and that of plain loops."""
+
+import math
+from math import fsum
+
+import numpy as np
+import pytest
+import reference
+import study_cases as cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastece.protocol import Sample
+from fastece.study.truth import truth_from_labels, truth_from_posterior
+
+
+def test_truth_of_a_power_is_its_integral():
+    # E |S^1.3 - S| = 1/2 - 1/2.3. The standard error of a mean of 400 000 gaps, of standard
+    # deviation 0.03, is 5e-5; four of them: false-alarm rate 6e-5.
+    s = np.random.default_rng(0).random(400_000)
+    assert truth_from_posterior(s, s**1.3) == pytest.approx(0.5 - 1 / 2.3, abs=2e-4)
+    # Rows in any order, and a smooth noise of the posterior around it, which has the mean 0.
+    order = np.random.default_rng(1).permutation(s.size)
+    assert truth_from_posterior(s[order], s[order] ** 1.3) == pytest.approx(
+        truth_from_posterior(s, s**1.3), rel=1e-12
+    )
+    noise = np.random.default_rng(2).choice([-0.02, 0.02], s.size)
+    assert truth_from_posterior(s, s**1.3 + noise) == pytest.approx(0.5 - 1 / 2.3, abs=3e-4)
+
+
+@pytest.mark.parametrize("n", [1000, 1001, 20_000])
+def test_calibrated_scores_have_no_error_at_all(n):
+    s = np.random.default_rng(0).random(n)
+    assert truth_from_posterior(s, s) == 0
+    s = s.round(2)
+    assert truth_from_posterior(s, s) == 0
+
+
+def test_a_constant_gap_is_the_truth():
+    s = np.random.default_rng(0).random(5000) * 0.5
+    assert truth_from_posterior(s, s + 0.25) == pytest.approx(0.25, rel=1e-12)
+
+
+@given(st.integers(1, 1500), st.sampled_from([None, 1, 2]), st.integers(0, 1000))
+def test_truth_is_that_of_plain_loops(n, digits, seed):
+    rng = np.random.default_rng(seed)
+    s = rng.random(n)
+    s = s if digits is None else s.round(digits)
+    q = np.clip(s**1.2 + 0.1 * rng.standard_normal(n), 0, 1)
+    assert truth_from_posterior(s, q) == pytest.approx(cases.truth(s, q), rel=1e-11, abs=1e-14)
+
+
+def test_with_few_distinct_scores_bins_are_the_scores():
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 101, 30_000) / 100
+    q = np.clip(s + 0.05 * np.sin(9 * s) + 0.1 * rng.standard_normal(s.size), 0, 1)
+    total = 0.0
+    for score in set(s.tolist()):
+        gaps = (q - s)[s == score].tolist()
+        m, mean = len(gaps), fsum(gaps) / len(gaps)
+        sd = math.sqrt(fsum((gap - mean) ** 2 for gap in gaps) / (m - 1) / m)
+        total += m * (2 * abs(mean) - cases.folded(abs(mean), sd))
+    assert truth_from_posterior(s, q) == pytest.approx(total / s.size, rel=1e-10)
+
+
+def test_truth_neither_changes_nor_reorders_what_it_is_given():
+    s = np.random.default_rng(0).random(2000)
+    q = s**2
+    s.setflags(write=False)
+    q.setflags(write=False)
+    assert truth_from_posterior(s, q) > 0
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (1 / 3, 1.0)])
+def test_truth_from_labels_is_the_plain_formula_of_2000_bins(low, high):
+    rng = np.random.default_rng(0)
+    for digits in (17, 2):
+        s = (low + (high - low) * rng.random(150)).round(digits).clip(low, high)
+        y = (rng.random(150) < s**1.3).astype(np.uint8)
+        want = reference.error((s.tolist(), y.tolist(), 0.0, 1.0), n_bins=2000, closed="left")
+        sample = Sample(s, y, None, low, high, np.arange(150))
+        assert truth_from_labels(sample) == pytest.approx(want, abs=1e-12)
