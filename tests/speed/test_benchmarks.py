@@ -46,7 +46,8 @@ def smallest(found, n, last=False):
 
 @pytest.fixture
 def short_rounds(monkeypatch):
-    for name, value in {"SHORTEST_ROUND": 0, "CALL_ROWS": 0, "LEAST_REPLICATES": 5}.items():
+    limits = {"SHORTEST_ROUND": 0, "CALL_ROWS": 0, "LEAST_REPLICATES": 5, "MOST_LOOPS": 5}
+    for name, value in limits.items():
         monkeypatch.setattr(MODULES["common"].yardstick, name, value)
 
 
@@ -259,6 +260,7 @@ def test_start_up_in_a_real_process():
     assert run_fresh(f"import sys; {MODULES['startup'].IMPORT}; {imported}") == "False False\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no peak of memory to ask for")
 def test_memory_is_that_of_the_call(monkeypatch):
     memory = MODULES["memory"]
@@ -279,6 +281,7 @@ def test_memory_is_that_of_the_call(monkeypatch):
         benchmark.teardown("ece", 1_000_000)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no peak of memory to ask for")
 @pytest.mark.parametrize("estimator", ["ece", "all"])
 def test_memory_of_replicates_is_that_of_the_bootstrap(estimator, monkeypatch):
