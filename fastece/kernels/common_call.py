@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-from fastece.kernels.binning import EVEN, Grid
-from fastece.kernels.moments import cell_moments
+from fastece.kernels.binning import LANES, moment, scatter, uniform_bins
+from fastece.kernels.moments import BLOCK, lane_total
 from fastece.kernels.reading import are_scores, read_hits, read_top_label
 
 __all__ = ["MOST_BINS", "numpy_sum", "uniform_error"]
@@ -57,18 +57,25 @@ def uniform_error(
         nan if something is not good, or if it is not known whether it is.
     """
     n = label.size
-    hit, only, gap = np.empty(n, np.uint8), np.empty(0), np.empty((1, 1, n_bins))
-    grid = Grid(low, high, n_bins, EVEN, only, right, False)
+    hit = np.empty(n, np.uint8)
     if prob.ndim == 1:
-        if not (are_scores(prob) & read_hits(label, hit)):
-            return np.nan
-        cell_moments(prob, hit, None, grid, -np.inf, only, gap)
+        score = prob
+        good = are_scores(prob) & read_hits(label, hit)
     else:
         score = np.empty(n)
-        if not read_top_label(prob, label, False, tolerance, score, hit):
-            return np.nan
-        cell_moments(score, hit, None, grid, -np.inf, only, gap)
-    sums = gap[0, 0]
+        good = read_top_label(prob, label, False, tolerance, score, hit)
+    if not good:
+        return np.nan
+    # As `moments.cell_moments` does it, without all that a single problem does not need.
+    size = min(n, BLOCK)
+    cell_block, gap_block, sums = np.empty(size, np.int32), np.empty(size), np.zeros(n_bins * LANES)
+    for start in range(0, n, BLOCK):
+        s, y = score[start : start + BLOCK], hit[start : start + BLOCK]
+        cell, gap = cell_block[: s.size], gap_block[: s.size]
+        uniform_bins(s, low, high, n_bins, right, cell)
+        moment(0, s, y, None, -np.inf, gap)
+        scatter(cell, gap, LANES, sums)
+    size_of_gap = np.empty(n_bins)
     for b in range(n_bins):
-        sums[b] = abs(sums[b])
-    return numpy_sum(sums) / n
+        size_of_gap[b] = abs(lane_total(sums, b, LANES))
+    return numpy_sum(size_of_gap) / n

@@ -18,7 +18,7 @@ from fastece.kernels.binning import (
     scatter_weights,
 )
 
-__all__ = ["cell_moments", "rows_in_cells"]
+__all__ = ["BLOCK", "cell_moments", "lane_total", "rows_in_cells"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -51,6 +51,15 @@ def spread_classes(prob: NDArray[Any], label: NDArray[Any], score: F64, hit: U8)
         hit[i] = 0
     for i in range(n):
         hit[i * n_classes + label[i]] = 1
+
+
+@jit
+def lane_total(sums: F64, b: int, lanes: int) -> float:
+    """The sum of cell b, of all lanes."""
+    total = 0.0
+    for lane in range(lanes):
+        total += sums[b * lanes + lane]
+    return total
 
 
 @jit
@@ -188,7 +197,4 @@ def cell_moments(
     for q in range(moments):
         for k in range(problems):
             for b in range(cells):
-                total = 0.0
-                for lane in range(lanes):
-                    total += sums[q, (k * cells + b) * lanes + lane]
-                out[q, k, b] = total
+                out[q, k, b] = lane_total(sums[q], k * cells + b, lanes)

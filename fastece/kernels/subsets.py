@@ -19,6 +19,7 @@ from fastece.kernels.binning import (
     scatter,
     scatter_shares,
 )
+from fastece.kernels.moments import lane_total
 from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.shared import zero
 
@@ -93,15 +94,6 @@ def drawn_sums(records: F64, step: int, rows: I32, out: F64) -> None:
                     sums[at + upper] += record[1 + q + moments]
             for b in range(cells):
                 out[q, b, r] = lane_total(sums, b, lanes)
-
-
-@jit
-def lane_total(sums: F64, b: int, lanes: int) -> float:
-    """The sum of cell b, of all lanes."""
-    total = 0.0
-    for lane in range(lanes):
-        total += sums[b * lanes + lane]
-    return total
 
 
 @jit
