@@ -40,7 +40,8 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
     fits = y.shape == p.shape[:1] and 0 < len(y) <= MOST_ROWS
     if not fits or not p.flags.carray or not y.flags.carray:
         return math.nan
-    return float(kernels.common_call.uniform_error(p, y, *options, TOLERANCE))
+    low, high, n_bins, right = options
+    return float(kernels.common_call.uniform_error(p, y, low, high, n_bins, right, TOLERANCE))
 
 
 @overload

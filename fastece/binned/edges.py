@@ -35,7 +35,7 @@ class Layout(NamedTuple):
 
     grid: "Grid"
     edges: F64  # (B + 1,)
-    bins: NDArray[np.int32] | None  # bin of each cell; None: cells are the bins
+    bins: NDArray[np.int32] | None  # first bin of each centre; None: cells are the bins
 
     @property
     def cells(self) -> int:
@@ -44,7 +44,7 @@ class Layout(NamedTuple):
 
     def spread(self, cells: F64, axis: int = -1) -> F64:
         """Values per cell, along an axis, as values per bin."""
-        if self.bins is None:
+        if self.bins is None or self.bins.size == self.edges.size - 1:
             return cells
         cells = np.moveaxis(cells, axis, -1)
         values = np.zeros((*cells.shape[:-1], self.edges.size - 1))

@@ -42,7 +42,7 @@ def are_scores(score: NDArray[Any]) -> bool:
     for i in range(score.size):
         x = score[i]
         outside |= np.int64(0) if (x >= 0.0) & (x <= 1.0) else np.int64(1)
-    return outside == 0
+    return bool(outside == 0)
 
 
 @jit

@@ -413,6 +413,10 @@ def cut_sums(
 ) -> None:
     """Sums over the rows between the cuts of each replicate, in one sweep over the rows.
 
+    `sums` holds, of each replicate, what came after its last cut; where the sweep meets its next
+    cut, that goes to its bin. Rows between two neighbouring cuts of any replicate are added in one
+    go, for all replicates.
+
     Parameters
     ----------
     c : (n, 32) uint8 array
@@ -513,8 +517,17 @@ def cut_shares(
 ) -> None:  # fmt: skip
     """Sums over rows shared by the two centres around their score, in one sweep over the rows.
 
-    The share of the upper centre is ``(s - lower) / (upper - lower)``: the sum of ``x (s - lower)``
-    between two centres gives that of the shares.
+    Between two centres a row gives ``x (s - lower) / (upper - lower)`` to the upper one, and the
+    rest to the lower one. The width is the same for all rows in between, so it is enough to add up
+    x, ``x (upper - s)`` and ``x (s - lower)``, and to divide where a replicate meets its next
+    centre. Between two rows of the sweep, of every replicate::
+
+        centre t - 1          row i          centre t         t = seen[r]
+             |  . . . added up . .|               |           sums[0]  x
+        ends[0, r]                           ends[1, r]       sums[1]  x (ends[1, r] - s)
+                                                              sums[2]  x (s - ends[0, r])
+
+    Before the first centre, and after the last, all of x is that centre's.
 
     Parameters
     ----------

@@ -166,16 +166,8 @@ def reliability_diagram(
 ) -> list[ReliabilityDiagram]: ...
 @overload
 def reliability_diagram(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    setting: Literal["auto", "binary", "confidence"] | int = ...,
-    **options: Any,
+    y_true: Any, y_prob: Any, *, setting: str | int = ..., **options: Any
 ) -> ReliabilityDiagram: ...
-@overload
-def reliability_diagram(
-    y_true: Any, y_prob: Any, *, setting: str | int, **options: Any
-) -> ReliabilityDiagram | list[ReliabilityDiagram]: ...
 def reliability_diagram(
     y_true: Any,
     y_prob: Any,
@@ -221,9 +213,13 @@ def reliability_diagram(
     """
     chosen = find_estimator(estimator, fields)
     jobs = check_jobs(n_jobs)
-    problems = read_problems(
-        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
-        from_logits=from_logits,
-    )  # fmt: skip
-    diagrams = with_threads(jobs, lambda run: diagrams_of(chosen, problems, run))
-    return diagrams if problems.setting.per_class else diagrams[0]
+
+    def diagrams_with(run: Map) -> tuple[bool, list[ReliabilityDiagram]]:
+        problems = read_problems(
+            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+            sample_weight=sample_weight, from_logits=from_logits, run=run,
+        )  # fmt: skip
+        return problems.setting.per_class, diagrams_of(chosen, problems, run)
+
+    per_class, diagrams = with_threads(jobs, diagrams_with)
+    return diagrams if per_class else diagrams[0]

@@ -202,7 +202,7 @@ def compared(call: Call, *, rng: Any, size: Any = None, bootstrap_result: Any = 
     a, b = call.models
     if a.n_classes != b.n_classes or a.setting != b.setting:
         raise ValueError(
-            f"{b.prob_name}: must have the classes and the setting of {a.prob_name}, "
+            f"y_prob_b: must have the classes and the setting of y_prob_a, "
             f"{a.n_classes} and {a.setting.name!r}; got {b.n_classes} and {b.setting.name!r}"
         )
     return results_of(
