@@ -103,6 +103,12 @@ def test_links_lead_to_files_and_headings(page):
         assert not anchor or anchor in anchors_of(path), link
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_lead_to_files(page):
+    for path in re.findall(r"\b(?:fastece|tests|scripts|notebooks)/[\w/.-]*\w", PAGES[page]):
+        assert (ROOT / path).exists(), path
+
+
 def help_of(capsys, *command):
     with pytest.raises(SystemExit):
         main([*command, "--help"])
