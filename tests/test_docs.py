@@ -179,7 +179,7 @@ def test_recommendations_are_those_of_the_study():
 
 def test_calibrated_models_show_the_errors_that_the_readme_warns_of():
     said = r"ECE of about (\S+) with (\d+) rows and (\S+) with (\d+ \d+)"
-    ((few, n, many, m),) = re.findall(said, README)
+    ((few, n, many, m),) = re.findall(said, " ".join(README.split()))
     rng = np.random.default_rng(0)
     for error, rows, models in ((few, int(n), 1000), (many, int(m.replace(" ", "")), 100)):
         p = rng.random((models, rows))
