@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from fastece.estimators import find_estimator
 from fastece.inputs.validation import check_average, check_integer, check_jobs
-from fastece.problems.settings import ArrayProblems, read_problems
+from fastece.problems.problems import Problems
+from fastece.problems.reading import read_problems
 from fastece.protocol import Sample
 from fastece.resampling.engine import Problem, Replicates, Work, evaluate, plan_replicates
 from fastece.resampling.intervals import check_level, check_method
@@ -55,7 +56,7 @@ class Call:
     ----------
     estimators : dict
         By name; "" for a single one.
-    models : list of ArrayProblems
+    models : list of Problems
         The problems of each model, on the same rows.
     average : "macro" or None
     n_resamples : int
@@ -68,7 +69,7 @@ class Call:
     """
 
     estimators: dict[str, Any]
-    models: list[ArrayProblems]
+    models: list[Problems]
     average: str | None
     n_resamples: int
     level: float
@@ -125,16 +126,15 @@ def read_call(
         read_problems(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
             from_logits=from_logits, prob_name=name,
-        ).checked
+        )
         for name, y_prob in models.items()
     ]  # fmt: skip
     return Call(estimators, problems, average, count, level, method, jobs, executor)
 
 
-def samples_of(problems: ArrayProblems) -> list[Sample]:
+def samples_of(problems: Problems) -> list[Sample]:
     """The problems as samples, in the order in which rows are drawn."""
-    source = problems.probabilities
-    return [source.sample(k) for k in range(source.n_problems)]
+    return problems.samples()
 
 
 def plan(call: Call, problems: Sequence[Problem], draws: Any, size: int) -> Replicates:

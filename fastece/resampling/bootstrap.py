@@ -7,8 +7,9 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.estimators import direct_values
 from fastece.inputs.validation import check_integer
-from fastece.protocol import Estimator, direct_values
+from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, plan, read_call, replicate_values, samples_of
 from fastece.resampling.draws import LeaveOut, draws_of, new_key
 from fastece.resampling.engine import Problem, Work
@@ -201,7 +202,7 @@ def compared(call: Call, *, rng: Any, size: Any = None, bootstrap_result: Any = 
     a, b = call.models
     if a.n_classes != b.n_classes or a.setting != b.setting:
         raise ValueError(
-            f"{b.prob_name}: must have the classes and the setting of {a.prob_name}, "
+            f"y_prob_b: must have the classes and the setting of y_prob_a, "
             f"{a.n_classes} and {a.setting.name!r}; got {b.n_classes} and {b.setting.name!r}"
         )
     return results_of(

@@ -7,8 +7,9 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned.estimator import Binned, Bins, Plan
-from fastece.protocol import Estimator, Sample, direct_values
+from fastece.binned.estimator import Binned, BinnedPlan, Bins
+from fastece.estimators import direct_values
+from fastece.protocol import Estimator, Sample
 from fastece.resampling.arguments import Call, read_call, samples_of
 from fastece.resampling.draws import ClassDraws, HitDraws, new_key
 from fastece.resampling.engine import Problem, Work, evaluate, plan_replicates
@@ -110,11 +111,11 @@ class WithGaps:
         """As the estimator."""
         return self.binned.needs_sorted
 
-    def prepare(self, sample: Sample, size: int) -> Plan:
+    def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """As the estimator."""
         return self.binned.prepare(sample, size)
 
-    def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> F64:
         """(1 + B, 32 G) values and gaps."""
         bins = self.binned.block_bins(plan, c)
         return np.vstack([self.binned.values(bins), bins.gap.T])
