@@ -16,8 +16,8 @@ FOLDER = Path(fastece.__file__).parent
 LAYERS = [
     {"kernels"},
     {"inputs", "protocol"},
-    {"problems", "binned"},
-    {"kde"},
+    {"problems"},
+    {"binned", "kde"},
     {"estimators"},
     {"resampling", "scores"},
     {"reliability"},
