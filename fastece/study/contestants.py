@@ -38,13 +38,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class Contestant:
-    """An estimator under the name that results show.
-
-    Parameters
-    ----------
-    name : str
-    estimator : Estimator
-    """
+    """An estimator under the name that results show."""
 
     name: str
     estimator: Any
@@ -87,15 +81,8 @@ def corrected() -> list[Contestant]:
 
 def own(path: str) -> Contestant:
     """The user's own estimator, as "module:name": an object of the protocol, or a class or function
-    that makes one without arguments.
-
-    Raises
-    ------
-    ValueError
-        If there is no such module or name.
-    TypeError
-        If it is no estimator, or does not make one.
-    """
+    that makes one without arguments. ValueError if there is no such module or name, TypeError if it
+    is no estimator, or does not make one."""
     module, _, name = path.partition(":")
     if not module or not name:
         raise ValueError(f'estimator: must be "module:name", got {path!r}')

@@ -199,7 +199,12 @@ def draw_curve(curve: Curve, ax: "Axes", look: Look, is_log: bool) -> None:
     ax.plot(curve.n, value, markevery=markers.tolist(), **look.line)
     if curve.low is not None and curve.high is not None:
         low, high = drawable(curve.low, is_log), drawable(curve.high, is_log)
-        style = {"color": look.line["color"], "alpha": BAND, "linewidth": 0, "zorder": 2}
+        style: dict[str, Any] = {
+            "color": look.line["color"],
+            "alpha": BAND,
+            "linewidth": 0,
+            "zorder": 2,
+        }
         ax.fill_between(curve.n, low, high, where=np.isfinite(low + high), **style)
 
 
@@ -246,8 +251,8 @@ def draw_zero(curve: Curve, ax: "Axes", is_log: bool) -> None:
     elif is_log or low <= value.min() <= value.max() <= high:
         # A single size is a mark, as it makes no line.
         mark = "_" if curve.n.size == 1 else ""
-        line = {"color": BLACK, "linewidth": 1.8, "marker": mark, "markersize": 40}
-        ax.plot(curve.n, drawable(curve.value, is_log), zorder=2.6, **line)
+        line: dict[str, Any] = {"marker": mark, "markersize": 40, "linewidth": 1.8, "zorder": 2.6}
+        ax.plot(curve.n, drawable(curve.value, is_log), color=BLACK, **line)
         text, y, va = NOT_MEASURING, value[-1], "center"
     else:
         text = f"{NOT_MEASURING}:\n{value[-1]:.3g}"
@@ -308,21 +313,8 @@ def draw_legend(
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure: the whole file or none, the same bytes for the same figure.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-    path : str or Path
-        Ends in .png, .svg or .pdf. A file that is there is replaced.
-
-    Raises
-    ------
-    ValueError
-        For another ending.
-    OSError
-        If the file cannot be written.
-    """
+    """Write a figure to a path that ends in .png, .svg or .pdf: the whole file or none, the same
+    bytes for the same figure. A file that is there is replaced."""
     import matplotlib
 
     path = Path(path)

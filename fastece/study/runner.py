@@ -111,10 +111,10 @@ def contestants_of(design: Design) -> list[Contestant]:
 
 # One: the distributions of a mixture follow one another. With 2 000 000 rows one has 0.4 GB.
 @lru_cache(maxsize=1)
-def holdout_of(design: Design, *kind: int) -> Holdout:
-    """The hold-out of a mixture, given its numbers of classes and of features and its own number,
-    with the exact posterior."""
-    mixture = GaussianMixture.draw(*kind[:2], design.rng(MIXTURE, *kind))
+def holdout_of(design: Design, n_classes: int, n_features: int, number: int) -> Holdout:
+    """The hold-out of a mixture, with the exact posterior."""
+    kind = (n_classes, n_features, number)
+    mixture = GaussianMixture.draw(n_classes, n_features, design.rng(MIXTURE, *kind))
     x, y = mixture.sample(design.holdout, design.rng(HOLDOUT, *kind))
     return Holdout(mixture, x, y, mixture.posterior(x))
 

@@ -140,21 +140,11 @@ def share_of_best(relative: F64, is_zero: NDArray[np.bool_]) -> F64:
 
 
 def ranking_of(summary: "pa.Table", measure: str = "p95_relative_error") -> "pa.Table":
-    """The estimators of each setting, best first.
+    """The estimators of each setting, best first, by one column of what `summarise` makes.
 
-    Parameters
-    ----------
-    summary : pyarrow.Table
-        As `summarise` makes it.
-    measure : str
-        The column that is ranked.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns setting, rank, estimator, mean_rank over the sizes, error_at_n for the smallest, a
-        middle and the largest size n, and the means over sizes of best and relative_bias. "zero"
-        comes last, with the rank 0.
+    Columns setting, rank, estimator, mean_rank over the sizes, error_at_n for the smallest, a
+    middle and the largest size n, and the means over sizes of best and relative_bias. "zero" comes
+    last, with the rank 0.
     """
     import pyarrow as pa
 

@@ -24,23 +24,13 @@ PUBLISHED = Binned(n_bins=2000, closed="left")
 
 
 def truth_from_posterior(s: F64, q: F64) -> float:
-    """``E |P(hit | s) - s|``, from scores and the exact probability of a hit of each row.
+    """``E |P(hit | s) - s|``, from scores s (n,) and the exact probability of a hit q (n,) of each
+    row.
 
     With D the mean of ``q - s`` over the rows of one of 200 bins of equal mass and d its standard
     error, the value is the mean over bins of ``2 |D| - E |N(D, d**2)|``: what chance adds to |D| is
     estimated by what it would add once more. Without that, calibrated scores have a floor; with
     labels in place of q it is several times as high.
-
-    Parameters
-    ----------
-    s : (n,) float64 array
-        Scores.
-    q : (n,) float64 array
-        Probability that the event that the score predicts comes true.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
