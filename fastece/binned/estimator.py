@@ -19,7 +19,8 @@ from fastece.binned.replicates import (
     tile_rows,
 )
 from fastece.binned.single import cell_sums, equal_mass_sums, fits_float_grid, weights_in_range
-from fastece.inputs.validation import check_choice, check_integer, check_range, check_real, plain
+from fastece.inputs.arrays import contiguous
+from fastece.inputs.parameters import check_choice, check_integer, check_range, check_real
 from fastece.protocol import BLOCK, Map, Problems, Sample
 
 __all__ = ["Binned", "Bins"]
@@ -254,7 +255,7 @@ class Binned:
 
     def block_bins(self, plan: Plan, c: NDArray[np.uint8]) -> Bins:
         """The sums that `blocks` takes the values from, without edges."""
-        c = plain(c, np.uint8)
+        c = contiguous(c, np.uint8)
         if c.shape[1:] != (plan.sample.n, BLOCK):  # kernels do not look
             raise ValueError(
                 f"c: must have {plan.sample.n} rows of {BLOCK} multiplicities, got {c.shape[1:]}"
@@ -277,7 +278,7 @@ class Binned:
                 [self.subsets(plan, part) for part in (rows[:middle], rows[middle:])]
             )
         if self.edges == "uniform":
-            sums = plan.placed.sums(plain(rows, np.int32))
+            sums = plan.placed.sums(contiguous(rows, np.int32))
             return self.values(self._replicated(plan, sums, float(rows.shape[1])))
         right, convex = self.closed == "right", self.mapping == "convex"
         total, sums = drawn_in_order(

@@ -14,18 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.validation import (
+from fastece.inputs.arrays import as_weights, contiguous, repr_of
+from fastece.inputs.labels import as_labels, check_class_indices
+from fastece.inputs.parameters import check_flag, check_integer, list_names
+from fastece.inputs.probabilities import (
     ROW_SUM_TOLERANCE,
-    as_labels,
     as_probabilities,
-    as_weights,
-    check_class_indices,
-    check_flag,
-    check_integer,
     check_probabilities,
-    known,
-    plain,
-    shown,
+    column_names,
+    row_sum_tolerance,
+    warn_if_probabilities,
 )
 from fastece.protocol import Rows, Sample, UncleanError
 
@@ -86,7 +84,7 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
         return class_setting(check_integer("setting", setting, 0, n_classes - 1, "a class index"))
     if not isinstance(setting, str) or setting not in SETTINGS:
         names = ["auto", *SETTINGS]
-        raise ValueError(f"setting: got {setting!r}; {known(names)}, or a class index")
+        raise ValueError(f"setting: got {setting!r}; {list_names(names)}, or a class index")
     if setting == "binary" and n_classes != 2:
         raise ValueError(
             f"setting: 'binary' needs P(positive) or 2 columns, y_prob has shape {shape}; "
@@ -127,6 +125,8 @@ class ArrayProblems:
         Some probabilities are outside [0, 1] by rounding.
     prob_name : str
         What the caller calls the probabilities.
+    row_tolerance : float
+        How far from 1 a row may sum, by the dtype that the caller gave.
     """
 
     setting: Setting
@@ -139,6 +139,7 @@ class ArrayProblems:
     is_checked: bool = False
     clip: bool = False
     prob_name: str = "y_prob"
+    row_tolerance: float = ROW_SUM_TOLERANCE
 
     @property
     def n(self) -> int:
@@ -170,7 +171,7 @@ class ArrayProblems:
         column = k if self.setting.per_class else self.setting.column
         name = f"class {k}" if self.setting.per_class else self.setting.name
         named = self.labels is not None and column is not None
-        return f"{name} ({shown(self.labels[column])})" if named else name  # type: ignore[index]
+        return f"{name} ({repr_of(self.labels[column])})" if named else name  # type: ignore[index]
 
     def chunk(self, start: int, stop: int) -> Rows:
         """The rows from `start` to `stop`, as a kernel reads and checks them."""
@@ -187,7 +188,7 @@ class ArrayProblems:
     def tolerance(self) -> float:
         """How far from 1 the sum of a row may be before all are looked at again, which alone says
         what is to be said: sums in another order are rounded otherwise."""
-        return math.inf if self.is_checked else 0.9 * ROW_SUM_TOLERANCE
+        return math.inf if self.is_checked else 0.9 * self.row_tolerance
 
     def read(self, start: int, stop: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Probabilities and labels of some rows, in the types that kernels are compiled for."""
@@ -240,7 +241,7 @@ class ArrayProblems:
         """The same with every value checked, or an error for the first that is bad."""
         if self.is_checked:
             return self
-        clip = check_probabilities(self.prob, self.from_logits, self.prob_name)
+        clip = check_probabilities(self.prob, self.from_logits, self.prob_name, self.row_tolerance)
         label = self.label
         if self.labels is None:
             label = check_class_indices(label, self.n_classes, self.prob)
@@ -269,13 +270,13 @@ class ArrayProblems:
 
 def native_scores(array: NDArray[Any]) -> NDArray[Any]:
     """Probabilities in one of the two types that kernels are compiled for."""
-    return plain(array, np.float32 if array.dtype == np.float32 else np.float64)
+    return contiguous(array, np.float32 if array.dtype == np.float32 else np.float64)
 
 
 def native_labels(array: NDArray[Any]) -> NDArray[Any]:
     """Labels in one of the two types that kernels are compiled for."""
     array = array.view(np.uint8) if array.dtype == np.bool_ else array
-    return plain(array, np.uint8 if array.dtype == np.uint8 else np.int64)
+    return contiguous(array, np.uint8 if array.dtype == np.uint8 else np.int64)
 
 
 def two_columns(p: NDArray[Any], logits: bool) -> F64:
@@ -335,16 +336,16 @@ def read_problems(
     prob = as_probabilities(y_prob, prob_name)
     row = find_setting(setting, prob.shape)
     label, order = as_labels(
-        y_true,
-        len(prob),
-        class_count(prob.shape),
-        labels,
-        prob,
+        y_true, prob, names=column_names(y_prob), labels=labels, pos_label=pos_label,
         prob_name=prob_name,
-        pos_label=pos_label,
-    )
+    )  # fmt: skip
     v = as_weights(sample_weight, len(prob))
-    problems = ArrayProblems(row, label, prob, v, None, order, from_logits, prob_name=prob_name)
+    tolerance = row_sum_tolerance(y_prob, prob)
+    if from_logits:
+        warn_if_probabilities(prob, tolerance, prob_name)
+    problems = ArrayProblems(
+        row, label, prob, v, None, order, from_logits, prob_name=prob_name, row_tolerance=tolerance
+    )
     if problems.kind not in KNOWN_KINDS:
         problems = problems.checked
     if v is None or v.all():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned
 from fastece.estimators import find_estimator
-from fastece.inputs.validation import check_jobs
+from fastece.inputs.parameters import check_jobs
 from fastece.problems.settings import ArrayProblems, read_problems
 from fastece.protocol import Map, with_threads
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.estimators import find_estimator
-from fastece.inputs.validation import check_average, check_integer, check_jobs
-from fastece.problems.settings import ArrayProblems, read_problems
+from fastece.inputs.parameters import check_average, check_integer, check_jobs
+from fastece.inputs.probabilities import as_probabilities
+from fastece.problems.settings import ArrayProblems, class_count, read_problems
 from fastece.protocol import Sample
 from fastece.resampling.engine import Problem, Replicates, Work, evaluate, plan_replicates
 from fastece.resampling.intervals import check_level, check_method
@@ -121,6 +122,7 @@ def read_call(
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
     level, method = check_level(confidence_level), check_method(method)
     jobs = check_executor(executor, n_jobs)
+    check_same_classes(models)
     problems = [
         read_problems(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
@@ -129,6 +131,17 @@ def read_call(
         for name, y_prob in models.items()
     ]  # fmt: skip
     return Call(estimators, problems, average, count, level, method, jobs, executor)
+
+
+def check_same_classes(models: dict[str, Any]) -> None:
+    """All have as many classes; else labels would be out of range for some of them."""
+    if len(models) == 1:
+        return
+    counts = {name: class_count(as_probabilities(p, name).shape) for name, p in models.items()}
+    (first, count), *others = counts.items()
+    for name, other in others:
+        if other != count:
+            raise ValueError(f"{name}: must have the classes of {first}, {count}; got {other}")
 
 
 def samples_of(problems: ArrayProblems) -> list[Sample]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.validation import check_integer
+from fastece.inputs.parameters import check_integer
 from fastece.protocol import Estimator, direct_values
 from fastece.resampling.arguments import Call, plan, read_call, replicate_values, samples_of
 from fastece.resampling.draws import LeaveOut, draws_of, new_key
@@ -203,6 +203,12 @@ def compared(call: Call, *, rng: Any, size: Any = None, bootstrap_result: Any = 
         raise ValueError(
             f"{b.prob_name}: must have the classes and the setting of {a.prob_name}, "
             f"{a.n_classes} and {a.setting.name!r}; got {b.n_classes} and {b.setting.name!r}"
+        )
+    orders = [[str(label) for label in model.labels or range(a.n_classes)] for model in (a, b)]
+    if orders[0] != orders[1]:
+        raise ValueError(
+            f"{b.prob_name}: must have its classes in the order of {a.prob_name}, {orders[0]}; "
+            f"got {orders[1]}"
         )
     return results_of(
         call,
