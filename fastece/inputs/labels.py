@@ -1,6 +1,7 @@
 """Labels as class indices: which column of the probabilities a label stands for."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def as_labels(
     value: Any,
     y_prob: NDArray[Any],
     *,
-    names: list[str] | None = None,
+    names: Sequence[str] = (),
     labels: Any = None,
     pos_label: Any = None,
     prob_name: str = "y_prob",
@@ -61,7 +62,7 @@ def class_order(
     y: NDArray[Any],
     y_prob: NDArray[Any],
     prob_name: str,
-    names: list[str] | None,
+    names: Sequence[str],
     labels: Any,
     pos_label: Any,
 ) -> list[Any] | None:
@@ -70,17 +71,15 @@ def class_order(
     n_classes = 2 if y_prob.ndim == 1 else y_prob.shape[1]
     if pos_label is not None and n_classes != 2:
         raise ValueError(f"pos_label: needs P(positive) or 2 columns, {prob_name} has {n_classes}")
-    is_named = names is not None and label_text(y[0]) in names
     order: list[Any] | None = None
     if labels is not None:
         order = caller_order(labels, n_classes)
-    elif is_named or pos_label is not None or y.dtype.kind in "OUST":
-        found = distinct_labels(y)
-        order = name_order(found, names, prob_name) if is_named and names else None
-        if order is None and pos_label is not None:
-            order = positive_last(y, found, pos_label)
-        elif order is None and y.dtype.kind in "OUST":
-            order = string_order(y, found, y_prob, prob_name, names)
+    elif names and label_text(y[0]) in names:
+        order = name_order(distinct_labels(y), names, prob_name)
+    if order is None and pos_label is not None:
+        order = positive_last(y, distinct_labels(y), pos_label)
+    elif order is None and y.dtype.kind in "OUST":
+        order = string_order(y, distinct_labels(y), y_prob, prob_name, names)
     if order is not None and pos_label is not None and order[1] != pos_label:
         raise ValueError(f"pos_label: class 1 is {repr_of(order[1])}, got {pos_label!r}")
     return order
@@ -97,14 +96,13 @@ def caller_order(labels: Any, n_classes: int) -> list[Any]:
     return order
 
 
-def name_order(found: list[Any], names: list[str], prob_name: str) -> list[Any] | None:
+def name_order(found: list[Any], names: Sequence[str], prob_name: str) -> list[Any] | None:
     """The labels in the order of the columns whose names they are, if each of them is one."""
     label_of = {label_text(label): label for label in found}
     if len(label_of) < len(found) or not label_of.keys() <= set(names):
         return None
-    for k, name in enumerate(names):
-        if name in names[:k]:
-            raise ValueError(f"{prob_name}: two columns are named {name!r}: pass labels=")
+    if len(set(names)) < len(names):
+        raise ValueError(f"{prob_name}: two columns have one name, {names!r:.200}: pass labels=")
     return [label_of.get(name, name) for name in names]
 
 
@@ -122,7 +120,7 @@ def string_order(
     found: list[Any],
     y_prob: NDArray[Any],
     prob_name: str,
-    names: list[str] | None,
+    names: Sequence[str],
 ) -> list[Any]:
     """The sorted strings, where columns have no names and there is one for each of them."""
     if not all(map(is_text, found)):
@@ -133,7 +131,7 @@ def string_order(
             f"which label {prob_name} is the probability of is unknown: pass pos_label=, or "
             "labels=[negative, positive]"
         )
-    elif names is not None and first_number(names) is None:
+    elif names and first_number(names) is None:
         rule = f"must be names of {prob_name}'s columns, {names!r:.200}, or in labels="
         refuse_where("y_true", rule, y, elementwise(lambda x: label_text(x) not in names))
     elif len(found) != y_prob.shape[1]:

@@ -57,14 +57,12 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
     return array
 
 
-def column_names(value: Any) -> list[str] | None:
-    """Names of the columns of a data frame as text; None where they only count from 0, as 0, 1, 2
-    or p_0, p_1, p_2."""
-    names = getattr(value, "column_names", getattr(value, "columns", None))  # first: pyarrow's
-    if names is None or callable(names):
-        return None
-    texts = [label_text(name) for name in names]
-    return None if first_number(texts) == 0 else texts
+def column_names(value: Any) -> list[str]:
+    """Names of the columns of a data frame as text; empty for anything else, and where they only
+    count from 0, as 0, 1, 2 or p_0, p_1, p_2."""
+    names = getattr(value, "column_names", getattr(value, "columns", ()))  # first: pyarrow's
+    texts = [] if callable(names) else [label_text(name) for name in names]
+    return texts if texts and first_number(texts) != 0 else []
 
 
 def label_text(label: Any) -> str:

@@ -180,7 +180,9 @@ def test_strings_that_are_no_names_of_columns_need_labels(frame, names):
 
 def test_names_that_are_there_twice_are_refused():
     prob = pandas_frame(ROWS, ["cat", "dog", "dog"])
-    with pytest.raises(ValueError, match="y_prob: two columns are named 'dog'"):
+    with pytest.raises(
+        ValueError, match=r"y_prob: two columns have one name, \['cat', 'dog', 'dog'"
+    ):
         fastece.ece(["cat", "dog"] * 4, prob)
 
 
