@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -162,11 +163,18 @@ def is_missing(value: Any) -> bool:
 
 def label_positions(y: NDArray[Any], order: list[Any]) -> NDArray[np.int64]:
     """Position of each label in the class order."""
-    try:
+    kind = Real if y.dtype.kind in "biuf" else str if y.dtype.kind == "U" else ()
+    if all(isinstance(label, kind) for label in order):  # numpy compares them as Python does
+        table = np.asarray(order)
+        ranks = np.argsort(table)
+        nearest = ranks[np.searchsorted(table[ranks], y).clip(max=table.size - 1)]
+        found = np.where(table[nearest] == y, nearest, -1)
+    else:
         position = {label: k for k, label in enumerate(order)}
-        found = np.array([position.get(label, -1) for label in y.tolist()], np.int64)
-    except TypeError as error:
-        raise TypeError(f"y_true: labels must be hashable: {error}") from error
+        try:
+            found = np.array([position.get(label, -1) for label in y.tolist()], np.int64)
+        except TypeError as error:
+            raise TypeError(f"y_true: labels must be hashable: {error}") from error
     if found.min() < 0:
         i = int(np.argmin(found))
         known = ", ".join(map(repr_of, order[:20]))
