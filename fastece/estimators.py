@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned import Binned
-from fastece.inputs.validation import known
+from fastece.inputs.parameters import list_names
 from fastece.kde import KDE
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map
@@ -34,7 +34,7 @@ def find_estimator(estimator: Any, fields: dict[str, Any]) -> Estimator:
     """The estimator that a name or an object stands for, with some of its fields replaced."""
     if isinstance(estimator, str):
         if estimator not in ESTIMATORS:
-            raise ValueError(f"estimator: got {estimator!r}; {known(ESTIMATORS)}")
+            raise ValueError(f"estimator: got {estimator!r}; {list_names(ESTIMATORS)}")
         row = ESTIMATORS[estimator]
         if not fields:
             return row
@@ -48,7 +48,7 @@ def find_estimator(estimator: Any, fields: dict[str, Any]) -> Estimator:
     ):
         raise TypeError(
             "estimator: must be a name or an object with prepare and evaluate, "
-            f"got {estimator!r}; {known(ESTIMATORS)}"
+            f"got {estimator!r}; {list_names(ESTIMATORS)}"
         )
     return change(estimator, fields) if fields else estimator
 
@@ -59,7 +59,9 @@ def change(estimator: Any, fields: dict[str, Any]) -> Estimator:
     for name in fields:
         if name not in names:
             kind = type(estimator).__name__
-            raise TypeError(f"{name}: is not a parameter of the estimator {kind}; {known(names)}")
+            raise TypeError(
+                f"{name}: is not a parameter of the estimator {kind}; {list_names(names)}"
+            )
     changed: Estimator = replace(estimator, **fields)
     return changed
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.estimators import direct_values, find_estimator, with_threads
-from fastece.inputs.validation import check_average, check_jobs
+from fastece.inputs.parameters import check_average, check_jobs
 from fastece.problems.reading import TOLERANCE, read_problems
 
 __all__ = ["ace", "ece", "mce", "sce", "tace"]
@@ -83,10 +83,11 @@ def ece(
     average : {"macro", None}, default "macro"
         For "classwise": the mean over classes, or the K values.
     labels : sequence of K labels, optional
-        Classes in the order of the columns of `y_prob`. Strings without it: their sorted distinct
-        values, if there are K of them.
+        Classes in the order of the columns of `y_prob`. Without it, the names of the columns if
+        every label is one of them; else, of columns without names, the sorted distinct strings if
+        there are K of them. A 1-d `y_prob` needs it for strings, or `pos_label`.
     pos_label : label, optional
-        The positive class of a 1-d `y_prob`, where labels are not 0 and 1.
+        The class of a 1-d `y_prob`, or of column 1 of two, where labels are not 0 and 1.
     sample_weight : (n,) array_like of float, optional
         Weights, not negative. Rows of weight 0 are dropped; scaling all weights changes nothing.
     from_logits : bool, default False

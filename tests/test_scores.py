@@ -547,7 +547,8 @@ def test_string_labels_without_an_order_are_sorted():
     true, prob = VGG_LIKE
     strings = [["ant", "bee", "cow"][k] for k in true]
     assert fastece.ece(strings, prob) == fastece.ece(true, prob)
-    assert fastece.ece(["n", "y", "y"], [0.1, 0.9, 0.4]) == fastece.ece([0, 1, 1], [0.1, 0.9, 0.4])
+    two = [[0.9, 0.1], [0.1, 0.9]]
+    assert fastece.ece(["n", "y"], two) == fastece.ece([0, 1], two)
 
 
 # -- logits ----------------------------------------------------------------------------------------

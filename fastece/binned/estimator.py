@@ -17,7 +17,8 @@ from fastece.binned.edges import (
 )
 from fastece.binned.replicates import Ordered, Records, Tiles, drawn_equal_mass_sums
 from fastece.binned.single import cell_sums, equal_mass_sums, fits_float_grid
-from fastece.inputs.validation import check_choice, check_integer, check_range, check_real, plain
+from fastece.inputs.arrays import contiguous
+from fastece.inputs.parameters import check_choice, check_integer, check_range, check_real
 from fastece.kernels import REPLICATES
 from fastece.problems.order import quantile_edges, scale_weights, sort_scores
 from fastece.problems.problems import Problems, one_problem
@@ -276,7 +277,7 @@ class Binned:
 
     def block_bins(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> Bins:
         """The sums that `blocks` takes the values from, without edges."""
-        c = plain(c, np.uint8)
+        c = contiguous(c, np.uint8)
         if c.shape[1:] != (plan.sample.n, REPLICATES):  # kernels do not look
             raise ValueError(
                 f"c: must have {plan.sample.n} rows of {REPLICATES} multiplicities, "
@@ -298,7 +299,7 @@ class Binned:
             halves = (rows[:middle], rows[middle:])
             return np.concatenate([self.subsets(plan, half) for half in halves])
         if self.edges == "uniform":
-            sums = plan.records.sums(plain(rows, np.int32))
+            sums = plan.records.sums(contiguous(rows, np.int32))
             return self.values(plan.bins(sums, float(rows.shape[1])))
         right, convex = self.closed == "right", self.mapping == "convex"
         total, sums = drawn_equal_mass_sums(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.binned.edges import Layout
-from fastece.inputs.validation import plain
+from fastece.inputs.arrays import contiguous
 from fastece.problems.order import order_rows
 from fastece.protocol import Sample
 
@@ -137,7 +137,7 @@ def drawn_equal_mass_sums(
 ) -> tuple[F64, F64]:  # fmt: skip
     """Weight (R,) and sums (Q, B, R) over bins of equal weight of the drawn rows (R, size)."""
     total, out = np.empty(len(rows)), np.empty((moments, n_bins, len(rows)))
-    rows = np.sort(plain(rows, np.int32), axis=1)
+    rows = np.sort(contiguous(rows, np.int32), axis=1)
     kernels.subsets.drawn_equal_mass_sums(
         sample.s, sample.y, sample.v, threshold, low, high, right, convex, rows, total, out
     )

@@ -5,7 +5,7 @@ A file is a table of named columns; what its columns are called says how to read
 
 import csv
 import io
-import warnings
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -17,11 +17,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.validation import check_integer
+from fastece.inputs.arrays import refuse_where
+from fastece.inputs.parameters import check_integer
 
 __all__ = ["Predictions", "read_predictions"]
 
 PAIR = ("true_label", "pred_label", "confidence")
+# How labels that are no strings are written, and how they are read; 007, 1_1 and +1 are strings.
+LABELS: list[tuple[str, Callable[[str], Any]]] = [
+    (r"-?(0|[1-9]\d*)", int),
+    (r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", float),
+    (r"[Tt]rue|[Ff]alse", lambda cell: cell.lower() == "true"),
+]
+# What numpy reads as a number, without nan.
+NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
 
 
@@ -31,8 +40,8 @@ class Predictions:
 
     Attributes
     ----------
-    y_true, y_prob : arrays
-        As `fastece.ece` takes them.
+    y_true, y_prob : array_like
+        As `fastece.ece` takes them; columns that the caller names keep their names.
     label : array
         The true label of each row: `y_true`, unless that says whether the prediction is right.
     pairs : bool
@@ -42,10 +51,21 @@ class Predictions:
     """
 
     y_true: NDArray[Any]
-    y_prob: NDArray[Any]
+    y_prob: Any
     label: NDArray[Any]
     pairs: bool = False
     classes: int | None = None
+
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """A matrix (n, K) whose columns have names, as those of a data frame."""
+
+    array: NDArray[Any]
+    columns: list[str]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return np.array(self.array, dtype, copy=copy)
 
 
 @dataclass(frozen=True)
@@ -72,7 +92,8 @@ def read_predictions(
     path : str or Path
         CSV (by its header), NPZ, or Parquet (needs pyarrow).
     y_true, y_prob : str, optional
-        Names of the columns; `y_prob` takes several, separated by commas, in class order.
+        Names of the columns; `y_prob` takes several, separated by commas: in class order, or
+        named as the classes are.
     classes : int, optional
         Number of classes behind the top label of a file of labels and confidences: its scores
         then lie on [1/K, 1].
@@ -114,8 +135,9 @@ def read_columns(table: Table, y_true: str, y_prob: str | None) -> Predictions:
                 f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}; "
                 f"expected {LAYOUTS}, or columns named with --y-true and --y-prob"
             )
-    label = table.labels([y_true])[0]
-    return Predictions(label, table.numbers(columns), label)
+    label, prob = table.labels([y_true])[0], table.numbers(columns)
+    named = NamedColumns(prob, columns) if y_prob and len(columns) > 1 else prob
+    return Predictions(label, named, label)
 
 
 def read_pairs(table: Table, classes: int | None) -> Predictions:
@@ -127,9 +149,8 @@ def read_pairs(table: Table, classes: int | None) -> Predictions:
     for name, column in zip(PAIR, (true, predicted, confidence), strict=True):
         if column.ndim != 1 or len(column) != len(true):
             raise ValueError(f"{name} has shape {column.shape}, {PAIR[0]} has {true.shape}")
-        if column.dtype.kind == "f" and np.isnan(column).any():
-            row = int(np.argmax(np.isnan(column)))
-            raise ValueError(f"{name} of row {row + 1} is nan")
+        if column.dtype.kind == "f":
+            refuse_where(name, "must not be missing", column, np.isnan)
     kinds = [column.dtype.kind.replace("u", "i") for column in (true, predicted)]
     if kinds[0] != kinds[1] and not {*kinds} <= {"i", "f", "b"}:
         raise ValueError(f"{PAIR[0]} has dtype {true.dtype}, {PAIR[1]} {predicted.dtype}")
@@ -151,45 +172,57 @@ def read_csv(path: Path) -> Table:
     with open(path, encoding="utf-8-sig", newline="") as file:
         text = file.read()
     buffer = io.StringIO(text, newline="")
-    names = next((row for row in csv.reader(buffer) if row), [])
-    body = text[buffer.tell() :]
-    names = [name.strip() for name in names]
-    for number, row in numbered_rows(body):
+    reader = csv.reader(buffer)
+    names = [name.strip() for name in next(filter(None, reader), [])]
+    body, header_lines = text[buffer.tell() :], reader.line_num
+    for line, row in csv_rows(body, header_lines):
         if len(row) != len(names):
-            raise ValueError(f"row {number} has {len(row)} cells, the header has {len(names)}")
+            raise ValueError(f"line {line}: has {len(row)} cells, the header has {len(names)}")
 
     def numbers(columns: Sequence[str]) -> NDArray[Any]:
-        with warnings.catch_warnings():
-            # a file without rows is refused as empty, with the other checks
-            warnings.filterwarnings("ignore", message=".*input contained no data")
+        if not body.strip():
+            raise ValueError("is empty: it has no rows")
+        places = [names.index(name) for name in columns]
+        with suppress(ValueError):
             matrix = np.loadtxt(
                 io.StringIO(body), np.float64, delimiter=",", ndmin=2, quotechar='"',
-                comments=None, usecols=[names.index(c) for c in columns],
+                comments=None, usecols=places,
             )  # fmt: skip
-            return matrix if len(columns) > 1 else matrix[:, 0]
+            if not np.isnan(matrix).any():
+                return matrix if len(columns) > 1 else matrix[:, 0]
+        for line, row in csv_rows(body, header_lines):
+            for name, place in zip(columns, places, strict=True):
+                if not NUMBER.fullmatch(row[place].strip()):
+                    raise ValueError(f"line {line}: {name} is {row[place].strip()!r}, no number")
+        raise ValueError(f"{columns[0]}: cannot be read as numbers")
 
     def labels(columns: Sequence[str]) -> list[NDArray[Any]]:
-        cells = [column_cells(body, names.index(name), name) for name in columns]
-        for number in (int, float):  # numbers only if every one of them is
-            with suppress(ValueError):
-                return [np.array([number(cell) for cell in column]) for column in cells]
-        return [np.array(column) for column in cells]
+        cells: list[list[str]] = [[] for _ in columns]
+        for line, row in csv_rows(body, header_lines):
+            for name, column in zip(columns, cells, strict=True):
+                column.append(row[names.index(name)].strip())
+                if column[-1] in ("", "nan", "NaN"):
+                    raise ValueError(f"line {line}: {name} is {column[-1] or 'blank'}")
+        return label_arrays(cells)
 
     return Table(names, numbers, labels)
 
 
-def numbered_rows(body: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, from 1."""
-    rows = (row for row in csv.reader(io.StringIO(body, newline="")) if row)
-    return enumerate(rows, 1)
+def csv_rows(body: str, lines_before: int) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, with the line of the file on which each ends."""
+    reader = csv.reader(io.StringIO(body, newline=""))
+    return ((lines_before + reader.line_num, row) for row in reader if row)
 
 
-def column_cells(body: str, index: int, name: str) -> list[str]:
-    """The cells of one column, none of them blank."""
-    cells = [row[index].strip() for _, row in numbered_rows(body)]
-    if "" in cells:
-        raise ValueError(f"{name} of row {cells.index('') + 1} is blank")
-    return cells
+def label_arrays(columns: list[list[str]]) -> list[NDArray[Any]]:
+    """Columns of cells as numbers or bools, if all are written so, and no two of a column that
+    differ would be one, as 1.1 and 1.10; else as strings."""
+    distinct = [set(cells) for cells in columns]
+    for form, read in LABELS:
+        is_form = re.compile(form, re.ASCII).fullmatch
+        if all(all(map(is_form, x)) and len(set(map(read, x))) == len(x) for x in distinct):
+            return [np.array([read(cell) for cell in cells]) for cells in columns]
+    return [np.array(cells) for cells in columns]
 
 
 def read_npz(path: Path) -> Table:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.validation import check_choice, check_range, check_real, known, plain
+from fastece.inputs.arrays import contiguous
+from fastece.inputs.parameters import check_choice, check_range, check_real, list_names
 from fastece.kde.bandwidth import SMALLEST, Scores, drawn_spreads, scores_of, silverman
 from fastece.kde.beta import fitted_beta_mesh, stepped_beta_mesh
 from fastece.kde.grid import SHAPES, Mesh, Placed, PlacedLater, fitted_mesh, stepped_cells
@@ -131,7 +132,7 @@ class Plan:
 
     def of_blocks(self, c: NDArray[np.uint8], measure: Measure) -> F64:
         """What is measured (..., 32 G) of replicates with multiplicities (G, n, 32)."""
-        c = plain(c, np.uint8)
+        c = contiguous(c, np.uint8)
         if c.shape[1:] != (self.sample.n, BLOCK):  # kernels do not look
             raise ValueError(
                 f"c: must have {self.sample.n} rows of {BLOCK} multiplicities, got {c.shape[1:]}"
@@ -153,7 +154,7 @@ class Plan:
         """The bandwidth (R,) of each of some draws, as lists of rows (R, size)."""
 
         def spreads() -> F64:
-            ordered, v = np.sort(plain(rows, np.int32), axis=1), self.sample.v
+            ordered, v = np.sort(contiguous(rows, np.int32), axis=1), self.sample.v
             u, w = self.sample.s[ordered], None if v is None else v[ordered]
             return drawn_spreads(u, w, self.centre, *self.kde.range_of(self.sample))
 
@@ -161,7 +162,7 @@ class Plan:
 
     def of_rows(self, rows: I32, h: F64, measure: Measure) -> F64:
         """What is measured (..., R) of drawn rows (R, size) with bandwidths (R,)."""
-        rows = plain(rows, np.int32)
+        rows = contiguous(rows, np.int32)
 
         def spread(placed: Rows, lanes: Lanes, cells: F64) -> None:
             placed.spread_rows(rows[lanes], cells)
@@ -403,7 +404,7 @@ def positive_or(name: str, value: Any, word: str) -> Any:
     """A positive number, or a word."""
     if isinstance(value, str):
         if value != word:
-            raise ValueError(f"{name}: got {value!r}; {known([word])}, or a positive number")
+            raise ValueError(f"{name}: got {value!r}; {list_names([word])}, or a positive number")
         return word
     number = check_real(name, value, 0.0)
     if not 0 < number < math.inf:

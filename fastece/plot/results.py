@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastece.inputs.validation import check_integer
+from fastece.inputs.parameters import check_integer
 from fastece.plot.marks import draw_curve, draw_diagram
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.validation import shown
+from fastece.inputs.arrays import repr_of
 from fastece.problems.settings import SETTINGS, Setting
 from fastece.protocol import Sample
 
@@ -66,7 +66,7 @@ class Problems:
         name = f"class {k}" if self.setting.per_class else self.setting.name
         if self.labels is None or column is None:
             return name
-        return f"{name} ({shown(self.labels[column])})"
+        return f"{name} ({repr_of(self.labels[column])})"
 
     @cached_property
     def positions(self) -> NDArray[np.int64]:

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.validation import (
+from fastece.inputs.arrays import as_weights, contiguous
+from fastece.inputs.labels import as_labels, check_class_indices
+from fastece.inputs.parameters import check_flag
+from fastece.inputs.probabilities import (
     ROW_SUM_TOLERANCE,
-    as_labels,
     as_probabilities,
-    as_weights,
-    check_class_indices,
-    check_flag,
     check_probabilities,
-    plain,
+    column_names,
+    row_sum_tolerance,
+    warn_if_probabilities,
 )
 from fastece.problems.problems import Problems
 from fastece.problems.settings import Setting, class_count, find_setting
@@ -28,9 +29,10 @@ __all__ = ["TOLERANCE", "Map", "read_problems"]
 F64 = NDArray[np.float64]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 
-# How far from 1 the sum of a row may be before the slow check looks at it, which alone says what is
-# to be said: sums in another order are rounded otherwise.
-TOLERANCE = 0.9 * ROW_SUM_TOLERANCE
+# At this part of the distance from 1 that the sum of a row may have, the slow check looks at it,
+# which alone says what is to be said: sums in another order are rounded otherwise.
+NEARLY = 0.9
+TOLERANCE = NEARLY * ROW_SUM_TOLERANCE
 # Entries of class vectors that are read at once: some milliseconds of one thread.
 SLICE = 2**20
 # Scores and labels of the rows, or None if one of them is not good.
@@ -55,14 +57,18 @@ def read_problems(
     row = find_setting(setting, prob.shape)
     n_classes = class_count(prob.shape)
     label, order = as_labels(
-        y_true, len(prob), n_classes, labels, prob, prob_name=prob_name, pos_label=pos_label
-    )
+        y_true, prob, names=column_names(y_prob), labels=labels, pos_label=pos_label,
+        prob_name=prob_name,
+    )  # fmt: skip
     v = as_weights(sample_weight, len(prob))
+    tolerance = row_sum_tolerance(y_prob, prob)
+    if from_logits:
+        warn_if_probabilities(prob, tolerance, prob_name)
     found = None
     if label.dtype.kind != "f":
-        found = read_rows(row, prob, label, from_logits, TOLERANCE, run)
+        found = read_rows(row, prob, label, from_logits, NEARLY * tolerance, run)
     if found is None:
-        clip = check_probabilities(prob, from_logits, prob_name)
+        clip = check_probabilities(prob, from_logits, prob_name, tolerance)
         label = label if order is not None else check_class_indices(label, n_classes, prob)
         prob = prob.clip(0.0, 1.0) if clip else prob
         found = read_rows(row, prob, label, from_logits, math.inf, run)
@@ -103,7 +109,7 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
             return None
         score = sigmoid(native_scores(p if positive else -p))
     else:
-        score = plain(p if positive else 1 - p.astype(np.float64, copy=False), np.float64)
+        score = contiguous(p if positive else 1 - p.astype(np.float64, copy=False), np.float64)
         if not kernels.reading.are_scores(score):
             return None
     return score, hit if positive else hit ^ 1
@@ -111,7 +117,7 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
 
 def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float) -> Found:
     """Class vectors and classes."""
-    prob, label = native_scores(prob), plain(label, np.int64)
+    prob, label = native_scores(prob), contiguous(label, np.int64)
     if logits:
         top = prob.max(axis=1).astype(np.float64)
         if not np.isfinite(top).all():
@@ -144,13 +150,13 @@ def read_top_label(
 
 def native_scores(array: NDArray[Any]) -> NDArray[Any]:
     """Probabilities in one of the two types that kernels are compiled for."""
-    return plain(array, np.float32 if array.dtype == np.float32 else np.float64)
+    return contiguous(array, np.float32 if array.dtype == np.float32 else np.float64)
 
 
 def native_labels(array: NDArray[Any]) -> NDArray[Any]:
     """Labels in one of the two types that kernels are compiled for."""
     array = array.view(np.uint8) if array.dtype == np.bool_ else array
-    return plain(array, np.uint8 if array.dtype == np.uint8 else np.int64)
+    return contiguous(array, np.uint8 if array.dtype == np.uint8 else np.int64)
 
 
 def two_columns(p: NDArray[Any], logits: bool) -> F64:

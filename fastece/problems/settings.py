@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.inputs.validation import check_integer, known
+from fastece.inputs.parameters import check_integer, list_names
 
 __all__ = ["SETTINGS", "Setting", "class_count", "class_setting", "find_setting"]
 
@@ -62,7 +62,7 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
         return class_setting(check_integer("setting", setting, 0, n_classes - 1, "a class index"))
     if not isinstance(setting, str) or setting not in SETTINGS:
         names = ["auto", *SETTINGS]
-        raise ValueError(f"setting: got {setting!r}; {known(names)}, or a class index")
+        raise ValueError(f"setting: got {setting!r}; {list_names(names)}, or a class index")
     if setting == "binary" and n_classes != 2:
         raise ValueError(
             f"setting: 'binary' needs P(positive) or 2 columns, y_prob has shape {shape}; "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.validation import as_real, refuse_where
+from fastece.inputs.arrays import as_real, refuse_where
 from fastece.kde.estimator import KDE, Plan, is_supported, posterior
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call, read_call, samples_of

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned
 from fastece.estimators import find_estimator, with_threads
-from fastece.inputs.validation import check_jobs
+from fastece.inputs.parameters import check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map, read_problems
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.estimators import find_estimator
-from fastece.inputs.validation import as_real, check_average, refuse_where
+from fastece.inputs.arrays import as_real, refuse_where
+from fastece.inputs.parameters import check_average
 from fastece.kde.estimator import KDE
 from fastece.problems.reading import read_problems
 

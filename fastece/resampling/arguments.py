@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.estimators import find_estimator
-from fastece.inputs.validation import check_average, check_integer, check_jobs
+from fastece.inputs.parameters import check_average, check_integer, check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
 from fastece.protocol import Sample

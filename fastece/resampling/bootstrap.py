@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.estimators import direct_values
-from fastece.inputs.validation import check_integer
+from fastece.inputs.parameters import check_integer
 from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, plan, read_call, replicate_values, samples_of
 from fastece.resampling.draws import LeaveOut, draws_of, new_key

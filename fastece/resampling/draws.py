@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.validation import plain
+from fastece.inputs.arrays import contiguous
 from fastece.kernels import REPLICATES as BLOCK
 
 __all__ = [
@@ -148,7 +148,9 @@ class HitDraws(Shared):
         """(G, n, 32) multiplicities of some blocks."""
         c = np.empty((blocks, self.n, BLOCK), np.uint8)
         with np.errstate(over="ignore"):
-            kernels.resampling.hits_of(np.uint64(self.key), first, plain(self.score, np.float64), c)
+            kernels.resampling.hits_of(
+                np.uint64(self.key), first, contiguous(self.score, np.float64), c
+            )
         return c
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.validation import plain
+from fastece.inputs.arrays import contiguous
 from fastece.kernels import REPLICATES as BLOCK
 from fastece.protocol import Sample, increasing
 from fastece.resampling.draws import BlockDraws, RowDraws
@@ -135,7 +135,7 @@ class Replicates:
 def gathered(c: U8, order: I32) -> U8:
     """Multiplicities (G, n, 32) of the rows in another order."""
     out = np.empty((len(c), order.size, BLOCK), np.uint8)
-    kernels.resampling.gather_rows(c, plain(order, np.int32), out)
+    kernels.resampling.gather_rows(c, contiguous(order, np.int32), out)
     return out
 
 

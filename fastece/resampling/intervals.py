@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.validation import check_choice, check_real
+from fastece.inputs.parameters import check_choice, check_real
 
 __all__ = [
     "METHODS",

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fastece.inputs.validation import check_choice, check_integer, known
+from fastece.inputs.parameters import check_choice, check_integer, list_names
 from fastece.problems.settings import SETTINGS
 from fastece.study.models import MODELS
 
@@ -135,7 +135,7 @@ class Design:
         for name, rows in (("models", list(MODELS)), ("settings", multiclass)):
             for value in getattr(self, name):
                 if value not in rows:
-                    raise ValueError(f"{name}: got {value!r}; {known(rows)}")
+                    raise ValueError(f"{name}: got {value!r}; {list_names(rows)}")
         for value in self.estimators:
             if not isinstance(value, str):
                 raise TypeError(f'estimators: must be "module:name", got {value!r}')
@@ -195,5 +195,5 @@ def preset(name: str, **changes: Any) -> Design:
     Design
     """
     if name not in PRESETS:
-        raise ValueError(f"preset: got {name!r}; {known(PRESETS)}")
+        raise ValueError(f"preset: got {name!r}; {list_names(PRESETS)}")
     return replace(PRESETS[name], **{k: v for k, v in changes.items() if v is not None})

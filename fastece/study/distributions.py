@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from fastece.inputs.validation import check_integer
+from fastece.inputs.parameters import check_integer
 
 __all__ = ["GaussianMixture"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.validation import check_choice
+from fastece.inputs.parameters import check_choice
 from fastece.plot.files import KINDS, new_figure
 from fastece.study.contestants import BANDWIDTHS, BINS, ZERO
 from fastece.study.store import write_whole

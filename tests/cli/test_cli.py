@@ -472,13 +472,13 @@ def test_rows_that_do_not_sum_to_one_are_told_on_stderr(capsys, write):
     ("text", "options", "message"),
     [
         ("y_true,y_prob\n0,1.5\n", [], r"y_prob\[0\] is 1.5"),
-        ("y_true,y_prob\n0,high\n", [], "could not convert string 'high'"),
+        ("y_true,y_prob\n0,high\n", [], "line 2: y_prob is 'high', no number"),
         ("y_true,y_prob\n0,0.5\n2,0.5\n", [], r"y_true\[1\] is 2"),
         ("y_true,y_prob\n", [], "empty"),
         ("", [], "no column 'y_true'"),
         ("a,b\n0,1\n", [], "no column 'y_true', it has a, b; expected y_true,y_prob or"),
-        ("y_true,y_prob\n0,0.1\n,0.9\n", [], "y_true of row 2 is blank"),
-        ("y_true,y_prob\n0,0.1\n1,0.2,0.3\n", [], "row 2 has 3 cells, the header has 2"),
+        ("y_true,y_prob\n0,0.1\n,0.9\n", [], "line 3: y_true is blank"),
+        ("y_true,y_prob\n0,0.1\n1,0.2,0.3\n", [], "line 3: has 3 cells, the header has 2"),
         ("y_true,y_prob,y_prob\n0,0.1,0.2\n", [], "two columns are named 'y_prob'"),
         (
             "true_label,pred_label,confidence\n0,0,0.5\n",
@@ -548,7 +548,7 @@ def test_columns_of_other_files_are_whole(capsys, tmp_path):
 
 def test_missing_and_mixed_labels_of_pairs_are_refused(capsys, write, tmp_path):
     text = "true_label,pred_label,confidence\n1,1,0.8\nnan,nan,0.9\n"
-    assert "true_label of row 2 is nan" in failure(capsys, "report", write(text))
+    assert "line 3: true_label is nan" in failure(capsys, "report", write(text))
     big = "true_label,pred_label,confidence\n9007199254740993,9007199254740992,0.8\n"
     assert as_json(capsys, "report", write(big))["accuracy"] == 0
     archive = tmp_path / "a.npz"

@@ -1,0 +1,167 @@
+"""Any container of numbers as a numpy array, and the message about an entry that breaks a rule.
+
+A message names the argument, the rule, the first offending index and its value.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["as_array", "as_real", "as_weights", "contiguous", "refuse_where", "repr_of"]
+
+# Entries that are looked at together: they stay in cache, so that a second look costs nothing.
+SLICE = 2**16
+# Kernels count rows in 32 bits.
+MOST_ROWS = 2**31 - 1
+
+
+def as_array(name: str, value: Any) -> NDArray[Any]:
+    """Any accepted container as a numpy array, without a copy where there can be none."""
+    if type(value) is np.ndarray:
+        return value
+    refuse_container(name, value)
+    try:
+        if hasattr(value, "detach") and hasattr(value, "resolve_neg"):
+            return from_torch(value)
+        if not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        array = np.asarray(value)
+        has_missing = array.dtype == object and hasattr(value, "isna")
+        if has_missing and "object" not in dtypes_of(value) and not any(map(is_text, array.flat)):
+            # numbers of pandas, some of which are missing
+            array = value.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
+        raise ValueError(f"{name}: cannot be read as a numeric array: {error}") from error
+    return array
+
+
+def from_torch(tensor: Any) -> NDArray[Any]:
+    """A tensor on any device, with or without a gradient, as an array on the host."""
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+    if str(tensor.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
+        tensor = tensor.float()
+    array: NDArray[Any] = tensor.numpy()
+    return array
+
+
+def dtypes_of(value: Any) -> list[str]:
+    """The dtype of each column of a frame, or the one of anything else that has one."""
+    is_frame = getattr(value, "ndim", 1) == 2 and hasattr(value, "dtypes")
+    return [str(t) for t in (value.dtypes if is_frame else [getattr(value, "dtype", "")])]
+
+
+def refuse_container(name: str, value: Any) -> None:
+    """Containers whose missing, implied or not yet computed entries would have to be guessed."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name}: masked arrays are refused; drop the masked rows first")
+    if hasattr(value, "tocsr") and hasattr(value, "nnz"):
+        raise TypeError(f"{name}: sparse containers are refused; pass .toarray()")
+    module = type(value).__module__.partition(".")[0]
+    if module == "dask" or type(value).__name__ == "LazyFrame":
+        raise TypeError(f"{name}: lazy containers are refused; pass .compute() or .collect()")
+    if any(dtype.startswith("Sparse") for dtype in dtypes_of(value)):
+        raise TypeError(f"{name}: sparse columns are refused; pass .sparse.to_dense()")
+    if isinstance(value, str | bytes | dict | set) or not (
+        hasattr(value, "__array__") or hasattr(value, "__dlpack__") or hasattr(value, "__len__")
+    ):
+        raise TypeError(f"{name}: must be an array, got {type(value).__name__} {value!r:.60}")
+
+
+def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArray[Any]:
+    """A container of integers, bools or floats that float64 can hold; no copy of those."""
+    array = as_array(name, value)
+    if array.ndim and len(array) > MOST_ROWS:
+        raise ValueError(f"{name}: must have at most {MOST_ROWS} rows, got {len(array)}")
+    if array.dtype.kind == "V" and array.dtype.name == "bfloat16":  # of ml_dtypes, as in jax
+        return array.astype(np.float32)
+    if array.dtype.kind not in "fiub":
+        rule = f"{what}, got dtype {array.dtype}"
+        is_bad = elementwise(lambda x: not isinstance(x, Real))
+        refuse_where(name, rule, array, is_bad, error=TypeError)
+        raise TypeError(f"{name}: {rule}")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # what float64 cannot hold is refused as infinite
+            array = array.astype(np.float64)
+    return array
+
+
+def as_weights(value: Any, n: int, name: str = "sample_weight") -> NDArray[np.float64] | None:
+    """Finite weights (n,), not negative and not all 0, or None."""
+    if value is None:
+        return None
+    array = as_real(name, value)
+    if array.shape != (n,):
+        raise ValueError(f"{name}: must have shape ({n},) as y_prob has rows, got {array.shape}")
+    low, high = find_extremes(array)
+    if not (low >= 0 and high < math.inf):
+        refuse_infinite(name, array)
+        refuse_where(name, "must not be negative", array, lambda part: part < 0)
+    if high == 0:
+        raise ValueError(f"{name}: the weights must not all be 0")
+    return contiguous(array, np.float64)
+
+
+def contiguous(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """C-contiguous, of this dtype and writable: kernels compile anew for each combination. No copy
+    where it is so already."""
+    array = np.ascontiguousarray(array, dtype)
+    return array if array.flags.writeable else array.copy()
+
+
+def row_slices(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Slices of the rows with their first row, each small enough to stay in cache."""
+    step = max(1, SLICE * len(array) // max(array.size, 1))
+    for start in range(0, len(array), step):
+        yield start, array[start : start + step]
+
+
+def find_extremes(array: NDArray[Any]) -> tuple[float, float]:
+    """Smallest and largest entry; nan if there is one."""
+    lows, highs = zip(*((part.min(), part.max()) for _, part in row_slices(array)), strict=True)
+    return float(np.min(lows)), float(np.max(highs))
+
+
+def refuse_where(
+    name: str,
+    rule: str,
+    array: NDArray[Any],
+    is_bad: Callable[[NDArray[Any]], NDArray[np.bool_]],
+    hint: str = "",
+    error: type[Exception] = ValueError,
+) -> None:
+    """Raise the error of the first entry that is bad, if there is one."""
+    for start, part in row_slices(array):
+        bad = is_bad(part)
+        if bad.any():
+            row, *column = (int(i) for i in np.argwhere(bad)[0])
+            where = ", ".join(map(str, [start + row, *column]))
+            raise error(f"{name}: {rule}; {name}[{where}] is {repr_of(part[(row, *column)])}{hint}")
+
+
+def refuse_infinite(name: str, array: NDArray[Any]) -> None:
+    """Raise the error of the first entry that is nan or infinite, if there is one."""
+    refuse_where(name, "must be finite", array, lambda part: ~np.isfinite(part))
+
+
+def elementwise(rule: Callable[[Any], bool]) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+    """A rule about one object as a rule about an array of them."""
+    return lambda array: np.array([rule(x) for x in array.flat], bool).reshape(array.shape)
+
+
+def is_text(value: Any) -> bool:
+    """Whether this is a string."""
+    return isinstance(value, str | bytes)
+
+
+def are_whole(array: NDArray[Any]) -> bool:
+    """Whether the first numbers are whole, as labels are."""
+    return bool((array[:SLICE] == np.trunc(array[:SLICE])).all())
+
+
+def repr_of(value: Any) -> str:
+    """A value as it would be written in Python."""
+    return f"{value.item() if isinstance(value, np.generic) else value!r:.80}"

@@ -1,0 +1,103 @@
+"""Checks of single arguments: numbers, names, flags.
+
+Each returns the value in Python's own type, so that what is computed and printed is the same
+whether a caller says 3, np.int64(3) or np.float32(3).
+"""
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "check_average",
+    "check_choice",
+    "check_flag",
+    "check_integer",
+    "check_jobs",
+    "check_range",
+    "check_real",
+    "list_names",
+]
+
+
+def list_names(names: Iterable[Any]) -> str:
+    """The names that there are, for a message about one that is not."""
+    return "known: " + (", ".join(repr(name) for name in names) or "none")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> str:
+    """One of a few names."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}: got {value!r}; {list_names(choices)}")
+    return str(value)
+
+
+def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an integer") -> int:
+    """An integer from low to high; a bool or a float is none."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise TypeError(f"{name}: must be {kind}, got {value!r}")
+    if not low <= int(value) <= high:
+        raise ValueError(f"{name}: must be {kind} from {low} to {high}, got {value!r}")
+    return int(value)
+
+
+def check_real(name: str, value: Any, low: float, high: float = math.inf) -> float:
+    """A real number from low to high; nan is none, inf only where `high` is infinite."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name}: must be a number, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.nan
+    if not low <= number <= high:
+        raise ValueError(f"{name}: must be a number from {low:g} to {high:g}, got {value!r:.80}")
+    return number
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False; a string such as "no" is neither."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}: must be True or False, got {value!r}")
+    return bool(value)
+
+
+def check_range(name: str, value: Any, names: Sequence[str]) -> str | tuple[float, float]:
+    """A named range, or a pair 0 <= low < high <= 1."""
+    if isinstance(value, str):
+        return check_choice(name, value, names)
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise TypeError(f"{name}: must be a pair (low, high), got {value!r}; {list_names(names)}")
+    low, high = (check_real(name, end, 0.0, 1.0) for end in value)
+    if not low < high:
+        raise ValueError(f"{name}: low must be less than high, got {value!r}")
+    return low, high
+
+
+def check_jobs(n_jobs: Any) -> int:
+    """Number of threads: None is 1, -1 as many as processors that this process may use, -2 one
+    less, and so on."""
+    if n_jobs is None:
+        return 1
+    jobs = check_integer("n_jobs", n_jobs, -(2**31), 2**31)
+    if jobs == 0:
+        raise ValueError("n_jobs: must be a positive number of threads, or -1 for all, got 0")
+    return jobs if jobs > 0 else max(1, count_processors() + 1 + jobs)
+
+
+def count_processors() -> int:
+    """Number of processors that this process may use, of those that the machine has."""
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def check_average(average: Any) -> None:
+    """How values of classes are averaged."""
+    if average is not None and (not isinstance(average, str) or average != "macro"):
+        raise ValueError(f"average: got {average!r}; {list_names(['macro', None])}")

@@ -1,0 +1,229 @@
+"""Which labels are refused, and which column each of the others stands for."""
+
+from fractions import Fraction
+from math import inf, nan
+
+import numpy as np
+import pytest
+from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused, classes, ece, put
+
+import fastece
+
+REFUSED = {
+    "y_true nan": (lambda: ece(put(TRUE, (4, nan), (6, nan))), ["y_true", r"\b4\b", "nan"]),
+    "y_true inf": (lambda: classes(put(CLASS_TRUE, (4, inf))), ["y_true", r"\b4\b", "inf"]),
+    "label K": (lambda: classes(put(CLASS_TRUE, (5, 3), (7, 9))), ["y_true", r"\b5\b", r"\b3\b"]),
+    "label negative": (
+        lambda: classes(put(CLASS_TRUE, (5, -1), (7, 9))),
+        ["y_true", r"\b5\b", "-1"],
+    ),
+    "label huge": (lambda: classes(put(CLASS_TRUE, (5, 2**40))), ["y_true", r"\b5\b", str(2**40)]),
+    "label beyond int64": (
+        lambda: classes(put(CLASS_TRUE.astype(np.uint64), (5, np.uint64(2**64 - 1)))),
+        ["y_true", r"\b5\b", str(2**64 - 1)],
+    ),
+    "label 1e300": (lambda: classes(put(CLASS_TRUE, (5, 1e300))), ["y_true", r"\b5\b", r"1e\+300"]),
+    "label beyond int64 in a list": (
+        lambda: classes([0, 1, 2, 0, 1, 10**30, 2, 1]),
+        ["y_true"],
+    ),
+    "label not integral": (
+        lambda: classes(put(CLASS_TRUE, (4, 1.5), (6, 0.5))),
+        ["y_true", r"\b4\b", r"1\.5", "integ|whole"],
+    ),
+    "binary label 2": (lambda: ece(put(TRUE, (4, 2), (6, 3))), ["y_true", r"\b4\b", r"\b2\b"]),
+    "binary label -1": (lambda: ece(put(TRUE, (3, -1))), ["y_true", r"\b3\b", "-1"]),
+    "binary label of two columns": (
+        lambda: ece(put(TRUE, (4, 2)), np.column_stack([1 - PROB, PROB]), setting="binary"),
+        ["y_true", r"\b4\b", r"\b2\b"],
+    ),
+    "top label of one column": (
+        lambda: ece(put(TRUE, (4, 2)), setting="confidence"),
+        ["y_true", r"\b4\b", r"\b2\b"],
+    ),
+    "label not in labels": (
+        lambda: classes(["a", "b", "c", "d", "a", "e", "b", "c"], labels=["a", "b", "c"]),
+        ["y_true", r"\b3\b", "d"],
+    ),
+    "nan among labels": (
+        lambda: classes(np.array(["a", "b", "c", nan, *"abca"], object), labels=["a", "b", "c"]),
+        ["y_true", r"\b3\b", "nan"],
+    ),
+    "none among labels": (
+        lambda: classes(["a", "b", "c", None, *"abca"], labels=["a", "b", "c"]),
+        ["y_true", r"\b3\b", "None"],
+    ),
+    "number not in labels": (
+        lambda: classes(put(CLASS_TRUE, (4, 7)), labels=[0, 1, 2]),
+        ["y_true", r"\b4\b", r"\b7\b"],
+    ),
+    "too few labels": (lambda: classes(labels=[0, 1]), ["labels", r"\b2\b", r"\b3\b"]),
+    "too many labels": (lambda: ece(labels=[0, 1, 2]), ["labels", r"\b2\b", r"\b3\b"]),
+    "labels twice": (lambda: classes(labels=[0, 1, 1]), ["labels"]),
+    "two strings for three classes": (lambda: classes(["a", "b"] * 4), ["y_true", "labels"]),
+    "four strings for three classes": (lambda: classes(list("abcdabcd")), ["y_true", "labels"]),
+    "complex labels": (lambda: ece(TRUE + 1j), ["y_true", "complex"]),
+    "labels of nothing": (lambda: ece([None] * 8), ["y_true"]),
+    "labels of dates": (lambda: ece(np.arange(8).astype("M8[D]")), ["y_true"]),
+    "lengths": (lambda: ece(TRUE[:7]), ["y_true", "y_prob", r"\b7\b", r"\b8\b"]),
+    "lengths of rows": (lambda: classes(prob=ROWS[:5]), ["y_true", "y_prob", r"\b8\b", r"\b5\b"]),
+    "one-hot labels": (lambda: classes(np.eye(3)[CLASS_TRUE]), ["y_true", r"\(8, 3\)|dimension"]),
+    "labels in three dimensions": (lambda: ece(TRUE[:, None, None]), ["y_true"]),
+    "swapped": (lambda: ece(PROB, TRUE), ["y_true", "swap|order|first"]),
+    "swapped, float labels": (
+        lambda: ece(PROB, TRUE.astype(float)),
+        ["y_true", "swap|order|first"],
+    ),
+    "swapped rows": (lambda: classes(ROWS, CLASS_TRUE), ["y_true", "swap|order|first"]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_is_told(name):
+    assert_refused(*REFUSED[name])
+
+
+MESSAGES = {
+    "blank": (lambda: classes(["", "b", "c", *"abcab"]), r"missing or blank; y_true\[0\] is ''"),
+    "missing": (lambda: classes(["a", None, "b", *"abcab"]), r"or blank; y_true\[1\] is None"),
+    "again": (lambda: classes(labels=[0, 1, 1]), r"labels\[2\] is 1 again"),
+    "another": (lambda: ece(list("azbababa"), labels=["a", "b"]), r"y_true\[1\] is 'z'"),
+    "unhashable": (lambda: ece([0, set(), *"000000"], labels=[0, 1]), "must be hashable"),
+    "one-hot": (lambda: classes(np.eye(3)[CLASS_TRUE]), r"one-hot: pass its argmax\(axis=1\)"),
+    "one-hot bools": (lambda: classes(np.eye(3)[CLASS_TRUE] > 0), "one-hot"),
+    "strings": (lambda: ece(["no", "yes"] * 4), r"pass pos_label=, or labels=\[negative, posi"),
+    "pos_label of three": (lambda: classes(pos_label=1), "pos_label: needs P.* y_prob has 3"),
+    "pos_label of none": (
+        lambda: ece(["churn", "stay"] * 4, pos_label="chrun"),
+        r"must be pos_label='chrun' or one other label, such as 'churn'; y_true\[1\] is 'stay'",
+    ),
+    "pos_label of two others": (lambda: ece([1, 2, 3, 1, 1, 1, 1, 1], pos_label=3), "one other"),
+    "pos_label against labels": (
+        lambda: ece(["a", "b"] * 4, pos_label="a", labels=["a", "b"]),
+        "pos_label: class 1 is 'b', got 'a'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_message(name):
+    call, message = MESSAGES[name]
+    assert_refused(call, [message])
+
+
+def test_labels_name_the_classes_of_results():
+    diagram = fastece.reliability_diagram(["ant", "bee"], [0.2, 0.6], setting=1, pos_label="bee")
+    assert diagram.setting == "class 1 ('bee')"
+    many = fastece.reliability_diagram(
+        CLASS_TRUE, ROWS, setting="classwise", labels=[0, 1, Fraction(2)]
+    )
+    assert [d.setting for d in many] == ["class 0 (0)", "class 1 (1)", "class 2 (Fraction(2, 1))"]
+
+
+# -- names of columns ------------------------------------------------------------------------------
+
+
+def pandas_frame(rows, names):
+    return pytest.importorskip("pandas").DataFrame(rows, columns=names)
+
+
+def polars_frame(rows, names):
+    return pytest.importorskip("polars").DataFrame(rows, schema=list(map(str, names)))
+
+
+def pyarrow_table(rows, names):
+    columns = dict(zip(map(str, names), np.asarray(rows).T, strict=True))
+    return pytest.importorskip("pyarrow").table(columns)
+
+
+FRAMES = [pandas_frame, polars_frame, pyarrow_table]
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize(
+    "names", [["dog", "cat", "bird"], ["2", "0", "1"], ["1", "2", "3"], ["False", "True", "x"]]
+)
+def test_names_of_columns_are_the_order_of_the_classes(frame, names):
+    value = fastece.ece(CLASS_TRUE, ROWS, setting="classwise", average=None)
+    used = CLASS_TRUE % 2 if "x" in names else CLASS_TRUE
+    for labels in ([names[k] for k in used], np.array(names, object)[used]):
+        got = fastece.ece(labels, frame(ROWS, names), setting="classwise", average=None)
+        want = fastece.ece(used, ROWS, setting="classwise", average=None)
+        assert np.array_equal(got, want)
+    assert not np.array_equal(value, fastece.ece(CLASS_TRUE, ROWS[:, ::-1], setting="classwise"))
+    if "x" not in names and names[0].isdecimal():  # numbers are names as well
+        got = fastece.ece(np.array(names, float)[used], frame(ROWS, names), setting=0)
+        assert got == fastece.ece(CLASS_TRUE, ROWS, setting=0)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize(
+    "names", [["p_0", "p_1", "p_2"], [0, 1, 2], ["class 1", "class 2", "class 3"]]
+)
+def test_columns_that_are_only_counted_have_no_names(frame, names):
+    strings = [["ant", "bee", "cow"][k] for k in CLASS_TRUE]
+    assert fastece.ece(strings, frame(ROWS, names)) == fastece.ece(CLASS_TRUE, ROWS)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize(
+    "names", [["dog", "cat", "owl"], ["p_cat", "p_dog", "p_bird"], ["p_2", "p_0", "p_1"]]
+)
+def test_strings_that_are_no_names_of_columns_need_labels(frame, names):
+    order = ["bird", "cat", "dog"]
+    strings, prob = [order[k] for k in CLASS_TRUE], frame(ROWS, names)
+    with pytest.raises(ValueError, match=r"y_prob's columns, \['.*labels=; y_true\[0\] is 'bird'"):
+        fastece.ece(strings, prob)
+    assert fastece.ece(strings, prob, labels=order) == fastece.ece(CLASS_TRUE, ROWS)
+    assert fastece.ece(CLASS_TRUE, prob) == fastece.ece(CLASS_TRUE, ROWS)  # indices
+
+
+def test_names_that_are_there_twice_are_refused():
+    prob = pandas_frame(ROWS, ["cat", "dog", "dog"])
+    with pytest.raises(
+        ValueError, match=r"y_prob: two columns have one name, \['cat', 'dog', 'dog'"
+    ):
+        fastece.ece(["cat", "dog"] * 4, prob)
+
+
+def test_two_models_must_have_their_columns_in_one_order():
+    names = ["dog", "cat", "bird"]
+    strings, options = [names[k] for k in CLASS_TRUE], {"n_resamples": 9, "rng": 0}
+    a, b = pandas_frame(ROWS, names), pandas_frame(ROWS[:, ::-1], names[::-1])
+    with pytest.raises(
+        ValueError, match="y_prob_b: must have its classes in the order of y_prob_a"
+    ):
+        fastece.compare(strings, a, b, **options)
+    assert fastece.compare(strings, a, b[names], **options).difference == 0
+
+
+# -- the positive class ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("negative", "positive"), [("stay", "churn"), (-1, 1), (2, 1), (0, 1), (1, 0), (False, True)]
+)
+def test_pos_label_is_the_class_of_the_probability(negative, positive):
+    true = [positive if y else negative for y in TRUE]
+    columns = np.column_stack([1 - PROB, PROB])
+    for labels in (true, np.array(true), np.array(true, object)):
+        for prob in (PROB, columns):
+            got = fastece.ece(labels, prob, pos_label=positive, setting="binary")
+            assert got == fastece.ece(TRUE, PROB)
+    both = {"pos_label": positive, "labels": [negative, positive]}
+    assert fastece.ece(true, PROB, **both) == fastece.ece(TRUE, PROB)
+    result = fastece.bootstrap(true, PROB, pos_label=positive, n_resamples=9, rng=0)
+    assert result.setting == f"binary ({positive!r})"
+
+
+def test_data_of_one_class_need_no_other_label():
+    assert fastece.ece(["churn"] * 8, PROB, pos_label="churn") == fastece.ece([1] * 8, PROB)
+    assert fastece.ece(["stay"] * 8, PROB, pos_label="churn") == fastece.ece([0] * 8, PROB)
+
+
+def test_pos_label_agrees_with_the_names_of_columns():
+    prob = pandas_frame(np.column_stack([PROB, 1 - PROB]), ["churn", "stay"])
+    true = np.where(TRUE, "churn", "stay")
+    assert fastece.ece(true, prob, setting=0) == fastece.ece(TRUE, PROB)
+    with pytest.raises(ValueError, match="pos_label: class 1 is 'stay', got 'churn'"):
+        fastece.ece(true, prob, pos_label="churn")
