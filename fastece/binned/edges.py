@@ -42,14 +42,13 @@ class Layout(NamedTuple):
         """Number of cells: the bins, or the distinct centres."""
         return self.edges.size - 1 if self.bins is None else self.bins.size
 
-    def spread(self, cells: F64, axis: int = -1) -> F64:
-        """Values per cell, along an axis, as values per bin."""
+    def spread(self, cells: F64) -> F64:
+        """Values per cell (..., cells) as values per bin (..., B)."""
         if self.bins is None or self.bins.size == self.edges.size - 1:
             return cells
-        cells = np.moveaxis(cells, axis, -1)
         values = np.zeros((*cells.shape[:-1], self.edges.size - 1))
         values[..., self.bins] = cells
-        return np.moveaxis(values, -1, axis)
+        return values
 
 
 def is_even(n_bins: int, low: float, high: float) -> bool:

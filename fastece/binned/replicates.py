@@ -49,6 +49,14 @@ def next_cell(layout: Layout) -> int:
     return 1 if layout.cells > 1 else 0
 
 
+def spread(layout: Layout, sums: F64) -> F64:
+    """Sums (Q, cells, R) as sums per bin (Q, B, R); those of convex bins lie side by side in memory,
+    which is the order in which numpy adds them up."""
+    if layout.bins is None:
+        return sums
+    return layout.spread(np.ascontiguousarray(sums.swapaxes(1, 2))).swapaxes(1, 2)
+
+
 class Tiles(NamedTuple):
     """Rows on a grid that no draw changes, as `kernels.replicates.tile_sums` takes them."""
 
@@ -84,7 +92,7 @@ class Tiles(NamedTuple):
         out = np.empty((moments, self.layout.cells, c.shape[0] * c.shape[2]))
         step = next_cell(self.layout)
         kernels.replicates.tile_sums(self.terms, self.order, self.starts, self.cells, step, c, out)
-        return self.layout.spread(out, axis=1)
+        return spread(self.layout, out)
 
 
 class Records(NamedTuple):
@@ -106,7 +114,7 @@ class Records(NamedTuple):
         moments = (self.records.shape[1] - 1) // (2 if self.layout.grid.convex else 1)
         out = np.empty((moments, self.layout.cells, len(rows)))
         kernels.subsets.drawn_sums(self.records, next_cell(self.layout), rows, out)
-        return self.layout.spread(out, axis=1)
+        return spread(self.layout, out)
 
 
 class Ordered(NamedTuple):
