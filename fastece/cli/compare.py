@@ -6,7 +6,7 @@ from typing import Any
 
 from fastece.cli.report import PAIRS, check_pairs, read_model
 from fastece.inputs.files import Predictions
-from fastece.resampling.bootstrap import compared
+from fastece.resampling.compare import comparison_results
 from fastece.resampling.results import ComparisonResult
 
 __all__ = ["Comparison", "Difference", "make_comparison"]
@@ -169,7 +169,7 @@ def make_comparison(
     ]  # fmt: skip
     models = [model for one in calls for model in one.models]
     call = replace(calls[0], models=models, progress=progress)
-    results = compared(call, rng=rng)
+    results = comparison_results(call, rng=rng)
     return Comparison(
         a=names[0],
         b=names[1],

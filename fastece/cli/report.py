@@ -12,10 +12,9 @@ from fastece.estimators import ESTIMATORS, find_estimator
 from fastece.problems.settings import SETTINGS, ArrayProblems
 from fastece.protocol import direct_values
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
-from fastece.resampling.arguments import Call, read_call, samples_of
-from fastece.resampling.bootstrap import bootstrapped
-from fastece.resampling.calibration_test import result_of
-from fastece.resampling.draws import new_key
+from fastece.resampling.arguments import Call, read_call
+from fastece.resampling.bootstrap import bootstrap_results
+from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.intervals import ConfidenceInterval
 
 __all__ = ["PAIRS", "Measure", "Report", "check_pairs", "make_report", "read_model"]
@@ -253,6 +252,6 @@ def make_report(
 
 def resampled(call: Call, rng: Any) -> tuple[dict[str, ConfidenceInterval], float]:
     """Intervals of all estimators, from shared draws, and the p-value of "ece"."""
-    results = bootstrapped(call, rng=rng)
-    test = result_of(call, "ece", samples_of(call.models[0]), new_key(rng))
+    results = bootstrap_results(call, rng=rng)
+    test = calibration_results(replace(call, estimators={"": call.estimators["ece"]}), rng=rng)
     return {name: result.confidence_interval for name, result in results.items()}, test.p_value

@@ -12,9 +12,9 @@ from fastece.kde.estimator import KDE, Plan, is_supported, posterior
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call, read_call, samples_of
 from fastece.resampling.draws import draws_of, new_key
-from fastece.resampling.engine import Problem, Work, evaluate, plan_replicates
+from fastece.resampling.engine import Problem, plan_replicates
 from fastece.resampling.intervals import ConfidenceInterval, quantiles, tails_of
-from fastece.resampling.results import as_float, listed
+from fastece.resampling.results import as_float, as_python
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,7 +187,7 @@ class ReliabilityCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        return {name: listed(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {name: as_python(getattr(self, name)) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
         head = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
@@ -243,8 +243,7 @@ def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
         estimator = WithPosterior(kde, score[begin : begin + step])
         draws = draws_of(key, call.n, call.n)
         replicates = plan_replicates([estimator], [Problem(sample)], draws, call.n)
-        work = Work(replicates, 0, call.n_resamples)
-        (values,) = evaluate([work], call.jobs, call.executor, call.progress)
+        values = call.evaluate(replicates, 0, call.n_resamples)
         parts.append(quantiles(values[0], np.array([low, 0.5, high])).T)
     return np.concatenate(parts, axis=1)
 

@@ -1,18 +1,18 @@
 """Confidence intervals from a bootstrap distribution."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.validation import check_choice, check_real
+from fastece.inputs.validation import check_real
 
 __all__ = [
     "METHODS",
     "ConfidenceInterval",
+    "Method",
     "acceleration_of",
     "check_level",
-    "check_method",
     "interval",
     "p_value_of",
     "quantiles",
@@ -21,7 +21,8 @@ __all__ = [
 
 F64 = NDArray[np.float64]
 
-METHODS = ("basic", "percentile", "bca")
+Method = Literal["basic", "percentile", "bca"]
+METHODS = get_args(Method)
 
 
 class ConfidenceInterval(NamedTuple):
@@ -37,11 +38,6 @@ def check_level(value: Any) -> float:
     if not 0 < level < 1:
         raise ValueError(f"confidence_level: must be between 0 and 1, got {value!r}")
     return level
-
-
-def check_method(value: Any) -> str:
-    """The name of a method for intervals."""
-    return check_choice("method", value, METHODS)
 
 
 def tails_of(level: float) -> F64:
