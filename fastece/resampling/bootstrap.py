@@ -38,6 +38,12 @@ def model_values(call: Call) -> dict[str, list[Any]]:
     }
 
 
+def is_near(a: Any, b: Any) -> bool:
+    """Whether values are the same but for rounding, nan included."""
+    near = partial(np.allclose, rtol=ROUNDING, atol=ROUNDING, equal_nan=True)
+    return np.shape(a) == np.shape(b) and bool(near(a, b))
+
+
 def problems_of(call: Call) -> list[Problem]:
     """The problems of all models, on the same rows."""
     return [Problem(sample) for model in call.models for sample in samples_of(model)]
@@ -66,7 +72,7 @@ def jackknife(call: Call, name: str, point: Any) -> F64:
     """The values (..., groups) of an estimator without the rows i of each group ``i % groups``; an
     error if the data are not those on which it has the value `point`."""
     call = replace(call, estimators={name: call.estimators[name]})
-    if not np.array_equal(call.quantity(model_values(call)[name]), point, equal_nan=True):
+    if not is_near(call.quantity(model_values(call)[name]), point):
         raise ValueError("acceleration: the data have changed since the bootstrap; call it anew")
     problems, groups = problems_of(call), min(call.n, GROUPS)
     least, longer = divmod(call.n, groups)
@@ -83,13 +89,8 @@ def jackknife(call: Call, name: str, point: Any) -> F64:
 
 
 def check_same(what: str, old: Any, new: Any) -> None:
-    """An error, unless an earlier result has the same, but for rounding."""
-    if isinstance(new, float | np.ndarray):
-        same = np.shape(old) == np.shape(new)
-        same = same and np.allclose(old, new, rtol=ROUNDING, atol=ROUNDING, equal_nan=True)
-    else:
-        same = old == new
-    if not same:
+    """An error, unless an earlier result has the same, numbers but for rounding."""
+    if not (is_near(old, new) if isinstance(new, float | np.ndarray) else old == new):
         raise ValueError(f"bootstrap_result: is of another {what}: {old!r}, and here it is {new!r}")
 
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -200,7 +201,10 @@ class Replicated(Result):
         object.__setattr__(self, "confidence_interval", self.interval())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "acceleration": self.acceleration, "_jackknife": None}
+        acceleration = np.nan
+        with suppress(ValueError):  # the data have changed
+            acceleration = self.acceleration
+        return {**vars(self), "acceleration": acceleration, "_jackknife": None}
 
     @property
     @abstractmethod
