@@ -1,4 +1,8 @@
-"""fastece: expected calibration errors, compiled.
+"""Calibration errors: how far a classifier's probabilities are from how often they come true.
+
+`ece` and its relatives `mce`, `sce`, `ace` and `tace` give one number. `reliability_diagram` and
+`reliability_curve` show at which probabilities the classifier is off. `bootstrap`, `compare` and
+`calibration_test` tell how sure that is. Labels come first:
 
 >>> import fastece
 >>> fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10)

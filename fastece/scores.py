@@ -6,10 +6,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.estimators import find_estimator
+from fastece import kernels
+from fastece.estimators import direct_values, find_estimator, with_threads
 from fastece.inputs.validation import check_average, check_jobs
-from fastece.problems.settings import read_problems
-from fastece.protocol import direct_values, with_threads
+from fastece.problems.reading import TOLERANCE, read_problems
 
 __all__ = ["ace", "ece", "mce", "sce", "tace"]
 
@@ -17,25 +17,37 @@ Values = NDArray[np.float64]
 Macro = Literal["macro"]
 Count = int | Literal["sqrt"]
 
+# Rows that are added up in one piece, as `fastece.binned.single.CHUNK_SCORES` has it.
+MOST_ROWS = 2**19
+# Arrays of these types are read by `kernels.common_call` as they lie in memory.
+NAMES = ("binary", "confidence")
+F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
+
+
+def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
+    """The value of a call that is common, two plain arrays and uniform bins, by one kernel without
+    anything between; nan if it is another, or if the kernel finds something that is not good."""
+    options = getattr(estimator, "common", None)
+    if options is None or type(y) is not np.ndarray or type(p) is not np.ndarray:
+        return math.nan
+    is_binary = p.ndim == 1 and p.dtype is F8
+    is_vector = p.ndim == 2 and (p.dtype is F8 or p.dtype is F4) and p.shape[1] > 1
+    y = y.view(U1) if y.dtype is BOOL else y
+    if not (is_binary or is_vector) or not (y.dtype is I8 or y.dtype is U1):
+        return math.nan
+    if not isinstance(setting, str) or setting not in ("auto", NAMES[is_vector]):
+        return math.nan
+    fits = y.shape == p.shape[:1] and 0 < len(y) <= MOST_ROWS
+    if not fits or not p.flags.carray or not y.flags.carray:
+        return math.nan
+    low, high, n_bins, right = options
+    return float(kernels.common_call.uniform_error(p, y, low, high, n_bins, right, TOLERANCE))
+
 
 @overload
-def ece(
-    y_true: Any, y_prob: Any, *, estimator: Any = ..., setting: Any = ..., average: Macro = ...,
-    labels: Any = ..., pos_label: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
-    **fields: Any,
-) -> float: ...  # fmt: skip
+def ece(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def ece(
-    y_true: Any, y_prob: Any, *, setting: Literal["classwise"], average: None, estimator: Any = ...,
-    labels: Any = ..., pos_label: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
-    **fields: Any,
-) -> Values: ...  # fmt: skip
-@overload
-def ece(
-    y_true: Any, y_prob: Any, *, average: Macro | None, estimator: Any = ..., setting: Any = ...,
-    labels: Any = ..., pos_label: Any = ..., sample_weight: Any = ..., from_logits: bool = ..., n_jobs: int | None = ...,
-    **fields: Any,
-) -> float | Values: ...  # fmt: skip
+def ece(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
 def ece(
     y_true: Any,
     y_prob: Any,
@@ -112,18 +124,25 @@ def ece(
     """
     check_average(average)
     chosen = find_estimator(estimator, fields)
-    jobs = check_jobs(n_jobs)
-    problems = read_problems(
-        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
-        from_logits=from_logits,
-    )  # fmt: skip
-    values = with_threads(jobs, lambda run: direct_values(chosen, problems, run))
-    if average is None and problems.setting.per_class:
+    if labels is pos_label is sample_weight is n_jobs is None and from_logits is False:
+        value = common_value(chosen, y_true, y_prob, setting)
+        if value == value:
+            return value
+
+    def values_of(run: Any) -> tuple[bool, Values]:
+        problems = read_problems(
+            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+            sample_weight=sample_weight, from_logits=from_logits, run=run,
+        )  # fmt: skip
+        return problems.setting.per_class, direct_values(chosen, problems, run)
+
+    per_class, values = with_threads(check_jobs(n_jobs), values_of)
+    if average is None and per_class:
         return values
     return float(values[0] if len(values) == 1 else values.mean())
 
 
-def fixed(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
+def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
     """The options with those that make the measure what it is; the caller may not change them."""
     for option, value in values.items():
         if options.get(option, value) != value:
@@ -133,10 +152,6 @@ def fixed(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
 
 @overload
 def mce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
-@overload
-def mce(
-    y_true: Any, y_prob: Any, *, setting: Literal["classwise"], average: None, **options: Any
-) -> Values: ...
 @overload
 def mce(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
 def mce(
@@ -166,31 +181,13 @@ def mce(
     >>> round(mce([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75], n_bins=2), 6)
     0.316667
     """
-    return ece(y_true, y_prob, average=average, **fixed("mce", options, norm=math.inf))
+    return ece(y_true, y_prob, average=average, **fix("mce", options, norm=math.inf))
 
 
 @overload
-def sce(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    n_bins: Count = ...,
-    average: Macro = ...,
-    **options: Any,
-) -> float: ...
+def sce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def sce(
-    y_true: Any, y_prob: Any, *, average: None, n_bins: Count = ..., **options: Any
-) -> Values: ...
-@overload
-def sce(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    average: Macro | None,
-    n_bins: Count = ...,
-    **options: Any,
-) -> float | Values: ...
+def sce(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
 def sce(
     y_true: Any,
     y_prob: Any,
@@ -220,32 +217,14 @@ def sce(
     >>> round(sce([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]]), 6)
     0.3
     """
-    options = fixed("sce", options, setting="classwise", estimator="ece")
+    options = fix("sce", options, setting="classwise", estimator="ece")
     return ece(y_true, y_prob, average=average, n_bins=n_bins, **options)
 
 
 @overload
-def ace(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    n_bins: Count = ...,
-    average: Macro = ...,
-    **options: Any,
-) -> float: ...
+def ace(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def ace(
-    y_true: Any, y_prob: Any, *, average: None, n_bins: Count = ..., **options: Any
-) -> Values: ...
-@overload
-def ace(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    average: Macro | None,
-    n_bins: Count = ...,
-    **options: Any,
-) -> float | Values: ...
+def ace(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
 def ace(
     y_true: Any,
     y_prob: Any,
@@ -277,25 +256,14 @@ def ace(
     >>> round(ace([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]], n_bins=3), 6)
     0.3
     """
-    options = fixed("ace", options, setting="classwise", estimator="ece_a", bin_weights="equal")
+    options = fix("ace", options, setting="classwise", estimator="ece_a", bin_weights="equal")
     return ece(y_true, y_prob, average=average, n_bins=n_bins, **options)
 
 
 @overload
-def tace(
-    y_true: Any, y_prob: Any, *, threshold: float | None = ..., n_bins: Count = ...,
-    average: Macro = ..., **options: Any,
-) -> float: ...  # fmt: skip
+def tace(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def tace(
-    y_true: Any, y_prob: Any, *, average: None, threshold: float | None = ..., n_bins: Count = ...,
-    **options: Any,
-) -> Values: ...  # fmt: skip
-@overload
-def tace(
-    y_true: Any, y_prob: Any, *, average: Macro | None, threshold: float | None = ...,
-    n_bins: Count = ..., **options: Any,
-) -> float | Values: ...  # fmt: skip
+def tace(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
 def tace(
     y_true: Any,
     y_prob: Any,

@@ -1,67 +1,197 @@
-"""What the README shows is what happens."""
+"""What the README and the pages under docs/ say is so: their examples run, their numbers agree."""
 
 import ast
+import csv
 import json
 import re
 import runpy
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import fastece
+from fastece.cli import main
+from fastece.problems.settings import SETTINGS
+from fastece.protocol import Estimator
+
 ROOT = Path(__file__).parents[1]
-PAGES = {
-    page: (ROOT / page).read_text(encoding="utf-8")
-    for page in (
-        "README.md",
-        "docs/curves.md",
-        "docs/intervals.md",
-        "docs/study.md",
-        "asv_benchmarks/README.md",
-    )
-}
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FILES.append(ROOT / "asv_benchmarks" / "README.md")
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
 README = PAGES["README.md"]
-BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+PYTHON = {page: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for page, text in PAGES.items()}
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_every_python_block_runs(block, capsys):
-    exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
-    shown = re.findall(r"print\(.*?\)\s+# (.*)", block)
-    printed = capsys.readouterr().out.splitlines()
-    for line in shown:
-        assert line in printed
+def rows_of(page, *starts):
+    """The cells of the lines of tables whose first cells begin so."""
+    lines = [line for line in PAGES[page].splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [row for row in rows if all(map(str.startswith, row, starts))]
 
 
-def test_worked_example_of_an_estimator_is_short():
-    example = [block for block in BLOCKS if "def evaluate" in block]
-    assert len(example) == 1
-    assert example[0].count("\n") < 40
-
-
-def test_every_estimator_is_in_the_table():
-    from fastece import ESTIMATORS
-
-    for name in ESTIMATORS:
-        assert f'`"{name}"`' in README
+def section_of(page, heading):
+    """What stands under a heading, up to the next one."""
+    return re.split(r"\n#+ ", PAGES[page].partition(f"# {heading}\n")[2])[0]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_to_files(page):
-    folder = (ROOT / page).parent
-    for target in re.findall(r"\]\((?!http|#)(.*?)\)", PAGES[page]):
-        assert (folder / target.partition("#")[0]).exists(), target
+def test_pages_are_short(page):
+    assert PAGES[page].count("\n") <= (150 if page == "README.md" else 199)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if PYTHON[page]])
+def test_python_blocks_print_what_is_beside_them(page, capsys):
+    scope = {"__name__": page}
+    for block in PYTHON[page]:
+        exec(compile(block, page, "exec"), scope)
+        printed = capsys.readouterr().out.splitlines()
+        for line in re.findall(r"print\(.*?\)\s+# (.*)", block):
+            assert line in printed
+
+
+def test_worked_example_of_an_estimator_is_short():
+    (example,) = PYTHON["docs/adding_an_estimator.md"]
+    assert "def evaluate" in example
+    assert example.count("\n") < 40
+
+
+def test_optional_methods_on_their_page_are_those_of_the_protocol():
+    named = section_of("docs/adding_an_estimator.md", "Faster")
+    for name in re.findall(r"^\| `(\w+)`", named, re.MULTILINE):
+        assert re.search(rf"^ +{name}\b", Estimator.__doc__, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md"])
+def test_tables_name_every_estimator(page):
+    for name, estimator in fastece.ESTIMATORS.items():
+        (row,) = rows_of(page, f'`"{name}"`')
+        (written,) = [cell for cell in row if cell.endswith(")`")]
+        assert eval(f"fastece.{written.strip('`')}") == estimator
+
+
+def test_tables_name_every_parameter():
+    for estimator in (fastece.Binned, fastece.KDE):
+        named = section_of("docs/estimators.md", estimator.__name__)
+        for field in fields(estimator):
+            shown = repr(field.default).replace("'", '"').removesuffix(".0")
+            row = rf"^\| `{field.name}` \| `?{re.escape(shown)}(?!\w)"
+            assert re.search(row, named, re.MULTILINE), field.name
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/input.md"])
+def test_tables_name_every_setting(page):
+    for name in SETTINGS:
+        assert rows_of(page, f'`"{name}"`')
+
+
+def anchors_of(path):
+    """The headings of a page, as links name them."""
+    headings = re.findall(r"^#+ (.*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_and_headings(page):
+    for link in re.findall(r"\]\((?!http)(.*?)\)", PAGES[page]):
+        target, _, anchor = link.partition("#")
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), link
+        assert not anchor or anchor in anchors_of(path), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_lead_to_files(page):
+    for path in re.findall(r"\b(?:fastece|tests|scripts|notebooks)/[\w/.-]*\w", PAGES[page]):
+        assert (ROOT / path).exists(), path
+
+
+def help_of(capsys, *command):
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    return capsys.readouterr().out
+
+
+def test_commands_and_options_that_pages_name_exist(capsys):
+    commands = set(re.findall(r"^    (\w+)", help_of(capsys), re.MULTILINE))
+    options = {"--help", "--version"}
+    for command in commands:
+        options |= set(re.findall(r"--[a-z][a-z-]+", help_of(capsys, command)))
+    page = PAGES["docs/command_line.md"] + PAGES["docs/study.md"]
+    names = [*options, *(f"fastece {command}" for command in commands)]
+    assert [name for name in names if f"`{name}" not in page] == []
+    for page, text in PAGES.items():
+        named = set(re.findall(r"`fastece ([a-z]+)", text))
+        for shell in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
+            named |= set(re.findall(r"^fastece ([a-z]+)", shell, re.MULTILINE))
+        assert named <= commands, page
+        if page != "asv_benchmarks/README.md":  # whose options are of other programs
+            ours = re.sub("^python3 -m venv .*", "", text, flags=re.MULTILINE)
+            assert set(re.findall(r"--[a-z][a-z-]+", ours)) <= options, page
 
 
 def test_table_of_speeds_has_every_estimator():
-    from fastece import ESTIMATORS
+    for name in fastece.ESTIMATORS:
+        assert rows_of("docs/speed.md", f"`{name}`")
+        for setting in SETTINGS:
+            assert rows_of("docs/speed.md", setting, f"`{name}`")
 
-    speeds = README.partition("## Speed")[2].partition("## Gotchas")[0]
-    for setting in ("binary", "confidence", "classwise"):
-        for name in ESTIMATORS:
-            assert f"| {setting} | `{name}`" in speeds
+
+def test_speeds_in_the_readme_are_those_of_the_table():
+    rows = rows_of("README.md", "binary", "`ece")
+    assert len(rows) == 3
+    assert all(row in rows_of("docs/speed.md") for row in rows)
+
+
+def recommendations(page):
+    """Rows of a test set, setting, estimator as the study names it, and its error in percent."""
+    for rows, *cells in rows_of(page):
+        if not rows.isdecimal() or "too few rows" in cells:
+            continue
+        for setting, words, error in zip(
+            ("confidence", "classwise"), cells[::2], cells[1::2], strict=True
+        ):
+            name, bins = re.fullmatch(r'`"(\w+)"`(?:, `n_bins="?(\w+?)"?`)?', words).groups()
+            yield int(rows), setting, f"{name}_{bins or 'silverman'}", float(error.strip(" %"))
+
+
+def test_recommendations_are_those_of_the_study():
+    errors = {}
+    path = ROOT / "notebooks" / "data" / "corrected.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            curve = errors.setdefault((row["setting"], row["estimator"]), {})
+            curve[int(row["n"])] = 100 * float(row["p95_relative_error"])
+    ((_, *beyond),) = rows_of("docs/study.md", "`ece_ac`, 30 bins")
+    for i, setting in enumerate(("confidence", "classwise")):
+        errors[setting, "ece_ac_30"][5000] = 100 * float(beyond[3 * i + 2])
+    rows = [*recommendations("README.md"), *recommendations("docs/estimators.md")]
+    assert len(rows) == 12
+    for n, setting, name, error in rows:
+        curve = errors[setting, name]
+        assert np.interp(np.log(n), np.log([*curve]), [*curve.values()]) == pytest.approx(
+            error, abs=0.7
+        )
+
+
+def test_calibrated_models_show_the_errors_that_the_readme_warns_of():
+    said = r"ECE of about (\S+) with (\d+) rows and (\S+) with (\d+ \d+)"
+    ((few, n, many, m),) = re.findall(said, " ".join(README.split()))
+    rng = np.random.default_rng(0)
+    for error, rows, models in ((few, int(n), 1000), (many, int(m.replace(" ", "")), 100)):
+        p = rng.random((models, rows))
+        values = [fastece.ece(rng.random(rows) < row, row) for row in p]
+        assert np.mean(values) == pytest.approx(float(error), abs=0.0015)
+
+
+def test_page_on_the_code_names_every_room():
+    named = {room.strip("`").rstrip("/") for room, _ in rows_of("docs/code.md", "`")}
+    rooms = {path.name for path in (ROOT / "fastece").iterdir() if path.name[0] not in "_."}
+    assert rooms - {"data", "py.typed"} <= named
+    assert all((ROOT / "fastece" / room).exists() for room in named)
 
 
 def test_benchmarks_named_on_their_page_exist():

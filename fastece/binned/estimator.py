@@ -1,4 +1,4 @@
-"""Binned estimators: uniform or equal-mass bins, hard or convex mapping, any norm."""
+"""The binned estimators: edges times mapping, and the norm of what the bins add up to."""
 
 import math
 from dataclasses import dataclass, fields, replace
@@ -8,19 +8,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned.edges import Layout, convex_layout, quantile_layout, uniform_layout
-from fastece.binned.replicates import (
-    Ordered,
-    Placed,
-    Tiles,
-    drawn_in_order,
-    order_rows,
-    place_rows,
-    tile_rows,
+from fastece.binned.edges import (
+    Layout,
+    convex_layout,
+    hard_layout,
+    is_even,
+    uniform_layout,
 )
-from fastece.binned.single import cell_sums, equal_mass_sums, fits_float_grid, weights_in_range
+from fastece.binned.replicates import Ordered, Records, Tiles, drawn_equal_mass_sums
+from fastece.binned.single import cell_sums, equal_mass_sums, fits_float_grid
 from fastece.inputs.validation import check_choice, check_integer, check_range, check_real, plain
-from fastece.protocol import BLOCK, Map, Problems, Sample
+from fastece.kernels import REPLICATES
+from fastece.problems.order import quantile_edges, scale_weights, sort_scores
+from fastece.problems.problems import Problems, one_problem
+from fastece.problems.reading import Map
+from fastece.protocol import Sample
 
 __all__ = ["Binned", "Bins"]
 
@@ -33,76 +35,28 @@ SQRT = "sqrt"
 # 1 GB of sums.
 MAX_BINS = 2**24
 MAX_CELLS = 2**27
+# Bins that `kernels.common_call` adds up as numpy does.
+COMMON_BINS = 128
 # Sums of some replicates at once: 4 MB.
 MAX_SUMS = 2**19
 
-
-NOT_ASKED = np.empty((0, 0))
+NO_SUMS = np.empty((0, 0))
 
 
 class Bins(NamedTuple):
     """Sums over the bins of K problems: (K, B) arrays, and the edges (B + 1,) of each.
 
-    `gap` is the sum of w (y - s), the others of w, w s and w y; a sum that was not asked for is
-    empty. `total` (K,) is the weight of the rows that exist. Weights are in units of `unit`.
+    `gap` is the sum of w (y - s), the others of w, w s and w y; a sum that nobody needs is empty.
+    `total` (K,) is the weight of the rows that exist. Weights are in units of `unit`.
     """
 
     edges: list[F64]
     unit: float
     total: F64
     gap: F64
-    weight: F64 = NOT_ASKED
-    score: F64 = NOT_ASKED
-    hits: F64 = NOT_ASKED
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What `Binned` needs of one sample and one size; rows are arranged when they are first asked
-    for, each of its methods having an arrangement of its own."""
-
-    binned: "Binned"
-    sample: Sample
-    unit: float
-    n_bins: int
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @property
-    def moments(self) -> int:
-        """How many sums the value of a replicate needs: of the weights too, if it needs their
-        total, and that is not the size of the draw."""
-        return 2 if self.sample.v is not None else self.binned._moments
-
-    def replicates_at_once(self, of: int) -> int:
-        """How many times `of` replicates have sums that are not larger than some megabytes."""
-        return max(1, MAX_SUMS // (self.n_bins * self.moments * of))
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The range that the bins divide."""
-        return self.binned._range(self.sample)
-
-    @cached_property
-    def tiles(self) -> Tiles:
-        """Rows on uniform edges, for multiplicities."""
-        return tile_rows(self.sample, *self._uniform)
-
-    @cached_property
-    def placed(self) -> Placed:
-        """Rows on uniform edges, for drawn rows."""
-        return place_rows(self.sample, *self._uniform)
-
-    @cached_property
-    def ordered(self) -> Ordered:
-        """Rows for edges that depend on the draw."""
-        return order_rows(self.sample, *self.range, self.binned._threshold, self.moments)
-
-    @property
-    def _uniform(self) -> tuple[Layout, float, int]:
-        layout = self.binned._layout(self.sample, self.n_bins)
-        return layout, self.binned._threshold, self.moments
+    weight: F64 = NO_SUMS
+    score: F64 = NO_SUMS
+    hits: F64 = NO_SUMS
 
 
 def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
@@ -123,6 +77,62 @@ def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
     unit = ratio.max(-1, initial=1e-300)
     with np.errstate(under="ignore"):
         return np.asarray((share * (ratio / unit[:, None]) ** norm).sum(-1) ** (1 / norm) * unit)
+
+
+@dataclass(frozen=True)
+class BinnedPlan:
+    """What `Binned` needs of one sample and one size; rows are arranged when they are first needed,
+    each of its methods having an arrangement of its own."""
+
+    binned: "Binned"
+    sample: Sample
+    unit: float
+    n_bins: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def moments(self) -> int:
+        """How many sums the value of a replicate needs: of the weights too, if it needs their
+        total, and that is not the size of the draw."""
+        return 2 if self.sample.v is not None else self.binned._moments
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range that the bins divide."""
+        return self.binned._range(self.sample)
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """Rows on uniform edges, for multiplicities."""
+        return Tiles.of(self.sample, self._layout, self.binned._threshold, self.moments)
+
+    @cached_property
+    def records(self) -> Records:
+        """Rows on uniform edges, for lists."""
+        return Records.of(self.sample, self._layout, self.binned._threshold, self.moments)
+
+    @cached_property
+    def ordered(self) -> Ordered:
+        """Rows for edges that depend on the draw, for multiplicities."""
+        return Ordered.of(self.sample, *self.range, self.binned._threshold, self.moments)
+
+    @property
+    def _layout(self) -> Layout:
+        return self.binned._uniform(self.n_bins, *self.range)
+
+    def replicates_at_once(self, of: int) -> int:
+        """How many times `of` replicates have sums that are not larger than some megabytes."""
+        return max(1, MAX_SUMS // (self.n_bins * self.moments * of))
+
+    def bins(self, sums: F64, total: F64 | float) -> Bins:
+        """Sums (Q, B, R) of R replicates as `Bins` without edges; `total` is the weight of the
+        drawn rows, unless that is one of the sums."""
+        sums = sums.swapaxes(1, 2)
+        if self.moments > 1 and not isinstance(total, np.ndarray):
+            total = sums[1].sum(-1)
+        return Bins([], self.unit, np.broadcast_to(total, sums.shape[1]), *sums)
 
 
 @dataclass(frozen=True)
@@ -218,81 +228,84 @@ class Binned:
             )
 
     def __str__(self) -> str:
-        shown = [
+        changed = [
             f"{field.name}={getattr(self, field.name)!r}"
             for field in fields(self)
             if field.name == "n_bins" or getattr(self, field.name) != field.default
         ]
-        return f"Binned({', '.join(shown)})"
+        return f"Binned({', '.join(changed)})"
 
     @property
     def needs_sorted(self) -> bool:
         """Whether `prepare` is to get a sorted sample: equal-mass bins are found faster in one."""
         return self.edges == "quantile"
 
-    def prepare(self, sample: Sample, size: int) -> Plan:
-        """What the other methods need, for draws of `size` rows."""
-        sample, unit = weights_in_range(sample)
-        return Plan(self, sample, unit, self._bin_count(size))
+    @cached_property
+    def common(self) -> tuple[float, float, int, bool] | None:
+        """What `kernels.common_call.uniform_error` takes, if that gives the value of rows without
+        weights: low and high end of the range, number of bins, and whether they are closed at the
+        right."""
+        plain_sum = self._moments == 1 and (self.edges, self.mapping) == ("uniform", "hard")
+        low, high = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
+        if not plain_sum or self.score_range == "support" or isinstance(self.n_bins, str):
+            return None
+        few = self.n_bins <= COMMON_BINS and is_even(self.n_bins, low, high)
+        return (low, high, self.n_bins, self.closed == "right") if few else None
 
-    def evaluate(self, plan: Plan, c: NDArray[Any]) -> float:
+    def prepare(self, sample: Sample, size: int) -> BinnedPlan:
+        """What the other methods need, for draws of `size` rows."""
+        sample, unit = scale_weights(sample)
+        return BinnedPlan(self, sample, unit, self._bin_count(size))
+
+    def evaluate(self, plan: BinnedPlan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
         v = plan.sample.v
         drawn = replace(plan.sample, v=c.astype(np.float64) if v is None else c * v)
-        sums = self._sums(drawn, plan.n_bins, self._moments, plan.unit, map)
+        sums = self._sums(one_problem(drawn), plan.n_bins, self._moments, plan.unit, map)
         return float(self.values(sums)[0])
 
-    def block(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+    def block(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> F64:
         """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
         return self.blocks(plan, c[None])
 
-    def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> F64:
         """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
-        step = plan.replicates_at_once(BLOCK)
+        step = plan.replicates_at_once(REPLICATES)
         parts = [c[g : g + step] for g in range(0, len(c), step)]
         return np.concatenate([self.values(self.block_bins(plan, part)) for part in parts])
 
-    def block_bins(self, plan: Plan, c: NDArray[np.uint8]) -> Bins:
+    def block_bins(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> Bins:
         """The sums that `blocks` takes the values from, without edges."""
         c = plain(c, np.uint8)
-        if c.shape[1:] != (plan.sample.n, BLOCK):  # kernels do not look
+        if c.shape[1:] != (plan.sample.n, REPLICATES):  # kernels do not look
             raise ValueError(
-                f"c: must have {plan.sample.n} rows of {BLOCK} multiplicities, got {c.shape[1:]}"
+                f"c: must have {plan.sample.n} rows of {REPLICATES} multiplicities, "
+                f"got {c.shape[1:]}"
             )
         if self.edges == "uniform":
-            size = float(c[0, :, 0].sum(dtype=np.int64))
-            return self._replicated(plan, plan.tiles.sums(c), size)
+            return plan.bins(plan.tiles.sums(c), float(c[0, :, 0].sum(dtype=np.int64)))
         right, convex = self.closed == "right", self.mapping == "convex"
         total, sums = plan.ordered.sums(c, plan.n_bins, right, convex)
-        return self._replicated(plan, sums, total)
+        return plan.bins(sums, total)
 
-    def subsets(self, plan: Plan, rows: NDArray[np.int32]) -> F64:
+    def subsets(self, plan: BinnedPlan, rows: NDArray[np.int32]) -> F64:
         """The value of the drawn rows in each line of `rows` (R, size)."""
         if len(rows) == 1:  # numpy would add its bins in another order than those of several
             return self.subsets(plan, np.repeat(rows, 2, axis=0))[:1]
         step = max(2, plan.replicates_at_once(1))
         if len(rows) > step + 1:
             middle = len(rows) // 2
-            return np.concatenate(
-                [self.subsets(plan, part) for part in (rows[:middle], rows[middle:])]
-            )
+            halves = (rows[:middle], rows[middle:])
+            return np.concatenate([self.subsets(plan, half) for half in halves])
         if self.edges == "uniform":
-            sums = plan.placed.sums(plain(rows, np.int32))
-            return self.values(self._replicated(plan, sums, float(rows.shape[1])))
+            sums = plan.records.sums(plain(rows, np.int32))
+            return self.values(plan.bins(sums, float(rows.shape[1])))
         right, convex = self.closed == "right", self.mapping == "convex"
-        total, sums = drawn_in_order(
+        total, sums = drawn_equal_mass_sums(
             plan.sample, rows, plan.n_bins, *plan.range, right, convex, self._threshold,
             plan.moments,
         )  # fmt: skip
-        return self.values(self._replicated(plan, sums, total))
-
-    def _replicated(self, plan: Plan, sums: F64, total: F64 | float) -> Bins:
-        """Sums (Q, B, R) of R replicates, and the weight of the drawn rows, unless that is one of
-        the sums."""
-        sums = sums.swapaxes(1, 2)
-        if plan.moments > 1 and not isinstance(total, np.ndarray):
-            total = sums[1].sum(-1)
-        return Bins([], plan.unit, np.broadcast_to(total, sums.shape[1]), *sums)
+        return self.values(plan.bins(sums, total))
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
         """The value of each problem, every row counting once."""
@@ -302,23 +315,18 @@ class Binned:
         """Edges and the first `moments` sums of the bins of each problem."""
         n_bins = self._bin_count(problems.n)
         if problems.n_problems * n_bins > MAX_CELLS:
-            problems = problems.checked  # what is wrong with the data is said first
             raise ValueError(
                 f"n_bins: {n_bins} bins for each of {problems.n_problems} classes are more than "
                 f"the {MAX_CELLS} that fit into memory"
             )
-        problems, unit = weights_in_range(problems)
-        if self.edges == "uniform" or self._by_cells(problems, n_bins):
+        problems, unit = scale_weights(problems)
+        if self.edges == "uniform" or problems.n_problems == 1 or self._by_cells(problems, n_bins):
             return self._sums(problems, n_bins, moments, unit, run)
-        problems = problems.checked  # before threads ask for it
-        if problems.n_problems == 1:
-            return self._sums(problems.sample(0), n_bins, moments, unit, run)
 
         def one(k: int) -> Bins:
-            return self._sums(problems.sample(k), n_bins, moments, unit, map)
+            return self._sums(one_problem(problems.sample(k)), n_bins, moments, unit, map)
 
-        # The first before threads: what all classes share is computed once.
-        parts = [one(0), *run(one, range(1, problems.n_problems))]
+        parts = list(run(one, range(problems.n_problems)))
         sums = (np.concatenate(part) for part in zip(*(p[2:] for p in parts), strict=True))
         return Bins([part.edges[0] for part in parts], unit, *sums)
 
@@ -340,41 +348,7 @@ class Binned:
         """Number of bins for `size` rows."""
         return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
 
-    def _sums(self, problems: Problems, n_bins: int, moments: int, unit: float, run: Map) -> Bins:
-        """Sums of the bins of all problems on one layout."""
-        layouts, sums = self._cells(problems, n_bins, moments, run)
-        if self.threshold is None:  # every row exists, whatever its shares round to
-            total = np.empty(problems.n_problems)
-            total.fill(problems.n if problems.v is None else problems.v.sum())
-        else:
-            total = sums[1].sum(-1)
-        return Bins([layout.edges for layout in layouts], unit, total, *sums)
-
-    def _by_cells(self, problems: Problems, n_bins: int) -> bool:
-        """Whether equal-mass bins are found without a sort; convex ones of a single problem."""
-        few = self.mapping == "hard" or problems.n_problems == 1
-        fits = few and fits_float_grid(problems.n, problems.n_problems, n_bins)
-        return fits and self.edges == "quantile"
-
-    def _cells(
-        self, problems: Problems, n_bins: int, moments: int, run: Map
-    ) -> tuple[list[Layout], tuple[F64, ...]]:
-        """The layout of each problem, and the first sums of its bins."""
-        threshold = self._threshold
-        if not self._by_cells(problems, n_bins):
-            layout = self._layout(problems, n_bins)
-            sums = cell_sums(problems, layout, threshold, moments, run)
-            return [layout] * problems.n_problems, sums
-        low, high = self._range(problems)
-        layouts, sums = equal_mass_sums(
-            problems, n_bins, low, high, self.closed == "right", threshold, moments, run
-        )
-        if self.mapping == "convex":
-            layouts = [convex_layout(layouts[0].edges, even=False)]
-            sums = cell_sums(problems, layouts[0], threshold, moments, run)
-        return layouts, sums
-
-    def _range(self, problems: Problems) -> tuple[float, float]:
+    def _range(self, problems: Problems | Sample) -> tuple[float, float]:
         """The range that the bins divide."""
         if self.score_range == "unit":
             return 0.0, 1.0
@@ -382,13 +356,43 @@ class Binned:
             return problems.low, problems.high
         return self.score_range
 
-    def _layout(self, problems: Problems, n_bins: int) -> Layout:
-        """Where scores go; the equal-mass bins of one problem come from its own scores."""
+    def _by_cells(self, problems: Problems, n_bins: int) -> bool:
+        """Whether equal-mass bins are found without a sort; convex ones of a single problem."""
+        few = self.mapping == "hard" or problems.n_problems == 1
+        fits = few and fits_float_grid(problems.n, problems.n_problems, n_bins)
+        return fits and self.edges == "quantile"
+
+    def _sums(self, problems: Problems, n_bins: int, moments: int, unit: float, run: Map) -> Bins:
+        """Sums of the bins of all problems; where they are of equal weight, one problem, or bins
+        that are found without a sort."""
         low, high = self._range(problems)
         right, convex = self.closed == "right", self.mapping == "convex"
+        sums = None
         if self.edges == "uniform":
-            return uniform_layout(n_bins, low, high, right, convex)
-        sample = problems.sample(0)
-        if self.threshold is not None:
-            sample = sample.where(sample.s > self.threshold)
-        return quantile_layout(sample.s, sample.v, n_bins, low, high, right, convex)
+            layouts = [self._uniform(n_bins, low, high)] * problems.n_problems
+        elif self._by_cells(problems, n_bins):
+            layouts, sums = equal_mass_sums(
+                problems, n_bins, low, high, right, self._threshold, moments, run
+            )
+            if convex:
+                layouts, sums = [convex_layout(layouts[0].edges)], None
+        else:
+            s, v = problems.prob, problems.v
+            if self.threshold is not None:
+                exists = s > self.threshold
+                s, v = s[exists], None if v is None else v[exists]
+            edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
+            layouts = [convex_layout(edges) if convex else hard_layout(edges, cuts, right)]
+        if sums is None:
+            sums = cell_sums(problems, layouts[0], self._threshold, moments, run)
+        if self.threshold is None:  # every row exists, whatever its shares round to
+            whole = problems.n if problems.v is None else problems.v.sum()
+            total = np.full(problems.n_problems, float(whole))
+        else:
+            total = sums[1].sum(-1)
+        return Bins([layout.edges for layout in layouts], unit, total, *sums)
+
+    def _uniform(self, n_bins: int, low: float, high: float) -> Layout:
+        """Bins of equal width."""
+        right, convex = self.closed == "right", self.mapping == "convex"
+        return uniform_layout(n_bins, low, high, right, convex)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fastece.binned.estimator import Binned
-from fastece.estimators import ESTIMATORS, find_estimator
-from fastece.problems.settings import SETTINGS, ArrayProblems
-from fastece.protocol import direct_values
+from fastece.estimators import ESTIMATORS, direct_values, find_estimator
+from fastece.problems.problems import Problems
+from fastece.problems.reading import read_problems
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.bootstrap import bootstrap_results
@@ -130,7 +130,7 @@ class Report:
 
 
 def measure(
-    name: str, estimator: Any, problems: ArrayProblems, ends: ConfidenceInterval | None
+    name: str, estimator: Any, problems: Problems, ends: ConfidenceInterval | None
 ) -> Measure:
     """One line of the report."""
     low, high = ends or (None, None)
@@ -230,7 +230,11 @@ def make_report(
     )  # fmt: skip
     call = replace(call, progress=progress)
     problems, estimators = call.models[0], call.estimators
-    top = problems if pairs else replace(problems, setting=SETTINGS["confidence"])
+    top = (
+        problems
+        if pairs
+        else read_problems(y_true, y_prob, setting="confidence", from_logits=from_logits)
+    )
     whole = Binned(n_bins=1).bins(top)
     ends, p_value = resampled(call, rng) if call.n_resamples else ({}, None)
     return Report(

@@ -1,13 +1,15 @@
 """Silverman's rule: the bandwidth of each replicate, from its own scores."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.binned.edges import quantile_cuts
-from fastece.binned.replicates import Ordered
+from fastece.problems.order import quantile_edges
+
+if TYPE_CHECKING:
+    from fastece.kernels.replicates import OrderedRows
 
 __all__ = ["SMALLEST", "Scores", "drawn_spreads", "scores_of", "silverman"]
 
@@ -45,7 +47,7 @@ def silverman(spreads: F64, size: int) -> F64:
 class Scores(NamedTuple):
     """Rows in increasing order of the score, with what the rule adds up of each."""
 
-    ordered: Ordered
+    ordered: "OrderedRows"
     terms: F64
 
     def of_blocks(self, c: NDArray[np.uint8]) -> F64:
@@ -62,12 +64,12 @@ class Scores(NamedTuple):
         """Spreads (4, 1) of one replicate, in which row i counts ``c[i]`` times."""
         rows = self.ordered
         w = c.astype(np.float64) if rows.v is None else c * rows.v
-        edges, _ = quantile_cuts(rows.u, w, 4, rows.low, rows.high, right=True)
+        edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
         sums = self.terms @ c.astype(np.float64)
         return np.array([[w.sum()], [sums[0]], [sums[1]], [edges[3] - edges[1]]])
 
 
-def scores_of(ordered: Ordered, centre: float) -> Scores:
+def scores_of(ordered: "OrderedRows", centre: float) -> Scores:
     """The scores about their middle, so that squares do not cancel."""
     x = ordered.u - centre
     terms = np.stack([x, x * x])

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.binned.replicates import order_rows
-from fastece.binned.single import weights_in_range
 from fastece.inputs.validation import check_choice, check_range, check_real, known, plain
 from fastece.kde.bandwidth import SMALLEST, Scores, drawn_spreads, scores_of, silverman
 from fastece.kde.beta import fitted_beta_mesh, stepped_beta_mesh
 from fastece.kde.grid import SHAPES, Mesh, Placed, PlacedLater, fitted_mesh, stepped_cells
-from fastece.protocol import BLOCK, Problems, Sample
+from fastece.kernels import REPLICATES as BLOCK
+from fastece.problems.order import order_rows, scale_weights
+from fastece.problems.problems import Problems
+from fastece.protocol import Sample
 
 __all__ = ["KDE", "Plan", "is_supported", "posterior"]
 
@@ -80,7 +81,7 @@ class Plan:
     def scores(self) -> Scores:
         """Rows as Silverman's rule reads them."""
         low, high = self.kde.range_of(self.sample)
-        return scores_of(order_rows(self.sample, low, high, -math.inf, 0), self.centre)
+        return scores_of(order_rows(self.sample, low, high), self.centre)
 
     @cached_property
     def bandwidth(self) -> float:
@@ -317,7 +318,7 @@ class KDE:
 
     def placed(self, sample: Sample) -> Sample:
         """A sample with its scores moved into the range, and weights that can be added up."""
-        sample, _ = weights_in_range(sample)
+        sample, _ = scale_weights(sample)
         return replace(sample, s=sample.s.clip(*self.range_of(sample)))
 
     def evaluate(self, plan: Plan, c: NDArray[Any]) -> float:
@@ -374,7 +375,6 @@ class KDE:
 
     def bandwidths(self, problems: Problems) -> F64:
         """The bandwidth (K,) that is used for each problem."""
-        problems = problems.checked
         samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
         return np.array([self.prepare(sample, sample.n).bandwidth for sample in samples])
 

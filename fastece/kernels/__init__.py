@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fastece.kernels import (
         beta,
         binning,
+        common_call,
         density,
         logits,
         moments,
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "REPLICATES",
     "beta",
     "binning",
+    "common_call",
     "density",
     "logits",
     "moments",
@@ -33,6 +36,9 @@ __all__ = [
     "resampling",
     "subsets",
 ]
+
+# Replicates of a block: the multiplicities of one row, a byte each, fill half a cache line.
+REPLICATES = 32
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-from fastece.kernels.replicates import zero
+from fastece.kernels.shared import zero
 
 __all__ = ["fill_table", "reach_of", "scaled", "table_sums"]
 

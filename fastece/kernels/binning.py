@@ -1,16 +1,16 @@
 """Where scores go, and what they bring: the loops over a block of rows.
 
-A grid is a list of *knots* in increasing order: the inner bin edges for hard binning, where the
-number of knots that a score has passed is its bin, and the bin centres for convex binning. Evenly
-spaced knots are found by arithmetic; the float grid has none. `moments` takes rows in blocks that
-stay in the first-level cache: one vectorised loop finds the cells, another computes what is to be
-added, and one adds it.
+`moments` takes rows in blocks that stay in the first-level cache: one vectorised loop finds the
+cells, another computes what is to be added, and one adds it.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
+from fastece.kernels.shared import two_sum
 
 __all__ = [
     "ANY",
@@ -20,6 +20,8 @@ __all__ = [
     "FLOAT_CELLS",
     "LANES",
     "OCTAVES",
+    "Grid",
+    "distinct_centres",
     "float_cells",
     "moment",
     "place",
@@ -49,6 +51,35 @@ SMALLEST = 0.5**OCTAVES
 SHIFT, FIRST = 52 - CELL_BITS, (1023 - OCTAVES) << CELL_BITS
 # Multiplying by 2**27 + 1 and subtracting splits a float64 into halves (Dekker 1971).
 SPLIT = 134217729.0
+
+
+class Grid(NamedTuple):
+    """Where scores go: the cells of a list of knots in increasing order.
+
+    Attributes
+    ----------
+    low, high : float
+        Range that the bins divide.
+    n_bins : int
+        Number of bins.
+    spacing : int
+        Of the knots: `ANY`; `EVEN`, so that arithmetic finds them; `FLOAT`: none, `float_cells`.
+    knots : float64 array
+        With hard mapping the inner cuts, which are read with `ANY` alone: the number of those that
+        a score has passed is its cell. With convex mapping the distinct bin centres.
+    right : bool
+        A score passes a knot when it is greater; else when it is not less.
+    convex : bool
+        A score is shared by the two centres around it.
+    """
+
+    low: float
+    high: float
+    n_bins: int
+    spacing: int
+    knots: F64
+    right: bool
+    convex: bool
 
 
 @jit
@@ -165,37 +196,37 @@ def convex_shares(s: F64, centres: F64, lower: I32, left: F64, share: F64) -> No
 
 
 @jit
-def place(
-    s: F64,
-    low: float,
-    high: float,
-    n_bins: int,
-    spacing: int,
-    knots: F64,
-    right: bool,
-    convex: bool,
-    lower: I32,
-    left: F64,
-    share: F64,
-) -> None:
-    """Cell of each score on any grid: `lower`; with convex mapping its share of the score, the rest
-    going to the next cell. `left` is work space."""
-    if spacing == FLOAT:
-        float_cells(s, low, high, left, lower)
-    elif (spacing == EVEN) & (not convex):
-        uniform_bins(s, low, high, n_bins, right, lower)
-    elif spacing == EVEN:
-        nearest_centres(s, knots, lower)
+def distinct_centres(edges: F64, centres: F64, bins: I32) -> int:
+    """Fill in the distinct bin centres, and of each the first bin that has it; their number."""
+    count = 0
+    for b in range(edges.size - 1):
+        centre = (edges[b] + edges[b + 1]) / 2
+        if count == 0 or centre > centres[count - 1]:
+            centres[count], bins[count] = centre, b
+            count += 1
+    return count
+
+
+@jit
+def place(s: F64, grid: Grid, lower: I32, work: F64, share: F64) -> None:
+    """Cell of each score: `lower`; with convex mapping its share of the score, the rest going to
+    the next cell. `work` has room for a number a score."""
+    if grid.spacing == FLOAT:
+        float_cells(s, grid.low, grid.high, work, lower)
+    elif (grid.spacing == EVEN) & (not grid.convex):
+        uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, lower)
+    elif grid.spacing == EVEN:
+        nearest_centres(s, grid.knots, lower)
     else:
-        search_knots(s, knots, right, lower)
-    if convex:
-        if spacing == ANY:
-            last = np.int32(max(knots.size - 2, 0))
+        search_knots(s, grid.knots, grid.right, lower)
+    if grid.convex:
+        if grid.spacing == ANY:
+            last = np.int32(max(grid.knots.size - 2, 0))
             for i in range(s.size):
                 j = lower[i] - np.int32(1)
                 j = np.int32(0) if j < 0 else j
                 lower[i] = last if j > last else j
-        convex_shares(s, knots, lower, left, share)
+        convex_shares(s, grid.knots, lower, work, share)
 
 
 @jit
@@ -231,16 +262,12 @@ def scatter(cell: I32, x: F64, lanes: int, sums: F64) -> None:
 
 @jit
 def scatter_weights(cell: I32, x: F64, lanes: int, sums: F64, lost: F64) -> None:
-    """`scatter` to the first lane, with what each addition rounds off in `lost`: whether two
-    weights are equal may depend on it."""
+    """`scatter` to the first lane, with what each addition rounds off in `lost`."""
     width = np.uint64(lanes)
     for i in range(cell.size):
         at = np.uint64(cell[i]) * width
-        a = sums[at]
-        t = a + x[i]
-        b = t - a
-        lost[at] += (a - (t - b)) + (x[i] - b)
-        sums[at] = t
+        sums[at], rounded = two_sum(sums[at], x[i])
+        lost[at] += rounded
 
 
 @jit

@@ -14,16 +14,13 @@ from fastece.kernels._jit import jit
 from fastece.kernels.binning import ROUND
 from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.replicates import (
-    FEW_ROWS,
-    GROUPS,
-    MANY_ROWS,
     add_twice,
     cuts_of,
+    group_size,
     power_of_two,
     weights_below,
-    zero,
 )
-from fastece.kernels.resampling import ONE, REPLICATES, THREE, TWO
+from fastece.kernels.shared import ONE, REPLICATES, THREE, TWO, zero
 
 __all__ = [
     "EPANECHNIKOV",
@@ -80,7 +77,7 @@ def spreads(
         Weight, sums of the terms, and distance between the quartiles; overwritten.
     """
     n = u.size
-    group = GROUPS[0] if n <= FEW_ROWS else GROUPS[1] if n <= MANY_ROWS else GROUPS[2]
+    group = group_size(n)
     groups = (n + group - 1) // group
     below = np.empty((power_of_two(groups), REPLICATES))
     edges, cuts = np.empty((5, REPLICATES)), np.empty((5, REPLICATES), np.int32)

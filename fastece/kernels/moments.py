@@ -1,4 +1,4 @@
-"""Sums of what rows bring to the cells of a grid, from the caller's arrays."""
+"""Sums of what rows bring to the cells of a grid, from the arrays of problems."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from fastece.kernels._jit import jit
 from fastece.kernels.binning import (
     FLOAT,
     LANES,
+    Grid,
     float_cells,
     moment,
     place,
@@ -16,9 +17,8 @@ from fastece.kernels.binning import (
     scatter_shares,
     scatter_weights,
 )
-from fastece.kernels.reading import read
 
-__all__ = ["cell_moments", "rows_in_cells"]
+__all__ = ["BLOCK", "cell_moments", "lane_total", "rows_in_cells"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -42,6 +42,27 @@ def first_cells(rows: int, problems: int, cells: int) -> I32:
 
 
 @jit
+def spread_classes(prob: NDArray[Any], label: NDArray[Any], score: F64, hit: U8) -> None:
+    """Scores and hits (n K,) of class vectors (n, K) with labels (n,), as they lie in memory."""
+    n, n_classes = prob.shape
+    flat = prob.reshape(prob.size)
+    for i in range(flat.size):
+        score[i] = np.float64(flat[i])
+        hit[i] = 0
+    for i in range(n):
+        hit[i * n_classes + label[i]] = 1
+
+
+@jit
+def lane_total(sums: F64, b: int, lanes: int) -> float:
+    """The sum of cell b, of all lanes."""
+    total = 0.0
+    for lane in range(lanes):
+        total += sums[b * lanes + lane]
+    return total
+
+
+@jit
 def note_scores(s: F64, cell: I32, threshold: float, only: F64) -> None:
     """Keep the score of each cell in `only` while it has but one."""
     for i in range(s.size):
@@ -54,27 +75,19 @@ def note_scores(s: F64, cell: I32, threshold: float, only: F64) -> None:
 
 @jit
 def rows_in_cells(
-    prob: NDArray[Any],
-    label: NDArray[Any],
-    tolerance: float,
-    low: float,
-    high: float,
-    wanted: U8,
-    row: NDArray[np.int64],
-    problem: I32,
-    score: F64,
-    hit: U8,
-) -> int:
+    prob: NDArray[Any], label: NDArray[Any], low: float, high: float, wanted: U8,
+    row: NDArray[np.int64], problem: I32, score: F64, hit: U8,
+) -> int:  # fmt: skip
     """Find the rows in some cells of the float grid.
 
     Parameters
     ----------
-    prob, label, tolerance
-        Clean rows, as `reading.read` takes them.
+    prob, label
+        As `cell_moments` takes them.
     low, high : float
         Range of the grid.
     wanted : (K cells,) uint8 array
-        1 for the cells of each problem that are asked for.
+        1 for the cells of each problem that are wanted.
     row, problem, score, hit : (n K,) arrays
         Position, problem, score and hit of each; overwritten, as far as there are such rows.
 
@@ -85,18 +98,20 @@ def rows_in_cells(
     """
     n = label.size
     problems = prob.size // n
-    cells = wanted.size // problems
     rows = min(n, max(1, BLOCK // problems))
     size = rows * problems
-    s, y, work = np.empty(size), np.empty(size, np.uint8), np.empty(size)
+    score_block, hit_block, work = np.empty(size), np.empty(size, np.uint8), np.empty(size)
     cell = np.empty(size, np.int32)
-    first_cell = first_cells(rows, problems, cells)
+    first_cell = first_cells(rows, problems, wanted.size // problems)
     count = 0
     for start in range(0, n, rows):
         m = min(rows, n - start)
-        part = slice(start, start + m)
-        read(prob[part], label[part], tolerance, s[: m * problems], y[: m * problems])
-        float_cells(s[: m * problems], low, high, work, cell)
+        s, y = score_block[: m * problems], hit_block[: m * problems]
+        if prob.ndim == 1:
+            s, y = prob[start : start + m], label[start : start + m]
+        else:
+            spread_classes(prob[start : start + m], label[start : start + m], s, y)
+        float_cells(s, low, high, work, cell)
         for i in range(m * problems):
             if wanted[np.uint32(cell[i] + first_cell[i])]:  # rarely: easy to predict
                 row[count] = start + i // problems
@@ -109,30 +124,19 @@ def rows_in_cells(
 
 @jit
 def cell_moments(
-    prob: NDArray[Any],
-    label: NDArray[Any],
-    weight: F64 | None,
-    tolerance: float,
-    low: float,
-    high: float,
-    n_bins: int,
-    spacing: int,
-    knots: F64,
-    right: bool,
-    convex: bool,
-    threshold: float,
-    only: F64,
-    out: F64,
-) -> bool:
-    """Moments in each cell of one grid, of one problem or of every class, from the rows as they lie
-    in memory; False, and nothing of use in `out`, if a row is not clean.
+    prob: NDArray[Any], label: NDArray[Any], weight: F64 | None, grid: Grid, threshold: float,
+    only: F64, out: F64,
+) -> None:  # fmt: skip
+    """Moments in each cell of one grid, of one problem or of every class.
 
     Parameters
     ----------
-    prob, label, weight, tolerance
-        The rows: `fastece.protocol.Rows`, in its order.
-    low, high, n_bins, spacing, knots, right, convex
-        The grid: `fastece.binned.edges.Grid`, in its order.
+    prob : (n,) float64, or (n, K) float64 or float32 array
+        Scores, or class vectors, of which every class is a problem.
+    label : (n,) uint8 or int64 array
+        Hits, or classes.
+    weight : (n,) float64 array or None
+    grid : Grid
     threshold : float
         Scores up to this one do not exist.
     only : (K cells,) float64 array
@@ -146,29 +150,31 @@ def cell_moments(
     # A block is whole rows. Neighbours of different problems need no lanes to be apart.
     rows = min(n, max(1, BLOCK // problems))
     lanes = 1 if problems >= LANES else LANES if cells <= FEW_CELLS else 2
-    step = 1 if knots.size > 1 else 0
+    is_float = grid.spacing == FLOAT
+    step = 1 if grid.knots.size > 1 else 0
     size = rows * problems
-    score, hit = np.empty(size), np.empty(size, np.uint8)
+    score_block, hit_block = np.empty(size), np.empty(size, np.uint8)
     lower_block, first_cell = np.empty(size, np.int32), first_cells(rows, problems, cells)
     share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
     sums = np.zeros((moments, problems * cells * lanes))
-    lost = np.zeros(problems * cells * lanes if spacing == FLOAT else 0)
+    lost = np.zeros(problems * cells * lanes if is_float else 0)
     # Loops: expressions of arrays take seconds to compile, with their messages about shapes.
-    if spacing == FLOAT:
+    if is_float:
         for i in range(only.size):
             only[i] = NONE
     for start in range(0, n, rows):
         m = min(rows, n - start)
-        s, y = score[: m * problems], hit[: m * problems]
+        s, y = score_block[: m * problems], hit_block[: m * problems]
         lower, share, x = lower_block[: s.size], share_block[: s.size], x_block[: s.size]
-        rows_of = slice(start, start + m)
-        if not read(prob[rows_of], label[rows_of], tolerance, s, y):
-            return False  # what is no score has no cell
-        place(s, low, high, n_bins, spacing, knots, right, convex, lower, x, share)
+        if prob.ndim == 1:
+            s, y = prob[start : start + m], label[start : start + m]
+        else:
+            spread_classes(prob[start : start + m], label[start : start + m], s, y)
+        place(s, grid, lower, x, share)
         if problems > 1:
             for i in range(s.size):
                 lower[i] += first_cell[i]
-        if spacing == FLOAT:
+        if is_float:
             note_scores(s, lower, threshold, only)
         w = weight_block[: s.size]
         if weight is not None:
@@ -179,9 +185,9 @@ def cell_moments(
                     w[i * problems : (i + 1) * problems] = weight[start + i]
         for q in range(moments):
             moment(q, s, y, weight if weight is None else w, threshold, x)
-            if convex:
+            if grid.convex:
                 scatter_shares(lower, x, share, step, lanes, sums[q])
-            elif (q == 1) & (spacing == FLOAT) & (weight is not None):
+            elif (q == 1) & is_float & (weight is not None):
                 scatter_weights(lower, x, lanes, sums[q], lost)
             else:
                 scatter(lower, x, lanes, sums[q])
@@ -191,8 +197,4 @@ def cell_moments(
     for q in range(moments):
         for k in range(problems):
             for b in range(cells):
-                total = 0.0
-                for lane in range(lanes):
-                    total += sums[q, (k * cells + b) * lanes + lane]
-                out[q, k, b] = total
-    return True
+                out[q, k, b] = lane_total(sums[q], k * cells + b, lanes)

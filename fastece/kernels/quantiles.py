@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
+from fastece.kernels.shared import two_sum
 
-__all__ = ["quantile_edges"]
+__all__ = ["cut_weights", "quantile_edges", "total_weight"]
 
 F64 = NDArray[np.float64]
 
@@ -15,14 +16,20 @@ TOLERANCE = 1e-12
 
 @jit
 def total_weight(w: F64) -> float:
-    """Sum of the weights with Neumaier's compensation."""
-    total = 0.0
-    lost = 0.0
+    """Sum of the weights, of which rounding takes nothing but once, at the end."""
+    total = lost = 0.0
     for i in range(w.size):
-        t = total + w[i]
-        lost += (total - t) + w[i] if total >= w[i] else (w[i] - t) + total
-        total = t
+        total, rounded = two_sum(total, w[i])
+        lost += rounded
     return total + lost
+
+
+@jit
+def cut_weights(j: int, n_bins: int, total: float) -> tuple[float, float]:
+    """The weight that the scores up to cut j have at least, and the most that they have where the
+    cut lies between two scores rather than on one."""
+    target, slack = j * total / n_bins, TOLERANCE * total
+    return target - slack, target + slack
 
 
 @jit
@@ -30,17 +37,15 @@ def count_edges(u: F64, right: bool, edges: F64, knots: F64) -> None:
     """The inner edges and knots of `quantile_edges` where every score counts 1: the place of a cut
     is computed, and only scores equal to the one there are looked at (a fifth of the time)."""
     n, n_bins = u.size, edges.size - 1
-    tolerance = TOLERANCE * n
     end = 0
     for j in range(1, n_bins if n > 0 else 0):
-        target = j * np.float64(n) / n_bins
-        least = max(int(np.ceil(target - tolerance)), 1)
-        x = u[least - 1]
-        end = max(end, least)
+        least, most = cut_weights(j, n_bins, np.float64(n))
+        first = max(int(np.ceil(least)), 1)
+        x = u[first - 1]
+        end = max(end, first)
         while end < n and u[end] == x:
             end += 1
-        between = (end <= target + tolerance) & (end < n)
-        following = u[end] if between else x
+        following = u[end] if (end <= most) & (end < n) else x
         edges[j] = 0.5 * (x + following)
         knots[j - 1] = x if right else following
 
@@ -79,25 +84,21 @@ def quantile_edges(
         count_edges(u, right, edges, knots)
         return
     total = total_weight(w)
-    tolerance = TOLERANCE * total
     j = 1
-    target = total / n_bins  # of cut j, computed anew only where j changes: it is a division
-    below = 0.0
-    lost = 0.0
+    least, most = cut_weights(j, n_bins, total)  # divides: anew only where j changes
+    below = lost = 0.0
     i = 0
     while i < n and j < n_bins:
         x = u[i]
         while i < n and u[i] == x:
-            t = below + w[i]
-            lost += (below - t) + w[i] if below >= w[i] else (w[i] - t) + below
-            below = t
+            below, rounded = two_sum(below, w[i])
+            lost += rounded
             i += 1
         while i < n and w[i] == 0.0:
             i += 1
-        while j < n_bins and below + lost >= target - tolerance:
-            between = (below + lost <= target + tolerance) & (i < n)
-            following = u[i] if between else x
+        while j < n_bins and below + lost >= least:
+            following = u[i] if (below + lost <= most) & (i < n) else x
             edges[j] = 0.5 * (x + following)
             knots[j - 1] = x if right else following
             j += 1
-            target = j * total / n_bins
+            least, most = cut_weights(j, n_bins, total)

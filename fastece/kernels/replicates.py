@@ -7,14 +7,17 @@ Equal-mass bins depend on the draw: each replicate has its own cuts between the 
 from cumulative weights, without a sort.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-from fastece.kernels.quantiles import TOLERANCE
-from fastece.kernels.resampling import EIGHT, EVEN_BYTES, FOUR, ONE, REPLICATES, THREE, TWO
+from fastece.kernels.quantiles import cut_weights
+from fastece.kernels.shared import REPLICATES, add, column_sums, two_sum, zero
 
 __all__ = [
+    "OrderedRows",
     "add_rows",
     "add_shares",
     "arrange_tiles",
@@ -23,6 +26,7 @@ __all__ = [
     "cut_sums",
     "cuts_of",
     "equal_mass_sums",
+    "group_size",
     "tile_sums",
     "weight_before",
     "weights_below",
@@ -37,6 +41,36 @@ U8 = NDArray[np.uint8]
 # them are looked at for a cut.
 GROUPS = (1, 16, 64)
 FEW_ROWS, MANY_ROWS = 512, 65536
+
+
+class OrderedRows(NamedTuple):
+    """Rows in increasing order of the score, equal ones side by side.
+
+    Attributes
+    ----------
+    s, u : (n,) float64 arrays
+        Scores, and scores moved into the range.
+    v : (n,) float64 array or None
+        Sample weights.
+    order : (n,) int32 array
+        0, 1, 2, ...
+    run, first : (n,) and (runs + 1,) int32 arrays
+        To which run of equal scores each row belongs, and where it begins.
+    skip : int
+        How many rows of the draw come before them: those that do not exist.
+    low, high : float
+        Range that bins divide.
+    """
+
+    s: F64
+    u: F64
+    v: F64 | None
+    order: I32
+    run: I32
+    first: I32
+    skip: int
+    low: float
+    high: float
 
 
 # --- sums over rows -------------------------------------------------------------------------
@@ -102,20 +136,6 @@ def add_shares(c: U8, x: F64, s: F64, first: int, last: int, ends: F64, sums: F6
             whole[r] += amount
             below[r] += amount * (high[r] - score)
             above[r] += amount * (score - low[r])
-
-
-@jit
-def zero(sums: F64) -> None:
-    """Set to 0."""
-    for i in range(sums.size):
-        sums[i] = 0.0
-
-
-@jit
-def add(x: F64, sums: F64) -> None:
-    """Add to the sums."""
-    for i in range(sums.size):
-        sums[i] += x[i]
 
 
 @jit
@@ -206,22 +226,12 @@ def tile_sums(terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8,
 
 @jit
 def counts_below(c: U8, group: int, below: F64) -> None:
-    """`weights_below` where every row counts 1: eight bytes of a word at once, as in
-    `resampling.totals`."""
+    """`weights_below` where every row counts 1."""
     words = c.reshape(c.size).view(np.uint64)
     sums = np.empty(8, np.uint64)
     halves = sums.view(np.uint16)
     for q in range((c.shape[0] + group - 1) // group):
-        e0 = e1 = e2 = e3 = o0 = o1 = o2 = o3 = np.uint64(0)
-        first, last = 4 * group * q, min(words.size, 4 * group * (q + 1))
-        for i in range(np.uint64(first), np.uint64(last), FOUR):
-            w0, w1, w2, w3 = words[i], words[i + ONE], words[i + TWO], words[i + THREE]
-            e0, o0 = e0 + (w0 & EVEN_BYTES), o0 + ((w0 >> EIGHT) & EVEN_BYTES)
-            e1, o1 = e1 + (w1 & EVEN_BYTES), o1 + ((w1 >> EIGHT) & EVEN_BYTES)
-            e2, o2 = e2 + (w2 & EVEN_BYTES), o2 + ((w2 >> EIGHT) & EVEN_BYTES)
-            e3, o3 = e3 + (w3 & EVEN_BYTES), o3 + ((w3 >> EIGHT) & EVEN_BYTES)
-        sums[0], sums[1], sums[2], sums[3] = e0, e1, e2, e3
-        sums[4], sums[5], sums[6], sums[7] = o0, o1, o2, o3
+        column_sums(words, 4 * group * q, min(words.size, 4 * group * (q + 1)), sums)
         before, after = below[q], below[q + 1]
         for r in range(REPLICATES // 2):
             after[2 * r] = before[2 * r] + np.float64(halves[r])
@@ -231,10 +241,7 @@ def counts_below(c: U8, group: int, below: F64) -> None:
 @jit
 def weights_below(c: U8, order: I32, v: F64 | None, group: int, below: F64) -> None:
     """Weight of the rows before each group of rows, and of all, in (2**k, 32) `below`; infinite
-    beyond them.
-
-    With compensation (Neumaier): whether two weights are equal may depend on what is rounded off.
-    """
+    beyond them."""
     zero(below[0])
     groups = (order.size + group - 1) // group
     for q in range(groups + 1, below.shape[0]):
@@ -248,11 +255,9 @@ def weights_below(c: U8, order: I32, v: F64 | None, group: int, below: F64) -> N
             zero(part)
             add_rows(c, order, v, group * q, min(order.size, group * (q + 1)), part)
             for r in range(REPLICATES):
-                t = total[r] + part[r]
-                b = t - total[r]
-                lost[r] += (total[r] - (t - b)) + (part[r] - b)
-                total[r] = t
-                below[q + 1, r] = t + lost[r]
+                total[r], rounded = two_sum(total[r], part[r])
+                lost[r] += rounded
+                below[q + 1, r] = total[r] + lost[r]
 
 
 @jit
@@ -281,13 +286,22 @@ def power_of_two(count: int) -> int:
 
 
 @jit
+def group_size(n: int) -> int:
+    """Rows between two cumulative weights of `weights_below`."""
+    return GROUPS[0] if n <= FEW_ROWS else GROUPS[1] if n <= MANY_ROWS else GROUPS[2]
+
+
+@jit
 def rows_reaching(
     c: U8, v: F64 | None, group: int, below: F64, target: F64, row: I64, weight: F64
 ) -> None:
     """The first row up to which each replicate has at least the weight `target`, and that weight.
 
-    As many steps for every replicate, and floats that are not negative compared as integers: a
-    branch that depends on the draw would be mispredicted, and take five times as long.
+    First the group: the last one with less than the target before it, by bisection (in which
+    ``below[row]`` is always less than the target, and ``below[row + 2 step]`` is not). Then the row
+    in it, one after the other. As many steps for every replicate, and floats that are not negative
+    compared as integers: a branch that depends on the draw would be mispredicted, and take five
+    times as long.
     """
     bits, wanted = below.view(np.int64), target.view(np.int64)
     for r in range(REPLICATES):
@@ -295,6 +309,7 @@ def rows_reaching(
     step = below.shape[0] // 2
     while step > 0:
         for r in range(REPLICATES):
+            # The sign, -1 or 0, is a mask: step if this cumulative weight is less.
             row[r] += ((bits[np.uint64(row[r] + step), r] - wanted[r]) >> 63) & step
         step //= 2
     last = c.shape[0] - 1
@@ -314,6 +329,15 @@ def rows_reaching(
 
 
 @jit
+def next_drawn(c: U8, end: int, r: int) -> int:
+    """The first row from `end` on that replicate r has drawn; n if there is none."""
+    i = end
+    while i < c.shape[0] and c[i, r] == 0:
+        i += 1
+    return i
+
+
+@jit
 def cuts_of(
     c: U8, v: F64 | None, u: F64, run: I32, first: I32, group: int, below: F64, right: bool,
     edges: F64, cuts: I32,
@@ -321,15 +345,19 @@ def cuts_of(
     """Edges of bins of equal weight in each replicate, as `quantiles.quantile_edges` defines them,
     and the rows at which the bins begin.
 
+    A cut is on the score of the row i that reaches its weight, and then behind or before the whole
+    run of this score; or, where the run holds no more than that, between it and the next score that
+    was drawn::
+
+        scores   .2  .2 | .5  .5  .5 | .7          of one replicate; i is in the run of .5
+                        ^ first[run[i]]            closed at the left: the bin begins here
+                                     ^ first[run[i] + 1], closed at the right, or in between
+
     Parameters
     ----------
     c : (n, 32) uint8 array
-    v : (n,) float64 array or None
-        Sample weights.
-    u : (n,) float64 array
-        Scores in increasing order, moved into the range.
-    run, first : (n,) and (runs + 1,) int32 arrays
-        To which run of equal scores each row belongs, and where it begins.
+    v, u, run, first
+        `OrderedRows`.
     group, below : int, (groups + 1, 32) float64 array
         `weights_below`.
     right : bool
@@ -341,22 +369,21 @@ def cuts_of(
     """
     n, n_bins = c.shape[0], edges.shape[0] - 1
     total = below[(n + group - 1) // group]
-    row, weight, target = np.empty(REPLICATES, np.int64), np.empty(REPLICATES), np.empty(REPLICATES)
+    row, weight = np.empty(REPLICATES, np.int64), np.empty(REPLICATES)
+    least, most = np.empty(REPLICATES), np.empty(REPLICATES)
     for r in range(REPLICATES):
         cuts[0, r], cuts[n_bins, r] = 0, n
     for j in range(1, n_bins):
         for r in range(REPLICATES):
-            target[r] = j * total[r] / n_bins - TOLERANCE * total[r]
-        rows_reaching(c, v, group, below, target, row, weight)
+            least[r], most[r] = cut_weights(j, n_bins, total[r])
+        rows_reaching(c, v, group, below, least, row, weight)
         for r in range(REPLICATES):
-            i, most = row[r], j * total[r] / n_bins + TOLERANCE * total[r]
+            i = row[r]
             end = first[run[i] + 1]
             following = i
             # Seldom: a bin may hold exactly its share. The weight of the whole run is asked second.
-            if weight[r] <= most and weight_before(c, v, group, below, end, r) <= most:
-                following = end
-                while following < n and c[following, r] == 0:
-                    following += 1
+            if weight[r] <= most[r] and weight_before(c, v, group, below, end, r) <= most[r]:
+                following = next_drawn(c, end, r)
                 following = following if following < n else i
             edges[j, r] = 0.5 * (u[i] + u[following])
             cuts[j, r] = end if right | (following > i) else first[run[i]]
@@ -385,6 +412,10 @@ def cut_sums(
     c: U8, order: I32, terms: F64, cuts: I32, head: I32, following: I32, at: int, out: F64
 ) -> None:
     """Sums over the rows between the cuts of each replicate, in one sweep over the rows.
+
+    `sums` holds, of each replicate, what came after its last cut; where the sweep meets its next
+    cut, that goes to its bin. Rows between two neighbouring cuts of any replicate are added in one
+    go, for all replicates.
 
     Parameters
     ----------
@@ -486,8 +517,17 @@ def cut_shares(
 ) -> None:  # fmt: skip
     """Sums over rows shared by the two centres around their score, in one sweep over the rows.
 
-    The share of the upper centre is ``(s - lower) / (upper - lower)``: the sum of ``x (s - lower)``
-    between two centres gives that of the shares.
+    Between two centres a row gives ``x (s - lower) / (upper - lower)`` to the upper one, and the
+    rest to the lower one. The width is the same for all rows in between, so it is enough to add up
+    x, ``x (upper - s)`` and ``x (s - lower)``, and to divide where a replicate meets its next
+    centre. Between two rows of the sweep, of every replicate::
+
+        centre t - 1          row i          centre t         t = seen[r]
+             |  . . . added up . .|               |           sums[0]  x
+        ends[0, r]                           ends[1, r]       sums[1]  x (ends[1, r] - s)
+                                                              sums[2]  x (s - ends[0, r])
+
+    Before the first centre, and after the last, all of x is that centre's.
 
     Parameters
     ----------
@@ -538,32 +578,15 @@ def cut_shares(
 
 @jit
 def equal_mass_sums(
-    s: F64,
-    u: F64,
-    v: F64 | None,
-    terms: F64,
-    order: I32,
-    run: I32,
-    first: I32,
-    skip: int,
-    low: float,
-    high: float,
-    right: bool,
-    convex: bool,
-    c: U8,
-    total: F64,
-    out: F64,
+    rows: OrderedRows, terms: F64, right: bool, convex: bool, c: U8, total: F64, out: F64
 ) -> None:
     """Sums in bins of equal weight, those of each replicate being its own.
 
     Parameters
     ----------
-    s, u, v, terms, order, run, first
-        Rows in increasing order of the score, as in `cuts_of`, `cut_sums` and `cut_shares`.
-    skip : int
-        How many rows of `c` come before them: those that do not exist.
-    low, high : float
-        Range that the bins divide.
+    rows : OrderedRows
+    terms : (Q, n) float64 array
+        What each row adds to each sum when it is drawn once.
     right, convex : bool
         Bins are closed at the right; rows are shared by the two centres around their score.
     c : (G, skip + n, 32) uint8 array
@@ -573,12 +596,12 @@ def equal_mass_sums(
     out : (Q, B, 32 G) float64 array
         Overwritten.
     """
-    n, n_bins = s.size, out.shape[1]
+    n, n_bins = rows.s.size, out.shape[1]
     if n == 0:
         zero(total)
         zero(out.reshape(out.size))
         return
-    group = GROUPS[0] if n <= FEW_ROWS else GROUPS[1] if n <= MANY_ROWS else GROUPS[2]
+    group = group_size(n)
     groups = (n + group - 1) // group
     below = np.empty((power_of_two(groups), REPLICATES))
     edges = np.empty((n_bins + 1, REPLICATES))
@@ -590,20 +613,20 @@ def equal_mass_sums(
     for i in range(n + 1):
         head[i] = -1
     padded = np.empty(power_of_two(n) if convex else 0)
-    for i in range(padded.size):
-        padded[i] = s[i] + 0.0 if i < n else np.inf  # no -0: its bits are those of no small integer
+    for i in range(padded.size):  # no -0: its bits are those of no small integer
+        padded[i] = rows.s[i] + 0.0 if i < n else np.inf
     bits = padded.view(np.int64)
     for r in range(REPLICATES):
-        edges[0, r], edges[n_bins, r] = low, high
+        edges[0, r], edges[n_bins, r] = rows.low, rows.high
     for g in range(c.shape[0]):
         at = g * REPLICATES
-        drawn = c[g, skip:]
-        weights_below(drawn, order, v, group, below)
+        drawn = c[g, rows.skip :]
+        weights_below(drawn, rows.order, rows.v, group, below)
         for r in range(REPLICATES):
             total[at + r] = below[groups, r]
-        cuts_of(drawn, v, u, run, first, group, below, right, edges, cuts)
+        cuts_of(drawn, rows.v, rows.u, rows.run, rows.first, group, below, right, edges, cuts)
         if convex:
             centres_of(bits, n, edges, centre, place, bin_of, count)
-            cut_shares(drawn, s, terms, centre, place, bin_of, count, head, following, at, out)
+            cut_shares(drawn, rows.s, terms, centre, place, bin_of, count, head, following, at, out)
         else:
-            cut_sums(drawn, order, terms, cuts, head, following, at, out)
+            cut_sums(drawn, rows.order, terms, cuts, head, following, at, out)

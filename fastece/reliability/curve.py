@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastece.inputs.validation import as_real, refuse_where
 from fastece.kde.estimator import KDE, Plan, is_supported, posterior
 from fastece.protocol import Sample
-from fastece.resampling.arguments import Call, read_call, samples_of
+from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
 from fastece.resampling.engine import Problem, plan_replicates
 from fastece.resampling.intervals import ConfidenceInterval, quantiles, tails_of
@@ -286,7 +286,7 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     if not isinstance(kde, KDE):
         raise TypeError(f"estimator: a reliability curve needs densities, KDE, got {kde!r}")
     key = new_key(rng) if call.n_resamples else None
-    samples = samples_of(call.models[0])
+    samples = call.models[0].samples()
     return [curve_of(call, k, sample, key) for k, sample in enumerate(samples)]
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned
-from fastece.estimators import find_estimator
+from fastece.estimators import find_estimator, with_threads
 from fastece.inputs.validation import check_jobs
-from fastece.problems.settings import ArrayProblems, read_problems
-from fastece.protocol import Map, with_threads
+from fastece.problems.problems import Problems
+from fastece.problems.reading import Map, read_problems
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,13 +132,11 @@ def bin_names(diagram: ReliabilityDiagram) -> list[str]:
     return [f"{opened[b]}{edges[b]}, {edges[b + 1]}{closed[b]}" for b in range(last + 1)]
 
 
-def diagrams_of(
-    estimator: Any, problems: ArrayProblems, run: Map = map
-) -> list[ReliabilityDiagram]:
+def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[ReliabilityDiagram]:
     """One diagram for each problem."""
     if not isinstance(estimator, Binned):
         raise TypeError(f"estimator: a reliability diagram needs bins, got {estimator!r}")
-    sums = estimator.bins(problems.checked, run)
+    sums = estimator.bins(problems, run)
     values = estimator.values(sums)
     score, frequency = (
         np.divide(total, sums.weight, out=np.full_like(total, np.nan), where=sums.weight > 0)
@@ -148,7 +146,7 @@ def diagrams_of(
         count = sums.weight * sums.unit
     return [
         ReliabilityDiagram(
-            edges=sums.edges[k],
+            edges=sums.edges[k].copy(),  # uniform ones are kept for the next call
             count=count[k],
             score=score[k],
             frequency=frequency[k],
@@ -168,16 +166,8 @@ def reliability_diagram(
 ) -> list[ReliabilityDiagram]: ...
 @overload
 def reliability_diagram(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    setting: Literal["auto", "binary", "confidence"] | int = ...,
-    **options: Any,
+    y_true: Any, y_prob: Any, *, setting: str | int = ..., **options: Any
 ) -> ReliabilityDiagram: ...
-@overload
-def reliability_diagram(
-    y_true: Any, y_prob: Any, *, setting: str | int, **options: Any
-) -> ReliabilityDiagram | list[ReliabilityDiagram]: ...
 def reliability_diagram(
     y_true: Any,
     y_prob: Any,
@@ -223,9 +213,13 @@ def reliability_diagram(
     """
     chosen = find_estimator(estimator, fields)
     jobs = check_jobs(n_jobs)
-    problems = read_problems(
-        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
-        from_logits=from_logits,
-    )  # fmt: skip
-    diagrams = with_threads(jobs, lambda run: diagrams_of(chosen, problems, run))
-    return diagrams if problems.setting.per_class else diagrams[0]
+
+    def diagrams_with(run: Map) -> tuple[bool, list[ReliabilityDiagram]]:
+        problems = read_problems(
+            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+            sample_weight=sample_weight, from_logits=from_logits, run=run,
+        )  # fmt: skip
+        return problems.setting.per_class, diagrams_of(chosen, problems, run)
+
+    per_class, diagrams = with_threads(jobs, diagrams_with)
+    return diagrams if per_class else diagrams[0]

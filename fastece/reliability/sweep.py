@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fastece.estimators import find_estimator
 from fastece.inputs.validation import as_real, check_average, refuse_where
 from fastece.kde.estimator import KDE
-from fastece.problems.settings import read_problems
+from fastece.problems.reading import read_problems
 
 __all__ = ["bandwidth_sweep"]
 
@@ -78,7 +78,7 @@ def bandwidth_sweep(
     problems = read_problems(
         y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
         from_logits=from_logits,
-    ).checked  # fmt: skip
+    )  # fmt: skip
     samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
     values = np.array([chosen.sweep(sample, h) for sample in samples])
     if not problems.setting.per_class:

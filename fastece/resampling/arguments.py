@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from fastece.estimators import find_estimator
 from fastece.inputs.validation import check_average, check_choice, check_integer, check_jobs
-from fastece.problems.settings import ArrayProblems, read_problems
-from fastece.protocol import Sample
+from fastece.problems.problems import Problems
+from fastece.problems.reading import read_problems
 from fastece.resampling.engine import Replicates, evaluate
 from fastece.resampling.intervals import METHODS, check_level
 
-__all__ = ["Call", "check_executor", "describe", "read_call", "samples_of"]
+__all__ = ["Call", "check_executor", "describe", "read_call"]
 
 MOST_RESAMPLES = 2**40
 # What Python writes where an object has no text of its own: another number in every process.
@@ -66,7 +66,7 @@ class Call:
     ----------
     estimators : dict
         By name; "" for a single one.
-    models : list of ArrayProblems
+    models : list of Problems
         The problems of each model, on the same rows.
     average : "macro" or None
     n_resamples : int
@@ -79,7 +79,7 @@ class Call:
     """
 
     estimators: dict[str, Any]
-    models: list[ArrayProblems]
+    models: list[Problems]
     average: str | None
     n_resamples: int
     level: float
@@ -138,13 +138,6 @@ def read_call(
     level, method = check_level(confidence_level), check_choice("method", method, METHODS)
     jobs = check_executor(executor, n_jobs)
     problems = [
-        read_problems(y_true, y_prob, prob_name=name, **data).checked
-        for name, y_prob in models.items()
+        read_problems(y_true, y_prob, prob_name=name, **data) for name, y_prob in models.items()
     ]
     return Call(estimators, problems, average, count, level, method, jobs, executor)
-
-
-def samples_of(problems: ArrayProblems) -> list[Sample]:
-    """The problems as samples, in the order in which rows are drawn."""
-    source = problems.probabilities
-    return [source.sample(k) for k in range(source.n_problems)]

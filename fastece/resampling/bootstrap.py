@@ -8,9 +8,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.estimators import direct_values
 from fastece.inputs.validation import check_integer
-from fastece.protocol import Estimator, direct_values
-from fastece.resampling.arguments import Call, describe, read_call, samples_of
+from fastece.protocol import Estimator
+from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import LeaveOut, draws_of, new_key
 from fastece.resampling.engine import Problem, plan_replicates
 from fastece.resampling.intervals import Method
@@ -46,7 +47,7 @@ def is_near(a: Any, b: Any) -> bool:
 
 def problems_of(call: Call) -> list[Problem]:
     """The problems of all models, on the same rows."""
-    return [Problem(sample) for model in call.models for sample in samples_of(model)]
+    return [Problem(sample) for model in call.models for sample in model.samples()]
 
 
 def draw_values(

@@ -7,9 +7,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned.estimator import Binned, Bins, Plan
-from fastece.protocol import Estimator, Sample, direct_values
-from fastece.resampling.arguments import Call, describe, read_call, samples_of
+from fastece.binned.estimator import Binned, BinnedPlan, Bins
+from fastece.estimators import direct_values
+from fastece.protocol import Estimator, Sample
+from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import ClassDraws, HitDraws, new_key
 from fastece.resampling.engine import Problem, plan_replicates
 from fastece.resampling.intervals import p_value_of, quantiles, tails_of
@@ -93,11 +94,11 @@ class WithGaps:
         """As the estimator."""
         return self.binned.needs_sorted
 
-    def prepare(self, sample: Sample, size: int) -> Plan:
+    def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """As the estimator."""
         return self.binned.prepare(sample, size)
 
-    def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> F64:
         """(1 + B, 32 G) values and gaps."""
         bins = self.binned.block_bins(plan, c)
         return np.vstack([self.binned.values(bins), bins.gap.T])
@@ -145,7 +146,7 @@ def null_values(
 def calibration_results(call: Call, *, rng: Any) -> Any:
     """The result of a call on one model, or `Results` by the names of its estimators."""
     data, key = call.models[0], new_key(rng)
-    samples = samples_of(data)
+    samples = data.samples()
     draws = label_draws(call, samples, key)
     problems = [Problem(hits_and_misses(sample)) for sample in samples]
     results: Results[Any] = Results()

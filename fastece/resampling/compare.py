@@ -17,7 +17,7 @@ def comparison_results(call: Call, **options: Any) -> Any:
     a, b = call.models
     if a.n_classes != b.n_classes or a.setting != b.setting:
         raise ValueError(
-            f"{b.prob_name}: must have the classes and the setting of {a.prob_name}, "
+            f"y_prob_b: must have the classes and the setting of y_prob_a, "
             f"{a.n_classes} and {a.setting.name!r}; got {b.n_classes} and {b.setting.name!r}"
         )
     points = {

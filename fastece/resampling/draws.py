@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.inputs.validation import plain
-from fastece.protocol import BLOCK
+from fastece.kernels import REPLICATES as BLOCK
 
 __all__ = [
     "BlockDraws",

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.inputs.validation import plain
-from fastece.protocol import BLOCK, Sample, increasing
+from fastece.kernels import REPLICATES as BLOCK
+from fastece.protocol import Sample, increasing
 from fastece.resampling.draws import BlockDraws, RowDraws
 
 __all__ = ["Problem", "Replicates", "drawn_values", "evaluate", "plan_replicates"]

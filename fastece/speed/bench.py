@@ -5,13 +5,14 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
 import fastece
 from fastece.speed.yardstick import N_CLASSES, find_idiom, race_bootstrap, race_call, replicates_of
 
-__all__ = ["BenchResult", "BenchRow", "BootstrapRow", "run_bench"]
+__all__ = ["BenchResult", "BenchRow", "run_bench"]
 
 SIZES = (100, 10_000, 1_000_000)
 BOOTSTRAP_SIZES = (100, 10_000, 50_000)
@@ -59,20 +60,22 @@ PER_SECOND = [(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")]
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One line of the table.
+    """One line of the tables: a call of `fastece.ece`, or one replicate of `fastece.bootstrap`.
 
     Attributes
     ----------
     n : int
-        Number of scores: rows, or rows times classes.
+        Number of scores: rows, or rows times classes. Replicates are of uniform scores.
     setting, estimator : str
         As `fastece.ece` takes them.
     seconds : float
-        Of one call, checks included.
+        Of one call, checks included; of one replicate: of the call, divided by their number.
     ratio : float
-        How many times as long the numpy idiom takes.
+        How many times as long the numpy idiom, or one replicate of the numpy loop, takes.
     idiom : str
         The estimator that the idiom is written for.
+    replicates : int or None
+        Number of replicates of one call of `fastece.bootstrap`.
     """
 
     n: int
@@ -81,11 +84,7 @@ class BenchRow:
     seconds: float
     ratio: float
     idiom: str
-
-    @property
-    def scores_per_second(self) -> float:
-        """Scores read in a second."""
-        return self.n / self.seconds
+    replicates: int | None = None
 
     @property
     def ns_per_score(self) -> float:
@@ -93,57 +92,16 @@ class BenchRow:
         return 1e9 * self.seconds / self.n
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, the two rates among them."""
-        rates = {name: getattr(self, name) for name in ("scores_per_second", "ns_per_score")}
-        return {**asdict(self), **rates}
-
-
-@dataclass(frozen=True)
-class BootstrapRow:
-    """One line of the table of `fastece.bootstrap`, on uniform scores.
-
-    Attributes
-    ----------
-    n : int
-        Number of scores, and of rows in each draw.
-    estimator : str
-        As `fastece.bootstrap` takes it.
-    replicates : int
-        Number of replicates of one call.
-    seconds : float
-        Of one replicate: of the call, checks and jackknife included, divided by their number.
-    ratio : float
-        How many times as long one replicate of the numpy loop takes.
-    idiom : str
-        The estimator that the loop is written for.
-    """
-
-    n: int
-    estimator: str
-    replicates: int
-    seconds: float
-    ratio: float
-    idiom: str
-
-    @property
-    def replicates_per_second(self) -> float:
-        """Replicates drawn and evaluated in a second."""
-        return 1 / self.seconds
-
-    @property
-    def samples_per_second(self) -> float:
-        """Resampled rows in a second."""
-        return self.n / self.seconds
-
-    @property
-    def ns_per_sample(self) -> float:
-        """Nanoseconds for each resampled row."""
-        return 1e9 * self.seconds / self.n
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, the rates among them."""
-        rates = ("replicates_per_second", "samples_per_second", "ns_per_sample")
-        return {**asdict(self), **{name: getattr(self, name) for name in rates}}
+        """Plain Python values, rates among them."""
+        values = {key: value for key, value in asdict(self).items() if value is not None}
+        per_second = self.n / self.seconds
+        if self.replicates is None:
+            rates = {"scores_per_second": per_second, "ns_per_score": self.ns_per_score}
+        else:
+            del values["setting"]
+            rates = {"replicates_per_second": 1 / self.seconds, "samples_per_second": per_second,
+                     "ns_per_sample": self.ns_per_score}  # fmt: skip
+        return {**values, **rates}
 
 
 # --- tables ---------------------------------------------------------------------------------
@@ -188,13 +146,13 @@ class BenchResult:
         Processor, cores, threads and versions.
     rows : tuple of BenchRow
         Single calls.
-    bootstrap : tuple of BootstrapRow
+    bootstrap : tuple of BenchRow
         Replicates.
     """
 
     machine: dict[str, Any]
     rows: tuple[BenchRow, ...]
-    bootstrap: tuple[BootstrapRow, ...]
+    bootstrap: tuple[BenchRow, ...]
 
     @property
     def where(self) -> str:
@@ -209,7 +167,7 @@ class BenchResult:
         lines = [self.where, "numpy: how many times as long the idiom written for it takes", head]
         lines += [
             f"{r.n:>8}  {r.setting:<10}  {r.estimator:<9}  {with_unit(r.seconds, SECONDS):>8}  "
-            f"{with_unit(r.scores_per_second, PER_SECOND):>9}  {r.ns_per_score:8.2f}  "
+            f"{with_unit(r.n / r.seconds, PER_SECOND):>9}  {r.ns_per_score:8.2f}  "
             f"{r.ratio:5.2f}  {r.idiom}"
             for r in self.rows
         ]
@@ -217,8 +175,8 @@ class BenchResult:
         lines += ["  scores  estimator  replicate  replicates/s    rows/s    ns/row  numpy  loop"]
         lines += [
             f"{r.n:>8}  {r.estimator:<9}  {with_unit(r.seconds, SECONDS):>9}  "
-            f"{with_unit(r.replicates_per_second, PER_SECOND):>12}  "
-            f"{with_unit(r.samples_per_second, PER_SECOND):>8}  {r.ns_per_sample:8.2f}  "
+            f"{with_unit(1 / r.seconds, PER_SECOND):>12}  "
+            f"{with_unit(r.n / r.seconds, PER_SECOND):>8}  {r.ns_per_score:8.2f}  "
             f"{r.ratio:5.1f}  {r.idiom}"
             for r in self.bootstrap
         ]
@@ -232,7 +190,7 @@ class BenchResult:
             text = f"{with_unit(r.seconds, SECONDS)}, {times_of(r.ratio)}"
             calls.append(((r.setting, named(r.estimator, r.idiom)), r.n, text))
         for b in self.bootstrap:
-            text = f"{with_unit(b.seconds, SECONDS)}, {digits(b.ns_per_sample)} ns a row"
+            text = f"{with_unit(b.seconds, SECONDS)}, {digits(b.ns_per_score)} ns a row"
             text = f"{text}, {times_of(b.ratio)}"
             replicates.append(((named(b.estimator, b.idiom),), b.n, text))
         return "\n\n".join([
@@ -260,10 +218,11 @@ def measure(n: int, setting: str, estimator: str, rounds: int) -> BenchRow:
     return BenchRow(scores, setting, estimator, *times, find_idiom(estimator)[0])
 
 
-def measure_bootstrap(n: int, estimator: str, rounds: int) -> BootstrapRow:
+def measure_bootstrap(n: int, estimator: str, rounds: int) -> BenchRow:
     """One line of the table of replicates."""
     times = race_bootstrap(n, estimator, rounds)
-    return BootstrapRow(n, estimator, replicates_of(n), *times, find_idiom(estimator)[0])
+    idiom = find_idiom(estimator)[0]
+    return BenchRow(n, "binary", estimator, *times, idiom, replicates_of(n))
 
 
 def run_bench(
@@ -291,28 +250,21 @@ def run_bench(
     -------
     BenchResult
     """
-    sizes_drawn = BOOTSTRAP_SIZES if bootstrap_sizes is None else bootstrap_sizes
-    cases = [
-        (n, setting, estimator)
-        for n in sizes
-        for setting in ("binary", "confidence", "classwise")
-        for estimator in fastece.ESTIMATORS
-    ]
-    drawn = [(n, estimator) for n in sizes_drawn for estimator in fastece.ESTIMATORS]
-    names = [f"{setting} {estimator}, {n} scores" for n, setting, estimator in cases]
-    names += [f"bootstrap {estimator}, {n} scores" for n, estimator in drawn]
-    told = iter(enumerate(names, 1))
+    drawn = BOOTSTRAP_SIZES if bootstrap_sizes is None else bootstrap_sizes
+    names = list(fastece.ESTIMATORS)
+    calls = list(product(sizes, ("binary", "confidence", "classwise"), names))
+    replicates = list(product(drawn, names))
+    told = count(1)
 
-    def tell() -> None:
-        i, name = next(told)
+    def tell(name: str) -> None:
         if progress is not None:
-            progress(f"{i}/{len(names)} {name}")
+            progress(f"{next(told)}/{len(calls) + len(replicates)} {name}")
 
-    rows, replicates = [], []
-    for case in cases:
-        tell()
-        rows.append(measure(*case, rounds))
-    for one in drawn:
-        tell()
-        replicates.append(measure_bootstrap(*one, max(1, rounds // 2)))
-    return BenchResult(machine(), tuple(rows), tuple(replicates))
+    rows, drawn_rows = [], []
+    for n, setting, estimator in calls:
+        tell(f"{setting} {estimator}, {n} scores")
+        rows.append(measure(n, setting, estimator, rounds))
+    for n, estimator in replicates:
+        tell(f"bootstrap {estimator}, {n} scores")
+        drawn_rows.append(measure_bootstrap(n, estimator, max(1, rounds // 2)))
+    return BenchResult(machine(), tuple(rows), tuple(drawn_rows))

@@ -21,7 +21,8 @@ from fastece.binned.estimator import Binned
 from fastece.binned.single import MANY_ROWS
 from fastece.estimators import ESTIMATORS
 from fastece.kernels import _jit
-from fastece.problems.settings import SETTINGS, find_setting, read_problems
+from fastece.problems.reading import read_problems
+from fastece.problems.settings import SETTINGS, find_setting
 from fastece.reliability.diagram import reliability_diagram
 from fastece.resampling.bootstrap import bootstrap
 from fastece.resampling.calibration_test import calibration_test

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.problems.settings import read_problems
+from fastece.problems.reading import read_problems
 from fastece.protocol import Sample
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.resampling.engine import Problem
@@ -137,7 +137,7 @@ def scores_of(design: Design, which: Distribution, holdout: Holdout, clock: Cloc
 
 def problems_of(holdout: Holdout, prob: F64, setting: str) -> tuple[list[Sample], list[F64]]:
     """The problems of a setting, and the exact probability of a hit of each of their rows."""
-    problems = read_problems(holdout.y, prob, setting=setting).checked
+    problems = read_problems(holdout.y, prob, setting=setting)
     samples = [problems.sample(k) for k in range(problems.n_problems)]
     if setting == "confidence":
         top = prob.argmax(1)

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned
-from fastece.protocol import Sample, direct_values
+from fastece.estimators import direct_values
+from fastece.problems.problems import one_problem
+from fastece.protocol import Sample
 
 __all__ = ["TRUTHS", "truth_from_labels", "truth_from_posterior", "truths_of"]
 
@@ -76,7 +78,7 @@ def mean_of_folded(mean: F64, sd: F64) -> F64:
 
 def truth_from_labels(sample: Sample) -> float:
     """The published truth: 2000 bins of equal width on the labels of the hold-out."""
-    return float(direct_values(PUBLISHED, sample)[0])
+    return float(direct_values(PUBLISHED, one_problem(sample))[0])
 
 
 def truths_of(samples: Sequence[Sample], chances: Sequence[F64]) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Bootstrap: what is drawn, and what its replicates are."""
 
 import pickle
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import isqrt, nan
 
 import numpy as np
@@ -233,7 +233,7 @@ def test_a_row_may_be_drawn_more_often_than_a_byte_holds(n, size):
         assert c.sum() == size
         w = [int(c[sample.rows == i].sum()) for i in range(n)]
         for name in names:
-            fields = vars(name if isinstance(name, Binned) else ESTIMATORS[name]).copy()
+            fields = asdict(name if isinstance(name, Binned) else ESTIMATORS[name])
             if fields["n_bins"] == "sqrt":
                 fields["n_bins"] = isqrt(size)
             want = reference.error((prob.tolist(), true.tolist(), 0.0, 1.0), w, **fields)
@@ -249,7 +249,7 @@ def repeated(problem, weight, counts, estimator):
     rows = np.repeat(np.arange(len(scores)), counts).tolist()
     parts = [scores[i] for i in rows], [hits[i] for i in rows], low, high
     weights = None if weight is None else [float(weight[i]) for i in rows]
-    return reference.error(parts, weights, **vars(estimator))
+    return reference.error(parts, weights, **asdict(estimator))
 
 
 @pytest.mark.parametrize("size", [None, 1, 4, 13])
@@ -299,7 +299,7 @@ def test_replicates_of_more_rows_than_a_block_are_right_too(n, size, decimals):
     for r in (0, 1, 31, 32):
         s, y = prob[rows[r]].tolist(), true[rows[r]].tolist()
         for estimator in VARIANTS:
-            want = reference.error((s, y, 0.0, 1.0), **vars(estimator))
+            want = reference.error((s, y, 0.0, 1.0), **asdict(estimator))
             assert found[str(estimator)].bootstrap_distribution[r] == near(want), str(estimator)
 
 

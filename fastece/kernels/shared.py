@@ -1,0 +1,82 @@
+"""What several kernels use: words of eight counts, sums that keep what rounding takes, zeros."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels import REPLICATES
+from fastece.kernels._jit import jit
+
+__all__ = [
+    "EIGHT",
+    "FOUR",
+    "ONE",
+    "REPLICATES",
+    "THREE",
+    "TWO",
+    "add",
+    "column_sums",
+    "two_sum",
+    "zero",
+]
+
+F64 = NDArray[np.float64]
+U64 = NDArray[np.uint64]
+
+# Positions and shifts of unsigned words: with an int64 numba would make them floats, or signed.
+ONE, TWO, THREE, FOUR, EIGHT = (np.uint64(k) for k in (1, 2, 3, 4, 8))
+EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
+
+
+@jit
+def zero(sums: F64) -> None:
+    """Set to 0."""
+    for i in range(sums.size):
+        sums[i] = 0.0
+
+
+@jit
+def add(x: F64, sums: F64) -> None:
+    """Add to the sums."""
+    for i in range(sums.size):
+        sums[i] += x[i]
+
+
+@jit
+def two_sum(a: float, b: float) -> tuple[float, float]:
+    """The sum of two numbers, and exactly what its rounding took (Knuth 1969, section 4.2.2).
+
+    Whether two weights are equal may depend on what many additions round off.
+    """
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+@jit
+def column_sums(words: U64, first: int, last: int, sums: U64) -> Any:
+    """Sums of each of the 32 columns of at most 256 rows of counts, and all words or-ed together.
+
+    Eight counts of a word are added at once, in two words of four sums of 16 bits: 0.06 ns a count,
+    where a loop over bytes takes 0.9.
+
+    Parameters
+    ----------
+    words : uint64 array
+        Counts, four words a row, of which those from `first` to `last` are added.
+    sums : (8,) uint64 array
+        Overwritten: as 32 uint16, first those of the even columns, then those of the odd ones.
+    """
+    seen = np.uint64(0)
+    e0 = e1 = e2 = e3 = o0 = o1 = o2 = o3 = np.uint64(0)
+    for i in range(np.uint64(first), np.uint64(last), FOUR):
+        w0, w1, w2, w3 = words[i], words[i + ONE], words[i + TWO], words[i + THREE]
+        seen |= w0 | w1 | w2 | w3
+        e0, o0 = e0 + (w0 & EVEN_BYTES), o0 + ((w0 >> EIGHT) & EVEN_BYTES)
+        e1, o1 = e1 + (w1 & EVEN_BYTES), o1 + ((w1 >> EIGHT) & EVEN_BYTES)
+        e2, o2 = e2 + (w2 & EVEN_BYTES), o2 + ((w2 >> EIGHT) & EVEN_BYTES)
+        e3, o3 = e3 + (w3 & EVEN_BYTES), o3 + ((w3 >> EIGHT) & EVEN_BYTES)
+    sums[0], sums[1], sums[2], sums[3] = e0, e1, e2, e3
+    sums[4], sums[5], sums[6], sums[7] = o0, o1, o2, o3
+    return seen
