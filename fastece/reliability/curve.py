@@ -367,8 +367,8 @@ def reliability_curve(
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
         least=0, confidence_level=confidence_level, method="percentile", setting=setting,
-        average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
-        n_jobs=n_jobs, executor=executor,
+        average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
+        from_logits=from_logits, n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
     curves = curves_of(call, rng)
     return curves if call.models[0].setting.per_class else curves[0]

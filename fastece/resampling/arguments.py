@@ -62,20 +62,8 @@ def check_executor(executor: Any, n_jobs: Any) -> int:
 class Call:
     """The checked arguments of one call.
 
-    Attributes
-    ----------
-    estimators : dict
-        By name; "" for a single one.
-    models : list of Problems
-        The problems of each model, on the same rows.
-    average : "macro" or None
-    n_resamples : int
-    level : float
-    method : str
-    jobs : int
-    executor : object or None
-    progress : callable or None
-        Told how far the work is.
+    `estimators` have names, "" if there is one without a list; `models` are the problems of each
+    model, on the same rows; `progress` is told how far the work is.
     """
 
     estimators: dict[str, Any]

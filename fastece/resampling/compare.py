@@ -2,6 +2,8 @@
 
 from typing import Any, Literal, overload
 
+from fastece.inputs.validation import as_probabilities
+from fastece.problems.settings import class_count
 from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.bootstrap import model_values, resample
@@ -9,6 +11,13 @@ from fastece.resampling.intervals import Method
 from fastece.resampling.results import ComparisonResult, Results
 
 __all__ = ["compare", "comparison_results"]
+
+
+def check_classes(models: dict[str, Any]) -> None:
+    """Both have as many classes; else labels would be out of range for one of them."""
+    (a, b) = (class_count(as_probabilities(p, name).shape) for name, p in models.items())
+    if a != b:
+        raise ValueError(f"y_prob_b: must have the classes of y_prob_a, {a}; got {b}")
 
 
 def comparison_results(call: Call, **options: Any) -> Any:
@@ -19,6 +28,12 @@ def comparison_results(call: Call, **options: Any) -> Any:
         raise ValueError(
             f"y_prob_b: must have the classes and the setting of y_prob_a, "
             f"{a.n_classes} and {a.setting.name!r}; got {b.n_classes} and {b.setting.name!r}"
+        )
+    orders = [[str(label) for label in model.labels or range(a.n_classes)] for model in (a, b)]
+    if orders[0] != orders[1]:
+        raise ValueError(
+            f"y_prob_b: must have its classes in the order of y_prob_a, {orders[0]}; "
+            f"got {orders[1]}"
         )
     points = {
         name: {"difference": a - b, "a": a, "b": b} for name, (a, b) in model_values(call).items()
@@ -86,8 +101,10 @@ def compare(
       standard error         0.01494
       bias                   -0.01212
     """
+    models = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
+    check_classes(models)
     call = read_call(
-        y_true, {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}, estimator=estimator, fields=fields,
+        y_true, models, estimator=estimator, fields=fields,
         n_resamples=n_resamples, confidence_level=confidence_level, method=method,
         average=average, n_jobs=n_jobs, executor=executor,
         least=0 if bootstrap_result is not None else 1, setting=setting, labels=labels,

@@ -18,16 +18,9 @@ from fastece.inputs.validation import plain
 from fastece.kernels import REPLICATES as BLOCK
 
 __all__ = [
-    "BlockDraws",
-    "ClassDraws",
-    "HitDraws",
-    "LeaveOut",
-    "Multinomial",
-    "RowDraws",
-    "draws_of",
-    "new_key",
-    "poisson_law",
-]
+    "BlockDraws", "ClassDraws", "HitDraws", "LeaveOut", "Multinomial", "RowDraws", "draws_of",
+    "new_key", "poisson_law",
+]  # fmt: skip
 
 U8 = NDArray[np.uint8]
 

@@ -8,16 +8,9 @@ from numpy.typing import NDArray
 from fastece.inputs.validation import check_real
 
 __all__ = [
-    "METHODS",
-    "ConfidenceInterval",
-    "Method",
-    "acceleration_of",
-    "check_level",
-    "interval",
-    "p_value_of",
-    "quantiles",
-    "tails_of",
-]
+    "METHODS", "ConfidenceInterval", "Method", "acceleration_of", "check_level", "interval",
+    "p_value_of", "quantiles", "tails_of",
+]  # fmt: skip
 
 F64 = NDArray[np.float64]
 
@@ -94,21 +87,10 @@ def bca_levels(estimate: Any, distribution: F64, acceleration: Any, tails: F64) 
 def interval(
     estimate: Any, distribution: F64, level: float, method: str, acceleration: Any, lowest: float
 ) -> ConfidenceInterval:
-    """Confidence interval of an estimate, or of several.
+    """Confidence interval of an estimate, float or (K,) array, from its distribution (..., R).
 
-    Parameters
-    ----------
-    estimate : float or (K,) array
-    distribution : (R,) or (K, R) array
-        Its bootstrap distribution.
-    level : float
-        Confidence level.
-    method : {"basic", "percentile", "bca"}
-    acceleration : float or (K,) array
-        For "bca".
-    lowest : float
-        Smallest value that the estimated quantity may have; the ends of a basic interval are
-        moved there.
+    `acceleration` is for "bca" alone; `lowest` is the smallest value that the estimated quantity
+    may have, to which the ends of a basic interval are moved.
     """
     levels = tails = tails_of(level)
     if method == "bca":

@@ -22,15 +22,9 @@ from fastece.resampling.intervals import (
 )
 
 __all__ = [
-    "BootstrapResult",
-    "ComparisonResult",
-    "Replicated",
-    "Result",
-    "Results",
-    "as_float",
+    "BootstrapResult", "ComparisonResult", "Replicated", "Result", "Results", "as_float",
     "as_python",
-    "digits",
-]
+]  # fmt: skip
 
 F64 = NDArray[np.float64]
 

@@ -120,3 +120,13 @@ def test_a_much_better_model_is_seen():
     assert result.p_value == 1 / 200
     assert result.confidence_interval.low > 0
     assert fastece.compare(true, prob, prob**3, n_resamples=199, rng=0).confidence_interval.high < 0
+
+
+def test_models_of_other_classes_are_refused_before_labels_are_read():
+    true, prob = classes(30, 4)
+    other = prob[:, :3] / prob[:, :3].sum(axis=1, keepdims=True)
+    assert (true == 3).any()
+    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 4; got 3"):
+        fastece.compare(true, prob, other, n_resamples=5)
+    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 3; got 4"):
+        fastece.compare(true, other, prob, n_resamples=5)
