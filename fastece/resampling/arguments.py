@@ -1,7 +1,7 @@
 """What a caller of a function that resamples wants, read and checked."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,7 @@ class Call:
     """The checked arguments of one call.
 
     `estimators` have names, "" if there is one without a list; `models` are the problems of each
-    model, on the same rows; `progress` is told how far the work is.
+    model, on the same rows.
     """
 
     estimators: dict[str, Any]
@@ -74,7 +74,6 @@ class Call:
     method: str
     jobs: int
     executor: Any
-    progress: Callable[[str], None] | None = None
 
     @property
     def n(self) -> int:
@@ -101,7 +100,7 @@ class Call:
 
     def evaluate(self, replicates: Replicates, first: int, last: int) -> NDArray[np.float64]:
         """The values (members, ..., last - first) of a range of replicates."""
-        return evaluate(replicates, first, last, self.jobs, self.executor, self.progress)
+        return evaluate(replicates, first, last, self.jobs, self.executor)
 
 
 def read_call(

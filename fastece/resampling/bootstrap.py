@@ -137,7 +137,7 @@ def resample(
     draws = draws_of(key, call.n, size)
     values = draw_values(call, problems_of(call), draws, size, start, start + call.n_resamples)
     # Of BCa intervals the jackknife is part of this call, else whoever wants it later waits for it.
-    later = call if call.method == "bca" else replace(call, executor=None, progress=None)
+    later = call if call.method == "bca" else replace(call, executor=None)
     results: Results[Any] = Results()
     for name, new in quantities(call, values).items():
         old = [earlier[name].bootstrap_distribution] if earlier else []

@@ -28,7 +28,8 @@ __all__ = ["Problem", "Replicates", "drawn_values", "evaluate", "plan_replicates
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
-Progress = Callable[[str], None]
+# Told how many tasks of a call are done, and how many there are: whoever shows that to a user.
+WATCHERS: list[Callable[[int, int], None]] = []
 
 # Bytes of draws that are made at once: many replicates of few rows share what a call costs (30 us),
 # and they are read again before they have left the cache.
@@ -246,15 +247,14 @@ def evaluate(
     last: int,
     jobs: int = 1,
     executor: Any = None,
-    progress: Progress | None = None,
 ) -> F64:
     """The values (members, ..., last - first) of a range of replicates, on up to `jobs` threads or
-    on an executor; `progress` is told how many tasks are done."""
+    on an executor."""
     cost = replicates.cost * (last - first)
     if executor is not None and first < last:
         count = min(max(cost // SENT_TASK, LEAST_SENT), MOST_SENT)
         parts = tasks(replicates, first, last, cost // count)
-        return run(replicates, parts, executor.submit, None, progress)
+        return run(replicates, parts, executor.submit, None)
     if first == last or (cost <= INLINE and replicates.are_fast):
         return replicates.values(first, last)
     jobs = thread_count(replicates, jobs)
@@ -264,7 +264,7 @@ def evaluate(
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
         submit = partial(pool.submit, stop=stop)
-        return run(replicates, parts, submit, AHEAD * jobs, progress)
+        return run(replicates, parts, submit, AHEAD * jobs)
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -287,7 +287,6 @@ def run(
     parts: Sequence[tuple[int, int]],
     submit: Any,
     ahead: int | None,
-    progress: Progress | None,
 ) -> F64:
     """Submit ranges of replicates, at most `ahead` of them at a time, and collect their values in
     order; what has not begun is cancelled if one fails."""
@@ -298,8 +297,8 @@ def run(
             for first, last in islice(todo, None if ahead is None else ahead - len(futures)):
                 futures.append(submit(Replicates.values, replicates, first, last))
             values.append(futures.popleft().result())
-            if progress is not None:
-                progress(f"resampling: {done}/{len(parts)}")
+            for watcher in WATCHERS:
+                watcher(done, len(parts))
         return np.concatenate(values, axis=-1)
     finally:
         for future in futures:
