@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from fastece.reliability.curve import ReliabilityCurve, reliability_curve
     from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
     from fastece.reliability.sweep import bandwidth_sweep
-    from fastece.resampling.bootstrap import bootstrap, compare
+    from fastece.resampling.bootstrap import bootstrap
     from fastece.resampling.calibration_test import (
         CalibrationTestResult,
         ConsistencyBand,
         calibration_test,
     )
+    from fastece.resampling.compare import compare
     from fastece.resampling.results import BootstrapResult, ComparisonResult
     from fastece.scores import ace, ece, mce, sce, tace
 
@@ -47,7 +48,7 @@ _HOMES = {
     "bandwidth_sweep": "reliability.sweep",
     "bootstrap": "resampling.bootstrap",
     "calibration_test": "resampling.calibration_test",
-    "compare": "resampling.bootstrap",
+    "compare": "resampling.compare",
     "ece": "scores",
     "mce": "scores",
     "reliability_curve": "reliability.curve",

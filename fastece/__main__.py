@@ -2,7 +2,7 @@
 
 import sys
 
-from fastece.cli.commands import main
+from fastece.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

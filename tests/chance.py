@@ -4,7 +4,7 @@ The false-alarm rates that comments state are those over all seeds, for whoever 
 """
 
 from itertools import product
-from math import factorial, prod
+from math import exp, factorial, prod
 
 import numpy as np
 from scipy import stats
@@ -29,3 +29,19 @@ def multinomial_law(n, size):
     """Multiplicities -> probability, by enumeration."""
     every = [c for c in product(range(size + 1), repeat=n) if sum(c) == size]
     return {c: factorial(size) / prod(map(factorial, c)) / n**size for c in every}
+
+
+def poisson_probabilities(rate, up_to=40):
+    """Of the counts 0, 1, ... of a Poisson law."""
+    return [exp(-rate) * rate**k / factorial(k) for k in range(up_to)]
+
+
+def class_probabilities(n_classes, n=6, seed=0):
+    """(n, K) probabilities, of which about a third are 0, the first and the last at times too."""
+    rng = np.random.default_rng(seed)
+    prob = rng.random((n, n_classes)) * (rng.random((n, n_classes)) < 0.7)
+    prob[0] = 1.0
+    prob[1, 0] = prob[2, -1] = 0.0
+    prob[:, n_classes // 2] += 0.01
+    prob[3] = np.arange(n_classes) == n_classes - 1
+    return prob / prob.sum(1, keepdims=True)

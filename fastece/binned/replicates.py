@@ -50,8 +50,8 @@ def next_cell(layout: Layout) -> int:
 
 
 def spread(layout: Layout, sums: F64) -> F64:
-    """Sums (Q, cells, R) as sums per bin (Q, B, R); those of convex bins lie side by side in memory,
-    which is the order in which numpy adds them up."""
+    """Sums (Q, cells, R) as sums per bin (Q, B, R); those of convex bins lie side by side in
+    memory, which is the order in which numpy adds them up."""
     if layout.bins is None:
         return sums
     return layout.spread(np.ascontiguousarray(sums.swapaxes(1, 2))).swapaxes(1, 2)

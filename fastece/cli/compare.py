@@ -1,181 +1,110 @@
 """Two models on the same rows, on one page."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from argparse import Namespace
+from dataclasses import replace
 from typing import Any
 
-from fastece.cli.report import PAIRS, check_pairs, read_model
+from fastece.cli.inputs import data_of, read_file, score_range
+from fastece.cli.page import Page, ends_of, facts, level_of, question, table
+from fastece.cli.report import estimators_of
+from fastece.cli.terminal import progress
 from fastece.inputs.files import Predictions
-from fastece.resampling.bootstrap import compared
+from fastece.resampling.arguments import read_call
+from fastece.resampling.compare import comparison_results
 from fastece.resampling.results import ComparisonResult
 
-__all__ = ["Comparison", "Difference", "make_comparison"]
+__all__ = ["run_compare"]
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One calibration error of two models.
-
-    Attributes
-    ----------
-    name : str
-        As `fastece.ece` takes it, or "mce".
-    a, b : float
-        The errors of the two models.
-    difference : float
-        ``a - b``: above 0 where the second is better calibrated.
-    low, high : float
-        Ends of the confidence interval of the difference.
-    p_value : float
-        Of the hypothesis that both errors are the same.
-    estimator : str
-        The estimator with its parameters.
-    """
-
-    name: str
-    a: float
-    b: float
-    difference: float
-    low: float
-    high: float
-    p_value: float
-    estimator: str
+def run_compare(options: Namespace) -> Page:
+    """``fastece compare A B``."""
+    with progress() as say:
+        say(f"reading {options.a} and {options.b}")
+        models = [read_file(path, options) for path in (options.a, options.b)]
+        check_same_rows(models[0], models[1], options)
+        say(f"bootstrap of both, {options.resamples} resamples")
+        results = comparisons(models, options)
+    first = next(iter(results.values()))
+    values = {
+        "a": options.a,
+        "b": options.b,
+        "n": first.n,
+        "setting": first.setting,
+        "n_resamples": options.resamples,
+        "confidence_level": options.confidence_level,
+        "differences": [values_of(name, result) for name, result in results.items()],
+    }
+    return Page(text_of(values, models[0].pairs), values)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Calibration errors of two models on the same rows.
-
-    Attributes
-    ----------
-    a, b : str
-        What the models are called.
-    n : int
-        Number of rows.
-    setting : str
-        The setting that the errors are of.
-    n_resamples : int
-    confidence_level : float
-    differences : tuple of Difference
-    """
-
-    a: str
-    b: str
-    n: int
-    setting: str
-    n_resamples: int
-    confidence_level: float
-    differences: tuple[Difference, ...]
-
-    def __str__(self) -> str:
-        level = f"{100 * self.confidence_level:g} % interval"
-        lines = [
-            f"a: {self.a}",
-            f"b: {self.b}",
-            f"  rows             {self.n}",
-            f"  setting          {self.setting}",
-            "",
-            f"  error         a        b     a - b  {level:<20}  p-value  estimator",
-        ]
-        lines += [
-            f"  {d.name:<7} {d.a:.5f}  {d.b:.5f}  {d.difference:+.5f}  "
-            f"[{d.low:+.5f}, {d.high:+.5f}]  {d.p_value:7.4f}  {d.estimator}"
-            for d in self.differences
-        ]
-        return "\n".join([*lines, f"\n  basic bootstrap, {self.n_resamples} shared resamples"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        return asdict(self)
-
-
-def difference_of(name: str, result: ComparisonResult) -> Difference:
-    """One line of the table."""
-    low, high = result.confidence_interval
-    return Difference(
-        name=name,
-        a=result.a,
-        b=result.b,
-        difference=result.difference,
-        low=low,
-        high=high,
-        p_value=result.p_value,
-        estimator=result.estimator,
-    )
-
-
-def check_same_rows(a: Predictions, b: Predictions, names: tuple[str, str]) -> None:
+def check_same_rows(a: Predictions, b: Predictions, options: Namespace) -> None:
     """Both have the same labels, row by row."""
     if a.pairs != b.pairs:
         raise ValueError(
-            f"{names[1]}: must have the kind of columns that {names[0]} has: only one of them has "
-            "labels and confidences of the predicted class"
+            f"{options.b}: must have the kind of columns that {options.a} has: only one of them "
+            "has labels and confidences of the predicted class"
         )
     one, other = a.label.ravel().tolist(), b.label.ravel().tolist()
     if len(one) != len(other):
         raise ValueError(
-            f"{names[1]}: must have the rows of {names[0]}, which has {len(one)}; got {len(other)}"
+            f"{options.b}: must have the rows of {options.a}, which has {len(one)}; "
+            f"got {len(other)}"
         )
     for row, (label, got) in enumerate(zip(one, other, strict=True), 1):
         if label != got:
             raise ValueError(
-                f"{names[1]}: must have the labels of {names[0]}, which has {label!r} in row "
+                f"{options.b}: must have the labels of {options.a}, which has {label!r} in row "
                 f"{row}; got {got!r}"
             )
 
 
-def make_comparison(
-    a: Predictions,
-    b: Predictions,
-    names: tuple[str, str] = ("a", "b"),
-    *,
-    setting: Any = "auto",
-    from_logits: bool = False,
-    n_bins: Any = 15,
-    n_resamples: int = 9999,
-    confidence_level: float = 0.95,
-    rng: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Comparison:
-    """Compare two models by every estimator of the table.
+def comparisons(models: list[Predictions], options: Namespace) -> dict[str, ComparisonResult]:
+    """The difference of every error, from shared draws. Each model is read by itself: whether the
+    predicted class is right is another question for each."""
+    estimators = estimators_of(n_bins=options.n_bins, **score_range(models[0]))
+    calls = []
+    for path, model in zip((options.a, options.b), models, strict=True):
+        data = data_of(model, options)
+        calls.append(
+            read_call(
+                data.pop("y_true"), {f"{path}: y_prob": data.pop("y_prob")}, **data,
+                estimator="ece", fields={}, n_resamples=options.resamples, least=1,
+                confidence_level=options.confidence_level, method="basic", average="macro",
+                sample_weight=None, executor=None,
+            )
+        )  # fmt: skip
+    both = [problems for call in calls for problems in call.models]
+    call = replace(calls[0], models=both, estimators=estimators)
+    results: dict[str, ComparisonResult] = comparison_results(call, rng=options.seed)
+    return results
 
-    Parameters
-    ----------
-    a, b : Predictions
-        Of the same rows, as their labels must show.
-    names : (str, str)
-        What the models are called.
-    setting, from_logits, n_bins, n_resamples, confidence_level, rng, n_jobs
-        As in `fastece.compare`.
-    progress : callable, optional
-        Told how far the work is.
 
-    Returns
-    -------
-    Comparison
-    """
-    check_same_rows(a, b, names)
-    if a.pairs:
-        check_pairs(setting, from_logits)
-    # Each by itself: whether the predicted class is right is another question for each model.
-    calls = [
-        read_model(
-            model.y_true, model.y_prob, f"{name}: y_prob", n_bins=n_bins, classes=a.classes,
-            least=1, setting=setting, from_logits=from_logits, n_resamples=n_resamples,
-            confidence_level=confidence_level, n_jobs=n_jobs, executor=None,
-        )
-        for name, model in zip(names, (a, b), strict=True)
+def values_of(name: str, result: ComparisonResult) -> dict[str, Any]:
+    """One line of the table: above 0 the second model is better calibrated."""
+    low, high = result.confidence_interval
+    return {
+        "name": name, "a": result.a, "b": result.b, "difference": result.difference,
+        "low": low, "high": high, "p_value": result.p_value, "estimator": result.estimator,
+    }  # fmt: skip
+
+
+def text_of(values: dict[str, Any], pairs: bool) -> str:
+    """The page as text."""
+    title = f"a: {values['a']}\nb: {values['b']}"
+    rows = [
+        [
+            line["name"], f"{line['a']:.5f}", f"{line['b']:.5f}", f"{line['difference']:+.5f}",
+            ends_of(line, "+.5f"), f"{line['p_value']:.4f}", line["estimator"],
+        ]
+        for line in values["differences"]
     ]  # fmt: skip
-    models = [model for one in calls for model in one.models]
-    call = replace(calls[0], models=models, progress=progress)
-    results = compared(call, rng=rng)
-    return Comparison(
-        a=names[0],
-        b=names[1],
-        n=call.n,
-        setting=PAIRS if a.pairs else call.setting,
-        n_resamples=call.n_resamples,
-        confidence_level=call.level,
-        differences=tuple(difference_of(name, result) for name, result in results.items()),
-    )
+    lines = [
+        *facts(title, rows=values["n"], setting=question(values["setting"], pairs)),
+        "",
+        *table(["error", "a", "b", "a - b", *level_of(values), "p-value", "estimator"], rows),
+        "",
+        "  a - b above 0: b is better calibrated",
+        "  p-value: the chance of so large a difference if both were equally well calibrated",
+        f"  intervals of a - b: basic bootstrap, {values['n_resamples']} resamples that both share",
+    ]
+    return "\n".join(lines)

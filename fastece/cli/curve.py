@@ -1,230 +1,94 @@
 """How often scores come true, as a table."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from fastece.cli.report import PAIRS, check_pairs
-from fastece.reliability.curve import SHOWN, ReliabilityCurve, curves_of
-from fastece.resampling.arguments import read_call
+from fastece.cli.inputs import data_of, read_file, score_range
+from fastece.cli.page import Page, as_list, ends_of, facts, level_of, question, setting_of, table
+from fastece.cli.terminal import progress
+from fastece.plot.files import check_picture, save_picture
+from fastece.reliability.curve import ReliabilityCurve, reliability_curve
 
-__all__ = ["CurvePoint", "CurveReport", "CurveTable", "curve_report", "make_curves"]
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """A curve at one score.
-
-    Attributes
-    ----------
-    score : float
-    probability : float
-        Of a hit; the score itself where nothing can be said.
-    low, high : float or None
-        Ends of its interval; None without resamples.
-    rows : float
-        About how many rows it rests on.
-    supported : bool
-        Whether there are scores to speak of.
-    """
-
-    score: float
-    probability: float
-    low: float | None
-    high: float | None
-    rows: float
-    supported: bool
+__all__ = ["run_curve"]
 
 
-@dataclass(frozen=True)
-class CurveTable:
-    """One curve at some scores.
-
-    Attributes
-    ----------
-    setting : str
-        The setting it is of, with the class if there are several.
-    value : float
-        The calibration error.
-    estimator : str
-        The estimator with its parameters.
-    bandwidth : float
-        The one used.
-    points : tuple of CurvePoint
-    """
-
-    setting: str
-    value: float
-    estimator: str
-    bandwidth: float
-    points: tuple[CurvePoint, ...]
-
-    def lines(self, level: float | None) -> list[str]:
-        """The table as text; `level` is that of the intervals, if there are any."""
-        wide = "" if level is None else f"  {f'{100 * level:g} % interval':<16}"
-        lines = [
-            f"{self.estimator}, setting {self.setting}: {self.value:.5f}, "
-            f"bandwidth {self.bandwidth:.4g}",
-            f"  score   probability{wide}    rows  supported",
-        ]
-        for point in self.points:
-            ends = "" if level is None else f"  [{point.low:.4f}, {point.high:.4f}]"
-            supported = "yes" if point.supported else "no"
-            rows = f"{point.rows:6.0f}  {supported}"
-            lines.append(f"  {point.score:.4f}  {point.probability:11.4f}{ends}  {rows}")
-        return lines
+def run_curve(options: Namespace) -> Page:
+    """``fastece curve FILE``."""
+    path = options.plot and check_picture(options.plot)
+    with progress() as say:
+        say(f"reading {options.file}")
+        predictions = read_file(options.file, options)
+        say(f"curve and its band, {options.resamples} resamples")
+        curves = as_list(reliability_curve(
+            **data_of(predictions, options), **score_range(predictions),
+            bandwidth=options.bandwidth, kernel=options.kernel, n_resamples=options.resamples,
+            confidence_level=options.confidence_level, rng=options.seed,
+        ))  # fmt: skip
+        if path:
+            save_picture(path, options.file, curves)
+    values = {
+        "title": options.file,
+        "n": curves[0].n,
+        "setting": setting_of(curves),
+        "n_resamples": options.resamples,
+        "confidence_level": options.confidence_level,
+        "curves": [values_of(curve, options.at) for curve in curves],
+    }
+    page = Page(text_of(values, predictions.pairs), values)
+    return page.with_picture(options.plot) if path else page
 
 
-@dataclass(frozen=True)
-class CurveReport:
-    """How often scores come true.
-
-    Attributes
-    ----------
-    title : str
-        What was measured.
-    n : int
-        Number of rows.
-    setting : str
-    n_resamples : int
-        Number of resamples behind the intervals.
-    confidence_level : float
-        Of the intervals.
-    curves : tuple of CurveTable
-        One, or one for each class.
-    """
-
-    title: str
-    n: int
-    setting: str
-    n_resamples: int
-    confidence_level: float
-    curves: tuple[CurveTable, ...]
-
-    def __str__(self) -> str:
-        lines = [self.title, f"  {'rows':<16} {self.n}", f"  {'setting':<16} {self.setting}"]
-        level = self.confidence_level if self.n_resamples else None
-        if level is not None:
-            lines.append(f"  {'intervals':<16} percentile bootstrap, {self.n_resamples} resamples")
-        for table in self.curves:
-            lines += ["", *table.lines(level)]
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        return asdict(self)
-
-
-def points_of(curve: ReliabilityCurve, at: Sequence[float] | None) -> tuple[CurvePoint, ...]:
+def values_of(curve: ReliabilityCurve, at: Sequence[float] | None) -> dict[str, Any]:
     """A curve at some scores, or at eleven from one end of its range to the other."""
     low, high = curve.score_range
-    scores = low + (high - low) * SHOWN if at is None else np.asarray(at, np.float64)
-    inside = (scores >= low) & (scores <= high)
-    supported = np.interp(scores, curve.score, curve.supported) == 1
-    lows: list[Any] = [None] * scores.size
-    highs = lows
-    if curve.low is not None:
-        ends = zip(curve.interval(scores), (0.0, 1.0), strict=True)
-        lows, highs = (np.where(inside, end, any_).tolist() for end, any_ in ends)
-    found = np.where(inside, curve(scores), scores)
-    rows = np.where(inside, np.interp(scores, curve.score, curve.rows), 0.0).tolist()
-    supported = (supported & inside).tolist()
-    columns = (scores.tolist(), found.tolist(), lows, highs, rows, supported)
-    return tuple(map(CurvePoint, *columns))
+    scores = np.linspace(low, high, 11) if at is None else np.asarray(at, np.float64)
+    return {
+        "setting": curve.setting, "value": curve.value, "estimator": curve.estimator,
+        "bandwidth": curve.bandwidth,
+        "points": [point(curve, float(score)) for score in scores],
+    }  # fmt: skip
 
 
-def make_curves(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    setting: Any = "auto",
-    pairs: bool = False,
-    classes: int | None = None,
-    from_logits: bool = False,
-    bandwidth: Any = "silverman",
-    kernel: str = "gaussian",
-    n_resamples: int = 500,
-    confidence_level: float = 0.95,
-    rng: Any = 0,
-    n_jobs: int | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> list[ReliabilityCurve]:
-    """Reliability curves of what a file holds.
-
-    Parameters
-    ----------
-    y_true, y_prob, setting, from_logits, confidence_level, rng, n_jobs
-        As in `fastece.reliability_curve`.
-    pairs, classes, progress
-        As in `fastece.cli.report.make_report`.
-    bandwidth, kernel
-        Of `fastece.KDE`.
-    n_resamples : int, default 500
-        For the band; without any, there is none.
-
-    Returns
-    -------
-    list of ReliabilityCurve
-        One, or one for each class.
-    """
-    if pairs:
-        check_pairs(setting, from_logits)
-    fields: dict[str, Any] = {"bandwidth": bandwidth, "kernel": kernel}
-    if classes is not None:
-        fields["score_range"] = (1 / classes, 1.0)
-    call = read_call(
-        y_true, {"y_prob": y_prob}, estimator="ece_kde", fields=fields, n_resamples=n_resamples,
-        least=0, confidence_level=confidence_level, method="percentile", setting=setting,
-        average=None, labels=None, pos_label=None, sample_weight=None, from_logits=from_logits, n_jobs=n_jobs,
-        executor=None,
-    )  # fmt: skip
-    found: list[ReliabilityCurve] = curves_of(replace(call, progress=progress), rng)
-    return found
+def point(curve: ReliabilityCurve, score: float) -> dict[str, Any]:
+    """A curve at one score; where nothing can be said, the probability is the score itself."""
+    low, high = curve.score_range
+    inside = low <= score <= high
+    ends = (None, None) if curve.low is None else curve.interval(score) if inside else (0.0, 1.0)
+    return {
+        "score": score,
+        "probability": curve(score) if inside else score,
+        "low": ends[0],
+        "high": ends[1],
+        "rows": float(np.interp(score, curve.score, curve.rows)) if inside else 0.0,
+        "supported": inside and bool(np.interp(score, curve.score, curve.supported) == 1),
+    }
 
 
-def curve_report(
-    found: Sequence[ReliabilityCurve],
-    at: Sequence[float] | None = None,
-    *,
-    title: str = "predictions",
-    pairs: bool = False,
-) -> CurveReport:
-    """Some curves of the same rows at the same scores.
+def text_of(values: dict[str, Any], pairs: bool) -> str:
+    """The page as text."""
+    known = {"rows": values["n"], "setting": question(values["setting"], pairs)}
+    if values["n_resamples"]:
+        known["intervals"] = f"percentile bootstrap, {values['n_resamples']} resamples"
+    lines = facts(values["title"], **known)
+    head = ["score", "comes true", *level_of(values), "rows near it", ""]
+    for curve in values["curves"]:
+        lines += [
+            "",
+            f"{curve['estimator']}, setting {curve['setting']}: calibration error "
+            f"{curve['value']:.5f}, bandwidth {curve['bandwidth']:.4g}",
+            *table(head, [row_of(point) for point in curve["points"]]),
+        ]
+    return "\n".join(lines)
 
-    Parameters
-    ----------
-    found : list of ReliabilityCurve
-        As `make_curves` gives them.
-    at : list of float, optional
-        Scores in [0, 1]; without it, eleven from one end of the range to the other.
-    title : str
-        First line of the report.
-    pairs : bool
-        They are of labels and confidences.
 
-    Returns
-    -------
-    CurveReport
-    """
-    first = found[0]
-    one = PAIRS if pairs else first.setting
-    tables = tuple(
-        CurveTable(
-            setting=curve.setting,
-            value=curve.value,
-            estimator=curve.estimator,
-            bandwidth=curve.bandwidth,
-            points=points_of(curve, at),
-        )
-        for curve in found
-    )
-    return CurveReport(
-        title=title,
-        n=first.n,
-        setting=one if len(found) == 1 else "classwise",
-        n_resamples=first.n_resamples,
-        confidence_level=first.confidence_level,
-        curves=tables,
-    )
+def row_of(point: dict[str, Any]) -> list[str]:
+    """One line of the table as text."""
+    cells = [f"{point['probability']:.4f}"]
+    if point["low"] is not None:
+        cells.append(ends_of(point, ".4f"))
+    note = "" if point["supported"] else "too few scores"
+    cells = ["-"] * len(cells) if note else cells
+    return [f"{point['score']:.4f}", *cells, f"{point['rows']:.0f}", note]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fastece.reliability.diagram import ReliabilityDiagram
     from fastece.resampling.calibration_test import ConsistencyBand
 
-__all__ = ["panels_size", "plot_classes", "plot_curve", "plot_diagram"]
+__all__ = ["panels_size", "plot_classes", "plot_curve", "plot_diagram", "plot_result"]
 
 # Of more classes than can be read, small multiples show the worst.
 MOST_PANELS = 12
@@ -57,10 +57,7 @@ def plot_diagram(
             f"band: must be of the bins of the diagram, {filled.size} of which {filled.sum()} hold "
             f"rows; got {band.low.size} of which {np.isfinite(band.low).sum()} do"
         )
-    ax = new_axes() if ax is None else ax
-    share = diagram.count / max(diagram.count.sum(), 1e-300)
-    draw_diagram(diagram, ax, f"rows (fullest bin {share.max():.0%})", band)
-    return finish(diagram, ax)
+    return plot_result(diagram, ax, band)
 
 
 def plot_curve(curve: "ReliabilityCurve", ax: "Axes | None" = None) -> "Axes":
@@ -80,35 +77,21 @@ def plot_curve(curve: "ReliabilityCurve", ax: "Axes | None" = None) -> "Axes":
     -------
     matplotlib Axes
     """
-    ax = new_axes() if ax is None else ax
-    draw_curve(curve, ax, f"density of scores (peak {curve.density.max():.3g})")
-    return finish(curve, ax)
+    return plot_result(curve, ax)
 
 
-def new_axes() -> "Axes":
-    """Axes on a new figure."""
-    import matplotlib.pyplot as plt
+def plot_result(result: Any, ax: "Axes | None" = None, band: Any = None) -> "Axes":
+    """A diagram or a curve on axes of its own, with a legend below, where it hides nothing."""
+    if ax is None:
+        import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(4.5, 5.4), layout="constrained")[1]
-
-
-def is_curve(result: Any) -> bool:
-    """Whether this is a curve rather than a diagram."""
-    return hasattr(result, "posterior")
-
-
-def names_of(result: Any) -> tuple[str, str]:
-    """What is across and what is up."""
-    return (
-        ("score", "probability of a hit")
-        if is_curve(result)
-        else ("mean score", "frequency of hits")
-    )
-
-
-def finish(result: "ReliabilityDiagram | ReliabilityCurve", ax: "Axes") -> "Axes":
-    """Axes with their labels, their title and a legend below, where it hides nothing."""
-    across, up = names_of(result)
+        ax = plt.subplots(figsize=(4.5, 5.4), layout="constrained")[1]
+    if is_curve(result):
+        draw_curve(result, ax, f"density of scores (peak {result.density.max():.3g})")
+    else:
+        share = result.count.max() / max(result.count.sum(), 1e-300)
+        draw_diagram(result, ax, f"rows (fullest bin {share:.0%})", band)
+    across, up = labels_of(result)
     ax.set(xlabel=across, ylabel=up)
     # Labels of classes are the caller's: a dollar is no formula.
     ax.set_title(f"{result.setting}, calibration error {result.value:.4f}", parse_math=False)
@@ -116,6 +99,17 @@ def finish(result: "ReliabilityDiagram | ReliabilityCurve", ax: "Axes") -> "Axes
         loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize="small"
     )
     return ax
+
+
+def is_curve(result: Any) -> bool:
+    """Whether this is a curve rather than a diagram."""
+    return hasattr(result, "posterior")
+
+
+def labels_of(result: Any) -> tuple[str, str]:
+    """What is across and what is up."""
+    curve, diagram = ("score", "probability of a hit"), ("mean score", "frequency of hits")
+    return curve if is_curve(result) else diagram
 
 
 def plot_classes(
@@ -147,39 +141,39 @@ def plot_classes(
     """
     if not len(results):
         raise ValueError("results: there are none to draw")
-    worst, note = worst_of(results)
+    worst = list(results)
+    if len(worst) > MOST_PANELS:
+        errors = np.nan_to_num([result.value for result in results], nan=-1.0)
+        worst = [results[k] for k in np.argsort(-errors, kind="stable")[:MOST_PANELS]]
     n = len(worst)
-    wanted = best_columns(n) if columns is None else check_integer("columns", columns, 1, 2**31)
-    across = min(wanted, n)
-    down = -(-n // across)
+    across = best_columns(n) if columns is None else check_integer("columns", columns, 1, 2**31)
+    across = min(across, n)
     if figure is None:
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=panels_size(n, across), layout="constrained")
-    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    for ax in panels.flat[n:]:
+    if n < len(results):
+        figure.suptitle(f"the {n} of {len(results)} classes with the largest errors")
+    grid = figure.subplots(-(-n // across), across, sharex=True, sharey=True, squeeze=False)
+    panels = list(grid.flat[:n])
+    for ax in grid.flat[n:]:
         ax.remove()
-    for ax, result in zip(panels.flat, worst, strict=False):
+    for ax, result in zip(panels, worst, strict=True):
         draw_panel(result, ax)
-    if note:
-        figure.suptitle(note)
-    label_all(figure, list(panels.flat[:n]), across, names_of(worst[0]))
+    label_panels(figure, panels, across, labels_of(worst[0]))
     return figure
-
-
-def worst_of(results: Sequence[Any]) -> tuple[list[Any], str]:
-    """The results that are shown, and what to say of the others."""
-    if len(results) <= MOST_PANELS:
-        return list(results), ""
-    errors = np.nan_to_num([result.value for result in results], nan=-1.0)
-    worst = np.argsort(-errors, kind="stable")[:MOST_PANELS]
-    note = f"the {MOST_PANELS} of {len(results)} classes with the largest errors"
-    return [results[k] for k in worst], note
 
 
 def best_columns(n: int) -> int:
     """Columns that leave few gaps: all of a few, else three to five, rather four."""
     return n if n <= 4 else min((4, 3, 5), key=lambda columns: -n % columns)
+
+
+def panels_size(n: int, columns: int | None = None) -> tuple[float, float]:
+    """Inches of a figure of `n` panels that wastes no room."""
+    n = min(n, MOST_PANELS)
+    across = min(columns or best_columns(n), n)
+    return AROUND[0] + PANEL[0] * across, AROUND[1] + PANEL[1] * -(-n // across)
 
 
 def draw_panel(result: Any, ax: "Axes") -> None:
@@ -195,27 +189,20 @@ def draw_panel(result: Any, ax: "Axes") -> None:
     ax.tick_params(labelsize="small")
 
 
-def panels_size(n: int, columns: int | None = None) -> tuple[float, float]:
-    """Inches of a figure of `n` panels that wastes no room."""
-    n = min(n, MOST_PANELS)
-    across = min(columns or best_columns(n), n)
-    return AROUND[0] + PANEL[0] * across, AROUND[1] + PANEL[1] * -(-n // across)
-
-
-def label_all(figure: "Figure", panels: "list[Axes]", across: int, names: tuple[str, str]) -> None:
-    """Labels at the left and at the foot of the panels, and a legend of whatever occurs in one of
-    them."""
+def label_panels(
+    figure: "Figure", panels: "list[Axes]", across: int, labels: tuple[str, str]
+) -> None:
+    """Labels at the left and at the foot, and a legend of whatever occurs in one of the panels."""
     for ax in panels[-across:]:  # the lowest of each column
-        ax.set_xlabel(names[0], fontsize="small")
+        ax.set_xlabel(labels[0], fontsize="small")
         ax.tick_params(labelbottom=True)
     for ax in panels[::across]:
-        ax.set_ylabel(names[1], fontsize="small")
+        ax.set_ylabel(labels[1], fontsize="small")
     entries: dict[str, Any] = {}
     for ax in panels:
-        marks, labels = ax.get_legend_handles_labels()
-        entries = {**dict(zip(labels, marks, strict=True)), **entries}
-    width = figure.bbox.width / figure.dpi
+        marks, names = ax.get_legend_handles_labels()
+        entries = {**dict(zip(names, marks, strict=True)), **entries}
     figure.legend(
         entries.values(), entries, loc="outside lower center", frameon=False, fontsize="small",
-        ncols=max(2, int(width // ENTRY)),
+        ncols=max(2, int(figure.get_figwidth() // ENTRY)),
     )  # fmt: skip

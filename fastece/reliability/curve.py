@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from fastece.inputs.arrays import as_real, refuse_where
 from fastece.kde.estimator import KDE, Plan, is_supported, posterior
 from fastece.protocol import Sample
-from fastece.resampling.arguments import Call, read_call, samples_of
+from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
-from fastece.resampling.engine import Problem, Work, evaluate, plan_replicates
+from fastece.resampling.engine import Problem, plan_replicates
 from fastece.resampling.intervals import ConfidenceInterval, quantiles, tails_of
-from fastece.resampling.results import as_float, listed
+from fastece.resampling.results import as_float, as_python
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,7 +187,7 @@ class ReliabilityCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        return {name: listed(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {name: as_python(getattr(self, name)) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
         head = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
@@ -243,8 +243,7 @@ def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
         estimator = WithPosterior(kde, score[begin : begin + step])
         draws = draws_of(key, call.n, call.n)
         replicates = plan_replicates([estimator], [Problem(sample)], draws, call.n)
-        work = Work(replicates, 0, call.n_resamples)
-        (values,) = evaluate([work], call.jobs, call.executor, call.progress)
+        values = call.evaluate(replicates, 0, call.n_resamples)
         parts.append(quantiles(values[0], np.array([low, 0.5, high])).T)
     return np.concatenate(parts, axis=1)
 
@@ -287,7 +286,7 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     if not isinstance(kde, KDE):
         raise TypeError(f"estimator: a reliability curve needs densities, KDE, got {kde!r}")
     key = new_key(rng) if call.n_resamples else None
-    samples = samples_of(call.models[0])
+    samples = call.models[0].samples()
     return [curve_of(call, k, sample, key) for k, sample in enumerate(samples)]
 
 
@@ -368,8 +367,8 @@ def reliability_curve(
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
         least=0, confidence_level=confidence_level, method="percentile", setting=setting,
-        average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
-        n_jobs=n_jobs, executor=executor,
+        average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
+        from_logits=from_logits, n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
     curves = curves_of(call, rng)
     return curves if call.models[0].setting.per_class else curves[0]

@@ -56,7 +56,7 @@ class ReliabilityDiagram:
     >>> diagram.count, diagram.score, diagram.frequency
     (array([2., 2.]), array([0.3, 0.8]), array([0., 1.]))
     >>> print(diagram)
-    Binned(n_bins=2), setting binary: 0.25000
+    Binned(n_bins=2), setting binary: calibration error 0.25000
       bin             rows   score  frequency      gap
       [0.000, 0.500]     2  0.3000     0.0000  -0.3000  ##############################
       (0.500, 1.000]     2  0.8000     1.0000  +0.2000  ##############################
@@ -73,8 +73,8 @@ class ReliabilityDiagram:
     closed: str
 
     def __str__(self) -> str:
-        lines = [f"{self.estimator}, setting {self.setting}: {self.value:.5f}"]
-        return "\n".join(lines + table_lines(self))
+        head = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
+        return "\n".join([head, *table_lines(self)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values; empty bins have nan."""
@@ -102,34 +102,37 @@ class ReliabilityDiagram:
 
 
 def table_lines(diagram: ReliabilityDiagram, width: int = 30) -> list[str]:
-    """The bins as a table; the bar is the occupancy, full for the fullest bin."""
-    names = bin_names(diagram)
-    rows = [f"{count:.7g}" for count in diagram.count]
+    """A line for each bin that holds rows, and one for empty neighbours together; the bar is the
+    occupancy, full for the fullest bin."""
+    count = diagram.count
+    starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
+    names = bin_names(diagram, [*starts, count.size])
+    rows = [f"{count[b]:.7g}" for b in starts]
     pad, wide = max(map(len, names)), max(4, *map(len, rows))
-    fullest = diagram.count.max() or 1.0
     lines = [f"  {'bin':<{pad}}  {'rows':>{wide}}   score  frequency      gap"]
-    for b, (name, row, count) in enumerate(zip(names, rows, diagram.count, strict=True)):
-        if count == 0:
-            lines.append(f"  {name:<{pad}}  {row:>{wide}}       -          -        -")
-            continue
-        lines.append(
-            f"  {name:<{pad}}  {row:>{wide}}  {diagram.score[b]:.4f}  "
-            f"{diagram.frequency[b]:9.4f}  {diagram.gap[b]:+.4f}  "
-            + "#"
-            * math.ceil(width * count / fullest)
-        )
+    for b, name, row in zip(starts, names, rows, strict=True):
+        line = f"  {name:<{pad}}  {row:>{wide}}       -          -        -"
+        if count[b] > 0:
+            line = (
+                f"  {name:<{pad}}  {row:>{wide}}  {diagram.score[b]:.4f}  "
+                f"{diagram.frequency[b]:9.4f}  {diagram.gap[b]:+.4f}  "
+                + "#"
+                * math.ceil(width * count[b] / count.max())
+            )
+        lines.append(line)
     return lines
 
 
-def bin_names(diagram: ReliabilityDiagram) -> list[str]:
-    """The bins as intervals: the end of the range is never left out."""
-    decimals = 3 if len(diagram.count) <= 100 else 6
-    edges = [f"{edge:.{decimals}f}" for edge in diagram.edges]
-    last = len(edges) - 2
-    right = diagram.closed == "right"
-    opened = ["(" if right and b > 0 else "[" for b in range(last + 1)]
-    closed = ["]" if right or b == last else ")" for b in range(last + 1)]
-    return [f"{opened[b]}{edges[b]}, {edges[b + 1]}{closed[b]}" for b in range(last + 1)]
+def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
+    """The intervals between some of the edges; the end of the range is never left out."""
+    decimals = 3 if diagram.count.size <= 100 else 6
+    edges = [f"{edge:.{decimals}f}" for edge in diagram.edges[cuts]]
+    right, last = diagram.closed == "right", len(cuts) - 2
+    return [
+        f"{'(' if right and j > 0 else '['}{edges[j]}, {edges[j + 1]}"
+        f"{']' if right or j == last else ')'}"
+        for j in range(last + 1)
+    ]
 
 
 def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[ReliabilityDiagram]:

@@ -1,6 +1,7 @@
-"""The checked arguments of one call that resamples, and the values of its replicates."""
+"""What a caller of a function that resamples wants, read and checked."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,29 +9,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.estimators import find_estimator
-from fastece.inputs.parameters import check_average, check_integer, check_jobs
+from fastece.inputs.parameters import check_average, check_choice, check_integer, check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
-from fastece.protocol import Sample
-from fastece.resampling.engine import Problem, Replicates, Work, evaluate, plan_replicates
-from fastece.resampling.intervals import check_level, check_method
+from fastece.resampling.engine import Replicates, evaluate
+from fastece.resampling.intervals import METHODS, check_level
 
-__all__ = ["Call", "plan", "read_call", "replicate_values", "samples_of"]
-
-F64 = NDArray[np.float64]
+__all__ = ["Call", "check_executor", "describe", "read_call"]
 
 MOST_RESAMPLES = 2**40
+# What Python writes where an object has no text of its own: another number in every process.
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def describe(estimator: Any) -> str:
+    """An estimator with its parameters, the same text in every process."""
+    return ADDRESS.sub("", str(estimator))
 
 
 def find_estimators(estimator: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """The estimators of one call by their names."""
+    """The estimators of one call by name: "" for one that is no list; in a list the name that the
+    caller gives, or for objects their text, or the class of those without one, numbered."""
     if not isinstance(estimator, list | tuple):
         return {"": find_estimator(estimator, fields)}
     if not estimator:
         raise ValueError("estimator: the list is empty")
     found: dict[str, Any] = {}
     for one in estimator:
-        name = one if isinstance(one, str) else str(one)
+        name = str(one)
+        if ADDRESS.search(name):
+            kind = type(one).__name__
+            numbers = ("", *(f" {i}" for i in range(2, len(estimator) + 1)))
+            name = next(kind + number for number in numbers if kind + number not in found)
         if name in found:
             raise ValueError(f"estimator: {name!r} is named twice")
         found[name] = find_estimator(one, fields)
@@ -52,20 +62,8 @@ def check_executor(executor: Any, n_jobs: Any) -> int:
 class Call:
     """The checked arguments of one call.
 
-    Attributes
-    ----------
-    estimators : dict
-        By name; "" for a single one.
-    models : list of Problems
-        The problems of each model, on the same rows.
-    average : "macro" or None
-    n_resamples : int
-    level : float
-    method : str
-    jobs : int
-    executor : object or None
-    progress : callable or None
-        Told how far the work is.
+    `estimators` have names, "" if there is one without a list; `models` are the problems of each
+    model, on the same rows.
     """
 
     estimators: dict[str, Any]
@@ -76,7 +74,6 @@ class Call:
     method: str
     jobs: int
     executor: Any
-    progress: Callable[[str], None] | None = None
 
     @property
     def n(self) -> int:
@@ -89,61 +86,45 @@ class Call:
         problems = self.models[0]
         return "classwise" if problems.setting.per_class else problems.name(0)
 
-    def averaged(self, values: F64) -> Any:
-        """Values (K, ...) of the problems as the caller wants them."""
+    def average_of(self, values: Any) -> Any:
+        """Values (K, ...) of the problems of one model as the caller wants them: that of the only
+        problem, those of all classes, or their mean."""
         if not self.models[0].setting.per_class:
             return values[0]
         return values if self.average is None else values.mean(0)
 
+    def quantity(self, models: Sequence[Any]) -> Any:
+        """What the call is about, from the values of each model: the error of the only one, or the
+        first one's minus the second one's."""
+        return models[0] - models[1] if len(models) > 1 else models[0]
+
+    def evaluate(self, replicates: Replicates, first: int, last: int) -> NDArray[np.float64]:
+        """The values (members, ..., last - first) of a range of replicates."""
+        return evaluate(replicates, first, last, self.jobs, self.executor)
+
 
 def read_call(
-    y_true: Any,
-    models: dict[str, Any],
-    *,
-    estimator: Any,
-    fields: dict[str, Any],
-    n_resamples: Any,
-    least: int,
-    confidence_level: Any,
-    method: Any,
-    setting: Any,
-    average: Any,
-    labels: Any,
-    pos_label: Any,
-    sample_weight: Any,
-    from_logits: Any,
-    n_jobs: Any,
-    executor: Any,
-) -> Call:
-    """Check the arguments of one call; `models` are the predicted probabilities by the names of
-    their arguments, `least` is the smallest number of replicates."""
+    y_true: Any, models: dict[str, Any], *, estimator: Any, fields: dict[str, Any],
+    n_resamples: Any, confidence_level: Any, method: Any, average: Any, n_jobs: Any, executor: Any,
+    least: int = 1, **data: Any,
+) -> Call:  # fmt: skip
+    """Check the arguments of one call.
+
+    Parameters
+    ----------
+    models : dict
+        Predicted probabilities by the names of their arguments.
+    least : int
+        The smallest number of replicates.
+    **data
+        How to read labels and probabilities, as `read_problems` takes it.
+    """
     check_average(average)
     estimators = find_estimators(estimator, fields)
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
-    level, method = check_level(confidence_level), check_method(method)
+    level, method = check_level(confidence_level), check_choice("method", method, METHODS)
     jobs = check_executor(executor, n_jobs)
     problems = [
-        read_problems(
-            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
-            from_logits=from_logits, prob_name=name,
-        )
-        for name, y_prob in models.items()
-    ]  # fmt: skip
+        read_problems(y_true, y_prob, prob_name=name, **data) for name, y_prob in models.items()
+    ]
     return Call(estimators, problems, average, count, level, method, jobs, executor)
-
-
-def samples_of(problems: Problems) -> list[Sample]:
-    """The problems as samples, in the order in which rows are drawn."""
-    return problems.samples()
-
-
-def plan(call: Call, problems: Sequence[Problem], draws: Any, size: int) -> Replicates:
-    """Every estimator of the call, prepared on every problem."""
-    return plan_replicates(list(call.estimators.values()), problems, draws, size)
-
-
-def replicate_values(call: Call, works: Sequence[Work]) -> list[F64]:
-    """Values (problems, estimators, ..., replicates) of some ranges of replicates."""
-    found = evaluate(works, call.jobs, call.executor, call.progress)
-    each = len(call.estimators)
-    return [values.reshape(len(values) // each, each, *values.shape[1:]) for values in found]

@@ -1,7 +1,8 @@
-"""How sure one can be of a calibration error, and of the difference between two models."""
+"""How sure one can be of a calibration error: its bootstrap."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -10,241 +11,173 @@ from numpy.typing import NDArray
 from fastece.estimators import direct_values
 from fastece.inputs.parameters import check_integer
 from fastece.protocol import Estimator
-from fastece.resampling.arguments import Call, plan, read_call, replicate_values, samples_of
+from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import LeaveOut, draws_of, new_key
-from fastece.resampling.engine import Problem, Work
-from fastece.resampling.intervals import ConfidenceInterval, acceleration_of
-from fastece.resampling.results import BootstrapResult, ComparisonResult, Replicated, as_float
+from fastece.resampling.engine import Problem, plan_replicates
+from fastece.resampling.intervals import Method
+from fastece.resampling.results import BootstrapResult, Replicated, Results, as_float
 
-__all__ = ["bootstrap", "bootstrapped", "compare", "compared"]
+__all__ = ["bootstrap", "bootstrap_results", "model_values", "resample"]
 
 F64 = NDArray[np.float64]
 
 # Groups of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
 GROUPS = 200
 MOST_DRAWN = 2**31 - 1
+# Estimates of the same data differ by no more between processors.
+ROUNDING = 1e-12
 
 
-def jackknife(call: Call, problems: Sequence[Problem]) -> list[Work]:
-    """The values without the rows i of each group ``i % groups``, in order: of groups that have one
-    row more, and of the others, whose draws have another size."""
-    groups = min(call.n, GROUPS)
-    longer, least = call.n % groups, call.n // groups
-    works = []
-    for first, last, rows in ((0, longer, least + 1), (longer, groups, least)):
-        if last > first:
-            draws = LeaveOut(call.n, groups, first, last - 1)
-            works.append(Work(plan(call, problems, draws, call.n - rows), 0, last - first))
-    return works
+# --- values ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """The replicates of one estimator on one call: of each model, averaged as the caller wants.
-
-    Attributes
-    ----------
-    distributions : list of arrays
-        The replicates.
-    jackknife : list of arrays
-        The values without each group of rows; empty where there are none.
-    """
-
-    distributions: list[F64]
-    jackknife: list[F64]
-
-
-def points_of(call: Call) -> dict[str, list[Any]]:
+def model_values(call: Call) -> dict[str, list[Any]]:
     """The value of every estimator on the data of each model."""
     return {
-        name: [as_float(call.averaged(direct_values(estimator, p))) for p in call.models]
+        name: [as_float(call.average_of(direct_values(estimator, p))) for p in call.models]
         for name, estimator in call.estimators.items()
     }
 
 
-def resample(call: Call, key: int, size: int, start: int) -> dict[str, Numbers]:
-    """Replicates from number `start` on and jackknife values of every estimator."""
-    problems = [Problem(sample) for model in call.models for sample in samples_of(model)]
-    replicates = plan(call, problems, draws_of(key, call.n, size), size)
-    works = [Work(replicates, start, start + call.n_resamples)]
-    if size == call.n > 1:
-        works += jackknife(call, problems)
-    values, *rest = replicate_values(call, works)
-    without = np.concatenate(rest, axis=-1) if rest else values[..., :0]
+def is_near(a: Any, b: Any) -> bool:
+    """Whether values are the same but for rounding, nan included."""
+    near = partial(np.allclose, rtol=ROUNDING, atol=ROUNDING, equal_nan=True)
+    return np.shape(a) == np.shape(b) and bool(near(a, b))
+
+
+def problems_of(call: Call) -> list[Problem]:
+    """The problems of all models, on the same rows."""
+    return [Problem(sample) for model in call.models for sample in model.samples()]
+
+
+def draw_values(
+    call: Call, problems: Sequence[Problem], draws: Any, size: int, first: int, last: int
+) -> F64:
+    """The values (problems, estimators, last - first) of a range of replicates."""
+    replicates = plan_replicates(list(call.estimators.values()), problems, draws, size)
+    values = call.evaluate(replicates, first, last)
+    return values.reshape(len(problems), len(call.estimators), last - first)
+
+
+def quantities(call: Call, values: F64) -> dict[str, F64]:
+    """What each estimator estimates, from values (problems, estimators, R) of all models."""
     ends = np.cumsum([model.n_problems for model in call.models])[:-1]
+    models = np.split(values, ends)
     return {
-        name: Numbers(
-            [call.averaged(part) for part in np.split(values[:, i], ends)],
-            [call.averaged(part) for part in np.split(without[:, i], ends)],
-        )
+        name: call.quantity([call.average_of(model[:, i]) for model in models])
         for i, name in enumerate(call.estimators)
     }
 
 
-def previous_of(
-    call: Call, kind: type[Replicated], size: int, points: dict[str, Any], given: Any
-) -> dict[str, Any]:
-    """The earlier result of each estimator, if any, where it is one of the same call."""
-    if given is None:
-        return {}
-    earlier = given if isinstance(given, Mapping) else {"": given}
-    for name, estimator in call.estimators.items():
-        old = earlier.get(name)
-        if not isinstance(old, kind):
-            raise TypeError(
-                f"bootstrap_result: must be a {kind.__name__} of the same call, or a dict of them "
-                f"for several estimators, got {given!r:.80}"
-            )
-        here = {"estimator": str(estimator), "setting": call.setting, "n": call.n, "size": size}
-        for field, value in (*here.items(), *points[name].items()):
-            same_as(field, getattr(old, field), value)
-    earlier = {name: earlier[name] for name in call.estimators}
-    first = next(iter(earlier.values()))
-    for old in earlier.values():
-        same_as("key", old.key, first.key)
-        same_as("shape", old.bootstrap_distribution.shape, first.bootstrap_distribution.shape)
-    return earlier
+def jackknife(call: Call, name: str, point: Any) -> F64:
+    """The values (..., groups) of an estimator without the rows i of each group ``i % groups``; an
+    error if the data are not those on which it has the value `point`."""
+    call = replace(call, estimators={name: call.estimators[name]})
+    if not is_near(call.quantity(model_values(call)[name]), point):
+        raise ValueError("acceleration: the data have changed since the bootstrap; call it anew")
+    problems, groups = problems_of(call), min(call.n, GROUPS)
+    least, longer = divmod(call.n, groups)
+    parts = []
+    # Groups that have a row more than others come first; draws without them have another size.
+    for first, last, rows in ((0, longer, least + 1), (longer, groups, least)):
+        if first < last:
+            draws = LeaveOut(call.n, groups, first, last - 1)
+            parts.append(draw_values(call, problems, draws, call.n - rows, 0, last - first))
+    return quantities(call, np.concatenate(parts, axis=-1))[name]
 
 
-def same_as(what: str, old: Any, new: Any) -> None:
-    """An error, unless an earlier result has the same."""
-    numbers = what in ("estimate", "difference", "a", "b")
-    if not np.array_equal(old, new, equal_nan=numbers):
+# --- results --------------------------------------------------------------------------------
+
+
+def check_same(what: str, old: Any, new: Any) -> None:
+    """An error, unless an earlier result has the same, numbers but for rounding."""
+    if not (is_near(old, new) if isinstance(new, float | np.ndarray) else old == new):
         raise ValueError(f"bootstrap_result: is of another {what}: {old!r}, and here it is {new!r}")
 
 
-def extended(result: Replicated, old: Replicated) -> Replicated:
-    """A result with the replicates of an earlier one before its own."""
-    parts = [old.bootstrap_distribution, result.bootstrap_distribution]
-    return replace(result, bootstrap_distribution=np.concatenate(parts, axis=-1))
+def check_earlier(
+    call: Call, kind: type[Replicated], points: dict[str, Any], size: int, earlier: Any
+) -> dict[str, Any]:
+    """The earlier result of each estimator, if it is one of the same call."""
+    results = earlier if isinstance(earlier, Mapping) else {"": earlier}
+    found = {name: results.get(name) for name in call.estimators}
+    first: Any = next(iter(found.values()))
+    for name, old in found.items():
+        if not isinstance(old, kind):
+            raise TypeError(
+                f"bootstrap_result: must be a {kind.__name__} of the same call, or a dict of them "
+                f"for several estimators, got {earlier!r:.80}"
+            )
+        here = {"estimator": describe(call.estimators[name]), "setting": call.setting, "n": call.n}
+        here |= {"size": size, "key": first.key, **points[name]}
+        for field, value in here.items():
+            check_same(field, getattr(old, field), value)
+        old_shape, shape = (x.bootstrap_distribution.shape for x in (old, first))
+        check_same("shape", old_shape, shape)
+    return found
 
 
-Points = Callable[[list[Any]], dict[str, Any]]
-Parts = Callable[[list[F64]], F64]
-
-
-def estimate_of(points: list[Any]) -> dict[str, Any]:
-    """Own fields of the result of `bootstrap`."""
-    return {"estimate": points[0]}
-
-
-def difference_of(points: list[Any]) -> dict[str, Any]:
-    """Own fields of the result of `compare`."""
-    a, b = points
-    return {"difference": a - b, "a": a, "b": b}
-
-
-def only(values: list[F64]) -> F64:
-    """The values of the only model."""
-    return values[0]
-
-
-def gap(values: list[F64]) -> F64:
-    """The differences of the values of two models."""
-    return values[0] - values[1]
-
-
-def results_of(
+def resample(
     call: Call,
     kind: type[Replicated],
-    fields_of: Points,
-    values_of: Parts,
+    points: dict[str, Any],
     *,
     rng: Any,
-    size: Any,
-    bootstrap_result: Any,
+    size: Any = None,
+    bootstrap_result: Any = None,
 ) -> Any:
-    """Resample, and make a result of this kind of the numbers of each estimator."""
+    """Draw rows, and make of the values a result of this kind for each estimator; `points` are the
+    fields of it that are values on the data themselves."""
     size = call.n if size is None else check_integer("size", size, 1, MOST_DRAWN)
-    points = {name: fields_of(values) for name, values in points_of(call).items()}
-    earlier = previous_of(call, kind, size, points, bootstrap_result)
-    first = next(iter(earlier.values()), None)
-    start = 0 if first is None else first.bootstrap_distribution.shape[-1]
-    key = first.key if first is not None and rng is None else new_key(rng)
-    results = {}
-    for name, numbers in resample(call, key, size, start).items():
-        without = values_of(numbers.jackknife)
-        result = kind(
+    key, start, earlier = new_key(rng), 0, {}
+    if bootstrap_result is not None:
+        earlier = check_earlier(call, kind, points, size, bootstrap_result)
+        first = next(iter(earlier.values()))
+        key, start = key if rng is not None else first.key, first.bootstrap_distribution.shape[-1]
+    draws = draws_of(key, call.n, size)
+    values = draw_values(call, problems_of(call), draws, size, start, start + call.n_resamples)
+    # Of BCa intervals the jackknife is part of this call, else whoever wants it later waits for it.
+    later = call if call.method == "bca" else replace(call, executor=None)
+    results: Results[Any] = Results()
+    for name, new in quantities(call, values).items():
+        old = [earlier[name].bootstrap_distribution] if earlier else []
+        results[name] = kind(
             **points[name],
-            bootstrap_distribution=values_of(numbers.distributions),
-            confidence_interval=ConfidenceInterval(np.nan, np.nan),
+            bootstrap_distribution=np.concatenate([*old, new], axis=-1),
             confidence_level=call.level,
             method=call.method,
             n=call.n,
             size=size,
             key=key,
-            acceleration=as_float(acceleration_of(without)) if without.shape[-1] else np.nan,
-            estimator=str(call.estimators[name]),
+            estimator=describe(call.estimators[name]),
             setting=call.setting,
+            _jackknife=partial(jackknife, later, name),
         )
-        if earlier:
-            result = extended(result, earlier[name])
-        ends = result.interval(call.level, call.method)  # type: ignore[arg-type]
-        results[name] = replace(result, confidence_interval=ends)
     return results.get("", results)
 
 
-def bootstrapped(call: Call, *, rng: Any, size: Any = None, bootstrap_result: Any = None) -> Any:
-    """The results of a call on one model, by the names of its estimators."""
-    return results_of(
-        call,
-        BootstrapResult,
-        estimate_of,
-        only,
-        rng=rng,
-        size=size,
-        bootstrap_result=bootstrap_result,
-    )
-
-
-def compared(call: Call, *, rng: Any, size: Any = None, bootstrap_result: Any = None) -> Any:
-    """The same of a call on two, each of which may have hits of its own."""
-    a, b = call.models
-    if a.n_classes != b.n_classes or a.setting != b.setting:
-        raise ValueError(
-            f"y_prob_b: must have the classes and the setting of y_prob_a, "
-            f"{a.n_classes} and {a.setting.name!r}; got {b.n_classes} and {b.setting.name!r}"
-        )
-    return results_of(
-        call,
-        ComparisonResult,
-        difference_of,
-        gap,
-        rng=rng,
-        size=size,
-        bootstrap_result=bootstrap_result,
-    )
+def bootstrap_results(call: Call, **options: Any) -> Any:
+    """The result of a call on one model, or `Results` by the names of its estimators; `options` are
+    those of `resample`."""
+    points = {name: {"estimate": value} for name, (value,) in model_values(call).items()}
+    return resample(call, BootstrapResult, points, **options)
 
 
 @overload
 def bootstrap(
     y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
-) -> dict[str, BootstrapResult]: ...
+) -> Results[BootstrapResult]: ...
 @overload
 def bootstrap(
     y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> BootstrapResult: ...
 def bootstrap(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    estimator: Any = "ece",
-    n_resamples: int = 9999,
-    size: int | None = None,
-    confidence_level: float = 0.95,
-    method: Literal["basic", "percentile", "bca"] = "basic",
-    setting: Any = "auto",
-    average: Literal["macro"] | None = "macro",
-    labels: Any = None,
-    pos_label: Any = None,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    rng: Any = None,
-    n_jobs: int | None = None,
-    executor: Any = None,
-    bootstrap_result: Any = None,
-    **fields: Any,
-) -> Any:
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece", n_resamples: int = 9999,
+    size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
+    setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
+    pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
+    n_jobs: int | None = None, executor: Any = None, bootstrap_result: Any = None, **fields: Any,
+) -> Any:  # fmt: skip
     """Bootstrap distribution and confidence interval of a calibration error.
 
     Parameters
@@ -259,14 +192,16 @@ def bootstrap(
         Rows per draw, by default as many as there are. With another number there is the
         distribution alone, and the interval is nan.
     confidence_level : float, default 0.95
+        The share of such intervals that is to hold the true error.
     method : {"basic", "percentile", "bca"}, default "basic"
         "basic": ``(max(0, 2 e - q_hi), max(0, 2 e - q_lo))`` with the estimate e and quantiles q of
         the distribution. "percentile": the quantiles. "bca": quantiles at levels corrected for bias
         and skewness; nan where all replicates are on one side of the estimate.
     rng : None, int or numpy.random.Generator
-        Where the key of the draws comes from (SPEC 7).
+        Seed: the same seed gives the same result. None: other draws in every call.
     n_jobs : int, optional
-        Threads; -1 for all processors.
+        Threads; -1 for all processors. Of many rows there are fewer at a time, so that they do not
+        need more than 1 GB beyond what one needs.
     executor : concurrent.futures.Executor or the like, optional
         Where to work instead: anything with ``submit``, such as a pool of processes or a Dask
         client.
@@ -276,7 +211,8 @@ def bootstrap(
 
     Returns
     -------
-    BootstrapResult, or for a list of estimators a dict of them by their names
+    BootstrapResult, or for a list of estimators a dict of them, which prints as a table
+        The names are those of the list; of objects what they print, or else their class.
 
     Raises
     ------
@@ -302,106 +238,17 @@ def bootstrap(
     >>> result = bootstrap(y, p, n_resamples=999, rng=0)
     >>> print(result)
     Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
-      estimate         0.05972
-      95 % interval    [0.03039, 0.07242] (basic)
-      standard error   0.01057
-      bias             0.00837
+      estimate               0.05972
+      95 % interval (basic)  [0.03039, 0.07242]
+      standard error         0.01057
+      bias                   0.00837
     >>> print(*map("{:.5f}".format, result.interval(0.9, "bca")))
     0.03370 0.06948
     """
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
-        least=0 if bootstrap_result is not None else 1, confidence_level=confidence_level,
-        method=method, setting=setting, average=average, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs, executor=executor,
+        confidence_level=confidence_level, method=method, average=average, n_jobs=n_jobs,
+        executor=executor, least=0 if bootstrap_result is not None else 1, setting=setting,
+        labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
-    return bootstrapped(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
-
-
-@overload
-def compare(
-    y_true: Any,
-    y_prob_a: Any,
-    y_prob_b: Any,
-    *,
-    estimator: list[Any] | tuple[Any, ...],
-    **options: Any,
-) -> dict[str, ComparisonResult]: ...
-@overload
-def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: str | Estimator = ..., **options: Any
-) -> ComparisonResult: ...
-def compare(
-    y_true: Any,
-    y_prob_a: Any,
-    y_prob_b: Any,
-    *,
-    estimator: Any = "ece",
-    n_resamples: int = 9999,
-    size: int | None = None,
-    confidence_level: float = 0.95,
-    method: Literal["basic", "percentile", "bca"] = "basic",
-    setting: Any = "auto",
-    average: Literal["macro"] | None = "macro",
-    labels: Any = None,
-    pos_label: Any = None,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    rng: Any = None,
-    n_jobs: int | None = None,
-    executor: Any = None,
-    bootstrap_result: Any = None,
-    **fields: Any,
-) -> Any:
-    """Difference between the calibration errors of two models, on the same rows.
-
-    Parameters
-    ----------
-    y_true, estimator, n_resamples, size, confidence_level, method, setting, average, labels,
-    pos_label, sample_weight, from_logits, rng, n_jobs, executor, bootstrap_result, **fields
-        As in `bootstrap`; the basic interval of a difference is not clipped at 0.
-    y_prob_a, y_prob_b : (n,) or (n, K) array_like of float
-        Probabilities of the two models, row by row for the same labels.
-
-    Returns
-    -------
-    ComparisonResult, or for a list of estimators a dict of them by their names
-
-    Raises
-    ------
-    ValueError, TypeError
-        As in `bootstrap`; for models that differ in their setting or their number of classes.
-
-    Notes
-    -----
-    Both models are evaluated on the same draws, so what they have in common cancels:
-    ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates
-    d* (Efron and Tibshirani 1993, section 16.4; the 1 as in Davison and Hinkley 1997, "Bootstrap
-    methods and their application", eq. 4.11).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fastece import compare
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.random(1000)
-    >>> y = rng.random(1000) < p
-    >>> result = compare(y, p**2, p, n_resamples=999, rng=0)
-    >>> print(result)
-    Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
-      a                0.17612
-      b                0.03737
-      a - b            0.13875
-      p-value          0.00100
-      95 % interval    [0.12434, 0.18214] (basic)
-      standard error   0.01494
-      bias             -0.01212
-    """
-    call = read_call(
-        y_true, {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}, estimator=estimator, fields=fields,
-        n_resamples=n_resamples, least=0 if bootstrap_result is not None else 1,
-        confidence_level=confidence_level, method=method, setting=setting, average=average,
-        labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
-        executor=executor,
-    )  # fmt: skip
-    return compared(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
+    return bootstrap_results(call, rng=rng, size=size, bootstrap_result=bootstrap_result)

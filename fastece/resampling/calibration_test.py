@@ -1,7 +1,7 @@
 """Is a model calibrated at all? Its error beside those that chance alone gives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from fastece.binned.estimator import Binned, BinnedPlan, Bins
 from fastece.estimators import direct_values
 from fastece.protocol import Estimator, Sample
-from fastece.resampling.arguments import Call, read_call, samples_of
+from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import ClassDraws, HitDraws, new_key
-from fastece.resampling.engine import Problem, Work, evaluate, plan_replicates
+from fastece.resampling.engine import Problem, plan_replicates
 from fastece.resampling.intervals import p_value_of, quantiles, tails_of
-from fastece.resampling.results import as_float, listed, shown
+from fastece.resampling.results import Result, Results, as_float, as_python
 
-__all__ = ["CalibrationTestResult", "ConsistencyBand", "calibration_test"]
+__all__ = ["CalibrationTestResult", "ConsistencyBand", "calibration_results", "calibration_test"]
 
 F64 = NDArray[np.float64]
 
@@ -45,11 +45,11 @@ class ConsistencyBand:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        return {name: listed(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {name: as_python(getattr(self, name)) for name in self.__dataclass_fields__}
 
 
-@dataclass(frozen=True, eq=False)
-class CalibrationTestResult:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CalibrationTestResult(Result):
     """Test of the hypothesis that labels come true as often as the probabilities say.
 
     Attributes
@@ -63,41 +63,24 @@ class CalibrationTestResult:
         The statistic for labels that are drawn with the predicted probabilities.
     band : ConsistencyBand, list of K of them, or None
         For the reliability diagram of the estimator, or of each class; None without bins.
-    n : int
-        Number of rows of positive weight.
-    key : int
-        Key of the draws.
-    estimator : str
-        The estimator with its parameters.
-    setting : str
-        The setting it used.
+
+    Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
 
     statistic: Any
     p_value: Any
-    null_distribution: F64
-    band: Any
-    n: int
-    key: int
-    estimator: str
-    setting: str
+    null_distribution: F64 = field(repr=False)
+    band: Any = field(repr=False)
 
-    def __str__(self) -> str:
+    @property
+    def _head(self) -> str:
         count = self.null_distribution.shape[-1]
-        values = {
-            "statistic": self.statistic,
-            "if calibrated": self.null_distribution.mean(-1),
-            "p-value": self.p_value,
-        }
-        head = f"{self.estimator}, setting {self.setting}: {self.n} rows, {count} replicates"
-        return "\n".join([head, *(f"  {name:<14} {shown(x)}" for name, x in values.items())])
+        return f"setting {self.setting}: {self.n} rows, {count} replicates"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        values = {name: listed(getattr(self, name)) for name in self.__dataclass_fields__}
-        bands = self.band if isinstance(self.band, list) else [self.band]
-        plain = [None if band is None else band.to_dict() for band in bands]
-        return {**values, "band": plain if isinstance(self.band, list) else plain[0]}
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        mean = self.null_distribution.mean(-1)
+        return {"statistic": self.statistic, "if_calibrated": mean, "p_value": self.p_value}
 
 
 @dataclass(frozen=True)
@@ -127,16 +110,11 @@ def hits_and_misses(sample: Sample) -> Sample:
     return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
 
 
-def null_draws(call: Call, samples: Sequence[Sample], key: int) -> Any:
-    """Labels drawn from the probabilities."""
+def label_draws(call: Call, samples: Sequence[Sample], key: int) -> ClassDraws | HitDraws:
+    """Labels with the predicted probabilities."""
     if call.models[0].setting.per_class:
         return ClassDraws(key, np.column_stack([sample.s for sample in samples]))
     return HitDraws(key, samples[0].s)
-
-
-def kept_replicates(bins: Bins) -> int:
-    """How many replicates a band is made of."""
-    return max(LEAST_REPLICATES, min(BAND_REPLICATES, MOST_GAPS // bins.gap.size))
 
 
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
@@ -147,81 +125,80 @@ def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     return ConsistencyBand(low, high, level)
 
 
-def result_of(call: Call, name: str, samples: Sequence[Sample], key: int) -> CalibrationTestResult:
-    """The result of one estimator."""
-    estimator, problems = call.estimators[name], call.models[0]
-    draws = null_draws(call, samples, key)
-    twice = [Problem(hits_and_misses(sample)) for sample in samples]
-    bins = estimator.bins(problems) if isinstance(estimator, Binned) else None
-    begun = 0 if bins is None else min(call.n_resamples, kept_replicates(bins))
-    works = []
-    if begun:
-        asked = plan_replicates([WithGaps(estimator)], twice, draws, call.n)
-        works.append(Work(asked, 0, begun))
-    if begun < call.n_resamples:
-        rest = plan_replicates([estimator], twice, draws, call.n)
-        works.append(Work(rest, begun, call.n_resamples))
-    parts = evaluate(works, call.jobs, call.executor, call.progress)
-    bands = None
+def null_values(
+    call: Call, estimator: Any, draws: Any, problems: Sequence[Problem], bins: Bins | None
+) -> tuple[F64, F64]:
+    """The values (problems, R) of an estimator for labels that are drawn, and, of as many of the
+    replicates as a band is made of, the gaps (problems, B, R') of its bins."""
+    values, gaps, begun = [], np.empty(0), 0
     if bins is not None:
-        gaps = parts[0][:, 1:]
-        bands = [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
-        parts[0] = parts[0][:, 0]
-    null = call.averaged(np.concatenate(parts, axis=-1))
-    statistic = as_float(call.averaged(direct_values(estimator, problems)))
-    point = np.asarray(statistic)
-    p_value = p_value_of(null >= point[..., None] - ROUNDING, null)
-    return CalibrationTestResult(
-        statistic=statistic,
-        p_value=as_float(np.where(np.isnan(point), np.nan, p_value)),
-        null_distribution=null,
-        band=bands if bands is None or problems.setting.per_class else bands[0],
-        n=call.n,
-        key=key,
-        estimator=str(estimator),
-        setting=call.setting,
-    )
+        most = max(LEAST_REPLICATES, min(BAND_REPLICATES, MOST_GAPS // bins.gap.size))
+        begun = min(call.n_resamples, most)
+        replicates = plan_replicates([WithGaps(estimator)], problems, draws, call.n)
+        first = call.evaluate(replicates, 0, begun)
+        values, gaps = [first[:, 0]], first[:, 1:]
+    if begun < call.n_resamples:
+        replicates = plan_replicates([estimator], problems, draws, call.n)
+        values.append(call.evaluate(replicates, begun, call.n_resamples))
+    return np.concatenate(values, axis=-1), gaps
+
+
+def calibration_results(call: Call, *, rng: Any) -> Any:
+    """The result of a call on one model, or `Results` by the names of its estimators."""
+    data, key = call.models[0], new_key(rng)
+    samples = data.samples()
+    draws = label_draws(call, samples, key)
+    problems = [Problem(hits_and_misses(sample)) for sample in samples]
+    results: Results[Any] = Results()
+    for name, estimator in call.estimators.items():
+        bins = estimator.bins(data) if isinstance(estimator, Binned) else None
+        values, gaps = null_values(call, estimator, draws, problems, bins)
+        bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
+        null = call.average_of(values)
+        statistic = as_float(call.average_of(direct_values(estimator, data)))
+        point = np.asarray(statistic)
+        p_value = p_value_of(null >= point[..., None] - ROUNDING, null)
+        results[name] = CalibrationTestResult(
+            statistic=statistic,
+            p_value=as_float(np.where(np.isnan(point), np.nan, p_value)),
+            null_distribution=null,
+            band=bands if bands is None or data.setting.per_class else bands[0],
+            n=call.n,
+            key=key,
+            estimator=describe(estimator),
+            setting=call.setting,
+        )
+    return results.get("", results)
 
 
 @overload
 def calibration_test(
     y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
-) -> dict[str, CalibrationTestResult]: ...
+) -> Results[CalibrationTestResult]: ...
 @overload
 def calibration_test(
     y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> CalibrationTestResult: ...
 def calibration_test(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    estimator: Any = "ece",
-    n_resamples: int = 9999,
-    confidence_level: float = 0.95,
-    setting: Any = "auto",
-    average: Literal["macro"] | None = "macro",
-    labels: Any = None,
-    pos_label: Any = None,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    rng: Any = None,
-    n_jobs: int | None = None,
-    executor: Any = None,
-    **fields: Any,
-) -> Any:
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece", n_resamples: int = 9999,
+    confidence_level: float = 0.95, setting: Any = "auto",
+    average: Literal["macro"] | None = "macro", labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
+    n_jobs: int | None = None, executor: Any = None, **fields: Any,
+) -> Any:  # fmt: skip
     """Test whether a model is calibrated, by labels drawn as if it were.
 
     Parameters
     ----------
-    y_true, y_prob, estimator, setting, average, labels, pos_label, sample_weight, from_logits, n_resamples,
-    rng, n_jobs, executor, **fields
+    y_true, y_prob, estimator, setting, average, labels, pos_label, sample_weight, from_logits,
+    n_resamples, rng, n_jobs, executor, **fields
         As in `fastece.bootstrap`.
     confidence_level : float, default 0.95
         Of the band.
 
     Returns
     -------
-    CalibrationTestResult, or for a list of estimators a dict of them by their names
+    CalibrationTestResult, or for a list of estimators a dict of them, as of `fastece.bootstrap`
 
     Raises
     ------
@@ -248,17 +225,14 @@ def calibration_test(
     Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
       statistic      0.03737
       if calibrated  0.03844
-      p-value        0.54100
+      p value        0.54100
     >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999, rng=0).p_value
     0.001
     """
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
-        least=1, confidence_level=confidence_level, method="basic", setting=setting,
-        average=average, labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
-        n_jobs=n_jobs, executor=executor,
+        confidence_level=confidence_level, method="basic", average=average, n_jobs=n_jobs,
+        executor=executor, setting=setting, labels=labels, pos_label=pos_label,
+        sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
-    key = new_key(rng)
-    samples = samples_of(call.models[0])
-    results = {name: result_of(call, name, samples, key) for name in call.estimators}
-    return results.get("", results)
+    return calibration_results(call, rng=rng)

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,9 @@ from fastece.inputs.arrays import contiguous
 from fastece.kernels import REPLICATES as BLOCK
 
 __all__ = [
-    "BlockDraws",
-    "ClassDraws",
-    "HitDraws",
-    "LeaveOut",
-    "Multinomial",
-    "RowDraws",
-    "draws_of",
-    "new_key",
-    "poisson_law",
-]
+    "BlockDraws", "ClassDraws", "HitDraws", "LeaveOut", "Multinomial", "RowDraws", "draws_of",
+    "new_key", "poisson_law",
+]  # fmt: skip
 
 U8 = NDArray[np.uint8]
 
@@ -37,7 +30,7 @@ SMALL_PART = 16
 
 
 def new_key(rng: Any) -> int:
-    """The key of all draws, from a seed or a generator (SPEC 7)."""
+    """The number that all draws of a call depend on, from a seed or a generator: its next word."""
     is_seed = isinstance(rng, Integral) and not isinstance(rng, bool | np.bool_)
     if not (rng is None or is_seed or isinstance(rng, np.random.Generator)):
         raise TypeError(f"rng: must be None, an integer or a numpy.random.Generator, got {rng!r}")
@@ -60,26 +53,6 @@ def poisson_law(rate: float) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
     tail = np.cumsum(left) / sum(left)
     tail[-1] = 1.0
     return np.cumsum(decided).astype(np.uint16), tail
-
-
-class BlockDraws(Protocol):
-    """Multiplicities in blocks of 32 replicates.
-
-    Attributes
-    ----------
-    n : int
-        Rows that have multiplicities.
-    """
-
-    @property
-    def n(self) -> int:
-        """Rows that have multiplicities."""
-
-    def make(self, first: int, blocks: int) -> Any:
-        """What the problems of some blocks have in common."""
-
-    def multiplicities(self, drawn: Any, problem: int) -> U8:
-        """(G, n, 32) multiplicities of one problem."""
 
 
 class Shared:
@@ -113,8 +86,7 @@ class Multinomial(Shared):
 
 @dataclass(frozen=True)
 class LeaveOut(Shared):
-    """Every row once, but those whose number modulo `groups` is `first` plus the replicate's, or
-    `last` where that is less."""
+    """Replicate r has every row i once, but those with ``i % groups == min(first + r, last)``."""
 
     n: int
     groups: int
@@ -202,6 +174,11 @@ class RowDraws:
         with np.errstate(over="ignore"):
             kernels.resampling.drawn_rows(np.uint64(self.key), first, self.n, rows)
         return rows
+
+
+# Draws in blocks of 32 replicates: `make` draws what all problems have in common for some blocks,
+# `multiplicities` (G, n, 32) is how often the n rows of one problem count in them.
+BlockDraws = Multinomial | LeaveOut | HitDraws | ClassDraws
 
 
 def draws_of(key: int, n: int, size: int) -> Multinomial | RowDraws:

@@ -1,16 +1,16 @@
 """The engine: values of many replicates, on threads, processes or clusters.
 
-It knows draws and the protocol, not the estimators. Problems and estimators of one call share each
-draw. Work is cut into ranges of replicates, and since a draw depends on its number alone, the
-values have the same bits however it is cut.
+It knows draws and the protocol, not the estimators. A draw depends on its number alone, so values
+have the same bits however replicates are cut into tasks and whoever evaluates them.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -23,15 +23,16 @@ from fastece.kernels import REPLICATES as BLOCK
 from fastece.protocol import Sample, increasing
 from fastece.resampling.draws import BlockDraws, RowDraws
 
-__all__ = ["Problem", "Replicates", "Work", "drawn_values", "evaluate", "plan_replicates"]
+__all__ = ["Problem", "Replicates", "drawn_values", "evaluate", "plan_replicates"]
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
-Progress = Callable[[str], None]
+# Told how many tasks of a call are done, and how many there are: whoever shows that to a user.
+WATCHERS: list[Callable[[int, int], None]] = []
 
-# Multiplicities made at once: many replicates of few rows share what a call costs (30 us), and they
-# are read again before they have left the cache.
+# Bytes of draws that are made at once: many replicates of few rows share what a call costs (30 us),
+# and they are read again before they have left the cache.
 BATCH = 2**19
 # Resampled rows that the calling thread reads itself: some 5 ms. Another thread would cost 1 ms,
 # and what lasts no longer need not be interrupted.
@@ -44,151 +45,17 @@ AHEAD = 8
 # Executors get larger tasks, since the data may be sent along, but enough of them for many workers.
 SENT_TASK = 2**27
 LEAST_SENT, MOST_SENT = 16, 64
-
-
-class Member(NamedTuple):
-    """One estimator on one problem."""
-
-    problem: int
-    sample: Sample
-    # For multiplicities, which drawn row each row of the sample is; for lists of rows, where in the
-    # sample each of them is; None where the sample has the order of the draw.
-    order: I32 | None
-    estimator: Any
-    plan: Any
-
-
-@dataclass(frozen=True)
-class Replicates:
-    """Estimators on problems, prepared, and what is drawn for them.
-
-    Attributes
-    ----------
-    draws : BlockDraws or RowDraws
-    members : list of Member
-        Those of one sample follow one another.
-    size : int
-        Rows per draw.
-    """
-
-    draws: BlockDraws | RowDraws
-    members: list[Member]
-    size: int
-
-    @property
-    def cost(self) -> int:
-        """Rows that the members read for one replicate."""
-        rows = self.size if isinstance(self.draws, RowDraws) else self.draws.n
-        return rows * len(self.members)
-
-    def values(self, first: int, last: int, stop: Event | None = None) -> F64:
-        """The values (members, last - first) of a range of replicates."""
-        batches = self._row_batches if isinstance(self.draws, RowDraws) else self._block_batches
-        parts = list(batches(first, last, stop or Event()))
-        return np.concatenate(parts, axis=-1) if parts else np.empty((len(self.members), 0))
-
-    @property
-    def are_fast(self) -> bool:
-        """Whether all estimators take many replicates at once. Batches of others are small, since
-        nothing stops one that has begun."""
-        method = "subsets" if isinstance(self.draws, RowDraws) else "blocks"
-        return all(hasattr(member.estimator, method) for member in self.members)
-
-    def _block_batches(self, first: int, last: int, stop: Event) -> Iterator[F64]:
-        """Values of some blocks at a time, and only those asked for."""
-        draws: Any = self.draws
-        step = max(1, BATCH // (draws.n * BLOCK)) if self.are_fast else 1
-        for block in range(first // BLOCK, -(-last // BLOCK), step):
-            blocks = min(step, -(-last // BLOCK) - block)
-            start = block * BLOCK
-            asked = slice(max(first - start, 0), min(last - start, blocks * BLOCK))
-            drawn = draws.make(block, blocks)
-            values = []
-            problem = -1
-            ordered: dict[int, U8] = {}
-            for member in self.members:
-                if stop.is_set():
-                    return
-                if member.problem != problem:
-                    problem, ordered = member.problem, {}
-                    shared = draws.multiplicities(drawn, problem)
-                order = member.order
-                if id(order) not in ordered:  # estimators that want the same order share it
-                    ordered[id(order)] = shared if order is None else gathered(shared, order)
-                values.append(block_values(member, ordered[id(order)], asked))
-            yield np.array(values)
-
-    def _row_batches(self, first: int, last: int, stop: Event) -> Iterator[F64]:
-        """Values of some replicates at a time."""
-        draws: Any = self.draws
-        step = max(1, BATCH // (4 * self.size)) if self.are_fast else BLOCK
-        for start in range(first, last, step):
-            rows = draws.rows(start, min(step, last - start))
-            values = []
-            for member in self.members:
-                if stop.is_set():
-                    return
-                values.append(row_values(member, rows, self.size))
-            yield np.array(values)
-
-
-def gathered(c: U8, order: I32) -> U8:
-    """Multiplicities (G, n, 32) of the rows in another order."""
-    out = np.empty((len(c), order.size, BLOCK), np.uint8)
-    kernels.resampling.gather_rows(c, contiguous(order, np.int32), out)
-    return out
-
-
-def block_values(member: Member, c: U8, asked: slice) -> F64:
-    """The values of one member for the replicates asked for among 32 G, by the fastest of the
-    methods that its estimator has; more than one value of each replicate are (..., R)."""
-    estimator, plan = member.estimator, member.plan
-    if hasattr(estimator, "blocks"):
-        values = checked(estimator, "blocks", estimator.blocks(plan, c), BLOCK * len(c))
-        return values[..., asked]
-    if hasattr(estimator, "block"):
-        parts = [checked(estimator, "block", estimator.block(plan, block), BLOCK) for block in c]
-        return np.concatenate(parts, axis=-1)[..., asked]
-    columns = np.ascontiguousarray(c.swapaxes(1, 2)).reshape(-1, c.shape[1])
-    return np.array([float(estimator.evaluate(plan, column)) for column in columns[asked]])
-
-
-def checked(estimator: Any, method: str, values: Any, count: int) -> F64:
-    """Values of an estimator's method, one for each replicate."""
-    found = np.asarray(values, np.float64)
-    if found.ndim == 0 or found.shape[-1] != count:
-        kind = type(estimator).__name__
-        raise ValueError(f"{kind}.{method}: must return {count} values, got shape {found.shape}")
-    return found
-
-
-def row_values(member: Member, rows: I32, size: int) -> F64:
-    """The values (R,) of one member on draws that are lists of rows."""
-    estimator, plan = member.estimator, member.plan
-    places = rows if member.order is None else np.take(member.order, rows)
-    if hasattr(estimator, "subsets"):
-        return checked(estimator, "subsets", estimator.subsets(plan, places), len(rows))
-
-    def value(row: I32) -> float:
-        drawn = member.sample.where(np.sort(row))
-        once = np.ones(size, np.uint8)
-        return float(estimator.evaluate(estimator.prepare(drawn, size), once))
-
-    return np.array([value(row) for row in places])
-
-
-def drawn_values(estimator: Any, sample: Sample, rows: I32) -> F64:
-    """The values (R,) of draws that are lists of rows (R, size) of a sorted sample."""
-    size = rows.shape[1]
-    plan = estimator.prepare(sample, size)
-    return row_values(Member(0, sample, None, estimator, plan), rows, size)
+# Bytes that all threads together may take beyond what one of them takes: a block of a million rows
+# is 32 MB, so 64 threads would take gigabytes. A batch is in memory up to four times (measured): as
+# labels, which are twice as large, as the multiplicities of a class, and in order of the scores.
+MORE_MEMORY, COPIES = 2**30, 4
 
 
 # --- preparing ------------------------------------------------------------------------------
 
 
 class Problem:
-    """One problem as a whole, and in increasing order of the score, for estimators that ask."""
+    """One problem as it is, and in increasing order of the score, for estimators that need it."""
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
@@ -211,17 +78,95 @@ class Problem:
         return self.sample.where(self.order)
 
 
+class Member(NamedTuple):
+    """One estimator on one problem, of which it has a sample in the order of `order`: for draws in
+    blocks the row at each position, for lists of rows the position of each row; None where that is
+    the order of the draws."""
+
+    problem: int
+    sample: Sample
+    order: I32 | None
+    estimator: Any
+    plan: Any
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Draws of `size` rows each, and the members that are evaluated on them: those of one problem
+    follow one another."""
+
+    draws: BlockDraws | RowDraws
+    members: list[Member]
+    size: int
+
+    @property
+    def cost(self) -> int:
+        """Rows that the members read for one replicate."""
+        rows = self.size if isinstance(self.draws, RowDraws) else self.draws.n
+        return rows * len(self.members)
+
+    @property
+    def draw_bytes(self) -> int:
+        """Size of one replicate's draw."""
+        return 4 * self.size if isinstance(self.draws, RowDraws) else self.draws.n
+
+    @property
+    def are_fast(self) -> bool:
+        """Whether all estimators take many replicates at once. Batches of others are small, since
+        nothing stops one that has begun."""
+        method = "subsets" if isinstance(self.draws, RowDraws) else "blocks"
+        return all(hasattr(member.estimator, method) for member in self.members)
+
+    @property
+    def batch(self) -> int:
+        """Replicates that are drawn at once: whole blocks of them, unless they are lists."""
+        unit = 1 if isinstance(self.draws, RowDraws) else BLOCK
+        return max(1, BATCH // (unit * self.draw_bytes)) * unit if self.are_fast else BLOCK
+
+    def values(self, first: int, last: int, stop: Event | None = None) -> F64:
+        """The values (members, ..., last - first) of a range of replicates, in batches; `stop` is
+        set when nobody waits for them any more."""
+        values = self._list_values if isinstance(self.draws, RowDraws) else self._block_values
+        parts = []
+        for start, end in ranges(first, last, self.batch):
+            part = []
+            for value in values(start, end):
+                if stop is not None and stop.is_set():
+                    raise CancelledError
+                part.append(value)
+            parts.append(np.array(part))
+        return np.concatenate(parts, axis=-1) if parts else np.empty((len(self.members), 0))
+
+    def _block_values(self, first: int, last: int) -> Iterator[F64]:
+        """The values of each member, from blocks that are drawn whole."""
+        draws: Any = self.draws
+        blocks = range(first // BLOCK, -(-last // BLOCK))
+        inside = slice(first - BLOCK * blocks.start, last - BLOCK * blocks.start)
+        drawn = draws.make(blocks.start, len(blocks))
+        for problem, members in groupby(self.members, attrgetter("problem")):
+            by_score = None  # shared by the members that need this order
+            c = draws.multiplicities(drawn, problem)
+            for member in members:
+                if member.order is not None and by_score is None:
+                    by_score = gather(c, member.order)
+                yield block_values(member, c if member.order is None else by_score, inside)
+
+    def _list_values(self, first: int, last: int) -> Iterator[F64]:
+        """The values of each member, from lists of rows."""
+        draws: Any = self.draws
+        rows = draws.rows(first, last - first)
+        for member in self.members:
+            yield row_values(member, rows, self.size)
+
+
 def plan_replicates(
     estimators: Sequence[Any],
     problems: Sequence[Problem],
     draws: BlockDraws | RowDraws,
     size: int,
 ) -> Replicates:
-    """Prepare every estimator on every problem, in draws of `size` of the rows.
-
-    The members are those of the first problem, then those of the next. The rows of a problem are
-    the rows that are drawn, in this order.
-    """
+    """Prepare every estimator on every problem, for draws of `size` of the rows: the members are
+    those of the first problem, then those of the next."""
     members = []
     for k, problem in enumerate(problems):
         for estimator in estimators:
@@ -234,86 +179,127 @@ def plan_replicates(
     return Replicates(draws, members, size)
 
 
+# --- values of one member -------------------------------------------------------------------
+
+
+def gather(c: U8, order: I32) -> U8:
+    """Multiplicities (G, n, 32) of the rows in another order."""
+    out = np.empty((len(c), order.size, BLOCK), np.uint8)
+    kernels.resampling.gather_rows(c, contiguous(order, np.int32), out)
+    return out
+
+
+def block_values(member: Member, c: Any, inside: slice) -> F64:
+    """The values (..., R) of those replicates that are inside, of the 32 G with multiplicities
+    (G, n, 32), by the fastest method that the estimator has."""
+    estimator, plan = member.estimator, member.plan
+    if hasattr(estimator, "blocks"):
+        values = check_values(estimator, "blocks", estimator.blocks(plan, c), BLOCK * len(c))
+        return values[..., inside]
+    if hasattr(estimator, "block"):
+        parts = [check_values(estimator, "block", estimator.block(plan, b), BLOCK) for b in c]
+        return np.concatenate(parts, axis=-1)[..., inside]
+    columns = np.ascontiguousarray(c.swapaxes(1, 2)).reshape(-1, c.shape[1])
+    return np.array([float(estimator.evaluate(plan, column)) for column in columns[inside]])
+
+
+def row_values(member: Member, rows: I32, size: int) -> F64:
+    """The values (R,) on draws that are lists of rows (R, size)."""
+    estimator, plan = member.estimator, member.plan
+    places = rows if member.order is None else np.take(member.order, rows)
+    if hasattr(estimator, "subsets"):
+        return check_values(estimator, "subsets", estimator.subsets(plan, places), len(rows))
+    once, values = np.ones(size, np.uint8), np.empty(len(rows))
+    for r, row in enumerate(places):
+        drawn = member.sample.where(np.sort(row))
+        values[r] = estimator.evaluate(estimator.prepare(drawn, size), once)
+    return values
+
+
+def check_values(estimator: Any, method: str, values: Any, count: int) -> F64:
+    """The values that an estimator's method gives, one for each replicate, as an array."""
+    array = np.asarray(values, np.float64)
+    if array.ndim == 0 or array.shape[-1] != count:
+        kind = type(estimator).__name__
+        raise ValueError(f"{kind}.{method}: must return {count} values, got shape {array.shape}")
+    return array
+
+
+def drawn_values(estimator: Any, sample: Sample, rows: I32) -> F64:
+    """The values (R,) of draws that are lists of rows (R, size) of a sorted sample."""
+    size = rows.shape[1]
+    plan = estimator.prepare(sample, size)
+    return row_values(Member(0, sample, None, estimator, plan), rows, size)
+
+
 # --- running --------------------------------------------------------------------------------
 
 
-class Work(NamedTuple):
-    """A range of replicates to be evaluated."""
-
-    replicates: Replicates
-    first: int
-    last: int
-
-    @property
-    def cost(self) -> int:
-        """Rows that are read for it."""
-        return self.replicates.cost * (self.last - self.first)
+def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:
+    """A range of replicates, cut at the multiples of `step`."""
+    begin = first - first % step
+    return [(max(a, first), min(a + step, last)) for a in range(begin, last, step)]
 
 
 def evaluate(
-    works: Sequence[Work], jobs: int, executor: Any, progress: Progress | None = None
-) -> list[F64]:
-    """The values (members, last - first) of some ranges of replicates, on `jobs` threads or on an
-    executor; `progress` is told how many tasks are done."""
-    if executor is not None:
-        sizes = [work.cost // sent_tasks(work) for work in works]
-        return run(works, executor.submit, sizes, progress, None)
-    total = sum(work.cost for work in works)
-    if total <= INLINE and all(work.replicates.are_fast for work in works):
-        return [work.replicates.values(work.first, work.last) for work in works]
+    replicates: Replicates,
+    first: int,
+    last: int,
+    jobs: int = 1,
+    executor: Any = None,
+) -> F64:
+    """The values (members, ..., last - first) of a range of replicates, on up to `jobs` threads or
+    on an executor."""
+    cost = replicates.cost * (last - first)
+    if executor is not None and first < last:
+        count = min(max(cost // SENT_TASK, LEAST_SENT), MOST_SENT)
+        parts = tasks(replicates, first, last, cost // count)
+        return run(replicates, parts, executor.submit, None)
+    if first == last or (cost <= INLINE and replicates.are_fast):
+        return replicates.values(first, last)
+    jobs = thread_count(replicates, jobs)
+    parts = tasks(replicates, first, last, min(TASK, cost // (4 * jobs)))
     stop = Event()
     pool = ThreadPoolExecutor(jobs)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
         submit = partial(pool.submit, stop=stop)
-        sizes = [min(TASK, total // (4 * jobs))] * len(works)
-        return run(works, submit, sizes, progress, AHEAD * jobs)
+        return run(replicates, parts, submit, AHEAD * jobs)
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def sent_tasks(work: Work) -> int:
-    """Into how many tasks work for an executor is cut."""
-    return min(max(work.cost // SENT_TASK, LEAST_SENT), MOST_SENT)
+def thread_count(replicates: Replicates, jobs: int) -> int:
+    """How many of `jobs` threads have room in memory."""
+    each = COPIES * replicates.batch * replicates.draw_bytes
+    return min(jobs, 1 + MORE_MEMORY // each)
+
+
+def tasks(replicates: Replicates, first: int, last: int, most: int) -> list[tuple[int, int]]:
+    """Ranges of whole blocks of replicates, for which members read about `most` rows."""
+    step = max(1, most // (replicates.cost * BLOCK)) * BLOCK
+    return ranges(first, last, step)
 
 
 def run(
-    works: Sequence[Work],
+    replicates: Replicates,
+    parts: Sequence[tuple[int, int]],
     submit: Any,
-    sizes: Sequence[int],
-    progress: Progress | None,
     ahead: int | None,
-) -> list[F64]:
-    """Cut every range into tasks of about so many rows, submit at most `ahead` of them at a time,
-    and collect their values in order; what has not begun is cancelled if one fails."""
-    calls = [
-        (k, first, last)
-        for k, (work, size) in enumerate(zip(works, sizes, strict=True))
-        for first, last in tasks(work, size)
-    ]
-    todo = iter(calls)
+) -> F64:
+    """Submit ranges of replicates, at most `ahead` of them at a time, and collect their values in
+    order; what has not begun is cancelled if one fails."""
+    todo, values = iter(parts), []
     futures: deque[Any] = deque()
-    parts: list[list[F64]] = [[] for _ in works]
     try:
-        for done, (k, _, _) in enumerate(calls, 1):
-            room = None if ahead is None else ahead - len(futures)
-            for i, first, last in islice(todo, room):
-                futures.append(submit(Replicates.values, works[i].replicates, first, last))
-            parts[k].append(futures.popleft().result())
-            if progress is not None:
-                progress(f"resampling: {done}/{len(calls)}")
-        return [np.concatenate(part, axis=-1) for part in parts]
+        for done in range(1, len(parts) + 1):
+            for first, last in islice(todo, None if ahead is None else ahead - len(futures)):
+                futures.append(submit(Replicates.values, replicates, first, last))
+            values.append(futures.popleft().result())
+            for watcher in WATCHERS:
+                watcher(done, len(parts))
+        return np.concatenate(values, axis=-1)
     finally:
         for future in futures:
             future.cancel()
-
-
-def tasks(work: Work, most: int) -> list[tuple[int, int]]:
-    """Ranges of whole blocks of replicates, of about `most` rows."""
-    _, first, last = work
-    if first == last:
-        return [(first, last)]
-    step = max(1, most // (work.replicates.cost * BLOCK)) * BLOCK
-    begin = first - first % BLOCK
-    return [(max(a, first), min(a + step, last)) for a in range(begin, last, step)]

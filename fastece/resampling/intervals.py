@@ -1,27 +1,21 @@
 """Confidence intervals from a bootstrap distribution."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.parameters import check_choice, check_real
+from fastece.inputs.parameters import check_real
 
 __all__ = [
-    "METHODS",
-    "ConfidenceInterval",
-    "acceleration_of",
-    "check_level",
-    "check_method",
-    "interval",
-    "p_value_of",
-    "quantiles",
-    "tails_of",
-]
+    "METHODS", "ConfidenceInterval", "Method", "acceleration_of", "check_level", "interval",
+    "p_value_of", "quantiles", "tails_of",
+]  # fmt: skip
 
 F64 = NDArray[np.float64]
 
-METHODS = ("basic", "percentile", "bca")
+Method = Literal["basic", "percentile", "bca"]
+METHODS = get_args(Method)
 
 
 class ConfidenceInterval(NamedTuple):
@@ -37,11 +31,6 @@ def check_level(value: Any) -> float:
     if not 0 < level < 1:
         raise ValueError(f"confidence_level: must be between 0 and 1, got {value!r}")
     return level
-
-
-def check_method(value: Any) -> str:
-    """The name of a method for intervals."""
-    return check_choice("method", value, METHODS)
 
 
 def tails_of(level: float) -> F64:
@@ -98,21 +87,10 @@ def bca_levels(estimate: Any, distribution: F64, acceleration: Any, tails: F64) 
 def interval(
     estimate: Any, distribution: F64, level: float, method: str, acceleration: Any, lowest: float
 ) -> ConfidenceInterval:
-    """Confidence interval of an estimate, or of several.
+    """Confidence interval of an estimate, float or (K,) array, from its distribution (..., R).
 
-    Parameters
-    ----------
-    estimate : float or (K,) array
-    distribution : (R,) or (K, R) array
-        Its bootstrap distribution.
-    level : float
-        Confidence level.
-    method : {"basic", "percentile", "bca"}
-    acceleration : float or (K,) array
-        For "bca".
-    lowest : float
-        Smallest value that the estimated quantity may have; the ends of a basic interval are
-        moved there.
+    `acceleration` is for "bca" alone; `lowest` is the smallest value that the estimated quantity
+    may have, to which the ends of a basic interval are moved.
     """
     levels = tails = tails_of(level)
     if method == "bca":

@@ -1,22 +1,30 @@
-"""Results of a bootstrap: what was found, and intervals from its distribution."""
+"""Results of a bootstrap: an estimate, its distribution, and intervals from it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.inputs.parameters import check_choice
 from fastece.resampling.intervals import (
+    METHODS,
     ConfidenceInterval,
+    Method,
+    acceleration_of,
     check_level,
-    check_method,
     interval,
     p_value_of,
 )
 
-__all__ = ["BootstrapResult", "ComparisonResult", "Replicated", "as_float", "listed", "shown"]
+__all__ = [
+    "BootstrapResult", "ComparisonResult", "Replicated", "Result", "Results", "as_float",
+    "as_python",
+]  # fmt: skip
 
 F64 = NDArray[np.float64]
 
@@ -27,21 +35,137 @@ def as_float(value: Any) -> Any:
     return value if value.ndim else float(value)
 
 
-def listed(value: Any) -> Any:
-    """Plain Python values of arrays and intervals."""
+def as_python(value: Any) -> Any:
+    """Plain Python values of arrays, intervals and results."""
+    if isinstance(value, list | tuple):
+        return [as_python(part) for part in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
-    return [listed(end) for end in value] if isinstance(value, tuple) else value
+    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
-def shown(value: Any) -> str:
-    """Digits of a number, or of several."""
+def digits(value: Any) -> str:
+    """Digits of a number, of an interval, or of several."""
+    if isinstance(value, ConfidenceInterval):
+        ends = zip(*map(np.atleast_1d, value), strict=True)
+        return " ".join(f"[{low:.5f}, {high:.5f}]" for low, high in ends)
     return " ".join(f"{x:.5f}" for x in np.atleast_1d(value))
 
 
+R = TypeVar("R", bound="Result")
+
+
+class Results(dict[str, R]):
+    """Results by the names of their estimators: a dict that prints as a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import bootstrap
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> y = rng.random(1000) < p
+    >>> results = bootstrap(y, p, estimator=["ece", "ece_ac"], n_resamples=99, rng=0)
+    >>> results
+    setting binary: 1000 rows, 99 replicates; 95 % interval (basic)
+      name    estimate      low     high  standard_error     bias
+      ece      0.03737  0.00506  0.03614         0.00903  0.01457
+      ece_ac   0.03368  0.00909  0.03852         0.00757  0.01051
+    >>> results["ece"].estimate == results.to_dict()["estimate"][0]
+    True
+    """
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The columns of the table by name, as `pandas.DataFrame` takes them: a line for each
+        estimator, or for each class of each."""
+        lines = [{"name": name, **line} for name, result in self.items() for line in result._lines]
+        return {key: [line[key] for line in lines] for key in (lines[0] if lines else ())}
+
+    def to_frame(self) -> Any:
+        """The table as a `pandas.DataFrame`; needs pandas."""
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError("to_frame: needs pandas; to_dict() gives the same columns") from error
+        return DataFrame(self.to_dict())
+
+    def __str__(self) -> str:
+        if not self:
+            return "no results"
+        columns = [
+            [key, *(f"{x:.5f}" if isinstance(x, float) else str(x) for x in values)]
+            for key, values in self.to_dict().items()
+        ]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [
+            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+            for line in zip(*columns, strict=True)
+        ]
+        first = next(iter(self.values()))
+        ranges = [key for key, x in first._numbers.items() if isinstance(x, ConfidenceInterval)]
+        return "\n  ".join(["; ".join([first._head, *ranges]), *lines])
+
+    __repr__ = __str__
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Replicated(ABC):
-    """What every result of a bootstrap has.
+class Result(ABC):
+    """What every result of a function that resamples has.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows of positive weight.
+    key : int
+        The number that all draws depend on, made from the seed.
+    estimator : str
+        The estimator with its parameters.
+    setting : str
+        The setting it used.
+    """
+
+    n: int
+    key: int = field(repr=False)
+    estimator: str
+    setting: str
+
+    @property
+    @abstractmethod
+    def _head(self) -> str:
+        """What was done."""
+
+    @property
+    @abstractmethod
+    def _numbers(self) -> dict[str, Any]:
+        """What is printed, by what it is called."""
+
+    @property
+    def _lines(self) -> list[dict[str, Any]]:
+        """The numbers as lines of a table, one for each class."""
+        numbers: dict[str, Any] = {}
+        for name, value in self._numbers.items():
+            is_range = isinstance(value, ConfidenceInterval)
+            numbers |= value._asdict() if is_range else {name: value}
+        per_class = zip(*map(np.atleast_1d, numbers.values()), strict=True)
+        lines = [dict(zip(numbers, map(float, line), strict=True)) for line in per_class]
+        has_classes = any(map(np.ndim, numbers.values()))
+        return [{"class": k, **line} for k, line in enumerate(lines)] if has_classes else lines
+
+    def __str__(self) -> str:
+        numbers = {name.replace("_", " "): digits(x) for name, x in self._numbers.items()}
+        width = max(map(len, numbers))
+        lines = [f"  {name:<{width}}  {text}" for name, text in numbers.items()]
+        return "\n".join([f"{self.estimator}, {self._head}", *lines])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values."""
+        names = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
+        return {name: as_python(getattr(self, name)) for name in names}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Replicated(Result):
+    """What every result of a bootstrap has, beside what every result has.
 
     Attributes
     ----------
@@ -51,38 +175,48 @@ class Replicated(ABC):
         ``(low, high)`` at `confidence_level` by `method`; nan where `size` is not `n`.
     confidence_level : float
     method : str
-    n : int
-        Number of rows of positive weight.
     size : int
         Number of rows per draw.
-    key : int
-        Key of the draws.
-    acceleration : float or (K,) float64 array
-        Of the delete-block jackknife, for BCa intervals.
-    estimator : str
-        The estimator with its parameters.
-    setting : str
-        The setting it used.
     """
 
-    bootstrap_distribution: F64
-    confidence_interval: ConfidenceInterval
+    bootstrap_distribution: F64 = field(repr=False)
+    confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
     method: str
-    n: int
     size: int
-    key: int
-    acceleration: Any
-    estimator: str
-    setting: str
+    # Gives the values without each group of rows, of data on which the value is `_point`; holds the
+    # data. None in what was pickled.
+    _jackknife: Callable[[Any], F64] | None = field(repr=False)
 
     # The smallest value that the quantity may have.
     _lowest = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence_interval", self.interval())
+
+    def __getstate__(self) -> dict[str, Any]:
+        acceleration = np.nan
+        with suppress(ValueError):  # the data have changed
+            acceleration = self.acceleration
+        return {**vars(self), "acceleration": acceleration, "_jackknife": None}
 
     @property
     @abstractmethod
     def _point(self) -> Any:
         """What is estimated."""
+
+    @cached_property
+    def acceleration(self) -> Any:
+        """How skewed the estimator is, for BCa intervals: a float or (K,) float64 array, nan where
+        `size` is not `n`.
+
+        It is worked out when it is first needed, from the values without each of up to 200 groups
+        of the rows. Until then the result refers to the data, which must not change; a pickled
+        result does not, as it is worked out before.
+        """
+        if self._jackknife is None or not self.size == self.n > 1:
+            return np.nan
+        return as_float(acceleration_of(self._jackknife(self._point)))
 
     @property
     def standard_error(self) -> Any:
@@ -98,55 +232,49 @@ class Replicated(ABC):
         return as_float(self.bootstrap_distribution.mean(-1) - self._point)
 
     def interval(
-        self,
-        confidence_level: float = 0.95,
-        method: Literal["basic", "percentile", "bca"] = "basic",
+        self, confidence_level: float | None = None, method: Method | None = None
     ) -> ConfidenceInterval:
         """A confidence interval from the distribution that is there.
 
         Parameters
         ----------
-        confidence_level : float
-            Between 0 and 1.
-        method : {"basic", "percentile", "bca"}
+        confidence_level : float, optional
+            Between 0 and 1; by default the result's own.
+        method : {"basic", "percentile", "bca"}, optional
+            By default the result's own.
 
         Returns
         -------
         ConfidenceInterval
             ``(low, high)``.
         """
-        level, name = check_level(confidence_level), check_method(method)
+        level = self.confidence_level if confidence_level is None else check_level(confidence_level)
+        name = self.method if method is None else check_choice("method", method, METHODS)
+        values = self.bootstrap_distribution
         if self.size != self.n:  # the spread of draws of another size is another
-            nothing = as_float(np.full(self.bootstrap_distribution.shape[:-1], np.nan))
+            nothing = as_float(np.full(values.shape[:-1], np.nan))
             return ConfidenceInterval(nothing, nothing)
-        return interval(
-            self._point, self.bootstrap_distribution, level, name, self.acceleration,
-            self._lowest,
-        )  # fmt: skip
+        acceleration = self.acceleration if name == "bca" else None
+        return interval(self._point, values, level, name, acceleration, self._lowest)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        values = {name: listed(getattr(self, name)) for name in self.__dataclass_fields__}
-        more = ("standard_error", "bias")
-        return {**values, **{name: listed(getattr(self, name)) for name in more}}
+        more = ("acceleration", "standard_error", "bias")
+        return {**super().to_dict(), **{name: as_python(getattr(self, name)) for name in more}}
 
-    def _lines(self, rows: Sequence[tuple[str, str]]) -> str:
-        """The result as text: what was done, and a line for each number."""
-        low, high = self.confidence_interval
+    @property
+    def _head(self) -> str:
         drawn = "" if self.size == self.n else f", {self.size} drawn"
         count = self.bootstrap_distribution.shape[-1]
-        head = f"{self.estimator}, setting {self.setting}: {self.n} rows{drawn}, {count} replicates"
-        ends = [
-            f"[{a:.5f}, {b:.5f}]"
-            for a, b in zip(np.atleast_1d(low), np.atleast_1d(high), strict=True)
-        ]
-        table = [
-            *rows,
-            (f"{100 * self.confidence_level:g} % interval", f"{' '.join(ends)} ({self.method})"),
-            ("standard error", shown(self.standard_error)),
-            ("bias", shown(self.bias)),
-        ]
-        return "\n".join([head, *(f"  {name:<16} {text}" for name, text in table)])
+        return f"setting {self.setting}: {self.n} rows{drawn}, {count} replicates"
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        return {
+            f"{100 * self.confidence_level:g} % interval ({self.method})": self.confidence_interval,
+            "standard_error": self.standard_error,
+            "bias": self.bias,
+        }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -177,8 +305,9 @@ class BootstrapResult(Replicated):
     def _point(self) -> Any:
         return self.estimate
 
-    def __str__(self) -> str:
-        return self._lines([("estimate", shown(self.estimate))])
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        return {"estimate": self.estimate, **super()._numbers}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -218,8 +347,9 @@ class ComparisonResult(Replicated):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        return {**super().to_dict(), "p_value": listed(self.p_value)}
+        return {**super().to_dict(), "p_value": as_python(self.p_value)}
 
-    def __str__(self) -> str:
-        rows = [("a", self.a), ("b", self.b), ("a - b", self.difference), ("p-value", self.p_value)]
-        return self._lines([(name, shown(value)) for name, value in rows])
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in ("a", "b", "difference", "p_value")}
+        return {**own, **super()._numbers}

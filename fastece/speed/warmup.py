@@ -24,8 +24,9 @@ from fastece.kernels import _jit
 from fastece.problems.reading import read_problems
 from fastece.problems.settings import SETTINGS, find_setting
 from fastece.reliability.diagram import reliability_diagram
-from fastece.resampling.bootstrap import bootstrap, compare
+from fastece.resampling.bootstrap import bootstrap
 from fastece.resampling.calibration_test import calibration_test
+from fastece.resampling.compare import compare
 from fastece.resampling.intervals import METHODS
 from fastece.scores import ece
 

@@ -21,7 +21,7 @@ from fastece.kernels import binning, logits, moments, quantiles, reading
 TESTS = Path(__file__).parents[1]
 KERNEL_TESTS = [
     "kernels/test_kernels", "kernels/test_density_kernels", "binned/test_blocks",
-    "resampling/test_resampling",
+    "kernels/test_resampling",
 ]  # fmt: skip
 FOLDER = Path(fastece.__file__).parent / "kernels"
 BINS = [1, 2, 3, 7, 10, 15, 49, 100, 1000]

@@ -176,9 +176,13 @@ def test_text_names_the_estimator_its_parameters_and_the_setting():
         assert str(k) in str(result)
 
 
-def test_text_has_a_line_for_every_bin():
-    result = reliability_diagram([0, 1, 1], [0.1, 0.2, 0.9], n_bins=6)
-    assert len(str(result).splitlines()) >= 6
+def test_text_has_a_line_for_every_bin_with_rows_and_one_for_empty_neighbours():
+    result = reliability_diagram([0, 1, 1], [0.1, 0.15, 0.9], n_bins=10, closed="left")
+    bins = [line.split("  ")[1] for line in str(result).splitlines()[2:]]
+    assert bins == ["[0.000, 0.100)", "[0.100, 0.200)", "[0.200, 0.900)", "[0.900, 1.000]"]
+    result = reliability_diagram([0, 1], [0.25, 0.95], n_bins=10)
+    bins = [line.split("  ")[1] for line in str(result).splitlines()[2:]]
+    assert bins == ["[0.000, 0.200]", "(0.200, 0.300]", "(0.300, 0.900]", "(0.900, 1.000]"]
 
 
 def test_to_dict_is_ready_for_json():

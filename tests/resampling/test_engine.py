@@ -17,6 +17,7 @@ import fastece
 from fastece import Binned
 from fastece.estimators import ESTIMATORS
 from fastece.resampling import engine
+from fastece.resampling.draws import draws_of
 
 N, COUNT = 500, 3000
 NAMES = [name for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)]
@@ -111,10 +112,12 @@ def test_a_pool_of_processes_gives_the_same_bits(alone, processes):
     assert_same_bits(everything(executor=processes), alone)
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_bits(alone, client):
     assert_same_bits(everything(executor=client.get_executor()), alone)
 
 
+@pytest.mark.slow
 def test_the_client_of_a_cluster_is_an_executor_too(alone, client):
     assert_same_bits(everything(executor=client), alone)
 
@@ -205,6 +208,7 @@ def test_an_estimator_of_ones_own_is_evaluated_by_the_processes(processes):
             assert np.array_equal(getattr(alone, name), getattr(spread, name))
 
 
+@pytest.mark.slow
 def test_an_estimator_of_ones_own_is_evaluated_by_the_workers_of_a_cluster(client):
     true, prob, _ = data(12)
     workers = set(client.run(os.getpid).values())
@@ -215,6 +219,7 @@ def test_an_estimator_of_ones_own_is_evaluated_by_the_workers_of_a_cluster(clien
     assert set(found.bootstrap_distribution) <= workers
 
 
+@pytest.mark.slow
 def test_the_same_call_on_a_cluster_draws_anew_without_a_seed(client):
     # A cluster may keep results of calls it has seen.
     true, prob, _ = data()
@@ -267,6 +272,44 @@ def test_a_few_tasks_wait_at_a_time(monkeypatch):
     assert np.array_equal(found.bootstrap_distribution, again.bootstrap_distribution)
 
 
+def replicates_of(n, size=None, estimator="ece"):
+    """Replicates of n rows that nobody has."""
+    member = engine.Member(0, None, None, ESTIMATORS.get(estimator, estimator), None)
+    return engine.Replicates(draws_of(0, n, size or n), [member], size or n)
+
+
+def test_threads_have_a_budget_of_memory():
+    for n in (10**6, 10**7, 10**8, 2 * 10**9):
+        block = 32 * n
+        threads = engine.thread_count(replicates_of(n), 64)
+        assert threads == engine.thread_count(replicates_of(n, estimator=Code(2)), 64)
+        assert threads == 1 or (threads - 1) * engine.COPIES * block <= engine.MORE_MEMORY
+        assert threads == 64 or threads * engine.COPIES * block > engine.MORE_MEMORY
+    assert engine.thread_count(replicates_of(1000), 64) == 64
+    assert engine.thread_count(replicates_of(10**6), 64) == 9
+    assert engine.thread_count(replicates_of(10**6), 3) == 3
+    assert engine.thread_count(replicates_of(10**9, 10**8), 64) == 2 + 2**30 // (16 * 10**8) - 1
+    assert engine.thread_count(replicates_of(10**9, 100), 64) == 64
+
+
+def test_fewer_threads_give_the_same_bits(monkeypatch):
+    pools = []
+
+    class Noted(ThreadPoolExecutor):
+        def __init__(self, workers):
+            pools.append(workers)
+            super().__init__(workers)
+
+    true, prob, _ = data(2**14)
+    options = {"n_resamples": 640, "rng": 0, "n_jobs": 6}
+    monkeypatch.setattr(engine, "ThreadPoolExecutor", Noted)
+    many = fastece.bootstrap(true, prob, **options)
+    monkeypatch.setattr(engine, "MORE_MEMORY", 2**22)
+    few = fastece.bootstrap(true, prob, **options)
+    assert pools == [6, 3]
+    assert np.array_equal(many.bootstrap_distribution, few.bootstrap_distribution)
+
+
 INTERRUPTED = """
 import signal, sys
 import numpy as np
@@ -290,6 +333,7 @@ raise KeyboardInterrupt
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("estimator", ["ece", "ece_ac"])
@@ -333,6 +377,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted otherwise elsewhere")
 def test_memory_does_not_grow_with_the_number_of_replicates():
     # All multiplicities at once would be 600 MB, and 4.8 GB as integers.

@@ -179,7 +179,7 @@ def test_dollars_in_the_label_of_a_class_are_no_formula(axes):
     assert "'$5 or $x_'" in axes.get_title()
 
 
-@pytest.mark.parametrize("n", [*range(1, 13), 100])
+@pytest.mark.parametrize("n", [1, 4, 5, 12, 100])
 @pytest.mark.parametrize("kind", ["diagrams", "curves"])
 def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
     from matplotlib.figure import Figure
@@ -214,7 +214,7 @@ def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
 def test_nothing_of_the_small_multiples_is_cut_off():
     from matplotlib import pyplot as plt
 
-    for n in (2, 3, 7, 10):
+    for n in (3, 10):
         names = [f"class {k} ('{'very ' * k}long name')" for k in range(n)]
         figure = plot_classes([make_curve(500, name) for name in names])
         for _ in range(2):
@@ -258,16 +258,29 @@ def test_classes_without_a_value_come_last(diagram):
     assert not any("class 0," in ax.get_title() for ax in figure.axes)
 
 
+def run_python(code):
+    """Standard output of a new process."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_the_room_is_there_without_matplotlib():
+    code = (
+        "import sys, fastece; functions = fastece.plot.plot_classes, fastece.plot.plot_curve;"
+        "print('matplotlib' in sys.modules, 'numba' in sys.modules, all(map(callable, functions)))"
+    )
+    assert run_python(code) == "False False True\n"
+
+
 def test_drawing_on_given_axes_leaves_pyplot_alone():
     code = (
         "import sys; from matplotlib.figure import Figure; import fastece;"
-        "from fastece.plot.results import plot_classes;"
+        "from fastece.plot import plot_classes;"
         "d = fastece.reliability_diagram([0, 1], [0.2, 0.7]);"
         "d.plot(Figure().subplots()); plot_classes([d, d], figure=Figure());"
         "print('matplotlib.pyplot' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert run_python(code) == "False\n"
 
 
 @pytest.mark.parametrize("setting", ["auto", "classwise"])

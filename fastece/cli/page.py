@@ -1,0 +1,68 @@
+"""What a command prints: a page of text and the same as plain values, made of facts and tables."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Page", "as_list", "ends_of", "facts", "level_of", "question", "setting_of", "table"]
+
+# What is measured in each setting; of one class, "class"; of predicted classes alone, "pairs".
+QUESTIONS = {
+    "binary": "does label 1 come as often as its probability says?",
+    "confidence": "is the most probable class right as often as its probability says?",
+    "class": "does this class come as often as its probability says?",
+    "classwise": "does each class come as often as its probability says? (mean over classes)",
+    "pairs": "is the predicted class right as often as its confidence says?",
+}
+
+
+class Page(NamedTuple):
+    """What a command prints: text, or with ``--json`` the same as plain values."""
+
+    text: str
+    values: dict[str, Any]
+
+    def with_picture(self, path: str) -> "Page":
+        """The page with the name of the file of its picture."""
+        return Page(f"{self.text}\n\npicture: {path}", {**self.values, "plot": path})
+
+
+def as_list(results: Any) -> list[Any]:
+    """The results of all classes, or the only one."""
+    return results if isinstance(results, list) else [results]
+
+
+def setting_of(results: Sequence[Any]) -> str:
+    """The setting of the only result, or of those of all classes."""
+    return str(results[0].setting) if len(results) == 1 else "classwise"
+
+
+def question(setting: str, pairs: bool) -> str:
+    """A setting as results name it, and what is asked there; `pairs`: of predicted classes."""
+    kind, _, label = setting.partition(" ")
+    if kind == "binary" and label:  # the caller's, in brackets
+        return f"{setting}: does {label[1:-1]} come as often as its probability says?"
+    return f"{setting}: {QUESTIONS['pairs' if pairs else kind]}"
+
+
+def facts(title: str, **values: Any) -> list[str]:
+    """A title, and a line for each value."""
+    names = (name.replace("_", " ") for name in values)
+    return [title, *map("  {:<16} {}".format, names, values.values())]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with aligned columns: the first and the last to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    sides = ["<", *">" * (len(head) - 2), "<"]
+    form = "".join(f"  {{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
+    return [form.format(*row).rstrip() for row in (head, *rows)]
+
+
+def level_of(values: dict[str, Any]) -> list[str]:
+    """The head of a column of intervals, if there are any."""
+    return [f"{100 * values['confidence_level']:g} % interval"] if values["n_resamples"] else []
+
+
+def ends_of(values: dict[str, Any], form: str = ".5f") -> str:
+    """An interval as text."""
+    return f"[{values['low']:{form}}, {values['high']:{form}}]"

@@ -1,0 +1,33 @@
+"""Files to read, and figures that are written."""
+
+import pytest
+
+from fastece.plot import files
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a text file and give its path."""
+
+    def write_file(content, name="predictions.csv"):
+        path = tmp_path / name
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    return write_file
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """The figures that are written."""
+    pytest.importorskip("matplotlib")
+    found = []
+    draw = files.draw_page
+
+    def draw_page(*arguments):
+        found.append(draw(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(files, "draw_page", draw_page)
+    monkeypatch.setattr(files, "DPI", 20)
+    return found

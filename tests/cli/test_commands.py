@@ -1,0 +1,358 @@
+"""What a command answers: a page, one line for bad input, a traceback for a fault."""
+
+import json
+import subprocess
+import sys
+import warnings
+from multiprocessing.pool import RemoteTraceback
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import DIGITS, SMALL, as_json, failure, run, text
+
+import fastece
+from fastece.cli import commands, main
+from fastece.speed import bench, warmup, yardstick
+
+# --- faults and bad input --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError])
+def test_a_fault_of_the_package_shows_its_traceback(capsys, monkeypatch, write, error):
+    from fastece.cli import report
+
+    def fault(*_, **__):
+        return int("x") if error is ValueError else len(3)
+
+    monkeypatch.setattr(report, "reliability_diagram", fault)
+    path = write(SMALL)
+    with pytest.raises(error, match=r"invalid literal|has no len"):
+        run(capsys, "report", path)
+
+
+def test_a_call_that_does_not_fit_is_a_fault(capsys, monkeypatch, write):
+    from fastece.cli import report
+
+    monkeypatch.setattr(report, "size_of", lambda: None)
+    with pytest.raises(TypeError, match="positional argument"):
+        run(capsys, "report", write(SMALL))
+
+
+def test_a_check_of_the_package_in_another_process_is_no_fault():
+    def raised(text):
+        error = ValueError("estimator: 'x' failed")
+        error.__cause__ = RemoteTraceback(f'"""\nTraceback (most recent call last):\n{text}"""')
+        return error
+
+    own = f'  File "{commands.PACKAGE}study/runner.py", line 1, in run\n    raise ValueError(\n'
+    fault = f'  File "{commands.PACKAGE}study/runner.py", line 1, in run\n    len(3)\n'
+    assert commands.is_refusal(raised(fault + own))
+    assert not commands.is_refusal(raised(own + fault))
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("n_bins: must be an integer", "--n-bins: must be an integer"),
+        ("n_resamples: must be", "--resamples: must be"),
+        ("rng: a seed must", "--seed: a seed must"),
+        ("confidence_level: must", "--confidence-level: must"),
+        ("y_true: labels (labels= names other classes)", "y_true: labels (--labels names other"),
+        ("y_true: needs labels=[negative, positive]", "y_true: needs --labels [negative,"),
+        ("not among labels=['a']", "not among --labels ['a']"),
+        ("or pos_label=", "or --pos-label"),
+        ("y_prob[0] is 3 (logits: from_logits=True)", "(logits: --from-logits)"),
+    ],
+)
+def test_messages_are_in_words_of_the_command_line(said, meant):
+    assert meant in commands.in_options(said)
+
+
+def test_arguments_that_are_columns_keep_their_names():
+    for message in ("y_true[1] is 2", "y_prob: must", "Binned(n_bins=15), setting binary: 1"):
+        assert commands.in_options(message) == message
+
+
+def test_a_message_of_python_cites_no_argument_of_python(capsys, write):
+    assert "--from-logits)" in failure(capsys, "report", write("y_true,y_prob\n0,-1.5\n1,2.5\n"))
+    line = failure(capsys, "report", write("y_true,p_0,p_1\na,0.1,0.9\nb,0.5,0.5\nc,0.5,0.5\n"))
+    assert "--labels" in line
+    assert "labels=" not in line
+
+
+@pytest.mark.parametrize("error", [OSError("disk"), MemoryError("too large"), ImportError("no x")])
+def test_what_the_machine_lacks_is_one_line(capsys, monkeypatch, error):
+    def lacks(_):
+        raise error
+
+    monkeypatch.setattr(commands, "command", lambda _: lacks)
+    assert str(error) in failure(capsys, "demo")
+
+
+def test_memory_that_is_out_without_a_word_is_told(capsys, monkeypatch):
+    def lacks(_):
+        raise MemoryError
+
+    monkeypatch.setattr(commands, "command", lambda _: lacks)
+    assert "not enough memory" in failure(capsys, "demo")
+
+
+def test_an_interrupt_is_one_word(capsys, monkeypatch):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "command", lambda _: stop)
+    assert run(capsys, "demo") == (130, "", "fastece: interrupted\n")
+
+
+def test_a_warning_is_printed_once_however_often_the_rows_are_read(capsys, write):
+    path = write("y_true,p_0,p_1\n1,0.9,0.3\n0,0.5,0.5\n")
+    code, out, err = run(capsys, "report", path)
+    assert code == 0
+    assert "ece" in out
+    assert err.startswith("fastece: warning: y_prob: 1 of 2 rows do not sum to 1")
+    assert err.count("\n") == err.count("fastece: warning: ") == 1
+
+
+def test_warnings_are_in_words_of_the_command_line(capsys, monkeypatch):
+    def warn(_):
+        warnings.warn("y_prob: looks like logits: from_logits=True", UserWarning, stacklevel=1)
+        return commands.Page("page", {})
+
+    monkeypatch.setattr(commands, "command", lambda _: warn)
+    code, out, err = run(capsys, "demo")
+    assert (code, out) == (0, "page\n")
+    assert err == "fastece: warning: y_prob: looks like logits: --from-logits\n"
+
+
+# --- the program -----------------------------------------------------------------------------
+
+
+def program(code, **options):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_what_measures_is_not_imported_for_help(argument):
+    code = (
+        f"import sys\nfrom fastece.cli import main\n"
+        f"try: main(['{argument}'])\n"
+        "finally: print([m for m in ('numba', 'scipy', 'pandas') if m in sys.modules])"
+    )
+    done = program(code, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe is closed differently")
+def test_a_reader_that_has_seen_enough_is_no_error():
+    code = (
+        "import sys\nfrom fastece.cli import commands, page\n"
+        "commands.command = lambda _: lambda _: page.Page('line\\n' * 100_000, {})\n"
+        "sys.exit(commands.main(['demo']))"
+    )
+    pipe = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert pipe.stdout.readline() == b"line\n"
+    pipe.stdout.close()
+    assert pipe.stderr.read() == b""
+    pipe.stderr.close()
+    assert pipe.wait() == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_is_an_error():
+    code = (
+        "import sys\nfrom fastece.cli import commands, page\n"
+        "commands.command = lambda _: lambda _: page.Page('line', {})\n"
+        "sys.exit(commands.main(['demo']))"
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.slow
+def test_the_installed_command_and_the_module_are_the_same():
+    options = ["demo", "--json", "--resamples", "0"]
+    module = subprocess.run(
+        [sys.executable, "-m", "fastece", *options], capture_output=True, check=True
+    )
+    assert json.loads(module.stdout)["n"] == 1797
+    script = Path(sys.executable).parent / "fastece"
+    if not script.exists():
+        pytest.skip("fastece is not installed beside this interpreter")
+    command = subprocess.run([script, *options], capture_output=True, check=True)
+    assert command.stdout == module.stdout
+
+
+def test_nan_and_infinity_are_null_in_json():
+    found = commands.to_json({"a": [float("nan"), 1.0], "b": (float("inf"), "c"), "d": None})
+    assert found == {"a": [None, 1.0], "b": [None, "c"], "d": None}
+
+
+# --- bench -----------------------------------------------------------------------------------
+
+
+def shrink(monkeypatch):
+    monkeypatch.setattr(bench, "SIZES", (20, 50))
+    monkeypatch.setattr(bench, "BOOTSTRAP_SIZES", (30, 40))
+    monkeypatch.setattr(yardstick, "SHORTEST_ROUND", 0)
+    monkeypatch.setattr(yardstick, "CALL_ROWS", 0)
+    monkeypatch.setattr(yardstick, "LEAST_REPLICATES", 32)
+    monkeypatch.setattr(yardstick, "MOST_LOOPS", 3)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """The result of a small bench, and what it said on the way."""
+    steps = []
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        return bench.run_bench(bench.SIZES, progress=steps.append), steps
+
+
+@pytest.fixture
+def small(monkeypatch, measured):
+    """Bench gives this result again."""
+
+    def run_bench(sizes, *, progress):
+        assert sizes == bench.SIZES
+        for step in measured[1]:
+            progress(step)
+        return measured[0]
+
+    monkeypatch.setattr(bench, "run_bench", run_bench)
+
+
+@pytest.mark.usefixtures("small")
+def test_bench_times_every_row_of_the_table(capsys):
+    result = as_json(capsys, "bench")
+    settings = ("binary", "confidence", "classwise")
+    cases = [(r["n"], r["setting"], r["estimator"]) for r in result["rows"]]
+    assert cases == [(n, s, e) for n in (20, 50) for s in settings for e in fastece.ESTIMATORS]
+    for row in result["rows"]:
+        assert row["idiom"] == row["estimator"]
+        assert row["seconds"] > 0
+        assert row["ratio"] > 0
+        assert row["scores_per_second"] == pytest.approx(row["n"] / row["seconds"])
+        assert row["ns_per_score"] == pytest.approx(1e9 * row["seconds"] / row["n"])
+    drawn = [(r["n"], r["estimator"]) for r in result["bootstrap"]]
+    assert drawn == [(n, e) for n in (30, 40) for e in fastece.ESTIMATORS]
+    for row in result["bootstrap"]:
+        assert (row["idiom"], row["replicates"]) == (row["estimator"], 32)
+        assert row["seconds"] > 0
+        assert row["ratio"] > 0
+        assert row["replicates_per_second"] == pytest.approx(1 / row["seconds"])
+        assert row["samples_per_second"] == pytest.approx(row["n"] / row["seconds"])
+        assert row["ns_per_sample"] == pytest.approx(1e9 * row["seconds"] / row["n"])
+    assert result["machine"]["fastece"] == fastece.__version__
+    assert result["machine"]["threads"] == 1
+    assert result["machine"]["processor"]
+
+
+@pytest.mark.usefixtures("small")
+def test_bench_in_words_and_as_a_table(capsys):
+    calls, replicates = text(capsys, "bench").split("\n\n")
+    where, _, *lines = calls.splitlines()
+    assert where.startswith(f"fastece {fastece.__version__}, Python ")
+    assert len(lines) == 1 + 2 * 3 * 5
+    assert lines[-1].split()[:3] == ["50", "classwise", "ece_kde"]
+    title, head, *lines = replicates.splitlines()
+    assert title.startswith("bootstrap")
+    assert len(lines) == 2 * 5
+    assert lines[-1].split()[:2] == ["40", "ece_kde"]
+    assert len({line.rindex(line.split()[-1]) for line in (head, *lines)}) == 1  # in columns
+    lines = text(capsys, "bench", "--markdown").splitlines()
+    table = [line.split("|") for line in lines if line.startswith("|")]
+    assert table[0] == ["", " setting ", " estimator ", " 20 scores ", " 50 scores ", ""]
+    assert table[17] == ["", " replicate of ", " 30 rows ", " 40 rows ", ""]
+    assert len(table) == 2 + 3 * 5 + 2 + 5
+    assert [len(line) for line in table] == [6] * 17 + [5] * 7
+
+
+def test_bench_names_the_idiom_of_an_estimator_that_has_none(capsys, monkeypatch):
+    shrink(monkeypatch)
+    for name in [*fastece.ESTIMATORS][1:]:
+        monkeypatch.delitem(fastece.ESTIMATORS, name)
+    monkeypatch.setitem(fastece.ESTIMATORS, "fifteen", fastece.Binned(n_bins=15))
+    found = bench.run_bench((20,))
+    monkeypatch.setattr(bench, "run_bench", lambda *_, **__: found)
+    result = as_json(capsys, "bench")
+    for rows in (result["rows"], result["bootstrap"]):
+        assert {r["idiom"] for r in rows if r["estimator"] == "fifteen"} == {"ece"}
+    page = text(capsys, "bench", "--markdown")
+    assert "| classwise | `fifteen` (ece) |" in page
+    assert "\n| `fifteen` (ece) |" in page
+
+
+@pytest.mark.usefixtures("small")
+def test_bench_tells_a_terminal_how_far_it_is(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, out, err = run(capsys, "bench")
+    assert code == 0
+    assert "1/40 binary ece, 20 scores" in err
+    assert "40/40 bootstrap ece_kde, 40 scores" in err
+    assert err.endswith("\x1b[K")
+    assert "\x1b" not in out
+
+
+# --- warmup and study ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_warmup_says_what_is_kept_and_shows_progress_on_a_terminal(
+    capsys, monkeypatch, is_terminal
+):
+    def warm_up(*, must_keep, progress):
+        assert must_keep
+        progress("3 signatures")
+        return warmup.WarmUp(31.24, "/opt/fastece/key", kernels=14, signatures=42, cached=2)
+
+    monkeypatch.setattr(warmup, "warm_up", warm_up)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    code, out, err = run(capsys, "warmup")
+    assert code == 0
+    assert out == (
+        "42 signatures of 14 kernels in 31.2 s (2 were there already), kept in /opt/fastece/key\n"
+    )
+    assert err == ("\r\x1b[K3 signatures\r\x1b[K" if is_terminal else "")
+    code, out, _ = run(capsys, "warmup", "--json")
+    assert json.loads(out) == {
+        "seconds": 31.24, "directory": "/opt/fastece/key", "kernels": 14, "signatures": 42,
+        "cached": 2,
+    }  # fmt: skip
+
+
+def test_warmup_that_cannot_keep_anything_is_an_error(capsys, monkeypatch):
+    def warm_up(*, must_keep, progress):  # noqa: ARG001
+        raise OSError("no space; set FASTECE_CACHE_DIR")
+
+    monkeypatch.setattr(warmup, "warm_up", warm_up)
+    assert "FASTECE_CACHE_DIR" in failure(capsys, "warmup")
+
+
+@pytest.mark.parametrize("options", [[], ["--estimator", "nothing_there:X"]])
+def test_study_looks_for_modules_in_the_working_folder_only_for_an_estimator(
+    capsys, monkeypatch, tmp_path, options
+):
+    monkeypatch.chdir(tmp_path)
+    before = [path for path in sys.path if path != str(tmp_path)]
+    monkeypatch.setattr(sys, "path", list(before))
+    if options:
+        assert "nothing_there" in failure(capsys, "study", *options)
+        assert sys.path == [*before, str(tmp_path)]  # last: it hides no other module
+    else:
+        assert "preset" in failure(capsys, "study", "--preset", "none")
+        assert sys.path == before
+
+
+def test_the_same_page_every_time(capsys):
+    assert np.load(DIGITS)["y_prob"].shape == (1797, 10)
+    pages = {text(capsys, "demo", "--resamples", 32) for _ in range(2)}
+    assert len(pages) == 1
+    assert main(["demo", "--resamples", "0"]) == 0

@@ -1,0 +1,98 @@
+"""Two models: the numbers are those of `fastece.compare`."""
+
+import re
+
+import numpy as np
+import pytest
+from command_line import DIGITS, FOREST, PAIRS, as_json, failure, text
+
+import fastece
+
+
+def differences(comparison):
+    return {line["name"]: line for line in comparison["differences"]}
+
+
+@pytest.mark.parametrize("setting", ["auto", "classwise"])
+def test_compare_two_models_of_the_digits(capsys, setting):
+    a, b = np.load(DIGITS), np.load(FOREST)
+    options = ["--resamples", 32, "--seed", 3, "--setting", setting]
+    found = as_json(capsys, "compare", DIGITS, FOREST, *options)
+    assert (found["a"], found["b"], found["n"]) == (str(DIGITS), str(FOREST), 1797)
+    assert (found["n_resamples"], found["confidence_level"]) == (32, 0.95)
+    assert [*differences(found)] == [*fastece.ESTIMATORS, "mce"]
+    for line in found["differences"][:4]:
+        result = fastece.compare(
+            a["y_true"], a["y_prob"], b["y_prob"], estimator=line["name"], n_resamples=32, rng=3,
+            setting=setting,
+        )  # fmt: skip
+        assert (line["a"], line["b"]) == (result.a, result.b)
+        assert line["difference"] == result.difference
+        assert (line["low"], line["high"]) == result.confidence_interval
+        assert line["p_value"] == result.p_value
+
+
+def test_comparison_in_words(capsys):
+    options = ["--resamples", 32, "--confidence-level", 0.9]
+    out = text(capsys, "compare", DIGITS, FOREST, *options)
+    for part in (f"a: {DIGITS}\nb: {FOREST}\n", "setting          confidence", "90 % interval",
+                 "ece_ac", "mce", "p-value: the chance of", "a - b above 0: b"):  # fmt: skip
+        assert part in out
+    head, *rows = [x for x in out.splitlines() if re.match("  (error|ece|mce)", x)]
+    assert all(x.index("Binned") == head.index("estimator") for x in rows if "Binned" in x)
+
+
+def test_compare_a_model_with_itself(capsys, write):
+    path = write("y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n")
+    for line in as_json(capsys, "compare", path, path, "--resamples", 64)["differences"]:
+        assert (line["difference"], line["p_value"]) == (0, 1)
+
+
+def test_compare_top_labels_by_the_hits_of_each_model(capsys, write):
+    a = write(f"{PAIRS}3,3,0.9\n1,2,0.5\n0,0,0.8\n2,2,0.6\n", "a.csv")
+    b = write(f"{PAIRS}3,1,0.7\n1,1,0.6\n0,0,0.9\n2,2,0.3\n", "b.csv")
+    found = as_json(capsys, "compare", a, b, "--resamples", 64, "--n-bins", 4)
+    line = differences(found)["ece"]
+    assert line["a"] == fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], n_bins=4)
+    assert line["b"] == fastece.ece([0, 1, 1, 1], [0.7, 0.6, 0.9, 0.3], n_bins=4)
+    assert found["setting"] == "binary"
+    # The same from class vectors whose largest entries these are.
+    p = np.full((2, 4, 4), 0.0)
+    for k, rows in enumerate(([(3, 0.9), (2, 0.5), (0, 0.8), (2, 0.6)],
+                              [(1, 0.7), (1, 0.6), (0, 0.9), (2, 0.3)])):  # fmt: skip
+        for i, (label, confidence) in enumerate(rows):
+            p[k, i] = (1 - confidence) / 3
+            p[k, i, label] = confidence
+    result = fastece.compare([3, 1, 0, 2], *p, n_resamples=64, n_bins=4, rng=0)
+    assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval)
+    found = as_json(capsys, "compare", a, b, "--classes", 4, "--resamples", 9)
+    value = fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], score_range=(0.25, 1.0))
+    assert differences(found)["ece"]["a"] == value
+
+
+BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("y_true,y_prob\n0,0.1\n0,0.4\n0,0.9\n", [], "has 1 in row 2; got 0"),
+        ("y_true,y_prob\n0,0.1\n1,0.4\n", [], "which has 3; got 2"),
+        ("y_true,y_prob\n0,0.1\n1,0.4\n1,1.9\n", [], r"b.csv: y_prob\[2\] is 1.9"),
+        (f"{PAIRS}0,0,0.5\n", [], "kind of columns"),
+        ("y_true,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5\n1,0.5,0.5\n", ["--setting", "5"], "class index"),
+        ("y_true,p_0,p_1,p_2\n0,1,0,0\n1,1,0,0\n1,0,0,1\n", ["--setting", "classwise"],
+         "must have the classes"),
+        (BINARY, ["--resamples", "0"], "--resamples: must be"),
+        (BINARY, ["--n-bins", "0"], "--n-bins: must be"),
+        (BINARY, ["--classes", "3"], "--classes goes with"),
+    ],
+)  # fmt: skip
+def test_files_that_cannot_be_compared(capsys, write, content, options, message):
+    a, b = write(BINARY, "a.csv"), write(content, "b.csv")
+    assert re.search(message, failure(capsys, "compare", a, b, *options))
+
+
+def test_top_labels_have_no_other_setting(capsys, write):
+    path = write(f"{PAIRS}0,0,0.5\n")
+    assert "class vector" in failure(capsys, "compare", path, path, "--setting", "classwise")

@@ -1,0 +1,96 @@
+"""The curve: the numbers are those of `fastece.reliability_curve`."""
+
+import numpy as np
+import pytest
+from command_line import PAIRS, SMALL, as_json, failure, text
+
+import fastece
+
+VECTORS = "y_true,p_0,p_1\n" + "".join(f"{i % 2},{i / 50},{1 - i / 50}\n" for i in range(50))
+
+
+def test_curve_is_that_of_python(capsys, write):
+    path = write(SMALL)
+    options = ["--at", "0.8,0.25", "--resamples", 64, "--seed", 5, "--confidence-level", 0.9]
+    found = as_json(capsys, "curve", path, *options, "--bandwidth", 0.1, "--kernel", "triweight")
+    rows = np.loadtxt(path, delimiter=",", skiprows=1)
+    curve = fastece.reliability_curve(
+        rows[:, 0], rows[:, 1], bandwidth=0.1, kernel="triweight", n_resamples=64, rng=5,
+        confidence_level=0.9,
+    )  # fmt: skip
+    assert (found["title"], found["n"], found["setting"]) == (str(path), 60, "binary")
+    assert (found["n_resamples"], found["confidence_level"]) == (64, 0.9)
+    (table,) = found["curves"]
+    assert (table["value"], table["bandwidth"]) == pytest.approx((curve.value, 0.1))
+    assert table["estimator"] == curve.estimator
+    assert [point["score"] for point in table["points"]] == [0.8, 0.25]
+    for point in table["points"]:
+        assert point["probability"] == pytest.approx(curve(point["score"]))
+        ends = curve.interval(point["score"])
+        assert (point["low"], point["high"]) == pytest.approx(tuple(ends))
+        assert point["supported"] is True
+    out = text(capsys, "curve", path, *options, "--bandwidth", 0.1)
+    for part in ("90 % interval", "64 resamples", "bandwidth 0.1", "0.2500", "comes true"):
+        assert part in out
+    assert text(capsys, "curve", path, *options, "--bandwidth", 0.1) == out
+
+
+def test_curve_without_resamples_and_without_scores(capsys, write):
+    path = write(SMALL)
+    points = as_json(capsys, "curve", path, "--resamples", 0)["curves"][0]["points"]
+    assert [point["score"] for point in points] == pytest.approx(np.linspace(0, 1, 11))
+    assert {(point["low"], point["high"]) for point in points} == {(None, None)}
+    out = text(capsys, "curve", path, "--resamples", 0)
+    assert "interval" not in out
+    assert out.count("\n") == 3 + 1 + 2 + 11
+
+
+def test_curve_of_top_labels(capsys, write):
+    rows = "".join(f"{i % 4},{i % 4 if i % 3 else 9},{0.4 + i / 100}\n" for i in range(50))
+    path = write(f"{PAIRS}{rows}")
+    options = ["--resamples", 0, "--classes", 4]
+    points = as_json(capsys, "curve", path, *options)["curves"][0]["points"]
+    assert [point["score"] for point in points] == pytest.approx(np.linspace(0.25, 1, 11))
+    assert "is the predicted class right" in text(capsys, "curve", path, *options)
+    (point,) = as_json(capsys, "curve", path, *options, "--at", 0.1)["curves"][0]["points"]
+    assert point["supported"] is False  # there are no scores below 1/4
+    assert (point["probability"], point["rows"]) == (0.1, 0)
+    last = text(capsys, "curve", path, *options, "--at", 0.1).splitlines()[-1]
+    assert last.split() == ["0.1000", "-", "0", "too", "few", "scores"]
+    assert "class vector" in failure(capsys, "curve", path, "--setting", "classwise")
+
+
+def test_curves_of_classes(capsys, write):
+    path = write(VECTORS)
+    options = ["--resamples", 0, "--setting", "classwise"]
+    found = as_json(capsys, "curve", path, *options, "--at", 0.5)
+    assert found["setting"] == "classwise"
+    assert [table["setting"] for table in found["curves"]] == ["class 0", "class 1"]
+    assert text(capsys, "curve", path, *options).count("comes true") == 2
+
+
+def test_picture_of_a_curve(capsys, write, tmp_path, figures):
+    path, picture = write(VECTORS), tmp_path / "a.pdf"
+    out = text(capsys, "curve", path, "--resamples", 16, "--plot", picture)
+    assert out.endswith(f"\n\npicture: {picture}\n")
+    assert picture.read_bytes().startswith(b"%PDF")
+    assert [ax.get_title().partition(",")[0] for ax in figures[0].axes] == ["confidence"]
+    options = ["--resamples", 0, "--setting", "classwise"]
+    found = as_json(capsys, "curve", path, *options, "--plot", picture)
+    assert found["plot"] == str(picture)
+    assert [ax.get_title().partition(",")[0] for ax in figures[1].axes] == ["class 0", "class 1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bandwidth", "-1"], "--bandwidth: must be"),
+        (["--bandwidth", "nan"], "--bandwidth: must be"),
+        (["--kernel", "box"], "--kernel: got"),
+        (["--setting", "confident"], "--setting: got"),
+        (["--resamples", "-1"], "--resamples: must be"),
+        (["--classes", "3"], "--classes goes with"),
+    ],
+)
+def test_bad_options_of_a_curve(capsys, write, options, message):
+    assert message in failure(capsys, "curve", write(SMALL), *options)

@@ -1,0 +1,245 @@
+"""The report: the numbers are those of the functions, and the page says what they are."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from command_line import BINNED, DATA, DIGITS, SMALL, as_json, failure, run, text, values
+
+import fastece
+from fastece.cli import report as module
+
+
+@pytest.fixture(scope="module")
+def digits():
+    with np.load(DIGITS) as archive:
+        return archive["y_true"], archive["y_prob"]
+
+
+def test_demo_reports_on_the_digits(capsys, digits):
+    out = text(capsys, "demo")
+    for part in ("rows             1797", "classes          10", "accuracy", "mean confidence",
+                 "setting          confidence: is the most probable class right", "ece_ac", "mce",
+                 "(0.933, 1.000]"):  # fmt: skip
+        assert part in out
+    report = as_json(capsys, "demo")
+    for name in BINNED:
+        value = fastece.ece(*digits, estimator=name)
+        assert values(report)[name] == value
+        assert f"{value:.5f}" in out
+    assert values(report)["mce"] == fastece.mce(*digits)
+    y, p = digits
+    assert report["accuracy"] == np.mean(p.argmax(1) == y)
+    assert report["mean_confidence"] == pytest.approx(p.max(1).mean(), abs=1e-6)
+
+
+def test_demo_fits_on_a_screen(capsys):
+    lines = text(capsys, "demo", quick=False).splitlines()
+    assert len(lines) <= 32
+    assert max(map(len, lines)) <= 108
+
+
+def test_json_has_the_same_keys_with_and_without_resamples(capsys):
+    with_intervals = as_json(capsys, "demo", "--resamples", 9)
+    assert list(with_intervals) == list(as_json(capsys, "demo")) == [
+        "title", "n", "n_classes", "accuracy", "mean_confidence", "setting", "n_resamples",
+        "confidence_level", "p_value", "measures", "diagrams",
+    ]  # fmt: skip
+    keys = {"name", "value", "low", "high", "estimator", "n_bins", "occupied", "bandwidth"}
+    assert all(set(line) == keys for line in with_intervals["measures"])
+
+
+def test_shipped_files_are_small_and_whole():
+    for name in ("digits_neural_network.npz", "digits_random_forest.npz"):
+        with np.load(DATA / name) as found:
+            assert found["y_prob"].shape == (1797, 10)
+            assert np.allclose(found["y_prob"].sum(1), 1, atol=1e-5)
+            assert np.bincount(found["y_true"]).min() > 150
+        assert (DATA / name).stat().st_size < 300_000
+
+
+def test_class_vectors_in_any_column_order_with_string_labels(capsys, write):
+    path = write('p_1,y_true,"p_0",p_2\n0.2,"ant",0.7,0.1\n0.8,bee,0.1,0.1\n0.3,cow,0.3,0.4\n')
+    p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    options = ["--labels", "ant,bee,cow"]
+    assert values(as_json(capsys, "report", path, *options))["ece"] == fastece.ece([0, 1, 2], p)
+    report = as_json(capsys, "report", path, *options, "--setting", "classwise", "--n-bins", 5)
+    assert report["setting"] == "classwise"
+    assert values(report)["ece"] == fastece.sce([0, 1, 2], p, n_bins=5)
+    assert [d["setting"] for d in report["diagrams"]] == [
+        "class 0 ('ant')", "class 1 ('bee')", "class 2 ('cow')"
+    ]  # fmt: skip
+    line = report["measures"][0]
+    assert (line["n_bins"], line["occupied"]) == (15, sum(
+        np.count_nonzero(d["count"]) for d in report["diagrams"]
+    ))  # fmt: skip
+    report = as_json(capsys, "report", path, *options, "--setting", "1", "--n-bins", "sqrt")
+    assert values(report)["ece"] == fastece.ece([0, 1, 2], p, setting=1, n_bins="sqrt")
+
+
+def test_every_row_of_the_table_is_in_the_report(capsys, monkeypatch):
+    class Brier:
+        def prepare(self, sample, size):  # noqa: ARG002
+            return (sample.y - sample.s) ** 2
+
+        def evaluate(self, plan, c):
+            return float(np.average(plan, weights=c))
+
+    monkeypatch.setitem(fastece.ESTIMATORS, "brier", Brier())
+    report = as_json(capsys, "demo", "--n-bins", 20, "--resamples", 5)
+    line = {m["name"]: m for m in report["measures"]}
+    assert 0 < line["brier"]["value"] < 0.1
+    assert line["brier"]["low"] < line["brier"]["high"]
+    assert line["brier"]["n_bins"] is None
+    assert line["ece"]["n_bins"] == 20
+    assert "brier" in text(capsys, "demo")
+
+
+def test_report_says_how_sure_it_is(capsys, digits):
+    report = as_json(capsys, "demo", quick=False)
+    assert (report["n_resamples"], report["confidence_level"]) == (1000, 0.95)
+    lines = {m["name"]: m for m in report["measures"]}
+    for name in BINNED:
+        result = fastece.bootstrap(*digits, estimator=name, n_resamples=1000, rng=0)
+        assert (lines[name]["low"], lines[name]["high"]) == result.confidence_interval
+    assert 0 <= lines["mce"]["low"] < lines["mce"]["high"]
+    test = fastece.calibration_test(*digits, n_resamples=1000, rng=0)
+    assert report["p_value"] == test.p_value
+    out = text(capsys, "demo", quick=False)
+    assert "95 % interval" in out
+    assert f"[{lines['ece']['low']:.5f}, {lines['ece']['high']:.5f}]" in out
+    assert f"p-value {report['p_value']:.4f}: the chance of so large an ece" in out
+
+
+def test_options_of_the_intervals(capsys, digits):
+    fast = ["--resamples", 32]
+    report = as_json(capsys, "demo", *fast, "--confidence-level", 0.5)
+    other = as_json(capsys, "demo", *fast, "--confidence-level", 0.5, "--seed", 7)
+    for seed, found in ((0, report), (7, other)):
+        result = fastece.bootstrap(*digits, n_resamples=32, confidence_level=0.5, rng=seed)
+        line = found["measures"][0]
+        assert (line["low"], line["high"]) == result.confidence_interval
+    assert "50 % interval" in text(capsys, "demo", *fast, "--confidence-level", 0.5)
+    out = text(capsys, "demo", "--resamples", 0)
+    assert "interval" not in out
+    assert "p-value" not in out
+    without = as_json(capsys, "demo", "--resamples", 0)
+    assert without["p_value"] is None
+    assert without["measures"][0]["low"] is without["measures"][0]["high"] is None
+    assert values(without) == values(report)
+
+
+@pytest.mark.parametrize("setting", ["classwise", "3"])
+def test_intervals_in_other_settings(capsys, digits, setting):
+    report = as_json(capsys, "demo", "--resamples", 32, "--setting", setting)
+    result = fastece.bootstrap(
+        *digits, estimator="ece_ac", n_resamples=32, rng=0,
+        setting=int(setting) if setting.isdecimal() else setting,
+    )  # fmt: skip
+    line = report["measures"][3]
+    assert (line["low"], line["high"]) == result.confidence_interval
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--resamples", "-1"], "--resamples: must be"),
+        (["--resamples", "32", "--seed", "-1"], "--seed: a seed must not be negative"),
+    ],
+)
+def test_bad_options_of_the_intervals(capsys, options, message):
+    assert message in failure(capsys, "demo", *options)
+
+
+def test_empty_bins_are_null_in_json_and_one_line_in_text(capsys, write):
+    path = write("y_true,y_prob\n1,0.9\n")
+    diagram = as_json(capsys, "report", path)["diagrams"][0]
+    assert diagram["score"][0] is None
+    assert diagram["count"][13] == 1
+    out = text(capsys, "report", path)
+    assert "  [0.000, 0.867]     0       -          -        -\n" in out
+    assert out.count("\n  (") == 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"), [("confidence", "bandwidth"), ("classwise", "mean bandwidth")]
+)
+def test_report_shows_the_bandwidth_that_was_used(capsys, digits, setting, said):
+    report = as_json(capsys, "demo", "--setting", setting)
+    line = {m["name"]: m for m in report["measures"]}
+    curves = fastece.reliability_curve(*digits, setting=setting)
+    curves = curves if setting == "classwise" else [curves]
+    used = np.mean([curve.bandwidth for curve in curves])
+    assert line["ece_kde"]["bandwidth"] == pytest.approx(used)
+    assert line["ece"]["bandwidth"] is line["mce"]["bandwidth"] is None
+    out = text(capsys, "demo", "--setting", setting)
+    assert f", {said} {used:.4g}\n" in out
+    assert out.count("bandwidth ") == 1
+    lines = [x for x in out.splitlines() if re.match("  (ece|mce|error)", x)]
+    assert {re.match(r"  \w+ +[\w.]+", x).end() for x in lines} == {18}  # in columns
+
+
+# --- pictures --------------------------------------------------------------------------------
+
+
+def test_report_draws_a_picture(capsys, write, tmp_path, figures):
+    path, picture = write(SMALL), tmp_path / "a.png"
+    alone = text(capsys, "report", path)
+    assert text(capsys, "report", path, "--plot", picture) == f"{alone}\npicture: {picture}\n"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    report = as_json(capsys, "report", path, "--plot", picture)
+    assert report.pop("plot") == str(picture)
+    assert report == as_json(capsys, "report", path)
+    assert len(figures) == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "band"), [(0, []), (32, ["90 % of resamples", "median of resamples"])]
+)
+def test_picture_of_a_report_has_the_diagram_and_the_curve(
+    capsys, write, tmp_path, figures, count, band
+):
+    options = ["--resamples", count, "--confidence-level", "0.9", "--plot", tmp_path / "a.svg"]
+    as_json(capsys, "report", write(SMALL), *options)
+    left, right = figures[-1].axes
+    assert (left.get_ylabel(), right.get_ylabel()) == ("frequency of hits", "probability of a hit")
+    legend = [entry.get_text() for entry in right.get_legend().get_texts()]
+    assert [name for name in legend if "resamples" in name] == band
+
+
+def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, figures):
+    options = ["--setting", "classwise", "--plot", tmp_path / "a.svg"]
+    assert run(capsys, "demo", *options)[0] == 0
+    titles = [ax.get_title().partition(",")[0] for ax in figures[0].axes]
+    assert titles == [f"class {k}" for k in range(10)]
+    assert figures[0].get_suptitle() == "handwritten digits, a small neural network"
+
+
+@pytest.mark.usefixtures("figures")
+def test_curves_of_a_picture_have_no_more_resamples_than_can_be_seen(
+    capsys, monkeypatch, write, tmp_path
+):
+    monkeypatch.setattr(module, "BAND_RESAMPLES", 16)
+    counts = []
+    curve = module.reliability_curve
+
+    def note(*data, **options):
+        counts.append(options.get("n_resamples"))
+        return curve(*data, **options)
+
+    monkeypatch.setattr(module, "reliability_curve", note)
+    for count in (0, 8, 32):
+        as_json(capsys, "report", write(SMALL), "--resamples", count, "--plot", tmp_path / "a.png")
+    assert [count for count in counts if count is not None] == [0, 8, 16]
+
+
+@pytest.mark.parametrize("command", ["report", "curve"])
+def test_pictures_that_cannot_be_written_are_refused_before_anything_is_read(
+    capsys, monkeypatch, tmp_path, command
+):
+    missing = tmp_path / "nothing.csv"
+    assert "--plot: " in failure(capsys, command, missing, "--plot", tmp_path / "a.gif")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    err = failure(capsys, command, missing, "--plot", tmp_path / "a.png")
+    assert "pip install matplotlib" in err

@@ -1,0 +1,65 @@
+"""The line on a terminal that says what is going on, and nothing elsewhere."""
+
+import sys
+
+import pytest
+from command_line import run
+
+from fastece.cli.terminal import progress, show
+from fastece.kernels import _jit
+from fastece.resampling import engine
+
+CLEAR = "\r\x1b[K"
+
+
+def use_terminal(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+
+def test_steps_parts_and_kernels_are_told_on_one_line(capsys, monkeypatch):
+    use_terminal(monkeypatch)
+    monkeypatch.setattr(_jit, "WATCHERS", [], raising=False)
+    with progress() as say:
+        say("bootstrap")
+        (tasks,), (kernels,) = engine.WATCHERS, _jit.WATCHERS
+        tasks(1, 11)
+        kernels("equal_mass_sums", 7)
+    steps = capsys.readouterr().err.split(CLEAR)[1:]
+    assert steps[:2] == ["bootstrap", "bootstrap: 1 of 11 parts done"]
+    assert steps[2] == "compiling, the first time only: 7 kernels done, now equal_mass_sums"
+    assert steps[3:] == [""]
+    assert engine.WATCHERS == _jit.WATCHERS == []
+
+
+def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
+    use_terminal(monkeypatch)
+    with pytest.raises(ValueError, match="bad"), progress() as say:  # noqa: PT012
+        say("reading")
+        raise ValueError("bad")
+    assert capsys.readouterr().err == f"{CLEAR}reading{CLEAR}"
+    assert engine.WATCHERS == []
+
+
+def test_nothing_is_told_where_there_is_no_terminal(capsys):
+    with progress() as say:
+        say("bootstrap")
+        assert engine.WATCHERS == []
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_is_no_longer_than_the_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    show("reading " + "x" * 100)
+    assert capsys.readouterr().err == CLEAR + "reading xxxxxxxxxxx"
+
+
+def test_every_step_of_a_report_is_told(capsys, monkeypatch):
+    use_terminal(monkeypatch)
+    monkeypatch.setattr(engine, "INLINE", 0)
+    code, out, err = run(capsys, "demo", "--resamples", 64)
+    assert code == 0
+    assert "\x1b" not in out
+    for step in ("reading", "measuring ece_kde", "bootstrap, 64", "calibration test, 64"):
+        assert f"{CLEAR}{step}" in err
+    assert "bootstrap, 64 resamples: 1 of " in err
+    assert err.endswith(CLEAR)

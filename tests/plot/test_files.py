@@ -1,0 +1,66 @@
+"""Pictures in files: their kinds, their titles, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.plot.files import check_picture, draw_page, save_picture
+
+pytest.importorskip("matplotlib")
+STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+@pytest.fixture(scope="module")
+def diagram():
+    p = np.linspace(0, 1, 60)
+    return fastece.reliability_diagram(p > 0.4, p, n_bins=5)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
+def test_the_name_of_the_file_says_its_kind(diagram, tmp_path, suffix):
+    path = check_picture(tmp_path / f"a{suffix}")
+    save_picture(path, "title", [diagram])
+    assert path.read_bytes().startswith(STARTS[suffix.lower()])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a.gif", "must end in .png, .svg or .pdf"),
+        ("png", "must end in .png, .svg or .pdf"),
+        ("nowhere/a.png", "there is no folder"),
+        ("folder.png", "cannot be written"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(tmp_path, name, message):
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(ValueError, match=f"--plot: .*{message}"):
+        check_picture(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
+
+
+def test_results_of_one_setting_are_side_by_side(diagram):
+    figure = draw_page("title", [diagram, diagram])
+    left, right = figure.axes
+    assert left.get_legend() is not None
+    assert right.get_legend() is not None
+    assert figure.get_suptitle() == "title"
+
+
+def test_classes_are_small_panels_and_the_title_says_which(diagram):
+    classes = [replace(diagram, setting=f"class {k}") for k in range(13)]
+    figure = draw_page("$title", classes)
+    assert len(figure.axes) == 12
+    title, note = figure.get_suptitle().splitlines()
+    assert title == "$title"  # and no formula
+    assert note == "the 12 of 13 classes with the largest errors"
+    figure.draw_without_rendering()
+
+
+def test_a_long_title_is_cut_at_the_front(diagram):
+    title = draw_page("folder/" * 30 + "a.csv", [diagram]).get_suptitle()
+    assert title.startswith("…")
+    assert title.endswith("folder/a.csv")
+    assert len(title) <= 42

@@ -1,0 +1,205 @@
+"""Labels drawn as if the model were calibrated."""
+
+import numpy as np
+import pytest
+from chance import ALPHA, chi_square_p
+from probes import HitCode, Hits, Mean
+from resample_cases import (
+    BINNED,
+    binary,
+    classes,
+    near,
+    same_bits,
+)
+from scipy import stats
+
+import fastece
+from fastece import Binned
+from fastece.estimators import ESTIMATORS
+
+
+@pytest.mark.parametrize("setting", ["auto", "classwise", 1])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_p_value_counts_errors_as_large_as_that_of_the_data(name, setting):
+    weight = np.random.default_rng(1).integers(0, 3, 50)
+    for data in (binary(50), classes(50)):
+        for options in ({}, {"sample_weight": weight}):
+            options = {"estimator": name, "setting": setting, **options}
+            result = fastece.calibration_test(*data, n_resamples=99, rng=1, **options)
+            assert type(result.statistic) is type(result.p_value) is float
+            assert result.statistic == fastece.ece(*data, **options)
+            assert result.null_distribution.shape == (99,)
+            above = np.sum(result.null_distribution >= result.statistic)
+            assert result.p_value == (1 + above) / 100
+
+
+def test_a_classifier_that_is_sure_and_right_is_calibrated():
+    true = np.arange(40) % 2
+    result = fastece.calibration_test(true, true.astype(float), n_resamples=50, rng=0)
+    assert result.statistic == 0 == result.null_distribution.max()
+    assert result.p_value == 1
+
+
+def test_a_classifier_that_is_sure_and_wrong_is_not():
+    result = fastece.calibration_test(*binary(2000), n_resamples=99, rng=0)
+    assert result.p_value == 1 / 100
+    sure = fastece.calibration_test([0, 1, 1], [1.0, 0.0, 0.0], n_resamples=99, rng=0)
+    assert (sure.statistic, sure.p_value) == (1, 1 / 100)
+
+
+def test_labels_are_drawn_once_for_all_classes():
+    true, prob = classes(30, 4)
+    options = {"setting": "classwise", "n_resamples": 40, "rng": 0}
+    result = fastece.calibration_test(true, prob, estimator=Hits(), **options)
+    assert result.null_distribution == near(30 / 4)  # each row is a hit of exactly one class
+    counts = fastece.calibration_test(
+        true, prob, estimator=Hits(), setting=1, n_resamples=40, rng=0
+    ).null_distribution
+    assert len(set(counts)) > 1
+
+
+def test_labels_of_the_same_seed_are_the_same():
+    data, options = binary(20), {"estimator": HitCode(), "rng": 4}
+    long = fastece.calibration_test(*data, n_resamples=100, **options).null_distribution
+    again = fastece.calibration_test(*data, n_resamples=100, **options, confidence_level=0.5)
+    assert same_bits(again.null_distribution, long)
+    for n_resamples in (1, 32, 33):
+        short = fastece.calibration_test(*data, n_resamples=n_resamples, **options)
+        assert same_bits(short.null_distribution, long[:n_resamples])
+    other = fastece.calibration_test(*data, n_resamples=100, estimator=HitCode(), rng=5)
+    assert not np.array_equal(other.null_distribution, long)
+
+
+def test_rows_of_weight_zero_get_no_labels():
+    true, prob = binary(20)
+    weight = np.where(np.arange(20) % 4 == 0, 0, 1.5)
+    result = fastece.calibration_test(
+        true, prob, estimator=HitCode(), sample_weight=weight, n_resamples=60, rng=0
+    )
+    hits = result.null_distribution.astype(np.int64)[:, None] >> np.arange(20) & 1
+    assert np.all(hits[:, weight == 0] == 0)
+    # false alarm: 0.8**60 for each row
+    assert np.all(hits[:, (weight > 0) & (prob > 0.2)].sum(axis=0) > 0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [*BINNED, Binned(n_bins="sqrt"), Binned(n_bins=40), Binned(n_bins=4, threshold=0.3)],
+)
+def test_the_band_has_one_range_for_each_bin_of_the_diagram(estimator):
+    data = binary(60)
+    options = {"estimator": estimator, "n_resamples": 99, "rng": 0}
+    band = fastece.calibration_test(*data, **options).band
+    count = fastece.reliability_diagram(*data, estimator=estimator).count
+    for end in (band.low, band.high):
+        assert end.shape == count.shape
+        assert np.array_equal(np.isnan(end), count == 0)
+    full = count > 0
+    assert np.all((band.low[full] >= 0) & (band.high[full] <= 1))
+    narrow = fastece.calibration_test(*data, confidence_level=0.5, **options).band
+    assert np.all(band.low[full] <= narrow.low[full])
+    assert np.all(narrow.low[full] <= narrow.high[full])
+    assert np.all(narrow.high[full] <= band.high[full])
+
+
+def test_classes_have_a_band_each_and_estimators_without_bins_none():
+    data = classes(40)
+    bands = fastece.calibration_test(*data, setting="classwise", n_resamples=20, rng=0).band
+    assert type(bands) is list
+    assert [band.low.shape for band in bands] == [(15,)] * 3
+    assert fastece.calibration_test(*data, estimator=Mean(), n_resamples=20, rng=0).band is None
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+
+def test_labels_under_the_hypothesis_follow_the_scores():
+    # All 16 patterns of four hits, a probability of 0 and of 1 apart; false-alarm rate 1e-4.
+    count, s = 20_000, np.array([0.1, 0.0, 0.5, 1.0, 0.8, 0.35])
+    result = fastece.calibration_test(
+        [0, 0, 1, 1, 1, 0], s, estimator=HitCode(), n_resamples=count, rng=5
+    )
+    patterns = np.arange(64)[:, None] >> np.arange(6) & 1
+    law = np.prod(np.where(patterns == 1, s, 1 - s), axis=1)
+    seen = np.bincount(result.null_distribution.astype(np.int64), minlength=64)
+    assert seen[law == 0].sum() == 0
+    assert chi_square_p(seen[law > 0], count * law[law > 0]) > ALPHA
+
+
+@pytest.mark.parametrize("setting", ["confidence", 0, 2])
+def test_labels_of_class_vectors_follow_their_probabilities(setting):
+    # False-alarm rate 1e-4 each.
+    count = 20_000
+    prob = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.25, 0.35, 0.4]])
+    s = prob.max(axis=1) if setting == "confidence" else prob[:, setting]
+    result = fastece.calibration_test(
+        [0, 1, 2], prob, setting=setting, estimator=HitCode(), n_resamples=count, rng=6
+    )
+    patterns = np.arange(8)[:, None] >> np.arange(3) & 1
+    law = np.prod(np.where(patterns == 1, s, 1 - s), axis=1)
+    seen = np.bincount(result.null_distribution.astype(np.int64), minlength=8)
+    assert chi_square_p(seen, count * law) > ALPHA
+
+
+@pytest.mark.slow
+def test_the_calibration_test_rejects_calibrated_models_as_often_as_it_says():
+    # The level is exact, so 5000 simulations have a standard deviation of 0.31 %: outside of 4 to
+    # 6 % with a probability of 0.1 %.
+    rng, rejected = np.random.default_rng(10), 0
+    for i in range(5000):
+        prob = rng.random(200)
+        true = rng.random(200) < prob
+        rejected += fastece.calibration_test(true, prob, n_resamples=199, rng=i).p_value <= 0.05
+    assert 0.04 <= rejected / 5000 <= 0.06
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["confidence", "classwise"])
+def test_so_it_does_for_class_vectors(setting):
+    # 1500 simulations: a standard deviation of 0.56 %, so 3 to 7 % are 3.6 of them: 4e-4 each.
+    rng, rejected = np.random.default_rng(11), 0
+    for i in range(1500):
+        prob = rng.dirichlet(np.ones(3), 100)
+        true = (rng.random((100, 1)) > np.cumsum(prob, axis=1)[:, :2]).sum(axis=1)
+        result = fastece.calibration_test(true, prob, setting=setting, n_resamples=99, rng=i)
+        rejected += result.p_value <= 0.05
+    assert 0.03 <= rejected / 1500 <= 0.07
+
+
+def test_the_calibration_test_finds_models_that_are_not():
+    rng, rejected = np.random.default_rng(12), 0
+    for i in range(200):
+        prob = rng.random(500)
+        true = rng.random(500) < 0.5 + 0.5 * (prob - 0.5)
+        rejected += fastece.calibration_test(true, prob, n_resamples=99, rng=i).p_value <= 0.05
+    assert rejected > 190
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_the_band_of_equal_scores_is_the_binomial_law(level):
+    # An end is at most one hit from the quantile; a false alarm needs 4 standard deviations.
+    n, s = 200, 0.3
+    result = fastece.calibration_test(
+        np.arange(n) % 2, np.full(n, s), n_bins=1, confidence_level=level,
+        n_resamples=20_000, rng=0,
+    )  # fmt: skip
+    want = stats.binom.ppf([(1 - level) / 2, (1 + level) / 2], n, s) / n
+    slack = 1.01 / n
+    assert (result.band.low[0], result.band.high[0]) == pytest.approx(tuple(want), abs=slack)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c"])
+def test_bands_hold_the_frequencies_of_calibrated_data(name):
+    # Frequencies of about 50 rows a bin move in steps, which makes ranges hold a little more than
+    # the nominal 90 %, and 4000 replicates place their ends within 0.5 %.
+    _, prob = binary(750)
+    options = {"estimator": name}
+    band = fastece.calibration_test(
+        prob > 0.5, prob, n_resamples=4000, confidence_level=0.9, rng=0, **options
+    ).band
+    rng, inside = np.random.default_rng(13), []
+    for _ in range(1000):
+        diagram = fastece.reliability_diagram(rng.random(750) < prob, prob, **options)
+        inside.append((band.low <= diagram.frequency) & (diagram.frequency <= band.high))
+    assert 0.89 < np.mean(inside) < 0.95

@@ -1,0 +1,132 @@
+"""Two models on the same draws."""
+
+import numpy as np
+import pytest
+from probes import Code, Mean
+from resample_cases import (
+    METHODS,
+    basic,
+    binary,
+    classes,
+    near,
+    same_bits,
+    two_models,
+)
+
+import fastece
+from fastece.estimators import ESTIMATORS
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("size", [None, 7])
+def test_models_are_compared_on_the_same_draws(name, size):
+    true, a, b = two_models(50)
+    options = {"estimator": name, "n_resamples": 100, "rng": 6, "size": size}
+    result = fastece.compare(true, a, b, **options)
+    one, other = (fastece.bootstrap(true, prob, **options) for prob in (a, b))
+    assert same_bits(
+        result.bootstrap_distribution, one.bootstrap_distribution - other.bootstrap_distribution
+    )
+    assert (result.a, result.b) == (one.estimate, other.estimate)
+    assert result.difference == result.a - result.b
+    assert type(result.difference) is type(result.p_value) is float
+    assert result.standard_error == near(np.std(result.bootstrap_distribution, ddof=1))
+
+
+def test_models_share_their_draws_though_their_scores_are_ordered_otherwise():
+    true, a, _ = two_models(12)
+    for size in (None, 3, 13):
+        result = fastece.compare(
+            true, a, 1 - a, estimator=Code(14), n_resamples=70, rng=0, size=size
+        )
+        assert np.all(result.bootstrap_distribution == 0)
+
+
+@pytest.mark.parametrize("setting", ["auto", "classwise", 1])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_model_does_not_differ_from_itself(name, setting):
+    for data in (binary(40), classes(40)):
+        result = fastece.compare(
+            *data, data[1], estimator=name, setting=setting, n_resamples=50, rng=0
+        )
+        assert result.difference == 0
+        assert result.p_value == 1
+        assert np.all(result.bootstrap_distribution == 0)
+        assert result.confidence_interval == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_p_values_and_intervals_of_a_difference_follow_their_definitions(seed):
+    data = two_models(60, seed)
+    result = fastece.compare(*data, n_resamples=199, rng=seed, confidence_level=0.9)
+    d, values = result.difference, result.bootstrap_distribution
+    assert result.p_value == (1 + np.sum(np.abs(values - d) >= abs(d))) / 200
+    assert result.confidence_interval == near(basic(d, values, 0.9))
+    assert result.interval(0.5, "percentile") == near(tuple(np.quantile(values, [0.25, 0.75])))
+
+
+def test_exchanging_the_models_mirrors_the_comparison():
+    true, a, b = two_models(60)
+    options = {"n_resamples": 199, "rng": 1, "estimator": Mean()}
+    one, other = fastece.compare(true, a, b, **options), fastece.compare(true, b, a, **options)
+    assert one.difference == -other.difference
+    assert one.p_value == other.p_value
+    for method in METHODS:
+        low, high = other.interval(0.9, method)
+        assert one.interval(0.9, method) == near((-high, -low), 1e-9)
+
+
+def test_classes_are_compared_one_by_one():
+    true, a = classes(60)
+    b = np.roll(a, 1, axis=0)
+    options = {"n_resamples": 99, "rng": 1}
+    every = fastece.compare(true, a, b, setting="classwise", average=None, **options)
+    assert every.bootstrap_distribution.shape == (3, 99)
+    for k in range(3):
+        alone = fastece.compare(true, a, b, setting=k, **options)
+        assert every.difference[k] == near(alone.difference)
+        assert every.p_value[k] == alone.p_value
+        assert every.bootstrap_distribution[k] == near(alone.bootstrap_distribution)
+        low, high = every.confidence_interval
+        assert (low[k], high[k]) == near(tuple(alone.confidence_interval))
+
+
+def test_several_estimators_compare_models_on_the_same_draws():
+    data = two_models(40)
+    options = {"n_resamples": 50, "rng": 2}
+    found = fastece.compare(*data, estimator=["ece", Mean()], **options)
+    assert list(found) == ["ece", str(Mean())]
+    alone = fastece.compare(*data, estimator=Mean(), **options)
+    assert same_bits(found[str(Mean())].bootstrap_distribution, alone.bootstrap_distribution)
+    assert found[str(Mean())].p_value == alone.p_value
+
+
+def test_a_comparison_can_be_extended():
+    data = two_models(40)
+    start = fastece.compare(*data, n_resamples=40, rng=2)
+    more = fastece.compare(*data, n_resamples=60, bootstrap_result=start)
+    whole = fastece.compare(*data, n_resamples=100, rng=2)
+    assert same_bits(more.bootstrap_distribution, whole.bootstrap_distribution)
+    assert (more.p_value, more.confidence_interval) == (whole.p_value, whole.confidence_interval)
+    with pytest.raises(ValueError, match="bootstrap_result"):
+        fastece.compare(data[0], data[2], data[1], n_resamples=60, bootstrap_result=start)
+
+
+def test_a_much_better_model_is_seen():
+    rng = np.random.default_rng(0)
+    prob = rng.random(400)
+    true = rng.random(400) < prob
+    result = fastece.compare(true, prob**3, prob, n_resamples=199, rng=0)
+    assert result.p_value == 1 / 200
+    assert result.confidence_interval.low > 0
+    assert fastece.compare(true, prob, prob**3, n_resamples=199, rng=0).confidence_interval.high < 0
+
+
+def test_models_of_other_classes_are_refused_before_labels_are_read():
+    true, prob = classes(30, 4)
+    other = prob[:, :3] / prob[:, :3].sum(axis=1, keepdims=True)
+    assert (true == 3).any()
+    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 4; got 3"):
+        fastece.compare(true, prob, other, n_resamples=5)
+    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 3; got 4"):
+        fastece.compare(true, other, prob, n_resamples=5)

@@ -1,0 +1,235 @@
+"""What results hold, print and become."""
+
+import json
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pandas as pd
+import pytest
+from probes import Counted, Mean, OneBin
+from resample_cases import binary, classes, near, same_bits, two_models
+
+import fastece
+from fastece import Binned
+
+
+def test_error_and_bias_are_those_of_the_distribution():
+    result = fastece.bootstrap(*binary(60), n_resamples=100, rng=0)
+    assert result.bootstrap_distribution.shape == (100,)
+    assert result.bootstrap_distribution.dtype == np.float64
+    assert type(result.standard_error) is type(result.bias) is float
+    assert result.standard_error == near(np.std(result.bootstrap_distribution, ddof=1))
+    assert result.bias == near(np.mean(result.bootstrap_distribution) - result.estimate)
+    many = fastece.bootstrap(
+        *classes(60), n_resamples=100, rng=0, setting="classwise", average=None
+    )
+    assert many.standard_error == near(np.std(many.bootstrap_distribution, axis=1, ddof=1))
+    assert many.bias == near(np.mean(many.bootstrap_distribution, axis=1) - many.estimate)
+
+
+def test_the_result_says_how_it_was_made():
+    weight = np.array([0, 1, 2] * 10)
+    options = {"confidence_level": 0.9, "method": "percentile", "sample_weight": weight}
+    result = fastece.bootstrap(*binary(30), n_resamples=20, rng=3, **options)
+    assert (result.confidence_level, result.method, result.n, result.size) == (
+        0.9, "percentile", 20, 20,
+    )  # fmt: skip
+    assert result.confidence_interval == result.interval(0.9, "percentile")
+    assert result.confidence_interval._fields == ("low", "high")
+    default = fastece.bootstrap(*binary(30), n_resamples=20)
+    assert (default.confidence_level, default.method) == (0.95, "basic")
+    assert default.confidence_interval == default.interval()
+
+
+def test_an_interval_has_the_level_and_the_method_of_its_result():
+    result = fastece.bootstrap(
+        *binary(60), n_resamples=99, rng=0, confidence_level=0.8, method="percentile"
+    )
+    assert result.interval() == result.confidence_interval
+    assert result.interval(0.5) == result.interval(0.5, "percentile")
+    assert result.interval(method="basic") == result.interval(0.8, "basic")
+
+
+# -- acceleration ----------------------------------------------------------------------------------
+
+
+def test_the_jackknife_runs_where_bca_needs_it_and_once():
+    data, options = binary(50), {"n_resamples": 32, "rng": 0}
+    estimator = Counted()
+    whole = [50] * 33  # the data themselves, and each replicate
+    result = fastece.bootstrap(*data, estimator=estimator, **options)
+    assert estimator.sizes == whole
+    more = fastece.bootstrap(*data, estimator=estimator, bootstrap_result=result, **options)
+    assert estimator.sizes == whole * 2
+    for _ in range(2):
+        more.interval(method="percentile")
+        more.interval(method="bca")
+        more.interval(0.5, "bca")
+        assert sorted(estimator.sizes) == [49] * 50 + [50] * 67  # the value was checked again
+    direct = Counted()
+    bca = fastece.bootstrap(*data, estimator=direct, method="bca", **options)
+    assert sorted(direct.sizes) == [49] * 50 + [50] * 34
+    assert bca.acceleration == more.acceleration == result.acceleration
+
+
+@pytest.mark.parametrize("options", [{}, {"setting": "classwise", "average": None}])
+@pytest.mark.parametrize("estimator", ["ece", "ece_ac", "ece_kde"])
+def test_acceleration_is_the_same_whenever_it_is_needed(estimator, options):
+    options = {"estimator": estimator, "n_resamples": 40, "rng": 0, **options}
+    data = classes(60)
+    first = fastece.bootstrap(*data, method="bca", **options)
+    later = fastece.bootstrap(*data, **options)
+    kept = pickle.loads(pickle.dumps(fastece.bootstrap(*data, **options)))
+    both = fastece.bootstrap(*data, **{**options, "estimator": [estimator, "ece_c"]})[estimator]
+    for result in (later, kept, both):
+        assert same_bits(result.acceleration, first.acceleration)
+        assert same_bits(result.interval(method="bca"), first.confidence_interval)
+    assert np.isnan(fastece.bootstrap(*data, size=5, **options).acceleration)
+
+
+def test_a_pickled_result_holds_no_data():
+    result = fastece.bootstrap(*binary(20_000), n_resamples=10, rng=0)
+    assert len(pickle.dumps(result)) < 3000
+
+
+def test_acceleration_of_data_that_have_changed_is_refused():
+    true, prob = binary(50)
+    result = fastece.bootstrap(true, prob, n_resamples=10, rng=0)
+    prob[:] = prob[::-1].copy()
+    with pytest.raises(ValueError, match="data have changed"):
+        result.interval(method="bca")
+    assert result.interval() == result.confidence_interval
+    kept = pickle.loads(pickle.dumps(result))
+    assert kept.interval() == result.confidence_interval
+    assert np.isnan(kept.interval(method="bca")).all()
+
+
+def test_an_executor_works_for_a_jackknife_that_is_part_of_the_call():
+    with ThreadPoolExecutor(2) as pool:
+        options = {"n_resamples": 10, "rng": 0, "executor": pool}
+        now = fastece.bootstrap(*binary(50), method="bca", **options)
+        later = fastece.bootstrap(*binary(50), **options)
+    assert later.acceleration == now.acceleration  # without the pool, which is closed
+
+
+# -- printed ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("setting", "data", "shown"),
+    [
+        ("auto", binary(20), "binary"),
+        ("auto", classes(20), "confidence"),
+        ("classwise", classes(20), "classwise"),
+        (2, classes(20), "class 2"),
+    ],
+)
+def test_results_name_estimator_parameters_and_setting(setting, data, shown):
+    options = {"estimator": "ece_a", "n_bins": 9, "setting": setting, "n_resamples": 20, "rng": 0}
+    results = [
+        fastece.bootstrap(*data, **options),
+        fastece.compare(*data, data[1][::-1], **options),
+        fastece.calibration_test(*data, **options),
+    ]
+    for result in results:
+        assert str(Binned(n_bins=9, edges="quantile")) in str(result)
+        assert shown in str(result)
+        assert "array(" not in str(result)
+
+
+def test_results_are_frozen_and_become_plain_values():
+    data, options = two_models(30), {"n_resamples": 20, "rng": 0}
+    results = {
+        "estimate": fastece.bootstrap(*data[:2], **options),
+        "difference": fastece.compare(*data, **options),
+        "statistic": fastece.calibration_test(*data[:2], **options),
+    }
+    for name, result in results.items():
+        value = getattr(result, name)
+        with pytest.raises(FrozenInstanceError):
+            setattr(result, name, 0.0)
+        assert json.loads(json.dumps(result.to_dict()))[name] == value
+        assert getattr(pickle.loads(pickle.dumps(result)), name) == value
+    many = fastece.bootstrap(*classes(30), setting="classwise", average=None, **options)
+    assert json.loads(json.dumps(many.to_dict()))["estimate"] == many.estimate.tolist()
+
+
+CALLS = {
+    "bootstrap": lambda *data, **options: fastece.bootstrap(*data[:2], **options),
+    "compare": fastece.compare,
+    "calibration_test": lambda *data, **options: fastece.calibration_test(*data[:2], **options),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_is_printed_leaves_replicates_out(call):
+    options = {"n_resamples": 500, "rng": 0}
+    result = call(*two_models(30), **options)
+    several = call(*two_models(30), estimator=["ece", "ece_a"], **options)
+    assert repr(result).startswith(type(result).__name__)
+    assert max(len(repr(result)), len(str(result)), len(repr(several)), len(str(several))) < 400
+    assert "array(" not in repr(result) + repr(several)
+    assert str(several) == repr(several)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_several_results_are_a_table(call):
+    options = {"n_resamples": 50, "rng": 0, "estimator": ["ece", Binned(n_bins=4)]}
+    results = call(*two_models(40), **options)
+    assert list(results) == ["ece", "Binned(n_bins=4)"]
+    columns = results.to_dict()
+    assert columns["name"] == list(results)
+    lines = str(results).splitlines()
+    assert "setting binary: 40 rows, 50 replicates" in lines[0]
+    assert lines[1].split() == list(columns)
+    for i, result in enumerate(results.values()):
+        for name in ("estimate", "difference", "a", "b", "statistic", "p_value", "bias"):
+            if hasattr(result, name):
+                assert columns[name][i] == getattr(result, name)
+                assert f"{columns[name][i]:.5f}" in lines[2 + i]
+        if hasattr(result, "confidence_interval"):
+            assert (columns["low"][i], columns["high"][i]) == result.confidence_interval
+    frame = results.to_frame()
+    assert frame.equals(pd.DataFrame(columns))
+    assert frame["name"].tolist() == list(results)
+
+
+def test_a_table_has_a_line_for_each_class():
+    options = {"setting": "classwise", "average": None, "n_resamples": 20, "rng": 0}
+    results = fastece.bootstrap(*classes(40), estimator=["ece", "ece_a"], **options)
+    frame = results.to_frame()
+    assert frame["class"].tolist() == [0, 1, 2] * 2
+    assert frame["estimate"].tolist() == [*results["ece"].estimate, *results["ece_a"].estimate]
+    assert len(str(results).splitlines()) == 8
+
+
+def test_a_table_without_pandas_says_what_is_missing(monkeypatch):
+    results = fastece.bootstrap(*binary(20), estimator=["ece"], n_resamples=5, rng=0)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="to_frame: needs pandas"):
+        results.to_frame()
+
+
+def test_several_results_are_a_dict():
+    results = fastece.bootstrap(*binary(20), estimator=["ece", "ece_a"], n_resamples=5, rng=0)
+    assert isinstance(results, dict)
+    again = pickle.loads(pickle.dumps(results))
+    assert str(again) == str(results)
+    assert type(again) is type(results)
+    assert str(type(results)()) == "no results"
+
+
+def test_estimators_without_a_text_are_named_by_their_class():
+    options = {"n_resamples": 5, "rng": 0}
+    several = [OneBin(), "ece", OneBin(), Mean()]
+    results = fastece.bootstrap(*binary(20), estimator=several, **options)
+    assert list(results) == ["OneBin", "ece", "OneBin 2", "Mean()"]
+    for result in (
+        results["OneBin"],
+        fastece.bootstrap(*binary(20), estimator=OneBin(), **options),
+    ):
+        assert "OneBin" in result.estimator
+        assert " at 0x" not in result.estimator
