@@ -246,6 +246,8 @@ class Binned:
         """What `kernels.common_call.uniform_error` takes, if that gives the value of rows without
         weights: low and high end of the range, number of bins, and whether they are closed at the
         right."""
+        if type(self) is not Binned:  # a class made from this one may add up something else
+            return None
         plain_sum = self._moments == 1 and (self.edges, self.mapping) == ("uniform", "hard")
         low, high = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
         if not plain_sum or self.score_range == "support" or isinstance(self.n_bins, str):

@@ -207,3 +207,25 @@ def test_logits_labels_and_float32_are_read_as_by_ece(estimator):
     used = result.count > 0
     mean = np.average(np.abs(result.gap[used]), weights=result.count[used])
     assert mean == pytest.approx(fastece.ece(names, logits, **options), abs=1e-12)
+
+
+@pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_c", "ece_ac"])
+@pytest.mark.parametrize("setting", ["confidence", "classwise"])
+def test_whoever_writes_to_a_diagram_changes_no_other(setting, estimator):
+    def arrays_of(diagrams):
+        diagrams = diagrams if isinstance(diagrams, list) else [diagrams]
+        return [getattr(diagram, name) for diagram in diagrams for name in NAMES]
+
+    def diagrams():
+        return reliability_diagram(*CLASSES, setting=setting, estimator=estimator, n_bins=6)
+
+    arrays = arrays_of(diagrams())
+    kept = [array.copy() for array in arrays]
+    value = fastece.ece(*CLASSES, setting=setting, estimator=estimator, n_bins=6)
+    for i, array in enumerate(arrays):
+        array[:] = 0.5
+        for other, copy in zip(arrays[i + 1 :], kept[i + 1 :], strict=True):  # siblings
+            np.testing.assert_array_equal(other, copy)
+    for other, copy in zip(arrays_of(diagrams()), kept, strict=True):
+        np.testing.assert_array_equal(other, copy)
+    assert fastece.ece(*CLASSES, setting=setting, estimator=estimator, n_bins=6) == value

@@ -1,0 +1,206 @@
+"""Where scores go and what they bring, compiled and as plain Python, against the definitions."""
+
+from bisect import bisect_left, bisect_right
+from math import fsum
+
+import numpy as np
+import pytest
+import reference
+import strategies as cases
+from kernel_cases import BINS, RANGES, awkward_scores
+from kernel_forms import forms
+
+from fastece.binned.edges import float_layout, float_scores, hard_layout, uniform_layout
+from fastece.kernels import binning
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("limits", RANGES)
+def test_uniform_bins_are_right_on_every_edge_and_both_its_neighbours(limits, right):
+    for n_bins in BINS:
+        edges = reference.uniform_edges(n_bins, *limits)
+        s = awkward_scores(edges)
+        find = bisect_left if right else bisect_right
+        expected = [min(max(find(edges, x) - 1, 0), n_bins - 1) for x in s]
+        cell = np.empty(s.size, np.int32)
+        for kernel in forms(binning.uniform_bins):
+            kernel(s, *limits, n_bins, right, cell)
+            assert cell.tolist() == expected, n_bins
+
+
+def test_a_quotient_by_the_reciprocal_is_right_to_the_last_bit():
+    rng = np.random.default_rng(8)
+    counts = [*range(1, 200), 1000, 4096, 99_991, 2**24 - 1, 2**24, *rng.integers(1, 2**24, 50)]
+    for count in counts:
+        j = np.arange(count + 1.0) if count < 1000 else rng.integers(0, count + 1, 5000) * 1.0
+        for form in forms(binning.reciprocal):
+            a, b = form(float(count))
+            assert (j * a + j * b == j / count).all(), count
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_knots_passed_are_counted_exactly(right):
+    rng = np.random.default_rng(1)
+    for n in (2, 3, 14, binning.LINEAR_SEARCH, binning.LINEAR_SEARCH + 1, 64, 300):
+        knots = np.sort(rng.choice(rng.random(n), n))
+        s = awkward_scores(knots)
+        find = bisect_left if right else bisect_right
+        expected = [find(knots.tolist(), x) for x in s]
+        passed = np.empty(s.size, np.int32)
+        for form in forms(binning.search_knots):
+            form(s, knots, right, passed)
+            assert passed.tolist() == expected, n
+
+
+def test_no_knots_are_never_passed():
+    passed = np.full(3, 7, np.int32)
+    for kernel in forms(binning.search_knots):
+        kernel(np.array([0.0, 0.5, 1.0]), np.empty(0), True, passed)
+        assert passed.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_score_is_placed_in_the_bin_of_the_definition(right):
+    edges = [0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9]
+    closed = "right" if right else "left"
+    uneven = hard_layout(np.array(edges), np.array(edges[1:-1]), right)
+    for layout in (uneven, uniform_layout(7, 0.1, 0.9, right, False)):
+        s = awkward_scores(layout.edges)
+        expected = [reference.which_bin(x, layout.edges.tolist(), closed) for x in s]
+        cell, nothing = np.empty(s.size, np.int32), np.empty(0)
+        for kernel in forms(binning.place):
+            kernel(s, layout.grid, cell, nothing, nothing)
+            assert cell.tolist() == expected
+
+
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("edges", [[0, 1], [0, 0.5, 1], [0, 0.2, 0.2, 0.2, 0.9, 1], [0.5] * 4])
+def test_convex_shares_are_those_of_the_two_nearest_centres(edges, even):
+    if even:
+        edges = reference.uniform_edges(len(edges), 0.1, 0.7)
+    found = reference.centres(edges)
+    centres = np.array([c for c, _ in found])
+    s = awkward_scores([c for c, _ in found] + edges)
+    lower, left, share = np.empty(s.size, np.int32), np.empty(s.size), np.empty(s.size)
+    spacing = binning.EVEN if even and centres.size > 1 else binning.ANY
+    grid = binning.Grid(0.0, 1.0, 1, spacing, centres, False, True)
+    for kernel in forms(binning.place):
+        kernel(s, grid, lower, left, share)
+        for x, j, a in zip(s, lower, share, strict=True):
+            got = {found[j][1]: a}
+            if a < 1:
+                got[found[j + 1][1]] = 1 - a
+            # where centres are found by arithmetic, a score next to one may be put on it
+            expected = dict(reference.convex_shares(x, found))
+            for b in {*got, *expected}:
+                assert abs(got.get(b, 0) - expected.get(b, 0)) <= (2e-14 if spacing else 0)
+    for kernel in forms(binning.convex_shares):
+        again, left_again = np.empty(s.size), np.empty(s.size)
+        kernel(s, centres, lower, left_again, again)
+        assert again.tolist() == share.tolist()
+    if spacing:
+        for kernel in forms(binning.nearest_centres):
+            kernel(s, centres, lower)
+            inside = s.clip(centres[0], centres[-1])
+            step = (1 + 1e-12) * (centres[1] - centres[0])
+            assert (abs(inside - centres[lower]) <= step).all()
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 8])
+def test_distinct_centres_are_kept_with_the_first_bin_of_each(n_bins):
+    rng = np.random.default_rng(n_bins)
+    for edges in (np.sort(rng.random(n_bins + 1).round(1)), np.full(n_bins + 1, 0.3)):
+        found = reference.centres(edges.tolist())
+        for kernel in forms(binning.distinct_centres):
+            centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
+            count = kernel(edges, centres, bins)
+            assert list(zip(centres[:count], bins[:count], strict=True)) == found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_are_of_gap_weight_score_and_hit_above_the_threshold(weighted):
+    s, y = np.array([0.1, 0.5, 0.9]), np.array([1, 0, 1], np.uint8)
+    w = np.array([2.0, 3.0, 0.0]) if weighted else None
+    v = w if weighted else np.ones(3)
+    expected = [v * (y - s), v, v * s, v * y]
+    x = np.empty(3)
+    for kernel in forms(binning.moment):
+        for q in range(4):
+            kernel(q, s, y, w, -np.inf, x)
+            assert x.tolist() == expected[q].tolist()
+            kernel(q, s, y, w, 0.5, x)
+            assert x.tolist() == [0.0, 0.0, expected[q][2]]
+
+
+def test_scatter_adds_every_row_once():
+    rng = np.random.default_rng(2)
+    for n in (0, 1, 7, 8, 9, 100):
+        cell, x = rng.integers(0, 5, n).astype(np.int32), rng.random(n)
+        for kernel in forms(binning.scatter):
+            for lanes in (1, binning.LANES):
+                sums = np.zeros(5 * lanes)
+                kernel(cell, x, lanes, sums)
+                expected = np.bincount(cell, x, minlength=5)
+                assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-14)
+
+
+def test_scatter_weights_keeps_what_is_rounded_off():
+    w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
+    cell = np.zeros(w.size, np.int32)
+    for kernel in forms(binning.scatter_weights):
+        sums, lost = np.zeros(2), np.zeros(2)
+        kernel(cell, w, 2, sums, lost)
+        assert sums[0] + lost[0] == fsum(w)
+        assert sums[1] == lost[1] == 0
+
+
+def test_scatter_shares_adds_both_parts_of_every_row():
+    rng = np.random.default_rng(9)
+    for n in (0, 1, 7, 8, 9, 100):
+        cell, x, a = rng.integers(0, 4, n).astype(np.int32), rng.random(n), rng.random(n)
+        for kernel in forms(binning.scatter_shares):
+            for lanes in (1, binning.LANES):
+                for step in (0, 1):
+                    sums = np.zeros(5 * lanes)
+                    kernel(cell, x, a, step, lanes, sums)
+                    expected = np.bincount(cell, x * a, minlength=5)
+                    expected += np.bincount(cell + step, x * (1 - a), minlength=5)
+                    assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("limits", [*RANGES, (0.1, 0.4), (0.5, 0.9), (0.6, 0.61)])
+def test_float_cells_rise_with_the_score_and_hold_theirs(limits):
+    low, high = limits
+    scores = float_scores()
+    tiny = [5e-324, 2.0**-54, 2.0**-53, 1e-9]
+    s = np.concatenate([cases.around(scores[::97]), tiny, 1 - np.array(tiny), [0, 0.5, 1, *limits]])
+    s = np.sort(np.concatenate([s, cases.around([0.25, 0.5, 0.75])]))
+    work, cell = np.empty(s.size), np.empty(s.size, np.int32)
+    for kernel in forms(binning.float_cells):
+        kernel(s, low, high, work, cell)
+        assert (np.diff(cell) >= 0).all()
+        assert (cell >= 0).all()
+        assert (cell < binning.FLOAT_CELLS).all()
+        moved = s.clip(low, high)
+        again = np.empty_like(cell)
+        kernel(moved, 0.0, 1.0, work, again)
+        assert cell.tolist() == again.tolist()
+    for kernel in forms(binning.place):
+        kernel(s, float_layout(low, high).grid, again, work, np.empty(0))
+        assert cell.tolist() == again.tolist()
+
+
+def test_each_cell_that_can_have_a_score_has_that_of_the_table():
+    scores = float_scores()
+    below, above = np.split(np.arange(scores.size), 2)
+    # Next to 1 there are more cells than floats: those without one have the nearest in the table.
+    exact = (1 - scores[above])[::-1] == scores[below]
+    above = above[exact[::-1] & (scores[above] >= 0.5)]
+    used = np.concatenate([below[scores[below] < 0.5], above])
+    s = scores[used]
+    work, cell = np.empty(s.size), np.empty(s.size, np.int32)
+    for kernel in forms(binning.float_cells):
+        kernel(s, 0.0, 1.0, work, cell)
+        assert cell.tolist() == used.tolist()
+        kernel(np.random.default_rng(0).random(s.size), 0.0, 1.0, work, cell)
+        assert np.isin(cell, used).all()

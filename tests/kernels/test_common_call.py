@@ -1,0 +1,77 @@
+"""The common call by one kernel, compiled and as plain Python, against the definition."""
+
+import numpy as np
+import pytest
+import reference
+from kernel_forms import forms
+from strategies import as_lists
+
+from fastece.kernels import common_call
+
+LIMITS = [(0.0, 1.0), (0.2, 0.7)]
+
+
+def class_vectors(n, n_classes, dtype=np.float64, seed=0):
+    """Labels and class vectors."""
+    rng = np.random.default_rng(seed)
+    prob = rng.dirichlet(np.full(n_classes, 0.3), n).astype(dtype)
+    return np.where(rng.random(n) < 0.5, prob.argmax(1), rng.integers(0, n_classes, n)), prob
+
+
+def test_numbers_are_added_in_the_order_of_numpy():
+    rng = np.random.default_rng(0)
+    for size in range(common_call.MOST_BINS + 1):
+        lines = rng.random((5, size)) * 10 ** rng.uniform(-12, 3, (5, size))
+        for x in (*lines, np.zeros(size), lines[0] * (rng.random(size) < 0.5)):
+            for kernel in forms(common_call.numpy_sum):
+                assert kernel(x) == np.add.reduce(x) == np.add.reduce(x[None], -1)[0]
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize(("low", "high"), LIMITS)
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_the_error_of_a_binary_problem_is_that_of_the_definition(dtype, low, high, right):
+    rng = np.random.default_rng(1)
+    fields = {"score_range": (low, high), "closed": "right" if right else "left"}
+    for n in (1, 7, 1025):
+        p, y = rng.random(n).round(2), rng.integers(0, 2, n).astype(dtype)
+        for n_bins in (1, 2, 10, common_call.MOST_BINS):
+            expected = reference.ece(*as_lists(y, p), n_bins=n_bins, **fields)
+            for kernel in forms(common_call.uniform_error):
+                value = kernel(p, y, low, high, n_bins, right, 1e-3)
+                assert value == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 200])
+def test_the_error_of_a_top_label_is_that_of_the_definition(n_classes, dtype):
+    y, prob = class_vectors(40, n_classes, dtype)
+    expected = reference.ece(*as_lists(y, prob))
+    for label in (y, y.astype(np.uint8)):
+        for kernel in forms(common_call.uniform_error):
+            value = kernel(prob, label, 0.0, 1.0, 15, True, 1e-3)
+            assert value == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("n_classes", [None, 2, 200])
+def test_what_is_not_good_has_no_value(n_classes):
+    n = 130
+    y = np.zeros(n, np.int64)
+    p = np.full(n if n_classes is None else (n, n_classes), 1 / (n_classes or 2))
+    for kernel in forms(common_call.uniform_error):
+
+        def value(p, y, kernel=kernel):
+            return kernel(p, y, 0.0, 1.0, 15, True, 1e-3)
+
+        assert value(p, y) == value(p, y)
+        for where in (0, 129):
+            for bad in (np.nan, np.inf, -np.inf, -1e-9, 1 + 5e-7, 1.5):
+                changed = p.copy()
+                changed.reshape(n, -1)[where, -1] = bad
+                assert np.isnan(value(changed, y)), bad
+            for bad in (-1, n_classes or 2, 2**62):
+                labels = y.copy()
+                labels[where] = bad
+                assert np.isnan(value(p, labels)), bad
+        if n_classes is not None:
+            assert np.isnan(value(p * 1.002, y))

@@ -1,0 +1,133 @@
+"""Rows as scores and hits, compiled and as plain Python; what is not good is seen anywhere."""
+
+import numpy as np
+import pytest
+from kernel_forms import forms
+
+from fastece.kernels import reading
+
+DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+BAD_SCORES = [np.nan, np.inf, -np.inf, -1e-9, np.nextafter(1, 2), 1.5]
+BAD_LABELS = [-1, 300, -(2**63), 2**62]
+
+
+def top_label_with(kernel, prob, label, logits=False, tolerance=1e-3):
+    """Good or not, scores and hits."""
+    score, hit = np.empty(len(label)), np.empty(len(label), np.uint8)
+    return kernel(prob, label, logits, tolerance, score, hit), score, hit
+
+
+@DTYPES
+@pytest.mark.parametrize("n_classes", [2, 3, 10, reading.LONG - 1, reading.LONG, 300])
+def test_top_label_is_the_first_maximum(n_classes, dtype):
+    rng = np.random.default_rng(5)
+    prob = (rng.integers(0, 40, (30, n_classes)) / 40).astype(dtype)
+    label = np.where(rng.random(30) < 0.6, prob.argmax(1), rng.integers(0, n_classes, 30))
+    for y in (label, label.astype(np.uint8)) if n_classes < 256 else (label,):
+        for kernel in forms(reading.read_top_label):
+            good, score, hit = top_label_with(kernel, prob, y, tolerance=np.inf)
+            assert good
+            assert score.tolist() == prob.max(1).tolist()
+            assert hit.tolist() == (prob.argmax(1) == label).tolist()
+
+
+@DTYPES
+@pytest.mark.parametrize("n_classes", [1, 2, 10, reading.LANES, reading.LONG + 5])
+def test_a_row_is_read_in_any_number_of_lanes(n_classes, dtype):
+    rng = np.random.default_rng(6)
+    lanes = np.empty((3, reading.LANES), dtype)
+    for row in (rng.integers(0, 40, (20, n_classes)) / 40).astype(dtype):
+        total = pytest.approx(row.sum(dtype=float), rel=1e-5)
+        for kernel in forms(reading.row_sum):
+            assert kernel(row) == total
+        for kernel in forms(reading.short_row):
+            assert kernel(row) == (row.max(), row.argmax(), row.min(), total)
+        for kernel in forms(reading.long_row) if n_classes >= reading.LANES else []:
+            assert kernel(row, lanes) == (row.max(), row.min(), total)
+        for column in range(min(n_classes, 12)):
+            for kernel in forms(reading.is_first):
+                assert kernel(row, column, row.max()) == (row.argmax() == column)
+
+
+@DTYPES
+@pytest.mark.parametrize("n_classes", [1, 2, 10, 300])
+def test_the_top_label_of_logits_is_that_of_the_largest(n_classes, dtype):
+    rng = np.random.default_rng(11)
+    z = (30 * rng.standard_normal((30, n_classes))).astype(dtype)
+    z[rng.random(z.shape) < 0.1] = -np.inf
+    z[:, 0] = np.where(np.isinf(z).all(axis=1), 3.0, z[:, 0])
+    label = rng.integers(0, n_classes, 30)
+    for kernel in forms(reading.read_top_label):
+        good, score, hit = top_label_with(kernel, z, label, logits=True)
+        assert good
+        assert score.tolist() == z.max(axis=1).tolist()
+        assert hit.tolist() == (z.argmax(axis=1) == label).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_hits_are_copied_and_nothing_but_0_and_1_is_good(dtype):
+    label = np.array([0, 1, 1, 0] * 40).astype(dtype)
+    for kernel in forms(reading.read_hits):
+        hit = np.full(160, 9, np.uint8)
+        assert kernel(label, hit)
+        assert hit.tolist() == label.tolist()
+        for bad in (2, 255) if dtype == np.uint8 else (2, *BAD_LABELS):
+            for where in (0, 3, 159):
+                changed = label.copy()
+                changed[where] = bad
+                assert not kernel(changed, hit), bad
+
+
+@DTYPES
+def test_scores_are_good_from_0_to_1(dtype):
+    score = np.resize(np.array([0.0, -0.0, 5e-324, 0.25, 1.0], dtype), 130)
+    for kernel in forms(reading.are_scores):
+        assert kernel(score)
+        assert kernel(score[:0])
+        for bad in (*BAD_SCORES[:4], np.nextafter(dtype(1), dtype(2)), 1.5):
+            for where in (0, 3, 129):
+                changed = score.copy()
+                changed[where] = bad
+                assert not kernel(changed), bad
+
+
+@pytest.mark.parametrize("where", [0, 3, 129])
+@pytest.mark.parametrize("n_classes", [3, 200])
+def test_bad_rows_are_seen_wherever_they_are(where, n_classes):
+    y, p = np.zeros(130, np.int64), np.full((130, n_classes), 1 / n_classes)
+    last = where, n_classes - 1
+
+    def are_good(p, y):
+        found = {bool(kernel(p, y, 1e-3)) for kernel in forms(reading.are_classes)}
+        found |= {bool(top_label_with(k, p, y)[0]) for k in forms(reading.read_top_label)[:1]}
+        assert len(found) == 1
+        return found.pop()
+
+    assert are_good(p, y)
+    for bad in [*BAD_SCORES, 0.5]:
+        changed = p.copy()
+        changed[last] = bad
+        assert not are_good(changed, y), bad
+    for bad in [n_classes, *BAD_LABELS]:
+        labels = y.copy()
+        labels[where] = bad
+        assert not are_good(p, labels), bad
+    for kernel in forms(reading.read_top_label):
+        assert top_label_with(kernel, p, y, True)[0]
+        for bad, at in ((np.nan, last), (np.inf, last), (-np.inf, where)):
+            z = p.copy()
+            z[at] = bad
+            assert not top_label_with(kernel, z, y, True)[0], bad
+
+
+def test_rows_sum_to_1_within_the_tolerance():
+    y = np.zeros(3, np.int64)
+    for total in (0.99, 0.9995, 1.0005, 1.01):
+        p = np.full((3, 4), 0.25)
+        p[1, 2] += total - 1
+        for tolerance in (1e-3, np.inf):
+            good = abs(total - 1) <= tolerance
+            for kernel in forms(reading.are_classes):
+                assert kernel(p, y, tolerance) == good
+            for kernel in forms(reading.read_top_label):
+                assert top_label_with(kernel, p, y, tolerance=tolerance)[0] == good

@@ -1,0 +1,46 @@
+"""Sums that several kernels share, compiled and as plain Python."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from kernel_forms import forms
+
+from fastece.kernels import shared
+
+
+def test_sums_are_set_and_added():
+    for kernel in forms(shared.zero):
+        sums = np.full(5, np.nan)
+        kernel(sums)
+        assert sums.tolist() == [0.0] * 5
+    for kernel in forms(shared.add):
+        sums = np.arange(3.0)
+        kernel(np.array([1.0, 0.5, -2.0]), sums)
+        assert sums.tolist() == [1.0, 1.5, 0.0]
+
+
+def test_a_sum_and_what_its_rounding_took_are_exact():
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(50, 2)) * 10 ** rng.uniform(-20, 20, (50, 2))
+    for a, b in [*pairs.tolist(), (1.0, 1e-17), (1e-17, 1.0), (0.1, 0.2), (0.0, 0.0), (1.0, -1.0)]:
+        for kernel in forms(shared.two_sum):
+            total, lost = kernel(a, b)
+            assert total == a + b
+            assert Fraction(total) + Fraction(lost) == Fraction(a) + Fraction(b)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5, 256])
+def test_columns_of_counts_are_added_eight_at_a_time(rows):
+    n, first = 300, 7
+    c = np.random.default_rng(rows).integers(0, 256, (n, shared.REPLICATES)).astype(np.uint8)
+    c[first : first + rows, 3] = 255  # 256 rows of the largest count do not overflow
+    words = c.reshape(c.size).view(np.uint64)
+    part = c[first : first + rows]
+    for kernel in forms(shared.column_sums):
+        sums = np.full(8, 99, np.uint64)
+        seen = kernel(words, 4 * first, 4 * (first + rows), sums)
+        even, odd = np.split(sums.view(np.uint16), 2)
+        assert even.tolist() == part[:, ::2].sum(0).tolist()
+        assert odd.tolist() == part[:, 1::2].sum(0).tolist()
+        assert seen == np.bitwise_or.reduce(words[4 * first : 4 * (first + rows)], initial=0)

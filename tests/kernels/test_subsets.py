@@ -1,0 +1,117 @@
+"""Sums over bins of a few drawn rows, compiled and as plain Python, against loops over the rows."""
+
+from math import inf
+
+import numpy as np
+import pytest
+import reference
+from kernel_cases import (
+    RANGES_OF_QUANTILES,
+    WEIGHTS,
+    expected_sums,
+    ordered_sets,
+    quantile_fields,
+    seven_bins,
+    weights_of,
+)
+from kernel_forms import forms
+from samples import sample_of
+
+from fastece.kernels import subsets
+
+SETS = ordered_sets(80)
+
+
+def test_drawn_rows_are_copied_that_exist():
+    s, v = np.array([0.1, 0.2, 0.2, 0.7]), np.array([4.0, 3.0, 2.0, 1.0])
+    y = np.array([1, 0, 1, 0], np.uint8)
+    rows = np.array([0, 0, 2, 3], np.int32)
+    for kernel in forms(subsets.drawn_rows):
+        for threshold, skip in ((-inf, 0), (0.1, 2), (0.2, 3), (1.0, 4)):
+            for weight in (None, v):
+                found = np.full((2, 4), np.nan)
+                hit = np.full(4, 9, np.uint8)
+                count = kernel(s, y, weight, threshold, rows, found[0], hit, found[1])
+                assert count == 4 - skip
+                assert found[0, :count].tolist() == s[rows[skip:]].tolist()
+                assert hit[:count].tolist() == y[rows[skip:]].tolist()
+                if weight is not None:
+                    assert found[1, :count].tolist() == v[rows[skip:]].tolist()
+
+
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("convex", [False, True])
+def test_records_have_the_cell_and_the_terms_of_each_row(convex, even):
+    layout = seven_bins(even, convex)
+    edges = layout.edges.tolist()
+    centres = reference.centres(edges)
+    for n in (1, 12, subsets.BLOCK + 5):
+        rng = np.random.default_rng(9)
+        s, y = rng.random(n), rng.integers(0, 2, n).astype(np.uint8)
+        for v in (None, rng.random(n)):
+            w = np.where(s > 0.3, np.ones(n) if v is None else v, 0)
+            expected = np.zeros((n, 2, 7))
+            for i, x in enumerate(s):
+                hard = [(reference.which_bin(x, edges), 1.0)]
+                for b, a in reference.convex_shares(x, centres) if convex else hard:
+                    expected[i, :, b] += a * w[i] * (y[i] - x), a * w[i]
+            for kernel in forms(subsets.fill_records)[: None if n < 60 else 1]:
+                records = np.full((n, 5 if convex else 3), np.nan)
+                kernel(s, y, v, layout.grid, 0.3, records)
+                got = np.zeros((n, 2, layout.cells))
+                rows, cell = np.arange(n), records[:, 0].astype(int)
+                assert cell.tolist() == records[:, 0].tolist()
+                got[rows, :, cell] += records[:, 1:3]
+                if convex:
+                    got[rows, :, cell + 1] += records[:, 3:5]
+                assert layout.spread(got) == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("convex", [False, True])
+@pytest.mark.parametrize("cells", [1, 4])
+def test_drawn_rows_are_added_one_after_the_other(convex, cells):
+    rng = np.random.default_rng(8)
+    n = 30
+    last = max(cells - 2, 0) if convex else cells - 1
+    cell, share = rng.integers(0, last + 1, n), rng.random(n) if convex else np.ones(n)
+    terms = rng.normal(size=(2, n))
+    parts = [*(terms * share), *(terms * (1 - share))] if convex else terms
+    records = np.column_stack([cell, *parts])
+    rows = rng.integers(0, n, (5, 12)).astype(np.int32)
+    expected = np.zeros((2, cells, 5))
+    for q in range(2):
+        for r in range(5):
+            for i in rows[r]:
+                part = terms[q, i] * share[i]
+                expected[q, cell[i], r] += part
+                if convex:
+                    expected[q, cell[i] + min(cells - 1, 1), r] += terms[q, i] - part
+    for kernel in forms(subsets.drawn_sums):
+        out = np.full(expected.shape, np.nan)
+        kernel(records, min(cells - 1, 1), rows, out)
+        assert out == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
+@pytest.mark.parametrize("name", SETS)
+def test_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
+    s, rng = SETS[name], np.random.default_rng(7)
+    n = len(s)
+    y = rng.random(n) < s
+    for kind in WEIGHTS:
+        sample = sample_of(s, y, weights_of(kind, n))
+        v = np.ones(n) if sample.v is None else sample.v
+        arrays = sample.s, sample.y, sample.v
+        for size in (1, 2, 13, min(2 * n, 40)):
+            rows = np.sort(rng.integers(0, n, (2, size)), axis=1).astype(np.int32)
+            for n_bins, low, high, threshold in RANGES_OF_QUANTILES[::2]:
+                fields = quantile_fields(n_bins, low, high, threshold, right, convex)
+                options = threshold, low, high, right, convex
+                for kernel in forms(subsets.drawn_equal_mass_sums)[: None if size == 13 else 1]:
+                    total, out = np.full(2, np.nan), np.full((2, n_bins, 2), np.nan)
+                    kernel(*arrays, *options, rows, total, out)
+                    for r in range(2):
+                        drawn = (np.bincount(rows[r], minlength=n) * v).tolist()
+                        weight, sums = expected_sums(sample, drawn, fields)
+                        assert total[r] == pytest.approx(weight, rel=1e-14)
+                        assert out[..., r] == pytest.approx(sums, abs=1e-12 * max(1.0, v.max()))

@@ -1,0 +1,222 @@
+"""From a caller's arrays to problems: one fast read, and one slow check if it has failed."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import reference
+from strategies import as_lists
+
+import fastece
+from fastece.problems import reading
+from fastece.problems.reading import read_problems
+
+SHAPES = {"binary": (), "confidence": (4,), "classwise": (4,)}
+N = 1000
+
+
+def data(setting, dtype="f8", label="i8", n=N):
+    rng = np.random.default_rng(0)
+    p = rng.random((n, *SHAPES[setting])).astype(dtype)
+    if p.ndim == 2:
+        p /= p.sum(axis=1, keepdims=True)
+    return rng.integers(0, 2, n).astype(label), p
+
+
+@pytest.fixture(params=SHAPES)
+def given_data(request, monkeypatch):
+    """A setting with data that are read in several slices."""
+    monkeypatch.setattr(reading, "SLICE", 400)
+    return request.param, *data(request.param)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("label", ["i8", "u1", "b1"])
+@pytest.mark.parametrize("setting", SHAPES)
+def test_the_fast_read_and_the_slow_check_find_the_same(setting, dtype, label, monkeypatch):
+    y, p = data(setting, dtype, label, 100)
+    fast = read_problems(y, p, setting=setting)
+    read_rows, tolerances = reading.read_rows, []
+
+    def failing(*arguments):
+        tolerances.append(arguments[-2])
+        return read_rows(*arguments) if len(tolerances) > 1 else None
+
+    monkeypatch.setattr(reading, "read_rows", failing)
+    slow = read_problems(y, p, setting=setting)
+    assert tolerances == [reading.TOLERANCE, np.inf]
+    assert fast.label.dtype == slow.label.dtype
+    for a, b in zip(fast.samples(), slow.samples(), strict=True):
+        assert (a.s.tolist(), a.y.tolist()) == (b.s.tolist(), b.y.tolist())
+
+
+@pytest.mark.parametrize("row", [0, N - 1])
+@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+def test_what_is_not_good_is_named_wherever_it_is(given_data, row, n_jobs):
+    setting, y, p = given_data
+    for array, name, bad in ((p, "y_prob", np.nan), (p, "y_prob", 1.5), (y, "y_true", 9)):
+        kept = array[row].copy()
+        array[row] = bad
+        where = f"{row}, 0" if array.ndim == 2 else f"{row}"
+        message = re.escape(f"{name}[{where}] is {bad}")
+        with pytest.raises(ValueError, match=message) as caught:
+            fastece.ece(y, p, setting=setting, n_jobs=n_jobs)
+        assert caught.value.__context__ is None
+        array[row] = kept
+
+
+def test_rounding_outside_the_range_is_clipped(given_data):
+    setting, y, p = given_data
+    value = fastece.ece(y, p, setting=setting)
+    changed = p.copy()
+    changed[7] = np.where(np.arange(p[7].size) == 0, 1 + 5e-7, -3e-7).reshape(p[7].shape)
+    kept, exact = changed.copy(), changed.clip(0, 1)
+    assert fastece.ece(y, changed, setting=setting) == fastece.ece(y, exact, setting=setting)
+    assert fastece.ece(y, changed, setting=setting) != value
+    assert np.array_equal(changed, kept)
+
+
+@pytest.mark.parametrize("setting", ["confidence", "classwise"])
+def test_rows_that_do_not_sum_to_one_warn_once(setting):
+    y, p = data(setting)
+    value = fastece.ece(y, p, setting=setting)
+    p[N - 1] *= 0.9
+    for n_jobs in (None, 2):
+        with pytest.warns(UserWarning, match=re.escape(f"1 of {N} rows")) as caught:
+            changed = fastece.ece(y, p, setting=setting, n_jobs=n_jobs)
+        assert len(caught) == 1
+        assert changed == pytest.approx(value, abs=1e-3)
+
+
+@pytest.mark.parametrize("total", [0.999, 1.001, 1 - 1e-3, 1 + 1e-3])
+def test_a_sum_on_the_tolerance_warns_always_or_never(total):
+    # Sums in another order are rounded otherwise: only one of them may decide.
+    p = np.array([[0.25, 0.25, 0.25, total - 0.75]] * 3)
+    for dtype in ("f8", "f4"):
+        warned = []
+        for options in ({}, {"n_jobs": 1}, {"setting": "classwise"}, {"setting": 1}):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                fastece.ece([0, 1, 2], p.astype(dtype), **options)
+            warned.append(len(caught))
+        assert len(set(warned)) == 1
+
+
+def test_weights_of_zero_are_dropped(given_data):
+    setting, y, p = given_data
+    weight = np.ones(N)
+    weight[::3] = 0
+    kept = weight > 0
+    expected = fastece.ece(y[kept], p[kept], setting=setting)
+    value = fastece.ece(y, p, setting=setting, sample_weight=weight)
+    assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_other_layouts_are_read_to_the_same_bits(given_data):
+    setting, y, p = given_data
+    value = fastece.ece(y, p, setting=setting)
+    frozen = p.copy()
+    frozen.flags.writeable = False
+    wide = np.repeat(p, 2, axis=0)[::2]
+    for same in (frozen, np.asfortranarray(p), wide, p.astype(">f8"), p.astype("g")):
+        for label in (y.astype("i4"), np.repeat(y, 2)[::2], y.astype(">i8"), y.astype("f8")):
+            assert fastece.ece(label, same, setting=setting) == value
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("columns", [None, 2, 3])
+def test_scores_and_hits_are_those_of_the_definition(columns, from_logits, monkeypatch):
+    monkeypatch.setattr(reading, "SLICE", 30)
+    rng = np.random.default_rng(1)
+    p = rng.random(40) if columns is None else rng.dirichlet([1] * columns, 40)
+    p = np.log(p / (1 - p)) if from_logits else p
+    y = rng.integers(0, 2, 40)
+    settings = ["confidence", "classwise", 0, 1, *(["binary"] if columns != 3 else [])]
+    for setting in settings:
+        for array in (p, p.astype("f4"), np.asfortranarray(p)):
+            problems = read_problems(y, array, setting=setting, from_logits=from_logits)
+            expected = reference.problems(*as_lists(y, array), setting, None, from_logits)
+            samples = problems.samples()
+            assert len(samples) == len(expected)
+            for sample, (scores, hits, low, high) in zip(samples, expected, strict=True):
+                assert sample.s == pytest.approx(scores, abs=1e-15 if from_logits else 0)
+                assert sample.y.tolist() == hits
+                assert (sample.low, sample.high) == (low, high)
+
+
+@pytest.mark.parametrize("y", [[1, 0, 1], [True, False, True], [1.0, 0.0, 1.0]])
+def test_arrays_are_such_as_kernels_are_compiled_for(y):
+    for p in (np.array([[0.3, 0.7]] * 3), np.array([0.2, 0.5, 0.9])):
+        for array in (p, p.astype("f4"), p[::-1], p.astype(">f8"), np.asfortranarray(p)):
+            frozen = array.copy()
+            frozen.flags.writeable = False
+            for setting in ("binary", "confidence", "classwise", 0):
+                problems = read_problems(y, frozen, setting=setting, sample_weight=[1, 0, 2])
+                assert problems.prob.dtype in ("f8", "f4")
+                assert problems.label.dtype == ("u1" if problems.prob.ndim == 1 else "i8")
+                for kept in (problems.prob, problems.label, problems.v):
+                    assert kept.flags.carray
+
+
+def test_scores_that_can_be_read_in_place_are_not_copied():
+    y, p = data("binary")
+    assert read_problems(y, p).prob is p
+    y, p = data("classwise")
+    for dtype in ("f8", "f4"):
+        array = p.astype(dtype)
+        assert read_problems(y, array, setting="classwise").prob is array
+
+
+def test_bools_of_any_bytes_are_true_or_false():
+    y = np.array([7, 0, 1], np.uint8).view(bool)
+    p = np.array([0.2, 0.6, 0.9])
+    for options in ({}, {"n_jobs": 1}, {"setting": "classwise"}):
+        expected = fastece.ece(np.array([1, 0, 1]), p, **options)
+        assert fastece.ece(y, p, **options) == expected
+
+
+@pytest.mark.parametrize("measure", [fastece.sce, fastece.ace])
+def test_more_cells_than_memory_are_refused(measure):
+    p = np.random.default_rng(2).dirichlet([1] * 9, 10)
+    with pytest.raises(ValueError, match="n_bins: 16777216 bins for each of 9 classes"):
+        measure(np.arange(10) % 9, p, n_bins=2**24)
+    with pytest.raises(ValueError, match=re.escape("y_true[0] is 9")):
+        measure(np.full(10, 9), p, n_bins=2**24)
+
+
+# -- logits ----------------------------------------------------------------------------------------
+
+
+def test_minus_infinity_among_logits_is_no_warning_with_any_labels():
+    for labels in ([0.0, 1, 1], [0, 1, 1], [False, True, True]):
+        value = fastece.ece(np.array(labels), [-np.inf, 1.0, 2.0], from_logits=True)
+        assert value == fastece.ece(labels, 1 / (1 + np.exp([np.inf, -1.0, -2.0])))
+    with pytest.raises(ValueError, match=re.escape("y_true[1] is 0.5")):
+        fastece.ece([0.0, 0.5, 1], [-np.inf, 1.0, 2.0], from_logits=True)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("row", [[0.0, 1e-17, 0.0], [-1e-30, -1e-17, 0.0]])
+def test_the_argmax_is_that_of_the_logits_wherever_they_are_read(row, dtype):
+    # The logits differ by less than their probabilities are rounded; all rows are the same, so
+    # that every draw of them has the value of the data.
+    z = np.tile(np.array(row, dtype), (20, 1))
+    column = int(np.argmax(row))
+    others = np.log(np.full((20, 3), [0.2, 0.3, 0.5]))
+    for y in (np.full(20, column), np.full(20, (column + 1) % 3)):
+        options = {"from_logits": True, "n_bins": 1}
+        value = fastece.ece(y, z, **options)
+        hit = float(y[0] == column)
+        top = reference.softmax(z[0].tolist())[column]
+        assert value == pytest.approx(abs(hit - top), abs=1e-12)
+        (sample,) = read_problems(y, z, from_logits=True).samples()
+        assert sample.y.tolist() == [hit] * 20
+        drawn = {"n_resamples": 40, "rng": 0, **options}
+        result = fastece.bootstrap(y, z, **drawn)
+        assert result.estimate == value
+        assert result.bootstrap_distribution == pytest.approx(value, abs=1e-12)
+        assert fastece.calibration_test(y, z, **drawn).statistic == value
+        compared = fastece.compare(y, z, others, **drawn)
+        difference = value - fastece.ece(y, others, **options)
+        assert compared.bootstrap_distribution == pytest.approx(difference, abs=1e-12)
