@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastece.kernels import (
-        beta,
         binning,
         density,
         logits,
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "beta",
     "binning",
     "density",
     "logits",

@@ -39,7 +39,6 @@ __all__ = [
     "place",
     "smooth",
     "spread",
-    "spread_rows",
     "spread_scores",
     "spreads",
 ]
@@ -196,33 +195,16 @@ def copy_lane(sums: F64, r: int, out: F64) -> None:
 
 
 @jit
-def spread_rows(rows: I32, hit: U8, cell: I32, share: F64, out: F64) -> None:
-    """`spread` of drawn rows (L, W, size), each of which counts once.
-
-    The sums of a replicate are next to each other until they are complete: cells that are a line
-    of memory apart are too many for the first-level cache.
-    """
-    cells = np.uint64(out.shape[2])
-    sums = np.empty(2 * cells)
-    for part in range(rows.shape[0]):
-        for r in range(rows.shape[1]):
-            zero(sums)
-            for i in rows[part, r]:
-                row = np.uint64(i)
-                at = np.uint64(hit[row]) * cells + np.uint64(cell[row])
-                for k in range(share.shape[0]):
-                    sums[at] += share[k, row]
-                    at += ONE
-            copy_lane(sums, r, out[part])
-
-
-@jit
 def spread_scores(
     rows: I32, s: F64, y: U8, v: F64 | None, low: float, step: float, count: int, cubic: bool,
     out: F64,
 ) -> None:  # fmt: skip
-    """`spread_rows` of rows with scores s, hits y and weights v or None, of which those that are
-    drawn are placed, a replicate at a time: cells and shares stay in the first-level cache."""
+    """`spread` of drawn rows (L, W, size), each of which counts once, with scores s, hits y and
+    weights v or None.
+
+    Only what is drawn is placed, a replicate at a time, and its sums are next to each other until
+    they are complete: cells that are a line of memory apart are too many for the first-level cache.
+    """
     size, cells = rows.shape[2], np.uint64(out.shape[2])
     score, begin, sums = np.empty(size), np.empty(size, np.uint64), np.empty(2 * cells)
     cell, share = np.empty(size, np.int32), np.empty((4, size))
