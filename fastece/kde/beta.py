@@ -40,13 +40,14 @@ LAST_POINT, LAST_NODE = 3.0, 12.0
 # Positions that a kernel reaches; near the end, from m/2 - 1.5 on, it reaches the last node, and
 # those of all points beyond reach back as far as if they were there.
 REACH, NEAR_END = 3.0, 1.5
-# Grids fit bandwidths from ``0.0003 * 2**(k / 16)`` on, up to the next one: between kernels of both
-# interpolated in the logarithm, variances are right to 1e-3.
-PER_OCTAVE = 16
+# Grids fit bandwidths from ``0.0003 * 2**(k / 12)`` up to the next one, `NEXT` times as large.
+# Densities of both are mixed so that the variance is right: at a peak they are to 1e-3.
+PER_OCTAVE = 12
+NEXT = 2 ** (1 / PER_OCTAVE)
 # Points of a block: products are so small that they take one thread.
 SIDE = 16
-# Positions are interpolated from so many a node: to 1e-5.
-FINE = 32
+# Positions are interpolated from so many a node: to 1e-4 of their distance.
+FINE = 16
 
 
 def logs_at(u: NDArray[Any], h: float) -> F64:
@@ -124,11 +125,15 @@ class BetaMesh:
 
     def positions(self, x: F64, rest: F64) -> F64:
         """Positions of x, with ``rest = 1 - x``; infinite at the very ends."""
-        u = np.arange(-self.half * FINE, self.half * FINE + 1) / (PER_UNIT * FINE)
-        logit = np.subtract(*logs_at(u, self.unit))
         with np.errstate(divide="ignore"):
-            at = np.log(x) - np.log(rest)
-        return np.asarray(np.interp(at, logit, u, left=-math.inf, right=math.inf))
+            logit = np.log(x) - np.log(rest)
+        return np.asarray(np.interp(logit, *self.scale, left=-math.inf, right=math.inf))
+
+    @cached_property
+    def scale(self) -> tuple[F64, F64]:
+        """Logarithms of ``x / (1 - x)`` at positions, and these."""
+        u = np.arange(-self.half * FINE, self.half * FINE + 1) / (PER_UNIT * FINE)
+        return np.asarray(np.subtract(*logs_at(u, self.unit))), u
 
     def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
         """`Mesh.cells_of`: the nodes are the centres of cells."""
@@ -143,8 +148,9 @@ class BetaMesh:
         for points, reach, kernels in self.table:
             np.matmul(kernels, nodes[:, :, reach], out=out[:, :, points])
         if (h > self.h).any():
-            to_next = PER_OCTAVE * np.log2(np.minimum(h, WIDEST) / min(self.h, WIDEST))
-            nodes = nodes * to_next[:, None, None]
+            # So that the variance is right.
+            part = ((np.minimum(h, WIDEST) / min(self.h, WIDEST)) ** 2 - 1) / (NEXT**2 - 1)
+            nodes = nodes * part[:, None, None]
             for points, reach, change in self.change:
                 out[:, :, points] += change @ nodes[:, :, reach]
         np.maximum(out, 0.0, out=out)
@@ -160,11 +166,11 @@ class BetaMesh:
 
     @cached_property
     def change(self) -> list[Block]:
-        """How kernels change up to the largest bandwidth."""
-        largest = self.blocks(self.h * 2 ** (1 / PER_OCTAVE))
+        """How kernels change up to the next bandwidth."""
+        both = zip(self.blocks(self.h * NEXT), self.table, strict=True)
         return [
-            (points, reach, kernels - least)
-            for (points, reach, kernels), (_, _, least) in zip(largest, self.table, strict=True)
+            (points, reach, following - kernels)
+            for (points, reach, following), (*_, kernels) in both
         ]
 
     def blocks(self, h: float) -> list[Block]:

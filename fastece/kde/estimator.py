@@ -97,12 +97,10 @@ class KDE:
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
-        shown = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if field.name == "bandwidth" or getattr(self, field.name) != field.default
-        ]
-        return f"KDE({', '.join(shown)})"
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        usual = {field.name: field.default for field in fields(self) if field.name != "bandwidth"}
+        own = [f"{name}={x!r}" for name, x in values.items() if usual.get(name) != x]
+        return f"KDE({', '.join(own)})"
 
     def range_of(self, problems: Problems | Sample) -> tuple[float, float]:
         """The range of the density."""
@@ -164,9 +162,9 @@ class KDE:
     def values(self, plan: DensityPlan, resamples: Resamples, h: F64 | None = None) -> F64:
         """The value (R,) of each of some replicates, with their own bandwidths or given ones."""
         out = np.empty(resamples.count)
+        value = self.largest_gap if math.isinf(self.norm) else self.integral
         for mesh, density, lanes in plan.densities(resamples, h):
-            found = self.largest_gap if math.isinf(self.norm) else self.integral
-            out[lanes] = found(mesh, density).ravel()[: lanes.size]
+            out[lanes] = value(mesh, density).ravel()[: lanes.size]
         return out
 
     def integral(self, mesh: AnyMesh, density: F64) -> F64:
@@ -180,9 +178,9 @@ class KDE:
     def largest_gap(self, mesh: AnyMesh, density: F64) -> F64:
         """The largest ``|LCE|`` (L, W) of densities (L, 2, G, W); nan if nothing is supported."""
         # Up to the ends of the range densities are level, and the score goes on.
-        score = np.concatenate([[mesh.low], mesh.score, [mesh.high]])
+        score = np.concatenate([[mesh.low], mesh.score, [mesh.high]])[:, None]
         f, g = density[:, :, np.r_[0, : mesh.count, -1]].swapaxes(0, 1)
-        gap = np.abs(posterior(f, g, score, mesh.low, mesh.high) - score[:, None])
+        gap = np.abs(posterior(f, g, score, mesh.low, mesh.high) - score)
         largest = np.where(is_supported(f, mesh.low, mesh.high), gap, -1.0).max(1)
         return np.where(largest < 0, np.nan, largest)
 
@@ -207,8 +205,9 @@ def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:
 
 
 def posterior(f: F64, g: F64, score: F64, low: float, high: float) -> F64:
-    """``P(y = 1 | s)`` (L, G, W) at scores (G,): the score itself where nothing is supported."""
-    diagonal = np.broadcast_to(score[:, None], f.shape).copy()
+    """``P(y = 1 | s)`` from densities f of the scores and g of the hits, at scores that fit their
+    shape: the score itself where nothing is supported."""
+    diagonal = np.broadcast_to(score, f.shape).copy()
     return np.asarray(np.divide(g, f, out=diagonal, where=is_supported(f, low, high)))
 
 

@@ -343,31 +343,23 @@ def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
                 middle = np.uint64(fold[j + reach]) * lanes
                 for r in range(np.uint64(0), lanes):
                     y[to + r] = weights[r] * x[middle + r]
-                if filled[j + 2 * reach + 1] > filled[j]:  # sharp scores leave most cells empty
-                    convolve(x, weights, fold, j, reach, lanes, to, y)
-
-
-@jit
-def convolve(
-    x: F64, weights: F64, fold: I32, j: int, reach: int, lanes: np.uint64, to: np.uint64, y: F64
-) -> None:
-    """Add both sides of the kernel, two cells of each at a time, so that sums are seldom stored."""
-    for m in range(1, reach, 2):
-        a, b = np.uint64(fold[j + reach - m]) * lanes, np.uint64(fold[j + reach + m]) * lanes
-        c, d = (
-            np.uint64(fold[j + reach - m - 1]) * lanes,
-            np.uint64(fold[j + reach + m + 1]) * lanes,
-        )
-        near = np.uint64(m) * lanes
-        far = near + lanes
-        for r in range(np.uint64(0), lanes):
-            inner = weights[near + r] * (x[a + r] + x[b + r])
-            y[to + r] += inner + weights[far + r] * (x[c + r] + x[d + r])
-    if reach % 2 == 1:
-        a, b = np.uint64(fold[j]) * lanes, np.uint64(fold[j + 2 * reach]) * lanes
-        last = np.uint64(reach) * lanes
-        for r in range(np.uint64(0), lanes):
-            y[to + r] += weights[last + r] * (x[a + r] + x[b + r])
+                if filled[j + 2 * reach + 1] == filled[j]:
+                    continue  # sharp scores leave most cells empty
+                # Two cells of either side at a time, so that sums are seldom stored.
+                for m in range(1, reach, 2):
+                    left, right = j + reach - m, j + reach + m
+                    a, b = np.uint64(fold[left]) * lanes, np.uint64(fold[right]) * lanes
+                    c, d = np.uint64(fold[left - 1]) * lanes, np.uint64(fold[right + 1]) * lanes
+                    near = np.uint64(m) * lanes
+                    far = near + lanes
+                    for r in range(np.uint64(0), lanes):
+                        inner = weights[near + r] * (x[a + r] + x[b + r])
+                        y[to + r] += inner + weights[far + r] * (x[c + r] + x[d + r])
+                if reach % 2 == 1:
+                    a, b = np.uint64(fold[j]) * lanes, np.uint64(fold[j + 2 * reach]) * lanes
+                    last = np.uint64(reach) * lanes
+                    for r in range(np.uint64(0), lanes):
+                        y[to + r] += weights[last + r] * (x[a + r] + x[b + r])
 
 
 @jit

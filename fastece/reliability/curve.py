@@ -228,7 +228,7 @@ class Curve:
             j = at.astype(np.int64)
             t, following = (at - j)[:, None], np.minimum(j + 1, mesh.count - 1)
             f, g = ((1 - t) * x[:, j] + t * x[:, following] for x in (density[:, 0], density[:, 1]))
-            found = posterior(f, g, self.score, mesh.low, mesh.high).swapaxes(0, 1)
+            found = posterior(f, g, self.score[:, None], mesh.low, mesh.high).swapaxes(0, 1)
             out[:, lanes] = found.reshape(self.score.size, -1)[:, : lanes.size]
         return out
 
@@ -255,9 +255,9 @@ def curve_of(call: Call, k: int, sample: Sample, key: int | None) -> Reliability
     once = Copies(np.ones(ordered.n))
     plan = kde.plan(ordered, ordered.n, FINER, even=True)
     ((mesh, densities, _),) = plan.densities(once)
-    f, g = densities[:, 0], densities[:, 1]
-    density, score = f[0, :, 0].copy(), mesh.score.copy()
-    curve = posterior(f, g, score, mesh.low, mesh.high)[0, :, 0]
+    density, hits = densities[0, :, :, 0].copy()
+    score = mesh.score.copy()
+    curve = posterior(density, hits, score, mesh.low, mesh.high)
     band = None if key is None else band_of(call, kde, sample, score, key)
     low, median, high = (None, None, None) if band is None else band
     return ReliabilityCurve(
@@ -361,8 +361,8 @@ def reliability_curve(
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
         least=0, confidence_level=confidence_level, method="percentile", setting=setting,
-        average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
-        n_jobs=n_jobs, executor=executor,
+        average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
+        from_logits=from_logits, n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
     curves = curves_of(call, rng)
     return curves if call.models[0].setting.per_class else curves[0]

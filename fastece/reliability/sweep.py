@@ -31,7 +31,7 @@ def bandwidth_sweep(
 ) -> F64:
     """The density-based error for each of some bandwidths; scores are binned once for all.
 
-    (With beta kernels: once for those that differ by less than a fifth.)
+    (With beta kernels: once for those that differ by less than a twentieth.)
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def bandwidth_sweep(
         "bandwidths", "must be positive and finite", h, lambda x: ~((x > 0) & (x < np.inf))
     )
     problems = read_problems(
-        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
-        from_logits=from_logits,
+        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+        sample_weight=sample_weight, from_logits=from_logits,
     ).checked  # fmt: skip
     samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
     values = np.array([chosen.sweep(sample, h) for sample in samples])
