@@ -41,7 +41,7 @@ LAST_POINT, LAST_NODE = 3.0, 12.0
 # those of all points beyond reach back as far as if they were there.
 REACH, NEAR_END = 3.0, 1.5
 # Grids fit bandwidths from ``0.0003 * 2**(k / 12)`` up to the next one, `NEXT` times as large.
-# Densities of both are mixed so that the variance is right: at a peak they are to 1e-3.
+# Densities of both are mixed so that the variance is right; at a point they are to 2e-3.
 PER_OCTAVE = 12
 NEXT = 2 ** (1 / PER_OCTAVE)
 # Points of a block: products are so small that they take one thread.

@@ -59,8 +59,10 @@ def test_bandwidths_between_two_tables_are_interpolated(part):
     h = 0.0003 * 2 ** ((120 + part) / PER_OCTAVE)
     mesh, found = densities_of(KDE(kernel="beta"), s, y, h, 0.0, 1.0)
     f, g = oracle.densities(mesh.score, s, y, None, h, "beta", 0.0, 1.0)
-    assert found[0] == pytest.approx(f, abs=5e-4 * f.max())
-    assert found[1] == pytest.approx(g, abs=5e-4 * g.max())
+    # Where the shape of the kernel changes from one formula to the other, it bends.
+    for density, exact in zip(found, (f, g), strict=True):
+        assert density == pytest.approx(exact, abs=2e-3 * exact.max())
+        assert np.average(np.abs(density - exact), weights=mesh.width) < 4e-4 * exact.max()
 
 
 @pytest.mark.parametrize("h", BANDWIDTHS)

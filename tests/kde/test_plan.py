@@ -38,9 +38,7 @@ def test_evaluate_is_the_value_of_the_repeated_rows(name):
                 y, s, w = rows_of(sample, c)
                 got = estimator.evaluate(plan, c)
                 want = ece(y, s, sample_weight=w, estimator=whole)
-                # Which scores have nodes of their own depends on their neighbours.
-                slack = 1e-4 if estimator.kernel == "beta" else 1e-9
-                assert got == same(want, slack), (case, size)
+                assert got == same(want, 1e-9), (case, size)
 
 
 @pytest.mark.parametrize("name", [n for n, e in VARIANTS.items() if e.grid_step == "auto"])
@@ -187,8 +185,7 @@ def test_replicates_are_values_of_the_drawn_rows(fields, weighted):
         assert result.estimate == kde(y, s, w, **fields)
         for value, rows in list(zip(result.bootstrap_distribution, drawn, strict=True))[::7]:
             again = kde(y[rows], s[rows], None if w is None else w[rows], **fields)
-            # Which scores have nodes of their own depends on their neighbours.
-            assert value == same(again, 1e-4 if "kernel" in fields else 1e-9)
+            assert value == same(again, 1e-9)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
