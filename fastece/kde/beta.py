@@ -33,8 +33,8 @@ Block = tuple[slice, slice, F64]
 
 # T and e - m/2.
 TAIL, BEGIN = 2.0, 1.0
-# Points and nodes per unit of position: four per standard deviation of a kernel.
-PER_UNIT = 8
+# Points and nodes per unit of position, which is two standard deviations of a kernel.
+POINTS, NODES = 12, 8
 # How far beyond m/2 points lie, where the density is level, and nodes, at 1e-330.
 LAST_POINT, LAST_NODE = 3.0, 12.0
 # Positions that a kernel reaches; near the end, from m/2 - 1.5 on, it reaches the last node, and
@@ -112,7 +112,7 @@ class BetaMesh:
     @property
     def half(self) -> int:
         """Number of nodes on either side of the middle."""
-        return math.ceil(PER_UNIT * (math.pi / 4 / self.unit + LAST_NODE))
+        return math.ceil(NODES * (math.pi / 4 / self.unit + LAST_NODE))
 
     @property
     def n_nodes(self) -> int:
@@ -132,14 +132,14 @@ class BetaMesh:
     @cached_property
     def scale(self) -> tuple[F64, F64]:
         """Logarithms of ``x / (1 - x)`` at positions, and these."""
-        u = np.arange(-self.half * FINE, self.half * FINE + 1) / (PER_UNIT * FINE)
+        u = np.arange(-self.half * FINE, self.half * FINE + 1) / (NODES * FINE)
         return np.asarray(np.subtract(*logs_at(u, self.unit))), u
 
     def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
         """`Mesh.cells_of`: the nodes are the centres of cells."""
         width = self.high - self.low
         at = self.positions((sample.s - self.low) / width, (self.high - sample.s) / width)
-        return at, -self.half / PER_UNIT, 1 / PER_UNIT, 2 * self.half, True
+        return at, -self.half / NODES, 1 / NODES, 2 * self.half, True
 
     def densities(self, cells: F64, h: F64, out: F64) -> None:
         """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, C, W) and
@@ -181,7 +181,7 @@ class BetaMesh:
         b = min(h, WIDEST) ** 2
         a, c = shapes_of(self.x, b), shapes_of(self.rest, b)
         exponents = np.stack([a - 1, c - 1, -betaln(a, c)], axis=1)
-        u = (np.arange(-self.half, self.half) + 0.5) / PER_UNIT
+        u = (np.arange(-self.half, self.half) + 0.5) / NODES
         logs = np.concatenate([logs_at(u, self.unit), np.ones((1, u.size))])
         end = math.pi / 4 / self.unit - NEAR_END
         at = self.positions(self.x, self.rest).clip(-end, end)
@@ -207,7 +207,7 @@ class BetaMesh:
 
 def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMesh:
     """The grid for bandwidths of `h` or more, or one that is some times as fine."""
-    unit, per_unit = min(h, 1.0), PER_UNIT * finer
+    unit, per_unit = min(h, 1.0), POINTS * finer
     half = math.ceil(per_unit * (math.pi / 4 / unit + LAST_POINT))
     if 2 * half > MOST_CELLS:
         raise ValueError(
