@@ -40,12 +40,12 @@ LAST_POINT, LAST_NODE = 3.0, 12.0
 # Positions that a kernel reaches; near the end, from m/2 - 1.5 on, it reaches the last node, and
 # those of all points beyond reach back as far as if they were there.
 REACH, NEAR_END = 3.0, 1.5
-# Grids fit bandwidths from ``0.0003 * 2**(k / 12)`` up to the next one, `NEXT` times as large.
+# Grids fit bandwidths from ``0.0003 * 2**(k / 16)`` up to the next one, `NEXT` times as large.
 # Densities of both are mixed so that the variance is right; at a point they are to 2e-3.
-PER_OCTAVE = 12
+PER_OCTAVE = 16
 NEXT = 2 ** (1 / PER_OCTAVE)
 # Points of a block: products are so small that they take one thread.
-SIDE = 16
+SIDE = 24
 # Positions are interpolated from so many a node: to 1e-4 of their distance.
 FINE = 16
 

@@ -56,7 +56,7 @@ def test_densities_are_those_of_brute_force_up_to_the_ends(h, name):
 @pytest.mark.parametrize("part", [0.0, 0.2, 0.5, 0.99])
 def test_bandwidths_between_two_tables_are_interpolated(part):
     y, s = smooth(200)
-    h = 0.0003 * 2 ** ((120 + part) / PER_OCTAVE)
+    h = 0.0003 * 2 ** ((160 + part) / PER_OCTAVE)
     mesh, found = densities_of(KDE(kernel="beta"), s, y, h, 0.0, 1.0)
     f, g = oracle.densities(mesh.score, s, y, None, h, "beta", 0.0, 1.0)
     # Where the shape of the kernel changes from one formula to the other, it bends.
