@@ -256,23 +256,6 @@ def test_cells_are_convolved(count, lanes):
             assert out == near(smoothed(cells, taps, mesh.folded(reach), count))
 
 
-@pytest.mark.parametrize("reach", [1, 2, 5])
-def test_both_sides_of_a_kernel_are_added(reach):
-    rng = np.random.default_rng(7)
-    x, weights = rng.normal(size=(8, 3)), rng.random((reach + 1, 3))
-    fold = rng.integers(0, 8, 2 * reach + 3).astype(np.int32)
-    start = rng.random((4, 3))
-    for j in (0, 2):
-        expected = start.copy()
-        for m in range(1, reach + 1):
-            expected[1] += weights[m] * (x[fold[j + reach - m]] + x[fold[j + reach + m]])
-        for kernel in forms(density.convolve):
-            y = start.ravel().copy()
-            lanes, to = np.uint64(3), np.uint64(3)
-            kernel(x.ravel(), weights.ravel(), fold, j, reach, lanes, to, y)
-            assert y.reshape(4, 3) == near(expected)
-
-
 @pytest.mark.parametrize("lanes", LANES)
 def test_densities_are_what_is_more_than_rounding_and_have_mass_1(lanes):
     rng = np.random.default_rng(8)
