@@ -1,57 +1,63 @@
 """Densities from beta kernels, whose shape differs from point to point: tables, not transforms.
 
-In the angle ``arcsin(sqrt(s))`` a beta kernel is nearly a normal density of standard deviation h/2,
-wherever it is; near the ends of the range it varies with the logarithm of the score. So points of
-the grid are evenly spaced in ``position``, and scores closer than a small part of its unit may be
-shared by the two around them.
+The points of the grid and the nodes that share the scores are even in one coordinate, the position
+u. On the unit interval, with m = pi / (2 h)::
+
+    x = sin(h t)**2                                   t from 0 to m
+    t = log(1 + e**(m/2 + z)) - log(1 + e**(z - m/2))        z over the whole line
+    z = u + T (e**((u - e) / T) - e**((-u - e) / T))       e = m/2 + 1, T = 2
+
+In t a kernel is about a normal density of standard deviation 1/2, wherever it is. Where t begins,
+z goes on with half the logarithm of x, in which the kernels near the end change by about as much;
+beyond e, where they are flat, with ever larger steps, so that scores down to 5e-324 have a place.
+The same at the other end. A kernel is smooth in u: cubic shares of nodes keep it, wherever the
+scores are.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece import kernels
-from fastece.kde.grid import MOST_CELLS, WIDEST, Placed
+from fastece.kde.grid import GHOSTS, MOST_CELLS, WIDEST
 from fastece.protocol import Sample
 
-__all__ = ["BetaMesh", "fitted_beta_mesh", "stepped_beta_mesh"]
+__all__ = ["PER_OCTAVE", "BetaMesh", "even_beta_mesh", "fitted_beta_mesh"]
 
 F64 = NDArray[np.float64]
+# Some neighbouring points, the nodes that their kernels reach, and the kernels (P, N) there.
+Block = tuple[slice, slice, F64]
 
-# Points of the grid, and nodes of the scores, per unit of position, which is about one standard
-# deviation of a kernel.
-POINTS, NODES = 3.0, 16.0
-# The outermost points, in units of b: the density is level there.
-OUTERMOST = 1e-7
-# Ratio of the bandwidths of neighbouring tables: between three of them, densities are interpolated
-# to 1e-4 of their height.
-LOG_RATIO = 0.04
-
-
-class Table(NamedTuple):
-    """Kernels of the points over the nodes of misses or of hits, as `kernels.beta` makes them."""
-
-    values: F64
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-
-
-class Nodes(NamedTuple):
-    """Logarithms of increasing scores s, and of 1 - s."""
-
-    node: F64
-    rest: F64
+# T and e - m/2.
+TAIL, BEGIN = 2.0, 1.0
+# Points and nodes per unit of position, which is two standard deviations of a kernel.
+POINTS, NODES = 12, 8
+# How far beyond m/2 points lie, where the density is level, and nodes, at 1e-330.
+LAST_POINT, LAST_NODE = 3.0, 12.0
+# Positions that a kernel reaches; near the end, from m/2 - 1.5 on, it reaches the last node, and
+# those of all points beyond reach back as far as if they were there.
+REACH, NEAR_END = 3.0, 1.5
+# Grids fit bandwidths from ``0.0003 * 2**(k / 16)`` up to the next one, `NEXT` times as large.
+# Densities of both are mixed so that the variance is right; at a point they are to 2e-3.
+PER_OCTAVE = 16
+NEXT = 2 ** (1 / PER_OCTAVE)
+# Points of a block: products are so small that they take one thread.
+SIDE = 24
+# Positions are interpolated from so many a node: to 1e-4 of their distance.
+FINE = 16
 
 
-def position(x: F64, rest: F64, h: float) -> F64:
-    """Where scores x, with ``rest = 1 - x``, are in units of a kernel's width."""
-    angle = np.where(x < 0.5, np.arcsin(np.sqrt(x)), math.pi / 2 - np.arcsin(np.sqrt(rest)))
-    with np.errstate(divide="ignore"):
-        return (2 * angle - math.pi / 2) / h + np.log(x) - np.log(rest)
+def logs_at(u: NDArray[Any], h: float) -> F64:
+    """Logarithms of x and of 1 - x (2, ...) at positions."""
+    half = math.pi / 4 / h
+    end = half + BEGIN
+    z = u + TAIL * (np.exp((u - end) / TAIL) - np.exp((-u - end) / TAIL))
+    z = np.stack([z, -z])
+    t = np.logaddexp(0.0, z + half) - np.logaddexp(0.0, z - half)
+    return np.asarray(2.0 * np.log(np.sin(h * t)))
 
 
 def shapes_of(x: F64, b: float) -> F64:
@@ -73,73 +79,120 @@ class BetaMesh:
     ----------
     low, high : float
         The range.
+    h : float
+        The least bandwidth.
     x, rest : (G,) float64 arrays
         Points of the grid on the unit interval, and 1 minus them.
     width : (G,) float64 array
         What each stands for, in units of the score.
-    unit : float
-        The bandwidth that positions are in units of.
-    exact : float or None
-        The only bandwidth; None: densities are interpolated between tables of fixed ones.
     """
 
     low: float
     high: float
+    h: float
     x: F64
     rest: F64
     width: F64
-    unit: float
-    exact: float | None
-    nodes: list[Nodes] = field(default_factory=list)
-    tables: dict[float, list[Table]] = field(default_factory=dict)
-
-    def groups(self, h: F64) -> list[NDArray[np.intp]]:
-        """All replicates, in an order in which neighbours share tables."""
-        return [np.argsort(h, kind="stable")]
 
     @property
     def count(self) -> int:
         """Number of points."""
         return self.x.size
 
-    @property
-    def n_nodes(self) -> int:
-        """Number of cells that rows are spread to."""
-        return 1 + max(nodes.node.size for nodes in self.nodes)
-
     @cached_property
     def score(self) -> F64:
         """The points."""
         return self.low + (self.high - self.low) * self.x
 
-    def place(self, sample: Sample) -> Placed:
-        """Where the rows of a sorted sample go: misses and hits have nodes of their own."""
-        x = (sample.s - self.low) / (self.high - self.low)
-        rest = (self.high - sample.s) / (self.high - self.low)
-        cell, share = np.zeros(sample.n, np.int32), np.zeros((2, sample.n))
-        self.nodes.clear()
-        for hit in (0, 1):
-            mine = np.flatnonzero(sample.y == hit)
-            at, to_next, kept = nodes_among(position(x[mine], rest[mine], self.unit))
-            cell[mine], share[0, mine], share[1, mine] = at, 1 - to_next, to_next
-            with np.errstate(divide="ignore"):
-                self.nodes.append(Nodes(np.log(x[mine[kept]]), np.log(rest[mine[kept]])))
-        if sample.v is not None:
-            share *= sample.v
-        return Placed(sample.y, cell, share)
+    @property
+    def unit(self) -> float:
+        """The bandwidth that positions are made for: wider kernels are as smooth."""
+        return min(self.h, 1.0)
+
+    @property
+    def half(self) -> int:
+        """Number of nodes on either side of the middle."""
+        return math.ceil(NODES * (math.pi / 4 / self.unit + LAST_NODE))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of cells that rows are spread to: nodes, and ghosts for scores 0 and 1."""
+        return 2 * self.half + 2 * GHOSTS
+
+    def groups(self, h: F64) -> list[NDArray[np.intp]]:
+        """All replicates can be neighbours."""
+        return [np.arange(h.size)]
+
+    def positions(self, x: F64, rest: F64) -> F64:
+        """Positions of x, with ``rest = 1 - x``; infinite at the very ends."""
+        with np.errstate(divide="ignore"):
+            logit = np.log(x) - np.log(rest)
+        return np.asarray(np.interp(logit, *self.scale, left=-math.inf, right=math.inf))
+
+    @cached_property
+    def scale(self) -> tuple[F64, F64]:
+        """Logarithms of ``x / (1 - x)`` at positions, and these."""
+        u = np.arange(-self.half * FINE, self.half * FINE + 1) / (NODES * FINE)
+        return np.asarray(np.subtract(*logs_at(u, self.unit))), u
+
+    def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
+        """`Mesh.cells_of`: the nodes are the centres of cells."""
+        width = self.high - self.low
+        at = self.positions((sample.s - self.low) / width, (self.high - sample.s) / width)
+        return at, -self.half / NODES, 1 / NODES, 2 * self.half, True
 
     def densities(self, cells: F64, h: F64, out: F64) -> None:
         """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, C, W) and
         bandwidths (L, W)."""
-        out[:] = 0.0
-        for part, bandwidths in enumerate(h):
-            for bandwidth, weight in self.weights(bandwidths).items():
-                for signal, table in enumerate(self.table(bandwidth)):
-                    kernels.beta.table_sums(
-                        table.values, table.first, table.last, weight, cells[part, signal],
-                        out[part, signal],
-                    )  # fmt: skip
-        kernels.beta.scaled(cells, self.high - self.low, out)
+        nodes = cells[:, :, GHOSTS:-GHOSTS]
+        for points, reach, kernels in self.table:
+            np.matmul(kernels, nodes[:, :, reach], out=out[:, :, points])
+        if (h > self.h).any():
+            # So that the variance is right.
+            part = ((np.minimum(h, WIDEST) / min(self.h, WIDEST)) ** 2 - 1) / (NEXT**2 - 1)
+            nodes = nodes * part[:, None, None]
+            for points, reach, change in self.change:
+                out[:, :, points] += change @ nodes[:, :, reach]
+        np.maximum(out, 0.0, out=out)
+        # Divided twice: weights may be so small that a product is nothing.
+        out /= cells.sum((1, 2))[:, None, None]
+        out /= self.high - self.low
+        out[:, 0] += out[:, 1]
+
+    @cached_property
+    def table(self) -> list[Block]:
+        """The kernels of the least bandwidth."""
+        return self.blocks(self.h)
+
+    @cached_property
+    def change(self) -> list[Block]:
+        """How kernels change up to the next bandwidth."""
+        both = zip(self.blocks(self.h * NEXT), self.table, strict=True)
+        return [
+            (points, reach, following - kernels)
+            for (points, reach, following), (*_, kernels) in both
+        ]
+
+    def blocks(self, h: float) -> list[Block]:
+        """The kernels of one bandwidth: powers of scores with exponents that differ from point to
+        point, so logarithms are a matrix product."""
+        from scipy.special import betaln
+
+        b = min(h, WIDEST) ** 2
+        a, c = shapes_of(self.x, b), shapes_of(self.rest, b)
+        exponents = np.stack([a - 1, c - 1, -betaln(a, c)], axis=1)
+        u = (np.arange(-self.half, self.half) + 0.5) / NODES
+        logs = np.concatenate([logs_at(u, self.unit), np.ones((1, u.size))])
+        end = math.pi / 4 / self.unit - NEAR_END
+        at = self.positions(self.x, self.rest).clip(-end, end)
+        first = np.searchsorted(u, np.where(at - REACH <= -end, -math.inf, at - REACH))
+        last = np.searchsorted(u, np.where(at + REACH >= end, math.inf, at + REACH))
+        found = []
+        for begin in range(0, self.count, SIDE):
+            points = slice(begin, min(begin + SIDE, self.count))
+            reach = slice(first[begin], last[points.stop - 1])
+            found.append((points, reach, np.exp(exponents[points] @ logs[:, reach])))
+        return found
 
     def effective_width(self, h: float) -> F64:
         """The width of an even weight that averages as much as the kernel does at each point (G,):
@@ -151,98 +204,24 @@ class BetaMesh:
         widths = np.exp(2 * betaln(a, c) - betaln(2 * a - 1, 2 * c - 1))
         return np.asarray(widths * (self.high - self.low))
 
-    def weights(self, h: F64) -> dict[float, F64]:
-        """How much of the table of each bandwidth is in the densities of bandwidths h: parabolas
-        through three."""
-        if self.exact is not None:
-            return {min(self.exact, WIDEST): np.ones(h.size)}
-        at = np.log(np.minimum(h, WIDEST)) / LOG_RATIO
-        middle = np.rint(at)
-        t = at - middle
-        shares = (t * (t - 1) / 2, 1 - t * t, t * (t + 1) / 2)
-        found = {}
-        for k in np.unique([middle - 1, middle, middle + 1]):
-            parts = zip((-1, 0, 1), shares, strict=True)
-            weights = [np.where(middle + shift == k, share, 0.0) for shift, share in parts]
-            found[math.exp(k * LOG_RATIO)] = weights[0] + weights[1] + weights[2]
-        return found
 
-    def table(self, h: float) -> list[Table]:
-        """The kernels of one bandwidth over the nodes of misses and of hits."""
-        if h not in self.tables:
-            self.tables[h] = [self.filled(h * h, nodes) for nodes in self.nodes]
-        return self.tables[h]
-
-    def filled(self, b: float, nodes: Nodes) -> Table:
-        """The kernels over some nodes."""
-        from scipy.special import betaln
-
-        a, c = shapes_of(self.x, b), shapes_of(self.rest, b)
-        first, last = np.empty(a.size, np.int64), np.empty(a.size, np.int64)
-        kernels.beta.reach_of(a, c, *nodes, first, last)
-        values = np.empty(int((last - first).sum()))
-        kernels.beta.fill_table(a, c, betaln(a, c), *nodes, first, last, values)
-        return Table(values, first, last)
-
-
-def nodes_among(at: F64) -> tuple[NDArray[np.int32], F64, NDArray[np.intp]]:
-    """Nodes among increasing positions: the first and the last in each cell of a fine grid.
-
-    Returns
-    -------
-    node : (n,) int32 array
-        The node at or before each.
-    to_next : (n,) float64 array
-        The share of the node after that.
-    kept : array
-        Which positions are nodes.
-    """
-    n = at.size
-    if not n:
-        return np.empty(0, np.int32), np.empty(0), np.empty(0, np.intp)
-    cell = np.floor(at * NODES)
-    begins, ends = np.ones(n, np.bool_), np.ones(n, np.bool_)
-    begins[1:] = ends[:-1] = cell[1:] != cell[:-1]
-    first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
-    last = np.flatnonzero(ends)[np.cumsum(begins) - 1]
-    is_node = begins | (ends & (at > at[first]))
-    kept = np.flatnonzero(is_node)
-    node = np.searchsorted(kept, first).astype(np.int32)
-    with np.errstate(invalid="ignore"):  # at the very ends positions are infinite
-        width = at[last] - at[first]
-        to_next = np.where(width > 0, (at - at[first]) / np.where(width > 0, width, 1.0), 0.0)
-    return node, to_next, kept
-
-
-def fitted_beta_mesh(
-    low: float, high: float, h: float, finer: float, exact: float | None
-) -> BetaMesh:
+def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMesh:
     """The grid for bandwidths of `h` or more, or one that is some times as fine."""
-    h = min(h, 1.0)  # wider kernels are as smooth, and the ends of the range as near
-    outermost = np.array([min(OUTERMOST * h * h, 0.25)])
-    half = math.ceil(-position(outermost, 1 - outermost, h)[0] * POINTS * finer)
+    unit, per_unit = min(h, 1.0), POINTS * finer
+    half = math.ceil(per_unit * (math.pi / 4 / unit + LAST_POINT))
     if 2 * half > MOST_CELLS:
         raise ValueError(
             f"bandwidth: {h!r} needs a grid of more than the {MOST_CELLS} points that fit into "
             "memory"
         )
-    step = 1 / (POINTS * finer)
-    wanted = -step * (np.arange(half)[::-1] + 0.5)
-    # Newton's method on the logarithm of x, from a table.
-    logs = np.linspace(math.log(outermost[0]) - 1, math.log(0.5), 512)
-    x = np.exp(np.interp(wanted, position(np.exp(logs), 1 - np.exp(logs), h), logs))
-    for _ in range(6):
-        slope = np.sqrt(x / (1 - x)) / h + 1 / (1 - x)
-        x = np.minimum(x * np.exp((wanted - position(x, 1 - x, h)) / slope), 0.5)
-    width = step / (1 / (h * np.sqrt(x * (1 - x))) + 1 / (x * (1 - x)))
-    points, rest = np.concatenate([x, (1 - x)[::-1]]), np.concatenate([1 - x, x[::-1]])
-    widths = np.concatenate([width, width[::-1]]) * (high - low)
-    return BetaMesh(low, high, points, rest, widths, h, exact)
+    u = (np.arange(-half, half) + 0.5) / per_unit
+    x, rest = np.exp(logs_at(u, unit))
+    before, after = (np.subtract(*logs_at(u + shift, unit)) for shift in (-1e-4, 1e-4))
+    width = x * rest * (after - before) / (2e-4 * per_unit)  # by the slope of log(x / (1 - x))
+    return BetaMesh(low, high, h, x, rest, width * (high - low))
 
 
-def stepped_beta_mesh(
-    low: float, high: float, h: float, count: int, exact: float | None
-) -> BetaMesh:
+def even_beta_mesh(low: float, high: float, h: float, count: int) -> BetaMesh:
     """A grid of so many evenly spaced points."""
     x = (np.arange(count) + 0.5) / count
-    return BetaMesh(low, high, x, x[::-1], np.full(count, (high - low) / count), h, exact)
+    return BetaMesh(low, high, h, x, x[::-1], np.full(count, (high - low) / count))

@@ -12,15 +12,15 @@ from fastece import kernels
 from fastece.protocol import Sample
 
 __all__ = [
+    "GHOSTS",
     "MOST_CELLS",
     "SHAPES",
     "WIDEST",
+    "CellShares",
     "Mesh",
-    "Placed",
-    "PlacedLater",
     "Shape",
     "fitted_mesh",
-    "stepped_cells",
+    "step_count",
 ]
 
 F64 = NDArray[np.float64]
@@ -65,52 +65,6 @@ SHAPES = {
 }
 
 
-class Placed(NamedTuple):
-    """Rows with their cells and shares, as `kernels.density.spread` takes them."""
-
-    hit: NDArray[np.uint8]
-    cell: I32
-    share: F64
-
-    def spread(self, c: NDArray[Any], cells: F64) -> None:
-        """Add the rows up in the cells (L, 2, C, W), for multiplicities (L, n, W)."""
-        kernels.density.spread(c, *self, cells)
-
-    def spread_rows(self, rows: I32, cells: F64) -> None:
-        """Add drawn rows (L, W, size) up in the cells (L, 2, C, W)."""
-        kernels.density.spread_rows(rows, *self, cells)
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedLater:
-    """`Placed` on a `Mesh` when all rows are asked for: in draws that are much smaller than the
-    sample, only those that are drawn ever have to be placed."""
-
-    mesh: "Mesh"
-    sample: Sample
-
-    @cached_property
-    def placed(self) -> Placed:
-        """All rows."""
-        mesh, sample = self.mesh, self.sample
-        cell, share = np.empty(sample.n, np.int32), np.empty((4, sample.n))
-        kernels.density.place(sample.s, mesh.low, mesh.step, mesh.count, mesh.cubic, cell, share)
-        if sample.v is not None:
-            share *= sample.v
-        return Placed(sample.y, cell, share)
-
-    def spread(self, c: NDArray[Any], cells: F64) -> None:
-        """`Placed.spread`."""
-        self.placed.spread(c, cells)
-
-    def spread_rows(self, rows: I32, cells: F64) -> None:
-        """`Placed.spread_rows`."""
-        mesh, sample = self.mesh, self.sample
-        kernels.density.spread_scores(
-            rows, sample.s, sample.y, sample.v, mesh.low, mesh.step, mesh.count, mesh.cubic, cells
-        )
-
-
 @dataclass(frozen=True)
 class Mesh:
     """A kernel that is reflected at both ends of a range, on evenly spaced cells.
@@ -152,9 +106,10 @@ class Mesh:
         """Number of cells that rows are spread to."""
         return self.count + 2 * GHOSTS
 
-    def place(self, sample: Sample) -> PlacedLater:
-        """Where the rows go."""
-        return PlacedLater(self, sample)
+    def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
+        """Coordinates of the scores, and where the evenly spaced cells begin in them, how wide and
+        how many they are, and whether shares are cubic."""
+        return sample.s, self.low, self.step, self.count, self.cubic
 
     def densities(self, cells: F64, h: F64, out: F64) -> None:
         """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, G + 4, W), whose
@@ -217,6 +172,43 @@ class Mesh:
         return np.asarray(2 * math.sqrt(math.pi) * h / (1 + images))
 
 
+@dataclass(frozen=True, eq=False)
+class CellShares:
+    """The rows of a sample shared by the cells of a mesh.
+
+    In draws that are much smaller than the sample, only those rows that are drawn are ever placed.
+    """
+
+    mesh: Any
+    sample: Sample
+
+    @cached_property
+    def of_all(self) -> tuple[I32, F64]:
+        """The first of four neighbouring cells (n,) of each row, and its shares (4, n) of them."""
+        cell, share = np.empty(self.sample.n, np.int32), np.empty((4, self.sample.n))
+        kernels.density.place(*self.cells, cell, share)
+        if self.sample.v is not None:
+            share *= self.sample.v
+        return cell, share
+
+    @cached_property
+    def cells(self) -> tuple[F64, float, float, int, bool]:
+        """Where scores and cells are."""
+        found: tuple[F64, float, float, int, bool] = self.mesh.cells_of(self.sample)
+        return found
+
+    def spread(self, c: NDArray[Any], cells: F64) -> None:
+        """Add the rows up in the cells (L, 2, C, W), for multiplicities (L, n, W)."""
+        kernels.density.spread(c, self.sample.y, *self.of_all, cells)
+
+    def spread_rows(self, rows: I32, cells: F64) -> None:
+        """Add drawn rows (L, W, size) up in the cells (L, 2, C, W)."""
+        at, begin, step, count, cubic = self.cells
+        kernels.density.spread_scores(
+            rows, at, self.sample.y, self.sample.v, begin, step, count, cubic, cells
+        )
+
+
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
     """The grid for bandwidths of `h` or more, or one that is some times as fine."""
     count = math.ceil(min(finer * shape.cells * (high - low) / h, 2.0 * MOST_CELLS))
@@ -228,7 +220,7 @@ def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 
     return Mesh(shape, low, high, max(count, FEWEST_CELLS), cubic=True)
 
 
-def stepped_cells(low: float, high: float, step: float) -> int:
+def step_count(low: float, high: float, step: float) -> int:
     """Number of cells that are `step` wide, or of the next width that divides the range."""
     count = max(1, round(min((high - low) / step, 2.0 * MOST_CELLS)))
     if count > MOST_CELLS:

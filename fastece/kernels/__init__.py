@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastece.kernels import (
-        beta,
         binning,
         common_call,
         density,
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REPLICATES",
-    "beta",
     "binning",
     "common_call",
     "density",

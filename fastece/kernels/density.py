@@ -36,7 +36,6 @@ __all__ = [
     "place",
     "smooth",
     "spread",
-    "spread_rows",
     "spread_scores",
     "spreads",
 ]
@@ -193,33 +192,16 @@ def copy_lane(sums: F64, r: int, out: F64) -> None:
 
 
 @jit
-def spread_rows(rows: I32, hit: U8, cell: I32, share: F64, out: F64) -> None:
-    """`spread` of drawn rows (L, W, size), each of which counts once.
-
-    The sums of a replicate are next to each other until they are complete: cells that are a line
-    of memory apart are too many for the first-level cache.
-    """
-    cells = np.uint64(out.shape[2])
-    sums = np.empty(2 * cells)
-    for part in range(rows.shape[0]):
-        for r in range(rows.shape[1]):
-            zero(sums)
-            for i in rows[part, r]:
-                row = np.uint64(i)
-                at = np.uint64(hit[row]) * cells + np.uint64(cell[row])
-                for k in range(share.shape[0]):
-                    sums[at] += share[k, row]
-                    at += ONE
-            copy_lane(sums, r, out[part])
-
-
-@jit
 def spread_scores(
     rows: I32, s: F64, y: U8, v: F64 | None, low: float, step: float, count: int, cubic: bool,
     out: F64,
 ) -> None:  # fmt: skip
-    """`spread_rows` of rows with scores s, hits y and weights v or None, of which those that are
-    drawn are placed, a replicate at a time: cells and shares stay in the first-level cache."""
+    """`spread` of drawn rows (L, W, size), each of which counts once, with scores s, hits y and
+    weights v or None.
+
+    Only what is drawn is placed, a replicate at a time, and its sums are next to each other until
+    they are complete: cells that are a line of memory apart are too many for the first-level cache.
+    """
     size, cells = rows.shape[2], np.uint64(out.shape[2])
     score, begin, sums = np.empty(size), np.empty(size, np.uint64), np.empty(2 * cells)
     cell, share = np.empty(size, np.int32), np.empty((4, size))
@@ -358,31 +340,23 @@ def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
                 middle = np.uint64(fold[j + reach]) * lanes
                 for r in range(np.uint64(0), lanes):
                     y[to + r] = weights[r] * x[middle + r]
-                if filled[j + 2 * reach + 1] > filled[j]:  # sharp scores leave most cells empty
-                    convolve(x, weights, fold, j, reach, lanes, to, y)
-
-
-@jit
-def convolve(
-    x: F64, weights: F64, fold: I32, j: int, reach: int, lanes: np.uint64, to: np.uint64, y: F64
-) -> None:
-    """Add both sides of the kernel, two cells of each at a time, so that sums are seldom stored."""
-    for m in range(1, reach, 2):
-        a, b = np.uint64(fold[j + reach - m]) * lanes, np.uint64(fold[j + reach + m]) * lanes
-        c, d = (
-            np.uint64(fold[j + reach - m - 1]) * lanes,
-            np.uint64(fold[j + reach + m + 1]) * lanes,
-        )
-        near = np.uint64(m) * lanes
-        far = near + lanes
-        for r in range(np.uint64(0), lanes):
-            inner = weights[near + r] * (x[a + r] + x[b + r])
-            y[to + r] += inner + weights[far + r] * (x[c + r] + x[d + r])
-    if reach % 2 == 1:
-        a, b = np.uint64(fold[j]) * lanes, np.uint64(fold[j + 2 * reach]) * lanes
-        last = np.uint64(reach) * lanes
-        for r in range(np.uint64(0), lanes):
-            y[to + r] += weights[last + r] * (x[a + r] + x[b + r])
+                if filled[j + 2 * reach + 1] == filled[j]:
+                    continue  # sharp scores leave most cells empty
+                # Two cells of either side at a time, so that sums are seldom stored.
+                for m in range(1, reach, 2):
+                    left, right = j + reach - m, j + reach + m
+                    a, b = np.uint64(fold[left]) * lanes, np.uint64(fold[right]) * lanes
+                    c, d = np.uint64(fold[left - 1]) * lanes, np.uint64(fold[right + 1]) * lanes
+                    near = np.uint64(m) * lanes
+                    far = near + lanes
+                    for r in range(np.uint64(0), lanes):
+                        inner = weights[near + r] * (x[a + r] + x[b + r])
+                        y[to + r] += inner + weights[far + r] * (x[c + r] + x[d + r])
+                if reach % 2 == 1:
+                    a, b = np.uint64(fold[j]) * lanes, np.uint64(fold[j + 2 * reach]) * lanes
+                    last = np.uint64(reach) * lanes
+                    for r in range(np.uint64(0), lanes):
+                        y[to + r] += weights[last + r] * (x[a + r] + x[b + r])
 
 
 @jit

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.inputs.arrays import as_real, refuse_where
-from fastece.kde.estimator import KDE, Plan, is_supported, posterior
+from fastece.kde.estimator import KDE, is_supported, posterior
+from fastece.kde.plan import Copies, DensityPlan
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
@@ -205,33 +206,31 @@ class ReliabilityCurve:
 
 
 @dataclass(frozen=True, eq=False)
-class WithPosterior:
-    """A density-based estimator that gives the curve at some scores, of each replicate on a grid
-    that fits its own bandwidth."""
+class Curve:
+    """The estimator of the curve of a `KDE` at some scores: one value for each of them, of each
+    replicate on a grid that fits its own bandwidth."""
 
     kde: KDE
     score: F64
 
     needs_sorted = True
 
-    def prepare(self, sample: Sample, size: int) -> Plan:
+    def prepare(self, sample: Sample, size: int) -> DensityPlan:
         """A plan with grids that are fine enough to be interpolated."""
         return self.kde.plan(sample, size, FINER)
 
-    def blocks(self, plan: Plan, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, plan: DensityPlan, c: NDArray[np.uint8]) -> F64:
         """The curve (G, 32 B) of each of the replicates."""
-        return plan.of_blocks(c, self.measure)
-
-    def measure(self, mesh: Any, density: F64) -> F64:
-        """The curves (G, L, W) that are made of densities (L, 2, C, W)."""
-        at = np.interp(self.score, mesh.score, np.arange(mesh.count))
-        j = at.astype(np.int64)
-        t = (at - j)[:, None]
-        following = np.minimum(j + 1, mesh.count - 1)
-        f, g = ((1 - t) * x[:, j] + t * x[:, following] for x in (density[:, 0], density[:, 1]))
-        supported = is_supported(mesh, f)
-        diagonal = np.broadcast_to(self.score[:, None], f.shape).copy()
-        return np.asarray(np.divide(g, f, out=diagonal, where=supported)).swapaxes(0, 1)
+        resamples = plan.blocks(c)
+        out = np.empty((self.score.size, resamples.count))
+        for mesh, density, lanes in plan.densities(resamples):
+            at = np.interp(self.score, mesh.score, np.arange(mesh.count))
+            j = at.astype(np.int64)
+            t, following = (at - j)[:, None], np.minimum(j + 1, mesh.count - 1)
+            f, g = ((1 - t) * x[:, j] + t * x[:, following] for x in (density[:, 0], density[:, 1]))
+            found = posterior(f, g, self.score[:, None], mesh.low, mesh.high).swapaxes(0, 1)
+            out[:, lanes] = found.reshape(self.score.size, -1)[:, : lanes.size]
+        return out
 
 
 def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
@@ -240,7 +239,7 @@ def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
     step = max(1, MOST_VALUES // call.n_resamples)
     parts = []
     for begin in range(0, score.size, step):
-        estimator = WithPosterior(kde, score[begin : begin + step])
+        estimator = Curve(kde, score[begin : begin + step])
         draws = draws_of(key, call.n, call.n)
         replicates = plan_replicates([estimator], [Problem(sample)], draws, call.n)
         values = call.evaluate(replicates, 0, call.n_resamples)
@@ -252,25 +251,27 @@ def curve_of(call: Call, k: int, sample: Sample, key: int | None) -> Reliability
     """The curve of problem k."""
     (kde,) = call.estimators.values()
     ordered = sample.sorted()
-    plan, once = kde.plan(ordered, ordered.n, FINER, levels=False), np.ones(ordered.n)
-    mesh, _ = plan.mesh(None)
-    density = plan.of_weights(once, lambda _, x: x[:, 0].swapaxes(0, 1))[:, 0]
-    curve = plan.of_weights(once, lambda mesh, x: posterior(mesh, x).swapaxes(0, 1))[:, 0]
-    band = None if key is None else band_of(call, kde, sample, mesh.score, key)
+    once = Copies(np.ones(ordered.n))
+    plan = kde.plan(ordered, ordered.n, FINER, even=True)
+    ((mesh, densities, _),) = plan.densities(once)
+    density, hits = densities[0, :, :, 0].copy()
+    score = mesh.score.copy()
+    curve = posterior(density, hits, score, mesh.low, mesh.high)
+    band = None if key is None else band_of(call, kde, sample, score, key)
     low, median, high = (None, None, None) if band is None else band
     return ReliabilityCurve(
-        score=mesh.score,
+        score=score,
         posterior=curve,
-        lce=curve - mesh.score,
+        lce=curve - score,
         density=density,
-        supported=is_supported(mesh, density),
+        supported=is_supported(density, mesh.low, mesh.high),
         rows=np.minimum(call.n, call.n * density * mesh.effective_width(plan.bandwidth)),
         low=low,
         high=high,
         median=median,
         confidence_level=call.level,
         n_resamples=call.n_resamples,
-        value=kde.evaluate(kde.prepare(ordered, ordered.n), once),
+        value=float(kde.values(kde.prepare(ordered, ordered.n), once)[0]),
         bandwidth=plan.bandwidth,
         score_range=kde.range_of(sample),
         n=call.n,
@@ -296,16 +297,8 @@ def reliability_curve(
 ) -> list[ReliabilityCurve]: ...
 @overload
 def reliability_curve(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    setting: Literal["auto", "binary", "confidence"] | int = ...,
-    **options: Any,
+    y_true: Any, y_prob: Any, *, setting: str | int = ..., **options: Any
 ) -> ReliabilityCurve: ...
-@overload
-def reliability_curve(
-    y_true: Any, y_prob: Any, *, setting: str | int, **options: Any
-) -> ReliabilityCurve | list[ReliabilityCurve]: ...
 def reliability_curve(
     y_true: Any,
     y_prob: Any,

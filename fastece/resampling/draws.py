@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.inputs.arrays import contiguous
-from fastece.kernels import REPLICATES as BLOCK
+from fastece.kernels import REPLICATES
 
 __all__ = [
     "BlockDraws", "ClassDraws", "HitDraws", "LeaveOut", "Multinomial", "RowDraws", "draws_of",
@@ -73,7 +73,7 @@ class Multinomial(Shared):
 
     def make(self, first: int, blocks: int) -> U8:
         """(G, n, 32) multiplicities of some blocks."""
-        c = np.empty((blocks, self.n, BLOCK), np.uint8)
+        c = np.empty((blocks, self.n, REPLICATES), np.uint8)
         # The total is about two standard deviations less than the size; what is missing is cheaper
         # to draw than what is too much is to take back.
         rate = self.size / self.n * max(0.0, 1 - 2 / math.sqrt(self.size))
@@ -95,8 +95,8 @@ class LeaveOut(Shared):
 
     def make(self, first: int, blocks: int) -> U8:
         """(G, n, 32) multiplicities of some blocks."""
-        c = np.empty((blocks, self.n, BLOCK), np.uint8)
-        kernels.resampling.leave_out(self.groups, self.first + BLOCK * first, self.last, c)
+        c = np.empty((blocks, self.n, REPLICATES), np.uint8)
+        kernels.resampling.leave_out(self.groups, self.first + REPLICATES * first, self.last, c)
         return c
 
 
@@ -118,7 +118,7 @@ class HitDraws(Shared):
 
     def make(self, first: int, blocks: int) -> U8:
         """(G, n, 32) multiplicities of some blocks."""
-        c = np.empty((blocks, self.n, BLOCK), np.uint8)
+        c = np.empty((blocks, self.n, REPLICATES), np.uint8)
         with np.errstate(over="ignore"):
             kernels.resampling.hits_of(
                 np.uint64(self.key), first, contiguous(self.score, np.float64), c
@@ -148,14 +148,14 @@ class ClassDraws:
 
     def make(self, first: int, blocks: int) -> NDArray[np.int32]:
         """(G, n, 32) labels of some blocks."""
-        label = np.empty((blocks, len(self.prob), BLOCK), np.int32)
+        label = np.empty((blocks, len(self.prob), REPLICATES), np.int32)
         with np.errstate(over="ignore"):
             kernels.resampling.categories(np.uint64(self.key), first, self.up_to, label)
         return label
 
     def multiplicities(self, drawn: NDArray[np.int32], problem: int) -> U8:
         """(G, n, 32) multiplicities of one class."""
-        c = np.empty((len(drawn), self.n, BLOCK), np.uint8)
+        c = np.empty((len(drawn), self.n, REPLICATES), np.uint8)
         kernels.resampling.hits_among(drawn, problem, c)
         return c
 

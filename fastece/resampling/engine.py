@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.inputs.arrays import contiguous
-from fastece.kernels import REPLICATES as BLOCK
+from fastece.kernels import REPLICATES
 from fastece.protocol import Sample, increasing
 from fastece.resampling.draws import BlockDraws, RowDraws
 
@@ -120,8 +120,8 @@ class Replicates:
     @property
     def batch(self) -> int:
         """Replicates that are drawn at once: whole blocks of them, unless they are lists."""
-        unit = 1 if isinstance(self.draws, RowDraws) else BLOCK
-        return max(1, BATCH // (unit * self.draw_bytes)) * unit if self.are_fast else BLOCK
+        unit = 1 if isinstance(self.draws, RowDraws) else REPLICATES
+        return max(1, BATCH // (unit * self.draw_bytes)) * unit if self.are_fast else REPLICATES
 
     def values(self, first: int, last: int, stop: Event | None = None) -> F64:
         """The values (members, ..., last - first) of a range of replicates, in batches; `stop` is
@@ -140,8 +140,8 @@ class Replicates:
     def _block_values(self, first: int, last: int) -> Iterator[F64]:
         """The values of each member, from blocks that are drawn whole."""
         draws: Any = self.draws
-        blocks = range(first // BLOCK, -(-last // BLOCK))
-        inside = slice(first - BLOCK * blocks.start, last - BLOCK * blocks.start)
+        blocks = range(first // REPLICATES, -(-last // REPLICATES))
+        inside = slice(first - REPLICATES * blocks.start, last - REPLICATES * blocks.start)
         drawn = draws.make(blocks.start, len(blocks))
         for problem, members in groupby(self.members, attrgetter("problem")):
             by_score = None  # shared by the members that need this order
@@ -184,7 +184,7 @@ def plan_replicates(
 
 def gather(c: U8, order: I32) -> U8:
     """Multiplicities (G, n, 32) of the rows in another order."""
-    out = np.empty((len(c), order.size, BLOCK), np.uint8)
+    out = np.empty((len(c), order.size, REPLICATES), np.uint8)
     kernels.resampling.gather_rows(c, contiguous(order, np.int32), out)
     return out
 
@@ -194,10 +194,10 @@ def block_values(member: Member, c: Any, inside: slice) -> F64:
     (G, n, 32), by the fastest method that the estimator has."""
     estimator, plan = member.estimator, member.plan
     if hasattr(estimator, "blocks"):
-        values = check_values(estimator, "blocks", estimator.blocks(plan, c), BLOCK * len(c))
+        values = check_values(estimator, "blocks", estimator.blocks(plan, c), REPLICATES * len(c))
         return values[..., inside]
     if hasattr(estimator, "block"):
-        parts = [check_values(estimator, "block", estimator.block(plan, b), BLOCK) for b in c]
+        parts = [check_values(estimator, "block", estimator.block(plan, b), REPLICATES) for b in c]
         return np.concatenate(parts, axis=-1)[..., inside]
     columns = np.ascontiguousarray(c.swapaxes(1, 2)).reshape(-1, c.shape[1])
     return np.array([float(estimator.evaluate(plan, column)) for column in columns[inside]])
@@ -278,7 +278,7 @@ def thread_count(replicates: Replicates, jobs: int) -> int:
 
 def tasks(replicates: Replicates, first: int, last: int, most: int) -> list[tuple[int, int]]:
     """Ranges of whole blocks of replicates, for which members read about `most` rows."""
-    step = max(1, most // (replicates.cost * BLOCK)) * BLOCK
+    step = max(1, most // (replicates.cost * REPLICATES)) * REPLICATES
     return ranges(first, last, step)
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned
 from fastece.kde.estimator import KDE
+from fastece.kde.plan import DrawnRows
 from fastece.protocol import Sample
 from fastece.study.contestants import BANDWIDTHS, BINNED, BINS, Contestant, Drawn, class_mean
 
@@ -115,13 +116,9 @@ class SharedBandwidth(Contestant):
         """The mean over the classes (R,) of each draw."""
         kde, size = self.estimator, problems[0].rows.shape[1]
         plans = [kde.prepare(drawn.sample, size) for drawn in problems]
-        h = plans[0].drawn_bandwidths(problems[0].rows)
-        return class_mean(
-            [
-                plan.of_rows(drawn.rows, h, kde.values)
-                for plan, drawn in zip(plans, problems, strict=True)
-            ]
-        )
+        h = plans[0].bandwidths(DrawnRows(problems[0].rows))
+        parts = zip(plans, problems, strict=True)
+        return class_mean([kde.values(plan, DrawnRows(drawn.rows), h) for plan, drawn in parts])
 
 
 def published() -> list[Contestant]:

@@ -1,17 +1,13 @@
 """Kernels of densities, compiled and as plain Python, against loops over the rows."""
 
-from math import inf, log, log1p
-
 import numpy as np
 import pytest
 import reference
 from kernel_forms import PLAIN, forms
 from samples import draws, runs_of
-from scipy.special import betaln
-from scipy.stats import beta as beta_law
 
 from fastece.kde.grid import GHOSTS, MOST_TAPS, SHAPES, Mesh
-from fastece.kernels import beta, density
+from fastece.kernels import density
 from fastece.kernels.replicates import FEW_ROWS
 
 LANES = [1, 32]
@@ -169,19 +165,6 @@ def test_rows_are_added_up_in_their_cells(lanes, dtype, width):
             assert out == near(sums_of(c, *rows, cells))
 
 
-@pytest.mark.parametrize("lanes", LANES)
-def test_drawn_rows_count_once(lanes):
-    rng = np.random.default_rng(3)
-    for size in (1, 5):
-        rows = shared_rows(rng, 12, 9, 4)
-        drawn = rng.integers(0, 12, (2, lanes, size)).astype(np.int32)
-        c = np.stack([[np.bincount(line, minlength=12) for line in part] for part in drawn])
-        for kernel in forms(density.spread_rows):
-            out = fresh(2, 2, 9, lanes)
-            kernel(drawn, *rows, out)
-            assert out == near(sums_of(c.swapaxes(1, 2), *rows, 9))
-
-
 @pytest.mark.parametrize("cubic", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("lanes", LANES)
@@ -271,23 +254,6 @@ def test_cells_are_convolved(count, lanes):
             out = fresh(2, 2, count, lanes)
             kernel(cells, taps, mesh.folded(reach), out)
             assert out == near(smoothed(cells, taps, mesh.folded(reach), count))
-
-
-@pytest.mark.parametrize("reach", [1, 2, 5])
-def test_both_sides_of_a_kernel_are_added(reach):
-    rng = np.random.default_rng(7)
-    x, weights = rng.normal(size=(8, 3)), rng.random((reach + 1, 3))
-    fold = rng.integers(0, 8, 2 * reach + 3).astype(np.int32)
-    start = rng.random((4, 3))
-    for j in (0, 2):
-        expected = start.copy()
-        for m in range(1, reach + 1):
-            expected[1] += weights[m] * (x[fold[j + reach - m]] + x[fold[j + reach + m]])
-        for kernel in forms(density.convolve):
-            y = start.ravel().copy()
-            lanes, to = np.uint64(3), np.uint64(3)
-            kernel(x.ravel(), weights.ravel(), fold, j, reach, lanes, to, y)
-            assert y.reshape(4, 3) == near(expected)
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -499,125 +465,6 @@ def test_integrals_of_smooth_densities(p):
         out = fresh(1, 3)
         kernel(pairs, score, np.full(count, 1 / count), 0.0, 1.0, p, out)
         assert out[0] == pytest.approx(expected, rel=1e-4)
-
-
-# -- beta kernels ----------------------------------------------------------------------------------
-
-# The scores: at both ends, ties of the mode of (3, 3), next to nothing.
-NODES = np.array([0.0, 5e-324, 1e-9, 0.02, 0.1, 0.3, 0.5, 0.62, 0.9, 0.999, 1.0])
-SHAPE_PAIRS = [(1.0, 1.0), (3.0, 3.0), (1.2, 40.0), (40.0, 1.2), (900.0, 700.0), (2e5, 5e3)]
-
-
-def logs_of(s):
-    with np.errstate(divide="ignore"):
-        return np.log(s), np.log1p(-s)
-
-
-def shapes():
-    return (np.array(column) for column in zip(*SHAPE_PAIRS, strict=True))
-
-
-def log_height(a, c, s):
-    """Logarithm of ``s**(a - 1) (1 - s)**(c - 1)``."""
-    left = 0.0 if a == 1 else (a - 1) * log(s) if s > 0 else -inf
-    return left + (0.0 if c == 1 else (c - 1) * log1p(-s) if s < 1 else -inf)
-
-
-def test_logarithms_of_beta_kernels():
-    for kernel in forms(beta.log_kernel):
-        for a, c in [*SHAPE_PAIRS, (1.0, 2.0), (2.0, 1.0)]:
-            for s, node, rest in zip(NODES, *logs_of(NODES), strict=True):
-                assert kernel(a, c, node, rest) == near(log_height(a, c, s))
-
-
-@pytest.mark.parametrize("nodes", [NODES, NODES[3:5], NODES[:1], NODES[-1:], NODES[:0]], ids=len)
-def test_the_reach_of_beta_kernels(nodes):
-    a, c = shapes()
-    expected = []
-    for j in range(a.size):
-        mode = 0.5 if a[j] == c[j] == 1 else (a[j] - 1) / (a[j] + c[j] - 2)
-        least = log_height(a[j], c[j], mode) - 16
-        felt = [i for i, s in enumerate(nodes) if log_height(a[j], c[j], s) >= least]
-        expected.append(felt)
-        assert felt == list(range(felt[0], felt[-1] + 1)) if felt else True
-    for kernel in forms(beta.reach_of):
-        first, last = np.full(a.size, -1), np.full(a.size, -1)
-        kernel(a, c, *logs_of(nodes), first, last)
-        found = [list(range(i, j)) for i, j in zip(first, last, strict=True)]
-        assert found == expected
-
-
-def test_tables_are_beta_densities_one_after_the_other():
-    a, c = shapes()
-    first, last = np.array([0, 3, 5, 4, 2, 8]), np.array([11, 7, 5, 9, 3, 10])
-    expected = [
-        float(beta_law.pdf(NODES[i], a[j], c[j]))
-        for j in range(a.size)
-        for i in range(first[j], last[j])
-    ]
-    for kernel in forms(beta.fill_table):
-        table = fresh(len(expected))
-        kernel(a, c, betaln(a, c), *logs_of(NODES), first, last, table)
-        assert table == pytest.approx(expected, rel=1e-9, abs=1e-300)
-        assert table[0] == 1.0
-
-
-@pytest.mark.parametrize("lanes", LANES)
-def test_sums_of_a_table_are_added(lanes):
-    rng = np.random.default_rng(12)
-    # None, fewer than four, four, and more; the first and the last of the cells.
-    first, last = np.array([3, 0, 2, 0, 6]), np.array([3, 3, 6, 9, 11])
-    table = rng.random(int((last - first).sum()))
-    weight, cells = rng.normal(size=lanes), rng.random((11, lanes))
-    start = rng.random((5, lanes))
-    expected, at = start.copy(), 0
-    for j in range(5):
-        for i in range(first[j], last[j]):
-            expected[j] += weight * table[at] * cells[i]
-            at += 1
-    for kernel in forms(beta.table_sums):
-        out = start.copy()
-        kernel(table, first, last, weight, cells, out)
-        assert out == near(expected)
-        assert out[0].tolist() == start[0].tolist()
-        kernel(np.empty(0), first[:0], last[:0], weight, cells, out)
-        assert out == near(expected)
-
-
-@pytest.mark.parametrize("lanes", LANES)
-def test_sums_are_scaled_by_the_weight_of_all_rows(lanes):
-    rng = np.random.default_rng(13)
-    for count, nodes in ((1, 1), (6, 4)):
-        cells, sums = rng.random((2, 2, nodes, lanes)), rng.random((2, 2, count, lanes))
-        cells[:, 0] = 0.0  # no misses
-        sums[0, 0, 0], sums[1, 1, -1] = -1e-9, -1e-9  # which parabolas between tables can leave
-        per_row = 1.0 / (0.4 * cells.sum((1, 2)))[:, None]
-        g = np.maximum(sums[:, 1], 0.0) * per_row
-        f = np.maximum(sums[:, 0], 0.0) * per_row + g
-        for kernel in forms(beta.scaled):
-            out = sums.copy()
-            kernel(cells, 0.4, out)
-            assert out[:, 0] == near(f)
-            assert out[:, 1] == near(g)
-
-
-def test_where_numbers_begin_that_are_not_less():
-    x = np.array([-3.0, -1.0, -1.0, 0.0])
-    for kernel in forms(beta.first_above):
-        for least, begin in ((-4.0, 0), (-3.0, 0), (-2.0, 1), (-1.0, 1), (0.0, 3), (0.5, 4)):
-            assert kernel(x, least) == begin
-        assert kernel(x[:0], 0.0) == 0
-
-
-def test_a_point_at_the_end_of_the_range():
-    # The mode of (1, 3) is 0 itself, that of (3, 1) is 1.
-    node, rest = logs_of(np.array([0.0, 1e-5, 0.9, 1.0]))
-    a, c = np.array([1.0, 3.0]), np.array([3.0, 1.0])
-    for kernel in forms(beta.reach_of):
-        first, last = np.full(2, -1), np.full(2, -1)
-        kernel(a, c, node, rest, first, last)
-        assert first.tolist() == [0, 2]
-        assert last.tolist() == [3, 4]
 
 
 def test_a_kernel_at_a_distance():

@@ -145,6 +145,19 @@ def test_degenerate_data_have_a_curve(case, kernel):
             assert curve.posterior[on] == pytest.approx(float(case == "only hits"), abs=1e-9)
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "beta"])
+def test_arrays_of_a_curve_are_its_own(kernel):
+    y, s = data(60)
+    options = {"kernel": kernel, "bandwidth": 0.1, "n_resamples": 40, "rng": 0}
+    names = ("score", "posterior", "lce", "density", "supported", "rows", "low", "high", "median")
+    curve, again = (reliability_curve(y, s, **options) for _ in range(2))
+    arrays = [getattr(curve, name) for name in names]
+    for i, array in enumerate(arrays):
+        assert not any(np.shares_memory(array, other) for other in arrays[:i]), names[i]
+        array[:] = 0
+    assert reliability_curve(y, s, **options).to_dict() == again.to_dict()
+
+
 # -- settings --------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,248 @@
+"""The density based error of replicates: multiplicities, blocks, drawn rows, resampling."""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+import reference_kde as oracle
+from kde_cases import KERNELS
+from kde_helpers import (
+    KDE_NAME,
+    VARIANTS,
+    close,
+    kde,
+    matrix,
+    multiplicities,
+    rows_of,
+    same,
+    samples,
+    sizes,
+    smooth,
+)
+from probes import Spy
+
+from fastece import KDE, bootstrap, calibration_test, compare, ece
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_evaluate_is_the_value_of_the_repeated_rows(name):
+    estimator = VARIANTS[name]
+    for case, sample in samples_for(estimator):
+        whole = estimator
+        if estimator.score_range == "support":
+            whole = replace(estimator, score_range=(sample.low, sample.high))
+        for size in sizes(sample.n):
+            plan = estimator.prepare(sample, size)
+            for c in multiplicities(sample.n, size, 3).T.copy():
+                y, s, w = rows_of(sample, c)
+                got = estimator.evaluate(plan, c)
+                want = ece(y, s, sample_weight=w, estimator=whole)
+                assert got == same(want, 1e-9), (case, size)
+
+
+@pytest.mark.parametrize("name", [n for n, e in VARIANTS.items() if e.grid_step == "auto"])
+def test_evaluate_is_brute_force_on_the_repeated_rows(name):
+    estimator = VARIANTS[name]
+    if estimator.norm == inf:
+        pytest.skip("a maximum is not an integral")
+    fields = {f: getattr(estimator, f) for f in ("bandwidth", "kernel", "norm", "score_range")}
+    for case, sample in samples():
+        for size in sizes(sample.n):
+            c = multiplicities(sample.n, size, 1, seed=1)[:, 0].copy()
+            y, s, w = rows_of(sample, c)
+            want = oracle.kde_error((s, y, sample.low, sample.high), w, **fields)
+            got = estimator.evaluate(estimator.prepare(sample, size), c)
+            assert got == close(want), (case, size)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.int64])
+def test_multiplicities_of_any_integers(dtype):
+    sample = dict(samples())["spread, weights"]
+    c = multiplicities(sample.n, sample.n, 1)[:, 0]
+    for estimator in (KDE(), KDE(0.02, "epanechnikov")):
+        plan = estimator.prepare(sample, sample.n)
+        value = estimator.evaluate(plan, c.copy())
+        assert estimator.evaluate(plan, c.astype(dtype)) == same(value)
+
+
+def test_a_draw_may_hold_one_row_very_often():
+    sample = dict(samples())["spread"]
+    c = np.zeros(sample.n, np.int64)
+    c[7] = 1000
+    for estimator in (KDE(), KDE(0.02)):
+        value = estimator.evaluate(estimator.prepare(sample, 1000), c)
+        want = kde(sample.y[7:8], sample.s[7:8], bandwidth=estimator.bandwidth)
+        assert value == same(want, 1e-9)
+
+
+def slack_of(estimator):
+    """Ratios of small densities are not as exact as integrals."""
+    return 1e-9 if estimator.norm == inf else 1e-12
+
+
+def lanes_of(estimator, count):
+    """Some of the lanes, the first and the last of blocks among them; a maximum takes long."""
+    some = [0, 17, 31] if estimator.norm == inf else [0, 1, 5, 16, 26, 31]
+    return sorted({*some, *(r for r in (32, 50, 63, 64, 95) if r < count)})
+
+
+def samples_for(estimator):
+    """`samples`; of the least bandwidth the grids for a maximum are so fine that it takes long."""
+    slow = estimator.norm == inf and estimator.bandwidth == "silverman"
+    return [x for x in samples() if not (slow and x[0].startswith(("constant", "one", "80")))]
+
+
+def method_of(estimator, name):
+    method = getattr(estimator, name, None)
+    if method is None:
+        pytest.skip(f"{name} is optional, and there is none")
+    return method
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_block_is_thirty_two_evaluations(name):
+    estimator = VARIANTS[name]
+    block = method_of(estimator, "block")
+    for case, sample in samples_for(estimator):
+        for size in sizes(sample.n):
+            plan = estimator.prepare(sample, size)
+            c = multiplicities(sample.n, size)
+            values = np.asarray(block(plan, c))
+            assert values.shape == (32,)
+            lanes = lanes_of(estimator, 32)
+            alone = [estimator.evaluate(plan, c[:, r].copy()) for r in lanes]
+            assert values[lanes].tolist() == same(alone, slack_of(estimator)), (case, size)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("blocks_", [1, 3])
+def test_blocks_are_evaluations(name, blocks_):
+    estimator = VARIANTS[name]
+    blocks = method_of(estimator, "blocks")
+    for case, sample in samples_for(estimator):
+        for size in sizes(sample.n)[-2:]:
+            plan = estimator.prepare(sample, size)
+            c = np.array([multiplicities(sample.n, size, 32, g) for g in range(blocks_)])
+            values = np.asarray(blocks(plan, c))
+            assert values.shape == (32 * blocks_,)
+            lanes = lanes_of(estimator, 32 * blocks_)
+            alone = [estimator.evaluate(plan, c[r // 32, :, r % 32].copy()) for r in lanes]
+            assert values[lanes].tolist() == same(alone, slack_of(estimator)), (case, size)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_subsets_are_evaluations(name):
+    estimator = VARIANTS[name]
+    subsets = method_of(estimator, "subsets")
+    for case, sample in samples_for(estimator):
+        for size in {1, 2, max(1, sample.n // 5)}:
+            rng = np.random.default_rng(size)
+            rows = rng.integers(0, sample.n, (7, size)).astype(np.int32)
+            plan = estimator.prepare(sample, size)
+            values = np.asarray(subsets(plan, rows.copy()))
+            assert values.shape == (7,)
+            alone = [
+                estimator.evaluate(plan, np.bincount(line, minlength=sample.n)) for line in rows
+            ]
+            assert values.tolist() == same(alone, slack_of(estimator)), (case, size)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tiny_weights_are_weights(kernel):
+    s = np.random.default_rng(3).random(40)
+    y = (s > 0.4).astype(np.int64)
+    weight = np.where(np.arange(40) < 39, 1e-310, 1.0)
+    for size in (None, 2):
+        found = bootstrap(
+            y, s, **KDE_NAME, kernel=kernel, sample_weight=weight, n_resamples=64, rng=0, size=size
+        )
+        assert np.isfinite(found.bootstrap_distribution).all()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_evaluate_leaves_plan_and_sample_as_they_were(name):
+    estimator, sample = VARIANTS[name], dict(samples())["hundredths, weights"]
+    copies = [np.array(x) for x in (sample.s, sample.y, sample.v, sample.rows)]
+    plan = estimator.prepare(sample, sample.n)
+    c = multiplicities(sample.n, sample.n, 5).T.copy()
+    first = [estimator.evaluate(plan, column) for column in c]
+    assert [estimator.evaluate(plan, column) for column in c] == same(first, 1e-15)
+    for x, copy in zip((sample.s, sample.y, sample.v, sample.rows), copies, strict=True):
+        assert np.array_equal(x, copy)
+
+
+@pytest.mark.parametrize("fields", [{}, {"bandwidth": 0.05}, {"kernel": "beta"}, {"norm": 2}])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_replicates_are_values_of_the_drawn_rows(fields, weighted):
+    for n, size in ((120, None), (120, 45), (900, 20)):
+        y, s = smooth(n)
+        w = np.random.default_rng(9).random(n) + 0.1 if weighted else None
+        options = {"sample_weight": w, "size": size, "n_resamples": 40, "rng": 11}
+        result = bootstrap(y, s, **KDE_NAME, **options, **fields)
+        spy = Spy()
+        drawn = spy.rows(bootstrap(y, s, estimator=spy, **options).bootstrap_distribution)
+        assert result.estimate == kde(y, s, w, **fields)
+        for value, rows in list(zip(result.bootstrap_distribution, drawn, strict=True))[::7]:
+            again = kde(y[rows], s[rows], None if w is None else w[rows], **fields)
+            assert value == same(again, 1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("setting", ["binary", "classwise"])
+def test_replicates_do_not_depend_on_the_threads(kernel, setting):
+    y, p = smooth(300) if setting == "binary" else matrix(300, 3)
+    options = {**KDE_NAME, "kernel": kernel, "setting": setting, "n_resamples": 100, "rng": 3}
+    one, two = (bootstrap(y, p, n_jobs=jobs, **options) for jobs in (1, 2))
+    assert one.bootstrap_distribution.shape == (100,)
+    assert two.bootstrap_distribution.tolist() == same(one.bootstrap_distribution.tolist())
+    more = bootstrap(y, p, **{**options, "rng": None, "n_resamples": 30}, bootstrap_result=one)
+    whole = bootstrap(y, p, **{**options, "n_resamples": 130})
+    assert more.bootstrap_distribution.tolist() == same(whole.bootstrap_distribution.tolist())
+    low, high = one.confidence_interval
+    assert 0 <= low <= high
+
+
+def test_all_estimators_and_models_share_the_draws():
+    y, s = smooth(200)
+    other = np.clip(s + 0.1, 0, 1)
+    options = {"n_resamples": 50, "rng": 4}
+    both = bootstrap(y, s, estimator=["ece", "ece_kde"], **options)
+    alone = bootstrap(y, s, **KDE_NAME, **options)
+    distribution = both["ece_kde"].bootstrap_distribution
+    assert distribution.tolist() == same(alone.bootstrap_distribution.tolist())
+    result = compare(y, s, other, **KDE_NAME, **options)
+    assert result.a == kde(y, s)
+    assert result.b == kde(y, other)
+    assert result.difference == same(result.a - result.b)
+    second = bootstrap(y, other, **KDE_NAME, **options).bootstrap_distribution
+    gaps = alone.bootstrap_distribution - second
+    assert result.bootstrap_distribution == pytest.approx(gaps, abs=1e-12)
+    nothing = compare(y, s, s, **KDE_NAME, **options)
+    assert nothing.difference == 0
+    assert nothing.p_value == 1
+
+
+def test_methods_of_intervals():
+    y, s = smooth(150)
+    result = bootstrap(y, s, **KDE_NAME, n_resamples=99, rng=1)
+    for method in ("basic", "percentile", "bca"):
+        low, high = result.interval(0.9, method)
+        assert 0 <= low <= high, method
+    assert result.standard_error == same(result.bootstrap_distribution.std(ddof=1))
+    assert "KDE" in str(result) or "ece_kde" in str(result)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "beta"])
+def test_the_test_of_calibration_tells_calibrated_from_not(kernel):
+    rng = np.random.default_rng(12)
+    s = rng.beta(2, 2, 400)
+    good, bad = rng.random(400) < s, rng.random(400) < s**2
+    options = {**KDE_NAME, "kernel": kernel, "n_resamples": 199, "rng": 2}
+    calibrated, off = (calibration_test(y, s, **options) for y in (good, bad))
+    assert calibrated.statistic == kde(good, s, kernel=kernel)
+    assert calibrated.null_distribution.shape == (199,)
+    assert calibrated.p_value > 0.01
+    assert off.p_value == pytest.approx(1 / 200)
+    again = calibration_test(bad, s, n_jobs=2, **options)
+    assert again.null_distribution.tolist() == same(off.null_distribution.tolist())
