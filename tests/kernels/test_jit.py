@@ -180,6 +180,7 @@ def test_code_for_any_processor_is_shared_by_all(tmp_path, monkeypatch):
     assert _jit.cache_key(tmp_path) == key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -198,6 +199,7 @@ def test_another_processor_or_setting_has_a_folder_of_its_own(cache, package, ch
     assert kept(cache).items() > before.items()
 
 
+@pytest.mark.slow
 def test_another_version_of_numba_has_a_folder_of_its_own(cache, package):
     (first,) = cache.iterdir()
     before = kept(first)
@@ -271,6 +273,7 @@ def test_a_kernel_that_does_not_parse_is_no_error_of_the_others(tmp_path):
     assert done.stderr.count("RuntimeWarning") == 1
 
 
+@pytest.mark.slow
 def test_compiled_kernels_are_kept_and_values_are_the_same(tmp_path):
     first = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
     assert any("cell_moments" in path.name for path in kept(tmp_path))
@@ -391,6 +394,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_cache_files_are_compiled_anew_and_replaced(cache, package, damage):
     before = kept(cache)
@@ -420,6 +424,7 @@ def test_code_of_other_types_is_never_called(cache, package):
     assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
 
 
+@pytest.mark.slow
 def test_a_folder_at_the_place_of_a_file_is_left_alone(cache, package):
     for path in kept(cache):
         path.unlink()
@@ -444,6 +449,7 @@ def at_once(codes, package, folder):
     return [out for out, _ in results]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_damaged", [False, True], ids=["empty", "damaged"])
 def test_four_processes_at_once(tmp_path, cache, package, is_damaged):
     """In different order of types, so that they compile different code at the same time."""
@@ -514,6 +520,7 @@ def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
 # --- edited kernels: a stale result is the worst that a cache can do ------------------------
 
 
+@pytest.mark.slow
 def test_a_callee_edited_in_another_file(tmp_path, cache):
     package = copy_package(tmp_path / "package")
     callee = package / "fastece/kernels/callee.py"
@@ -525,6 +532,7 @@ def test_a_callee_edited_in_another_file(tmp_path, cache):
     assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
 
 
+@pytest.mark.slow
 def test_a_stale_bytecode_file_of_python_does_not_get_into_the_cache(tmp_path):
     """Python itself may miss such an edit; once it has seen it, so must the cache."""
     package = copy_package(tmp_path / "package")
@@ -541,6 +549,7 @@ def test_a_stale_bytecode_file_of_python_does_not_get_into_the_cache(tmp_path):
     assert shown(PAIR, **options) == PAIR_SHOWS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before the first import", "before a reload"])
 def test_an_edit_while_the_process_runs(tmp_path, cache, when):
     package = copy_package(tmp_path / "package")
@@ -564,6 +573,7 @@ def test_an_edit_while_the_process_runs(tmp_path, cache, when):
     assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
 
 
+@pytest.mark.slow
 def test_an_edited_kernel_of_the_package(tmp_path):
     package = copy_package(tmp_path / "package")
     options = {"package": package, "FASTECE_CACHE_DIR": tmp_path / "cache"}
@@ -580,6 +590,7 @@ def test_an_edited_kernel_of_the_package(tmp_path):
 # --- other kernels, other packages ----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_not_in_the_key_is_not_kept(tmp_path):
     """Closures differ by variables that no hash has seen."""
     package = copy_package(tmp_path / "package")
@@ -594,6 +605,7 @@ def test_what_is_not_in_the_key_is_not_kept(tmp_path):
     assert kept(tmp_path / "cache") == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["archive", "without sources"])
 def test_a_package_that_is_no_folder_of_sources(tmp_path, form):
     package = copy_package(tmp_path / "package")

@@ -108,6 +108,7 @@ def test_a_pool_of_threads_gives_the_same_bits(alone):
         assert_same_bits(everything(executor=pool), alone)
 
 
+@pytest.mark.slow
 def test_a_pool_of_processes_gives_the_same_bits(alone, processes):
     assert_same_bits(everything(executor=processes), alone)
 

@@ -45,6 +45,7 @@ def kept(folder):
     return {path.name: path.stat().st_mtime_ns for path in Path(folder).rglob("*.nbc")}
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_after_it(warm, tmp_path):
     folder, _ = warm
     before = kept(folder)
@@ -54,6 +55,7 @@ def test_nothing_is_compiled_after_it(warm, tmp_path):
     assert kept(folder) == before
 
 
+@pytest.mark.slow
 def test_every_kernel_is_compiled(warm):
     """A kernel that others call is kept too, as numba compiles it for itself first."""
     folder, _ = warm
@@ -67,6 +69,7 @@ def test_every_kernel_is_compiled(warm):
     assert kernels == stems
 
 
+@pytest.mark.slow
 def test_it_says_how_long_and_where(warm):
     folder, said = warm
     (keyed,) = folder.iterdir()
@@ -81,6 +84,7 @@ def test_it_says_how_long_and_where(warm):
     assert again.stdout.endswith(f" ({signatures} were there already), kept in {keyed}\n")
 
 
+@pytest.mark.slow
 def test_its_steps_are_calls_that_work():
     small = [step for step in warmup.steps() if len(step_rows(step)) <= warmup.FEW]
     assert len(small) > 1000
