@@ -220,3 +220,18 @@ def test_the_argmax_is_that_of_the_logits_wherever_they_are_read(row, dtype):
         compared = fastece.compare(y, z, others, **drawn)
         difference = value - fastece.ece(y, others, **options)
         assert compared.bootstrap_distribution == pytest.approx(difference, abs=1e-12)
+
+
+@pytest.mark.parametrize("setting", ["binary", "confidence", "classwise", 1])
+def test_logits_that_are_no_numbers_are_named(setting):
+    y, z = np.zeros(5, np.int64), np.zeros(5 if setting == "binary" else (5, 3))
+    for bad in (np.nan, np.inf):
+        changed = z.copy()
+        changed[(-1,) * z.ndim] = bad
+        where = "4" if setting == "binary" else "4, 2"
+        with pytest.raises(ValueError, match=re.escape(f"y_prob[{where}] is {bad}")):
+            fastece.ece(y, changed, setting=setting, from_logits=True)
+    if z.ndim == 2:
+        z[3] = -np.inf
+        with pytest.raises(ValueError, match="y_prob"):
+            fastece.ece(y, z, setting=setting, from_logits=True)
