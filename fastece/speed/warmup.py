@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fastece.binned.estimator import Binned
 from fastece.binned.single import MANY_ROWS
 from fastece.estimators import ESTIMATORS
-from fastece.kernels import _jit
+from fastece.kernels import _jit, cache
 from fastece.problems.settings import SETTINGS, find_setting, read_problems
 from fastece.reliability.diagram import reliability_diagram
 from fastece.resampling.bootstrap import bootstrap, compare
@@ -104,7 +104,7 @@ def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = 
         if progress is not None and count > seen:
             progress(f"{count} signatures")
         seen = count
-    directory = None if _jit.FAILURES else _jit.CACHE_DIRECTORY
+    directory = None if cache.FAILURES else cache.CACHE_DIRECTORY
     names = kept_names(directory) if directory else compiled_names()
     return WarmUp(
         seconds=time.perf_counter() - start,
@@ -117,9 +117,9 @@ def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = 
 
 def check_kept() -> None:
     """An error, if what is compiled is not kept."""
-    if _jit.FAILURES:
-        raise OSError(_jit.FAILURES[-1])
-    if _jit.CACHE_DIRECTORY is None:
+    if cache.FAILURES:
+        raise OSError(cache.FAILURES[-1])
+    if cache.CACHE_DIRECTORY is None:
         raise OSError("NUMBA_DISABLE_JIT is set, so nothing is compiled")
 
 
