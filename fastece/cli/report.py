@@ -13,10 +13,11 @@ from fastece.problems.settings import SETTINGS, ArrayProblems
 from fastece.protocol import direct_values
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.resampling.arguments import Call, read_call, samples_of
-from fastece.resampling.bootstrap import bootstrapped
-from fastece.resampling.calibration_test import result_of
+from fastece.resampling.bootstrap import bootstrap, bootstrapped
+from fastece.resampling.calibration_test import calibration_test, result_of
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval
+from fastece.resampling.rehearsal import compile_resampling
 
 __all__ = ["PAIRS", "Measure", "Report", "check_pairs", "make_report", "read_model"]
 
@@ -230,6 +231,12 @@ def make_report(
         n_jobs=n_jobs, executor=None,
     )  # fmt: skip
     call = replace(call, progress=progress)
+    with compile_resampling(call, bootstrap, calibration_test):
+        return measured(call, rng, title=title, pairs=pairs, classes=classes)
+
+
+def measured(call: Call, rng: Any, *, title: str, pairs: bool, classes: int | None) -> Report:
+    """The report of one call."""
     problems, estimators = call.models[0], call.estimators
     top = problems if pairs else replace(problems, setting=SETTINGS["confidence"])
     whole = Binned(n_bins=1).bins(top)

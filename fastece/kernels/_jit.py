@@ -29,7 +29,7 @@ compiled_names: list[str] = []
 
 def tell_watchers(name: str) -> None:
     """A kernel is about to be compiled."""
-    for watcher in WATCHERS:
+    for watcher in tuple(WATCHERS):  # one may take itself off
         watcher(name, len(compiled_names))
     compiled_names.append(name)
 

@@ -13,6 +13,7 @@ from fastece.resampling.arguments import Call, plan, read_call, replicate_values
 from fastece.resampling.draws import LeaveOut, draws_of, new_key
 from fastece.resampling.engine import Problem, Work
 from fastece.resampling.intervals import ConfidenceInterval, acceleration_of
+from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import BootstrapResult, ComparisonResult, Replicated, as_float
 
 __all__ = ["bootstrap", "bootstrapped", "compare", "compared"]
@@ -314,7 +315,8 @@ def bootstrap(
         method=method, setting=setting, average=average, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
-    return bootstrapped(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
+    with compile_resampling(call, bootstrap):
+        return bootstrapped(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
 
 
 @overload

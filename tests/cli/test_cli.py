@@ -12,7 +12,7 @@ import pytest
 import fastece
 from fastece.cli import commands as cli
 from fastece.cli.commands import main
-from fastece.kernels import _jit
+from fastece.kernels import cache
 from fastece.speed import bench, warmup, yardstick
 
 DIGITS = Path(fastece.__file__).parent / "data"
@@ -599,7 +599,7 @@ def test_warmup_says_what_is_kept_and_shows_progress_on_a_terminal(
 
 
 def test_warmup_that_cannot_keep_anything_is_an_error(capsys, monkeypatch):
-    monkeypatch.setattr(_jit, "FAILURES", ["no space; set FASTECE_CACHE_DIR"])
+    monkeypatch.setattr(cache, "FAILURES", ["no space; set FASTECE_CACHE_DIR"])
     assert "FASTECE_CACHE_DIR" in failure(capsys, "warmup")
 
 

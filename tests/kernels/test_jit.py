@@ -589,10 +589,9 @@ def test_what_cannot_be_rebuilt_is_one_warning_and_compiled(tmp_path, monkeypatc
     monkeypatch.setattr(disk.rtsys, "initialize", lambda _: None)
     cache = disk.KernelCache(test_one_kernel_s_cache, str(tmp_path), lambda _: None)
     cache.save_overload("f8", Compiled())
-    with pytest.warns(RuntimeWarning, match="cannot keep its compiled kernels") as caught:
+    with pytest.warns(RuntimeWarning, match="cannot keep its compiled kernels"):
         assert cache.load_overload("f8", None) is None
-        assert cache.load_overload("f8", None) is None
-    assert len(caught) == 1
+    assert cache.load_overload("f8", None) is None  # a second warning would be an error here
 
 
 @pytest.mark.parametrize("version", [(0, 60), (99, 0)])
@@ -600,7 +599,7 @@ def test_a_version_of_numba_that_is_not_tested_works_without_a_cache(tmp_path, p
     code = (
         "import numba; from types import SimpleNamespace;"
         f"numba.version_info = SimpleNamespace(short={version});"
-        "from numba.core import serialize; del serialize.dumps;" + PAIR
+        "del numba.core.codegen.get_host_cpu_features;" + PAIR
     )
     done = run(code, package, FASTECE_CACHE_DIR=tmp_path)
     assert done.stdout == PAIR_SHOWS

@@ -1,0 +1,53 @@
+"""A small rehearsal of what resamples, in another process, to compile its kernels meanwhile."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels.ahead import compile_ahead
+from fastece.resampling.arguments import Call
+
+__all__ = ["compile_resampling"]
+
+FEW = 40
+
+
+class Resampled:
+    """An estimator without its `direct`, whose kernels come first and are compiled already."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.estimator, name)
+
+    def direct(self, problems: Any, run: Any = map) -> NDArray[np.float64]:  # noqa: ARG002
+        """0 for every problem."""
+        return np.zeros(problems.n_problems)
+
+
+def rehearse(
+    functions: Sequence[Callable[..., Any]], estimators: Sequence[Any], arrays: Sequence[Any],
+    options: dict[str, Any],
+) -> None:  # fmt: skip
+    """Call each function, one that resamples, on a few rows."""
+    for function in functions:
+        for estimator in estimators:
+            function(*arrays, estimator=Resampled(estimator), n_resamples=1, rng=0, **options)
+
+
+def compile_resampling(call: Call, *functions: Callable[..., Any]) -> AbstractContextManager[None]:
+    """While the block runs, let another process compile what these functions, such as `bootstrap`,
+    need for a call on one model."""
+    problems = call.models[0]
+    row = problems.setting
+    options = {
+        "setting": row.name if row.column is None else row.column,
+        "from_logits": problems.from_logits,
+        "sample_weight": None if problems.v is None else problems.v[:FEW],
+    }
+    arrays = (problems.label[:FEW], problems.prob[:FEW])
+    return compile_ahead(rehearse, functions, list(call.estimators.values()), arrays, options)
