@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numba
 
-from fastece.kernels import cache
+from fastece.kernels.cache import CACHE_DIRECTORY, IS_TESTED, KernelCache, is_source_unchanged
 
 __all__ = ["KERNELS", "WATCHERS", "jit"]
 
@@ -45,8 +45,8 @@ def jit(function: F) -> F:
     KERNELS.append(compiled)
     # A closure's variables are in no hash. And modules are imported when they are first needed, or
     # again after an edit: what is not of the sources that named the folder does not belong there.
-    is_hashed = function.__closure__ is None and cache.is_source_unchanged()
-    directory = cache.CACHE_DIRECTORY if is_hashed else None
-    if cache.IS_TESTED:
-        compiled._cache = cache.KernelCache(function, directory, tell_watchers)
+    is_hashed = function.__closure__ is None and is_source_unchanged()
+    directory = CACHE_DIRECTORY if is_hashed else None
+    if IS_TESTED:
+        compiled._cache = KernelCache(function, directory, tell_watchers)
     return compiled  # type: ignore[no-any-return]

@@ -15,7 +15,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
 from typing import Any
 
-from fastece.kernels import _jit, cache
+from fastece.kernels._jit import WATCHERS
+from fastece.kernels.cache import CACHE_DIRECTORY, FAILURES
 
 __all__ = ["compile_ahead", "helper", "is_possible", "processors"]
 
@@ -49,8 +50,8 @@ def is_possible() -> bool:
         os.name == "posix"
         and os.environ.get(OFF) != "0"
         and processors() > 1
-        and cache.CACHE_DIRECTORY is not None
-        and not cache.FAILURES
+        and CACHE_DIRECTORY is not None
+        and not FAILURES
         and not getattr(sys, "frozen", False)
         and os.path.basename(sys.executable or "").startswith("python")
         and multiprocessing.parent_process() is None
@@ -99,9 +100,9 @@ def compile_ahead(function: Callable[..., Any], *args: Any) -> Iterator[None]:
                 helpers.enter_context(helper(function, *args))
 
         def stop_watching() -> None:
-            if watch in _jit.WATCHERS:
-                _jit.WATCHERS.remove(watch)
+            if watch in WATCHERS:
+                WATCHERS.remove(watch)
 
         helpers.callback(stop_watching)
-        _jit.WATCHERS.append(watch)
+        WATCHERS.append(watch)
         yield

@@ -43,9 +43,10 @@ IS_TESTED = TESTED[0] <= numba.version_info.short <= TESTED[1]
 # Untyped here and there, and not the same in every version.
 config: Any = numba.config
 if IS_TESTED:
-    from numba.core import codegen, compiler, runtime, serialize
+    from numba.core import codegen, compiler, serialize
+    from numba.core.runtime import nrt
 
-    rtsys: Any = runtime.rtsys
+    rtsys: Any = nrt.rtsys
     host_features: Any = codegen.get_host_cpu_features
     CompileResult: Any = compiler.CompileResult
     dumps: Any = serialize.dumps
@@ -109,7 +110,7 @@ def cache_key(folder: Path = FOLDER) -> str:
 def source_times(folder: Path = FOLDER) -> dict[str, tuple[int, ...]]:
     """Of every source in `folder` what the file system says of its last change: on POSIX the time
     of change, which no edit can leave as it was."""
-    times = {}
+    times: dict[str, tuple[int, ...]] = {}
     with suppress(OSError), os.scandir(folder) as entries:  # of an archive, nothing
         for entry in entries:
             if entry.name.endswith(".py") and not entry.name.startswith("."):

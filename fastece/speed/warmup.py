@@ -34,7 +34,12 @@ LABELS = ("i8", "u1")
 # Settings that read rows in a way of their own, by the number of dimensions.
 SETTINGS = {1: ("binary", "confidence", 0), 2: ("confidence", "classwise", 1)}
 # Besides those of the table.
-VARIANTS = (KDE(bandwidth=0.1), KDE(kernel="beta"), KDE(kernel="beta", bandwidth=0.1))
+VARIANTS = (
+    KDE(bandwidth=0.1),
+    KDE(bandwidth=5.0),
+    KDE(kernel="beta"),
+    KDE(kernel="beta", bandwidth=0.1),
+)
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,8 @@ def steps() -> Iterator[Callable[[], object]]:
     for shape, kind in product(((MANY_ROWS,), (MANY_ROWS, 3)), kinds):
         setting = SETTINGS[len(shape)][len(shape) - 1]
         options = arguments(shape, *kind, setting, False)
-        yield partial(fastece.ece, **options, estimator="ece_ac")
+        for estimator in ("ece_a", "ece_ac"):
+            yield partial(fastece.ece, **options, estimator=estimator)
     # What resamples gets rows that have been read.
     for shape, weighted in product(((FEW,), (FEW, 3)), (False, True)):
         for setting, estimator in product(SETTINGS[len(shape)][:2], estimators):

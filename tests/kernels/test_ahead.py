@@ -88,8 +88,8 @@ def test_an_estimator_that_cannot_be_sent_goes_without_help(tmp_path):
 def possible(monkeypatch):
     """A process that might be helped."""
     monkeypatch.setattr(ahead, "processors", lambda: 2)
-    monkeypatch.setattr(ahead.cache, "CACHE_DIRECTORY", "here")
-    monkeypatch.setattr(ahead.cache, "FAILURES", [])
+    monkeypatch.setattr(ahead, "CACHE_DIRECTORY", "here")
+    monkeypatch.setattr(ahead, "FAILURES", [])
     monkeypatch.setattr(ahead.multiprocessing, "parent_process", lambda: None)
     monkeypatch.setattr(ahead.sys, "executable", "/bin/python3")
     monkeypatch.delitem(sys.modules, "pytest")
@@ -100,8 +100,8 @@ def possible(monkeypatch):
     ("owner", "name", "value"),
     [
         (ahead, "processors", lambda: 1),
-        (ahead.cache, "CACHE_DIRECTORY", None),
-        (ahead.cache, "FAILURES", ["no space"]),
+        (ahead, "CACHE_DIRECTORY", None),
+        (ahead, "FAILURES", ["no space"]),
         (ahead.multiprocessing, "parent_process", lambda: "another"),
         (ahead.sys, "executable", "/opt/editor"),
         (ahead.sys, "frozen", True),

@@ -245,7 +245,7 @@ def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
         assert disk.cache_directory() is None
     assert len(caught) == 1
     assert len(disk.FAILURES) == 1
-    monkeypatch.setattr(disk, "CACHE_DIRECTORY", None)
+    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", None)
 
     @_jit.jit
     def twice(x):
@@ -576,9 +576,9 @@ def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
 ):
     monkeypatch.setattr(disk.numba, "njit", lambda **_: lambda _: SimpleNamespace(_cache=None))
     monkeypatch.setattr(_jit, "KERNELS", [])
-    monkeypatch.setattr(disk, "SOURCES", {} if is_edited else disk.source_times())
+    monkeypatch.setattr(_jit, "is_source_unchanged", lambda: not is_edited)
     for directory in (None, str(tmp_path)):
-        monkeypatch.setattr(disk, "CACHE_DIRECTORY", directory)
+        monkeypatch.setattr(_jit, "CACHE_DIRECTORY", directory)
         compiled = _jit.jit(test_one_kernel_s_cache)
         assert compiled._cache.cache_path == (None if is_edited else directory)
     assert len(_jit.KERNELS) == 2
@@ -599,7 +599,7 @@ def test_a_version_of_numba_that_is_not_tested_works_without_a_cache(tmp_path, p
     code = (
         "import numba; from types import SimpleNamespace;"
         f"numba.version_info = SimpleNamespace(short={version});"
-        "del numba.core.codegen.get_host_cpu_features;" + PAIR
+        "del numba.core.compiler.CompileResult._rebuild;" + PAIR
     )
     done = run(code, package, FASTECE_CACHE_DIR=tmp_path)
     assert done.stdout == PAIR_SHOWS
