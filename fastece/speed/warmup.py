@@ -171,8 +171,8 @@ def steps() -> Iterator[Callable[[], object]]:
     for shape, kind in product(((MANY_ROWS,), (MANY_ROWS, 3)), kinds):
         setting = SETTINGS[len(shape)][len(shape) - 1]
         options = arguments(shape, *kind, setting, False)
-        for estimator in ("ece_a", "ece_ac"):
-            yield partial(fastece.ece, **options, estimator=estimator)
+        for name in ("ece_a", "ece_ac"):
+            yield partial(fastece.ece, **options, estimator=name)
     # What resamples gets rows that have been read.
     for shape, weighted in product(((FEW,), (FEW, 3)), (False, True)):
         for setting, estimator in product(SETTINGS[len(shape)][:2], estimators):
