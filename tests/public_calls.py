@@ -14,7 +14,8 @@ import fastece
 from fastece.cli.commands import main
 from fastece.estimators import find_estimator
 from fastece.kernels import _jit
-from fastece.problems.settings import SETTINGS, read_problems
+from fastece.problems.reading import read_problems
+from fastece.problems.settings import SETTINGS
 
 CALLS = 1500
 SHAPES = [

@@ -15,10 +15,12 @@ from fastece.estimators import ESTIMATORS, find_estimator
 from fastece.inputs.files import Predictions
 from fastece.kde.estimator import KDE
 from fastece.plot.files import check_picture, save_picture
+from fastece.problems.reading import read_problems
 from fastece.reliability.curve import reliability_curve
 from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
 from fastece.resampling.bootstrap import bootstrap
 from fastece.resampling.calibration_test import calibration_test
+from fastece.resampling.rehearsal import compile_resampling
 from fastece.scores import ece
 
 __all__ = ["estimators_of", "run_demo", "run_report"]
@@ -47,7 +49,9 @@ def report_on(title: str, read: Callable[[], Predictions], options: Namespace) -
         chance = {"confidence_level": options.confidence_level, "rng": options.seed}
         estimators = estimators_of(n_bins=options.n_bins, **support)
         diagrams = as_list(reliability_diagram(**data, estimator=estimators["ece"]))
-        measures, p_value = measure(estimators, data, chance, options.resamples, say)
+        problems, rows = read_problems(**data), list(estimators.values())
+        with compile_resampling(problems, rows, bootstrap, calibration_test):
+            measures, p_value = measure(estimators, data, chance, options.resamples, say)
         values = {
             "title": title,
             **size_of(predictions, data),

@@ -37,7 +37,7 @@ def progress() -> Iterator[Say]:
         show(f"compiling, the first time only: {done} kernels done, now {name}")
 
     engine.WATCHERS.append(tell_tasks)
-    kernels = getattr(_jit, "WATCHERS", [])
+    kernels = _jit.WATCHERS
     kernels.append(tell_kernel)
     try:
         yield say

@@ -15,6 +15,7 @@ from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import LeaveOut, draws_of, new_key
 from fastece.resampling.engine import Problem, plan_replicates
 from fastece.resampling.intervals import Method
+from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import BootstrapResult, Replicated, Results, as_float
 
 __all__ = ["bootstrap", "bootstrap_results", "model_values", "resample"]
@@ -251,4 +252,5 @@ def bootstrap(
         executor=executor, least=0 if bootstrap_result is not None else 1, setting=setting,
         labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
-    return bootstrap_results(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
+    with compile_resampling(call.models[0], list(call.estimators.values()), bootstrap):
+        return bootstrap_results(call, rng=rng, size=size, bootstrap_result=bootstrap_result)

@@ -18,7 +18,7 @@ def use_terminal(monkeypatch):
 
 def test_steps_parts_and_kernels_are_told_on_one_line(capsys, monkeypatch):
     use_terminal(monkeypatch)
-    monkeypatch.setattr(_jit, "WATCHERS", [], raising=False)
+    monkeypatch.setattr(_jit, "WATCHERS", [])
     with progress() as say:
         say("bootstrap")
         (tasks,), (kernels,) = engine.WATCHERS, _jit.WATCHERS

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ import pytest
 
 import fastece
 from fastece.kernels import _jit
+from fastece.kernels import cache as disk
 
 ECE = "import fastece; print(fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10))"
 PAIR = "from fastece.kernels.caller import doubled; print(doubled(3), doubled(0.5))"
@@ -118,30 +120,31 @@ def cache(tmp_path, warm):
 
 @pytest.fixture(autouse=True)
 def no_failures(monkeypatch):
-    monkeypatch.setattr(_jit, "FAILURES", [])
+    monkeypatch.setattr(disk, "FAILURES", [])
 
 
 # --- its name -------------------------------------------------------------------------------
 
 
-def test_key_changes_with_every_kernel_source(tmp_path):
+def test_key_changes_with_every_kernel_source(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
-    first = _jit.cache_key(tmp_path)
-    assert first == _jit.cache_key(tmp_path)
+    first = disk.cache_key(tmp_path)
+    assert first == disk.cache_key(tmp_path)
     (tmp_path / "b.py").write_text("x = 2\n", encoding="utf-8")
-    second = _jit.cache_key(tmp_path)
+    second = disk.cache_key(tmp_path)
     (tmp_path / "b.py").rename(tmp_path / "c.py")
-    assert len({first, second, _jit.cache_key(tmp_path)}) == 3
+    assert len({first, second, disk.cache_key(tmp_path)}) == 3
 
 
 def test_key_is_of_the_code_and_not_of_its_representation(tmp_path):
     """The same from a source and from a ``__pycache__``, nested functions included."""
     text = "def f(x):\n    def g():\n        return 1.5, x in {'a', 'b', 'c', 'd'}\n    return g\n"
     (tmp_path / "a.py").write_text(text, encoding="utf-8")
-    keys = {_jit.cache_key(tmp_path), _jit.cache_key(tmp_path)}
-    code = "from pathlib import Path; from fastece.kernels import _jit;" + (
-        f"print(_jit.cache_key(Path({str(tmp_path)!r})))"
+    keys = {disk.cache_key(tmp_path), disk.cache_key(tmp_path)}
+    code = "from pathlib import Path; from fastece.kernels import cache;" + (
+        f"print(cache.cache_key(Path({str(tmp_path)!r})))"
     )
     for seed in "123":
         cache = tmp_path / "cache"
@@ -151,33 +154,33 @@ def test_key_is_of_the_code_and_not_of_its_representation(tmp_path):
 
 def test_editors_that_leave_a_lock_in_the_folder_are_no_error(tmp_path):
     (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
-    key = _jit.cache_key(tmp_path)
+    key = disk.cache_key(tmp_path)
     (tmp_path / ".#a.py").mkdir()  # as unreadable as a link that leads nowhere
-    assert _jit.cache_key(tmp_path) == key
+    assert disk.cache_key(tmp_path) == key
 
 
 def test_key_changes_with_numba_and_with_the_processor(tmp_path, monkeypatch):
-    keys = {_jit.cache_key(tmp_path)}
+    keys = {disk.cache_key(tmp_path)}
     for owner, name, value in (
-        (_jit, "EXTENSION_SUFFIXES", [".abacus.so"]),
-        (_jit.numba, "__version__", "0.0"),
-        (_jit.llvmlite, "__version__", "0.0"),
-        (_jit, "get_host_cpu_name", lambda: "abacus"),
-        (_jit, "host_features", lambda: "+beads"),
-        *((_jit.config, name, "other") for name in (*_jit.SETTINGS, "CPU_NAME", "CPU_FEATURES")),
+        (disk, "EXTENSION_SUFFIXES", [".abacus.so"]),
+        (disk.numba, "__version__", "0.0"),
+        (disk.llvmlite, "__version__", "0.0"),
+        (disk, "get_host_cpu_name", lambda: "abacus"),
+        (disk, "host_features", lambda: "+beads"),
+        *((disk.config, name, "other") for name in (*disk.SETTINGS, "CPU_NAME", "CPU_FEATURES")),
     ):
         monkeypatch.setattr(owner, name, value, raising=False)
-        keys.add(_jit.cache_key(tmp_path))
-    assert len(keys) == 8 + len(_jit.SETTINGS)
+        keys.add(disk.cache_key(tmp_path))
+    assert len(keys) == 8 + len(disk.SETTINGS)
 
 
 def test_code_for_any_processor_is_shared_by_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(_jit.config, "CPU_NAME", "generic")
-    monkeypatch.setattr(_jit.config, "CPU_FEATURES", "")
-    key = _jit.cache_key(tmp_path)
-    monkeypatch.setattr(_jit, "get_host_cpu_name", lambda: "abacus")
-    monkeypatch.setattr(_jit, "host_features", lambda: "+beads")
-    assert _jit.cache_key(tmp_path) == key
+    monkeypatch.setattr(disk.config, "CPU_NAME", "generic")
+    monkeypatch.setattr(disk.config, "CPU_FEATURES", "")
+    key = disk.cache_key(tmp_path)
+    monkeypatch.setattr(disk, "get_host_cpu_name", lambda: "abacus")
+    monkeypatch.setattr(disk, "host_features", lambda: "+beads")
+    assert disk.cache_key(tmp_path) == key
 
 
 @pytest.mark.slow
@@ -230,9 +233,9 @@ def test_place_is_the_first_that_is_named(tmp_path, monkeypatch, variable):
     for name in PLACES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, str(tmp_path / "here"))
-    directory = Path(_jit.cache_directory())
+    directory = Path(disk.cache_directory())
     assert directory.is_dir()
-    assert directory.name == _jit.cache_key()
+    assert directory.name == disk.cache_key()
     assert tmp_path / "here" in directory.parents
 
 
@@ -241,9 +244,9 @@ def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
     file.touch()
     monkeypatch.setenv("FASTECE_CACHE_DIR", str(file / "below"))
     with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR") as caught:
-        assert _jit.cache_directory() is None
+        assert disk.cache_directory() is None
     assert len(caught) == 1
-    assert len(_jit.FAILURES) == 1
+    assert len(disk.FAILURES) == 1
     monkeypatch.setattr(_jit, "CACHE_DIRECTORY", None)
 
     @_jit.jit
@@ -262,7 +265,7 @@ def test_nowhere_to_keep_kernels_is_a_warning(monkeypatch):
 
     monkeypatch.setattr(Path, "expanduser", homeless)
     with pytest.warns(RuntimeWarning, match="no home for"):
-        assert _jit.cache_directory() is None
+        assert disk.cache_directory() is None
 
 
 def test_a_kernel_that_does_not_parse_is_no_error_of_the_others(tmp_path):
@@ -306,15 +309,79 @@ def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_pat
 
 def test_an_unwritable_place_that_is_filled_is_taken_without_a_word(tmp_path, monkeypatch):
     monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path))
-    directory = _jit.cache_directory()
+    directory = disk.cache_directory()
     (Path(directory) / "kernel-1.nbc").touch()
 
     def refuse(dir):  # noqa: A002
         raise PermissionError(dir)
 
-    monkeypatch.setattr(_jit.tempfile, "TemporaryFile", refuse)
-    assert _jit.cache_directory() == directory
-    assert _jit.FAILURES == []
+    monkeypatch.setattr(disk.tempfile, "TemporaryFile", refuse)
+    assert disk.cache_directory() == directory
+    assert disk.FAILURES == []
+
+
+# --- whom it is believed from ----------------------------------------------------------------
+
+posix = pytest.mark.skipif(os.name != "posix", reason="modes and limits of POSIX")
+
+
+def home_of(path):
+    """The user that a file belongs to."""
+    return path.stat().st_uid
+
+
+def give_away(path, monkeypatch):
+    """Another user's, for what is asked here."""
+    if os.geteuid() == 0:
+        os.chown(path, 12345, -1)
+    else:
+        monkeypatch.setattr(disk.os, "geteuid", lambda: home_of(path) + 1)
+
+
+@posix
+def test_what_is_made_is_for_this_user_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path / "outer/cache"))
+    directory = Path(disk.cache_directory())
+    assert [path.stat().st_mode & 0o777 for path in (directory, directory.parent)] == [0o700] * 2
+
+
+@posix
+@pytest.mark.parametrize("which", ["keyed", "outer"])
+@pytest.mark.parametrize("mode", [0o770, 0o702, None], ids=["group", "others", "owner"])
+def test_a_folder_that_others_can_write_is_refused(tmp_path, monkeypatch, which, mode):
+    """Kernels are unpickled and run: whoever can write them can run anything."""
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path / "cache"))
+    directory = Path(disk.cache_directory())
+    (directory / "kernel-1.nbc").touch()
+    path = directory if which == "keyed" else directory.parent
+    if mode is None:
+        give_away(path, monkeypatch)
+    else:
+        path.chmod(mode)
+    said = "belongs to another user" if mode is None else "others can write .*: chmod go-w it"
+    with pytest.warns(RuntimeWarning, match=said) as caught:
+        assert disk.cache_directory() is None
+    assert len(caught) == 1
+    assert "Set FASTECE_CACHE_DIR" in str(caught[0].message)
+
+
+@posix
+def test_a_folder_in_one_that_is_shared_safely_is_taken(tmp_path, monkeypatch):
+    """As ``/tmp`` is."""
+    tmp_path.chmod(0o1777)
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path))
+    assert disk.cache_directory() is not None
+
+
+@posix
+def test_nothing_is_loaded_from_a_folder_that_is_refused(cache, package):
+    (folder,) = cache.iterdir()
+    folder.chmod(0o777)
+    before = kept(cache)
+    done = run(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache)
+    assert done.stdout == PAIR_SHOWS + "4\n"
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert kept(cache) == before
 
 
 def modes_bind():
@@ -339,9 +406,6 @@ def read_only(cache):
     yield cache
     for path in (cache, folder):
         path.chmod(0o755)
-
-
-posix = pytest.mark.skipif(os.name != "posix", reason="modes and limits of POSIX")
 
 
 @posix
@@ -373,7 +437,7 @@ def test_a_full_disk_is_one_warning_and_leaves_nothing_half_written(tmp_path, pa
 
 
 def test_a_folder_that_vanishes_is_one_warning(tmp_path, package):
-    gone = "from fastece.kernels import _jit; import os; os.rmdir(_jit.CACHE_DIRECTORY);"
+    gone = "from fastece.kernels import cache; import os; os.rmdir(cache.CACHE_DIRECTORY);"
     done = run(gone + PAIR, package, FASTECE_CACHE_DIR=tmp_path)
     assert done.stdout == PAIR_SHOWS
     assert done.stderr.count("RuntimeWarning") == 1
@@ -389,7 +453,7 @@ DAMAGES = {
     "empty": lambda _: b"",
     "garbage": lambda _: b"not a pickle",
     "cut": lambda content: content[: len(content) // 2],
-    "cut to the hash": lambda content: content[: _jit.SEAL],
+    "cut to the hash": lambda content: content[: disk.SEAL],
     "flipped": flipped,
 }
 
@@ -457,8 +521,10 @@ def test_four_processes_at_once(tmp_path, cache, package, is_damaged):
     for path, content in kept(folder).items():
         path.write_bytes(content[:50])
     back = PAIR.replace("doubled(3), doubled(0.5)", "doubled(0.5), doubled(3)")
-    done = at_once([PAIR, back] * 2, package, folder)
-    assert done == [PAIR_SHOWS, "3.0 8\n"] * 2
+    done = at_once([PAIR + COMPILED, back + COMPILED] * 2, package, folder)
+    assert [out.splitlines()[0] + "\n" for out in done] == [PAIR_SHOWS, "3.0 8\n"] * 2
+    compiled = [int(out.splitlines()[1]) for out in done]
+    assert sum(compiled) == 4 or os.name != "posix"
     assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "0\n"
     assert len(kept(folder)) == 4
 
@@ -477,27 +543,34 @@ class Compiled:
 
 def test_one_kernel_s_cache(tmp_path, monkeypatch):
     """What it does with a file, without a compiler."""
-    monkeypatch.setattr(_jit.CompileResult, "_rebuild", lambda _, *parts: parts)
-    context = SimpleNamespace(refresh=lambda: None)
-    cache = _jit.KernelCache(test_one_kernel_s_cache, str(tmp_path))
+    monkeypatch.setattr(disk.CompileResult, "_rebuild", lambda _, *parts: parts)
+    monkeypatch.setattr(disk.rtsys, "initialize", lambda _: None)
+    context, told = None, []
+    cache = disk.KernelCache(test_one_kernel_s_cache, str(tmp_path), told.append)
     assert cache.cache_path == str(tmp_path)
     assert cache.load_overload("f8", context) is None
     cache.save_overload("f8", Compiled())
     (path,) = tmp_path.iterdir()
     assert cache.load_overload("f8", context) == ("machine", "code")
+    assert len(told) == 1
     assert cache.load_overload("f4", context) is None
+    assert told == ["test_one_kernel_s_cache"] * 2
+    cache.save_overload("f4", Compiled(has_dynamic_globals=True))
+    assert list(tmp_path.iterdir()) == [path]
     path.write_bytes(path.read_bytes()[:-1])
     assert cache.load_overload("f8", context) is None
     path.unlink()
     path.mkdir()
     cache.save_overload("f8", Compiled())  # something that cannot be replaced is left there
     assert cache.load_overload("f8", context) is None
+    cache.flush()
+    cache.save_overload("f8", Compiled())
     assert list(tmp_path.iterdir()) == [path]
     path.rmdir()
     cache.save_overload("f8", Compiled(has_dynamic_globals=True))
     cache.save_overload("type(<function f at 0x7f00>)", Compiled())
     assert list(tmp_path.iterdir()) == []
-    gone = _jit.KernelCache(test_one_kernel_s_cache, str(tmp_path / "gone"))
+    gone = disk.KernelCache(test_one_kernel_s_cache, str(tmp_path / "gone"), told.append)
     with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR"):
         gone.save_overload("f8", Compiled())
     gone.save_overload("f8", Compiled())  # no second warning: that would be an error here
@@ -507,14 +580,54 @@ def test_one_kernel_s_cache(tmp_path, monkeypatch):
 def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
     tmp_path, monkeypatch, is_edited
 ):
-    monkeypatch.setattr(_jit.numba, "njit", lambda **_: lambda _: SimpleNamespace(_cache=None))
+    monkeypatch.setattr(disk.numba, "njit", lambda **_: lambda _: SimpleNamespace(_cache=None))
     monkeypatch.setattr(_jit, "KERNELS", [])
-    monkeypatch.setattr(_jit, "SOURCES", b"others" if is_edited else _jit.source_hash())
+    monkeypatch.setattr(_jit, "is_source_unchanged", lambda: not is_edited)
     for directory in (None, str(tmp_path)):
         monkeypatch.setattr(_jit, "CACHE_DIRECTORY", directory)
         compiled = _jit.jit(test_one_kernel_s_cache)
-        assert (compiled._cache is not None) == (directory is not None and not is_edited)
+        assert compiled._cache.cache_path == (None if is_edited else directory)
     assert len(_jit.KERNELS) == 2
+
+
+def test_what_cannot_be_rebuilt_is_one_warning_and_compiled(tmp_path, monkeypatch):
+    """As where numba has changed what it does not promise to keep."""
+    monkeypatch.setattr(disk.rtsys, "initialize", lambda _: None)
+    cache = disk.KernelCache(test_one_kernel_s_cache, str(tmp_path), lambda _: None)
+    cache.save_overload("f8", Compiled())
+    with pytest.warns(RuntimeWarning, match="cannot keep its compiled kernels"):
+        assert cache.load_overload("f8", None) is None
+    assert cache.load_overload("f8", None) is None  # a second warning would be an error here
+
+
+@pytest.mark.parametrize("version", [(0, 60), (99, 0)])
+def test_a_version_of_numba_that_is_not_tested_works_without_a_cache(tmp_path, package, version):
+    code = (
+        "import numba; from types import SimpleNamespace;"
+        f"numba.version_info = SimpleNamespace(short={version});"
+        "del numba.core.compiler.CompileResult._rebuild;" + PAIR
+    )
+    done = run(code, package, FASTECE_CACHE_DIR=tmp_path)
+    assert done.stdout == PAIR_SHOWS
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert "not among the versions tested" in done.stderr
+    assert kept(tmp_path) == {}
+
+
+def test_the_package_allows_the_versions_of_numba_that_are_tested():
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    (low_major, low), (major, high) = disk.TESTED
+    assert f'"numba>={low_major}.{low},<{major}.{high + 1}"' in text
+
+
+def test_watchers_are_told_what_this_process_compiles(tmp_path, package):
+    watch = (
+        "from fastece.kernels import _jit;"
+        "_jit.WATCHERS.append(lambda name, count: print(name, count));"
+    )
+    first = shown(watch + PAIR, package, FASTECE_CACHE_DIR=tmp_path)
+    assert first == "doubled 0\nincreased 1\ndoubled 2\nincreased 3\n" + PAIR_SHOWS
+    assert shown(watch + PAIR, package, FASTECE_CACHE_DIR=tmp_path) == PAIR_SHOWS
 
 
 # --- edited kernels: a stale result is the worst that a cache can do ------------------------
@@ -547,6 +660,30 @@ def test_a_stale_bytecode_file_of_python_does_not_get_into_the_cache(tmp_path):
     edit(callee, "x \\+ 2", "x + 1")
     shutil.rmtree(callee.parent / "__pycache__")
     assert shown(PAIR, **options) == PAIR_SHOWS
+
+
+def test_sources_are_read_once_however_many_kernels_there_are(monkeypatch):
+    monkeypatch.setattr(disk, "SOURCES", disk.source_times())
+
+    def refuse(*_, **__):
+        raise AssertionError("a source is read again")
+
+    for reader in ("open", "read_bytes", "read_text"):
+        monkeypatch.setattr(Path, reader, refuse)
+    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr(_jit, "KERNELS", [])
+    for _ in range(3):
+        _jit.jit(home_of)
+    assert len(_jit.KERNELS) == 3
+
+
+def test_an_edit_shows_even_if_size_and_time_are_put_back(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\n", encoding="utf-8")
+    before = disk.source_times(tmp_path)
+    time.sleep(0.05)  # the clock of file systems is coarse
+    edit(path, "1", "2")
+    assert (disk.source_times(tmp_path) == before) == (os.name != "posix")
 
 
 @pytest.mark.slow

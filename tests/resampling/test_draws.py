@@ -8,9 +8,8 @@ from chance import ALPHA, chi_square_p, class_probabilities, multinomial_law, po
 from kernel_forms import PLAIN
 from scipy import stats
 
-from fastece.kernels import resampling
+from fastece.kernels import REPLICATES, resampling
 from fastece.resampling.draws import (
-    BLOCK,
     ClassDraws,
     HitDraws,
     Multinomial,
@@ -50,7 +49,7 @@ def test_every_column_has_the_size():
     for n in range(1, 60, 7) if PLAIN else range(1, 501):
         for size in {-(-n // 16), -(-n // 3), n // 2 or 1, max(n - 1, 1), n}:
             c = Multinomial(n, n, size).make(n, 1 if PLAIN else 2)
-            assert c.shape == (1 if PLAIN else 2, n, BLOCK)
+            assert c.shape == (1 if PLAIN else 2, n, REPLICATES)
             assert (c.sum(1, dtype=np.int64) == size).all(), (n, size)
 
 
