@@ -49,7 +49,8 @@ def report_on(title: str, read: Callable[[], Predictions], options: Namespace) -
         chance = {"confidence_level": options.confidence_level, "rng": options.seed}
         estimators = estimators_of(n_bins=options.n_bins, **support)
         diagrams = as_list(reliability_diagram(**data, estimator=estimators["ece"]))
-        problems, rows = read_problems(**data), list(estimators.values())
+        problems = read_problems(**{k: v for k, v in data.items() if k != "n_jobs"})
+        rows = list(estimators.values())
         with compile_resampling(problems, rows, bootstrap, calibration_test):
             measures, p_value = measure(estimators, data, chance, options.resamples, say)
         values = {
