@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastece.kernels import (
+        ahead,
         beta,
         binning,
         density,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ahead",
     "beta",
     "binning",
     "density",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.kernels.ahead import compile_ahead
+from fastece import kernels
 from fastece.resampling.arguments import Call
 
 __all__ = ["compile_resampling"]
@@ -50,4 +50,5 @@ def compile_resampling(call: Call, *functions: Callable[..., Any]) -> AbstractCo
         "sample_weight": None if problems.v is None else problems.v[:FEW],
     }
     arrays = (problems.label[:FEW], problems.prob[:FEW])
-    return compile_ahead(rehearse, functions, list(call.estimators.values()), arrays, options)
+    estimators = list(call.estimators.values())
+    return kernels.ahead.compile_ahead(rehearse, functions, estimators, arrays, options)
