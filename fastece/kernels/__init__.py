@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastece.kernels import (
+        ahead,
         binning,
         common_call,
         density,
@@ -19,21 +20,12 @@ if TYPE_CHECKING:
         replicates,
         resampling,
         subsets,
-    )
+    )  # fmt: skip
 
 __all__ = [
-    "REPLICATES",
-    "binning",
-    "common_call",
-    "density",
-    "logits",
-    "moments",
-    "quantiles",
-    "reading",
-    "replicates",
-    "resampling",
-    "subsets",
-]
+    "REPLICATES", "ahead", "binning", "common_call", "density", "logits", "moments", "quantiles",
+    "reading", "replicates", "resampling", "subsets",
+]  # fmt: skip
 
 # Replicates of a block: the multiplicities of one row, a byte each, fill half a cache line.
 REPLICATES = 32

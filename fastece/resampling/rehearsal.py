@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.kernels.ahead import compile_ahead
+from fastece import kernels
 from fastece.problems.problems import Problems
 
 __all__ = ["compile_resampling"]
@@ -49,4 +49,4 @@ def compile_resampling(
         "setting": "classwise" if problems.setting.per_class else "binary",
         "sample_weight": None if problems.v is None else problems.v[:FEW],
     }
-    return compile_ahead(rehearse, functions, estimators, arrays)
+    return kernels.ahead.compile_ahead(rehearse, functions, estimators, arrays)
