@@ -137,7 +137,7 @@ def test_intervals_in_other_settings(capsys, digits, setting):
         *digits, estimator="ece_ac", n_resamples=32, rng=0,
         setting=int(setting) if setting.isdecimal() else setting,
     )  # fmt: skip
-    line = report["measures"][3]
+    (line,) = (line for line in report["measures"] if line["name"] == "ece_ac")
     assert (line["low"], line["high"]) == result.confidence_interval
 
 
