@@ -134,7 +134,9 @@ def is_refusal(error: Exception) -> bool:
     text = "".join(traceback.format_tb(error.__traceback__))
     if type(error.__cause__).__name__.endswith("RemoteTraceback"):  # of another process
         text = str(error.__cause__)
-    places = re.findall(r'^ *"*File "(.*)", line \d+, in .*\n *(.*)', text, re.MULTILINE)
+    # Of code that dataclasses make, no line is shown: the next frame follows at once.
+    place = r'^ *"*File "(.*)", line \d+, in .*\n(?! *File ") *(.*)'
+    places = re.findall(place, text, re.MULTILINE)
     path, line = places[-1]
     return bool(path.startswith(PACKAGE) and line.startswith("raise "))
 

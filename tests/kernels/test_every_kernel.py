@@ -12,7 +12,10 @@ FOLDER = Path(fastece.__file__).parent / "kernels"
 TESTS = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.py"))
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("[a-z]*.py")))
+KERNELS = {path.stem for path in FOLDER.glob("[a-z]*.py")} - {"ahead", "cache"}
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
 def test_every_kernel_is_tested_by_name(name):
     module = importlib.import_module(f"fastece.kernels.{name}")
     tree = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
