@@ -12,7 +12,7 @@ equal mass     `Ordered`: cuts between sorted rows    the drawn rows, as a sampl
 =============  =====================================  ==========================================
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ class Tiles(NamedTuple):
     cells: I32
 
     @classmethod
-    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> "Tiles":
+    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> Self:
         """Bring the rows into tiles, and in each tile those of one cell together."""
         n = sample.n
         lower, share = np.empty(n, np.int32), np.ones(n)
@@ -94,7 +94,7 @@ class Records(NamedTuple):
     records: F64
 
     @classmethod
-    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> "Records":
+    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> Self:
         """Write the records."""
         records = np.empty((sample.n, 1 + moments * layout.sides))
         kernels.subsets.fill_records(sample.s, sample.y, sample.v, layout.grid, threshold, records)
@@ -116,9 +116,7 @@ class Ordered(NamedTuple):
     terms: F64
 
     @classmethod
-    def of(
-        cls, sample: Sample, low: float, high: float, threshold: float, moments: int
-    ) -> "Ordered":
+    def of(cls, sample: Sample, low: float, high: float, threshold: float, moments: int) -> Self:
         """The rows that exist of a sorted sample."""
         rows = order_rows(sample, low, high, threshold)
         return cls(rows, terms_of(sample.where(slice(rows.skip, None)), threshold, moments))

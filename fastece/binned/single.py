@@ -117,12 +117,9 @@ def rows_in_cells(
 
     starts = range(0, problems.n, rows) if wanted.any() else range(1)
     row, problem, score, hit = map(np.concatenate, zip(*run(one, starts), strict=True))
-    samples = []
-    for j in range(k):
-        mine = problem == j if k > 1 else slice(None)
-        v = None if problems.v is None else problems.v[row[mine]]
-        samples.append(Sample(score[mine], hit[mine], v, low, high, row[mine]))
-    return samples
+    v = None if problems.v is None else problems.v[row]
+    found = Sample(score, hit, v, low, high, row)
+    return [found.where(problem == j) for j in range(k)]
 
 
 def cuts_between(

@@ -44,8 +44,7 @@ def from_torch(tensor: Any) -> NDArray[Any]:
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if str(tensor.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
         tensor = tensor.float()
-    array: NDArray[Any] = tensor.numpy()
-    return array
+    return np.asarray(tensor.numpy())
 
 
 def dtypes_of(value: Any) -> list[str]:

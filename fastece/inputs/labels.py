@@ -1,5 +1,6 @@
 """Labels as class indices: which column of the probabilities a label stands for."""
 
+import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -12,6 +13,7 @@ from fastece.inputs.arrays import (
     as_array,
     as_real,
     elementwise,
+    find_extremes,
     is_text,
     refuse_infinite,
     refuse_where,
@@ -177,12 +179,15 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
     """Labels as integers or bools from 0 to K - 1."""
     if y.dtype.kind == "b":
         return np.not_equal(y.view(np.uint8), 0)  # bools made of other bytes are True
+    low, high = find_extremes(y)
     if y.dtype.kind == "f":
-        refuse_infinite("y_true", y)
+        if not -math.inf < low <= high < math.inf:
+            refuse_infinite("y_true", y)
         rule, hint = "labels must be whole numbers", swap_hint(y, y_prob)
         refuse_where("y_true", rule, y, lambda part: part != np.trunc(part), hint)
-    rule, hint = f"labels must be from 0 to {n_classes - 1}", " (labels= names other classes)"
-    refuse_where("y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), hint)
+    if low < 0 or high >= n_classes:
+        rule, hint = f"labels must be from 0 to {n_classes - 1}", " (labels= names other classes)"
+        refuse_where("y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), hint)
     return y.astype(np.int64) if y.dtype.kind == "f" else y
 
 

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece import kernels
-from fastece.problems.order import order_rows, quantile_edges
+from fastece.problems.order import order_rows
 from fastece.protocol import Sample
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ IQR_OF_NORMAL = 1.349
 
 def silverman(spreads: F64, size: int) -> F64:
     """``max(0.0003, min(sd, IQR / 1.349) * (3 n / 4)**(-1/5))`` of each replicate of n = `size`
-    rows, from `spreads` (4, R): weight W, sums of ``w x`` and ``w x**2``, and IQR.
+    rows, from `spreads` (4, R): weight W, sums of ``w (s - a)`` and ``w (s - a)**2``, and IQR.
 
     With ``sd**2 = sum w (s - m)**2 / W * n / (n - 1)`` and the distance IQR between the quartiles,
     which is left out where it is 0: Silverman (1986, "Density estimation for statistics and data
@@ -41,8 +40,7 @@ def silverman(spreads: F64, size: int) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The scores of a sorted sample in a range, as the rule adds them up for replicates: x is the
-    distance from the middle of all, so that squares do not cancel."""
+    """The scores of a sorted sample in a range, as the rule adds them up for replicates."""
 
     sample: Sample
     low: float
@@ -50,7 +48,7 @@ class Scores:
 
     @cached_property
     def centre(self) -> float:
-        """The mean of the scores."""
+        """The mean of the scores: squares of distances from it do not cancel."""
         return float(np.average(self.sample.s, weights=self.sample.v))
 
     @cached_property
@@ -60,31 +58,7 @@ class Scores:
 
     @cached_property
     def terms(self) -> F64:
-        """What each row adds to the sums of w x and w x**2 (2, n)."""
+        """Weights times distances from the middle, and times their squares (2, n)."""
         x = self.rows.u - self.centre
         terms = np.stack([x, x * x])
         return terms if self.rows.v is None else terms * self.rows.v
-
-    def of_blocks(self, c: NDArray[np.uint8]) -> F64:
-        """Spreads (4, 32 G) of replicates with multiplicities (G, n, 32)."""
-        rows, out = self.rows, np.empty((4, c.shape[0] * c.shape[2]))
-        kernels.density.spreads(
-            c, rows.u, rows.v, rows.run, rows.first, rows.order, self.terms, rows.low, rows.high,
-            out,
-        )  # fmt: skip
-        return out
-
-    def of_weights(self, c: NDArray[Any]) -> F64:
-        """Spreads (4, 1) of one replicate, in which row i counts ``c[i]`` times."""
-        c, v = c.astype(np.float64), self.rows.v
-        w = c if v is None else c * v
-        edges, _ = quantile_edges(self.rows.u, w, 4, self.low, self.high, right=True)
-        return np.array([w.sum(), *(self.terms @ c), edges[3] - edges[1]])[:, None]
-
-    def of_rows(self, rows: NDArray[np.int32]) -> F64:
-        """Spreads (4, R) of drawn rows (R, size): nothing is computed for the others."""
-        ordered, v, out = np.sort(rows, axis=1), self.sample.v, np.empty((4, len(rows)))
-        w = None if v is None else v[ordered]
-        u = self.sample.s[ordered]
-        kernels.density.drawn_spreads(u, w, self.centre, self.low, self.high, out)
-        return out

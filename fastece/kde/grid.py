@@ -169,13 +169,6 @@ class CellShares:
         """Add the rows up in the cells (L, 2, C, W), for multiplicities (L, n, W)."""
         kernels.density.spread(c, self.sample.y, *self.of_all, cells)
 
-    def spread_rows(self, rows: I32, cells: F64) -> None:
-        """Add drawn rows (L, W, size) up in the cells (L, 2, C, W)."""
-        at, begin, step, count, cubic = self.cells
-        kernels.density.spread_scores(
-            rows, at, self.sample.y, self.sample.v, begin, step, count, cubic, cells
-        )
-
 
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
     """The grid for bandwidths of `h` or more, or one that is some times as fine."""

@@ -26,6 +26,7 @@ from fastece.kde.bandwidth import SMALLEST, Scores, silverman
 from fastece.kde.beta import PER_OCTAVE, BetaMesh
 from fastece.kde.grid import CellShares, Mesh
 from fastece.kernels import REPLICATES
+from fastece.problems.order import quantile_edges
 from fastece.protocol import Plan, Sample
 
 if TYPE_CHECKING:
@@ -54,7 +55,11 @@ class Copies:
 
     def spreads(self, scores: Scores) -> F64:
         """What Silverman's rule needs of their scores (4, R)."""
-        return np.repeat(scores.of_weights(self.c), self.count, axis=1)
+        c, rows = self.c.astype(np.float64), scores.rows
+        w = c if rows.v is None else c * rows.v
+        edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
+        spread = np.array([w.sum(), *(scores.terms @ c), edges[3] - edges[1]])
+        return np.repeat(spread[:, None], self.count, axis=1)
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
         """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
@@ -79,7 +84,12 @@ class CountBlocks:
 
     def spreads(self, scores: Scores) -> F64:
         """What Silverman's rule needs of their scores (4, R)."""
-        return scores.of_blocks(self.c)
+        rows, out = scores.rows, np.empty((4, self.count))
+        kernels.density.spreads(
+            self.c, rows.u, rows.v, rows.run, rows.first, rows.order, scores.terms,
+            rows.low, rows.high, out,
+        )  # fmt: skip
+        return out
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
         """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
@@ -104,12 +114,20 @@ class DrawnRows:
         return len(self.rows)
 
     def spreads(self, scores: Scores) -> F64:
-        """What Silverman's rule needs of their scores (4, R)."""
-        return scores.of_rows(self.rows)
+        """What Silverman's rule needs of their scores (4, R): nothing of rows not drawn."""
+        sample, ordered = scores.sample, np.sort(contiguous(self.rows, np.int32), axis=1)
+        w, out = None if sample.v is None else sample.v[ordered], np.empty((4, self.count))
+        u = sample.s[ordered]
+        kernels.density.drawn_spreads(u, w, scores.centre, scores.low, scores.high, out)
+        return out
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
         """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
-        shares.spread_rows(contiguous(self.rows, np.int32)[lanes], cells)
+        sample, (at, begin, step, count, cubic) = shares.sample, shares.cells
+        rows = contiguous(self.rows, np.int32)[lanes]
+        kernels.density.spread_scores(
+            rows, at, sample.y, sample.v, begin, step, count, cubic, cells
+        )
 
 
 Resamples = Copies | CountBlocks | DrawnRows
