@@ -56,15 +56,14 @@ def chunk_sums(
     k, cells = problems.n_problems, layout.cells
     rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells)
     is_float = layout.grid.spacing == kernels.binning.FLOAT
-    prob, label, v = problems.prob, problems.label, problems.v
+    prob, label, v = problems.prob, problems.label, kernels.weights(problems.v)
 
     def one(start: int) -> Sums:
         out = np.empty((moments, k, cells))
         only = np.empty(k * cells) if is_float else NOT_READ
         part = slice(start, start + rows)
-        weight = None if v is None else v[part]
         kernels.moments.cell_moments(
-            prob[part], label[part], weight, layout.grid, threshold, only, out
+            prob[part], label[part], v[part], layout.grid, threshold, only, out
         )
         return Sums(out, only)
 

@@ -63,7 +63,7 @@ class Scores(NamedTuple):
     def of_weights(self, c: NDArray[Any]) -> F64:
         """Spreads (4, 1) of one replicate, in which row i counts ``c[i]`` times."""
         rows = self.ordered
-        w = c.astype(np.float64) if rows.v is None else c * rows.v
+        w = c * rows.v if rows.v.size else c.astype(np.float64)
         edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
         sums = self.terms @ c.astype(np.float64)
         return np.array([[w.sum()], [sums[0]], [sums[1]], [edges[3] - edges[1]]])
@@ -73,12 +73,13 @@ def scores_of(ordered: "OrderedRows", centre: float) -> Scores:
     """The scores about their middle, so that squares do not cancel."""
     x = ordered.u - centre
     terms = np.stack([x, x * x])
-    return Scores(ordered, terms if ordered.v is None else terms * ordered.v)
+    return Scores(ordered, terms * ordered.v if ordered.v.size else terms)
 
 
 def drawn_spreads(u: F64, w: F64 | None, centre: float, low: float, high: float) -> F64:
     """Spreads (4, R) of drawn scores (R, size), each line in increasing order, about the middle of
     all: of the others in the sample nothing else is needed."""
     out = np.empty((4, len(u)))
+    w = np.empty((0, 0)) if w is None else w
     kernels.density.drawn_spreads(u, w, centre, low, high, out)
     return out

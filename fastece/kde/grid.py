@@ -205,8 +205,9 @@ class CellShares:
         """Add drawn rows (L, W, size) up in the cells (L, 2, C, W)."""
         at, begin, step, count, cubic = self.cells
         kernels.density.spread_scores(
-            rows, at, self.sample.y, self.sample.v, begin, step, count, cubic, cells
-        )
+            rows, at, self.sample.y, kernels.weights(self.sample.v), begin, step, count, cubic,
+            cells,
+        )  # fmt: skip
 
 
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
