@@ -36,9 +36,9 @@ TILE = 1024
 
 def terms_of(sample: Sample, threshold: float, moments: int) -> F64:
     """What each row adds to each of the first `moments` sums when it is drawn once: (Q, n)."""
-    terms = np.empty((moments, sample.n))
+    terms, v = np.empty((moments, sample.n)), kernels.weights(sample.v)
     for q, term in enumerate(terms):
-        kernels.binning.moment(q, sample.s, sample.y, sample.v, threshold, term)
+        kernels.binning.moment(q, sample.s, sample.y, v, threshold, term)
     return terms
 
 
@@ -96,8 +96,8 @@ class Records(NamedTuple):
     @classmethod
     def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> Self:
         """Write the records."""
-        records = np.empty((sample.n, 1 + moments * layout.sides))
-        kernels.subsets.fill_records(sample.s, sample.y, sample.v, layout.grid, threshold, records)
+        records, v = np.empty((sample.n, 1 + moments * layout.sides)), kernels.weights(sample.v)
+        kernels.subsets.fill_records(sample.s, sample.y, v, layout.grid, threshold, records)
         return cls(layout, records)
 
     def sums(self, rows: I32) -> F64:
@@ -137,6 +137,7 @@ def drawn_equal_mass_sums(
     total, out = np.empty(len(rows)), np.empty((moments, n_bins, len(rows)))
     rows = np.sort(contiguous(rows, np.int32), axis=1)
     kernels.subsets.drawn_equal_mass_sums(
-        sample.s, sample.y, sample.v, threshold, low, high, right, convex, rows, total, out
-    )
+        sample.s, sample.y, kernels.weights(sample.v), threshold, low, high, right, convex, rows,
+        total, out,
+    )  # fmt: skip
     return total, out

@@ -47,13 +47,13 @@ def grid_sums(
     k, cells = problems.n_problems, layout.cells
     rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells)
     is_float = layout.grid.spacing == kernels.binning.FLOAT
+    v = kernels.weights(problems.v)
 
     def one(start: int) -> tuple[F64, F64]:
         out, only = np.empty((moments, k, cells)), np.empty(k * cells if is_float else 0)
         part = slice(start, start + rows)
-        v = None if problems.v is None else problems.v[part]
         prob, label = problems.prob[part], problems.label[part]
-        kernels.moments.cell_moments(prob, label, v, layout.grid, threshold, only, out)
+        kernels.moments.cell_moments(prob, label, v[part], layout.grid, threshold, only, out)
         return out, only
 
     sums, scores = zip(*run(one, range(0, problems.n, rows)), strict=True)

@@ -48,10 +48,9 @@ def report_on(title: str, read: Callable[[], Predictions], options: Namespace) -
         data, support = data_of(predictions, options), score_range(predictions)
         chance = {"confidence_level": options.confidence_level, "rng": options.seed}
         estimators = estimators_of(n_bins=options.n_bins, **support)
-        diagrams = as_list(reliability_diagram(**data, estimator=estimators["ece"]))
         problems = read_problems(**{k: v for k, v in data.items() if k != "n_jobs"})
-        rows = list(estimators.values())
-        with compile_resampling(problems, rows, bootstrap, calibration_test):
+        with compile_resampling(problems, list(estimators.values()), labels=True):
+            diagrams = as_list(reliability_diagram(**data, estimator=estimators["ece"]))
             measures, p_value = measure(estimators, data, chance, options.resamples, say)
         values = {
             "title": title,
@@ -125,13 +124,14 @@ def value_of(estimator: Any, data: dict[str, Any]) -> dict[str, Any]:
     """The error, how many bins hold rows, or the bandwidth; class by class, errors and bandwidths
     are means and bins are added."""
     n_bins = occupied = bandwidth = None
-    value = ece(**data, estimator=estimator)
     if isinstance(estimator, Binned):
         diagrams = as_list(reliability_diagram(**data, estimator=estimator))
+        value = float(np.mean([diagram.value for diagram in diagrams]))
         counts = np.concatenate([diagram.count for diagram in diagrams])
         n_bins, occupied = counts.size, int(np.count_nonzero(counts))
     if isinstance(estimator, KDE):
         curves = as_list(reliability_curve(**data, estimator=estimator))
+        value = ece(**data, estimator=estimator)
         bandwidth = float(np.mean([curve.bandwidth for curve in curves]))
     return {
         "value": value, "estimator": str(estimator), "n_bins": n_bins, "occupied": occupied,

@@ -61,4 +61,4 @@ class Scores:
         """Weights times distances from the middle, and times their squares (2, n)."""
         x = self.rows.u - self.centre
         terms = np.stack([x, x * x])
-        return terms if self.rows.v is None else terms * self.rows.v
+        return terms * self.rows.v if self.rows.v.size else terms

@@ -56,7 +56,7 @@ class Copies:
     def spreads(self, scores: Scores) -> F64:
         """What Silverman's rule needs of their scores (4, R)."""
         c, rows = self.c.astype(np.float64), scores.rows
-        w = c if rows.v is None else c * rows.v
+        w = c * rows.v if rows.v.size else c
         edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
         spread = np.array([w.sum(), *(scores.terms @ c), edges[3] - edges[1]])
         return np.repeat(spread[:, None], self.count, axis=1)
@@ -116,7 +116,8 @@ class DrawnRows:
     def spreads(self, scores: Scores) -> F64:
         """What Silverman's rule needs of their scores (4, R): nothing of rows not drawn."""
         sample, ordered = scores.sample, np.sort(contiguous(self.rows, np.int32), axis=1)
-        w, out = None if sample.v is None else sample.v[ordered], np.empty((4, self.count))
+        w = np.empty((0, 0)) if sample.v is None else sample.v[ordered]
+        out = np.empty((4, self.count))
         u = sample.s[ordered]
         kernels.density.drawn_spreads(u, w, scores.centre, scores.low, scores.high, out)
         return out
@@ -124,10 +125,8 @@ class DrawnRows:
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
         """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
         sample, (at, begin, step, count, cubic) = shares.sample, shares.cells
-        rows = contiguous(self.rows, np.int32)[lanes]
-        kernels.density.spread_scores(
-            rows, at, sample.y, sample.v, begin, step, count, cubic, cells
-        )
+        rows, v = contiguous(self.rows, np.int32)[lanes], kernels.weights(sample.v)
+        kernels.density.spread_scores(rows, at, sample.y, v, begin, step, count, cubic, cells)
 
 
 Resamples = Copies | CountBlocks | DrawnRows

@@ -7,6 +7,9 @@ imported only when something is to be computed: 0.2 s that ``import fastece`` do
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     from fastece.kernels import (
         ahead,
@@ -23,12 +26,19 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "REPLICATES", "ahead", "binning", "common_call", "density", "logits", "moments", "quantiles",
-    "reading", "replicates", "resampling", "subsets",
+    "NO_WEIGHTS", "REPLICATES", "ahead", "binning", "common_call", "density", "logits", "moments",
+    "quantiles", "reading", "replicates", "resampling", "subsets", "weights",
 ]  # fmt: skip
 
+# Weights where every row counts 1: with None, each kernel would be compiled twice.
+NO_WEIGHTS = np.empty(0)
 # Replicates of a block: the multiplicities of one row, a byte each, fill half a cache line.
 REPLICATES = 32
+
+
+def weights(v: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Weights as kernels take them."""
+    return NO_WEIGHTS if v is None else v
 
 
 def __getattr__(name: str) -> Any:

@@ -230,9 +230,9 @@ def place(s: F64, grid: Grid, lower: I32, work: F64, share: F64) -> None:
 
 
 @jit
-def moment(q: int, s: F64, y: U8, weight: F64 | None, threshold: float, x: F64) -> None:
+def moment(q: int, s: F64, y: U8, weight: F64, threshold: float, x: F64) -> None:
     """What row i adds to moment `q`: 0 weight * (hit - score), 1 weight, 2 and 3 weight times
-    score and hit; nothing where the score is not above the threshold."""
+    score and hit; nothing where the score is not above the threshold. Empty weights are 1."""
     for i in range(s.size):
         if q == 0:
             term = np.float64(y[i]) - s[i]
@@ -242,9 +242,9 @@ def moment(q: int, s: F64, y: U8, weight: F64 | None, threshold: float, x: F64) 
             term = s[i]
         else:
             term = np.float64(y[i])
-        if weight is not None:
-            term *= weight[i]
         x[i] = term if s[i] > threshold else 0.0
+    for i in range(weight.size):
+        x[i] *= weight[i]
 
 
 @jit

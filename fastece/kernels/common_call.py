@@ -63,17 +63,17 @@ def uniform_error(
         good = are_scores(prob) & read_hits(label, hit)
     else:
         score = np.empty(n)
-        good = read_top_label(prob, label, False, tolerance, score, hit)
+        good = read_top_label(prob, label, n < 0, tolerance, score, hit)
     if not good:
         return np.nan
     # As `moments.cell_moments` does it, without all that a single problem does not need.
-    size = min(n, BLOCK)
+    size, no_weights = min(n, BLOCK), np.empty(0)
     cell_block, gap_block, sums = np.empty(size, np.int32), np.empty(size), np.zeros(n_bins * LANES)
     for start in range(0, n, BLOCK):
         s, y = score[start : start + BLOCK], hit[start : start + BLOCK]
         cell, gap = cell_block[: s.size], gap_block[: s.size]
         uniform_bins(s, low, high, n_bins, right, cell)
-        moment(0, s, y, None, -np.inf, gap)
+        moment(np.int64(0), s, y, no_weights, -np.inf, gap)
         scatter(cell, gap, LANES, sums)
     size_of_gap = np.empty(n_bins)
     for b in range(n_bins):

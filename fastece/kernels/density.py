@@ -55,7 +55,7 @@ SIXTH = 1.0 / 6.0
 
 @jit
 def spreads(
-    c: U8, u: F64, v: F64 | None, run: I32, first: I32, order: I32, terms: F64, low: float,
+    c: U8, u: F64, v: F64, run: I32, first: I32, order: I32, terms: F64, low: float,
     high: float, out: F64,
 ) -> None:  # fmt: skip
     """What Silverman's rule needs of the scores of each replicate.
@@ -75,7 +75,7 @@ def spreads(
     out : (4, 32 G) float64 array
         Weight, sums of the terms, and distance between the quartiles; overwritten.
     """
-    n = u.size
+    n, start, right = u.size, np.int64(0), bool(ONE)
     group = group_size(n)
     groups = (n + group - 1) // group
     below = np.empty((power_of_two(groups), REPLICATES))
@@ -87,8 +87,8 @@ def spreads(
         zero(sums)
         zero(squares)
         weights_below(c[g], order, v, group, below)
-        cuts_of(c[g], v, u, run, first, group, below, True, edges, cuts)
-        add_twice(c[g], order, terms[0], terms[1], 0, n, sums, squares)
+        cuts_of(c[g], v, u, run, first, group, below, right, edges, cuts)
+        add_twice(c[g], order, terms[0], terms[1], start, n, sums, squares)
         for r in range(REPLICATES):
             at = g * REPLICATES + r
             out[0, at], out[1, at], out[2, at] = below[groups, r], sums[r], squares[r]
@@ -96,22 +96,19 @@ def spreads(
 
 
 @jit
-def drawn_spreads(u: F64, w: F64 | None, centre: float, low: float, high: float, out: F64) -> None:
+def drawn_spreads(u: F64, w: F64, centre: float, low: float, high: float, out: F64) -> None:
     """`spreads` of the rows that were drawn, (R, size) scores in increasing order, into (4, R)."""
-    edges, knots = np.empty(5), np.empty(3)
+    edges, knots, once = np.empty(5), np.empty(3), w.size == 0
     for r in range(u.shape[0]):
         first = second = 0.0
         for i in range(u.shape[1]):
             x = u[r, i] - centre
-            term = x if w is None else x * w[r, i]
+            term = x if once else x * w[r, i]
             first += term
             second += x * term
-        if w is None:
-            out[0, r] = u.shape[1]
-            quantile_edges(u[r], None, low, high, True, edges, knots)
-        else:
-            out[0, r] = total_weight(w[r])
-            quantile_edges(u[r], w[r], low, high, True, edges, knots)
+        weight = knots[:0] if once else w[r]
+        out[0, r] = u.shape[1] if once else total_weight(weight)
+        quantile_edges(u[r], weight, low, high, True, edges, knots)
         out[1, r], out[2, r], out[3, r] = first, second, edges[3] - edges[1]
 
 
@@ -193,11 +190,11 @@ def copy_lane(sums: F64, r: int, out: F64) -> None:
 
 @jit
 def spread_scores(
-    rows: I32, s: F64, y: U8, v: F64 | None, low: float, step: float, count: int, cubic: bool,
+    rows: I32, s: F64, y: U8, v: F64, low: float, step: float, count: int, cubic: bool,
     out: F64,
 ) -> None:  # fmt: skip
     """`spread` of drawn rows (L, W, size), each of which counts once, with scores s, hits y and
-    weights v or None.
+    weights v, empty if every row counts 1.
 
     Only what is drawn is placed, a replicate at a time, and its sums are next to each other until
     they are complete: cells that are a line of memory apart are too many for the first-level cache.
@@ -213,7 +210,7 @@ def spread_scores(
                 row = np.uint64(drawn[i])
                 score[i], begin[i] = s[row], np.uint64(y[row]) * cells
             place(score, low, step, count, cubic, cell, share)
-            if v is not None:
+            if v.size > 0:
                 for i in range(size):
                     weight = v[np.uint64(drawn[i])]
                     for k in range(4):

@@ -124,7 +124,7 @@ def rows_in_cells(
 
 @jit
 def cell_moments(
-    prob: NDArray[Any], label: NDArray[Any], weight: F64 | None, grid: Grid, threshold: float,
+    prob: NDArray[Any], label: NDArray[Any], weight: F64, grid: Grid, threshold: float,
     only: F64, out: F64,
 ) -> None:  # fmt: skip
     """Moments in each cell of one grid, of one problem or of every class.
@@ -135,7 +135,8 @@ def cell_moments(
         Scores, or class vectors, of which every class is a problem.
     label : (n,) uint8 or int64 array
         Hits, or classes.
-    weight : (n,) float64 array or None
+    weight : (n,) float64 array
+        Empty: every row counts 1.
     grid : Grid
     threshold : float
         Scores up to this one do not exist.
@@ -176,18 +177,16 @@ def cell_moments(
                 lower[i] += first_cell[i]
         if is_float:
             note_scores(s, lower, threshold, only)
-        w = weight_block[: s.size]
-        if weight is not None:
-            if problems == 1:
-                w = weight[start : start + m]
-            else:
-                for i in range(m):
-                    w[i * problems : (i + 1) * problems] = weight[start + i]
+        w = weight[start : start + m]
+        if (w.size > 0) & (problems > 1):
+            w = weight_block[: s.size]
+            for i in range(s.size):
+                w[i] = weight[start + i // problems]
         for q in range(moments):
-            moment(q, s, y, weight if weight is None else w, threshold, x)
+            moment(q, s, y, w, threshold, x)
             if grid.convex:
                 scatter_shares(lower, x, share, step, lanes, sums[q])
-            elif (q == 1) & is_float & (weight is not None):
+            elif (q == 1) & is_float & (w.size > 0):
                 scatter_weights(lower, x, lanes, sums[q], lost)
             else:
                 scatter(lower, x, lanes, sums[q])

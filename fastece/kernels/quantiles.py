@@ -52,7 +52,7 @@ def count_edges(u: F64, right: bool, edges: F64, knots: F64) -> None:
 
 @jit
 def quantile_edges(
-    u: F64, w: F64 | None, low: float, high: float, right: bool, edges: F64, knots: F64
+    u: F64, w: F64, low: float, high: float, right: bool, edges: F64, knots: F64
 ) -> None:
     """Edges of bins of equal weight, and the knots that decide which score goes where.
 
@@ -65,8 +65,8 @@ def quantile_edges(
     ----------
     u : (n,) float64 array
         Scores in increasing order, moved into [low, high].
-    w : (n,) float64 array or None
-        Their weights; scores of weight 0 do not exist.
+    w : (n,) float64 array
+        Their weights; scores of weight 0 do not exist. Empty: every score counts 1.
     right : bool
         Bins are closed at the right: a score passes a knot when it is greater, else when it is
         not less.
@@ -80,11 +80,11 @@ def quantile_edges(
     edges[n_bins] = high
     for b in range(knots.size):
         knots[b] = np.inf
-    if w is None:
+    if w.size == 0:
         count_edges(u, right, edges, knots)
         return
     total = total_weight(w)
-    j = 1
+    j = np.int64(1)
     least, most = cut_weights(j, n_bins, total)  # divides: anew only where j changes
     below = lost = 0.0
     i = 0

@@ -50,8 +50,8 @@ class OrderedRows(NamedTuple):
     ----------
     s, u : (n,) float64 arrays
         Scores, and scores moved into the range.
-    v : (n,) float64 array or None
-        Sample weights.
+    v : (n,) float64 array
+        Sample weights; empty: every row counts 1.
     order : (n,) int32 array
         0, 1, 2, ...
     run, first : (n,) and (runs + 1,) int32 arrays
@@ -64,7 +64,7 @@ class OrderedRows(NamedTuple):
 
     s: F64
     u: F64
-    v: F64 | None
+    v: F64
     order: I32
     run: I32
     first: I32
@@ -209,7 +209,7 @@ def tile_sums(terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8,
     for g in range(c.shape[0]):
         block = slice(g * REPLICATES, (g + 1) * REPLICATES)
         for j in range(cells.size):
-            first, last, cell = starts[j], starts[j + 1], cells[j]
+            first, last, cell = np.int64(starts[j]), np.int64(starts[j + 1]), cells[j]
             for q in range(moments):
                 zero(sums)
                 if convex:
@@ -239,7 +239,7 @@ def counts_below(c: U8, group: int, below: F64) -> None:
 
 
 @jit
-def weights_below(c: U8, order: I32, v: F64 | None, group: int, below: F64) -> None:
+def weights_below(c: U8, order: I32, v: F64, group: int, below: F64) -> None:
     """Weight of the rows before each group of rows, and of all, in (2**k, 32) `below`; infinite
     beyond them."""
     zero(below[0])
@@ -247,7 +247,7 @@ def weights_below(c: U8, order: I32, v: F64 | None, group: int, below: F64) -> N
     for q in range(groups + 1, below.shape[0]):
         for r in range(REPLICATES):
             below[q, r] = np.inf
-    if v is None:
+    if v.size == 0:
         counts_below(c, group, below)
     else:
         total, lost, part = np.zeros(REPLICATES), np.zeros(REPLICATES), np.empty(REPLICATES)
@@ -261,13 +261,13 @@ def weights_below(c: U8, order: I32, v: F64 | None, group: int, below: F64) -> N
 
 
 @jit
-def weight_of(c: U8, v: F64 | None, i: int, r: int) -> float:
+def weight_of(c: U8, v: F64, i: int, r: int) -> float:
     """Weight of row i in replicate r."""
-    return np.float64(c[i, r]) if v is None else c[i, r] * v[i]
+    return np.float64(c[i, r]) if v.size == 0 else c[i, r] * v[i]
 
 
 @jit
-def weight_before(c: U8, v: F64 | None, group: int, below: F64, i: int, r: int) -> float:
+def weight_before(c: U8, v: F64, group: int, below: F64, i: int, r: int) -> float:
     """Weight of the rows before row i in replicate r."""
     q = i // group
     weight = float(below[q, r])
@@ -293,7 +293,7 @@ def group_size(n: int) -> int:
 
 @jit
 def rows_reaching(
-    c: U8, v: F64 | None, group: int, below: F64, target: F64, row: I64, weight: F64
+    c: U8, v: F64, group: int, below: F64, target: F64, row: I64, weight: F64
 ) -> None:
     """The first row up to which each replicate has at least the weight `target`, and that weight.
 
@@ -339,7 +339,7 @@ def next_drawn(c: U8, end: int, r: int) -> int:
 
 @jit
 def cuts_of(
-    c: U8, v: F64 | None, u: F64, run: I32, first: I32, group: int, below: F64, right: bool,
+    c: U8, v: F64, u: F64, run: I32, first: I32, group: int, below: F64, right: bool,
     edges: F64, cuts: I32,
 ) -> None:  # fmt: skip
     """Edges of bins of equal weight in each replicate, as `quantiles.quantile_edges` defines them,
@@ -436,7 +436,7 @@ def cut_sums(
     n = order.size
     sums, bins = np.zeros((terms.shape[0], REPLICATES)), np.zeros(REPLICATES, np.int32)
     chain(cuts[1:], head, following)
-    i = 0
+    i = np.int64(0)  # not 0, for which numba would compile what it is passed to a second time
     while i <= n:
         e = head[i]
         head[i] = -1
@@ -548,7 +548,7 @@ def cut_shares(
         for r in range(REPLICATES):
             seen[r], ends[0, r], ends[1, r] = 0, 0.0, centre[0, r]
         chain(place, head, following)
-        i = 0
+        i = np.int64(0)
         while i <= n:
             e = head[i]
             head[i] = -1

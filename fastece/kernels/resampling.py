@@ -60,7 +60,7 @@ SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 ELEVEN = np.uint64(11)
 B27, B30, B31, B32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 # What words are used for: each use has counters of its own.
-COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT = 1, 2, 3, 4, 5, 6, 7
+COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT = (np.uint64(use) for use in range(1, 8))
 
 
 # --- words ----------------------------------------------------------------------------------
@@ -75,9 +75,9 @@ def mix(x: Any) -> Any:
 
 
 @jit
-def counter_of(key: Any, number: int, use: int) -> Any:
+def counter_of(key: Any, number: int, use: Any) -> Any:
     """Where the counter of one block or replicate begins, for one use."""
-    return mix(mix(mix(key + GOLDEN) + np.uint64(number)) + np.uint64(use))
+    return mix(mix(mix(key + GOLDEN) + np.uint64(number)) + use)
 
 
 @jit
@@ -154,20 +154,16 @@ def settle(start: Any, first: int, tail: F64, c: U8) -> None:
 
 
 @jit
-def poisson_counts(
-    key: Any, block: int, first: int, law: U16, tail: F64, words: U64, c: U8
-) -> None:
+def poisson_counts(key: Any, block: int, law: U16, tail: F64, words: U64, c: U8) -> None:
     """Independent Poisson counts of some rows in one block of replicates.
 
-    They depend on key, block and row alone, so that rows may come in any portions.
+    They depend on key, block and row alone.
 
     Parameters
     ----------
     key : uint64
     block : int
         Number of the block of 32 replicates.
-    first : int
-        Number of the first row.
     law, tail : (LEVELS,) uint16 array, (k,) float64 array
         The law: `fastece.resampling.draws.poisson_law`.
     words : (8 k,) uint64 array
@@ -180,10 +176,9 @@ def poisson_counts(
     bits = words.view(np.uint16)
     for a in range(0, flat.size, bits.size):
         part = flat[a : a + bits.size]
-        at = first * REPLICATES + a
-        random_words(start, at // 4, words[: part.size // 4])
+        random_words(start, a // 4, words[: part.size // 4])
         decided_counts(bits, law, part)
-        settle(again, at, tail, part)
+        settle(again, a, tail, part)
 
 
 @jit
@@ -219,8 +214,7 @@ def top_up(start: Any, size: int, total: I64, seen: Any, words: U64, c: U8) -> N
             random_words(counter, a, part)
             for word in part:
                 c[below(word, n), r] += np.uint8(1)
-        excess = -missing
-        q = 0
+        excess, q = -missing, np.int64(0)
         while excess > 0:
             word = word_at(counter, q)
             q += 1
@@ -251,7 +245,7 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
     total = np.empty(REPLICATES, np.int64)
     words = np.empty(MADE * ROW_WORDS, np.uint64)
     for g in range(c.shape[0]):
-        poisson_counts(key, first + g, 0, law, tail, words, c[g])
+        poisson_counts(key, first + g, law, tail, words, c[g])
         seen = totals(c[g], total)
         top_up(counter_of(key, first + g, TOP_UP), size, total, seen, words, c[g])
 

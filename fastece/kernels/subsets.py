@@ -34,7 +34,7 @@ BLOCK = 1024
 
 
 @jit
-def fill_records(s: F64, y: U8, v: F64 | None, grid: Grid, threshold: float, records: F64) -> None:
+def fill_records(s: F64, y: U8, v: F64, grid: Grid, threshold: float, records: F64) -> None:
     """The records of `drawn_sums`; block by block, so that what is made of the rows stays in the
     first-level cache (3 ns a row, convex 6; with arrays of all rows 5 and 9)."""
     moments = (records.shape[1] - 1) // (2 if grid.convex else 1)
@@ -47,10 +47,7 @@ def fill_records(s: F64, y: U8, v: F64 | None, grid: Grid, threshold: float, rec
         for i in range(m):
             record[i, 0] = lower[i]
         for q in range(1, moments + 1):
-            if v is None:
-                moment(q - 1, score, hit, None, threshold, x)
-            else:
-                moment(q - 1, score, hit, v[first : first + BLOCK], threshold, x)
+            moment(q - 1, score, hit, v[first : first + BLOCK], threshold, x)
             if grid.convex:
                 for i in range(m):
                     record[i, q], record[i, q + moments] = x[i] * share[i], x[i] * (1.0 - share[i])
@@ -98,7 +95,7 @@ def drawn_sums(records: F64, step: int, rows: I32, out: F64) -> None:
 
 @jit
 def drawn_rows(
-    s: F64, y: U8, v: F64 | None, threshold: float, rows: I32, score: F64, hit: U8, weight: F64
+    s: F64, y: U8, v: F64, threshold: float, rows: I32, score: F64, hit: U8, weight: F64
 ) -> int:
     """Copy scores, hits and weights of rows (size,) in increasing order, of which those with scores
     up to the threshold do not exist; how many do."""
@@ -109,14 +106,14 @@ def drawn_rows(
     for i in range(count):
         row = np.uint64(rows[np.uint64(skip + i)])
         score[i], hit[i] = s[row], y[row]
-        if v is not None:
+        if v.size > 0:
             weight[i] = v[row]
     return count
 
 
 @jit
 def drawn_equal_mass_sums(
-    s: F64, y: U8, v: F64 | None, threshold: float, low: float, high: float, right: bool,
+    s: F64, y: U8, v: F64, threshold: float, low: float, high: float, right: bool,
     convex: bool, rows: I32, total: F64, out: F64,
 ) -> None:  # fmt: skip
     """Sums in bins of equal weight of the drawn rows.
@@ -124,7 +121,7 @@ def drawn_equal_mass_sums(
     Parameters
     ----------
     s, y, v : (n,) float64, uint8 and float64 arrays
-        Scores in increasing order, hits, and weights or None.
+        Scores in increasing order, hits, and weights, empty if every row counts 1.
     threshold : float
         Scores up to this one do not exist.
     low, high, right, convex
@@ -149,27 +146,20 @@ def drawn_equal_mass_sums(
         bins[b] = b
     for r in range(rows.shape[0]):
         m = drawn_rows(s, y, v, threshold, rows[r], score_line, hit_line, weight_line)
-        score, u, weight = score_line[:m], inside_line[:m], weight_line[:m]
+        score, u, weight = score_line[:m], inside_line[:m], weight_line[: m if v.size > 0 else 0]
         hit, cell, share, x = hit_line[:m], cell_line[:m], share_line[:m], term_line[:m]
         for i in range(m):
             x_i = score[i] if score[i] > low else low
             u[i] = x_i if x_i < high else high
-        if v is None:
-            total[r] = m
-            quantile_edges(u, None, low, high, right, edges, cuts)
-        else:
-            total[r] = total_weight(weight)
-            quantile_edges(u, weight, low, high, right, edges, cuts)
+        total[r] = total_weight(weight) if v.size > 0 else m
+        quantile_edges(u, weight, low, high, right, edges, cuts)
         count = distinct_centres(edges, centres, bins) if convex else n_bins
         # Moved into the range, scores need no cuts beyond it; convex shares do not look at either.
         knots = centres[:count] if convex else cuts
         grid = Grid(low, high, n_bins, ANY, knots, right & (not convex), convex)
         place(score if convex else u, grid, cell, x, share)
         for q in range(out.shape[0]):
-            if v is None:
-                moment(q, score, hit, None, threshold, x)
-            else:
-                moment(q, score, hit, weight, threshold, x)
+            moment(q, score, hit, weight, threshold, x)
             zero(sums)
             if convex:
                 scatter_shares(cell, x, share, 1 if count > 1 else 0, lanes, sums)

@@ -46,8 +46,8 @@ def order_rows(
     begins[1:] = u[1:] != u[:-1]
     first = np.append(np.flatnonzero(begins), u.size).astype(np.int32)
     run = (np.cumsum(begins) - 1).astype(np.int32)
-    order = np.arange(u.size, dtype=np.int32)
-    return kernels.replicates.OrderedRows(sample.s, u, sample.v, order, run, first, skip, low, high)
+    order, v = np.arange(u.size, dtype=np.int32), kernels.weights(sample.v)
+    return kernels.replicates.OrderedRows(sample.s, u, v, order, run, first, skip, low, high)
 
 
 def sort_scores(s: F64, w: F64 | None) -> tuple[F64, F64 | None]:
@@ -65,5 +65,5 @@ def quantile_edges(
     in increasing order."""
     u = u.clip(low, high)
     edges, cuts = np.empty(n_bins + 1), np.empty(n_bins - 1)
-    kernels.quantiles.quantile_edges(u, w, low, high, right, edges, cuts)
+    kernels.quantiles.quantile_edges(u, kernels.weights(w), low, high, right, edges, cuts)
     return edges, cuts

@@ -252,5 +252,5 @@ def bootstrap(
         executor=executor, least=0 if bootstrap_result is not None else 1, setting=setting,
         labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
-    with compile_resampling(call.models[0], list(call.estimators.values()), bootstrap):
+    with compile_resampling(call.models[0], list(call.estimators.values())):
         return bootstrap_results(call, rng=rng, size=size, bootstrap_result=bootstrap_result)

@@ -1,52 +1,54 @@
-"""A small rehearsal of what resamples, in another process, to compile its kernels meanwhile."""
+"""What resamples, on a few rows and in another process, which compiles its kernels meanwhile."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.kernels import REPLICATES
 from fastece.problems.problems import Problems
-
-__all__ = ["compile_resampling"]
+from fastece.protocol import Sample
+from fastece.resampling.draws import ClassDraws, HitDraws, Multinomial, Shared
+from fastece.resampling.engine import Problem, plan_replicates
 
 FEW = 40
 
 
-class Resampled:
-    """An estimator without its `direct`, whose kernels come first and are compiled already."""
+@dataclass(frozen=True)
+class EveryRow(Shared):
+    """Draws of every row once, for which no kernel has to be compiled."""
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
+    n: int
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.estimator, name)
-
-    def direct(self, problems: Any, run: Any = map) -> NDArray[np.float64]:  # noqa: ARG002
-        """0 for every problem."""
-        return np.zeros(problems.n_problems)
+    def make(self, first: int, blocks: int) -> Any:  # noqa: ARG002
+        """(G, n, 32) multiplicities of some blocks."""
+        return np.ones((blocks, self.n, REPLICATES), np.uint8)
 
 
-def rehearse(
-    functions: Sequence[Callable[..., Any]], estimators: Sequence[Any], arrays: dict[str, Any]
-) -> None:
-    """Call each function, one that resamples, on a few rows."""
-    for function in functions:
-        for estimator in estimators:
-            function(**arrays, estimator=Resampled(estimator), n_resamples=1, rng=0)
+def rehearse(sample: Sample, estimators: Sequence[Any], draws: Sequence[Any]) -> None:
+    """Make draws and evaluate estimators: what is needed last comes first, so that this process and
+    the one that waits for its kernels meet half-way. Of the draws, the first are needed before the
+    estimators, and the others after them."""
+    for others in reversed(draws[1:]):
+        others.multiplicities(others.make(0, 1), 0)
+    problem = Problem(sample)
+    for estimator in reversed(estimators):
+        plan_replicates([estimator], [problem], EveryRow(sample.n), sample.n).values(0, 1)
+    draws[0].make(0, 1)
 
 
 def compile_resampling(
-    problems: Problems, estimators: Sequence[Any], *functions: Callable[..., Any]
+    problems: Problems, estimators: Sequence[Any], *, labels: bool = False
 ) -> AbstractContextManager[None]:
-    """While the block runs, let another process compile what functions that resample, such as
-    `bootstrap`, need for these problems."""
-    arrays = {
-        "y_true": problems.label[:FEW],
-        "y_prob": problems.prob[:FEW],
-        "setting": "classwise" if problems.setting.per_class else "binary",
-        "sample_weight": None if problems.v is None else problems.v[:FEW],
-    }
-    return kernels.ahead.compile_ahead(rehearse, functions, estimators, arrays)
+    """While the block runs, let another process compile what `fastece.bootstrap` needs for these
+    problems and estimators, and with `labels` what `fastece.calibration_test` needs."""
+    sample = problems.sample(0).where(slice(FEW))
+    draws: list[Any] = [Multinomial(0, sample.n, sample.n)]
+    if labels and problems.setting.per_class:
+        draws.append(ClassDraws(0, np.column_stack([sample.s, 1 - sample.s])))
+    elif labels:
+        draws.append(HitDraws(0, sample.s))
+    return kernels.ahead.compile_ahead(rehearse, sample, estimators, draws)

@@ -6,7 +6,7 @@ import reference
 from kernel_forms import forms
 from samples import draws, runs_of
 
-from fastece.kernels import density
+from fastece.kernels import NO_WEIGHTS, density
 from fastece.kernels.replicates import FEW_ROWS
 
 LANES = [1, 32]
@@ -52,10 +52,10 @@ def spread_of(u, w, terms, low, high):
 def test_spreads_are_those_of_the_rows_of_each_replicate(name, weighted):
     u = score_sets()[name]
     n, rng = u.size, np.random.default_rng(1)
-    v = rng.integers(1, 4, n).astype(np.float64) if weighted else None
+    v = rng.integers(1, 4, n).astype(np.float64) if weighted else NO_WEIGHTS
     order = np.arange(n, dtype=np.int32)
     c = draws(n, 2 * n + 1, 1 if n > FEW_ROWS else 2)
-    weight = np.ones(n) if v is None else v
+    weight = v if weighted else np.ones(n)
     terms = np.stack([weight * (u - 0.3), weight * (u - 0.3) ** 2])
     low, high = (0.0, 1.0)
     expected = []
@@ -77,10 +77,10 @@ def test_spreads_of_drawn_scores(size, weighted):
     rng = np.random.default_rng(size)
     u = np.sort(rng.random((5, size)), axis=1)
     u[1:3] = u[1:3].round(1).clip(0.2, 0.7)
-    w = rng.integers(0, 3, u.shape).astype(np.float64) if weighted else None
+    w = rng.integers(0, 3, u.shape if weighted else (0, 0)).astype(np.float64)
     if weighted:
         w[:, -1] = 2.0
-    weight = np.ones(u.shape) if w is None else w
+    weight = w if weighted else np.ones(u.shape)
     expected = []
     for x, a in zip(u, weight, strict=True):
         terms = [(a * (x - 0.4)).sum(), (a * (x - 0.4) ** 2).sum()]
@@ -173,12 +173,12 @@ def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
     for low, high in RANGES:
         s = np.sort(rng.uniform(low, high, 12))
         s[0], s[-1] = low, high
-        y, v = rng.integers(0, 2, 12).astype(np.uint8), rng.random(12) if weighted else None
+        y, v = rng.integers(0, 2, 12).astype(np.uint8), rng.random(12) if weighted else NO_WEIGHTS
         for count, size in ((1, 1), (9, 5)):
             grid = low, (high - low) / count, count, cubic
             cell, share = np.full(12, -9, np.int32), fresh(4, 12)
             forms(density.place)[-1](s, *grid, cell, share)
-            share *= 1.0 if v is None else v
+            share *= v if weighted else 1.0
             drawn = rng.integers(0, 12, (2, lanes, size)).astype(np.int32)
             c = np.stack([[np.bincount(line, minlength=12) for line in part] for part in drawn])
             expected = sums_of(c.swapaxes(1, 2), y, cell, share, count + 2 * GHOSTS)

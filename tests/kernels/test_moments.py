@@ -7,7 +7,7 @@ from kernel_cases import seven_bins
 from kernel_forms import forms
 
 from fastece.binned.edges import float_layout
-from fastece.kernels import binning, moments
+from fastece.kernels import NO_WEIGHTS, binning, moments
 
 
 @pytest.mark.parametrize("convex", [False, True])
@@ -21,7 +21,7 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
     prob = rng.dirichlet(np.full(problems, 0.5), n) if problems > 1 else rng.random(n)
     label = rng.integers(0, max(2, problems), n)
     label = label.astype(np.uint8 if problems == 1 else np.int64)
-    w = rng.random(n) if weighted else None
+    w = rng.random(n) if weighted else NO_WEIGHTS
     chosen = seven_bins(even, convex)
     cuts = chosen.edges.tolist()
     found = reference.centres(cuts)
@@ -50,8 +50,8 @@ def test_cells_of_a_float_grid_keep_their_only_score(problems, weighted):
     prob[:5] += 1e-7  # another score of the same cell
     label = rng.integers(0, 2, n)
     label = label.astype(np.uint8 if problems == 1 else np.int64)
-    w = rng.random(n) if weighted else None
-    v = np.ones(n) if w is None else w
+    w = rng.random(n) if weighted else NO_WEIGHTS
+    v = w if weighted else np.ones(n)
     hits = label[:, None] == (1 if problems == 1 else np.arange(problems))
     cell, layout = np.empty(n, np.int32), float_layout(0.1, 0.9)
     sums, only = np.zeros((2, problems, cells)), np.full((problems, cells), moments.NONE)

@@ -8,7 +8,7 @@ import pytest
 import reference
 from kernel_forms import forms
 
-from fastece.kernels import quantiles
+from fastece.kernels import NO_WEIGHTS, quantiles
 
 
 def test_a_cut_may_lie_between_scores_within_rounding_of_its_share():
@@ -27,10 +27,10 @@ def test_quantile_edges_and_knots_cut_where_the_definition_says(right):
     sets = [rng.random(50), np.round(rng.random(60), 1), np.full(9, 0.4), np.array([0.7]),
             adjacent, np.repeat([0.0, 0.2, 1.0], 20)]  # fmt: skip
     for u in map(np.sort, sets):
-        for w in (None, rng.integers(0, 3, u.size) + (np.arange(u.size) == 0) * 1.0):
+        for w in (NO_WEIGHTS, rng.integers(0, 3, u.size) + (np.arange(u.size) == 0) * 1.0):
             for n_bins in (1, 2, 3, 10, 15):
                 edges, knots = np.empty(n_bins + 1), np.empty(n_bins - 1)
-                weights = [1.0] * u.size if w is None else w.tolist()
+                weights = w.tolist() or [1.0] * u.size
                 expected = reference.quantile_edges(
                     u.tolist(), weights, n_bins, 0.0, 1.0, "right" if right else "left"
                 )
@@ -61,7 +61,7 @@ def test_edges_of_scores_that_count_once_are_those_with_weights(right):
 def test_no_scores_have_no_inner_edges():
     edges, knots = np.empty(4), np.empty(2)
     for kernel in forms(quantiles.quantile_edges):
-        kernel(np.empty(0), None, 0.2, 0.9, True, edges, knots)
+        kernel(np.empty(0), NO_WEIGHTS, 0.2, 0.9, True, edges, knots)
         assert edges.tolist() == [0.2, 0.2, 0.2, 0.9]
         assert (knots == np.inf).all()
 

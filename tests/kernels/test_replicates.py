@@ -19,7 +19,7 @@ from kernel_cases import (
 from kernel_forms import forms
 from samples import R, runs_of, sample_of
 
-from fastece.kernels import replicates
+from fastece.kernels import NO_WEIGHTS, replicates, weights
 from fastece.problems.order import order_rows
 
 SETS = ordered_sets(replicates.FEW_ROWS)
@@ -27,7 +27,7 @@ SETS = ordered_sets(replicates.FEW_ROWS)
 
 def weights_drawn(c, v, r):
     """Weight of each row in one replicate."""
-    return (c[:, r] * (np.ones(len(c)) if v is None else v)).tolist()
+    return (c[:, r] * (v if v.size else np.ones(len(c)))).tolist()
 
 
 def test_rows_are_added_one_after_the_other():
@@ -125,7 +125,7 @@ def test_weights_before_each_group_are_kept(n, group):
     for kernel in forms(replicates.power_of_two):
         assert kernel(groups) == power > groups >= power // 2
     for kind in WEIGHTS:
-        v = weights_of(kind, n)
+        v = weights(weights_of(kind, n))
         for kernel in forms(replicates.weights_below):
             below = np.full((power, R), np.nan)
             kernel(c, order, v, group, below)
@@ -174,7 +174,7 @@ def below_of(c, v, group):
 def test_the_row_that_reaches_a_weight_is_the_first(n, group):
     for kind in ("none", "integers"):
         for seed, rate in enumerate((0.3, 5.0)):
-            c, v = counts(n, seed, rate), weights_of(kind, n)
+            c, v = counts(n, seed, rate), weights(weights_of(kind, n))
             below = below_of(c, v, group)
             total = below[-(-n // group)]
             for part in (1e-6, 0.5, 0.999, 1.0):
@@ -213,7 +213,7 @@ def test_cuts_are_where_the_definition_says(name, right):
     n = len(u)
     group = replicates.GROUPS[n > replicates.FEW_ROWS]
     for kind in ("none", "integers", "random"):
-        c, v = counts(n, 3), weights_of(kind, n)
+        c, v = counts(n, 3), weights(weights_of(kind, n))
         for n_bins in (1, 2, 5, 10) if n < 100 else (7,):
             for kernel in forms(replicates.cuts_of)[: None if n < 100 else 1]:
                 edges, cuts = cuts_with(kernel, c, v, u, n_bins, right, 0.0, 1.0, group)
@@ -238,7 +238,7 @@ def test_a_row_that_is_not_drawn_does_not_move_an_edge():
     c[1, 1] = 1
     for right in (True, False):
         for kernel in forms(replicates.cuts_of):
-            edges, cuts = cuts_with(kernel, c, None, u, 2, right, 0.0, 1.0, 1)
+            edges, cuts = cuts_with(kernel, c, NO_WEIGHTS, u, 2, right, 0.0, 1.0, 1)
             assert edges[1, 0] == (0.1 + 0.8) / 2
             assert cuts[1, 0] == 1
             assert edges[1, 1] == 0.3

@@ -17,7 +17,7 @@ from kernel_cases import (
 from kernel_forms import forms
 from samples import sample_of
 
-from fastece.kernels import subsets
+from fastece.kernels import NO_WEIGHTS, subsets, weights
 
 SETS = ordered_sets(80)
 
@@ -28,14 +28,14 @@ def test_drawn_rows_are_copied_that_exist():
     rows = np.array([0, 0, 2, 3], np.int32)
     for kernel in forms(subsets.drawn_rows):
         for threshold, skip in ((-inf, 0), (0.1, 2), (0.2, 3), (1.0, 4)):
-            for weight in (None, v):
+            for weight in (NO_WEIGHTS, v):
                 found = np.full((2, 4), np.nan)
                 hit = np.full(4, 9, np.uint8)
                 count = kernel(s, y, weight, threshold, rows, found[0], hit, found[1])
                 assert count == 4 - skip
                 assert found[0, :count].tolist() == s[rows[skip:]].tolist()
                 assert hit[:count].tolist() == y[rows[skip:]].tolist()
-                if weight is not None:
+                if weight.size:
                     assert found[1, :count].tolist() == v[rows[skip:]].tolist()
 
 
@@ -48,8 +48,8 @@ def test_records_have_the_cell_and_the_terms_of_each_row(convex, even):
     for n in (1, 12, subsets.BLOCK + 5):
         rng = np.random.default_rng(9)
         s, y = rng.random(n), rng.integers(0, 2, n).astype(np.uint8)
-        for v in (None, rng.random(n)):
-            w = np.where(s > 0.3, np.ones(n) if v is None else v, 0)
+        for v in (NO_WEIGHTS, rng.random(n)):
+            w = np.where(s > 0.3, v if v.size else np.ones(n), 0)
             expected = np.zeros((n, 2, 7))
             for i, x in enumerate(s):
                 hard = [(reference.which_bin(x, edges), 1.0)]
@@ -101,7 +101,7 @@ def test_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
     for kind in WEIGHTS:
         sample = sample_of(s, y, weights_of(kind, n))
         v = np.ones(n) if sample.v is None else sample.v
-        arrays = sample.s, sample.y, sample.v
+        arrays = sample.s, sample.y, weights(sample.v)
         for size in (1, 2, 13, min(2 * n, 40)):
             rows = np.sort(rng.integers(0, n, (2, size)), axis=1).astype(np.int32)
             for n_bins, low, high, threshold in RANGES_OF_QUANTILES[::2]:

@@ -36,7 +36,7 @@ def test_arrays_are_of_the_types_that_kernels_are_compiled_for():
     for weight in (None, [1.0, 2.0]):
         rows = order_rows(sample_of([0.3, 0.5], [0, 1], weight), 0.0, 1.0)
         assert rows.order.dtype == rows.run.dtype == rows.first.dtype == np.int32
-        assert (rows.v is None) == (weight is None)
+        assert rows.v.tolist() == (weight or [])
         for array in (rows.s, rows.u, rows.order, rows.run, rows.first):
             assert array.flags.carray
 
