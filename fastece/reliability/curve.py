@@ -20,8 +20,6 @@ from fastece.resampling.results import as_float, as_python
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SHOWN", "ReliabilityCurve", "curves_of", "reliability_curve"]
-
 F64 = NDArray[np.float64]
 # How far beyond 0 and 1 a score may be, as of rounded probabilities.
 TOLERANCE = 1e-6

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from fastece.resampling.calibration_test import ConsistencyBand
 
-__all__ = ["ReliabilityDiagram", "diagrams_of", "reliability_diagram"]
-
 F64 = NDArray[np.float64]
 
 

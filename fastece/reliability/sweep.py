@@ -11,8 +11,6 @@ from fastece.inputs.parameters import check_average
 from fastece.kde.estimator import KDE
 from fastece.problems.reading import read_problems
 
-__all__ = ["bandwidth_sweep"]
-
 F64 = NDArray[np.float64]
 
 

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,6 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from fastece.inputs.parameters import check_integer
-
-__all__ = ["GaussianMixture"]
 
 F64 = NDArray[np.float64]
 
@@ -86,18 +83,6 @@ class GaussianMixture:
         means = rng.uniform(-MEANS, MEANS, shape)
         return cls(means, rng.uniform(-FACTORS, FACTORS, (*shape, n_features)))
 
-    @cached_property
-    def _log_heights(self) -> F64:
-        """Log of the density at the middle of each mode (K, M), of which a class has M."""
-        _, n_modes, d = self.means.shape
-        _, log_volume = np.linalg.slogdet(self.factors)
-        return np.asarray(-log_volume - 0.5 * d * math.log(2 * math.pi) - math.log(n_modes))
-
-    @cached_property
-    def _whitening(self) -> F64:
-        """Inverses of the factors, rather than of covariances, whose condition is the square."""
-        return np.asarray(np.linalg.inv(self.factors))
-
     def sample(self, n: int, rng: np.random.Generator) -> tuple[F64, NDArray[np.int64]]:
         """Independent draws: points (n, d), and their classes (n,), 0 to K - 1."""
         n = check_integer("n", n, 0, 2**40)
@@ -116,11 +101,16 @@ class GaussianMixture:
         x = np.asarray(X, np.float64)
         if x.ndim != 2 or x.shape[1] != d:
             raise ValueError(f"X: must have the shape (n, {d}), got {x.shape}")
+        # The density at the middle of each mode, of which a class has M.
+        _, log_volume = np.linalg.slogdet(self.factors)
+        log_height = -log_volume - 0.5 * d * math.log(2 * math.pi) - math.log(n_modes)
+        # Inverses of the factors, rather than of covariances, whose condition is the square.
+        whitening = np.linalg.inv(self.factors)
         out, of_mode = np.empty((n_classes, len(x))), np.empty((n_modes, len(x)))
         for k in range(n_classes):
             for m in range(n_modes):
-                z = (x - self.means[k, m]) @ self._whitening[k, m]
-                of_mode[m] = self._log_heights[k, m] - 0.5 * np.einsum("ij,ij->i", z, z)
+                z = (x - self.means[k, m]) @ whitening[k, m]
+                of_mode[m] = log_height[k, m] - 0.5 * np.einsum("ij,ij->i", z, z)
             out[k] = logsumexp(of_mode, axis=0)
         return out
 

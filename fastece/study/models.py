@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MODELS", "predicted"]
-
 
 def logistic_regression(seed: int) -> Any:  # noqa: ARG001
     """Logistic regression, linear in the features."""

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import fastece
 
-__all__ = ["package_hash", "source_hash"]
-
 # Rooms and modules that decide on no number of a study: what shows results, and what measures time.
 NO_NUMBERS = {"__main__.py", "cli", "plot", "reliability", "speed", "study/figures.py"}
 

@@ -14,12 +14,8 @@ from fastece.study.design import Design, Distribution
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Store", "write_whole"]
-
 UNFINISHED = ".unfinished"
 CELLS = "distributions"
-# Digits of numbers in CSV files.
-DIGITS = 6
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -35,36 +31,24 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def is_empty(folder: Path) -> bool:
-    """Whether a folder has no files, but for those that a process which was killed left behind."""
-    return folder.is_dir() and all(path.name.endswith(UNFINISHED) for path in folder.iterdir())
+def is_taken(folder: Path) -> bool:
+    """Whether there is a file, or one in the folder, but for what a killed process left behind."""
+    if not folder.is_dir():
+        return folder.exists()
+    return not all(path.name.endswith(UNFINISHED) for path in folder.iterdir())
 
 
 class Store:
-    """A folder with the results of one design.
+    """A folder with the results of one design, and a note of the design and of the code that made
+    them: plain values by name. ValueError if it is another's."""
 
-    Parameters
-    ----------
-    folder : path
-        Made if it is not there.
-    design : Design
-        What the folder is for; noted there.
-    made_by : dict
-        Of the code that makes the results: kind -> name -> plain value, which are noted too.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds results of another design or of other code, or files that are none.
-    """
-
-    def __init__(self, folder: Path, design: Design, made_by: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, folder: Path, design: Design, made_by: dict[str, str]) -> None:
         self.folder = folder
-        note = json.dumps({**flat(made_by), **design.to_dict()}, indent=1)
+        note = json.dumps({**made_by, **design.to_dict()}, indent=1)
         path = folder / "study.json"
         if path.exists():
             check_note(folder, json.loads(path.read_text(encoding="utf-8")), json.loads(note))
-        elif folder.exists() and not is_empty(folder):
+        elif is_taken(folder):
             raise ValueError(f"out: {folder} exists, and holds no study")
         else:
             folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +79,7 @@ class Store:
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(table.column_names)
         for row in table.to_pylist():
-            writer.writerow(f"{x:.{DIGITS}g}" if isinstance(x, float) else x for x in row.values())
+            writer.writerow(f"{x:.6g}" if isinstance(x, float) else x for x in row.values())
         self.write_text(name, lines.getvalue())
 
     def write_parquet(self, name: str, table: "pa.Table") -> None:
@@ -108,11 +92,6 @@ class Store:
 def cell_name(which: Distribution) -> str:
     """The file of one distribution, in the folder."""
     return f"{CELLS}/{which.file_name}.parquet"
-
-
-def flat(made_by: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The same by "kind of name"."""
-    return {f"{kind} of {k}": v for kind, values in made_by.items() for k, v in values.items()}
 
 
 def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
