@@ -43,7 +43,8 @@ class Contestant:
 
     def values(self, problems: Sequence[Drawn]) -> F64:
         """The mean over the problems (R,) of each draw: one problem, or one for every class."""
-        return np.mean([drawn_values(self.estimator, *drawn) for drawn in problems], axis=0)
+        values = [drawn_values(self.estimator, *drawn) for drawn in problems]
+        return np.asarray(np.mean(values, axis=0))
 
 
 class Zero:

@@ -107,7 +107,7 @@ class Design:
     classes: tuple[int, ...] = (2, 5, 7)
     features: tuple[int, ...] = (2, 5, 7)
     mixtures: int = 5
-    models: tuple[str, ...] = tuple(MODELS)
+    models: tuple[str, ...] = MODELS
     trainings: int = 3
     train_size: int = 300
     holdout: int = 200_000
@@ -131,7 +131,7 @@ class Design:
             for value in getattr(self, name):
                 check_integer(name, value, LEAST.get(name, 1), 1000)
         for value in self.models:
-            check_choice("models", value, list(MODELS))
+            check_choice("models", value, MODELS)
         for value in self.settings:
             check_choice("settings", value, [name for name in SETTINGS if name != "binary"])
         for value in self.estimators:

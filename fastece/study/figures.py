@@ -159,7 +159,7 @@ def line_of(color: str, marker: str, dashes: Any, full: bool) -> dict[str, Any]:
     return {
         "color": color, "linestyle": dashes, "linewidth": 1.4, "marker": marker,
         "markersize": 7 if marker == "*" else 4.5, "markeredgewidth": 1,
-        "markerfacecolor": color if full else "white", "zorder": 3,
+        "markerfacecolor": color if full else "white",
     }  # fmt: skip
 
 
@@ -176,13 +176,13 @@ def curves_size(panels: int, looks: Looks) -> tuple[float, float]:
 
 
 def draw_curve(curve: Curve, ax: "Axes", place: int, line: dict[str, Any]) -> None:
-    """A line with a few markers, at other sizes than those of families at other places and wherever
-    a value is alone, and its interval."""
+    """A line with a few markers, at other sizes than those of other families and wherever a value
+    is alone, and its interval."""
     step = max(1, curve.n.size // MARKERS_A_CURVE)
     there = np.isfinite(np.r_[np.nan, curve.value, np.nan])
     markers = ~there[:-2] & ~there[2:]
     markers[place % step :: step] = True
-    ax.plot(curve.n, curve.value, markevery=markers.tolist(), **line)
+    ax.plot(curve.n, curve.value, markevery=markers.tolist(), zorder=3 + place / 10, **line)
     inside = np.isfinite(curve.low + curve.high)
     ax.fill_between(
         curve.n, curve.low, curve.high, where=inside, color=line["color"], alpha=BAND, linewidth=0,

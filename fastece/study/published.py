@@ -112,7 +112,7 @@ class SharedBandwidth(Contestant):
         h = plans[0].bandwidths(DrawnRows(problems[0].rows))
         pairs = zip(plans, problems, strict=True)
         values = [kde.values(plan, DrawnRows(drawn.rows), h) for plan, drawn in pairs]
-        return np.mean(values, axis=0)
+        return np.asarray(np.mean(values, axis=0))
 
 
 def published() -> list[Contestant]:

@@ -22,7 +22,7 @@ from fastece.resampling.engine import Problem
 from fastece.study.contestants import ZERO, Contestant, Drawn, Zero, corrected, own
 from fastece.study.design import Design, Distribution
 from fastece.study.distributions import GaussianMixture
-from fastece.study.models import MODELS, predicted
+from fastece.study.models import MODELS, new_model, predicted
 from fastece.study.published import published
 from fastece.study.truth import truths_of
 
@@ -109,7 +109,7 @@ def scores_of(
     x, y = holdout.mixture.sample(design.train_size, design.rng(TRAINING, *numbers))
     seed = int(design.rng(MODEL, *numbers).integers(2**31))
     with add_time(seconds, "fitting"):
-        model = MODELS[which.model](seed).fit(x, y)
+        model = new_model(which.model, seed).fit(x, y)
     with add_time(seconds, "prediction"):
         return predicted(model, holdout.x, which.n_classes)
 
@@ -141,7 +141,7 @@ def estimates_of(
     """Values (contestants, sizes, draws) on the drawn rows, which all of them share."""
     out = np.empty((len(entrants), len(design.sizes), design.draws))
     problems = [Problem(sample) for sample in samples]
-    model = list(MODELS).index(which.model)
+    model = MODELS.index(which.model)
     for i, size in enumerate(design.sizes):
         rng = design.rng(DRAWS, *which[:3], model, which.training, size)
         rows = RowDraws(new_key(rng), design.holdout, size).rows(0, design.draws)

@@ -1,14 +1,19 @@
-"""The folder of a study: what is finished is never redone, what is half written is never read."""
+"""The folder of a study: what is finished is never redone, what is half written is never read, and
+results of another design or of other code are never mixed with its own."""
 
 import csv
 import io
 import json
 import os
 from collections.abc import Callable
+from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import fastece
 from fastece.study.design import Design, Distribution
 
 if TYPE_CHECKING:
@@ -16,6 +21,10 @@ if TYPE_CHECKING:
 
 UNFINISHED = ".unfinished"
 CELLS = "distributions"
+# Packages that numbers come from.
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
+# Rooms and modules that decide on no number of a study: what shows results, and what measures time.
+NO_NUMBERS = {"__main__.py", "cli", "plot", "reliability", "speed", "study/figures.py"}
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -102,3 +111,28 @@ def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> N
                 f"out: {folder} holds a study with {name} {found.get(name)!r}, not {value!r}: "
                 "choose another folder, or remove this one"
             )
+
+
+def made_by(design: Design) -> dict[str, str]:
+    """What decides on the results of a design besides its parameters: versions, and a hash of the
+    sources of this package and of each of the user's estimators."""
+    versions = {"fastece": fastece.__version__} | {name: version(name) for name in PACKAGES}
+    sources = {"fastece": package_hash()} | {path: source_hash(path) for path in design.estimators}
+    found = {f"version of {name}": value for name, value in versions.items()}
+    return found | {f"source of {name}": value for name, value in sources.items()}
+
+
+def package_hash(folder: Path = Path(fastece.__file__).parent) -> str:
+    """Hash of the modules of this package that the numbers of a study come from."""
+    digest = sha256()
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder).as_posix()
+        if name not in NO_NUMBERS and name.partition("/")[0] not in NO_NUMBERS:
+            digest.update(f"{name} {sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def source_hash(path: str) -> str:
+    """Hash of the file that a user's estimator "module:name" is in; "" where there is none."""
+    file = import_module(path.partition(":")[0]).__file__
+    return sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""

@@ -4,26 +4,21 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from fastece import __version__
 from fastece.resampling.arguments import check_executor
 from fastece.study.contestants import ZERO
 from fastece.study.design import CONVENTIONS, Design, Distribution
 from fastece.study.runner import contestants_of, holdout_of, run_distribution
-from fastece.study.sources import package_hash, source_hash
-from fastece.study.store import Store
+from fastece.study.store import Store, made_by
 from fastece.study.summary import distribution_table, ranking_of, summarise
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NEEDS = "the study needs scikit-learn, pyarrow and matplotlib: pip install 'fastece[study]'"
-# Those that numbers come from.
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 # Metadata of a table: what it took.
 SECONDS = b"seconds"
 
@@ -59,8 +54,8 @@ class StudyResult:
     @property
     def evaluations(self) -> int:
         """Values that were estimated, constant zeros apart."""
-        rows = sum(name != ZERO for name in self.values["estimator"].to_pylist())
-        return rows * self.design.draws
+        names: list[str] = self.values["estimator"].to_pylist()
+        return (len(names) - names.count(ZERO)) * self.design.draws
 
     def __str__(self) -> str:
         design = self.design
@@ -225,15 +220,6 @@ def run_study(
     if pictures:
         write_pictures(store, result)
     return result
-
-
-def made_by(design: Design) -> dict[str, str]:
-    """What decides on the results of a design besides its parameters: versions, and a hash of the
-    sources of this package and of each of the user's estimators."""
-    versions = {"fastece": __version__} | {name: version(name) for name in PACKAGES}
-    sources = {"fastece": package_hash()} | {path: source_hash(path) for path in design.estimators}
-    found = {f"version of {name}": value for name, value in versions.items()}
-    return found | {f"source of {name}": value for name, value in sources.items()}
 
 
 def write_tables(store: Store, design: Design) -> StudyResult:

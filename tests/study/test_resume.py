@@ -57,8 +57,8 @@ class Forks:
         self.context.set_forkserver_preload([
             "fastece.study.figures", "fastece.study.study", "joblib", "matplotlib.figure",
             "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg",
-            "pyarrow.parquet", "scipy.special", "sklearn.linear_model", "sklearn.naive_bayes",
-            "threadpoolctl",
+            "pyarrow.parquet", "scipy.special", "sklearn.calibration", "sklearn.ensemble",
+            "sklearn.linear_model", "sklearn.naive_bayes", "sklearn.svm", "threadpoolctl",
         ])  # fmt: skip
 
     def start(self, design, folder):
