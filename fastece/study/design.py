@@ -35,9 +35,9 @@ class Distribution(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """Of its results, without a suffix."""
+        """Of its results."""
         k, d, i, model, t = self
-        return f"classes{k}-features{d}-mixture{i}-{model}-training{t}"
+        return f"classes{k}-features{d}-mixture{i}-{model}-training{t}.parquet"
 
 
 def checked_list(name: str, values: Any) -> tuple[Any, ...]:

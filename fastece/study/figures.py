@@ -39,8 +39,6 @@ MEASURES = {
     "median_abs_log_ratio": ("median of |log(estimate / truth)|", True),
     "relative_bias": ("bias relative to the truth", False),
 }
-
-
 # Title, colour, marker and variants of each family. Okabe and Ito's colours: blues are hard bins,
 # oranges convex ones, the light ones adaptive.
 FAMILIES: dict[str, tuple[str, str, str, tuple[Any, ...]]] = {
@@ -89,11 +87,6 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
     -------
     matplotlib Figure
         One that no window knows of, with one legend, grouped by family.
-
-    Raises
-    ------
-    ValueError
-        For an unknown measure, and a table without rows or without one of its columns.
     """
     label, is_log = MEASURES[check_choice("measure", measure, list(MEASURES))]
     panels = curves_of(summary, measure, is_log)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 UNFINISHED = ".unfinished"
-CELLS = "distributions"
 # Packages that numbers come from.
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 # Rooms and modules that decide on no number of a study: what shows results, and what measures time.
@@ -52,7 +51,7 @@ class Store:
     them: plain values by name. ValueError if it is another's."""
 
     def __init__(self, folder: Path, design: Design, made_by: dict[str, str]) -> None:
-        self.folder = folder
+        self.folder, self.cells = folder, folder / "distributions"
         note = json.dumps({**made_by, **design.to_dict()}, indent=1)
         path = folder / "study.json"
         if path.exists():
@@ -62,21 +61,21 @@ class Store:
         else:
             folder.mkdir(parents=True, exist_ok=True)
             self.write_text(path.name, note + "\n")
-        (folder / CELLS).mkdir(exist_ok=True)
+        self.cells.mkdir(exist_ok=True)
 
     def has(self, which: Distribution) -> bool:
         """Whether the results of one distribution are there."""
-        return (self.folder / cell_name(which)).exists()
+        return (self.cells / which.file_name).exists()
 
     def write(self, which: Distribution, table: "pa.Table") -> None:
         """Keep the results of one distribution."""
-        self.write_parquet(cell_name(which), table)
+        self.write_parquet(f"{self.cells.name}/{which.file_name}", table)
 
     def read(self, which: Distribution) -> "pa.Table":
         """The results of one distribution."""
         from pyarrow import parquet
 
-        return parquet.read_table(self.folder / cell_name(which))
+        return parquet.read_table(self.cells / which.file_name)
 
     def write_text(self, name: str, text: str) -> None:
         """A file of the folder."""
@@ -98,11 +97,6 @@ class Store:
         write_whole(self.folder / name, lambda path: parquet.write_table(table, path))
 
 
-def cell_name(which: Distribution) -> str:
-    """The file of one distribution, in the folder."""
-    return f"{CELLS}/{which.file_name}.parquet"
-
-
 def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     """An error, if a folder's note is not the one of this design and this code."""
     for name, value in wanted.items():
@@ -113,7 +107,7 @@ def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> N
             )
 
 
-def made_by(design: Design) -> dict[str, str]:
+def code_of(design: Design) -> dict[str, str]:
     """What decides on the results of a design besides its parameters: versions, and a hash of the
     sources of this package and of each of the user's estimators."""
     versions = {"fastece": fastece.__version__} | {name: version(name) for name in PACKAGES}

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,13 @@ from fastece.resampling.arguments import check_executor
 from fastece.study.contestants import ZERO
 from fastece.study.design import CONVENTIONS, Design, Distribution
 from fastece.study.runner import contestants_of, holdout_of, run_distribution
-from fastece.study.store import Store, made_by
+from fastece.study.store import Store, code_of
 from fastece.study.summary import distribution_table, ranking_of, summarise
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+EXTRA = ("joblib", "matplotlib", "pyarrow", "sklearn", "threadpoolctl", "tqdm")
 NEEDS = "the study needs scikit-learn, pyarrow and matplotlib: pip install 'fastece[study]'"
 # Metadata of a table: what it took.
 SECONDS = b"seconds"
@@ -195,18 +197,15 @@ def run_study(
     ['setting', 'estimator', 'n', 'p95_relative_error']
     """
     try:
-        import joblib  # noqa: F401
-        import matplotlib  # noqa: F401
-        import pyarrow  # noqa: F401
-        import sklearn  # noqa: F401
-        import threadpoolctl  # noqa: F401
-        from tqdm import tqdm
+        for name in EXTRA:
+            import_module(name)
     except ImportError as error:
         raise ImportError(NEEDS) from error
+    from tqdm import tqdm
 
     check_executor(executor, n_jobs)
     contestants_of(design)  # what is not found is said before anything is written
-    store = Store(Path(out), design, made_by(design))
+    store = Store(Path(out), design, code_of(design))
     todo = [which for which in design.distributions if not store.has(which)]
     bar = tqdm(
         tables(design, todo, n_jobs, executor), desc="distributions",

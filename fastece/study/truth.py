@@ -26,14 +26,6 @@ def truth_from_posterior(s: F64, q: F64) -> float:
     error, the value is the mean over bins of ``2 |D| - E |N(D, d**2)|``: what chance adds to |D| is
     estimated by what it would add once more. Without that, calibrated scores have a floor; with
     labels in place of q it is several times as high.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fastece.study.truth import truth_from_posterior
-    >>> s = np.random.default_rng(0).random(100_000)
-    >>> print(f"{truth_from_posterior(s, s**1.3):.3f}")  # the integral is 0.5 - 1 / 2.3 = 0.0652
-    0.065
     """
     order = np.argsort(s, kind="stable")
     s, gap = s[order], q[order] - s[order]

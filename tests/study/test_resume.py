@@ -43,7 +43,7 @@ def assert_complete(folder, want, design=TINY):
     assert names == {*FILES, "timings.csv", "distributions"}
     cells = {path.name for path in (folder / "distributions").iterdir()}
     cells = {name for name in cells if not name.endswith(LEFT)}
-    assert cells == {f"{which.file_name}.parquet" for which in design.distributions}
+    assert cells == {which.file_name for which in design.distributions}
 
 
 # -- killed ----------------------------------------------------------------------------------------
