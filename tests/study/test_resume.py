@@ -326,7 +326,7 @@ def test_a_full_disk_leaves_what_is_finished(study, tmp_path, monkeypatch):
 def test_one_missing_distribution_is_the_only_one_that_is_computed(study):
     folder, whole = study
     kept = finished(folder)
-    name = f"{TINY.distributions[5].file_name}.parquet"
+    name = TINY.distributions[5].file_name
     (folder / "distributions" / name).unlink()
     kept.pop(name)
     run_study(TINY, folder)
