@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from fastece.study import Design
 from fastece.study.design import Distribution
-from fastece.study.runner import Clock, holdout_of, problems_of, scores_of
+from fastece.study.runner import holdout_of, problems_of, scores_of
 from fastece.study.truth import truths_of
 
 SIZES = (200_000, 2_000_000)
@@ -29,7 +29,7 @@ def truths(which: Distribution) -> Iterator[tuple[str, list[float]]]:
     """Of each setting, from the posterior and from labels, for each size of the hold-out."""
     design = replace(Design(), holdout=SIZES[-1])
     holdout = holdout_of(design, *which[:3])
-    prob = scores_of(design, which, holdout, Clock())
+    prob = scores_of(design, which, holdout, {})
     for setting in design.settings:
         found: list[float] = []
         for size in SIZES:

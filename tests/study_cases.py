@@ -12,7 +12,7 @@ import reference_kde
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.study import Design, figures, run_study
 from fastece.study.distributions import GaussianMixture
-from fastece.study.models import MODELS, predicted
+from fastece.study.models import MODELS, new_model, predicted
 from fastece.study.runner import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
 
 # Sixteen distributions, each in some hundredths of a second.
@@ -51,13 +51,13 @@ class Replay:
         numbers = (*kind, which.training)
         train = self.mixture.sample(design.train_size, design.rng(TRAINING, *numbers))
         seed = int(design.rng(MODEL, *numbers).integers(2**31))
-        model = MODELS[which.model](seed).fit(*train)
+        model = new_model(which.model, seed).fit(*train)
         self.prob = predicted(model, self.x, which.n_classes)
 
     def rows(self, size):
         """The rows (draws, size) of the hold-out that are drawn."""
         which, design = self.which, self.design
-        model = list(MODELS).index(which.model)
+        model = MODELS.index(which.model)
         numbers = (which.n_classes, which.n_features, which.mixture, model, which.training, size)
         key = new_key(design.rng(DRAWS, *numbers))
         return RowDraws(key, design.holdout, size).rows(0, design.draws)

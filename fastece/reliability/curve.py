@@ -20,13 +20,9 @@ from fastece.resampling.results import as_float, as_python
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SHOWN", "ReliabilityCurve", "curves_of", "reliability_curve"]
-
 F64 = NDArray[np.float64]
 # How far beyond 0 and 1 a score may be, as of rounded probabilities.
 TOLERANCE = 1e-6
-# Where in its range a printed curve is shown.
-SHOWN = np.linspace(0, 1, 11)
 # A curve has so many times as many points as its error needs: its pieces look smooth.
 FINER = 2.0
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
@@ -35,7 +31,8 @@ MOST_VALUES = 2**25
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReliabilityCurve:
-    """The probability of a hit as a function of the score, on a grid.
+    """The probability of a hit as a function of the score, on a grid: what
+    `fastece.reliability_curve` gives.
 
     Attributes
     ----------
@@ -53,14 +50,11 @@ class ReliabilityCurve:
     rows : (G,) float64 array
         About how many rows the curve rests on: n times the density times the width that the kernel
         averages over.
-    low, high : (G,) float64 array or None
-        Ends of the bootstrap percentile interval of the posterior at each score by itself; None
-        without resamples.
-    median : (G,) float64 array or None
-        Median of the bootstrap distribution.
-    confidence_level : float
+    low, high, median : (G,) float64 array or None
+        Ends of the bootstrap percentile interval of the posterior at each score by itself, and the
+        median; None without resamples.
+    confidence_level, n_resamples : float, int
         Of the band.
-    n_resamples : int
     value : float
         The calibration error, as `fastece.ece` gives it.
     bandwidth : float
@@ -71,32 +65,8 @@ class ReliabilityCurve:
         Number of rows of positive weight.
     key : int or None
         Key of the draws; None without resamples.
-    estimator : str
-        The estimator with its parameters.
-    setting : str
-        The setting it used.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fastece import reliability_curve
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.random(1000)
-    >>> curve = reliability_curve(rng.random(1000) < p**2, p, n_resamples=500, rng=0)
-    >>> print(curve)
-    KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
-      score  P(hit)    rows  95 % interval
-      0.000  0.0044     119  [0.0015, 0.0090]
-      0.100  0.0241     206  [0.0107, 0.0427]
-      0.200  0.0697     250  [0.0381, 0.1055]
-      0.300  0.1238     252  [0.0891, 0.1658]
-      0.400  0.1941     268  [0.1511, 0.2405]
-      0.500  0.2756     274  [0.2309, 0.3240]
-      0.600  0.3888     282  [0.3319, 0.4446]
-      0.700  0.5028     287  [0.4516, 0.5594]
-      0.800  0.6470     295  [0.5958, 0.7019]
-      0.900  0.8288     239  [0.7893, 0.8702]
-      1.000  0.9320     135  [0.9038, 0.9602]
+    estimator, setting : str
+        The estimator with its parameters, and the setting it used.
     """
 
     score: F64
@@ -124,16 +94,12 @@ class ReliabilityCurve:
         Parameters
         ----------
         s : float or array-like of float
-            Scores in [0, 1]; those outside the range count as its nearest end.
+            Scores in [0, 1], or else a ValueError or TypeError; those outside the range count as
+            its nearest end.
 
         Returns
         -------
         float or float64 array
-
-        Raises
-        ------
-        ValueError, TypeError
-            For what is no score.
         """
         return self._at(s, self.posterior)
 
@@ -148,25 +114,20 @@ class ReliabilityCurve:
         Returns
         -------
         ConfidenceInterval
-            ``(low, high)`` at the `confidence_level` of the curve.
-
-        Raises
-        ------
-        ValueError
-            For a curve without resamples.
+            ``(low, high)`` at the `confidence_level` of the curve; a ValueError without resamples.
         """
         if self.low is None or self.high is None:
             raise ValueError("interval: the curve has no resamples; ask for them by n_resamples=")
         return ConfidenceInterval(self._at(s, self.low), self._at(s, self.high))
 
-    def _at(self, s: Any, values: F64) -> Any:
+    def _at(self, s: Any, values: NDArray[Any]) -> Any:
         """Values on the grid, interpolated."""
         one = isinstance(s, Real)
         at = np.asarray(as_real("s", [s] if one else s), np.float64)
-        outside = "must be a score from 0 to 1"
         refuse_where(
-            "s", outside, np.atleast_1d(at), lambda x: ~(np.abs(x - 0.5) <= 0.5 + TOLERANCE)
-        )
+            "s", "must be a score from 0 to 1", np.atleast_1d(at),
+            lambda x: ~(np.abs(x - 0.5) <= 0.5 + TOLERANCE),
+        )  # fmt: skip
         found = np.interp(at, self.score, values)
         return float(found[0]) if one else as_float(found)
 
@@ -195,13 +156,11 @@ class ReliabilityCurve:
         band = self.low is not None
         wide = f"  {100 * self.confidence_level:g} % interval" if band else ""
         lines = [f"{head}, bandwidth {self.bandwidth:.4g}", f"  score  P(hit)    rows{wide}"]
-        low, high = self.score_range
-        for s in low + (high - low) * SHOWN:
+        for s in np.linspace(*self.score_range, 11):
             line = f"  {s:.3f}  {self(s):.4f}  {self._at(s, self.rows):6.0f}"
             if band:
                 line += "  [{:.4f}, {:.4f}]".format(*self.interval(s))
-            supported = self._at(s, self.supported.astype(np.float64)) == 1
-            lines.append(line if supported else f"{line}  no support")
+            lines.append(line if self._at(s, self.supported) == 1 else f"{line}  no support")
         return "\n".join(lines)
 
 
@@ -212,8 +171,6 @@ class Curve:
 
     kde: KDE
     score: F64
-
-    needs_sorted = True
 
     def prepare(self, sample: Sample, size: int) -> DensityPlan:
         """A plan with grids that are fine enough to be interpolated."""
@@ -227,38 +184,35 @@ class Curve:
             at = np.interp(self.score, mesh.score, np.arange(mesh.count))
             j = at.astype(np.int64)
             t, following = (at - j)[:, None], np.minimum(j + 1, mesh.count - 1)
-            f, g = ((1 - t) * x[:, j] + t * x[:, following] for x in (density[:, 0], density[:, 1]))
+            f, g = ((1 - t) * density[:, :, j] + t * density[:, :, following]).swapaxes(0, 1)
             found = posterior(f, g, self.score[:, None], mesh.low, mesh.high).swapaxes(0, 1)
             out[:, lanes] = found.reshape(self.score.size, -1)[:, : lanes.size]
         return out
 
 
 def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
-    """Lower end, median and upper end (3, G) of the curve of each replicate."""
-    low, high = tails_of(call.level)
+    """Lower end, upper end and median (3, G) of the curves of all replicates."""
+    levels = np.append(tails_of(call.level), 0.5)
     step = max(1, MOST_VALUES // call.n_resamples)
-    parts = []
+    draws, parts = draws_of(key, call.n, call.n), []
     for begin in range(0, score.size, step):
         estimator = Curve(kde, score[begin : begin + step])
-        draws = draws_of(key, call.n, call.n)
         replicates = plan_replicates([estimator], [Problem(sample)], draws, call.n)
         values = call.evaluate(replicates, 0, call.n_resamples)
-        parts.append(quantiles(values[0], np.array([low, 0.5, high])).T)
+        parts.append(quantiles(values[0], levels).T)
     return np.concatenate(parts, axis=1)
 
 
-def curve_of(call: Call, k: int, sample: Sample, key: int | None) -> ReliabilityCurve:
+def curve_of(call: Call, kde: KDE, k: int, key: int | None) -> ReliabilityCurve:
     """The curve of problem k."""
-    (kde,) = call.estimators.values()
-    ordered = sample.sorted()
-    once = Copies(np.ones(ordered.n))
-    plan = kde.plan(ordered, ordered.n, FINER, even=True)
+    sample = call.models[0].sample(k)
+    ordered, once = sample.sorted(), Copies(np.ones(sample.n))
+    plan = kde.plan(ordered, sample.n, FINER, even=True)
     ((mesh, densities, _),) = plan.densities(once)
     density, hits = densities[0, :, :, 0].copy()
     score = mesh.score.copy()
     curve = posterior(density, hits, score, mesh.low, mesh.high)
-    band = None if key is None else band_of(call, kde, sample, score, key)
-    low, median, high = (None, None, None) if band is None else band
+    low, high, median = [None] * 3 if key is None else band_of(call, kde, sample, score, key)
     return ReliabilityCurve(
         score=score,
         posterior=curve,
@@ -271,7 +225,7 @@ def curve_of(call: Call, k: int, sample: Sample, key: int | None) -> Reliability
         median=median,
         confidence_level=call.level,
         n_resamples=call.n_resamples,
-        value=float(kde.values(kde.prepare(ordered, ordered.n), once)[0]),
+        value=float(kde.values(kde.prepare(ordered, sample.n), once)[0]),
         bandwidth=plan.bandwidth,
         score_range=kde.range_of(sample),
         n=call.n,
@@ -279,16 +233,6 @@ def curve_of(call: Call, k: int, sample: Sample, key: int | None) -> Reliability
         estimator=str(kde),
         setting=call.models[0].name(k),
     )
-
-
-def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
-    """One curve for each problem; all see the same draws."""
-    (kde,) = call.estimators.values()
-    if not isinstance(kde, KDE):
-        raise TypeError(f"estimator: a reliability curve needs densities, KDE, got {kde!r}")
-    key = new_key(rng) if call.n_resamples else None
-    samples = call.models[0].samples()
-    return [curve_of(call, k, sample, key) for k, sample in enumerate(samples)]
 
 
 @overload
@@ -356,6 +300,20 @@ def reliability_curve(
     >>> curve = reliability_curve(rng.random(1000) < p**2, p, n_resamples=500, rng=0)
     >>> "probability {:.3f}, interval {:.3f} to {:.3f}".format(curve(0.5), *curve.interval(0.5))
     'probability 0.276, interval 0.231 to 0.324'
+    >>> print(curve)
+    KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
+      score  P(hit)    rows  95 % interval
+      0.000  0.0044     119  [0.0015, 0.0090]
+      0.100  0.0241     206  [0.0107, 0.0427]
+      0.200  0.0697     250  [0.0381, 0.1055]
+      0.300  0.1238     252  [0.0891, 0.1658]
+      0.400  0.1941     268  [0.1511, 0.2405]
+      0.500  0.2756     274  [0.2309, 0.3240]
+      0.600  0.3888     282  [0.3319, 0.4446]
+      0.700  0.5028     287  [0.4516, 0.5594]
+      0.800  0.6470     295  [0.5958, 0.7019]
+      0.900  0.8288     239  [0.7893, 0.8702]
+      1.000  0.9320     135  [0.9038, 0.9602]
     """
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
@@ -363,5 +321,10 @@ def reliability_curve(
         average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
         from_logits=from_logits, n_jobs=n_jobs, executor=executor,
     )  # fmt: skip
-    curves = curves_of(call, rng)
-    return curves if call.models[0].setting.per_class else curves[0]
+    (kde,) = call.estimators.values()
+    if not isinstance(kde, KDE):
+        raise TypeError(f"estimator: a reliability curve needs densities, KDE, got {kde!r}")
+    key = new_key(rng) if call.n_resamples else None  # all problems see the same draws
+    problems = call.models[0]
+    curves = [curve_of(call, kde, k, key) for k in range(problems.n_problems)]
+    return curves if problems.setting.per_class else curves[0]

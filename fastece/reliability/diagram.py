@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -18,19 +19,17 @@ if TYPE_CHECKING:
 
     from fastece.resampling.calibration_test import ConsistencyBand
 
-__all__ = ["ReliabilityDiagram", "diagrams_of", "reliability_diagram"]
-
 F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityDiagram:
-    """Bins of the score with their mean score and their frequency of hits.
+    """Bins of the score with their mean score and their frequency of hits: what
+    `fastece.reliability_diagram` gives.
 
     Attributes
     ----------
     edges : (B + 1,) float64 array
-        Bin edges.
     count : (B,) float64 array
         Weight ``W_b`` of each bin; the number of rows without sample weights.
     score : (B,) float64 array
@@ -41,25 +40,11 @@ class ReliabilityDiagram:
         ``frequency - score``: above 0 the classifier is under-confident.
     value : float
         The calibration error that the bins add up to.
-    estimator : str
-        The estimator with its parameters.
-    setting : str
-        The setting it used: "binary", "confidence" or "class k", with the label if the classes
-        have labels.
+    estimator, setting : str
+        The estimator with its parameters, and the setting it used: "binary", "confidence" or
+        "class k", with the label if the classes have labels.
     closed : str
         Side on which the bins are closed, "right" or "left".
-
-    Examples
-    --------
-    >>> from fastece import reliability_diagram
-    >>> diagram = reliability_diagram([0, 0, 1, 1], [0.2, 0.4, 0.6, 1.0], n_bins=2)
-    >>> diagram.count, diagram.score, diagram.frequency
-    (array([2., 2.]), array([0.3, 0.8]), array([0., 1.]))
-    >>> print(diagram)
-    Binned(n_bins=2), setting binary: calibration error 0.25000
-      bin             rows   score  frequency      gap
-      [0.000, 0.500]     2  0.3000     0.0000  -0.3000  ##############################
-      (0.500, 1.000]     2  0.8000     1.0000  +0.2000  ##############################
     """
 
     edges: F64
@@ -111,15 +96,12 @@ def table_lines(diagram: ReliabilityDiagram, width: int = 30) -> list[str]:
     pad, wide = max(map(len, names)), max(4, *map(len, rows))
     lines = [f"  {'bin':<{pad}}  {'rows':>{wide}}   score  frequency      gap"]
     for b, name, row in zip(starts, names, rows, strict=True):
-        line = f"  {name:<{pad}}  {row:>{wide}}       -          -        -"
+        values = "     -          -        -"
         if count[b] > 0:
-            line = (
-                f"  {name:<{pad}}  {row:>{wide}}  {diagram.score[b]:.4f}  "
-                f"{diagram.frequency[b]:9.4f}  {diagram.gap[b]:+.4f}  "
-                + "#"
-                * math.ceil(width * count[b] / count.max())
-            )
-        lines.append(line)
+            bar = "#" * math.ceil(width * count[b] / count.max())
+            score, frequency = diagram.score[b], diagram.frequency[b]
+            values = f"{score:.4f}  {frequency:9.4f}  {diagram.gap[b]:+.4f}  {bar}"
+        lines.append(f"  {name:<{pad}}  {row:>{wide}}  {values}")
     return lines
 
 
@@ -127,15 +109,13 @@ def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
     """The intervals between some of the edges; the end of the range is never left out."""
     decimals = 3 if diagram.count.size <= 100 else 6
     edges = [f"{edge:.{decimals}f}" for edge in diagram.edges[cuts]]
-    right, last = diagram.closed == "right", len(cuts) - 2
-    return [
-        f"{'(' if right and j > 0 else '['}{edges[j]}, {edges[j + 1]}"
-        f"{']' if right or j == last else ')'}"
-        for j in range(last + 1)
-    ]
+    names = [f"{low}, {high}" for low, high in pairwise(edges)]
+    if diagram.closed == "left":
+        return [f"[{name})" for name in names[:-1]] + [f"[{names[-1]}]"]
+    return [f"[{names[0]}]"] + [f"({name}]" for name in names[1:]]
 
 
-def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[ReliabilityDiagram]:
+def diagrams_of(estimator: Any, problems: Problems, run: Map) -> list[ReliabilityDiagram]:
     """One diagram for each problem."""
     if not isinstance(estimator, Binned):
         raise TypeError(f"estimator: a reliability diagram needs bins, got {estimator!r}")
@@ -210,19 +190,23 @@ def reliability_diagram(
     Examples
     --------
     >>> from fastece import reliability_diagram
-    >>> diagram = reliability_diagram([0, 1, 1], [0.1, 0.6, 0.9], n_bins=10, edges="quantile")
-    >>> diagram.count.sum()
-    np.float64(3.0)
+    >>> diagram = reliability_diagram([0, 0, 1, 1], [0.2, 0.4, 0.6, 1.0], n_bins=2)
+    >>> diagram.count, diagram.score, diagram.frequency
+    (array([2., 2.]), array([0.3, 0.8]), array([0., 1.]))
+    >>> print(diagram)
+    Binned(n_bins=2), setting binary: calibration error 0.25000
+      bin             rows   score  frequency      gap
+      [0.000, 0.500]     2  0.3000     0.0000  -0.3000  ##############################
+      (0.500, 1.000]     2  0.8000     1.0000  +0.2000  ##############################
     """
     chosen = find_estimator(estimator, fields)
-    jobs = check_jobs(n_jobs)
 
-    def diagrams_with(run: Map) -> tuple[bool, list[ReliabilityDiagram]]:
+    def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
         problems = read_problems(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, run=run,
         )  # fmt: skip
-        return problems.setting.per_class, diagrams_of(chosen, problems, run)
+        diagrams = diagrams_of(chosen, problems, run)
+        return diagrams if problems.setting.per_class else diagrams[0]
 
-    per_class, diagrams = with_threads(jobs, diagrams_with)
-    return diagrams if per_class else diagrams[0]
+    return with_threads(check_jobs(n_jobs), diagrams_with)

@@ -11,8 +11,6 @@ from fastece.inputs.parameters import check_average
 from fastece.kde.estimator import KDE
 from fastece.problems.reading import read_problems
 
-__all__ = ["bandwidth_sweep"]
-
 F64 = NDArray[np.float64]
 
 
@@ -82,6 +80,6 @@ def bandwidth_sweep(
     )  # fmt: skip
     samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
     values = np.array([chosen.sweep(sample, h) for sample in samples])
-    if not problems.setting.per_class:
-        return np.asarray(values[0])
-    return values if average is None else np.asarray(values.mean(0))
+    # Of one problem, the mean is its own value.
+    per_class = problems.setting.per_class and average is None
+    return values if per_class else np.asarray(values.mean(0))

@@ -14,8 +14,6 @@ from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
 from fastece.resampling.engine import drawn_values
 
-__all__ = ["ZERO", "Contestant", "Drawn", "corrected", "own"]
-
 F64 = NDArray[np.float64]
 
 BINS: tuple[Any, ...] = (10, 30, "sqrt")
@@ -45,22 +43,18 @@ class Contestant:
 
     def values(self, problems: Sequence[Drawn]) -> F64:
         """The mean over the problems (R,) of each draw: one problem, or one for every class."""
-        return class_mean([drawn_values(self.estimator, *drawn) for drawn in problems])
-
-
-def class_mean(values: Sequence[F64]) -> F64:
-    """The mean (R,) of the values (R,) of one problem, or of every class."""
-    return np.asarray(np.mean(values, axis=0))
+        values = [drawn_values(self.estimator, *drawn) for drawn in problems]
+        return np.asarray(np.mean(values, axis=0))
 
 
 class Zero:
     """The estimate 0, whatever the data: what it costs not to measure."""
 
     def prepare(self, sample: Sample, size: int) -> None:
-        """Nothing."""
+        """No plan."""
 
     def evaluate(self, plan: None, c: NDArray[Any]) -> float:  # noqa: ARG002
-        """0."""
+        """The value 0."""
         return 0.0
 
     def subsets(self, plan: None, rows: NDArray[np.int32]) -> F64:  # noqa: ARG002
@@ -81,8 +75,7 @@ def corrected() -> list[Contestant]:
 
 def own(path: str) -> Contestant:
     """The user's own estimator, as "module:name": an object of the protocol, or a class or function
-    that makes one without arguments. ValueError if there is no such module or name, TypeError if it
-    is no estimator, or does not make one."""
+    that makes one without arguments."""
     module, _, name = path.partition(":")
     if not module or not name:
         raise ValueError(f'estimator: must be "module:name", got {path!r}')

@@ -11,9 +11,13 @@ from fastece.inputs.parameters import check_choice, check_integer, list_names
 from fastece.problems.settings import SETTINGS
 from fastece.study.models import MODELS
 
-__all__ = ["PRESETS", "Design", "Distribution", "preset"]
-
-CONVENTIONS = ("corrected", "published")
+# The truth of each convention, the other one, and the error that estimators are ranked by.
+CONVENTIONS = {
+    "corrected": ("posterior", "labels", "p95_relative_error"),
+    "published": ("labels", "posterior", "p95_absolute_error"),
+}
+# The least that a number may be; 1 where nothing is said.
+LEAST = {"classes": 2, "train_size": 10, "holdout": 1000, "smallest": 2, "draws": 2, "seed": 0}
 
 
 class Distribution(NamedTuple):
@@ -26,25 +30,23 @@ class Distribution(NamedTuple):
     training: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.n_classes} classes, {self.n_features} features, mixture {self.mixture}, "
-            f"{self.model}, training {self.training}"
-        )
+        k, d, i, model, t = self
+        return f"{k} classes, {d} features, mixture {i}, {model}, training {t}"
 
     @property
     def file_name(self) -> str:
-        """Of its results, without a suffix."""
+        """Of its results."""
         k, d, i, model, t = self
-        return f"classes{k}-features{d}-mixture{i}-{model}-training{t}"
+        return f"classes{k}-features{d}-mixture{i}-{model}-training{t}.parquet"
 
 
 def checked_list(name: str, values: Any) -> tuple[Any, ...]:
-    """Several values, each of them once."""
-    if isinstance(values, str):
-        raise ValueError(f"{name}: must be a list of some, got {values!r}")
+    """Several values, each of them once; none, if they are estimators."""
     if not isinstance(values, Iterable):
         raise TypeError(f"{name}: must be a list of some, got {values!r}")
     found = tuple(values)
+    if isinstance(values, str) or not (found or name == "estimators"):
+        raise ValueError(f"{name}: must be a list of some, got {values!r}")
     for value in found:
         if found.count(value) > 1:
             raise ValueError(f"{name}: has {value!r} twice")
@@ -105,7 +107,7 @@ class Design:
     classes: tuple[int, ...] = (2, 5, 7)
     features: tuple[int, ...] = (2, 5, 7)
     mixtures: int = 5
-    models: tuple[str, ...] = tuple(MODELS)
+    models: tuple[str, ...] = MODELS
     trainings: int = 3
     train_size: int = 300
     holdout: int = 200_000
@@ -119,27 +121,23 @@ class Design:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # lists, as JSON has them
-            if isinstance(field.default, tuple):
-                values = checked_list(field.name, getattr(self, field.name))
-                if not values and field.name != "estimators":
-                    raise ValueError(f"{field.name}: must be a list of some, got {values!r}")
-                object.__setattr__(self, field.name, values)
-        for name, low in (("classes", 2), ("features", 1)):
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if isinstance(field.default, tuple):  # a list, as JSON has it
+                object.__setattr__(self, name, checked_list(name, value))
+            elif isinstance(field.default, int):
+                check_integer(name, value, LEAST.get(name, 1), 2**31 - 1)
+        for name in ("classes", "features"):
             for value in getattr(self, name):
-                check_integer(name, value, low, 1000)
-        lowest = {"train_size": 10, "holdout": 1000, "smallest": 2, "draws": 2, "seed": 0}
-        for name in (field.name for field in fields(self) if isinstance(field.default, int)):
-            check_integer(name, getattr(self, name), lowest.get(name, 1), 2**31 - 1)
-        multiclass = [name for name in SETTINGS if name != "binary"]
-        for name, rows in (("models", list(MODELS)), ("settings", multiclass)):
-            for value in getattr(self, name):
-                if value not in rows:
-                    raise ValueError(f"{name}: got {value!r}; {list_names(rows)}")
+                check_integer(name, value, LEAST.get(name, 1), 1000)
+        for value in self.models:
+            check_choice("models", value, MODELS)
+        for value in self.settings:
+            check_choice("settings", value, [name for name in SETTINGS if name != "binary"])
         for value in self.estimators:
             if not isinstance(value, str):
                 raise TypeError(f'estimators: must be "module:name", got {value!r}')
-        check_choice("convention", self.convention, CONVENTIONS)
+        check_choice("convention", self.convention, list(CONVENTIONS))
         if self.largest < self.smallest or self.holdout < self.largest:
             raise ValueError(
                 f"largest: must be from smallest ({self.smallest}) to holdout ({self.holdout}), "

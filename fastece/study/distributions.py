@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,7 @@ from scipy.special import logsumexp, softmax
 
 from fastece.inputs.parameters import check_integer
 
-__all__ = ["GaussianMixture"]
-
 F64 = NDArray[np.float64]
-
-# Largest distance of a mode from the origin, and entry of the factor of its covariance, of the
-# mixtures in Posocco and Bonnefoy (2021, section 4.1).
-MEANS, FACTORS = 1.0, 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +26,6 @@ class GaussianMixture:
         Mean of each mode.
     factors : (K, M, d, d) float64 array
         A of each mode, whose covariance is ``A^T A``.
-
-    Raises
-    ------
-    ValueError
-        For shapes that do not match; for a factor that is singular, so that there is no density.
 
     Notes
     -----
@@ -60,7 +48,10 @@ class GaussianMixture:
 
     def __post_init__(self) -> None:
         for name in ("means", "factors"):
-            object.__setattr__(self, name, np.array(getattr(self, name), np.float64))
+            array = np.array(getattr(self, name), np.float64)
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name}: must be finite")
+            object.__setattr__(self, name, array)
         shape = self.means.shape
         if len(shape) != 3 or 0 in shape:
             raise ValueError(f"means: must have the shape (K, M, d), got {shape}")
@@ -69,9 +60,6 @@ class GaussianMixture:
                 f"factors: must have the shape {(*shape, shape[-1])} of (K, M, d, d), "
                 f"got {self.factors.shape}"
             )
-        for name in ("means", "factors"):
-            if not np.isfinite(getattr(self, name)).all():
-                raise ValueError(f"{name}: must be finite")
         if not (np.linalg.slogdet(self.factors)[1] > -math.inf).all():
             raise ValueError("factors: one is singular, so that its mode has no density")
 
@@ -79,24 +67,12 @@ class GaussianMixture:
     def draw(
         cls, n_classes: int, n_features: int, rng: np.random.Generator, n_modes: int = 4
     ) -> "GaussianMixture":
-        """A random mixture of K classes in d dimensions, M modes each: means uniform in
-        ``[-1, 1]^d``, factors in ``[-0.3, 0.3]^(d x d)``."""
+        """A random mixture of K classes in d dimensions, M modes each, like those of the paper:
+        means uniform in ``[-1, 1]^d``, factors in ``[-0.3, 0.3]^(d x d)``."""
         sizes = {"n_classes": n_classes, "n_modes": n_modes, "n_features": n_features}
         shape = tuple(check_integer(name, size, 1, 2**31) for name, size in sizes.items())
-        means = rng.uniform(-MEANS, MEANS, shape)
-        return cls(means, rng.uniform(-FACTORS, FACTORS, (*shape, n_features)))
-
-    @cached_property
-    def _log_heights(self) -> F64:
-        """Log of the density at the middle of each mode (K, M), of which a class has M."""
-        _, n_modes, d = self.means.shape
-        _, log_volume = np.linalg.slogdet(self.factors)
-        return np.asarray(-log_volume - 0.5 * d * math.log(2 * math.pi) - math.log(n_modes))
-
-    @cached_property
-    def _whitening(self) -> F64:
-        """Inverses of the factors, rather than of covariances, whose condition is the square."""
-        return np.asarray(np.linalg.inv(self.factors))
+        means = rng.uniform(-1, 1, shape)
+        return cls(means, rng.uniform(-0.3, 0.3, (*shape, n_features)))
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[F64, NDArray[np.int64]]:
         """Independent draws: points (n, d), and their classes (n,), 0 to K - 1."""
@@ -116,11 +92,16 @@ class GaussianMixture:
         x = np.asarray(X, np.float64)
         if x.ndim != 2 or x.shape[1] != d:
             raise ValueError(f"X: must have the shape (n, {d}), got {x.shape}")
+        # The density at the middle of each mode, of which a class has M.
+        _, log_volume = np.linalg.slogdet(self.factors)
+        log_height = -log_volume - 0.5 * d * math.log(2 * math.pi) - math.log(n_modes)
+        # Inverses of the factors, rather than of covariances, whose condition is the square.
+        whitening = np.linalg.inv(self.factors)
         out, of_mode = np.empty((n_classes, len(x))), np.empty((n_modes, len(x)))
         for k in range(n_classes):
             for m in range(n_modes):
-                z = (x - self.means[k, m]) @ self._whitening[k, m]
-                of_mode[m] = self._log_heights[k, m] - 0.5 * np.einsum("ij,ij->i", z, z)
+                z = (x - self.means[k, m]) @ whitening[k, m]
+                of_mode[m] = log_height[k, m] - 0.5 * np.einsum("ij,ij->i", z, z)
             out[k] = logsumexp(of_mode, axis=0)
         return out
 

@@ -3,7 +3,7 @@
 Estimators are told apart in grey too: families by their markers, variants by dashes and filling.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["MEASURES", "curves_figure", "save_figure"]
-
 F64 = NDArray[np.float64]
 
 DPI = 200
@@ -34,7 +32,6 @@ MARKERS_A_CURVE = 4
 FITTING = 7  # sizes that can be written below a panel in letters of the usual size
 BLACK = "0.1"
 
-
 # Of each measure: the label of its axis, and whether that is logarithmic.
 MEASURES = {
     "p95_relative_error": ("relative error, 95th percentile\n(median over distributions)", True),
@@ -42,44 +39,33 @@ MEASURES = {
     "median_abs_log_ratio": ("median of |log(estimate / truth)|", True),
     "relative_bias": ("bias relative to the truth", False),
 }
-
-
-class Family(NamedTuple):
-    """Estimators that share a colour and a marker."""
-
-    title: str
-    variants: Sequence[Any]
-    color: str
-    marker: str
-
-
-# Okabe and Ito's colours: blues are hard bins, oranges convex ones, the light ones adaptive.
-FAMILIES = {
-    "ece": Family("equal width", BINS, "#0072B2", "o"),
-    "ece_a": Family("equal mass", BINS, "#56B4E9", "s"),
-    "ece_c": Family("equal width, convex", BINS, "#D55E00", "^"),
-    "ece_ac": Family("equal mass, convex", BINS, "#E69F00", "v"),
-    "ece_kde": Family("kernel density", BANDWIDTHS, "#009E73", "D"),
+# Title, colour, marker and variants of each family. Okabe and Ito's colours: blues are hard bins,
+# oranges convex ones, the light ones adaptive.
+FAMILIES: dict[str, tuple[str, str, str, tuple[Any, ...]]] = {
+    "ece": ("equal width", "#0072B2", "o", BINS),
+    "ece_a": ("equal mass", "#56B4E9", "s", BINS),
+    "ece_c": ("equal width, convex", "#D55E00", "^", BINS),
+    "ece_ac": ("equal mass, convex", "#E69F00", "v", BINS),
+    "ece_kde": ("kernel density", "#009E73", "D", BANDWIDTHS),
 }
 OWN, OWN_COLOR, OWN_MARKERS = "own", "#CC79A7", "*PXh<>d"
 # Of the first, second and third variant: dashes, and whether its markers are filled.
-VARIANTS = (("-", True), ((0, (5, 1.5)), False), ((0, (1.2, 1.3)), True))
+VARIANTS: tuple[tuple[Any, bool], ...] = (
+    ("-", True), ((0, (5, 1.5)), False), ((0, (1.2, 1.3)), True),
+)  # fmt: skip
 
-
-class Look(NamedTuple):
-    """How a curve looks: the place of its family, and the settings of its line."""
-
-    place: int
-    line: dict[str, Any]
+# Settings of the lines of estimators, by the title of their family and their name.
+Looks = dict[str, dict[str, dict[str, Any]]]
 
 
 class Curve(NamedTuple):
-    """One measure of one estimator over the sizes, each (n_sizes,), sizes ascending."""
+    """One measure of one estimator over the sizes, and its interval, each (n_sizes,), sizes
+    ascending; nan for what has no place on the axis."""
 
     n: F64
     value: F64
-    low: F64 | None = None
-    high: F64 | None = None
+    low: F64
+    high: F64
 
 
 def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error") -> "Figure":
@@ -101,31 +87,27 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
     -------
     matplotlib Figure
         One that no window knows of, with one legend, grouped by family.
-
-    Raises
-    ------
-    ValueError
-        For an unknown measure, and a table without rows or without one of its columns.
     """
     label, is_log = MEASURES[check_choice("measure", measure, list(MEASURES))]
-    panels = curves_of(summary, measure)
-    names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
-    groups, looks = looks_of(name for name in names if name != ZERO)
-    figure = new_figure(curves_size(len(panels), groups))
+    panels = curves_of(summary, measure, is_log)
+    names = dict.fromkeys(name for curves in panels.values() for name in curves)
+    looks = looks_of([name for name in names if name != ZERO])
+    figure = new_figure(curves_size(len(panels), looks))
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for ax, (setting, curves) in zip(row, panels.items(), strict=True):
-        for name, look in looks.items():
-            if name in curves:
-                draw_curve(curves[name], ax, look, is_log)
+        for place, lines in enumerate(looks.values()):
+            for name, line in lines.items():
+                if name in curves:
+                    draw_curve(curves[name], ax, place, line)
         ax.set_title(setting, parse_math=False)
         ax.set_xlabel("rows in the evaluation set")
     row[0].set_ylabel(label)
-    draw_scales(row, panels, is_log)
-    draw_legend(figure, groups, looks, beside=len(panels) == 1)
+    draw_scales(row, list(panels.values()), is_log)
+    draw_legend(figure, looks, beside=len(panels) == 1)
     return figure
 
 
-def curves_of(summary: "pyarrow.Table", measure: str) -> dict[str, dict[str, Curve]]:
+def curves_of(summary: "pyarrow.Table", measure: str, is_log: bool) -> dict[str, dict[str, Curve]]:
     """The curves of each setting, by estimator."""
     columns = summary.column_names
     for name in ("setting", "estimator", "n", measure):
@@ -134,90 +116,79 @@ def curves_of(summary: "pyarrow.Table", measure: str) -> dict[str, dict[str, Cur
             raise ValueError(f"summary: has no column {name}; its columns: {have}")
     if not summary.num_rows:
         raise ValueError("summary: there are no rows to draw")
-    ends = [f"{measure}_low", f"{measure}_high"]
-    names = ["n", measure, *(ends if set(ends) <= set(columns) else [])]
-    n, *values = (summary[name].cast("float64").to_numpy() for name in names)
+
+    def column(name: str) -> F64:
+        if name not in columns:
+            return np.full(summary.num_rows, np.nan)
+        value = summary[name].cast("float64").to_numpy()
+        return np.where(np.isfinite(value) & ((value > 0) | (not is_log)), value, np.nan)
+
+    values = [column(name) for name in ("n", measure, f"{measure}_low", f"{measure}_high")]
     panels: dict[str, dict[str, Curve]] = {}
     keys = list(zip(summary["setting"].to_pylist(), summary["estimator"].to_pylist(), strict=True))
     for setting, name in dict.fromkeys(keys):
         rows = np.array([i for i, key in enumerate(keys) if key == (setting, name)])
-        rows = rows[np.argsort(n[rows], kind="stable")]
-        panels.setdefault(setting, {})[name] = Curve(n[rows], *(value[rows] for value in values))
+        rows = rows[np.argsort(values[0][rows], kind="stable")]
+        panels.setdefault(setting, {})[name] = Curve(*(value[rows] for value in values))
     return panels
 
 
-def looks_of(names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, Look]]:
-    """Estimators by the title of their family, and the look of each."""
-    families = list(FAMILIES.values())
-    catalogue = {
-        f"{name}_{variant}": look_of(place, family.color, family.marker, *VARIANTS[j])
-        for place, (name, family) in enumerate(FAMILIES.items())
-        for j, variant in enumerate(family.variants)
-    }
-    own = (
-        look_of(len(families), OWN_COLOR, marker, *variant)
-        for marker, variant in zip(cycle(OWN_MARKERS), cycle(VARIANTS), strict=False)
-    )
-    looks = {name: catalogue.get(name) or next(own) for name in names}
-    titles = [*(family.title for family in families), OWN]
-    groups: dict[str, list[str]] = {}
-    for name in sorted(looks, key=lambda name: looks[name].place):
-        groups.setdefault(titles[looks[name].place], []).append(name)
-    return groups, looks
+def looks_of(names: Sequence[str]) -> Looks:
+    """The looks of some estimators, those of every family apart; what no family knows is the
+    user's own."""
+    looks, others = Looks(), list(names)
+    for prefix, (title, color, marker, variants) in FAMILIES.items():
+        known = {f"{prefix}_{variant}": k for k, variant in enumerate(variants)}
+        mine = [name for name in names if name in known]
+        looks[title] = {name: line_of(color, marker, *VARIANTS[known[name]]) for name in mine}
+        others = [name for name in others if name not in known]
+    styles = zip(others, cycle(OWN_MARKERS), cycle(VARIANTS), strict=False)
+    looks[OWN] = {name: line_of(OWN_COLOR, marker, *style) for name, marker, style in styles}
+    return looks
 
 
-def look_of(place: int, color: str, marker: str, dashes: Any, full: bool) -> Look:
-    """The look of a curve; those of a higher place are drawn above the others."""
-    line = {
+def line_of(color: str, marker: str, dashes: Any, full: bool) -> dict[str, Any]:
+    """The settings of a line."""
+    return {
         "color": color, "linestyle": dashes, "linewidth": 1.4, "marker": marker,
         "markersize": 7 if marker == "*" else 4.5, "markeredgewidth": 1,
-        "markerfacecolor": color if full else "white", "zorder": 3 + place / 10,
+        "markerfacecolor": color if full else "white",
     }  # fmt: skip
-    return Look(place, line)
 
 
-def curves_size(panels: int, groups: dict[str, list[str]]) -> tuple[float, float]:
+def curves_size(panels: int, looks: Looks) -> tuple[float, float]:
     """Inches of the figure: the legend is beside one panel, and below several."""
     width, height = PANEL
-    letters = [max(map(len, [title, *names])) for title, names in groups.items()] or [0]
+    columns = [[title, *lines] for title, lines in looks.items() if lines] or [[]]
+    letters = [max(map(len, column), default=0) for column in columns]
     if panels == 1:
-        lines = sum(len(names) + 1 for names in groups.values())
-        return width + MARK + LETTER * max(letters), max(height, LINE * (lines + 2))
-    lines = 1 + max(map(len, groups.values()), default=0)
-    wide = MARK * len(groups) + LETTER * sum(letters)
-    return max(width * panels, wide), height + LINE * (lines + 1)
+        count = sum(map(len, columns))
+        return width + MARK + LETTER * max(letters), max(height, LINE * (count + 2))
+    wide = MARK * len(columns) + LETTER * sum(letters)
+    return max(width * panels, wide), height + LINE * (1 + max(map(len, columns)))
 
 
-def draw_curve(curve: Curve, ax: "Axes", look: Look, is_log: bool) -> None:
+def draw_curve(curve: Curve, ax: "Axes", place: int, line: dict[str, Any]) -> None:
     """A line with a few markers, at other sizes than those of other families and wherever a value
     is alone, and its interval."""
-    value = drawable(curve.value, is_log)
-    step = max(1, value.size // MARKERS_A_CURVE)
-    there = np.isfinite(np.r_[np.nan, value, np.nan])
+    step = max(1, curve.n.size // MARKERS_A_CURVE)
+    there = np.isfinite(np.r_[np.nan, curve.value, np.nan])
     markers = ~there[:-2] & ~there[2:]
-    markers[look.place % step :: step] = True
-    ax.plot(curve.n, value, markevery=markers.tolist(), **look.line)
-    if curve.low is not None and curve.high is not None:
-        low, high = drawable(curve.low, is_log), drawable(curve.high, is_log)
-        style: dict[str, Any] = {
-            "color": look.line["color"],
-            "alpha": BAND,
-            "linewidth": 0,
-            "zorder": 2,
-        }
-        ax.fill_between(curve.n, low, high, where=np.isfinite(low + high), **style)
+    markers[place % step :: step] = True
+    ax.plot(curve.n, curve.value, markevery=markers.tolist(), zorder=3 + place / 10, **line)
+    inside = np.isfinite(curve.low + curve.high)
+    ax.fill_between(
+        curve.n, curve.low, curve.high, where=inside, color=line["color"], alpha=BAND, linewidth=0,
+        zorder=2,
+    )  # fmt: skip
 
 
-def drawable(value: F64, is_log: bool) -> F64:
-    """Values with nan for those that have no place on the axis."""
-    return np.where(np.isfinite(value) & ((value > 0) | (not is_log)), value, np.nan)
-
-
-def draw_scales(row: "Sequence[Axes]", panels: dict[str, dict[str, Curve]], is_log: bool) -> None:
+def draw_scales(row: "Sequence[Axes]", panels: Sequence[dict[str, Curve]], is_log: bool) -> None:
     """Axes with their ticks, a faint grid, and the line of the baseline."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    for ax, curves in zip(row, panels.values(), strict=True):
+    numbers = FuncFormatter(lambda value, _: np.format_float_positional(value, trim="-"))
+    for ax, curves in zip(row, panels, strict=True):
         ax.set_xscale("log")
         if is_log:
             ax.set_yscale("log")
@@ -228,10 +199,9 @@ def draw_scales(row: "Sequence[Axes]", panels: dict[str, dict[str, Curve]], is_l
         ticks = size_ticks(np.concatenate([curve.n for curve in curves.values()]))
         ax.xaxis.set_major_locator(FixedLocator(ticks))
         ax.tick_params("x", labelsize="medium" if len(ticks) <= FITTING else "small")
-    for ax, curves in zip(row, panels.values(), strict=True):
+    for ax, curves in zip(row, panels, strict=True):
         if ZERO in curves:
             draw_zero(curves[ZERO], ax, is_log)
-    numbers = FuncFormatter(lambda value, _: np.format_float_positional(value, trim="-"))
     for ax in row:
         if is_log:
             ax.yaxis.set_major_locator(FixedLocator(round_numbers(*ax.get_ylim())))
@@ -243,16 +213,16 @@ def draw_scales(row: "Sequence[Axes]", panels: dict[str, dict[str, Curve]], is_l
 def draw_zero(curve: Curve, ax: "Axes", is_log: bool) -> None:
     """The line of not measuring, with a label at its right end. Where it is infinite, and beyond a
     linear axis, which is not stretched for it, the label says where it would be."""
-    value = drawable(curve.value, is_log)
-    value = value[np.isfinite(value)]
+    value = curve.value[np.isfinite(curve.value)]
     low, high = ax.get_ylim()
     if not value.size:
         text, y, va = f"{NOT_MEASURING}:\ninfinite", high, "top"
     elif is_log or low <= value.min() <= value.max() <= high:
         # A single size is a mark, as it makes no line.
         mark = "_" if curve.n.size == 1 else ""
-        line: dict[str, Any] = {"marker": mark, "markersize": 40, "linewidth": 1.8, "zorder": 2.6}
-        ax.plot(curve.n, drawable(curve.value, is_log), color=BLACK, **line)
+        ax.plot(
+            curve.n, curve.value, color=BLACK, marker=mark, markersize=40, linewidth=1.8, zorder=2.6
+        )
         text, y, va = NOT_MEASURING, value[-1], "center"
     else:
         text = f"{NOT_MEASURING}:\n{value[-1]:.3g}"
@@ -286,29 +256,27 @@ def size_ticks(sizes: F64) -> list[float]:
     return sorted({least, *(x for x in ticks if least * 1.4 <= x <= most / 1.4), most})
 
 
-def draw_legend(
-    figure: "Figure", groups: dict[str, list[str]], looks: dict[str, Look], beside: bool
-) -> None:
+def draw_legend(figure: "Figure", looks: Looks, beside: bool) -> None:
     """A column for each family under its title; beside the panels, all of them in one column."""
     from matplotlib.lines import Line2D
 
-    if not groups:
+    shown = {title: lines for title, lines in looks.items() if lines}
+    if not shown:
         return
-    lines = 0 if beside else max(map(len, groups.values()))
+    longest = 0 if beside else max(map(len, shown.values()))
     entries: list[tuple[str, dict[str, Any] | None]] = []
-    for title, names in groups.items():
-        entries += [(title, None), *((name, looks[name].line) for name in names)]
-        entries += [("", None)] * (lines - len(names))
-    marks = [Line2D([], [], **(style or {"linestyle": "none"})) for _, style in entries]
+    for title, lines in shown.items():
+        entries += [(title, None), *lines.items(), *[("", None)] * (longest - len(lines))]
+    marks = [Line2D([], [], **(line or {"linestyle": "none"})) for _, line in entries]
     legend = figure.legend(
-        marks, [" "] * len(entries), ncols=1 if beside else len(groups), frameon=False,
+        marks, [" "] * len(entries), ncols=1 if beside else len(shown), frameon=False,
         loc="outside right center" if beside else "outside lower center", fontsize="small",
         handlelength=2.9, handletextpad=0.6, columnspacing=1.3,
     )  # fmt: skip
-    for text, (label, style) in zip(legend.get_texts(), entries, strict=True):
+    for text, (label, line) in zip(legend.get_texts(), entries, strict=True):
         # Names of estimators may be the user's: a dollar is no formula.
         text.set(text=label, parse_math=False)
-        if style is None:
+        if line is None:
             text.set_fontweight("bold")
 
 

@@ -10,7 +10,7 @@ over 6 units is not kept: one that fits gives the same to 2e-4, at a hundredth o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,9 +20,7 @@ from fastece.binned.estimator import Binned
 from fastece.kde.estimator import KDE
 from fastece.kde.plan import DrawnRows
 from fastece.protocol import Sample
-from fastece.study.contestants import BANDWIDTHS, BINNED, BINS, Contestant, Drawn, class_mean
-
-__all__ = ["PublishedBinned", "SharedBandwidth", "published"]
+from fastece.study.contestants import BANDWIDTHS, BINNED, BINS, Contestant, Drawn
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -32,15 +30,10 @@ I32 = NDArray[np.int32]
 class PublishedBinned:
     """Bins of the published code, with convex shares the wrong way round.
 
-    Parameters
-    ----------
-    n_bins : int or "sqrt"
-    edges : {"uniform", "quantile"}
-        "uniform": on the support. "quantile": half way between the rows ``i * floor(n / B) - 1``
-        and ``i * floor(n / B)``, in the order of their scores; nan for n < B.
-    mapping : {"hard", "convex"}
-        "hard": bins hold their left edges. "convex": with bin centres c, a score above ``c_j`` and
-        up to ``c_(j+1)`` gives ``(s - c_j) / (c_(j+1) - c_j)`` to the lower one.
+    The edges "uniform" divide the support; "quantile" ones lie half way between the rows
+    ``i * floor(n / B) - 1`` and ``i * floor(n / B)`` in the order of their scores, nan for n < B.
+    Bins of the mapping "hard" hold their left edges; with "convex" ones a score above the centre
+    ``c_j`` and up to ``c_(j+1)`` gives ``(s - c_j) / (c_(j+1) - c_j)`` to the lower one.
     """
 
     n_bins: Any = 10
@@ -117,18 +110,20 @@ class SharedBandwidth(Contestant):
         kde, size = self.estimator, problems[0].rows.shape[1]
         plans = [kde.prepare(drawn.sample, size) for drawn in problems]
         h = plans[0].bandwidths(DrawnRows(problems[0].rows))
-        parts = zip(plans, problems, strict=True)
-        return class_mean([kde.values(plan, DrawnRows(drawn.rows), h) for plan, drawn in parts])
+        pairs = zip(plans, problems, strict=True)
+        values = [kde.values(plan, DrawnRows(drawn.rows), h) for plan, drawn in pairs]
+        return np.asarray(np.mean(values, axis=0))
 
 
 def published() -> list[Contestant]:
     """The fifteen estimators of the study as the published code has them."""
-    found: list[Contestant] = []
-    for name, fields in BINNED.items():
-        for bins in BINS:
-            # `ece` alone is on [0, 1], whatever the support.
-            on_unit = Binned(n_bins=bins, closed="left")
-            estimator: Any = PublishedBinned(bins, **fields) if fields else on_unit
-            found.append(Contestant(f"{name}_{bins}", estimator))
-    kde = KDE(kernel="triweight")
-    return found + [SharedBandwidth(f"ece_kde_{h}", replace(kde, bandwidth=h)) for h in BANDWIDTHS]
+    binned = [  # `ece` alone is on [0, 1], whatever the support
+        Contestant(
+            f"{name}_{bins}",
+            PublishedBinned(bins, **fields) if fields else Binned(n_bins=bins, closed="left"),
+        )
+        for name, fields in BINNED.items()
+        for bins in BINS
+    ]
+    densities = {f"ece_kde_{h}": KDE(kernel="triweight", bandwidth=h) for h in BANDWIDTHS}
+    return binned + [SharedBandwidth(name, kde) for name, kde in densities.items()]

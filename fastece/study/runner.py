@@ -8,7 +8,6 @@ and after which others one is run.
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
@@ -23,11 +22,9 @@ from fastece.resampling.engine import Problem
 from fastece.study.contestants import ZERO, Contestant, Drawn, Zero, corrected, own
 from fastece.study.design import Design, Distribution
 from fastece.study.distributions import GaussianMixture
-from fastece.study.models import MODELS, predicted
+from fastece.study.models import MODELS, new_model, predicted
 from fastece.study.published import published
 from fastece.study.truth import truths_of
-
-__all__ = ["Outcome", "contestants_of", "run_distribution"]
 
 F64 = NDArray[np.float64]
 
@@ -36,7 +33,7 @@ MIXTURE, HOLDOUT, TRAINING, MODEL, DRAWS = range(5)
 
 
 class Holdout(NamedTuple):
-    """Rows of a mixture that evaluation sets are drawn from."""
+    """Rows of a mixture that evaluation sets are drawn from, with the exact posterior."""
 
     mixture: GaussianMixture
     x: F64
@@ -44,36 +41,21 @@ class Holdout(NamedTuple):
     posterior: F64
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What is found of one distribution of scores.
-
-    Attributes
-    ----------
-    estimates : (settings, contestants, sizes, draws) float64 array
-    truth : (settings, 2) float64 array
-        From the posterior, and from the labels of the hold-out.
-    seconds : dict
-        What it took, by kind of work.
-    """
+class Outcome(NamedTuple):
+    """What is found of one distribution of scores: estimates (settings, contestants, sizes, draws),
+    the truth (settings, 2) from the posterior and from labels, and seconds by kind of work."""
 
     estimates: F64
     truth: F64
     seconds: dict[str, float]
 
 
-@dataclass
-class Clock:
-    """Seconds of each kind of work."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def measured(self, kind: str) -> Iterator[None]:
-        """Add what the block takes."""
-        start = time.perf_counter()
-        yield
-        self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - start
+@contextmanager
+def add_time(seconds: dict[str, float], kind: str) -> Iterator[None]:
+    """Add what the block takes to the seconds of its kind of work."""
+    start = time.perf_counter()
+    yield
+    seconds[kind] = seconds.get(kind, 0.0) + time.perf_counter() - start
 
 
 class OneThread:
@@ -112,21 +94,23 @@ def contestants_of(design: Design) -> list[Contestant]:
 # One: the distributions of a mixture follow one another. With 2 000 000 rows one has 0.4 GB.
 @lru_cache(maxsize=1)
 def holdout_of(design: Design, n_classes: int, n_features: int, number: int) -> Holdout:
-    """The hold-out of a mixture, with the exact posterior."""
+    """The hold-out of a mixture."""
     kind = (n_classes, n_features, number)
     mixture = GaussianMixture.draw(n_classes, n_features, design.rng(MIXTURE, *kind))
     x, y = mixture.sample(design.holdout, design.rng(HOLDOUT, *kind))
     return Holdout(mixture, x, y, mixture.posterior(x))
 
 
-def scores_of(design: Design, which: Distribution, holdout: Holdout, clock: Clock) -> F64:
+def scores_of(
+    design: Design, which: Distribution, holdout: Holdout, seconds: dict[str, float]
+) -> F64:
     """Probabilities (n, K) that the model gives to the hold-out."""
     numbers = (*which[:3], which.training)
     x, y = holdout.mixture.sample(design.train_size, design.rng(TRAINING, *numbers))
     seed = int(design.rng(MODEL, *numbers).integers(2**31))
-    with clock.measured("fitting"):
-        model = MODELS[which.model](seed).fit(x, y)
-    with clock.measured("prediction"):
+    with add_time(seconds, "fitting"):
+        model = new_model(which.model, seed).fit(x, y)
+    with add_time(seconds, "prediction"):
         return predicted(model, holdout.x, which.n_classes)
 
 
@@ -157,7 +141,7 @@ def estimates_of(
     """Values (contestants, sizes, draws) on the drawn rows, which all of them share."""
     out = np.empty((len(entrants), len(design.sizes), design.draws))
     problems = [Problem(sample) for sample in samples]
-    model = list(MODELS).index(which.model)
+    model = MODELS.index(which.model)
     for i, size in enumerate(design.sizes):
         rng = design.rng(DRAWS, *which[:3], model, which.training, size)
         rows = RowDraws(new_key(rng), design.holdout, size).rows(0, design.draws)
@@ -174,16 +158,16 @@ def estimates_of(
 
 def run_distribution(design: Design, which: Distribution) -> Outcome:
     """Every estimate and both truths of one distribution of scores."""
-    clock, estimates, truth = Clock(), [], []
+    estimates, truth, seconds = [], [], dict[str, float]()
     entrants = contestants_of(design)
     with OneThread():
-        with clock.measured("hold-out"):
+        with add_time(seconds, "hold-out"):
             holdout = holdout_of(design, *which[:3])
-        prob = scores_of(design, which, holdout, clock)
+        prob = scores_of(design, which, holdout, seconds)
         for setting in design.settings:
-            with clock.measured("estimation"):
+            with add_time(seconds, "estimation"):
                 samples, chances = problems_of(holdout, prob, setting)
                 estimates.append(estimates_of(design, which, samples, entrants))
-            with clock.measured("truth"):
+            with add_time(seconds, "truth"):
                 truth.append(truths_of(samples, chances))
-    return Outcome(np.array(estimates), np.array(truth), clock.seconds)
+    return Outcome(np.array(estimates), np.array(truth), seconds)

@@ -1,25 +1,29 @@
-"""The folder of a study: what is finished is never redone, what is half written is never read."""
+"""The folder of a study: what is finished is never redone, what is half written is never read, and
+results of another design or of other code are never mixed with its own."""
 
 import csv
 import io
 import json
 import os
 from collections.abc import Callable
+from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import fastece
 from fastece.study.design import Design, Distribution
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Store", "write_whole"]
-
 UNFINISHED = ".unfinished"
-CELLS = "distributions"
-# Digits of numbers in CSV files.
-DIGITS = 6
+# Packages that numbers come from.
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
+# Rooms and modules that decide on no number of a study: what shows results, and what measures time.
+NO_NUMBERS = {"__main__.py", "cli", "plot", "reliability", "speed", "study/figures.py"}
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -35,55 +39,43 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def is_empty(folder: Path) -> bool:
-    """Whether a folder has no files, but for those that a process which was killed left behind."""
-    return folder.is_dir() and all(path.name.endswith(UNFINISHED) for path in folder.iterdir())
+def is_taken(folder: Path) -> bool:
+    """Whether there is a file, or one in the folder, but for what a killed process left behind."""
+    if not folder.is_dir():
+        return folder.exists()
+    return not all(path.name.endswith(UNFINISHED) for path in folder.iterdir())
 
 
 class Store:
-    """A folder with the results of one design.
+    """A folder with the results of one design, and a note of the design and of the code that made
+    them: plain values by name. ValueError if it is another's."""
 
-    Parameters
-    ----------
-    folder : path
-        Made if it is not there.
-    design : Design
-        What the folder is for; noted there.
-    made_by : dict
-        Of the code that makes the results: kind -> name -> plain value, which are noted too.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds results of another design or of other code, or files that are none.
-    """
-
-    def __init__(self, folder: Path, design: Design, made_by: dict[str, dict[str, Any]]) -> None:
-        self.folder = folder
-        note = json.dumps({**flat(made_by), **design.to_dict()}, indent=1)
+    def __init__(self, folder: Path, design: Design, made_by: dict[str, str]) -> None:
+        self.folder, self.cells = folder, folder / "distributions"
+        note = json.dumps({**made_by, **design.to_dict()}, indent=1)
         path = folder / "study.json"
         if path.exists():
             check_note(folder, json.loads(path.read_text(encoding="utf-8")), json.loads(note))
-        elif folder.exists() and not is_empty(folder):
+        elif is_taken(folder):
             raise ValueError(f"out: {folder} exists, and holds no study")
         else:
             folder.mkdir(parents=True, exist_ok=True)
             self.write_text(path.name, note + "\n")
-        (folder / CELLS).mkdir(exist_ok=True)
+        self.cells.mkdir(exist_ok=True)
 
     def has(self, which: Distribution) -> bool:
         """Whether the results of one distribution are there."""
-        return (self.folder / cell_name(which)).exists()
+        return (self.cells / which.file_name).exists()
 
     def write(self, which: Distribution, table: "pa.Table") -> None:
         """Keep the results of one distribution."""
-        self.write_parquet(cell_name(which), table)
+        self.write_parquet(f"{self.cells.name}/{which.file_name}", table)
 
     def read(self, which: Distribution) -> "pa.Table":
         """The results of one distribution."""
         from pyarrow import parquet
 
-        return parquet.read_table(self.folder / cell_name(which))
+        return parquet.read_table(self.cells / which.file_name)
 
     def write_text(self, name: str, text: str) -> None:
         """A file of the folder."""
@@ -95,7 +87,7 @@ class Store:
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(table.column_names)
         for row in table.to_pylist():
-            writer.writerow(f"{x:.{DIGITS}g}" if isinstance(x, float) else x for x in row.values())
+            writer.writerow(f"{x:.6g}" if isinstance(x, float) else x for x in row.values())
         self.write_text(name, lines.getvalue())
 
     def write_parquet(self, name: str, table: "pa.Table") -> None:
@@ -103,16 +95,6 @@ class Store:
         from pyarrow import parquet
 
         write_whole(self.folder / name, lambda path: parquet.write_table(table, path))
-
-
-def cell_name(which: Distribution) -> str:
-    """The file of one distribution, in the folder."""
-    return f"{CELLS}/{which.file_name}.parquet"
-
-
-def flat(made_by: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The same by "kind of name"."""
-    return {f"{kind} of {k}": v for kind, values in made_by.items() for k, v in values.items()}
 
 
 def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -123,3 +105,28 @@ def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> N
                 f"out: {folder} holds a study with {name} {found.get(name)!r}, not {value!r}: "
                 "choose another folder, or remove this one"
             )
+
+
+def code_of(design: Design) -> dict[str, str]:
+    """What decides on the results of a design besides its parameters: versions, and a hash of the
+    sources of this package and of each of the user's estimators."""
+    versions = {"fastece": fastece.__version__} | {name: version(name) for name in PACKAGES}
+    sources = {"fastece": package_hash()} | {path: source_hash(path) for path in design.estimators}
+    found = {f"version of {name}": value for name, value in versions.items()}
+    return found | {f"source of {name}": value for name, value in sources.items()}
+
+
+def package_hash(folder: Path = Path(fastece.__file__).parent) -> str:
+    """Hash of the modules of this package that the numbers of a study come from."""
+    digest = sha256()
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder).as_posix()
+        if name not in NO_NUMBERS and name.partition("/")[0] not in NO_NUMBERS:
+            digest.update(f"{name} {sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def source_hash(path: str) -> str:
+    """Hash of the file that a user's estimator "module:name" is in; "" where there is none."""
+    file = import_module(path.partition(":")[0]).__file__
+    return sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""

@@ -4,30 +4,23 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fastece import __version__
 from fastece.resampling.arguments import check_executor
 from fastece.study.contestants import ZERO
-from fastece.study.design import Design, Distribution
+from fastece.study.design import CONVENTIONS, Design, Distribution
 from fastece.study.runner import contestants_of, holdout_of, run_distribution
-from fastece.study.sources import package_hash, source_hash
-from fastece.study.store import Store
+from fastece.study.store import Store, code_of
 from fastece.study.summary import distribution_table, ranking_of, summarise
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["StudyResult", "run_study"]
-
+EXTRA = ("joblib", "matplotlib", "pyarrow", "sklearn", "threadpoolctl", "tqdm")
 NEEDS = "the study needs scikit-learn, pyarrow and matplotlib: pip install 'fastece[study]'"
-# Those that numbers come from.
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 # Metadata of a table: what it took.
 SECONDS = b"seconds"
 
@@ -63,15 +56,13 @@ class StudyResult:
     @property
     def evaluations(self) -> int:
         """Values that were estimated, constant zeros apart."""
-        names = set(self.values["estimator"].to_pylist()) - {ZERO}
-        design = self.design
-        per_size = len(design.distributions) * len(design.settings) * design.draws * len(names)
-        return per_size * len(design.sizes)
+        names: list[str] = self.values["estimator"].to_pylist()
+        return (len(names) - names.count(ZERO)) * self.design.draws
 
     def __str__(self) -> str:
         design = self.design
         seconds = ", ".join(f"{kind} {value:.0f}" for kind, value in self.seconds.items())
-        division = "" if design.convention == "published" else " / truth"
+        division = " / truth" if design.convention == "corrected" else ""
         return (
             f"{len(design.distributions)} distributions of scores, {len(design.sizes)} sizes from "
             f"{design.smallest} to {design.largest}, {design.draws} draws, "
@@ -206,14 +197,11 @@ def run_study(
     ['setting', 'estimator', 'n', 'p95_relative_error']
     """
     try:
-        import joblib  # noqa: F401
-        import matplotlib  # noqa: F401
-        import pyarrow as pa
-        import sklearn  # noqa: F401
-        import threadpoolctl  # noqa: F401
-        from tqdm import tqdm
+        for name in EXTRA:
+            import_module(name)
     except ImportError as error:
         raise ImportError(NEEDS) from error
+    from tqdm import tqdm
 
     check_executor(executor, n_jobs)
     contestants_of(design)  # what is not found is said before anything is written
@@ -227,64 +215,36 @@ def run_study(
     for which, table in bar:
         store.write(which, table)
     holdout_of.cache_clear()
-    found = [store.read(which) for which in design.distributions]
-    values = pa.concat_tables([table.replace_schema_metadata(None) for table in found])
-    result = results_of(design, store, values, [seconds_of(table) for table in found])
-    write_tables(store, result)
+    result = write_tables(store, design)
     if pictures:
         write_pictures(store, result)
     return result
 
 
-def code_of(design: Design) -> dict[str, Any]:
-    """What decides on the results of a design besides its parameters: versions, and a hash of the
-    sources of this package and of each of the user's estimators."""
-    versions = {"fastece": __version__} | {name: version(name) for name in PACKAGES}
-    sources = {"fastece": package_hash()} | {path: source_hash(path) for path in design.estimators}
-    return {"version": versions, "source": sources}
-
-
-def seconds_of(table: "pa.Table") -> dict[str, float]:
-    """What the table of one distribution took."""
-    return dict(json.loads(table.schema.metadata[SECONDS]))
-
-
-def results_of(
-    design: Design, store: Store, values: "pa.Table", seconds: list[dict[str, float]]
-) -> StudyResult:
-    """The summary of all distributions."""
-    truth, _, measure = convention_of(design)
-    summary = summarise(values, design, truth)
-    kinds = dict.fromkeys(kind for one in seconds for kind in one)
-    total = {kind: float(np.sum([one.get(kind, 0.0) for one in seconds])) for kind in kinds}
-    ranking = ranking_of(summary, measure)
-    return StudyResult(design, store.folder, values, summary, ranking, total)
-
-
-def convention_of(design: Design) -> tuple[str, str, str]:
-    """Of the design's convention: its truth, the other one, and the error that it ranks by."""
-    if design.convention == "published":
-        return "labels", "posterior", "p95_absolute_error"
-    return "posterior", "labels", "p95_relative_error"
-
-
-def write_tables(store: Store, result: StudyResult) -> None:
-    """Every table."""
+def write_tables(store: Store, design: Design) -> StudyResult:
+    """Every table, from those of all distributions."""
     import pyarrow as pa
 
-    _, other, _ = convention_of(result.design)
-    store.write_parquet("values.parquet", result.values)
-    store.write_csv("summary.csv", result.summary)
-    store.write_csv(f"summary_{other}.csv", summarise(result.values, result.design, other))
-    store.write_csv("ranking.csv", result.ranking)
-    store.write_csv("timings.csv", pa.table({k: [v] for k, v in result.seconds.items()}))
+    truth, other, measure = CONVENTIONS[design.convention]
+    found = [store.read(which) for which in design.distributions]
+    times = [json.loads(table.schema.metadata[SECONDS]) for table in found]
+    seconds = {kind: sum(one[kind] for one in times) for kind in times[0]}
+    values = pa.concat_tables([table.replace_schema_metadata(None) for table in found])
+    summary = summarise(values, design, truth)
+    ranking = ranking_of(summary, measure)
+    store.write_parquet("values.parquet", values)
+    store.write_csv("summary.csv", summary)
+    store.write_csv(f"summary_{other}.csv", summarise(values, design, other))
+    store.write_csv("ranking.csv", ranking)
+    store.write_csv("timings.csv", pa.table({kind: [x] for kind, x in seconds.items()}))
+    return StudyResult(design, store.folder, values, summary, ranking, seconds)
 
 
 def write_pictures(store: Store, result: StudyResult) -> None:
     """Every figure, as PNG and SVG."""
     from fastece.study.figures import curves_figure, save_figure
 
-    *_, error = convention_of(result.design)
+    *_, error = CONVENTIONS[result.design.convention]
     measures = {"figure2": error, "log_ratio": "median_abs_log_ratio", "bias": "relative_bias"}
     for name, measure in measures.items():
         figure = curves_figure(result.summary, measure)

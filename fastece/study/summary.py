@@ -13,8 +13,6 @@ from fastece.study.runner import Outcome
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["distribution_table", "ranking_of", "summarise"]
-
 F64 = NDArray[np.float64]
 
 KEY = ("setting", "estimator", "n")
@@ -39,8 +37,7 @@ def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
 def distribution_table(
     design: Design, which: Distribution, names: Sequence[str], outcome: Outcome
 ) -> "pa.Table":
-    """What is kept of one distribution, given the names of its contestants: a row for each setting,
-    estimator and size.
+    """What is kept of one distribution: a row for each setting, estimator and size.
 
     Columns n_classes, n_features, mixture, model, training, setting, estimator, n; truth and
     truth_labels, the truth from the posterior and from 2000 bins of labels; mean and sd of the
@@ -69,34 +66,21 @@ def distribution_table(
 
 
 def summarise(values: "pa.Table", design: Design, truth: str = "posterior") -> "pa.Table":
-    """Every estimator's errors over all distributions.
+    """Every estimator's errors against the truth from the "posterior" or from "labels", given the
+    tables of all distributions, one after the other: a row for each setting, estimator and size n.
 
-    Parameters
-    ----------
-    values : pyarrow.Table
-        The tables of all distributions of the design, one after the other.
-    design : Design
-    truth : {"posterior", "labels"}
-        What the estimates are compared with.
-
-    Returns
-    -------
-    pyarrow.Table
-        A row for each setting, estimator and size n. The median over the distributions of
-        p95_relative_error, the 95th percentile over draws of ``|estimate - truth| / truth``; of
-        p95_absolute_error, the same without the division; of median_abs_log_ratio, the median over
-        draws of ``|log(estimate / truth)|``; of bias, the mean over draws of ``estimate - truth``,
-        relative_bias, the same divided by the truth, and sd, the standard deviation over draws.
-        Each of them has its 95 % interval from resampled distributions, with the suffixes _low and
-        _high. best is the share of the distributions where the estimator has the smallest
-        p95_relative_error of all but "zero"; those that share a first place get equal parts of it.
+    The median over the distributions of p95_relative_error, the 95th percentile over draws of
+    ``|estimate - truth| / truth``; of p95_absolute_error, the same without the division; of
+    median_abs_log_ratio, the median over draws of ``|log(estimate / truth)|``; of bias, the mean
+    over draws of ``estimate - truth``, relative_bias, the same divided by the truth, and sd, the
+    standard deviation over draws. Each of them has its 95 % interval from resampled distributions,
+    with the suffixes _low and _high. best is the share of the distributions where the estimator has
+    the smallest p95_relative_error of all but "zero"; those that share a first place get equal
+    parts of it.
     """
     import pyarrow as pa
 
-    n_estimators = values.num_rows // (
-        len(design.distributions) * len(design.settings) * len(design.sizes)
-    )
-    shape = (len(design.distributions), len(design.settings), n_estimators, len(design.sizes))
+    shape = (len(design.distributions), len(design.settings), -1, len(design.sizes))
 
     def column(name: str) -> Any:
         return values[name].to_numpy().reshape(shape)

@@ -43,7 +43,7 @@ def assert_complete(folder, want, design=TINY):
     assert names == {*FILES, "timings.csv", "distributions"}
     cells = {path.name for path in (folder / "distributions").iterdir()}
     cells = {name for name in cells if not name.endswith(LEFT)}
-    assert cells == {f"{which.file_name}.parquet" for which in design.distributions}
+    assert cells == {which.file_name for which in design.distributions}
 
 
 # -- killed ----------------------------------------------------------------------------------------
@@ -57,8 +57,8 @@ class Forks:
         self.context.set_forkserver_preload([
             "fastece.study.figures", "fastece.study.study", "joblib", "matplotlib.figure",
             "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg",
-            "pyarrow.parquet", "scipy.special", "sklearn.linear_model", "sklearn.naive_bayes",
-            "threadpoolctl",
+            "pyarrow.parquet", "scipy.special", "sklearn.calibration", "sklearn.ensemble",
+            "sklearn.linear_model", "sklearn.naive_bayes", "sklearn.svm", "threadpoolctl",
         ])  # fmt: skip
 
     def start(self, design, folder):
@@ -326,7 +326,7 @@ def test_a_full_disk_leaves_what_is_finished(study, tmp_path, monkeypatch):
 def test_one_missing_distribution_is_the_only_one_that_is_computed(study):
     folder, whole = study
     kept = finished(folder)
-    name = f"{TINY.distributions[5].file_name}.parquet"
+    name = TINY.distributions[5].file_name
     (folder / "distributions" / name).unlink()
     kept.pop(name)
     run_study(TINY, folder)

@@ -16,8 +16,8 @@ import study_cases as cases
 from study_cases import SINGLE
 
 import fastece
-from fastece.study import Design, run_study, study
-from fastece.study.sources import NO_NUMBERS, package_hash
+from fastece.study import Design, run_study, store
+from fastece.study.store import NO_NUMBERS, package_hash
 
 
 def test_results_of_another_version_of_ones_own_estimator_are_refused(
@@ -35,7 +35,7 @@ def test_results_of_another_version_of_ones_own_estimator_are_refused(
 def test_results_of_other_sources_of_the_package_are_refused(tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     run_study(SINGLE, tmp_path / "a")
-    monkeypatch.setattr(study, "package_hash", lambda: "another")
+    monkeypatch.setattr(store, "package_hash", lambda: "another")
     with pytest.raises(ValueError, match=r"holds a study with source of fastece '\w+', not 'anoth"):
         run_study(SINGLE, tmp_path / "a")
 

@@ -42,7 +42,7 @@ def test_two_may_write_a_file_at_once(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
-MADE_BY = {"version": {"fastece": "1"}}
+MADE_BY = {"version of fastece": "1"}
 
 
 def test_a_folder_is_of_one_design(tmp_path):
@@ -53,7 +53,7 @@ def test_a_folder_is_of_one_design(tmp_path):
         (replace(SINGLE, seed=3), MADE_BY, "seed 0, not 3"),
         (replace(SINGLE, convention="published"), MADE_BY, "'corrected', not 'published'"),
         (replace(SINGLE, estimators=("a:b",)), MADE_BY, r"estimators \[\], not \['a:b'\]"),
-        (SINGLE, {"version": {"fastece": "2"}}, "version of fastece '1', not '2'"),
+        (SINGLE, {"version of fastece": "2"}, "version of fastece '1', not '2'"),
     ):
         with pytest.raises(ValueError, match=f"out: .*{message}: choose another folder"):
             Store(tmp_path / "a", design, made_by)

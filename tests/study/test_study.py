@@ -36,7 +36,7 @@ def test_the_files_of_a_study(whole):
     folder, result = whole
     names = {path.name for path in folder.iterdir()}
     assert names == {*FILES, "timings.csv", "distributions"}
-    cells = {f"{which.file_name}.parquet" for which in TINY.distributions}
+    cells = {which.file_name for which in TINY.distributions}
     assert {path.name for path in (folder / "distributions").iterdir()} == cells
     assert len(cells) == len(TINY.distributions) == 16
     assert result.evaluations == 16 * 2 * 15 * 2 * 4
