@@ -1,15 +1,13 @@
 """The commands and their options, as tables that argparse is made of."""
 
 import argparse
-import math
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from fastece import __version__
 from fastece.inputs.files import LAYOUTS
-
-__all__ = ["make_parser"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,17 +19,24 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
+def reader(
+    rule: str, read: Callable[[str], Any], holds: Callable[[Any], bool] = lambda _: True
+) -> Callable[[str], Any]:
+    """What reads the text of an option, or says the rule that it does not keep."""
+
+    def read_text(text: str) -> Any:
+        with suppress(ValueError):
+            value = read(text)
+            if holds(value):
+                return value
+        raise argparse.ArgumentTypeError(f"must be {rule}, got {text!r}")
+
+    return read_text
+
+
 def number_or(word: str, number: Callable[[str], Any]) -> Callable[[str], Any]:
     """A reader of a number or a word."""
-
-    def read(text: str) -> Any:
-        try:
-            return text if text == word else number(text)
-        except ValueError:
-            message = f'must be a number or "{word}", got {text!r}'
-            raise argparse.ArgumentTypeError(message) from None
-
-    return read
+    return reader(f'a number or "{word}"', lambda text: text if text == word else number(text))
 
 
 def read_setting(text: str) -> int | str:
@@ -39,23 +44,12 @@ def read_setting(text: str) -> int | str:
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
-def read_scores(text: str) -> list[float]:
-    """Scores, separated by commas."""
-    try:
-        scores = [float(part) for part in text.split(",")]
-    except ValueError:
-        scores = [math.nan]
-    if not all(0 <= score <= 1 for score in scores):
-        raise argparse.ArgumentTypeError(f"must be scores in [0, 1] and commas, got {text!r}")
-    return scores
-
-
-def read_level(text: str) -> float:
-    """A confidence level."""
-    level = number_or("", float)(text)
-    if not level or not 0 < level < 1:
-        raise argparse.ArgumentTypeError(f"must be between 0 and 1, got {text!r}")
-    return float(level)
+read_level = reader("a number between 0 and 1", float, lambda level: 0 < level < 1)
+read_scores = reader(
+    "scores in [0, 1] and commas",
+    lambda text: [float(part) for part in text.split(",")],
+    lambda scores: all(0 <= score <= 1 for score in scores),
+)
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -134,8 +128,9 @@ STUDY = (
 
 
 class Command(NamedTuple):
-    """One row of the table of commands: help, description, arguments, options and defaults."""
+    """One row of the table of commands; `run` is the module and the function behind it."""
 
+    run: str
     help: str
     description: str
     arguments: tuple[str, ...]
@@ -145,12 +140,14 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "report": Command(
+        "fastece.cli.report:run_report",
         "size, accuracy, calibration errors and reliability diagram of a file",
         f"Report on a file of predictions: CSV with the columns {LAYOUTS}; NPZ with the arrays "
         "y_true and y_prob; Parquet (with pyarrow). With --resamples 0 there are no intervals.",
         ("file",), (*FILE, *MEASURE, "--n-bins", "--plot"), {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(
+        "fastece.cli.compare:run_compare",
         "the difference between two models, on the same rows",
         "Compare two files of predictions, as fastece report reads them, which have the same "
         "labels row by row: every error of both, the difference a - b, its interval, and the "
@@ -158,18 +155,21 @@ COMMANDS = {
         ("a", "b"), (*FILE, *MEASURE, "--n-bins"), {"resamples": 9999, "seed": 0},
     ),
     "demo": Command(
+        "fastece.cli.report:run_report",
         "the report on predictions that ship with fastece",
         "Report on a small neural network that reads handwritten digits (1797 rows, 10 classes, "
         "cross-validated).",
         (), (*MEASURE, "--n-bins", "--plot"), {"resamples": 1000, "seed": 0},
     ),
     "curve": Command(
+        "fastece.cli.curve:run_curve",
         "how often scores come true, at any score",
         "How often scores come true, from densities, with intervals, for a file of predictions as "
         "fastece report reads it. With --resamples 0 there are no intervals.",
         ("file",), (*FILE, *CURVE, *MEASURE, "--plot"), {"resamples": 500, "seed": 0},
     ),
     "bench": Command(
+        "fastece.cli.commands:run_bench",
         "speed of every estimator on this machine, and of numpy beside it",
         "Time one call of every estimator on uniform scores and on class vectors, and replicates "
         "of the bootstrap, each beside the numpy code that a user would write, on one thread: "
@@ -177,12 +177,14 @@ COMMANDS = {
         (), ("--markdown",), {},
     ),
     "warmup": Command(
+        "fastece.cli.commands:run_warmup",
         "compile everything ahead, such as for a container image",
         "Compile every kernel for every kind of input, and keep them in a folder of "
         "FASTECE_CACHE_DIR or of the user's cache folder.",
         (), (), {},
     ),
     "study": Command(
+        "fastece.cli.commands:run_study",
         "which estimator is best, on synthetic problems with known truth",
         "Compare estimators on distributions of scores whose calibration error is known (Posocco "
         "and Bonnefoy, 2021). An interrupted study goes on where it was.",

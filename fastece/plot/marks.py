@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fastece.reliability.diagram import ReliabilityDiagram
     from fastece.resampling.calibration_test import ConsistencyBand
 
-__all__ = ["draw_curve", "draw_diagram"]
-
 # Okabe and Ito's blue and vermilion: apart for every kind of colour vision.
 BLUE, VERMILION, SKY = "#0072B2", "#D55E00", "#56B4E9"
 BLACK, GREY, LIGHT = "0.1", "0.55", "0.85"
@@ -33,13 +31,11 @@ def draw_diagram(
     diagram: "ReliabilityDiagram",
     ax: "Axes",
     rows: str,
-    band: "ConsistencyBand | None" = None,
-    scale: float = 1,
+    band: "ConsistencyBand | None",
+    scale: float,
 ) -> None:
     """The bins on axes; `rows` is what the legend says of their occupancy, `scale` multiplies the
     widths of lines."""
-    from matplotlib.colors import to_rgba
-
     filled = diagram.count > 0
     left, width = diagram.edges[:-1], np.diff(diagram.edges)
     score, frequency = diagram.score[filled], diagram.frequency[filled]
@@ -51,7 +47,7 @@ def draw_diagram(
         low, high = band.low[filled], band.high[filled]
         ax.bar(
             left[filled], high - low, width[filled], bottom=low, align="edge",
-            facecolor=to_rgba(SKY, 0.25), edgecolor=SKY, linewidth=1, zorder=2,
+            facecolor=(SKY, 0.25), edgecolor=SKY, linewidth=1, zorder=2,
             label=f"{100 * band.confidence_level:g} % if calibrated",
         )  # fmt: skip
     draw_frame(ax)
@@ -64,11 +60,11 @@ def draw_diagram(
     )  # fmt: skip
 
 
-def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float = 1) -> None:
+def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float) -> None:
     """The curve on axes; `density` is what the legend says of that of the scores."""
-    from matplotlib.colors import to_rgba
-
-    s, enough = curve.score, has_scores(curve)
+    s = curve.score
+    # With sharp scores the bandwidth is small, and elsewhere the curve jumps from row to row.
+    enough = curve.supported & (curve.rows >= FEWEST)
     ax.fill_between(
         s, to_quarter(curve.density), facecolor=DENSITY, edgecolor=GREY, linewidth=0.6, zorder=1,
         label=density,
@@ -82,7 +78,7 @@ def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float
     line, width = BLUE, 2.0
     if curve.median is not None and curve.low is not None and curve.high is not None:
         ax.fill_between(
-            s, curve.low, curve.high, where=enough, facecolor=to_rgba(SKY, 0.3), edgecolor=SKY,
+            s, curve.low, curve.high, where=enough, facecolor=(SKY, 0.3), edgecolor=SKY,
             linewidth=0.8, zorder=3, label=f"{100 * curve.confidence_level:g} % of resamples",
         )  # fmt: skip
         ax.plot(
@@ -94,14 +90,6 @@ def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float
         s, np.where(enough, curve.posterior, np.nan), color=line, linewidth=width * scale,
         zorder=5, clip_on=False, label="probability of a hit",
     )  # fmt: skip
-
-
-def has_scores(curve: "ReliabilityCurve") -> NDArray[np.bool_]:
-    """Where there is a curve to draw: where it is supported, and the kernel reaches some rows.
-
-    With sharp scores the bandwidth is small, and elsewhere the curve jumps from row to row.
-    """
-    return np.asarray(curve.supported & (curve.rows >= FEWEST))
 
 
 def draw_frame(ax: "Axes") -> None:
