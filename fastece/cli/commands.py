@@ -70,7 +70,7 @@ def command(name: str) -> Callable[[Namespace], Page]:
     """The function behind a command. Its module is loaded now, with what measures: ``fastece
     --help`` need not wait for it."""
     module, function = COMMANDS[name].run.split(":")
-    return getattr(import_module(module), function)  # type: ignore[no-any-return]
+    return getattr(import_module(f"fastece.cli.{module}"), function)  # type: ignore[no-any-return]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
