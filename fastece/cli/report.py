@@ -67,49 +67,41 @@ def measure(
 ) -> tuple[list[dict[str, Any]], list[ReliabilityDiagram], float | None]:
     """The lines of the table, and of "ece" the diagrams and the p-value; no intervals and no
     p-value without resamples."""
-    lines, results = [], {}
-    for name, estimator in call.estimators.items():
+    lines, results = {}, {}
+    for name in call.estimators:
         say(f"measuring {name}")
-        results[name] = results_of(estimator, call)
-        lines.append(line_of(name, estimator, call, results[name]))
-    if not call.n_resamples:
-        return lines, results["ece"], None
-    say(f"bootstrap, {call.n_resamples} resamples")
-    resampled = bootstrap_results(call, rng=seed)
-    for line in lines:
-        line["low"], line["high"] = resampled[line["name"]].confidence_interval
-    say(f"calibration test, {call.n_resamples} resamples")
-    test = calibration_results(replace(call, estimators={"": call.estimators["ece"]}), rng=seed)
-    return lines, results["ece"], float(test.p_value)
+        lines[name], results[name] = line_of(name, call)
+    p_value = None
+    if call.n_resamples:
+        say(f"bootstrap, {call.n_resamples} resamples")
+        for name, result in bootstrap_results(call, rng=seed).items():
+            lines[name]["low"], lines[name]["high"] = result.confidence_interval
+        say(f"calibration test, {call.n_resamples} resamples")
+        only = replace(call, estimators={"": call.estimators["ece"]})
+        p_value = float(calibration_results(only, rng=seed).p_value)
+    return list(lines.values()), results["ece"], p_value
 
 
-def results_of(estimator: Any, call: Call) -> list[Any]:
-    """A diagram of the bins, or a curve of the densities, of each problem; none of an estimator
-    that has neither."""
-    if isinstance(estimator, Binned):
-        return diagrams_of(estimator, call.models[0])
-    if isinstance(estimator, KDE):
-        return curves_of(replace(call, estimators={"": estimator}, n_resamples=0), None)
-    return []
-
-
-def line_of(name: str, estimator: Any, call: Call, results: list[Any]) -> dict[str, Any]:
-    """The error, how many bins hold rows, or the bandwidth; class by class, errors and bandwidths
-    are means and bins are added."""
+def line_of(name: str, call: Call) -> tuple[dict[str, Any], list[Any]]:
+    """The error of an estimator, how many bins hold rows, or the bandwidth; and the diagrams or the
+    curves that these are of. Class by class, errors and bandwidths are means and bins are added."""
+    estimator, problems = call.estimators[name], call.models[0]
+    results: list[Any] = []
     n_bins = occupied = bandwidth = None
-    values = np.array([result.value for result in results])
     if isinstance(estimator, Binned):
+        results = diagrams_of(estimator, problems)
         counts = np.concatenate([diagram.count for diagram in results])
         n_bins, occupied = counts.size, int(np.count_nonzero(counts))
     elif isinstance(estimator, KDE):
+        results = curves_of(replace(call, estimators={"": estimator}, n_resamples=0), None)
         bandwidth = float(np.mean([curve.bandwidth for curve in results]))
-    else:
-        values = direct_values(estimator, call.models[0])
+    values = np.array([result.value for result in results])
+    values = values if results else direct_values(estimator, problems)
     return {
         "name": name, "low": None, "high": None, "value": float(call.average_of(values)),
         "estimator": str(estimator), "n_bins": n_bins, "occupied": occupied,
         "bandwidth": bandwidth,
-    }  # fmt: skip
+    }, results  # fmt: skip
 
 
 def size_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:

@@ -98,15 +98,11 @@ def plot_result(
 def draw_result(
     result: Any, ax: "Axes", band: "ConsistencyBand | None" = None, is_panel: bool = False
 ) -> tuple[str, str]:
-    """Draw a diagram or a curve; what is across and what is up. Panels have thinner lines, and a
-    legend for all, which says nothing of one."""
-    scale, note = (0.7, "own scale") if is_panel else (1.0, "")
+    """Draw a diagram or a curve; what is across and what is up."""
     if hasattr(result, "posterior"):
-        peak = note or f"peak {result.density.max():.3g}"
-        draw_curve(result, ax, f"density{'' if is_panel else ' of scores'} ({peak})", scale)
+        draw_curve(result, ax, is_panel)
         return "score", "probability of a hit"
-    fullest = note or f"fullest bin {result.count.max() / max(result.count.sum(), 1e-300):.0%}"
-    draw_diagram(result, ax, f"rows ({fullest})", band, scale)
+    draw_diagram(result, ax, band, is_panel)
     return "mean score", "frequency of hits"
 
 
