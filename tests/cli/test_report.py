@@ -9,6 +9,7 @@ from command_line import BINNED, DATA, DIGITS, SMALL, as_json, failure, run, tex
 
 import fastece
 from fastece.cli import report as module
+from fastece.resampling import arguments
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,19 @@ def test_every_row_of_the_table_is_in_the_report(capsys, monkeypatch):
     assert line["brier"]["n_bins"] is None
     assert line["ece"]["n_bins"] == 20
     assert "brier" in text(capsys, "demo")
+
+
+def test_rows_are_read_once_for_all_that_is_measured(capsys, monkeypatch, write):
+    reads = []
+    read_problems = arguments.read_problems
+
+    def note(*data, **options):
+        reads.append(options["setting"])
+        return read_problems(*data, **options)
+
+    monkeypatch.setattr(arguments, "read_problems", note)
+    as_json(capsys, "report", write(SMALL), "--resamples", 8)
+    assert reads == ["auto"]
 
 
 def test_report_says_how_sure_it_is(capsys, digits):
