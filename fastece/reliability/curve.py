@@ -14,8 +14,8 @@ from fastece.protocol import Sample
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
 from fastece.resampling.engine import Problem, plan_replicates
-from fastece.resampling.intervals import ConfidenceInterval, quantiles, tails_of
-from fastece.resampling.results import as_float, as_python
+from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
+from fastece.resampling.results import as_python
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -358,10 +358,10 @@ def reliability_curve(
     'probability 0.276, interval 0.231 to 0.324'
     """
     call = read_call(
-        y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
-        least=0, confidence_level=confidence_level, method="percentile", setting=setting,
-        average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
-        from_logits=from_logits, n_jobs=n_jobs, executor=executor,
+        y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
+        confidence_level=confidence_level, setting=setting, average=None, labels=labels,
+        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
+        n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
     curves = curves_of(call, rng)
     return curves if call.models[0].setting.per_class else curves[0]

@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned, BinnedPlan, Bins
-from fastece.estimators import direct_values
 from fastece.protocol import Estimator, Sample
 from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import ClassDraws, HitDraws, new_key
 from fastece.resampling.engine import Problem, plan_replicates
 from fastece.resampling.intervals import p_value_of, quantiles, tails_of
-from fastece.resampling.results import Result, Results, as_float, as_python
-
-__all__ = ["CalibrationTestResult", "ConsistencyBand", "calibration_results", "calibration_test"]
+from fastece.resampling.results import Result, Results, as_python
 
 F64 = NDArray[np.float64]
 
@@ -143,7 +140,7 @@ def null_values(
     return np.concatenate(values, axis=-1), gaps
 
 
-def calibration_results(call: Call, *, rng: Any) -> Any:
+def calibration_results(call: Call, rng: Any) -> Any:
     """The result of a call on one model, or `Results` by the names of its estimators."""
     data, key = call.models[0], new_key(rng)
     samples = data.samples()
@@ -154,13 +151,10 @@ def calibration_results(call: Call, *, rng: Any) -> Any:
         bins = estimator.bins(data) if isinstance(estimator, Binned) else None
         values, gaps = null_values(call, estimator, draws, problems, bins)
         bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
-        null = call.average_of(values)
-        statistic = as_float(call.average_of(direct_values(estimator, data)))
-        point = np.asarray(statistic)
-        p_value = p_value_of(null >= point[..., None] - ROUNDING, null)
+        (statistic,), null = call.values(name), call.average_of(values)
         results[name] = CalibrationTestResult(
             statistic=statistic,
-            p_value=as_float(np.where(np.isnan(point), np.nan, p_value)),
+            p_value=p_value_of(np.asarray(statistic) - ROUNDING, null),
             null_distribution=null,
             band=bands if bands is None or data.setting.per_class else bands[0],
             n=call.n,
@@ -179,22 +173,15 @@ def calibration_test(
 def calibration_test(
     y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> CalibrationTestResult: ...
-def calibration_test(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece", n_resamples: int = 9999,
-    confidence_level: float = 0.95, setting: Any = "auto",
-    average: Literal["macro"] | None = "macro", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
-    n_jobs: int | None = None, executor: Any = None, **fields: Any,
-) -> Any:  # fmt: skip
+def calibration_test(y_true: Any, y_prob: Any, *, rng: Any = None, **options: Any) -> Any:
     """Test whether a model is calibrated, by labels drawn as if it were.
 
     Parameters
     ----------
-    y_true, y_prob, estimator, setting, average, labels, pos_label, sample_weight, from_logits,
-    n_resamples, rng, n_jobs, executor, **fields
-        As in `fastece.bootstrap`.
-    confidence_level : float, default 0.95
-        Of the band.
+    y_true, y_prob, rng, **options
+        As in `fastece.bootstrap`, with the same defaults: `estimator`, `n_resamples`,
+        `confidence_level`, which is that of the band, `setting`, `average`, `labels`, `pos_label`,
+        `sample_weight`, `from_logits`, `n_jobs`, `executor`, and parameters of the estimator.
 
     Returns
     -------
@@ -229,10 +216,4 @@ def calibration_test(
     >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999, rng=0).p_value
     0.001
     """
-    call = read_call(
-        y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
-        confidence_level=confidence_level, method="basic", average=average, n_jobs=n_jobs,
-        executor=executor, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits,
-    )  # fmt: skip
-    return calibration_results(call, rng=rng)
+    return calibration_results(read_call(y_true, {"y_prob": y_prob}, **options), rng)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +16,13 @@ from fastece.resampling.intervals import (
     ConfidenceInterval,
     Method,
     acceleration_of,
+    as_float,
     check_level,
     interval,
     p_value_of,
 )
 
-__all__ = [
-    "BootstrapResult", "ComparisonResult", "Replicated", "Result", "Results", "as_float",
-    "as_python",
-]  # fmt: skip
-
 F64 = NDArray[np.float64]
-
-
-def as_float(value: Any) -> Any:
-    """A float of an array without dimensions."""
-    value = np.asarray(value, np.float64)
-    return value if value.ndim else float(value)
 
 
 def as_python(value: Any) -> Any:
@@ -129,15 +119,19 @@ class Result(ABC):
     estimator: str
     setting: str
 
+    # Names of what is printed first, and of what `to_dict` has beside the fields.
+    _shown: ClassVar[tuple[str, ...]] = ()
+    _derived: ClassVar[tuple[str, ...]] = ()
+
     @property
     @abstractmethod
     def _head(self) -> str:
         """What was done."""
 
     @property
-    @abstractmethod
     def _numbers(self) -> dict[str, Any]:
         """What is printed, by what it is called."""
+        return {name: getattr(self, name) for name in self._shown}
 
     @property
     def _lines(self) -> list[dict[str, Any]]:
@@ -159,8 +153,8 @@ class Result(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        names = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
-        return {name: as_python(getattr(self, name)) for name in names}
+        fields = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
+        return {name: as_python(getattr(self, name)) for name in (*fields, *self._derived)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -188,8 +182,12 @@ class Replicated(Result):
     # data. None in what was pickled.
     _jackknife: Callable[[Any], F64] | None = field(repr=False)
 
-    # The smallest value that the quantity may have.
+    # The name of what is estimated, those of the values of models it is the difference of, and the
+    # smallest value that it may have.
+    _estimated: ClassVar[str]
+    _models: ClassVar[tuple[str, ...]] = ()
     _lowest = 0.0
+    _derived: ClassVar[tuple[str, ...]] = ("acceleration", "standard_error", "bias")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence_interval", self.interval())
@@ -201,9 +199,8 @@ class Replicated(Result):
         return {**vars(self), "acceleration": acceleration, "_jackknife": None}
 
     @property
-    @abstractmethod
     def _point(self) -> Any:
-        """What is estimated."""
+        return getattr(self, self._estimated)
 
     @cached_property
     def acceleration(self) -> Any:
@@ -222,9 +219,7 @@ class Replicated(Result):
     def standard_error(self) -> Any:
         """Standard deviation of the distribution (``ddof=1``); nan for a single replicate."""
         values = self.bootstrap_distribution
-        if values.shape[-1] < 2:
-            return as_float(np.full(values.shape[:-1], np.nan))
-        return as_float(values.std(-1, ddof=1))
+        return as_float(values.std(-1, ddof=1)) if values.shape[-1] > 1 else np.nan * self._point
 
     @property
     def bias(self) -> Any:
@@ -250,17 +245,12 @@ class Replicated(Result):
         """
         level = self.confidence_level if confidence_level is None else check_level(confidence_level)
         name = self.method if method is None else check_choice("method", method, METHODS)
-        values = self.bootstrap_distribution
         if self.size != self.n:  # the spread of draws of another size is another
-            nothing = as_float(np.full(values.shape[:-1], np.nan))
-            return ConfidenceInterval(nothing, nothing)
-        acceleration = self.acceleration if name == "bca" else None
+            return ConfidenceInterval(np.nan * self._point, np.nan * self._point)
+        acceleration, values = None, self.bootstrap_distribution
+        if name == "bca":
+            acceleration = self.acceleration
         return interval(self._point, values, level, name, acceleration, self._lowest)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        more = ("acceleration", "standard_error", "bias")
-        return {**super().to_dict(), **{name: as_python(getattr(self, name)) for name in more}}
 
     @property
     def _head(self) -> str:
@@ -270,11 +260,9 @@ class Replicated(Result):
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        return {
-            f"{100 * self.confidence_level:g} % interval ({self.method})": self.confidence_interval,
-            "standard_error": self.standard_error,
-            "bias": self.bias,
-        }
+        range_name = f"{100 * self.confidence_level:g} % interval ({self.method})"
+        spread = {"standard_error": self.standard_error, "bias": self.bias}
+        return {**super()._numbers, range_name: self.confidence_interval, **spread}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -301,13 +289,8 @@ class BootstrapResult(Replicated):
 
     estimate: Any
 
-    @property
-    def _point(self) -> Any:
-        return self.estimate
-
-    @property
-    def _numbers(self) -> dict[str, Any]:
-        return {"estimate": self.estimate, **super()._numbers}
+    _estimated = "estimate"
+    _shown = ("estimate",)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -331,25 +314,14 @@ class ComparisonResult(Replicated):
     a: Any
     b: Any
 
+    _estimated = "difference"
+    _models = ("a", "b")
     _lowest = -np.inf
-
-    @property
-    def _point(self) -> Any:
-        return self.difference
+    _shown = ("a", "b", "difference", "p_value")
+    _derived = (*Replicated._derived, "p_value")
 
     @property
     def p_value(self) -> Any:
         """Two-sided p-value of the hypothesis that both models have the same error."""
-        point = np.asarray(self.difference)[..., None]
-        values = self.bootstrap_distribution
-        p = p_value_of(np.abs(values - point) >= np.abs(point), values)
-        return as_float(np.where(np.isnan(self.difference), np.nan, p))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        return {**super().to_dict(), "p_value": as_python(self.p_value)}
-
-    @property
-    def _numbers(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in ("a", "b", "difference", "p_value")}
-        return {**own, **super()._numbers}
+        d = np.asarray(self.difference)[..., None]
+        return p_value_of(np.abs(self.difference), np.abs(self.bootstrap_distribution - d))
