@@ -13,7 +13,7 @@ from fastece.kde.plan import Copies, DensityPlan
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
-from fastece.resampling.engine import Problem, plan_replicates
+from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
 from fastece.resampling.results import as_python
 
@@ -237,12 +237,10 @@ def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
     """Lower end, median and upper end (3, G) of the curve of each replicate."""
     low, high = tails_of(call.level)
     step = max(1, MOST_VALUES // call.n_resamples)
-    parts = []
+    problems, draws, parts = [Problem(sample)], draws_of(key, call.n, call.n), []
     for begin in range(0, score.size, step):
-        estimator = Curve(kde, score[begin : begin + step])
-        draws = draws_of(key, call.n, call.n)
-        replicates = plan_replicates([estimator], [Problem(sample)], draws, call.n)
-        values = call.evaluate(replicates, 0, call.n_resamples)
+        curve = Curve(kde, score[begin : begin + step])
+        values = call.replicates([curve], problems, draws, call.n, 0, call.n_resamples)
         parts.append(quantiles(values[0], np.array([low, 0.5, high])).T)
     return np.concatenate(parts, axis=1)
 

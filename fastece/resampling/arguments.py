@@ -12,7 +12,7 @@ from fastece.estimators import direct_values, find_estimator
 from fastece.inputs.parameters import check_average, check_integer, check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
-from fastece.resampling.engine import Replicates, evaluate
+from fastece.resampling.engine import Problem, evaluate, plan_replicates
 from fastece.resampling.intervals import as_float, check_level
 
 MOST_RESAMPLES = 2**40
@@ -37,8 +37,8 @@ def find_estimators(estimator: Any, fields: dict[str, Any]) -> dict[str, Any]:
         name = str(one)
         if ADDRESS.search(name):
             kind = type(one).__name__
-            numbers = ("", *(f" {i}" for i in range(2, len(estimator) + 1)))
-            name = next(kind + number for number in numbers if kind + number not in found)
+            names = (kind, *(f"{kind} {i}" for i in range(2, len(estimator) + 1)))
+            name = next(name for name in names if name not in found)
         if name in found:
             raise ValueError(f"estimator: {name!r} is named twice")
         found[name] = find_estimator(one, fields)
@@ -100,9 +100,14 @@ class Call:
         first one's minus the second one's."""
         return models[0] - models[1] if len(models) > 1 else models[0]
 
-    def evaluate(self, replicates: Replicates, first: int, last: int) -> NDArray[np.float64]:
-        """The values (members, ..., last - first) of a range of replicates."""
-        return evaluate(replicates, first, last, self.jobs, self.executor)
+    def replicates(
+        self, estimators: Sequence[Any], problems: Sequence[Problem], draws: Any, size: int,
+        first: int, last: int,
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """The values (members, ..., last - first) of a range of replicates, each of `size` of the
+        rows: of every estimator on the first problem, then on the next."""
+        plan = plan_replicates(estimators, problems, draws, size)
+        return evaluate(plan, first, last, self.jobs, self.executor)
 
 
 def read_call(

@@ -13,7 +13,7 @@ from fastece.inputs.parameters import check_choice, check_integer
 from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import LeaveOut, draws_of, new_key
-from fastece.resampling.engine import Problem, plan_replicates
+from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import METHODS, Method
 from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import BootstrapResult, Replicated, Results
@@ -42,8 +42,8 @@ def replicate_values(
     call: Call, problems: Sequence[Problem], draws: Any, size: int, first: int, last: int
 ) -> dict[str, F64]:
     """What each estimator estimates (..., last - first) in a range of replicates, by its name."""
-    replicates = plan_replicates(list(call.estimators.values()), problems, draws, size)
-    values = call.evaluate(replicates, first, last)
+    estimators = list(call.estimators.values())
+    values = call.replicates(estimators, problems, draws, size, first, last)
     values = values.reshape(len(problems), len(call.estimators), last - first)
     models = np.split(values, len(call.models))
     return {

@@ -54,10 +54,8 @@ def compare(
     Parameters
     ----------
     y_true, size, method, rng, bootstrap_result, **options
-        As in `bootstrap`, with the same defaults: `estimator`, `n_resamples`, `confidence_level`,
-        `setting`, `average`, `labels`, `pos_label`, `sample_weight`, `from_logits`, `n_jobs`,
-        `executor`, and parameters of the estimator. The basic interval of a difference is not
-        clipped at 0.
+        As in `bootstrap`, with the same defaults; the basic interval of a difference is not clipped
+        at 0.
     y_prob_a, y_prob_b : (n,) or (n, K) array_like of float
         Probabilities of the two models, row by row for the same labels.
 

@@ -63,7 +63,7 @@ class InBlocks:
         """(G, n, 32) multiplicities of some blocks."""
         c = np.empty((blocks, self.n, REPLICATES), np.uint8)
         with np.errstate(over="ignore"):  # for kernels that are not compiled
-            self.fill(first, c)
+            self._fill(first, c)
         return c
 
     def multiplicities(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
@@ -79,8 +79,7 @@ class Multinomial(InBlocks):
     n: int
     size: int
 
-    def fill(self, first: int, c: U8) -> None:
-        """Overwrite blocks from number `first` on."""
+    def _fill(self, first: int, c: U8) -> None:
         # The total is about two standard deviations less than the size; what is missing is cheaper
         # to draw than what is too much is to take back.
         law = poisson_law(self.size / self.n * max(0.0, 1 - 2 / math.sqrt(self.size)))
@@ -96,37 +95,17 @@ class LeaveOut(InBlocks):
     first: int
     last: int
 
-    def fill(self, first: int, c: U8) -> None:
-        """Overwrite blocks from number `first` on."""
+    def _fill(self, first: int, c: U8) -> None:
         kernels.resampling.leave_out(self.groups, self.first + REPLICATES * first, self.last, c)
 
 
 @dataclass(frozen=True)
-class HitDraws(InBlocks):
-    """Hits with the probability that the score says.
+class LabelDraws(InBlocks):
+    """Labels with the predicted probabilities: scores (n,), or class vectors (n, K).
 
     Every row stands there twice, as a hit and, in the second half, as a miss, and one of the two is
     drawn: so labels are multiplicities.
     """
-
-    key: int
-    score: NDArray[np.float64]
-
-    @property
-    def n(self) -> int:
-        """Rows that have multiplicities."""
-        return 2 * self.score.size
-
-    def fill(self, first: int, c: U8) -> None:
-        """Overwrite blocks from number `first` on."""
-        score = contiguous(self.score, np.float64)
-        kernels.resampling.hits_of(np.uint64(self.key), first, score, c)
-
-
-@dataclass(frozen=True)
-class ClassDraws(InBlocks):
-    """Labels with the probabilities of the class vectors (n, K), shared by the problems of all
-    classes; rows are hits and misses as in `HitDraws`."""
 
     key: int
     prob: NDArray[Any]
@@ -135,6 +114,18 @@ class ClassDraws(InBlocks):
     def n(self) -> int:
         """Rows that have multiplicities."""
         return 2 * len(self.prob)
+
+
+class HitDraws(LabelDraws):
+    """Hits with the probability that the score says."""
+
+    def _fill(self, first: int, c: U8) -> None:
+        score = contiguous(self.prob, np.float64)
+        kernels.resampling.hits_of(np.uint64(self.key), first, score, c)
+
+
+class ClassDraws(LabelDraws):
+    """Classes, shared by the problems of all of them."""
 
     @cached_property
     def up_to(self) -> NDArray[np.float64]:

@@ -49,9 +49,6 @@ LEAST_SENT, MOST_SENT = 16, 64
 MORE_MEMORY, COPIES = 2**30, 4
 
 
-# --- preparing ------------------------------------------------------------------------------
-
-
 class Problem:
     """One problem as it is, and in increasing order of the score, for estimators that need it."""
 
@@ -172,9 +169,6 @@ def plan_replicates(
     return Replicates(draws, members)
 
 
-# --- values of one member -------------------------------------------------------------------
-
-
 def block_values(member: Member, c: Any, inside: slice) -> F64:
     """The values (..., R) of those replicates that are inside, of the 32 G with multiplicities
     (G, n, 32), by the fastest method that the estimator has."""
@@ -217,9 +211,6 @@ def drawn_values(estimator: Any, sample: Sample, rows: I32) -> F64:
     return row_values(Member(0, sample, None, estimator, plan), rows)
 
 
-# --- running --------------------------------------------------------------------------------
-
-
 def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:
     """A range of replicates, cut at the multiples of `step`."""
     begin = first - first % step
@@ -236,14 +227,14 @@ def evaluate(
         return replicates.values(first, last)
     if executor is not None:
         count = min(max(cost // SENT_TASK, LEAST_SENT), MOST_SENT)
-        return run(replicates, tasks(replicates, first, last, cost // count), executor.submit)
+        return run(replicates, first, last, cost // count, executor.submit)
     jobs = thread_count(replicates, jobs)
-    parts = tasks(replicates, first, last, min(TASK, cost // (4 * jobs)))
     stop = Event()
     pool = ThreadPoolExecutor(jobs)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
-        return run(replicates, parts, partial(pool.submit, stop=stop), AHEAD * jobs)
+        task = min(TASK, cost // (4 * jobs))
+        return run(replicates, first, last, task, partial(pool.submit, stop=stop), AHEAD * jobs)
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -255,23 +246,20 @@ def thread_count(replicates: Replicates, jobs: int) -> int:
     return min(jobs, 1 + MORE_MEMORY // each)
 
 
-def tasks(replicates: Replicates, first: int, last: int, most: int) -> list[tuple[int, int]]:
-    """Ranges of whole blocks of replicates, for which members read about `most` rows."""
-    step = max(1, most // (replicates.cost * REPLICATES)) * REPLICATES
-    return ranges(first, last, step)
-
-
 def run(
-    replicates: Replicates, parts: Sequence[tuple[int, int]], submit: Any, ahead: int | None = None
+    replicates: Replicates, first: int, last: int, task: int, submit: Any, ahead: int | None = None
 ) -> F64:
-    """Submit ranges of replicates, at most `ahead` of them at a time, and collect their values in
-    order; what has not begun is cancelled if one fails."""
+    """Submit whole blocks of replicates for which members read about `task` rows, at most `ahead`
+    of these tasks at a time, and collect their values in order; what has not begun is cancelled if
+    one fails."""
+    step = max(1, task // (replicates.cost * REPLICATES)) * REPLICATES
+    parts = ranges(first, last, step)
     todo, values = iter(parts), []
     futures: deque[Any] = deque()
     try:
         for done in range(1, len(parts) + 1):
-            for first, last in islice(todo, None if ahead is None else ahead - len(futures)):
-                futures.append(submit(Replicates.values, replicates, first, last))
+            for part in islice(todo, None if ahead is None else ahead - len(futures)):
+                futures.append(submit(Replicates.values, replicates, *part))
             values.append(futures.popleft().result())
             for watcher in WATCHERS:
                 watcher(done, len(parts))

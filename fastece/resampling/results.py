@@ -1,6 +1,5 @@
 """Results of a bootstrap: an estimate, its distribution, and intervals from it."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -99,34 +98,26 @@ class Results(dict[str, R]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result(ABC):
-    """What every result of a function that resamples has.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows of positive weight.
-    key : int
-        The number that all draws depend on, made from the seed.
-    estimator : str
-        The estimator with its parameters.
-    setting : str
-        The setting it used.
-    """
+class Result:
+    """What every result of a function that resamples has: `BootstrapResult` tells what it is."""
 
     n: int
     key: int = field(repr=False)
     estimator: str
     setting: str
 
-    # Names of what is printed first, and of what `to_dict` has beside the fields.
-    _shown: ClassVar[tuple[str, ...]] = ()
+    # Names of the field of replicates, of the numbers that are printed first, and of what `to_dict`
+    # has beside the fields.
+    _replicates: ClassVar[str]
+    _shown: ClassVar[tuple[str, ...]]
     _derived: ClassVar[tuple[str, ...]] = ()
 
     @property
-    @abstractmethod
     def _head(self) -> str:
         """What was done."""
+        size, count = vars(self).get("size", self.n), getattr(self, self._replicates).shape[-1]
+        drawn = "" if size == self.n else f", {size} drawn"
+        return f"setting {self.setting}: {self.n} rows{drawn}, {count} replicates"
 
     @property
     def _numbers(self) -> dict[str, Any]:
@@ -138,8 +129,7 @@ class Result(ABC):
         """The numbers as lines of a table, one for each class."""
         numbers: dict[str, Any] = {}
         for name, value in self._numbers.items():
-            is_range = isinstance(value, ConfidenceInterval)
-            numbers |= value._asdict() if is_range else {name: value}
+            numbers |= value._asdict() if isinstance(value, ConfidenceInterval) else {name: value}
         per_class = zip(*map(np.atleast_1d, numbers.values()), strict=True)
         lines = [dict(zip(numbers, map(float, line), strict=True)) for line in per_class]
         has_classes = any(map(np.ndim, numbers.values()))
@@ -159,27 +149,15 @@ class Result(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Replicated(Result):
-    """What every result of a bootstrap has, beside what every result has.
-
-    Attributes
-    ----------
-    bootstrap_distribution : (n_resamples,) or (K, n_resamples) float64 array
-        Values in the order of the replicates.
-    confidence_interval : ConfidenceInterval
-        ``(low, high)`` at `confidence_level` by `method`; nan where `size` is not `n`.
-    confidence_level : float
-    method : str
-    size : int
-        Number of rows per draw.
-    """
+    """What every result of a bootstrap has: `BootstrapResult` tells what it is."""
 
     bootstrap_distribution: F64 = field(repr=False)
     confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
     method: str
     size: int
-    # Gives the values without each group of rows, of data on which the value is `_point`; holds the
-    # data. None in what was pickled.
+    # Gives the values without each group of rows, of the data, which it holds, if the value on them
+    # is `_point`. None in what was pickled.
     _jackknife: Callable[[Any], F64] | None = field(repr=False)
 
     # The name of what is estimated, those of the values of models it is the difference of, and the
@@ -187,6 +165,7 @@ class Replicated(Result):
     _estimated: ClassVar[str]
     _models: ClassVar[tuple[str, ...]] = ()
     _lowest = 0.0
+    _replicates = "bootstrap_distribution"
     _derived: ClassVar[tuple[str, ...]] = ("acceleration", "standard_error", "bias")
 
     def __post_init__(self) -> None:
@@ -247,16 +226,11 @@ class Replicated(Result):
         name = self.method if method is None else check_choice("method", method, METHODS)
         if self.size != self.n:  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self._point, np.nan * self._point)
-        acceleration, values = None, self.bootstrap_distribution
-        if name == "bca":
-            acceleration = self.acceleration
+        values, acceleration = (
+            self.bootstrap_distribution,
+            self.acceleration if name == "bca" else 0,
+        )
         return interval(self._point, values, level, name, acceleration, self._lowest)
-
-    @property
-    def _head(self) -> str:
-        drawn = "" if self.size == self.n else f", {self.size} drawn"
-        count = self.bootstrap_distribution.shape[-1]
-        return f"setting {self.setting}: {self.n} rows{drawn}, {count} replicates"
 
     @property
     def _numbers(self) -> dict[str, Any]:
@@ -273,10 +247,16 @@ class BootstrapResult(Replicated):
     ----------
     estimate : float or (K,) float64 array
         The value of `fastece.ece`.
-
-    Also those of every result: ``bootstrap_distribution``, ``standard_error``, ``bias``,
-    ``confidence_interval``, ``confidence_level``, ``method``, ``n``, ``size``, ``key``,
-    ``acceleration``, ``estimator``, ``setting``, and the method ``interval``.
+    bootstrap_distribution : (n_resamples,) or (K, n_resamples) float64 array
+        Values in the order of the replicates.
+    confidence_interval : ConfidenceInterval
+        ``(low, high)`` at `confidence_level` by `method`; nan where `size` is not `n`.
+    confidence_level, method, estimator, setting : float, str, str, str
+        As used: the estimator with its parameters, and what "auto" stood for.
+    n, size : int
+        Number of rows of positive weight, and number of rows per draw.
+    key : int
+        The number that all draws depend on, made from the seed.
 
     Examples
     --------
