@@ -24,7 +24,6 @@ from fastece.protocol import Sample, increasing
 from fastece.resampling.draws import BlockDraws, RowDraws
 
 F64 = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
 # Told how many tasks of a call are done, and how many there are: whoever shows that to a user.
 WATCHERS: list[Callable[[int, int], None]] = []

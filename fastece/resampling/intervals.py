@@ -85,20 +85,3 @@ def bca_levels(estimate: Any, distribution: F64, acceleration: Any, tails: F64) 
     z = ndtri(share) + ndtri(tails)
     levels: F64 = ndtr(ndtri(share) + z / (1 - acceleration * z))
     return levels
-
-
-def interval(
-    estimate: Any, distribution: F64, level: float, method: str, acceleration: Any, lowest: float
-) -> ConfidenceInterval:
-    """Confidence interval of an estimate, float or (K,) array, from its distribution (..., R).
-
-    `acceleration` is for "bca" alone; `lowest` is the smallest value that the estimated quantity
-    may have, to which the ends of a basic interval are moved.
-    """
-    levels = tails = tails_of(level)
-    if method == "bca":
-        levels = bca_levels(estimate, distribution, acceleration, tails)
-    ends = quantiles(distribution, levels)
-    if method == "basic":
-        ends = np.maximum(2 * np.asarray(estimate)[..., None] - ends[..., ::-1], lowest)
-    return ConfidenceInterval(as_float(ends[..., 0]), as_float(ends[..., 1]))

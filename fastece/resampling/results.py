@@ -10,16 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.inputs.parameters import check_choice
-from fastece.resampling.intervals import (
-    METHODS,
-    ConfidenceInterval,
-    Method,
-    acceleration_of,
-    as_float,
-    check_level,
-    interval,
-    p_value_of,
-)
+from fastece.resampling import intervals
+from fastece.resampling.intervals import ConfidenceInterval, Method, as_float
 
 F64 = NDArray[np.float64]
 
@@ -192,7 +184,7 @@ class Replicated(Result):
         """
         if self._jackknife is None or not self.size == self.n > 1:
             return np.nan
-        return as_float(acceleration_of(self._jackknife(self._point)))
+        return as_float(intervals.acceleration_of(self._jackknife(self._point)))
 
     @property
     def standard_error(self) -> Any:
@@ -222,15 +214,21 @@ class Replicated(Result):
         ConfidenceInterval
             ``(low, high)``.
         """
-        level = self.confidence_level if confidence_level is None else check_level(confidence_level)
-        name = self.method if method is None else check_choice("method", method, METHODS)
+        level, name = self.confidence_level, self.method
+        if confidence_level is not None:
+            level = intervals.check_level(confidence_level)
+        if method is not None:
+            name = check_choice("method", method, intervals.METHODS)
         if self.size != self.n:  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self._point, np.nan * self._point)
-        values, acceleration = (
-            self.bootstrap_distribution,
-            self.acceleration if name == "bca" else 0,
-        )
-        return interval(self._point, values, level, name, acceleration, self._lowest)
+        point, values = np.asarray(self._point)[..., None], self.bootstrap_distribution
+        levels = tails = intervals.tails_of(level)
+        if name == "bca":
+            levels = intervals.bca_levels(self._point, values, self.acceleration, tails)
+        ends = intervals.quantiles(values, levels)
+        if name == "basic":
+            ends = np.maximum(2 * point - ends[..., ::-1], self._lowest)
+        return ConfidenceInterval(as_float(ends[..., 0]), as_float(ends[..., 1]))
 
     @property
     def _numbers(self) -> dict[str, Any]:
@@ -304,4 +302,6 @@ class ComparisonResult(Replicated):
     def p_value(self) -> Any:
         """Two-sided p-value of the hypothesis that both models have the same error."""
         d = np.asarray(self.difference)[..., None]
-        return p_value_of(np.abs(self.difference), np.abs(self.bootstrap_distribution - d))
+        return intervals.p_value_of(
+            np.abs(self.difference), np.abs(self.bootstrap_distribution - d)
+        )
