@@ -21,18 +21,16 @@ def check_classes(models: dict[str, Any]) -> None:
 def comparison_results(call: Call, **options: Any) -> Any:
     """The result of a call on two models, each of which may have hits of its own, or `Results` by
     the names of its estimators; `options` are those of `resample`."""
-    a, b = call.models
-    if a.n_classes != b.n_classes or a.setting != b.setting:
-        raise ValueError(
-            f"y_prob_b: must have the classes and the setting of y_prob_a, "
-            f"{a.n_classes} and {a.setting.name!r}; got {b.n_classes} and {b.setting.name!r}"
-        )
-    orders = [[str(label) for label in model.labels or range(a.n_classes)] for model in (a, b)]
-    if orders[0] != orders[1]:
-        raise ValueError(
-            f"y_prob_b: must have its classes in the order of y_prob_a, {orders[0]}; "
-            f"got {orders[1]}"
-        )
+    models = call.models
+    same: dict[str, list[str]] = {
+        "the classes and the setting": [f"{x.n_classes} and {x.setting.name!r}" for x in models],
+        "its classes in the order": [
+            str([str(label) for label in x.labels or range(x.n_classes)]) for x in models
+        ],
+    }
+    for what, (a, b) in same.items():
+        if a != b:
+            raise ValueError(f"y_prob_b: must have {what} of y_prob_a, {a}; got {b}")
     return resample(call, ComparisonResult, **options)
 
 
