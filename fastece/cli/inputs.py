@@ -40,9 +40,8 @@ def read_data(
     `name` is what messages call the probabilities."""
     data = data_of(predictions, options)
     call = read_call(
-        data.pop("y_true"), {name: data.pop("y_prob")}, **data, estimator="ece", fields={},
-        n_resamples=options.resamples, least=least, confidence_level=options.confidence_level,
-        method="basic", average="macro", sample_weight=None, n_jobs=-1, executor=None,
+        data.pop("y_true"), {name: data.pop("y_prob")}, least, **data, n_jobs=-1,
+        n_resamples=options.resamples, confidence_level=options.confidence_level,
     )  # fmt: skip
     return replace(call, estimators=estimators)
 

@@ -17,9 +17,10 @@ from fastece.plot.files import check_picture, save_picture
 from fastece.reliability.curve import curves_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of, reliability_diagram
 from fastece.resampling.arguments import Call
-from fastece.resampling.bootstrap import bootstrap, bootstrap_results
+from fastece.resampling.bootstrap import bootstrap, resample
 from fastece.resampling.calibration_test import calibration_results, calibration_test
 from fastece.resampling.rehearsal import compile_resampling
+from fastece.resampling.results import BootstrapResult
 
 DEMO = "handwritten digits, a small neural network"
 # Of the curve beside the diagram: enough for a band to look at.
@@ -74,11 +75,11 @@ def measure(
     p_value = None
     if call.n_resamples:
         say(f"bootstrap, {call.n_resamples} resamples")
-        for name, result in bootstrap_results(call, rng=seed).items():
+        for name, result in resample(call, BootstrapResult, rng=seed).items():
             lines[name]["low"], lines[name]["high"] = result.confidence_interval
         say(f"calibration test, {call.n_resamples} resamples")
         only = replace(call, estimators={"": call.estimators["ece"]})
-        p_value = float(calibration_results(only, rng=seed).p_value)
+        p_value = float(calibration_results(only, seed).p_value)
     return list(lines.values()), results["ece"], p_value
 
 
