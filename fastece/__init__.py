@@ -32,30 +32,22 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where each public name lives; its module is imported when the name is first used.
-_HOMES = {
-    "Binned": "binned",
-    "BootstrapResult": "resampling.results",
-    "CalibrationTestResult": "resampling.calibration_test",
-    "ComparisonResult": "resampling.results",
-    "ConsistencyBand": "resampling.calibration_test",
-    "ESTIMATORS": "estimators",
-    "KDE": "kde",
-    "ReliabilityCurve": "reliability.curve",
-    "ReliabilityDiagram": "reliability.diagram",
-    "Sample": "protocol",
-    "ace": "scores",
-    "bandwidth_sweep": "reliability.sweep",
-    "bootstrap": "resampling.bootstrap",
-    "calibration_test": "resampling.calibration_test",
-    "compare": "resampling.compare",
-    "ece": "scores",
-    "mce": "scores",
-    "reliability_curve": "reliability.curve",
-    "reliability_diagram": "reliability.diagram",
-    "sce": "scores",
-    "tace": "scores",
+# The public names of each module, which is imported when one of them is first used.
+_NAMES = {
+    "binned": ("Binned",),
+    "estimators": ("ESTIMATORS",),
+    "kde": ("KDE",),
+    "protocol": ("Sample",),
+    "reliability.curve": ("ReliabilityCurve", "reliability_curve"),
+    "reliability.diagram": ("ReliabilityDiagram", "reliability_diagram"),
+    "reliability.sweep": ("bandwidth_sweep",),
+    "resampling.bootstrap": ("bootstrap",),
+    "resampling.calibration_test": ("CalibrationTestResult", "ConsistencyBand", "calibration_test"),
+    "resampling.compare": ("compare",),
+    "resampling.results": ("BootstrapResult", "ComparisonResult"),
+    "scores": ("ace", "ece", "mce", "sce", "tace"),
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "ESTIMATORS",
@@ -80,7 +72,6 @@ __all__ = [
     "sce",
     "tace",
 ]
-
 
 # Modules that are spoken of by name, such as fastece.protocol.Sample.
 _MODULES = {"binned", "estimators", "plot", "problems", "protocol", "reliability", "scores"}

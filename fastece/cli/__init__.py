@@ -1,5 +1,3 @@
 """The command line: ``fastece report FILE``, ``compare A B`` and what else there is."""
 
-from fastece.cli.commands import main
-
-__all__ = ["main"]
+from fastece.cli.commands import main as main

@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import os
 import re
 import sys
@@ -14,29 +13,22 @@ from importlib import import_module
 from typing import Any
 
 import fastece
-from fastece.cli.options import make_parser
+from fastece.cli.options import COMMANDS, make_parser
 from fastece.cli.page import Page
 from fastece.cli.terminal import progress
-
-__all__ = ["main"]
 
 PACKAGE = os.path.join(os.path.dirname(fastece.__file__), "")
 # What messages say of the arguments of Python, and the options that are meant.
 OPTIONS = {
-    r"^confidence_level:": "--confidence-level:",
+    r"^(confidence|n|pos)_(level|bins|label):": r"--\1-\2:",
     r"^(setting|bandwidth|kernel|labels):": r"--\1:",
-    r"^n_bins:": "--n-bins:",
     r"^n_(resamples|jobs):": r"--\1:",
-    r"^pos_label:": "--pos-label:",
     r"^rng:": "--seed:",
     r"\bfrom_logits=True\b": "--from-logits",
     r"\blabels=(?=\[)": "--labels ",
     r"\blabels=": "--labels",
     r"\bpos_label=": "--pos-label",
 }
-
-
-# --- the commands that read no file ----------------------------------------------------------
 
 
 def run_bench(options: Namespace) -> Page:
@@ -75,30 +67,15 @@ def run_study(options: Namespace) -> Page:
 
 
 def command(name: str) -> Callable[[Namespace], Page]:
-    """The function behind a command. Those that read files are in modules of their own, which load
-    what measures: ``fastece --help`` need not wait for it."""
-    if name in ("bench", "warmup", "study"):
-        return globals()[f"run_{name}"]  # type: ignore[no-any-return]
-    module = import_module(f"fastece.cli.{'report' if name == 'demo' else name}")
-    return getattr(module, f"run_{name}")  # type: ignore[no-any-return]
-
-
-# --- what is printed ------------------------------------------------------------------------
+    """The function behind a command. Its module is loaded now, with what measures: ``fastece
+    --help`` need not wait for it."""
+    module, function = COMMANDS[name].run.split(":")
+    return getattr(import_module(f"fastece.cli.{module}"), function)  # type: ignore[no-any-return]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Without the program's name; by default those of the process.
-
-    Returns
-    -------
-    int
-        0, or 2 for bad input, with one line on stderr; 130 if it was interrupted.
-    """
+    """Run one command, by default that of the process: its exit code is 0, or 2 for bad input, with
+    one line on stderr, or 130 if it was interrupted."""
     options = make_parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -150,11 +127,7 @@ def in_options(message: str) -> str:
 
 def to_json(value: Any) -> Any:
     """What JSON can hold: nan and infinities become null."""
-    if isinstance(value, dict):
-        return {key: to_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_json(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 
 def write(text: str) -> int:

@@ -4,34 +4,36 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import Any
 
-from fastece.cli.inputs import data_of, read_file, score_range
+from fastece.cli.inputs import estimators_of, read_data, read_file
 from fastece.cli.page import Page, ends_of, facts, level_of, question, table
-from fastece.cli.report import estimators_of
 from fastece.cli.terminal import progress
 from fastece.inputs.files import Predictions
-from fastece.resampling.arguments import read_call
 from fastece.resampling.compare import comparison_results
 from fastece.resampling.results import ComparisonResult
 
-__all__ = ["run_compare"]
-
 
 def run_compare(options: Namespace) -> Page:
-    """``fastece compare A B``."""
+    """``fastece compare A B``. Each model is read by itself: whether the predicted class is right
+    is another question for each. Draws are shared."""
     with progress() as say:
         say(f"reading {options.a} and {options.b}")
         models = [read_file(path, options) for path in (options.a, options.b)]
         check_same_rows(models[0], models[1], options)
         say(f"bootstrap of both, {options.resamples} resamples")
-        results = comparisons(models, options)
-    first = next(iter(results.values()))
+        estimators = estimators_of(models[0], options.n_bins)
+        a, b = (
+            read_data(model, options, estimators, f"{path}: y_prob", least=1)
+            for path, model in zip((options.a, options.b), models, strict=True)
+        )
+        call = replace(a, models=[*a.models, *b.models])
+        results = comparison_results(call, rng=options.seed)
     values = {
         "a": options.a,
         "b": options.b,
-        "n": first.n,
-        "setting": first.setting,
-        "n_resamples": options.resamples,
-        "confidence_level": options.confidence_level,
+        "n": call.n,
+        "setting": call.setting,
+        "n_resamples": call.n_resamples,
+        "confidence_level": call.level,
         "differences": [values_of(name, result) for name, result in results.items()],
     }
     return Page(text_of(values, models[0].pairs), values)
@@ -56,27 +58,6 @@ def check_same_rows(a: Predictions, b: Predictions, options: Namespace) -> None:
                 f"{options.b}: must have the labels of {options.a}, which has {label!r} in row "
                 f"{row}; got {got!r}"
             )
-
-
-def comparisons(models: list[Predictions], options: Namespace) -> dict[str, ComparisonResult]:
-    """The difference of every error, from shared draws. Each model is read by itself: whether the
-    predicted class is right is another question for each."""
-    estimators = estimators_of(n_bins=options.n_bins, **score_range(models[0]))
-    calls = []
-    for path, model in zip((options.a, options.b), models, strict=True):
-        data = data_of(model, options)
-        calls.append(
-            read_call(
-                data.pop("y_true"), {f"{path}: y_prob": data.pop("y_prob")}, **data,
-                estimator="ece", fields={}, n_resamples=options.resamples, least=1,
-                confidence_level=options.confidence_level, method="basic", average="macro",
-                sample_weight=None, executor=None,
-            )
-        )  # fmt: skip
-    both = [problems for call in calls for problems in call.models]
-    call = replace(calls[0], models=both, estimators=estimators)
-    results: dict[str, ComparisonResult] = comparison_results(call, rng=options.seed)
-    return results
 
 
 def values_of(name: str, result: ComparisonResult) -> dict[str, Any]:

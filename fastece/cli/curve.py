@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fastece.cli.inputs import data_of, read_file, score_range
-from fastece.cli.page import Page, as_list, ends_of, facts, level_of, question, setting_of, table
+from fastece.cli.inputs import read_data, read_file, score_range
+from fastece.cli.page import Page, ends_of, facts, level_of, question, table
 from fastece.cli.terminal import progress
+from fastece.estimators import find_estimator
 from fastece.plot.files import check_picture, save_picture
-from fastece.reliability.curve import ReliabilityCurve, reliability_curve
-
-__all__ = ["run_curve"]
+from fastece.reliability.curve import ReliabilityCurve, curves_of
 
 
 def run_curve(options: Namespace) -> Page:
@@ -22,19 +21,18 @@ def run_curve(options: Namespace) -> Page:
         say(f"reading {options.file}")
         predictions = read_file(options.file, options)
         say(f"curve and its band, {options.resamples} resamples")
-        curves = as_list(reliability_curve(
-            **data_of(predictions, options), **score_range(predictions),
-            bandwidth=options.bandwidth, kernel=options.kernel, n_resamples=options.resamples,
-            confidence_level=options.confidence_level, rng=options.seed,
-        ))  # fmt: skip
+        fields = {"bandwidth": options.bandwidth, "kernel": options.kernel}
+        kde = find_estimator("ece_kde", {**fields, **score_range(predictions)})
+        call = read_data(predictions, options, {"": kde})
+        curves = curves_of(call, options.seed)
         if path:
             save_picture(path, options.file, curves)
     values = {
         "title": options.file,
-        "n": curves[0].n,
-        "setting": setting_of(curves),
-        "n_resamples": options.resamples,
-        "confidence_level": options.confidence_level,
+        "n": call.n,
+        "setting": call.setting,
+        "n_resamples": call.n_resamples,
+        "confidence_level": call.level,
         "curves": [values_of(curve, options.at) for curve in curves],
     }
     page = Page(text_of(values, predictions.pairs), values)

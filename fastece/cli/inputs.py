@@ -1,36 +1,53 @@
-"""Files and options as the arguments of the functions that measure."""
+"""Files and options as the call that the functions that measure take."""
 
 import ast
 import csv
+import math
 from argparse import Namespace
+from dataclasses import replace
 from importlib.resources import as_file, files
 from numbers import Real
 from typing import Any
 
+from fastece.binned.estimator import Binned
+from fastece.estimators import ESTIMATORS, find_estimator
 from fastece.inputs.files import Predictions, read_predictions
-
-__all__ = ["data_of", "read_demo", "read_file", "score_range"]
+from fastece.resampling.arguments import Call, read_call
 
 DEMO = "digits_neural_network.npz"
 BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
 
 
-def read_file(path: str, options: Namespace) -> Predictions:
-    """Read a file as the options say."""
+def read_file(path: str | None, options: Namespace) -> Predictions:
+    """Read a file as the options say; without one, the predictions that ship with fastece."""
+    if path is None:
+        with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
+            return read_predictions(shipped)
     return read_predictions(
         path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes
     )
 
 
-def read_demo() -> Predictions:
-    """Read the predictions that ship with fastece."""
-    with as_file(files("fastece").joinpath("data", DEMO)) as path:
-        return read_predictions(path)
+def read_data(
+    predictions: Predictions,
+    options: Namespace,
+    estimators: dict[str, Any],
+    name: str = "y_prob",
+    least: int = 0,
+) -> Call:
+    """Check predictions and options as a call of functions that resample, at `least` so often;
+    `name` is what messages call the probabilities."""
+    data = data_of(predictions, options)
+    call = read_call(
+        data.pop("y_true"), {name: data.pop("y_prob")}, least, **data, n_jobs=-1,
+        n_resamples=options.resamples, confidence_level=options.confidence_level,
+    )  # fmt: skip
+    return replace(call, estimators=estimators)
 
 
 def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
-    """Arguments that every function takes: the data, how they are to be read, and the threads."""
+    """Arguments that every function takes: the data, and how they are to be read."""
     order, positive = getattr(options, "labels", None), getattr(options, "pos_label", None)
     if predictions.pairs:
         if options.setting not in ("auto", "binary"):
@@ -49,7 +66,6 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
         "labels": order,
         "pos_label": positive,
         "from_logits": options.from_logits,
-        "n_jobs": -1,
     }
 
 
@@ -70,3 +86,12 @@ def read_label(option: str, text: str, is_text: bool) -> Any:
 def score_range(predictions: Predictions) -> dict[str, Any]:
     """The range of the scores as a field of estimators, where the file does not tell it."""
     return {} if predictions.classes is None else {"score_range": (1 / predictions.classes, 1.0)}
+
+
+def estimators_of(predictions: Predictions, n_bins: Any) -> dict[str, Any]:
+    """Every estimator of the table and "mce", with the bins and the range if it has them."""
+    fields = {"n_bins": n_bins, **score_range(predictions)}
+    return {
+        name: find_estimator(row, {k: v for k, v in fields.items() if hasattr(row, k)})
+        for name, row in {**ESTIMATORS, "mce": Binned(norm=math.inf)}.items()
+    }

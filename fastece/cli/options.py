@@ -1,15 +1,13 @@
 """The commands and their options, as tables that argparse is made of."""
 
 import argparse
-import math
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from fastece import __version__
 from fastece.inputs.files import LAYOUTS
-
-__all__ = ["make_parser"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,17 +19,24 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
+def reader(
+    rule: str, read: Callable[[str], Any], holds: Callable[[Any], bool] = lambda _: True
+) -> Callable[[str], Any]:
+    """What reads the text of an option, or says the rule that it does not keep."""
+
+    def read_text(text: str) -> Any:
+        with suppress(ValueError):
+            value = read(text)
+            if holds(value):
+                return value
+        raise argparse.ArgumentTypeError(f"must be {rule}, got {text!r}")
+
+    return read_text
+
+
 def number_or(word: str, number: Callable[[str], Any]) -> Callable[[str], Any]:
     """A reader of a number or a word."""
-
-    def read(text: str) -> Any:
-        try:
-            return text if text == word else number(text)
-        except ValueError:
-            message = f'must be a number or "{word}", got {text!r}'
-            raise argparse.ArgumentTypeError(message) from None
-
-    return read
+    return reader(f'a number or "{word}"', lambda text: text if text == word else number(text))
 
 
 def read_setting(text: str) -> int | str:
@@ -39,90 +44,75 @@ def read_setting(text: str) -> int | str:
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
-def read_scores(text: str) -> list[float]:
-    """Scores, separated by commas."""
-    try:
-        scores = [float(part) for part in text.split(",")]
-    except ValueError:
-        scores = [math.nan]
-    if not all(0 <= score <= 1 for score in scores):
-        raise argparse.ArgumentTypeError(f"must be scores in [0, 1] and commas, got {text!r}")
-    return scores
+read_level = reader("a number between 0 and 1", float, lambda level: 0 < level < 1)
+read_scores = reader(
+    "scores in [0, 1] and commas",
+    lambda text: [float(part) for part in text.split(",")],
+    lambda scores: all(0 <= score <= 1 for score in scores),
+)
 
 
-def read_level(text: str) -> float:
-    """A confidence level."""
-    level = number_or("", float)(text)
-    if not level or not 0 < level < 1:
-        raise argparse.ArgumentTypeError(f"must be between 0 and 1, got {text!r}")
-    return float(level)
+def value(
+    metavar: str | None, text: str, read: Callable[[str], Any] = str, default: Any = None
+) -> dict[str, Any]:
+    """What argparse is told of an option with a value."""
+    return {"metavar": metavar, "help": text, "type": read, "default": default}
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "--y-true": {"metavar": "COLUMN", "help": "column of the labels"},
-    "--y-prob": {"metavar": "COLUMN[,COLUMN...]", "help": "columns of the probabilities"},
-    "--labels": {
-        "metavar": "LABEL[,LABEL...]",
-        "help": "which label each column of probabilities is of, in their order",
-    },
-    "--pos-label": {"metavar": "LABEL", "help": "which label y_prob is the probability of"},
-    "--classes": {
-        "type": int, "metavar": "K",
-        "help": "number of classes behind the predicted one: its confidence is at least 1/K",
-    },
-    "--at": {
-        "type": read_scores, "metavar": "SCORE[,SCORE...]",
-        "help": "scores in [0, 1] (default: eleven from one end of the range to the other)",
-    },
-    "--bandwidth": {
-        "type": number_or("silverman", float), "default": "silverman", "metavar": "H",
-        "help": 'standard deviation of the kernel, or "silverman" (default)',
-    },
-    "--kernel": {"default": "gaussian", "help": "default: gaussian"},
-    "--setting": {
-        "type": read_setting, "default": "auto",
-        "help": "auto, binary, confidence, classwise or a class index",
-    },
+def form(name: str, text: str) -> dict[str, Any]:
+    """What argparse is told of an option that is a form of the output."""
+    return {"action": "store_const", "const": name, "dest": "form", "help": text}
+
+
+OPTIONS = {
+    "--y-true": value("COLUMN", "column of the labels"),
+    "--y-prob": value("COLUMN[,COLUMN...]", "columns of the probabilities"),
+    "--labels": value(
+        "LABEL[,LABEL...]", "which label each column of probabilities is of, in their order"
+    ),
+    "--pos-label": value("LABEL", "which label y_prob is the probability of"),
+    "--classes": value(
+        "K", "number of classes behind the predicted one: its confidence is at least 1/K", int
+    ),
+    "--at": value(
+        "SCORE[,SCORE...]",
+        "scores in [0, 1] (default: eleven from one end of the range to the other)",
+        read_scores,
+    ),
+    "--bandwidth": value(
+        "H", 'standard deviation of the kernel, or "silverman" (default)',
+        number_or("silverman", float), "silverman",
+    ),
+    "--kernel": value(None, "default: gaussian", default="gaussian"),
+    "--setting": value(
+        None, "auto, binary, confidence, classwise or a class index", read_setting, "auto"
+    ),
     "--from-logits": {"action": "store_true", "help": "the file holds logits"},
-    "--n-bins": {"type": number_or("sqrt", int), "default": 15, "help": 'a number or "sqrt"'},
-    "--resamples": {
-        "type": int, "metavar": "N", "help": "resamples behind the intervals (default %(default)s)",
-    },
-    "--confidence-level": {
-        "type": read_level, "default": 0.95, "metavar": "LEVEL",
-        "help": "of the intervals (default 0.95)",
-    },
-    "--plot": {"metavar": "FILE", "help": "write a picture: .png, .svg or .pdf, with matplotlib"},
-    "--markdown": {
-        "action": "store_const", "const": "markdown", "dest": "form",
-        "help": "tables for a README",
-    },
-    "--preset": {
-        "default": "quick",
-        "help": "quick (default: less than a minute) or paper (64.8 million evaluations)",
-    },
-    "--out": {
-        "metavar": "FOLDER",
-        "help": "of the results (default: fastece-study-PRESET, and what else is given)",
-    },
-    "--convention": {
-        "metavar": "NAME",
-        "help": "corrected (default), or published: with the slips of the published code",
-    },
+    "--n-bins": value(None, 'a number or "sqrt"', number_or("sqrt", int), 15),
+    "--resamples": value("N", "resamples behind the intervals (default %(default)s)", int),
+    "--confidence-level": value("LEVEL", "of the intervals (default 0.95)", read_level, 0.95),
+    "--plot": value("FILE", "write a picture: .png, .svg or .pdf, with matplotlib"),
+    "--markdown": form("markdown", "tables for a README"),
+    "--preset": value(
+        None, "quick (default: less than a minute) or paper (64.8 million evaluations)",
+        default="quick",
+    ),
+    "--out": value(
+        "FOLDER", "of the results (default: fastece-study-PRESET, and what else is given)"
+    ),
+    "--convention": value(
+        "NAME", "corrected (default), or published: with the slips of the published code"
+    ),
     "--estimator": {
         "action": "append", "default": [], "metavar": "MODULE:NAME", "dest": "estimators",
         "help": "one more estimator: an object with prepare and evaluate, or what makes one",
     },
-    "--holdout": {"type": int, "metavar": "N", "help": "rows to draw from (200000)"},
-    "--largest": {"type": int, "metavar": "N", "help": "largest evaluation set (500)"},
-    "--draws": {"type": int, "metavar": "N", "help": "evaluation sets of each size (200)"},
-    "--jobs": {
-        "type": int, "default": -1, "metavar": "N", "help": "processes (default -1: one per core)",
-    },
-    "--seed": {"type": int, "help": "of everything that is random (default 0)"},
-    "--json": {
-        "action": "store_const", "const": "json", "dest": "form", "help": "machine-readable output",
-    },
+    "--holdout": value("N", "rows to draw from (200000)", int),
+    "--largest": value("N", "largest evaluation set (500)", int),
+    "--draws": value("N", "evaluation sets of each size (200)", int),
+    "--jobs": value("N", "processes (default -1: one per core)", int, -1),
+    "--seed": value(None, "of everything that is random (default 0)", int),
+    "--json": form("json", "machine-readable output"),
 }  # fmt: skip
 FILE = ("--y-true", "--y-prob", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
@@ -134,8 +124,9 @@ STUDY = (
 
 
 class Command(NamedTuple):
-    """One row of the table of commands: help, description, arguments, options and defaults."""
+    """One row of the table of commands; `run` is the module of this folder, and the function."""
 
+    run: str
     help: str
     description: str
     arguments: tuple[str, ...]
@@ -145,45 +136,45 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "report": Command(
-        "size, accuracy, calibration errors and reliability diagram of a file",
+        "report:run_report", "size, accuracy, calibration errors and reliability diagram of a file",
         f"Report on a file of predictions: CSV with the columns {LAYOUTS}; NPZ with the arrays "
         "y_true and y_prob; Parquet (with pyarrow). With --resamples 0 there are no intervals.",
         ("file",), (*FILE, *MEASURE, "--n-bins", "--plot"), {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(
-        "the difference between two models, on the same rows",
+        "compare:run_compare", "the difference between two models, on the same rows",
         "Compare two files of predictions, as fastece report reads them, which have the same "
         "labels row by row: every error of both, the difference a - b, its interval, and the "
         "p-value of there being none.",
         ("a", "b"), (*FILE, *MEASURE, "--n-bins"), {"resamples": 9999, "seed": 0},
     ),
     "demo": Command(
-        "the report on predictions that ship with fastece",
+        "report:run_report", "the report on predictions that ship with fastece",
         "Report on a small neural network that reads handwritten digits (1797 rows, 10 classes, "
         "cross-validated).",
         (), (*MEASURE, "--n-bins", "--plot"), {"resamples": 1000, "seed": 0},
     ),
     "curve": Command(
-        "how often scores come true, at any score",
+        "curve:run_curve", "how often scores come true, at any score",
         "How often scores come true, from densities, with intervals, for a file of predictions as "
         "fastece report reads it. With --resamples 0 there are no intervals.",
         ("file",), (*FILE, *CURVE, *MEASURE, "--plot"), {"resamples": 500, "seed": 0},
     ),
     "bench": Command(
-        "speed of every estimator on this machine, and of numpy beside it",
+        "commands:run_bench", "speed of every estimator on this machine, and of numpy beside it",
         "Time one call of every estimator on uniform scores and on class vectors, and replicates "
         "of the bootstrap, each beside the numpy code that a user would write, on one thread: "
         "about half a minute.",
         (), ("--markdown",), {},
     ),
     "warmup": Command(
-        "compile everything ahead, such as for a container image",
+        "commands:run_warmup", "compile everything ahead, such as for a container image",
         "Compile every kernel for every kind of input, and keep them in a folder of "
         "FASTECE_CACHE_DIR or of the user's cache folder.",
         (), (), {},
     ),
     "study": Command(
-        "which estimator is best, on synthetic problems with known truth",
+        "commands:run_study", "which estimator is best, on synthetic problems with known truth",
         "Compare estimators on distributions of scores whose calibration error is known (Posocco "
         "and Bonnefoy, 2021). An interrupted study goes on where it was.",
         (), STUDY, {},

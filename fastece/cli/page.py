@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Page", "as_list", "ends_of", "facts", "level_of", "question", "setting_of", "table"]
-
 # What is measured in each setting; of one class, "class"; of predicted classes alone, "pairs".
 QUESTIONS = {
     "binary": "does label 1 come as often as its probability says?",
@@ -24,16 +22,6 @@ class Page(NamedTuple):
     def with_picture(self, path: str) -> "Page":
         """The page with the name of the file of its picture."""
         return Page(f"{self.text}\n\npicture: {path}", {**self.values, "plot": path})
-
-
-def as_list(results: Any) -> list[Any]:
-    """The results of all classes, or the only one."""
-    return results if isinstance(results, list) else [results]
-
-
-def setting_of(results: Sequence[Any]) -> str:
-    """The setting of the only result, or of those of all classes."""
-    return str(results[0].setting) if len(results) == 1 else "classwise"
 
 
 def question(setting: str, pairs: bool) -> str:

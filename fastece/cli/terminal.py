@@ -5,8 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["progress"]
-
 Say = Callable[[str], None]
 
 

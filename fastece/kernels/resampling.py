@@ -155,9 +155,8 @@ def settle(start: Any, first: int, tail: F64, c: U8) -> None:
 
 @jit
 def poisson_counts(key: Any, block: int, law: U16, tail: F64, words: U64, c: U8) -> None:
-    """Independent Poisson counts of some rows in one block of replicates.
-
-    They depend on key, block and row alone.
+    """Independent Poisson counts of the rows in one block of replicates: they depend on key, block
+    and row alone.
 
     Parameters
     ----------

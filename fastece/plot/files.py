@@ -10,8 +10,6 @@ from fastece.plot.results import panels_size, plot_classes, plot_result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["KINDS", "check_picture", "draw_page", "new_figure", "save_picture"]
-
 KINDS = (".png", ".svg", ".pdf")
 DPI = 150
 # Inches of one result with its legend and the title of the file; characters of a title to an inch.
@@ -19,14 +17,7 @@ WIDTH, HEIGHT, FIT = 4.6, 5.5, 9
 
 
 def check_picture(path: str | Path) -> Path:
-    """A file that a picture can be written to, or an error before anything is computed.
-
-    Raises
-    ------
-    ValueError
-        For a name that says no known kind of picture, a folder that is not there or must not be
-        written to, and without matplotlib.
-    """
+    """A file that a picture can be written to, or an error before anything is computed."""
     path = Path(path)
     if path.suffix.lower() not in KINDS:
         raise ValueError(f"--plot: {path} must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}")
@@ -50,7 +41,7 @@ def new_figure(size: tuple[float, float]) -> "Figure":
 
 def draw_page(title: str, results: Sequence[Any]) -> "Figure":
     """Results of one setting side by side; of several classes, a small panel for each."""
-    count, note = len(results), ""
+    count = len(results)
     if len({result.setting for result in results}) == 1:
         figure = new_figure((WIDTH * count, HEIGHT))
         for ax, result in zip(figure.subplots(1, count, squeeze=False).flat, results, strict=True):
@@ -58,8 +49,7 @@ def draw_page(title: str, results: Sequence[Any]) -> "Figure":
     else:
         width, height = panels_size(count)
         figure = plot_classes(results, figure=new_figure((width, height + 0.4)))
-        note = figure.get_suptitle()
-    most = int(FIT * figure.get_figwidth())
+    most, note = int(FIT * figure.get_figwidth()), figure.get_suptitle()
     if len(title) > most:  # the end of the name of a file says more than its beginning
         title = f"…{title[1 - most :]}"
     figure.suptitle(f"{title}\n{note}" if note else title, parse_math=False)

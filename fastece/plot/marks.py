@@ -15,43 +15,38 @@ if TYPE_CHECKING:
     from fastece.reliability.diagram import ReliabilityDiagram
     from fastece.resampling.calibration_test import ConsistencyBand
 
-__all__ = ["draw_curve", "draw_diagram"]
-
 # Okabe and Ito's blue and vermilion: apart for every kind of colour vision.
 BLUE, VERMILION, SKY = "#0072B2", "#D55E00", "#56B4E9"
 BLACK, GREY, LIGHT = "0.1", "0.55", "0.85"
 # The density is darker than the band that may lie over it.
 DENSITY = "0.78"
-
 # The fewest rows that make a curve: one alone counts as 1.4.
 FEWEST = 5
 # Occupancy and density take the lowest quarter of the axes.
 LOWEST = 0.25
+# Small panels have thinner lines, and one legend for all, which says nothing of a single one.
+THIN, OWN = 0.7, "own scale"
 
 
 def draw_diagram(
-    diagram: "ReliabilityDiagram",
-    ax: "Axes",
-    rows: str,
-    band: "ConsistencyBand | None" = None,
-    scale: float = 1,
+    diagram: "ReliabilityDiagram", ax: "Axes", band: "ConsistencyBand | None", is_panel: bool
 ) -> None:
-    """The bins on axes; `rows` is what the legend says of their occupancy, `scale` multiplies the
-    widths of lines."""
-    from matplotlib.colors import to_rgba
-
+    """The bins on axes, with their occupancy and the band."""
+    scale = THIN if is_panel else 1.0
+    share = diagram.count.max() / max(diagram.count.sum(), 1e-300)
     filled = diagram.count > 0
     left, width = diagram.edges[:-1], np.diff(diagram.edges)
     score, frequency = diagram.score[filled], diagram.frequency[filled]
     ax.bar(
         left, to_quarter(diagram.count), width, align="edge", color=LIGHT, edgecolor="white",
-        linewidth=0.5, zorder=1, label=rows,
+        linewidth=0.5, zorder=1,
+        label=f"rows ({OWN if is_panel else f'fullest bin {share:.0%}'})",
     )  # fmt: skip
     if band is not None:  # with an outline, which is told from the grey of the occupancy in print
         low, high = band.low[filled], band.high[filled]
         ax.bar(
             left[filled], high - low, width[filled], bottom=low, align="edge",
-            facecolor=to_rgba(SKY, 0.25), edgecolor=SKY, linewidth=1, zorder=2,
+            facecolor=(SKY, 0.25), edgecolor=SKY, linewidth=1, zorder=2,
             label=f"{100 * band.confidence_level:g} % if calibrated",
         )  # fmt: skip
     draw_frame(ax)
@@ -64,14 +59,15 @@ def draw_diagram(
     )  # fmt: skip
 
 
-def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float = 1) -> None:
-    """The curve on axes; `density` is what the legend says of that of the scores."""
-    from matplotlib.colors import to_rgba
-
-    s, enough = curve.score, has_scores(curve)
+def draw_curve(curve: "ReliabilityCurve", ax: "Axes", is_panel: bool) -> None:
+    """The curve on axes, with its band and the density of the scores."""
+    scale, s = THIN if is_panel else 1.0, curve.score
+    peak = f"of scores (peak {curve.density.max():.3g})"
+    # With sharp scores the bandwidth is small, and elsewhere the curve jumps from row to row.
+    enough = curve.supported & (curve.rows >= FEWEST)
     ax.fill_between(
         s, to_quarter(curve.density), facecolor=DENSITY, edgecolor=GREY, linewidth=0.6, zorder=1,
-        label=density,
+        label=f"density {f'({OWN})' if is_panel else peak}",
     )  # fmt: skip
     draw_frame(ax)
     if not enough.all():
@@ -82,7 +78,7 @@ def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float
     line, width = BLUE, 2.0
     if curve.median is not None and curve.low is not None and curve.high is not None:
         ax.fill_between(
-            s, curve.low, curve.high, where=enough, facecolor=to_rgba(SKY, 0.3), edgecolor=SKY,
+            s, curve.low, curve.high, where=enough, facecolor=(SKY, 0.3), edgecolor=SKY,
             linewidth=0.8, zorder=3, label=f"{100 * curve.confidence_level:g} % of resamples",
         )  # fmt: skip
         ax.plot(
@@ -94,14 +90,6 @@ def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float
         s, np.where(enough, curve.posterior, np.nan), color=line, linewidth=width * scale,
         zorder=5, clip_on=False, label="probability of a hit",
     )  # fmt: skip
-
-
-def has_scores(curve: "ReliabilityCurve") -> NDArray[np.bool_]:
-    """Where there is a curve to draw: where it is supported, and the kernel reaches some rows.
-
-    With sharp scores the bandwidth is small, and elsewhere the curve jumps from row to row.
-    """
-    return np.asarray(curve.supported & (curve.rows >= FEWEST))
 
 
 def draw_frame(ax: "Axes") -> None:

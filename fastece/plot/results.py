@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fastece.reliability.diagram import ReliabilityDiagram
     from fastece.resampling.calibration_test import ConsistencyBand
 
-__all__ = ["panels_size", "plot_classes", "plot_curve", "plot_diagram", "plot_result"]
-
 # Of more classes than can be read, small multiples show the worst.
 MOST_PANELS = 12
 # Inches of a panel with its title, and of what is around all of them.
@@ -27,9 +25,7 @@ LONGEST_NAME, ENTRY = 28, 1.9
 
 
 def plot_diagram(
-    diagram: "ReliabilityDiagram",
-    ax: "Axes | None" = None,
-    band: "ConsistencyBand | None" = None,
+    diagram: "ReliabilityDiagram", ax: "Axes | None" = None, band: "ConsistencyBand | None" = None
 ) -> "Axes":
     """Frequency of hits over the mean score of each bin, gaps to the diagonal, occupancy below.
 
@@ -52,10 +48,11 @@ def plot_diagram(
         For a band of other bins.
     """
     filled = diagram.count > 0
-    if band is not None and not np.array_equal(np.isfinite(band.low), filled):
+    known = filled if band is None else np.isfinite(band.low)
+    if not np.array_equal(known, filled):
         raise ValueError(
             f"band: must be of the bins of the diagram, {filled.size} of which {filled.sum()} hold "
-            f"rows; got {band.low.size} of which {np.isfinite(band.low).sum()} do"
+            f"rows; got {known.size} of which {known.sum()} do"
         )
     return plot_result(diagram, ax, band)
 
@@ -80,18 +77,15 @@ def plot_curve(curve: "ReliabilityCurve", ax: "Axes | None" = None) -> "Axes":
     return plot_result(curve, ax)
 
 
-def plot_result(result: Any, ax: "Axes | None" = None, band: Any = None) -> "Axes":
+def plot_result(
+    result: Any, ax: "Axes | None" = None, band: "ConsistencyBand | None" = None
+) -> "Axes":
     """A diagram or a curve on axes of its own, with a legend below, where it hides nothing."""
     if ax is None:
         import matplotlib.pyplot as plt
 
         ax = plt.subplots(figsize=(4.5, 5.4), layout="constrained")[1]
-    if is_curve(result):
-        draw_curve(result, ax, f"density of scores (peak {result.density.max():.3g})")
-    else:
-        share = result.count.max() / max(result.count.sum(), 1e-300)
-        draw_diagram(result, ax, f"rows (fullest bin {share:.0%})", band)
-    across, up = labels_of(result)
+    across, up = draw_result(result, ax, band)
     ax.set(xlabel=across, ylabel=up)
     # Labels of classes are the caller's: a dollar is no formula.
     ax.set_title(f"{result.setting}, calibration error {result.value:.4f}", parse_math=False)
@@ -101,15 +95,15 @@ def plot_result(result: Any, ax: "Axes | None" = None, band: Any = None) -> "Axe
     return ax
 
 
-def is_curve(result: Any) -> bool:
-    """Whether this is a curve rather than a diagram."""
-    return hasattr(result, "posterior")
-
-
-def labels_of(result: Any) -> tuple[str, str]:
-    """What is across and what is up."""
-    curve, diagram = ("score", "probability of a hit"), ("mean score", "frequency of hits")
-    return curve if is_curve(result) else diagram
+def draw_result(
+    result: Any, ax: "Axes", band: "ConsistencyBand | None" = None, is_panel: bool = False
+) -> tuple[str, str]:
+    """Draw a diagram or a curve; what is across and what is up."""
+    if hasattr(result, "posterior"):
+        draw_curve(result, ax, is_panel)
+        return "score", "probability of a hit"
+    draw_diagram(result, ax, band, is_panel)
+    return "mean score", "frequency of hits"
 
 
 def plot_classes(
@@ -141,10 +135,10 @@ def plot_classes(
     """
     if not len(results):
         raise ValueError("results: there are none to draw")
-    worst = list(results)
+    worst: list[Any] = list(results)
     if len(worst) > MOST_PANELS:
-        errors = np.nan_to_num([result.value for result in results], nan=-1.0)
-        worst = [results[k] for k in np.argsort(-errors, kind="stable")[:MOST_PANELS]]
+        worst = sorted(worst, key=lambda result: np.nan_to_num(-result.value, nan=1.0))
+    worst = worst[:MOST_PANELS]
     n = len(worst)
     across = best_columns(n) if columns is None else check_integer("columns", columns, 1, 2**31)
     across = min(across, n)
@@ -155,12 +149,23 @@ def plot_classes(
     if n < len(results):
         figure.suptitle(f"the {n} of {len(results)} classes with the largest errors")
     grid = figure.subplots(-(-n // across), across, sharex=True, sharey=True, squeeze=False)
-    panels = list(grid.flat[:n])
     for ax in grid.flat[n:]:
         ax.remove()
-    for ax, result in zip(panels, worst, strict=True):
-        draw_panel(result, ax)
-    label_panels(figure, panels, across, labels_of(worst[0]))
+    panels = list(grid.flat[:n])
+    labels = [draw_panel(result, ax) for ax, result in zip(panels, worst, strict=True)]
+    for ax in panels[-across:]:  # the lowest of each column
+        ax.set_xlabel(labels[0][0], fontsize="small")
+        ax.tick_params(labelbottom=True)
+    for ax in panels[::across]:
+        ax.set_ylabel(labels[0][1], fontsize="small")
+    entries: dict[str, Any] = {}  # whatever occurs in one of the panels
+    for ax in panels:
+        marks, names = ax.get_legend_handles_labels()
+        entries = {**dict(zip(names, marks, strict=True)), **entries}
+    figure.legend(
+        entries.values(), entries, loc="outside lower center", frameon=False, fontsize="small",
+        ncols=max(2, int(figure.get_figwidth() // ENTRY)),
+    )  # fmt: skip
     return figure
 
 
@@ -176,33 +181,11 @@ def panels_size(n: int, columns: int | None = None) -> tuple[float, float]:
     return AROUND[0] + PANEL[0] * across, AROUND[1] + PANEL[1] * -(-n // across)
 
 
-def draw_panel(result: Any, ax: "Axes") -> None:
-    """One of the small multiples."""
-    if is_curve(result):
-        draw_curve(result, ax, "density (own scale)", scale=0.7)
-    else:
-        draw_diagram(result, ax, "rows (own scale)", scale=0.7)
+def draw_panel(result: Any, ax: "Axes") -> tuple[str, str]:
+    """Draw one of the small multiples; what is across and what is up."""
     name, error = result.setting, f"{result.value:.4f}"
     name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
     title = f"{name}, {error}" if len(name) <= LONGEST_NAME / 2 else f"{name}\n{error}"
     ax.set_title(title, fontsize="small", parse_math=False)
     ax.tick_params(labelsize="small")
-
-
-def label_panels(
-    figure: "Figure", panels: "list[Axes]", across: int, labels: tuple[str, str]
-) -> None:
-    """Labels at the left and at the foot, and a legend of whatever occurs in one of the panels."""
-    for ax in panels[-across:]:  # the lowest of each column
-        ax.set_xlabel(labels[0], fontsize="small")
-        ax.tick_params(labelbottom=True)
-    for ax in panels[::across]:
-        ax.set_ylabel(labels[1], fontsize="small")
-    entries: dict[str, Any] = {}
-    for ax in panels:
-        marks, names = ax.get_legend_handles_labels()
-        entries = {**dict(zip(names, marks, strict=True)), **entries}
-    figure.legend(
-        entries.values(), entries, loc="outside lower center", frameon=False, fontsize="small",
-        ncols=max(2, int(figure.get_figwidth() // ENTRY)),
-    )  # fmt: skip
+    return draw_result(result, ax, is_panel=True)

@@ -5,20 +5,18 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from itertools import count, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import fastece
 from fastece.speed.yardstick import N_CLASSES, find_idiom, race_bootstrap, race_call, replicates_of
 
-__all__ = ["BenchResult", "BenchRow", "run_bench"]
-
 SIZES = (100, 10_000, 1_000_000)
 BOOTSTRAP_SIZES = (100, 10_000, 50_000)
-
-
-# --- where ----------------------------------------------------------------------------------
+SETTINGS = ("binary", "confidence", "classwise")
+SECONDS = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")]
+PER_SECOND = [(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")]
 
 
 def processor() -> str:
@@ -42,20 +40,6 @@ def machine() -> dict[str, Any]:
         "numba": version("numba"),
         "fastece": fastece.__version__,
     }
-
-
-def with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
-    """Three digits in the largest unit that is not larger than the value."""
-    size, unit = next((u for u in units if value >= u[0]), units[-1])
-    scaled = value / size
-    return f"{scaled:.{0 if scaled >= 99.5 else 1 if scaled >= 9.95 else 2}f} {unit}"
-
-
-SECONDS = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")]
-PER_SECOND = [(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")]
-
-
-# --- rows -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -87,68 +71,39 @@ class BenchRow:
     replicates: int | None = None
 
     @property
-    def ns_per_score(self) -> float:
+    def ns(self) -> float:
         """Nanoseconds for each score."""
         return 1e9 * self.seconds / self.n
 
+    @property
+    def named(self) -> str:
+        """The estimator on a page, with the idiom it is held against if that is another's."""
+        return f"`{self.estimator}`" + ("" if self.idiom == self.estimator else f" ({self.idiom})")
+
+    @property
+    def times(self) -> str:
+        """The ratio with two digits, or all before the point."""
+        return f"{self.ratio:.2g}x" if self.ratio < 99.5 else f"{self.ratio:.0f}x"
+
+    @property
+    def per_row(self) -> str:
+        """Nanoseconds with two digits, or all before the point."""
+        return f"{self.ns:.{0 if self.ns >= 10 else 1}f} ns a row"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, rates among them."""
-        values = {key: value for key, value in asdict(self).items() if value is not None}
-        per_second = self.n / self.seconds
+        values, rate = asdict(self), self.n / self.seconds
         if self.replicates is None:
-            rates = {"scores_per_second": per_second, "ns_per_score": self.ns_per_score}
-        else:
-            del values["setting"]
-            rates = {"replicates_per_second": 1 / self.seconds, "samples_per_second": per_second,
-                     "ns_per_sample": self.ns_per_score}  # fmt: skip
-        return {**values, **rates}
-
-
-# --- tables ---------------------------------------------------------------------------------
-
-
-def digits(x: float) -> str:
-    """Two digits of a number, or all before the point."""
-    return f"{x:.0f}" if x >= 10 else f"{x:.1f}"
-
-
-def times_of(ratio: float) -> str:
-    """Two digits, or all before the point."""
-    return f"{ratio:.2g}x" if ratio < 99.5 else f"{ratio:.0f}x"
-
-
-def named(estimator: str, idiom: str) -> str:
-    """An estimator on a page, with the idiom it is held against if that is another's."""
-    return f"`{estimator}`" if idiom == estimator else f"`{estimator}` ({idiom})"
-
-
-def page_table(
-    keys: Sequence[str], unit: str, cells: Sequence[tuple[tuple[str, ...], int, str]]
-) -> str:
-    """A table for a page from cells with the key of their line and the size of their column."""
-    sizes = sorted({n for _, n, _ in cells})
-    lines: dict[tuple[str, ...], dict[int, str]] = {}
-    for key, n, text in cells:
-        lines.setdefault(key, {})[n] = text
-    table = [[*keys, *(f"{n:,} {unit}".replace(",", " ") for n in sizes)]]
-    table.append([*("---" for _ in keys), *("---:" for _ in sizes)])
-    table += [[*key, *(line[n] for n in sizes)] for key, line in lines.items()]
-    return "\n".join(f"| {' | '.join(line)} |" for line in table)
+            del values["replicates"]
+            return {**values, "scores_per_second": rate, "ns_per_score": self.ns}
+        del values["setting"]
+        rates = {"replicates_per_second": 1 / self.seconds, "samples_per_second": rate}
+        return {**values, **rates, "ns_per_sample": self.ns}
 
 
 @dataclass(frozen=True)
 class BenchResult:
-    """Speed of every estimator on one machine.
-
-    Attributes
-    ----------
-    machine : dict
-        Processor, cores, threads and versions.
-    rows : tuple of BenchRow
-        Single calls.
-    bootstrap : tuple of BenchRow
-        Replicates.
-    """
+    """Speed of every estimator on one machine: of single calls, and of replicates."""
 
     machine: dict[str, Any]
     rows: tuple[BenchRow, ...]
@@ -167,8 +122,7 @@ class BenchResult:
         lines = [self.where, "numpy: how many times as long the idiom written for it takes", head]
         lines += [
             f"{r.n:>8}  {r.setting:<10}  {r.estimator:<9}  {with_unit(r.seconds, SECONDS):>8}  "
-            f"{with_unit(r.n / r.seconds, PER_SECOND):>9}  {r.ns_per_score:8.2f}  "
-            f"{r.ratio:5.2f}  {r.idiom}"
+            f"{with_unit(r.n / r.seconds, PER_SECOND):>9}  {r.ns:8.2f}  {r.ratio:5.2f}  {r.idiom}"
             for r in self.rows
         ]
         lines += ["", "bootstrap: one of many replicates, and one turn of the numpy loop"]
@@ -176,8 +130,7 @@ class BenchResult:
         lines += [
             f"{r.n:>8}  {r.estimator:<9}  {with_unit(r.seconds, SECONDS):>9}  "
             f"{with_unit(1 / r.seconds, PER_SECOND):>12}  "
-            f"{with_unit(r.n / r.seconds, PER_SECOND):>8}  {r.ns_per_score:8.2f}  "
-            f"{r.ratio:5.1f}  {r.idiom}"
+            f"{with_unit(r.n / r.seconds, PER_SECOND):>8}  {r.ns:8.2f}  {r.ratio:5.1f}  {r.idiom}"
             for r in self.bootstrap
         ]
         return "\n".join(lines)
@@ -185,14 +138,14 @@ class BenchResult:
     def to_markdown(self) -> str:
         """Two tables for a page: one line for each setting and estimator, or each estimator, and
         one column for each size."""
-        calls, replicates = [], []
-        for r in self.rows:
-            text = f"{with_unit(r.seconds, SECONDS)}, {times_of(r.ratio)}"
-            calls.append(((r.setting, named(r.estimator, r.idiom)), r.n, text))
-        for b in self.bootstrap:
-            text = f"{with_unit(b.seconds, SECONDS)}, {digits(b.ns_per_score)} ns a row"
-            text = f"{text}, {times_of(b.ratio)}"
-            replicates.append(((named(b.estimator, b.idiom),), b.n, text))
+        calls = [
+            ((r.setting, r.named), r.n, f"{with_unit(r.seconds, SECONDS)}, {r.times}")
+            for r in self.rows
+        ]
+        replicates = [
+            ((r.named,), r.n, f"{with_unit(r.seconds, SECONDS)}, {r.per_row}, {r.times}")
+            for r in self.bootstrap
+        ]
         return "\n\n".join([
             page_table(("setting", "estimator"), "scores", calls),
             page_table(("replicate of",), "rows", replicates),
@@ -208,28 +161,29 @@ class BenchResult:
         }
 
 
-# --- measuring ------------------------------------------------------------------------------
+def with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
+    """Three digits in the largest unit that is not larger than the value."""
+    size, unit = next((u for u in units if value >= u[0]), units[-1])
+    scaled = value / size
+    return f"{scaled:.{0 if scaled >= 99.5 else 1 if scaled >= 9.95 else 2}f} {unit}"
 
 
-def measure(n: int, setting: str, estimator: str, rounds: int) -> BenchRow:
-    """One line of the table of calls."""
-    times = race_call(n, setting, estimator, rounds)
-    scores = n if setting == "binary" else n // N_CLASSES * N_CLASSES
-    return BenchRow(scores, setting, estimator, *times, find_idiom(estimator)[0])
-
-
-def measure_bootstrap(n: int, estimator: str, rounds: int) -> BenchRow:
-    """One line of the table of replicates."""
-    times = race_bootstrap(n, estimator, rounds)
-    idiom = find_idiom(estimator)[0]
-    return BenchRow(n, "binary", estimator, *times, idiom, replicates_of(n))
+def page_table(
+    keys: Sequence[str], unit: str, cells: Sequence[tuple[tuple[str, ...], int, str]]
+) -> str:
+    """A table for a page from cells with the key of their line and the size of their column."""
+    sizes = sorted({n for _, n, _ in cells})
+    lines: dict[tuple[str, ...], dict[int, str]] = {}
+    for key, n, text in cells:
+        lines.setdefault(key, {})[n] = text
+    table = [[*keys, *(f"{n:,} {unit}".replace(",", " ") for n in sizes)]]
+    table.append([*("---" for _ in keys), *("---:" for _ in sizes)])
+    table += [[*key, *(line[n] for n in sizes)] for key, line in lines.items()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in table)
 
 
 def run_bench(
-    sizes: Sequence[int] = SIZES,
-    rounds: int = 7,
-    progress: Callable[[str], Any] | None = None,
-    bootstrap_sizes: Sequence[int] | None = None,
+    sizes: Sequence[int] = SIZES, *, progress: Callable[[str], Any] = lambda _: None
 ) -> BenchResult:
     """Time one call of every estimator of the table, and the numpy idiom beside it; and one
     replicate of its bootstrap, and the numpy loop.
@@ -239,32 +193,21 @@ def run_bench(
     sizes : sequence of int
         Numbers of scores: uniform ones for "binary", and class vectors of ten classes, in as many
         rows as make that number, for "confidence" and "classwise".
-    rounds : int
-        Rounds that the medians are of; half as many for the bootstrap, whose calls are long.
     progress : callable, optional
         Told what is measured next.
-    bootstrap_sizes : sequence of int, optional
-        Numbers of uniform scores that are resampled.
-
-    Returns
-    -------
-    BenchResult
     """
-    drawn = BOOTSTRAP_SIZES if bootstrap_sizes is None else bootstrap_sizes
     names = list(fastece.ESTIMATORS)
-    calls = list(product(sizes, ("binary", "confidence", "classwise"), names))
-    replicates = list(product(drawn, names))
-    told = count(1)
-
-    def tell(name: str) -> None:
-        if progress is not None:
-            progress(f"{next(told)}/{len(calls) + len(replicates)} {name}")
-
-    rows, drawn_rows = [], []
-    for n, setting, estimator in calls:
-        tell(f"{setting} {estimator}, {n} scores")
-        rows.append(measure(n, setting, estimator, rounds))
-    for n, estimator in replicates:
-        tell(f"bootstrap {estimator}, {n} scores")
-        drawn_rows.append(measure_bootstrap(n, estimator, max(1, rounds // 2)))
-    return BenchResult(machine(), tuple(rows), tuple(drawn_rows))
+    calls = list(product(sizes, SETTINGS, names))
+    replicates = list(product(BOOTSTRAP_SIZES, names))
+    total = len(calls) + len(replicates)
+    rows, drawn = [], []
+    for done, (n, setting, name) in enumerate(calls, 1):
+        progress(f"{done}/{total} {setting} {name}, {n} scores")
+        scores = n if setting == "binary" else n // N_CLASSES * N_CLASSES
+        times = race_call(n, setting, name)
+        rows.append(BenchRow(scores, setting, name, *times, find_idiom(name)[0]))
+    for done, (n, name) in enumerate(replicates, len(calls) + 1):
+        progress(f"{done}/{total} bootstrap {name}, {n} scores")
+        times, idiom = race_bootstrap(n, name), find_idiom(name)[0]
+        drawn.append(BenchRow(n, "binary", name, *times, idiom, replicates_of(n)))
+    return BenchResult(machine(), tuple(rows), tuple(drawn))

@@ -15,37 +15,16 @@ from numpy.typing import NDArray
 
 import fastece
 
-__all__ = [
-    "IDIOMS",
-    "LOOPS",
-    "SHAPES",
-    "Race",
-    "binary",
-    "class_vectors",
-    "data_of",
-    "find_idiom",
-    "loops_of",
-    "race",
-    "race_bootstrap",
-    "race_call",
-    "race_replicates",
-    "ratio",
-    "redraw_labels",
-    "replicates_of",
-    "resample",
-    "softmax",
-    "value_on_rows",
-]
-
 Labels = NDArray[Any]
 Scores = NDArray[np.floating]
 Rows = NDArray[np.int64]
 Call = Callable[[], Any]
 Idiom = Callable[[Labels, Scores], float]
 # The value of the rows that were drawn.
-OnRows = Callable[[Rows], float]
+OnRows = Callable[[Any], float]
+EVERY = slice(None)
 
-N_CLASSES = 10
+N_BINS, N_CLASSES = 15, 10
 # Shorter than this, the clock itself and one interruption are a visible part of a round.
 SHORTEST_ROUND = 1e-3
 # Resampled rows of one call, within these numbers of replicates: with fewer, what a call does once
@@ -87,54 +66,64 @@ def class_vectors(
 # --- what a user writes without fastece -----------------------------------------------------
 
 
-def sum_of_gaps(y: Labels, sums: NDArray[Any], weight: Scores | None = None) -> float:
-    """Value of the sums of the bins."""
-    return float(np.abs(sums).sum() / (y.size if weight is None else weight.sum()))
+def value_of(sums: NDArray[Any], total: float) -> float:
+    """The value, from the sums of the gaps of the bins, and from that of the weights."""
+    return float(np.abs(sums).sum() / total)
 
 
-def uniform_bins(p: Scores, n_bins: int = 15) -> Rows:
+def uniform_bins(p: Scores, n_bins: int = N_BINS) -> Rows:
     """Bins of equal width: unchecked, and wrong on some edges."""
     bins: Rows = np.minimum((p * n_bins).astype(int), n_bins - 1)
     return bins
 
 
-def quantile_bins(p: Scores, n_bins: int = 15) -> Rows:
+def quantile_bins(p: Scores) -> Rows:
     """Bins of equal mass."""
-    edges = np.quantile(p, np.linspace(0, 1, n_bins + 1))
+    edges = np.quantile(p, np.linspace(0, 1, N_BINS + 1))
     return np.searchsorted(edges[1:-1], p)
 
 
-def uniform_hard(y: Labels, p: Scores, n_bins: int = 15, weight: Scores | None = None) -> float:
+def uniform_hard(y: Labels, p: Scores, n_bins: int = N_BINS, weight: Scores | None = None) -> float:
     """The gaps of bins of equal width."""
-    gap = y - p if weight is None else weight * (y - p)
-    return sum_of_gaps(y, np.bincount(uniform_bins(p, n_bins), weights=gap), weight)
+    gap, total = (y - p, y.size) if weight is None else (weight * (y - p), weight.sum())
+    return value_of(np.bincount(uniform_bins(p, n_bins), weights=gap), total)
 
 
-def quantile_hard(y: Labels, p: Scores, n_bins: int = 15) -> float:
+def quantile_hard(y: Labels, p: Scores) -> float:
     """The gaps of bins of equal mass."""
-    return sum_of_gaps(y, np.bincount(quantile_bins(p, n_bins), weights=y - p))
+    return value_of(np.bincount(quantile_bins(p), weights=y - p), y.size)
 
 
-def shared(y: Labels, p: Scores, place: Scores, n_bins: int) -> float:
+def split(lower: Rows, below: Scores, above: Scores, n: int) -> NDArray[Any]:
+    """Sums over n points of what each row brings to the lower one beside it, and to the next."""
+    sums = np.bincount(lower, weights=below, minlength=n)
+    sums += np.bincount(lower + 1, weights=above, minlength=n)
+    return sums
+
+
+def convex_rows(y: Labels, p: Scores, place: Scores) -> OnRows:
     """Every row shared by the two centres, counted from 0, around its place."""
-    lower = np.minimum(place.astype(int), n_bins - 2)
-    upper_share = place - lower
-    gap = y - p
-    below = np.bincount(lower, weights=gap * (1 - upper_share), minlength=n_bins)
-    above = np.bincount(lower + 1, weights=gap * upper_share, minlength=n_bins)
-    return sum_of_gaps(y, below + above)
+    lower, gap = np.minimum(place.astype(int), N_BINS - 2), y - p
+    above = gap * (place - lower)
+    below = gap - above
+
+    def value(i: Any) -> float:
+        at = lower[i]
+        return value_of(split(at, below[i], above[i], N_BINS), at.size)
+
+    return value
 
 
-def uniform_convex(y: Labels, p: Scores, n_bins: int = 15) -> float:
+def uniform_convex(y: Labels, p: Scores) -> float:
     """Linear binning between the centres of bins of equal width."""
-    return shared(y, p, np.clip(p * n_bins - 0.5, 0, n_bins - 1), n_bins)
+    return uniform_convex_rows(y, p)(EVERY)
 
 
-def quantile_convex(y: Labels, p: Scores, n_bins: int = 15) -> float:
+def quantile_convex(y: Labels, p: Scores) -> float:
     """Linear binning between the centres of bins of equal mass."""
-    edges = np.quantile(p, np.linspace(0, 1, n_bins + 1))
+    edges = np.quantile(p, np.linspace(0, 1, N_BINS + 1))
     centres = (edges[:-1] + edges[1:]) / 2
-    return shared(y, p, np.interp(p, centres, np.arange(n_bins)), n_bins)
+    return convex_rows(y, p, np.interp(p, centres, np.arange(N_BINS)))(EVERY)
 
 
 def density_error(y: Labels, p: Scores, h: float | None = None) -> float:
@@ -157,13 +146,12 @@ def density_error(y: Labels, p: Scores, h: float | None = None) -> float:
     taps /= taps.sum()
 
     def smooth(weight: Scores) -> Scores:
-        counts = np.bincount(lower, weights=weight * (1 - above), minlength=n_points)
-        counts += np.bincount(lower + 1, weights=weight * above, minlength=n_points)
+        counts = split(lower, weight * (1 - above), weight * above, n_points)
         out: Scores = fftconvolve(np.pad(counts, reach, "symmetric"), taps, "valid")
         return out
 
     points = (np.arange(n_points) + 0.5) / n_points
-    return sum_of_gaps(y, smooth(y) - points * smooth(np.ones(p.size)))
+    return value_of(smooth(y) - points * smooth(np.ones(p.size)), y.size)
 
 
 IDIOMS: dict[str, Idiom] = {
@@ -182,48 +170,31 @@ def softmax(z: Scores) -> Scores:
     return p
 
 
-def confidence(idiom: Idiom, y: Labels, p: Scores) -> float:
-    """An idiom on the top label."""
-    return idiom(p.argmax(1) == y, p.max(1))
-
-
-def classwise(idiom: Idiom, y: Labels, p: Scores) -> float:
-    """An idiom on every class against the rest."""
-    return float(np.mean([idiom(y == k, p[:, k]) for k in range(p.shape[1])]))
-
-
 def find_idiom(estimator: str, setting: str = "binary") -> tuple[str, Idiom]:
     """The idiom an estimator is compared with, and the name of the estimator it is written for:
     "ece" for an estimator that has none of its own."""
     name = estimator if estimator in IDIOMS else "ece"
-    settings = {"confidence": confidence, "classwise": classwise}
-    if setting == "binary":
-        return name, IDIOMS[name]
-    return name, partial(settings[setting], IDIOMS[name])
+    idiom = IDIOMS[name]
+    settings: dict[str, Idiom] = {
+        "binary": idiom,
+        "confidence": lambda y, p: idiom(p.argmax(1) == y, p.max(1)),
+        "classwise": lambda y, p: float(np.mean([idiom(y == k, q) for k, q in enumerate(p.T)])),
+    }
+    return name, settings[setting]
 
 
 # --- the loops a user writes without fastece ------------------------------------------------
 
 
-def uniform_hard_rows(y: Labels, p: Scores, n_bins: int = 15) -> OnRows:
+def uniform_hard_rows(y: Labels, p: Scores) -> OnRows:
     """Bins of equal width are found once, before the loop."""
-    bins, gap = uniform_bins(p, n_bins), y - p
-    return lambda i: sum_of_gaps(i, np.bincount(bins[i], weights=gap[i], minlength=n_bins))
+    bins, gap = uniform_bins(p), y - p
+    return lambda i: value_of(np.bincount(bins[i], weights=gap[i], minlength=N_BINS), i.size)
 
 
-def uniform_convex_rows(y: Labels, p: Scores, n_bins: int = 15) -> OnRows:
+def uniform_convex_rows(y: Labels, p: Scores) -> OnRows:
     """So are the centres around each score, and what it brings to each of them."""
-    place = np.clip(p * n_bins - 0.5, 0, n_bins - 1)
-    lower = np.minimum(place.astype(int), n_bins - 2)
-    above = (y - p) * (place - lower)
-    below = (y - p) - above
-
-    def value(i: Rows) -> float:
-        at = lower[i]
-        sums = np.bincount(at, weights=below[i], minlength=n_bins)
-        return sum_of_gaps(i, sums + np.bincount(at + 1, weights=above[i], minlength=n_bins))
-
-    return value
+    return convex_rows(y, p, np.clip(p * N_BINS - 0.5, 0, N_BINS - 1))
 
 
 def on_rows(idiom: Callable[..., float], **options: Any) -> Callable[[Labels, Scores], OnRows]:
@@ -252,42 +223,16 @@ def value_on_rows(estimator: str, y: Labels, p: Scores) -> OnRows:
 def resample(values: Sequence[OnRows], n: int, size: int, replicates: int) -> Scores:
     """The values (len(values), replicates) of the same draws of `size` of n rows."""
     rng = np.random.default_rng(0)
-    out = np.empty((len(values), replicates))
-    for r in range(replicates):
-        i = rng.integers(0, n, size)
-        for k, value in enumerate(values):
-            out[k, r] = value(i)
-    return out
+    draws = (rng.integers(0, n, size) for _ in range(replicates))
+    return np.array([[value(i) for value in values] for i in draws]).T
 
 
 def redraw_labels(estimator: str, p: Scores, replicates: int) -> Scores:
     """The values for labels drawn with the probabilities: scores, and so bins, stay as they are."""
     rng = np.random.default_rng(0)
     bins = (quantile_bins if estimator == "ece_a" else uniform_bins)(p)
-    n_bins = int(bins.max()) + 1
-    out = np.empty(replicates)
-    for r in range(replicates):
-        gap = (rng.random(p.size) < p) - p
-        out[r] = sum_of_gaps(p, np.bincount(bins, weights=gap, minlength=n_bins))
-    return out
-
-
-# --- work -----------------------------------------------------------------------------------
-
-
-def within(count: int, least: int, most: int) -> int:
-    """The number, or the end of the range that is nearer."""
-    return max(least, min(most, count))
-
-
-def replicates_of(rows: int) -> int:
-    """How many replicates one call draws, of so many rows in each."""
-    return within(CALL_ROWS // rows, LEAST_REPLICATES, MOST_REPLICATES)
-
-
-def loops_of(rows: int) -> int:
-    """How often a numpy loop is run through."""
-    return within(LOOP_ROWS // rows, LEAST_LOOPS, MOST_LOOPS)
+    gaps = ((rng.random(p.size) < p) - p for _ in range(replicates))
+    return np.array([value_of(np.bincount(bins, weights=gap), p.size) for gap in gaps])
 
 
 # --- clock ----------------------------------------------------------------------------------
@@ -326,11 +271,6 @@ def race(fast: Call, slow: Call, rounds: int = 7) -> Race:
     return Race(median(f for f, _ in times), median(s / f for f, s in times))
 
 
-def ratio(fast: Call, slow: Call, rounds: int = 7) -> float:
-    """Median of slow / fast over interleaved rounds of a millisecond or more."""
-    return race(fast, slow, rounds).ratio
-
-
 def race_replicates(fast: Call, replicates: int, slow: Call, loops: int, rounds: int = 3) -> Race:
     """`race` of calls that make so many replicates: seconds, and the ratio, of one replicate."""
     times = race(fast, slow, rounds)
@@ -338,6 +278,16 @@ def race_replicates(fast: Call, replicates: int, slow: Call, loops: int, rounds:
 
 
 # --- what is measured most ------------------------------------------------------------------
+
+
+def replicates_of(rows: int) -> int:
+    """How many replicates one call draws, of so many rows in each."""
+    return max(LEAST_REPLICATES, min(MOST_REPLICATES, CALL_ROWS // rows))
+
+
+def loops_of(rows: int) -> int:
+    """How often a numpy loop is run through."""
+    return max(LEAST_LOOPS, min(MOST_LOOPS, LOOP_ROWS // rows))
 
 
 def data_of(setting: str, n: int) -> tuple[Labels, Scores]:
@@ -350,23 +300,13 @@ def data_of(setting: str, n: int) -> tuple[Labels, Scores]:
 def race_call(n: int, setting: str, estimator: str, rounds: int = 7) -> Race:
     """A call of `fastece.ece`, and its idiom."""
     y, p = data_of(setting, n)
-    idiom = find_idiom(estimator, setting)[1]
-    return race(
-        lambda: fastece.ece(y, p, estimator=estimator, setting=setting),
-        lambda: idiom(y, p),
-        rounds,
-    )
+    call = partial(fastece.ece, y, p, estimator=estimator, setting=setting)
+    return race(call, partial(find_idiom(estimator, setting)[1], y, p), rounds)
 
 
-def race_bootstrap(n: int, estimator: str, rounds: int = 3) -> Race:
+def race_bootstrap(n: int, estimator: str) -> Race:
     """One replicate of `fastece.bootstrap` on uniform scores, and of its loop."""
     y, p = binary("uniform", n)
-    values = [value_on_rows(estimator, y, p)]
-    count, loops = replicates_of(n), loops_of(n)
-    return race_replicates(
-        lambda: fastece.bootstrap(y, p, estimator=estimator, n_resamples=count, rng=0),
-        count,
-        lambda: resample(values, n, n, loops),
-        loops,
-        rounds,
-    )
+    values, count, loops = [value_on_rows(estimator, y, p)], replicates_of(n), loops_of(n)
+    call = partial(fastece.bootstrap, y, p, estimator=estimator, n_resamples=count, rng=0)
+    return race_replicates(call, count, partial(resample, values, n, n, loops), loops)

@@ -9,6 +9,7 @@ from command_line import BINNED, DATA, DIGITS, SMALL, as_json, failure, run, tex
 
 import fastece
 from fastece.cli import report as module
+from fastece.resampling import arguments
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,19 @@ def test_every_row_of_the_table_is_in_the_report(capsys, monkeypatch):
     assert line["brier"]["n_bins"] is None
     assert line["ece"]["n_bins"] == 20
     assert "brier" in text(capsys, "demo")
+
+
+def test_rows_are_read_once_for_all_that_is_measured(capsys, monkeypatch, write):
+    reads = []
+    read_problems = arguments.read_problems
+
+    def note(*data, **options):
+        reads.append(options["setting"])
+        return read_problems(*data, **options)
+
+    monkeypatch.setattr(arguments, "read_problems", note)
+    as_json(capsys, "report", write(SMALL), "--resamples", 8)
+    assert reads == ["auto"]
 
 
 def test_report_says_how_sure_it_is(capsys, digits):
@@ -222,16 +236,17 @@ def test_curves_of_a_picture_have_no_more_resamples_than_can_be_seen(
 ):
     monkeypatch.setattr(module, "BAND_RESAMPLES", 16)
     counts = []
-    curve = module.reliability_curve
+    curves_of = module.curves_of
 
-    def note(*data, **options):
-        counts.append(options.get("n_resamples"))
-        return curve(*data, **options)
+    def note(call, rng):
+        counts.append(call.n_resamples)
+        return curves_of(call, rng)
 
-    monkeypatch.setattr(module, "reliability_curve", note)
+    monkeypatch.setattr(module, "curves_of", note)
     for count in (0, 8, 32):
         as_json(capsys, "report", write(SMALL), "--resamples", count, "--plot", tmp_path / "a.png")
-    assert [count for count in counts if count is not None] == [0, 8, 16]
+    # The bandwidth of the table comes from a curve without a band.
+    assert counts == [0, 0, 0, 8, 0, 16]
 
 
 @pytest.mark.parametrize("command", ["report", "curve"])

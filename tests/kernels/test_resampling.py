@@ -311,9 +311,11 @@ def test_counts_are_those_of_plain_integers(rate):
                 assert made_counts(key, block, rows, rate, kernel).tolist() == expected
 
 
-def test_counts_do_not_depend_on_how_many_rows_are_made_at_once():
+def test_counts_do_not_depend_on_how_many_are_made_at_once_or_how_many_follow():
     n = 100 if PLAIN else 1000
     whole = made_counts(9, 4, n, 1.0)
+    for rows in (1, 2, n // 3, 63, 64, n - 1):
+        assert np.array_equal(made_counts(9, 4, rows, 1.0), whole[:rows])
     for made in (1, 3, 64, 2 * n):
         assert np.array_equal(made_counts(9, 4, n, 1.0, made=made), whole)
 

@@ -395,7 +395,7 @@ def clock(monkeypatch):
 def test_ratio_is_the_median_of_interleaved_rounds_after_a_warm_up(clock):
     fast = clock.call("fast", 100.0, 1.0, 1.0, 2.0, 1.0)
     slow = clock.call("slow", 100.0, 3.0, 3.0, 8.0, 50.0)
-    assert yardstick.ratio(fast, slow, rounds=3) == 4.0
+    assert yardstick.race(fast, slow, rounds=3).ratio == 4.0
     assert clock.calls == ["fast"] * 2 + ["slow"] * 2 + ["fast", "slow"] * 3
 
 
