@@ -17,8 +17,8 @@ from fastece.plot.files import check_picture, save_picture
 from fastece.reliability.curve import curves_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of, reliability_diagram
 from fastece.resampling.arguments import Call
-from fastece.resampling.bootstrap import bootstrap, resample
-from fastece.resampling.calibration_test import calibration_results, calibration_test
+from fastece.resampling.bootstrap import resample
+from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import BootstrapResult
 

@@ -68,12 +68,13 @@ def uniform_error(
         return np.nan
     # As `moments.cell_moments` does it, without all that a single problem does not need.
     size, no_weights = min(n, BLOCK), np.empty(0)
+    gaps: Any = np.int64(0)  # as elsewhere: numba compiles for a 0 of its own
     cell_block, gap_block, sums = np.empty(size, np.int32), np.empty(size), np.zeros(n_bins * LANES)
     for start in range(0, n, BLOCK):
         s, y = score[start : start + BLOCK], hit[start : start + BLOCK]
         cell, gap = cell_block[: s.size], gap_block[: s.size]
         uniform_bins(s, low, high, n_bins, right, cell)
-        moment(np.int64(0), s, y, no_weights, -np.inf, gap)
+        moment(gaps, s, y, no_weights, -np.inf, gap)
         scatter(cell, gap, LANES, sums)
     size_of_gap = np.empty(n_bins)
     for b in range(n_bins):

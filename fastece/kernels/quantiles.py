@@ -25,7 +25,7 @@ def total_weight(w: F64) -> float:
 
 
 @jit
-def cut_weights(j: int, n_bins: int, total: float) -> tuple[float, float]:
+def cut_weights(j: Any, n_bins: int, total: float) -> tuple[float, float]:
     """The weight that the scores up to cut j have at least, and the most that they have where the
     cut lies between two scores rather than on one."""
     target, slack = j * total / n_bins, TOLERANCE * total

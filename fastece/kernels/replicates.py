@@ -7,7 +7,7 @@ Equal-mass bins depend on the draw: each replicate has its own cuts between the 
 from cumulative weights, without a sort.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,7 @@ class OrderedRows(NamedTuple):
 
 
 @jit
-def add_rows(c: U8, order: I32, x: F64, first: int, last: int, sums: F64) -> None:
+def add_rows(c: U8, order: I32, x: F64, first: Any, last: Any, sums: F64) -> None:
     """``sums[r] += x[i] * c[order[i], r]`` for i from `first` to `last`, in this order; four rows
     at a time, so that the sums are seldom stored."""
     i = first
@@ -100,7 +100,7 @@ def add_rows(c: U8, order: I32, x: F64, first: int, last: int, sums: F64) -> Non
 
 @jit
 def add_twice(
-    c: U8, order: I32, x: F64, y: F64, first: int, last: int, sums: F64, others: F64
+    c: U8, order: I32, x: F64, y: F64, first: Any, last: Any, sums: F64, others: F64
 ) -> None:
     """`add_rows` of x to the sums and of y to the others, reading the multiplicities once."""
     i = first
@@ -121,7 +121,7 @@ def add_twice(
 
 
 @jit
-def add_shares(c: U8, x: F64, s: F64, first: int, last: int, ends: F64, sums: F64) -> None:
+def add_shares(c: U8, x: F64, s: F64, first: Any, last: Any, ends: F64, sums: F64) -> None:
     """Add ``x[i] * c[i, r]`` to the first sums, that times ``ends[1, r] - s[i]`` to the second, and
     times ``s[i] - ends[0, r]`` to the third.
 

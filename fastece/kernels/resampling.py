@@ -81,7 +81,7 @@ def counter_of(key: Any, number: int, use: Any) -> Any:
 
 
 @jit
-def word_at(start: Any, i: int) -> Any:
+def word_at(start: Any, i: Any) -> Any:
     """The random word number `i` from `start`."""
     return mix(start + (np.uint64(i) + ONE) * GOLDEN)
 

@@ -190,6 +190,15 @@ class Curve:
         return out
 
 
+def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
+    """The curve of each problem of a call with one estimator, the density."""
+    (kde,) = call.estimators.values()
+    if not isinstance(kde, KDE):
+        raise TypeError(f"estimator: a reliability curve needs densities, KDE, got {kde!r}")
+    key = new_key(rng) if call.n_resamples else None  # all problems see the same draws
+    return [curve_of(call, kde, k, key) for k in range(call.models[0].n_problems)]
+
+
 def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
     """Lower end, upper end and median (3, G) of the curves of all replicates."""
     levels = np.append(tails_of(call.level), 0.5)
@@ -320,10 +329,5 @@ def reliability_curve(
         pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
         n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
-    (kde,) = call.estimators.values()
-    if not isinstance(kde, KDE):
-        raise TypeError(f"estimator: a reliability curve needs densities, KDE, got {kde!r}")
-    key = new_key(rng) if call.n_resamples else None  # all problems see the same draws
-    problems = call.models[0]
-    curves = [curve_of(call, kde, k, key) for k in range(problems.n_problems)]
-    return curves if problems.setting.per_class else curves[0]
+    curves = curves_of(call, rng)
+    return curves if call.models[0].setting.per_class else curves[0]

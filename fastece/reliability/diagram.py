@@ -115,7 +115,7 @@ def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
     return [f"[{names[0]}]"] + [f"({name}]" for name in names[1:]]
 
 
-def diagrams_of(estimator: Any, problems: Problems, run: Map) -> list[ReliabilityDiagram]:
+def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[ReliabilityDiagram]:
     """One diagram for each problem."""
     if not isinstance(estimator, Binned):
         raise TypeError(f"estimator: a reliability diagram needs bins, got {estimator!r}")

@@ -8,24 +8,22 @@ from typing import Any
 import numpy as np
 
 from fastece import kernels
-from fastece.kernels import REPLICATES
 from fastece.problems.problems import Problems
 from fastece.protocol import Sample
-from fastece.resampling.draws import ClassDraws, HitDraws, Multinomial, Shared
+from fastece.resampling.draws import ClassDraws, HitDraws, InBlocks, Multinomial
 from fastece.resampling.engine import Problem, plan_replicates
 
 FEW = 40
 
 
 @dataclass(frozen=True)
-class EveryRow(Shared):
+class EveryRow(InBlocks):
     """Draws of every row once, for which no kernel has to be compiled."""
 
     n: int
 
-    def make(self, first: int, blocks: int) -> Any:  # noqa: ARG002
-        """(G, n, 32) multiplicities of some blocks."""
-        return np.ones((blocks, self.n, REPLICATES), np.uint8)
+    def _fill(self, first: int, c: Any) -> None:  # noqa: ARG002
+        c[:] = 1
 
 
 def rehearse(sample: Sample, estimators: Sequence[Any], draws: Sequence[Any]) -> None:
@@ -35,8 +33,9 @@ def rehearse(sample: Sample, estimators: Sequence[Any], draws: Sequence[Any]) ->
     for others in reversed(draws[1:]):
         others.multiplicities(others.make(0, 1), 0)
     problem = Problem(sample)
+    once: Any = EveryRow(sample.n)
     for estimator in reversed(estimators):
-        plan_replicates([estimator], [problem], EveryRow(sample.n), sample.n).values(0, 1)
+        plan_replicates([estimator], [problem], once, sample.n).values(0, 1)
     draws[0].make(0, 1)
 
 
