@@ -1,5 +1,7 @@
 """Edges of bins of equal weight."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
