@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.binned import Binned
 from fastece.inputs.parameters import list_names
@@ -16,6 +15,7 @@ from fastece.kde import KDE
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map
 from fastece.protocol import Estimator
+from fastece.typing import F64
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ def kept_change(name: str, /, **fields: Any) -> tuple[Estimator, Estimator]:
     return ESTIMATORS[name], change(ESTIMATORS[name], fields)
 
 
-def direct_values(estimator: Estimator, problems: Problems, run: Map = map) -> NDArray[np.float64]:
+def direct_values(estimator: Estimator, problems: Problems, run: Map = map) -> F64:
     """Value (K,) of `estimator` on each of the problems, every row counting once."""
     direct = getattr(estimator, "direct", None)
     if direct is not None:

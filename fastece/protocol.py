@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.typing import F64, I64, U8
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -32,12 +34,12 @@ class Sample:
         share one draw of the caller's rows.
     """
 
-    s: NDArray[np.float64]
-    y: NDArray[np.uint8]
-    v: NDArray[np.float64] | None
+    s: F64
+    y: U8
+    v: F64 | None
     low: float
     high: float
-    rows: NDArray[np.int64]
+    rows: I64
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # What comes from another process may be read-only, which kernels are not compiled for.
@@ -60,7 +62,7 @@ class Sample:
         return self.where(increasing(self.s))
 
 
-def increasing(s: NDArray[np.float64]) -> NDArray[np.int64]:
+def increasing(s: F64) -> I64:
     """The order in which scores increase, equal ones staying as they are.
 
     The sort that is not stable is vectorised, and several times as fast; without equal scores it

@@ -4,14 +4,14 @@ import math
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.estimators import direct_values, find_estimator, with_threads
 from fastece.inputs.parameters import check_average, check_jobs
 from fastece.problems.reading import TOLERANCE, read_problems
+from fastece.typing import F64
 
-Values = NDArray[np.float64]
+Values = F64
 Macro = Literal["macro"]
 
 # Rows that are added up in one piece, as `fastece.binned.single.CHUNK_SCORES` has it.

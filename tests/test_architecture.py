@@ -14,6 +14,7 @@ FOLDER = Path(fastece.__file__).parent
 # From the bottom up: what is in a room imports, at its top, rooms of lower layers, and modules of
 # its own room.
 LAYERS = [
+    {"typing"},
     {"kernels"},
     {"inputs", "protocol"},
     {"problems"},

@@ -4,14 +4,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.typing import F64, I32
 
 if TYPE_CHECKING:
     from fastece.kernels.binning import Grid
 
-F64 = NDArray[np.float64]
 
 # Arithmetic finds the nearest edge while bins are much wider than the spacing of floats: the
 # error of a position, in bins, is about 4e-16 * bins / width. Beyond, edges are searched.
@@ -24,7 +23,7 @@ class Layout(NamedTuple):
 
     grid: "Grid"
     edges: F64  # (B + 1,)
-    bins: NDArray[np.int32] | None  # first bin of each centre; None: cells are the bins
+    bins: I32 | None  # first bin of each centre; None: cells are the bins
 
     @property
     def cells(self) -> int:

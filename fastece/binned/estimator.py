@@ -19,8 +19,7 @@ from fastece.problems.order import quantile_edges, scale_weights, sort_scores
 from fastece.problems.problems import Problems, one_problem
 from fastece.problems.reading import Map
 from fastece.protocol import Parameters, Plan, Sample
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64, I32, U8
 
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
@@ -228,17 +227,17 @@ class Binned(Parameters):
         sums = self._sums(one_problem(drawn), plan.n_bins, self._moments, plan.unit, map)
         return float(self.values(sums)[0])
 
-    def block(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> F64:
+    def block(self, plan: BinnedPlan, c: U8) -> F64:
         """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
         return self.blocks(plan, c[None])
 
-    def blocks(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, plan: BinnedPlan, c: U8) -> F64:
         """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
         step = plan.replicates_at_once(REPLICATES)
         parts = [c[g : g + step] for g in range(0, len(c), step)]
         return np.concatenate([self.values(self.block_bins(plan, part)) for part in parts])
 
-    def block_bins(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> Bins:
+    def block_bins(self, plan: BinnedPlan, c: U8) -> Bins:
         """The sums that `blocks` takes the values from, without edges."""
         c = as_blocks(c, plan.sample.n)
         if self.edges == "uniform":
@@ -246,7 +245,7 @@ class Binned(Parameters):
         total, sums = plan.ordered.sums(c, plan.n_bins, *self._rule)
         return plan.bins(sums, total)
 
-    def subsets(self, plan: BinnedPlan, rows: NDArray[np.int32]) -> F64:
+    def subsets(self, plan: BinnedPlan, rows: I32) -> F64:
         """The value of the drawn rows in each line of `rows` (R, size)."""
         if len(rows) == 1:  # numpy would add its bins in another order than those of several
             return self.subsets(plan, np.repeat(rows, 2, axis=0))[:1]

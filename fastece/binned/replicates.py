@@ -15,20 +15,17 @@ equal mass     `Ordered`: cuts between sorted rows    the drawn rows, as a sampl
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.binned.edges import Layout
 from fastece.inputs.arrays import contiguous
 from fastece.problems.order import order_rows
 from fastece.protocol import Sample
+from fastece.typing import F64, I32, U8
 
 if TYPE_CHECKING:
     from fastece.kernels.replicates import OrderedRows
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
-U8 = NDArray[np.uint8]
 
 # Rows of a tile: with their multiplicities they fit into the first-level cache.
 TILE = 1024

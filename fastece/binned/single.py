@@ -18,8 +18,7 @@ from fastece.problems.order import quantile_edges, sort_scores
 from fastece.problems.problems import Problems, one_problem
 from fastece.problems.reading import Map
 from fastece.protocol import Sample
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 # Scores taken at once: a thread is busy with them for a millisecond, so that two seldom wait for
 # one another (on 1e8 scores two threads are 1.7 times as fast as one; with 2**16 scores 1.2 times).

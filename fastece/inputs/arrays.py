@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import REPLICATES
+from fastece.typing import F64, U8
 
 # Entries that are looked at together: they stay in cache, so that a second look costs nothing.
 SLICE = 2**16
@@ -88,7 +89,7 @@ def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArra
     return array
 
 
-def as_weights(value: Any, n: int, name: str = "sample_weight") -> NDArray[np.float64] | None:
+def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
     """Finite weights (n,), not negative and not all 0, or None."""
     if value is None:
         return None
@@ -111,7 +112,7 @@ def contiguous(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     return array if array.flags.writeable else array.copy()
 
 
-def as_blocks(c: NDArray[np.uint8], n: int) -> NDArray[np.uint8]:
+def as_blocks(c: U8, n: int) -> U8:
     """Multiplicities (G, n, 32) of n rows, as kernels take them: they do not look at the shape."""
     if c.shape[1:] != (n, REPLICATES):
         raise ValueError(f"c: must have {n} rows of {REPLICATES} multiplicities, got {c.shape[1:]}")

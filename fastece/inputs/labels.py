@@ -20,6 +20,7 @@ from fastece.inputs.arrays import (
     repr_of,
 )
 from fastece.inputs.probabilities import first_number, label_text
+from fastece.typing import I64
 
 Array = NDArray[Any]
 
@@ -145,7 +146,7 @@ def is_missing(value: Any) -> bool:
     return not value.strip() if is_text(value) else str(value) in MISSING
 
 
-def label_positions(y: Array, order: list[Any]) -> NDArray[np.int64]:
+def label_positions(y: Array, order: list[Any]) -> I64:
     """Position of each label in the class order."""
     kind = Real if y.dtype.kind in "biuf" else str if y.dtype.kind == "U" else ()
     if all(isinstance(label, kind) for label in order):  # numpy compares them as Python does

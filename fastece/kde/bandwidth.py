@@ -5,15 +5,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.problems.order import order_rows
 from fastece.protocol import Sample
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     from fastece.kernels.replicates import OrderedRows
 
-F64 = NDArray[np.float64]
 
 # Bandwidth where all scores are equal, and the smallest that the rule gives.
 SMALLEST = 3e-4

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from fastece.kde.grid import GHOSTS, MOST_CELLS, WIDEST
 from fastece.protocol import Sample
+from fastece.typing import F64
 
-F64 = NDArray[np.float64]
 # Some neighbouring points, the nodes that their kernels reach, and the kernels (P, N) there.
 Block = tuple[slice, slice, F64]
 

@@ -14,8 +14,8 @@ from fastece.kde.grid import SHAPES, Mesh, Shape, fitted_mesh, step_count
 from fastece.kde.plan import Copies, DensityPlan, DrawnRows, Resamples
 from fastece.problems.order import scale_weights
 from fastece.protocol import Parameters, Sample
+from fastece.typing import F64, I32, U8
 
-F64 = NDArray[np.float64]
 AnyMesh = Mesh | BetaMesh
 
 SILVERMAN, AUTO = "silverman", "auto"
@@ -131,15 +131,15 @@ class KDE(Parameters):
         """The value when row i of the sample counts ``c[i]`` times."""
         return float(self.values(plan, Copies(c))[0])
 
-    def block(self, plan: DensityPlan, c: NDArray[np.uint8]) -> F64:
+    def block(self, plan: DensityPlan, c: U8) -> F64:
         """`evaluate` for each column of `c` (n, 32)."""
         return self.blocks(plan, c[None])
 
-    def blocks(self, plan: DensityPlan, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, plan: DensityPlan, c: U8) -> F64:
         """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
         return self.values(plan, plan.blocks(c))
 
-    def subsets(self, plan: DensityPlan, rows: NDArray[np.int32]) -> F64:
+    def subsets(self, plan: DensityPlan, rows: I32) -> F64:
         """The value of the drawn rows in each line of `rows` (R, size)."""
         return self.values(plan, DrawnRows(rows))
 

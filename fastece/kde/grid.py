@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.protocol import Sample
+from fastece.typing import F64, I32
 
 if TYPE_CHECKING:
     from fastece.kde.beta import BetaMesh
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 
 # Up to so many cells on either side, adding them up is faster than two cosine transforms.
 MOST_TAPS = 96

@@ -28,12 +28,11 @@ from fastece.kde.grid import CellShares, Mesh
 from fastece.kernels import REPLICATES
 from fastece.problems.order import quantile_edges
 from fastece.protocol import Plan, Sample
+from fastece.typing import F64, I32, U8
 
 if TYPE_CHECKING:
     from fastece.kde.estimator import KDE
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 Lanes = NDArray[np.intp]
 
 # Sums that are smoothed at once: 0.25 MB.
@@ -75,7 +74,7 @@ class Copies:
 class CountBlocks:
     """Replicates with multiplicities c (G, n, 32)."""
 
-    c: NDArray[np.uint8]
+    c: U8
 
     @property
     def count(self) -> int:
@@ -144,7 +143,7 @@ class DensityPlan(Plan):
     # else grids fit the bandwidths.
     even: bool
 
-    def blocks(self, c: NDArray[np.uint8]) -> CountBlocks:
+    def blocks(self, c: U8) -> CountBlocks:
         """Replicates with multiplicities (G, n, 32)."""
         return CountBlocks(as_blocks(c, self.sample.n))
 

@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     from fastece.kernels import (
@@ -36,7 +37,7 @@ NO_WEIGHTS = np.empty(0)
 REPLICATES = 32
 
 
-def weights(v: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def weights(v: F64 | None) -> F64:
     """Weights as kernels take them."""
     return NO_WEIGHTS if v is None else v
 

@@ -15,8 +15,6 @@ import numba
 
 from fastece.kernels.cache import CACHE_DIRECTORY, IS_TESTED, KernelCache, is_source_unchanged
 
-__all__ = ["KERNELS", "WATCHERS", "jit"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Every kernel of this process, as its module is imported.

@@ -18,8 +18,6 @@ from typing import Any
 from fastece.kernels._jit import WATCHERS
 from fastece.kernels.cache import CACHE_DIRECTORY, FAILURES
 
-__all__ = ["compile_ahead", "helper", "is_possible", "processors"]
-
 OFF = "FASTECE_COMPILE_AHEAD"
 # What the other process runs: it imports what this one would, and is told what to call.
 SCRIPT = """

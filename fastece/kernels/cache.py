@@ -35,8 +35,6 @@ import numba
 import numpy as np
 from llvmlite.binding import get_host_cpu_name, get_process_triple
 
-__all__ = ["CACHE_DIRECTORY", "FAILURES", "IS_TESTED", "KernelCache", "is_source_unchanged"]
-
 # The first and the last version of numba that this is tested with.
 TESTED = ((0, 61), (0, 68))
 IS_TESTED = TESTED[0] <= numba.version_info.short <= TESTED[1]

@@ -9,10 +9,7 @@ from fastece.kernels._jit import jit
 from fastece.kernels.binning import LANES, moment, scatter, uniform_bins
 from fastece.kernels.moments import BLOCK, lane_total
 from fastece.kernels.reading import are_scores, read_hits, read_top_label
-
-__all__ = ["MOST_BINS", "numpy_sum", "uniform_error"]
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 # Up to so many numbers `numpy_sum` is numpy's.
 MOST_BINS = 128

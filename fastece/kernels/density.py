@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import ROUND
 from fastece.kernels.quantiles import quantile_edges, total_weight
@@ -20,29 +21,8 @@ from fastece.kernels.replicates import (
     power_of_two,
     weights_below,
 )
-from fastece.kernels.shared import ONE, REPLICATES, THREE, TWO, zero
-
-__all__ = [
-    "EPANECHNIKOV",
-    "GAUSSIAN",
-    "TRIWEIGHT",
-    "drawn_spreads",
-    "fill_taps",
-    "fold_taps",
-    "gather_images",
-    "gather_lanes",
-    "integrate",
-    "normalise",
-    "place",
-    "smooth",
-    "spread",
-    "spread_scores",
-    "spreads",
-]
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
-U8 = NDArray[np.uint8]
+from fastece.kernels.shared import ONE, THREE, TWO, zero
+from fastece.typing import F64, I32, I64, U8
 
 # Kernels, as `height` knows them.
 GAUSSIAN, TRIWEIGHT, EPANECHNIKOV = 0, 1, 2
@@ -240,7 +220,7 @@ def gather_images(fold: I32, ghosts: int, cells: F64) -> None:
 
 
 @jit
-def gather_lanes(c: U8, lanes: NDArray[np.int64], out: U8) -> None:
+def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
     """Some replicates, by their numbers, of multiplicities (G, n, 32), as (L, n, W)."""
     for at in range(lanes.size):
         g, r = lanes[at] // REPLICATES, lanes[at] % REPLICATES

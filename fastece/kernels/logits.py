@@ -6,10 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-
-__all__ = ["sigmoid", "softmax"]
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 # Rows are taken in blocks of about so many numbers, which stay in the first-level cache.
 BLOCK = 1024

@@ -17,12 +17,7 @@ from fastece.kernels.binning import (
     scatter_shares,
     scatter_weights,
 )
-
-__all__ = ["BLOCK", "cell_moments", "lane_total", "rows_in_cells"]
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
-U8 = NDArray[np.uint8]
+from fastece.typing import F64, I32, I64, U8
 
 BLOCK = 1024
 # More cells times eight lanes are beyond the first-level cache, and slow to clear.
@@ -76,7 +71,7 @@ def note_scores(s: F64, cell: I32, threshold: float, only: F64) -> None:
 @jit
 def rows_in_cells(
     prob: NDArray[Any], label: NDArray[Any], low: float, high: float, wanted: U8,
-    row: NDArray[np.int64], problem: I32, score: F64, hit: U8,
+    row: I64, problem: I32, score: F64, hit: U8,
 ) -> int:  # fmt: skip
     """Find the rows in some cells of the float grid.
 

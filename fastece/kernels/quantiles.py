@@ -3,14 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
 from fastece.kernels.shared import two_sum
-
-__all__ = ["cut_weights", "quantile_edges", "total_weight"]
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 # Cumulative weights closer than this, relative to the total, are equal.
 TOLERANCE = 1e-12

@@ -10,11 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-
-__all__ = ["are_classes", "are_scores", "read_hits", "read_top_label"]
-
-F64 = NDArray[np.float64]
-U8 = NDArray[np.uint8]
+from fastece.typing import F64, I64, U8
 
 # A running maximum waits for the comparison before it. In long rows, many of them side by side
 # wait less and vectorise: 50 000 x 1000 float32 take 18 ms rather than 42.
@@ -56,7 +52,7 @@ def read_hits(label: NDArray[Any], hit: U8) -> bool:
 
 
 @jit
-def are_classes(prob: NDArray[Any], label: NDArray[np.int64], tolerance: float) -> bool:
+def are_classes(prob: NDArray[Any], label: I64, tolerance: float) -> bool:
     """Whether every probability (n, K) is in [0, 1], every row sums to 1 within the tolerance, and
     every label (n,) is from 0 to K - 1."""
     n, n_classes = prob.shape

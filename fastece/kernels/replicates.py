@@ -10,32 +10,12 @@ from cumulative weights, without a sort.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
 from fastece.kernels.quantiles import cut_weights
-from fastece.kernels.shared import REPLICATES, add, column_sums, two_sum, zero
-
-__all__ = [
-    "OrderedRows",
-    "add_rows",
-    "add_shares",
-    "arrange_tiles",
-    "centres_of",
-    "cut_shares",
-    "cut_sums",
-    "cuts_of",
-    "equal_mass_sums",
-    "group_size",
-    "tile_sums",
-    "weight_before",
-    "weights_below",
-]
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-U8 = NDArray[np.uint8]
+from fastece.kernels.shared import add, column_sums, two_sum, zero
+from fastece.typing import F64, I32, I64, U8
 
 # Rows between the cumulative weights that are kept, 256 bytes each: the more rows, the fewer of
 # them are looked at for a cut.

@@ -10,33 +10,11 @@ neighbours in memory.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
-from fastece.kernels.shared import EIGHT, FOUR, ONE, REPLICATES, THREE, TWO, column_sums
-
-__all__ = [
-    "LEVELS",
-    "categories",
-    "drawn_rows",
-    "gather_rows",
-    "hits_among",
-    "hits_of",
-    "leave_out",
-    "mix",
-    "multiplicities",
-    "poisson_counts",
-    "random_words",
-    "top_up",
-    "totals",
-]
-
-U64 = NDArray[np.uint64]
-U16 = NDArray[np.uint16]
-U8 = NDArray[np.uint8]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
+from fastece.kernels.shared import EIGHT, FOUR, ONE, THREE, TWO, column_sums
+from fastece.typing import F64, I32, I64, U8, U16, U64
 
 # Random words of a row, 16 bits for each replicate.
 ROW_WORDS = REPLICATES // 4

@@ -3,26 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
-
-__all__ = [
-    "EIGHT",
-    "FOUR",
-    "ONE",
-    "REPLICATES",
-    "THREE",
-    "TWO",
-    "add",
-    "column_sums",
-    "two_sum",
-    "zero",
-]
-
-F64 = NDArray[np.float64]
-U64 = NDArray[np.uint64]
+from fastece.typing import F64, U64
 
 # Positions and shifts of unsigned words: with an int64 numba would make them floats, or signed.
 ONE, TWO, THREE, FOUR, EIGHT = (np.uint64(k) for k in (1, 2, 3, 4, 8))

@@ -6,7 +6,6 @@ bins of equal weight, each draw is a small sample of its own.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import (
@@ -22,12 +21,7 @@ from fastece.kernels.binning import (
 from fastece.kernels.moments import lane_total
 from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.shared import zero
-
-__all__ = ["drawn_equal_mass_sums", "drawn_rows", "drawn_sums", "fill_records"]
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
-U8 = NDArray[np.uint8]
+from fastece.typing import F64, I32, U8
 
 # Rows that are placed at once.
 BLOCK = 1024

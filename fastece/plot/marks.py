@@ -6,7 +6,8 @@ Marks are told apart in grey too: by width, dashes, lightness or an outline.
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,6 +101,6 @@ def draw_frame(ax: "Axes") -> None:
     ax.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks, aspect="equal")
 
 
-def to_quarter(height: NDArray[np.float64]) -> NDArray[np.float64]:
+def to_quarter(height: F64) -> F64:
     """Heights of which the largest is a quarter."""
     return np.asarray(LOWEST * height / max(height.max(), 1e-300))

@@ -5,16 +5,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.problems.problems import Problems
 from fastece.protocol import Sample, increasing
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     from fastece.kernels.replicates import OrderedRows
 
-F64 = NDArray[np.float64]
 T = TypeVar("T", Sample, Problems)
 
 # Products and sums of weights below 2**500 do not overflow.

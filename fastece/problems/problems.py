@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from fastece.inputs.arrays import repr_of
 from fastece.problems.settings import SETTINGS, Setting
 from fastece.protocol import Sample
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64, I64
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Problems:
     high: float
     n_classes: int = 2
     v: F64 | None = None  # (n,) sample weights, greater than 0
-    rows: NDArray[np.int64] | None = None  # positions before rows of weight 0 were dropped
+    rows: I64 | None = None  # positions before rows of weight 0 were dropped
     labels: list[Any] | None = None  # what the class indices stand for
 
     @property
@@ -49,7 +48,7 @@ class Problems:
         return f"{name} ({repr_of(self.labels[column])})"
 
     @cached_property
-    def positions(self) -> NDArray[np.int64]:
+    def positions(self) -> I64:
         """Positions of the rows in the caller's data; one array for all classes."""
         return np.arange(self.n) if self.rows is None else self.rows
 

@@ -23,8 +23,8 @@ from fastece.inputs.probabilities import (
 )
 from fastece.problems.problems import Problems
 from fastece.problems.settings import Setting, class_count, find_setting
+from fastece.typing import F64
 
-F64 = NDArray[np.float64]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 
 # At this part of the distance from 1 that the sum of a row may have, the slow check looks at it,

@@ -16,11 +16,11 @@ from fastece.resampling.draws import draws_of, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
 from fastece.resampling.results import as_python
+from fastece.typing import F64, U8
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-F64 = NDArray[np.float64]
 # How far beyond 0 and 1 a score may be, as of rounded probabilities.
 TOLERANCE = 1e-6
 # A curve has so many times as many points as its error needs: its pieces look smooth.
@@ -176,7 +176,7 @@ class Curve:
         """A plan with grids that are fine enough to be interpolated."""
         return self.kde.plan(sample, size, FINER)
 
-    def blocks(self, plan: DensityPlan, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, plan: DensityPlan, c: U8) -> F64:
         """The curve (G, 32 B) of each of the replicates."""
         resamples = plan.blocks(c)
         out = np.empty((self.score.size, resamples.count))

@@ -6,20 +6,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned
 from fastece.estimators import find_estimator, with_threads
 from fastece.inputs.parameters import check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map, read_problems
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from fastece.resampling.calibration_test import ConsistencyBand
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,15 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.estimators import find_estimator
 from fastece.inputs.arrays import as_real, refuse_where
 from fastece.inputs.parameters import check_average
 from fastece.kde.estimator import KDE
 from fastece.problems.reading import read_problems
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 
 def bandwidth_sweep(

@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fastece.estimators import direct_values, find_estimator
 from fastece.inputs.parameters import check_average, check_integer, check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
 from fastece.resampling.engine import Problem, evaluate, plan_replicates
 from fastece.resampling.intervals import as_float, check_level
+from fastece.typing import F64
 
 MOST_RESAMPLES = 2**40
 # What Python writes where an object has no text of its own: another number in every process.
@@ -103,7 +101,7 @@ class Call:
     def replicates(
         self, estimators: Sequence[Any], problems: Sequence[Problem], draws: Any, size: int,
         first: int, last: int,
-    ) -> NDArray[np.float64]:  # fmt: skip
+    ) -> F64:  # fmt: skip
         """The values (members, ..., last - first) of a range of replicates, each of `size` of the
         rows: of every estimator on the first problem, then on the next."""
         plan = plan_replicates(estimators, problems, draws, size)

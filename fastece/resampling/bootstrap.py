@@ -7,7 +7,6 @@ from operator import eq
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.inputs.parameters import check_choice, check_integer
 from fastece.protocol import Estimator
@@ -17,8 +16,7 @@ from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import METHODS, Method
 from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import BootstrapResult, Replicated, Results
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 # Groups of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
 GROUPS = 200

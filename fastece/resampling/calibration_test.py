@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned, BinnedPlan, Bins
 from fastece.protocol import Estimator, Sample
@@ -14,8 +13,7 @@ from fastece.resampling.draws import ClassDraws, HitDraws, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import p_value_of, quantiles, tails_of
 from fastece.resampling.results import Result, Results, as_python
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64, U8
 
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
 # of the fewest replicates whose quantiles say anything.
@@ -83,7 +81,7 @@ class WithGaps:
     def __init__(self, binned: Binned) -> None:
         self.binned, self.needs_sorted, self.prepare = binned, binned.needs_sorted, binned.prepare
 
-    def blocks(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, plan: BinnedPlan, c: U8) -> F64:
         """(1 + B, 32 G) values and gaps."""
         bins = self.binned.block_bins(plan, c)
         return np.vstack([self.binned.values(bins), bins.gap.T])

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.inputs.arrays import contiguous
 from fastece.kernels import REPLICATES
-
-U8 = NDArray[np.uint8]
-I32 = NDArray[np.int32]
+from fastece.typing import F64, I32, U8, U16
 
 # Draws of at most this part of the rows are lists of rows: a row in a list costs some 8 ns, in a
 # block half a nanosecond, drawn or not.
@@ -36,7 +34,7 @@ def new_key(rng: Any) -> int:
 
 
 @lru_cache(maxsize=64)
-def poisson_law(rate: float) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
+def poisson_law(rate: float) -> tuple[U16, F64]:
     """A Poisson law, as `kernels.resampling` turns random bits into counts.
 
     Count k is decided by ``floor(65536 p_k)`` of the values of 16 bits, for the first few k: what
@@ -128,7 +126,7 @@ class ClassDraws(LabelDraws):
     """Classes, shared by the problems of all of them."""
 
     @cached_property
-    def up_to(self) -> NDArray[np.float64]:
+    def up_to(self) -> F64:
         """Probability of each class but the last, and of those before it."""
         total = np.cumsum(self.prob, axis=1, dtype=np.float64)
         total[total[:, -1] == 0] = np.arange(1, total.shape[1] + 1)  # no class more than another

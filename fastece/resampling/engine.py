@@ -15,16 +15,14 @@ from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.inputs.arrays import contiguous
 from fastece.kernels import REPLICATES
 from fastece.protocol import Sample, increasing
 from fastece.resampling.draws import BlockDraws, RowDraws
+from fastece.typing import F64, I32
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 # Told how many tasks of a call are done, and how many there are: whoever shows that to a user.
 WATCHERS: list[Callable[[int, int], None]] = []
 

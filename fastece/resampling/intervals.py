@@ -3,11 +3,9 @@
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.inputs.parameters import check_real
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 Method = Literal["basic", "percentile", "bca"]
 METHODS = get_args(Method)

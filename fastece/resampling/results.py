@@ -7,13 +7,11 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.inputs.parameters import check_choice
 from fastece.resampling import intervals
 from fastece.resampling.intervals import ConfidenceInterval, Method, as_float
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 
 def as_python(value: Any) -> Any:

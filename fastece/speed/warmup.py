@@ -23,8 +23,6 @@ from fastece.kde.estimator import KDE
 from fastece.kernels import _jit, ahead, cache
 from fastece.problems.reading import read_problems
 
-__all__ = ["WarmUp", "warm_up"]
-
 FEW = 40
 # A process takes 200 MB.
 MOST_PROCESSES = 8

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fastece
+from fastece.typing import F64, I64
 
 Labels = NDArray[Any]
 Scores = NDArray[np.floating]
-Rows = NDArray[np.int64]
+Rows = I64
 Call = Callable[[], Any]
 Idiom = Callable[[Labels, Scores], float]
 # The value of the rows that were drawn.
@@ -37,7 +38,7 @@ LOOP_ROWS, LEAST_LOOPS, MOST_LOOPS = 1_500_000, 2, 300
 
 # --- data -----------------------------------------------------------------------------------
 
-SHAPES: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
+SHAPES: dict[str, Callable[[np.random.Generator, int], F64]] = {
     "uniform": lambda rng, n: rng.random(n),
     "sharp": lambda rng, n: rng.beta(0.3, 0.05, n),
     "sorted": lambda rng, n: np.sort(rng.random(n)),
@@ -46,7 +47,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
 }
 
 
-def binary(shape: str, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def binary(shape: str, n: int) -> tuple[I64, F64]:
     """Labels and probabilities of the positive class."""
     rng = np.random.default_rng(0)
     p = SHAPES[shape](rng, n)
@@ -55,7 +56,7 @@ def binary(shape: str, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
 
 def class_vectors(
     n: int, n_classes: int, dtype: str = "float64", logits: bool = False
-) -> tuple[NDArray[np.int64], Scores]:
+) -> tuple[I64, Scores]:
     """Labels and class vectors; the largest entry is right about four times in five."""
     rng = np.random.default_rng(0)
     z = (2 * rng.standard_normal((n, n_classes), np.float32)).astype(dtype)

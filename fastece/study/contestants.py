@@ -13,8 +13,7 @@ from fastece.estimators import find_estimator
 from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
 from fastece.resampling.engine import drawn_values
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64, I32
 
 BINS: tuple[Any, ...] = (10, 30, "sqrt")
 BANDWIDTHS: tuple[Any, ...] = ("silverman", 0.1, 0.033)
@@ -31,7 +30,7 @@ class Drawn(NamedTuple):
     """The drawn rows of one problem: as a sorted sample, and those (R, size) of each draw in it."""
 
     sample: Sample
-    rows: NDArray[np.int32]
+    rows: I32
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Zero:
         """The value 0."""
         return 0.0
 
-    def subsets(self, plan: None, rows: NDArray[np.int32]) -> F64:  # noqa: ARG002
+    def subsets(self, plan: None, rows: I32) -> F64:  # noqa: ARG002
         """0 for every draw."""
         return np.zeros(len(rows))
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from fastece.inputs.parameters import check_integer
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64, I64
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +72,7 @@ class GaussianMixture:
         means = rng.uniform(-1, 1, shape)
         return cls(means, rng.uniform(-0.3, 0.3, (*shape, n_features)))
 
-    def sample(self, n: int, rng: np.random.Generator) -> tuple[F64, NDArray[np.int64]]:
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[F64, I64]:
         """Independent draws: points (n, d), and their classes (n,), 0 to K - 1."""
         n = check_integer("n", n, 0, 2**40)
         n_classes, n_modes, d = self.means.shape

@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.inputs.parameters import check_choice
 from fastece.plot.files import KINDS, new_figure
 from fastece.study.contestants import BANDWIDTHS, BINS, ZERO
 from fastece.study.store import write_whole
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     import pyarrow
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-F64 = NDArray[np.float64]
 
 DPI = 200
 NOT_MEASURING = "not\nmeasuring"

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.typing import F64
+
 MODELS = ("logistic_regression", "naive_bayes", "support_vectors", "random_forest")
 
 
@@ -28,7 +30,7 @@ def new_model(name: str, seed: int) -> Any:
     return models[name]
 
 
-def predicted(model: Any, x: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+def predicted(model: Any, x: NDArray[Any], n_classes: int) -> F64:
     """Probabilities (n, K) that a fitted model gives to all classes: 0 to those that it has not
     seen."""
     out = np.zeros((len(x), n_classes))

@@ -21,9 +21,7 @@ from fastece.kde.estimator import KDE
 from fastece.kde.plan import DrawnRows
 from fastece.protocol import Sample
 from fastece.study.contestants import BANDWIDTHS, BINNED, BINS, Contestant, Drawn
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
+from fastece.typing import F64, I32, I64
 
 
 @dataclass(frozen=True)
@@ -72,12 +70,12 @@ class PublishedBinned:
         return swapped_convex(s, gap, (edges[:, :-1] + edges[:, 1:]) / 2)
 
 
-def placed(edges: F64, s: F64, side: Literal["left", "right"]) -> NDArray[np.int64]:
+def placed(edges: F64, s: F64, side: Literal["left", "right"]) -> I64:
     """Where the scores (R, n) of each draw are among its edges (R, B)."""
     return np.array([np.searchsorted(e, u, side) for e, u in zip(edges, s, strict=True)])
 
 
-def binned_values(n_bins: int, *parts: tuple[NDArray[np.int64], F64]) -> F64:
+def binned_values(n_bins: int, *parts: tuple[I64, F64]) -> F64:
     """Values (R,) of gaps (R, n) that go to bins (R, n), in one or more parts."""
     n_draws, n = parts[0][0].shape
     first = np.arange(n_draws)[:, None] * n_bins

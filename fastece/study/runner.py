@@ -13,7 +13,6 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.problems.reading import read_problems
 from fastece.protocol import Sample
@@ -25,8 +24,7 @@ from fastece.study.distributions import GaussianMixture
 from fastece.study.models import MODELS, new_model, predicted
 from fastece.study.published import published
 from fastece.study.truth import truths_of
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64, I32, I64
 
 # What random numbers are for.
 MIXTURE, HOLDOUT, TRAINING, MODEL, DRAWS = range(5)
@@ -37,7 +35,7 @@ class Holdout(NamedTuple):
 
     mixture: GaussianMixture
     x: F64
-    y: NDArray[np.int64]
+    y: I64
     posterior: F64
 
 
@@ -124,7 +122,7 @@ def problems_of(holdout: Holdout, prob: F64, setting: str) -> tuple[list[Sample]
     return samples, list(np.ascontiguousarray(holdout.posterior.T))
 
 
-def drawn_rows(problem: Problem, rows: NDArray[np.int32]) -> Drawn:
+def drawn_rows(problem: Problem, rows: I32) -> Drawn:
     """The drawn rows (R, size) of a problem as a sample of their own: it is in the cache, and what
     estimators prepare is not of the whole hold-out, for each size again."""
     place = problem.place[rows].ravel().astype(np.int64)

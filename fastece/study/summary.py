@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from fastece.study.contestants import ZERO
 from fastece.study.design import Design, Distribution
 from fastece.study.runner import Outcome
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-F64 = NDArray[np.float64]
 
 KEY = ("setting", "estimator", "n")
 # Resamples of the distributions behind the intervals, whose ends are known to a tenth of their

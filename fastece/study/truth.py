@@ -4,14 +4,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned
 from fastece.estimators import direct_values
 from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 # 1000 rows of a hold-out of 200 000 in each. With half or twice as many bins the truth changes by
 # less than 2 % wherever it is above 0.02.
