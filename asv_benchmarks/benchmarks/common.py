@@ -52,6 +52,15 @@ class Single(ABC):
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
 
 
+def other_work() -> Callable[[], Any]:
+    """What a program does between two calls: ranks of scipy, a norm of numpy, sorted text."""
+    from scipy.stats import rankdata
+
+    x = yardstick.binary("uniform", 2000)[1]
+    words = [f"{value:.3f}" for value in x]
+    return lambda: (rankdata(x), float((x @ x) ** 0.5), sorted(words))
+
+
 class Replicated(ABC):
     """A benchmark of a call that makes many replicates; abstract, so that asv does not run it.
 

@@ -1,11 +1,12 @@
 """Single calls on binary scores, validation included; on one thread, except `Threads`."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 import fastece
-from benchmarks.common import Single, yardstick
+from benchmarks.common import Single, other_work, yardstick
 
 ESTIMATORS = list(fastece.ESTIMATORS)
 
@@ -22,6 +23,38 @@ class Sizes(Single):
         self.call = partial(fastece.ece, y, p, estimator=estimator)
         self.idiom = partial(yardstick.find_idiom(estimator)[1], y, p)
         self.call()
+
+
+class Between:
+    """The default call between other work, as a program makes it that measures now and then."""
+
+    params = ([100, 10_000],)
+    param_names = ("n",)
+    timeout = 180.0
+    rounds = 200
+
+    def setup(self, n: int) -> None:
+        """Make the data and compile."""
+        y, p = yardstick.binary("uniform", n)
+        self.call = partial(fastece.ece, y, p)
+        self.idiom = partial(yardstick.IDIOMS["ece"], y, p)
+        self.other = other_work()
+        self.call()
+
+    def race(self) -> Any:
+        """Of the call and of numpy's idiom."""
+        return yardstick.race_between(self.call, self.idiom, self.other, self.rounds)
+
+    def track_us(self, n: int) -> float:  # noqa: ARG002
+        """Time of one call."""
+        return 1e6 * float(self.race().seconds)
+
+    def track_ratio_to_numpy(self, n: int) -> float:  # noqa: ARG002
+        """Time of one call over that of the numpy idiom: less is better, as asv takes it."""
+        return round(1 / self.race().ratio, 4)
+
+    track_us.unit = "us"  # type: ignore[attr-defined]
+    track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
 
 
 class Shapes(Single):

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fastece
-from fastece.typing import F64, I64
 
 Labels = NDArray[Any]
 Scores = NDArray[np.floating]
-Rows = I64
+Rows = NDArray[np.int64]
 Call = Callable[[], Any]
 Idiom = Callable[[Labels, Scores], float]
 # The value of the rows that were drawn.
@@ -38,7 +37,7 @@ LOOP_ROWS, LEAST_LOOPS, MOST_LOOPS = 1_500_000, 2, 300
 
 # --- data -----------------------------------------------------------------------------------
 
-SHAPES: dict[str, Callable[[np.random.Generator, int], F64]] = {
+SHAPES: dict[str, Callable[[np.random.Generator, int], Scores]] = {
     "uniform": lambda rng, n: rng.random(n),
     "sharp": lambda rng, n: rng.beta(0.3, 0.05, n),
     "sorted": lambda rng, n: np.sort(rng.random(n)),
@@ -47,7 +46,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], F64]] = {
 }
 
 
-def binary(shape: str, n: int) -> tuple[I64, F64]:
+def binary(shape: str, n: int) -> tuple[Rows, Scores]:
     """Labels and probabilities of the positive class."""
     rng = np.random.default_rng(0)
     p = SHAPES[shape](rng, n)
@@ -56,7 +55,7 @@ def binary(shape: str, n: int) -> tuple[I64, F64]:
 
 def class_vectors(
     n: int, n_classes: int, dtype: str = "float64", logits: bool = False
-) -> tuple[I64, Scores]:
+) -> tuple[Rows, Scores]:
     """Labels and class vectors; the largest entry is right about four times in five."""
     rng = np.random.default_rng(0)
     z = (2 * rng.standard_normal((n, n_classes), np.float32)).astype(dtype)
@@ -270,6 +269,17 @@ def race(fast: Call, slow: Call, rounds: int = 7) -> Race:
         (seconds_of(fast, fast_repeats), seconds_of(slow, slow_repeats)) for _ in range(rounds)
     ]
     return Race(median(f for f, _ in times), median(s / f for f, s in times))
+
+
+def race_between(fast: Call, slow: Call, other: Call, rounds: int = 200) -> Race:
+    """Medians of single calls, each after `other` work, which takes instructions, branches and data
+    out of the caches: how a program meets a call that it makes now and then."""
+    fast_seconds, slow_seconds = [], []
+    for _ in range(rounds):
+        for call, seconds in ((fast, fast_seconds), (slow, slow_seconds)):
+            other()
+            seconds.append(seconds_of(call, 1))
+    return Race(median(fast_seconds), median(slow_seconds) / median(fast_seconds))
 
 
 def race_replicates(fast: Call, replicates: int, slow: Call, loops: int, rounds: int = 3) -> Race:

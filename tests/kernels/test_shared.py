@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernel_forms import forms
 
-from fastece.kernels import shared
+from fastece.kernels import REPLICATES, shared
 
 
 def test_sums_are_set_and_added():
@@ -33,7 +33,7 @@ def test_a_sum_and_what_its_rounding_took_are_exact():
 @pytest.mark.parametrize("rows", [0, 1, 5, 256])
 def test_columns_of_counts_are_added_eight_at_a_time(rows):
     n, first = 300, 7
-    c = np.random.default_rng(rows).integers(0, 256, (n, shared.REPLICATES)).astype(np.uint8)
+    c = np.random.default_rng(rows).integers(0, 256, (n, REPLICATES)).astype(np.uint8)
     c[first : first + rows, 3] = 255  # 256 rows of the largest count do not overflow
     words = c.reshape(c.size).view(np.uint64)
     part = c[first : first + rows]

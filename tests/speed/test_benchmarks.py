@@ -85,6 +85,24 @@ def test_benchmark_runs_and_calls_what_it_names(found, last, monkeypatch):
         assert np.array_equal(data[0], expected)
 
 
+@pytest.mark.parametrize("n", MODULES["single"].Between.params[0])
+def test_calls_between_other_work_are_of_the_default_call(n, monkeypatch):
+    calls, others = recorded(monkeypatch, "ece"), []
+    benchmark = MODULES["single"].Between()
+    benchmark.rounds = 3
+    benchmark.setup(n)
+    benchmark.other = lambda: others.append(len(calls))
+    for name in ("track_us", "track_ratio_to_numpy"):
+        calls.clear()
+        others.clear()
+        assert getattr(benchmark, name)(n) > 0
+        assert len(calls) == 3
+        assert others == [0, 1, 1, 2, 2, 3]  # before each call, and before each of the idiom
+    (y, p), options = calls[0]
+    assert (y.size, p.size, options) == (n, n, {})
+    assert benchmark.call() == pytest.approx(benchmark.idiom(), abs=1e-6)
+
+
 @pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
 def test_the_idiom_beside_a_call_gives_the_same_number(found):
     params = smallest(found, 3000)
