@@ -274,12 +274,12 @@ def race(fast: Call, slow: Call, rounds: int = 7) -> Race:
 def race_between(fast: Call, slow: Call, other: Call, rounds: int = 200) -> Race:
     """Medians of single calls, each after `other` work, which takes instructions, branches and data
     out of the caches: how a program meets a call that it makes now and then."""
-    fast_seconds, slow_seconds = [], []
+    seconds: dict[Call, list[float]] = {fast: [], slow: []}
     for _ in range(rounds):
-        for call, seconds in ((fast, fast_seconds), (slow, slow_seconds)):
+        for call in seconds:
             other()
-            seconds.append(seconds_of(call, 1))
-    return Race(median(fast_seconds), median(slow_seconds) / median(fast_seconds))
+            seconds[call].append(seconds_of(call, 1))
+    return Race(median(seconds[fast]), median(seconds[slow]) / median(seconds[fast]))
 
 
 def race_replicates(fast: Call, replicates: int, slow: Call, loops: int, rounds: int = 3) -> Race:
