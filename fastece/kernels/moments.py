@@ -76,7 +76,7 @@ def rows_in_cells(
     """Find the rows in some cells of the float grid from `low` to `high`: 1 in `wanted` (K cells,).
 
     `prob` and `label` are as in `cell_moments`. Position, problem, score and hit of each row found
-    are written to the last four, with room for (n K,); their number is returned.
+    are written to arrays with room for n K; their number is returned.
     """
     n = label.size
     problems = prob.size // n

@@ -120,8 +120,8 @@ def add_shares(c: U8, x: F64, s: F64, first: Any, last: Any, ends: F64, sums: F6
 
 @jit
 def arrange_tiles(lower: I32, cells: int, tile: int, order: I32, starts: I32, runs: I32) -> int:
-    """Bring the rows of each tile of so many rows into the order of their cells: fill in `order`,
-    `starts` and `runs`, the cells, as `tile_sums` takes them, with room for n runs. Their number.
+    """Bring the rows of each tile into the order of their cells `lower`: fill in `order`, `starts`
+    and `runs`, the `cells` of `tile_sums`, with room for n runs. The number of runs.
     """
     count = 0
     place = np.empty(cells, np.int32)
@@ -345,8 +345,8 @@ def cuts_of(
 @jit
 def chain(rows: I32, head: I32, following: I32) -> None:
     """Chain up the cuts at each row, so that a sweep over the rows meets them: `rows` (B, 32) are
-    theirs. `head` (n + 1,), all -1 before, is the first cut at each row, if there is one, and
-    `following` (32 B,) the next cut at the row of each.
+    theirs. `head` (n + 1,), all -1 before, gets the first cut at each row that has one, and
+    `following` (32 B,) the next cut at the row of each, -1 after the last.
     """
     for j in range(rows.shape[0]):
         for r in range(REPLICATES):
@@ -414,7 +414,7 @@ def centres_of(
 
     From the n scores as `scores_below` takes them, and the edges (B + 1, 32) of `cuts_of`. Filled
     in: the distinct centres (B, 32), as far as there are any; `place`, the first row that is not
-    below each of them, n after the last; `bins`, the first of the bins with each; their number.
+    below each of them, n after the last; `bins`, the first bin with each; `count`, their number.
     """
     middle, row = np.empty(REPLICATES), np.empty(REPLICATES, np.int64)
     for r in range(REPLICATES):
@@ -500,8 +500,8 @@ def equal_mass_sums(
     and in `total` the weight of what was drawn.
 
     `terms` (Q, n) are what each row adds to each sum when it is drawn once, and c (G, skip + n, 32)
-    how often it was. Bins are closed at the right, or rows are shared by the two centres around
-    their score (`convex`).
+    how often it was. With `right`, bins are closed at the right; with `convex`, rows are shared by
+    the two centres around their score.
     """
     n, n_bins = rows.s.size, out.shape[1]
     if n == 0:
