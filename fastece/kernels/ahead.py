@@ -81,12 +81,8 @@ def helper(function: Callable[..., Any], *args: Any) -> Iterator[None]:
 def compile_ahead(function: Callable[..., Any], *args: Any) -> Iterator[None]:
     """While the block runs, let another process call ``function(*args)``, so that it compiles the
     kernels that the block needs last. It begins when the block compiles its first kernel: never,
-    where all are in the cache. It ends with the block.
-
-    Parameters
-    ----------
-    function : callable
-        Of a module, so that it can be pickled, as its arguments.
+    where all are in the cache. It ends with the block. The function is one of a module, so that it
+    can be pickled, as its arguments.
     """
     if not is_possible() or not ONLY_ONE.acquire(blocking=False):
         yield

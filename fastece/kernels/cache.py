@@ -127,11 +127,6 @@ def is_source_unchanged() -> bool:
 # --- where ----------------------------------------------------------------------------------
 
 
-def home_cache() -> str:
-    """The user's cache folder; RuntimeError for a user without a home."""
-    return str(Path("~/.cache").expanduser())
-
-
 def give_up(error: Exception) -> None:
     """Warn that compiled kernels cannot be kept, and try no more."""
     FAILURES.append(
@@ -172,8 +167,9 @@ def cache_directory() -> str | None:
     try:
         if not IS_TESTED:
             raise RuntimeError(f"numba {numba.__version__} is not among the versions tested")
-        if not named:
-            named = os.path.join(os.environ.get("XDG_CACHE_HOME") or home_cache(), "fastece")
+        if not named:  # RuntimeError for a user without a home
+            home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+            named = os.path.join(home, "fastece")
         parent = os.path.abspath(os.path.expanduser(named))
         directory = os.path.join(parent, cache_key())
         if not os.path.isdir(directory):
@@ -221,11 +217,10 @@ def take_turn(path: Path) -> int | None:
     lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
         os.close(lock)
-        return None
-    except OSError:
-        os.close(lock)
+        if isinstance(error, BlockingIOError):
+            return None
         raise
     return lock
 
@@ -242,13 +237,7 @@ class KernelCache:
     lock, and the others wait. Nobody waits for ever: who waits compiles a kernel that calls the one
     waited for, so that there is no circle, and a lock ends with its process.
 
-    Parameters
-    ----------
-    function : callable
-    directory : str or None
-        None: nothing is kept.
-    on_compile : callable
-        Told the kernel's name before each compilation.
+    Without a directory nothing is kept. `on_compile` is told the name before each compilation.
     """
 
     def __init__(

@@ -14,13 +14,7 @@ from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import ROUND
 from fastece.kernels.quantiles import quantile_edges, total_weight
-from fastece.kernels.replicates import (
-    add_twice,
-    cuts_of,
-    group_size,
-    power_of_two,
-    weights_below,
-)
+from fastece.kernels.replicates import add_twice, cuts_of, group_size, power_of_two, weights_below
 from fastece.kernels.shared import ONE, THREE, TWO, zero
 from fastece.typing import F64, I32, I64, U8
 
@@ -38,22 +32,11 @@ def spreads(
     c: U8, u: F64, v: F64, run: I32, first: I32, order: I32, terms: F64, low: float,
     high: float, out: F64,
 ) -> None:  # fmt: skip
-    """What Silverman's rule needs of the scores of each replicate.
+    """What Silverman's rule needs of each replicate, in `out` (4, 32 G): its weight, its sums of
+    the two `terms` (2, n), and the distance between its quartiles.
 
-    Parameters
-    ----------
-    c : (G, n, 32) uint8 array
-        How often each replicate drew each row.
-    u, v, run, first
-        Rows in increasing order of the score, as in `replicates.equal_mass_sums`.
-    order : (n,) int32 array
-        0, 1, 2, ...
-    terms : (2, n) float64 array
-        Weight times score, and times its square, about some centre.
-    low, high : float
-        Range of the scores.
-    out : (4, 32 G) float64 array
-        Weight, sums of the terms, and distance between the quartiles; overwritten.
+    Multiplicities c (G, n, 32) are those of rows as in `replicates.OrderedRows`; the terms are
+    weight times score, and times its square, about some centre.
     """
     n, start, right = u.size, np.int64(0), bool(ONE)
     group = group_size(n)
@@ -129,17 +112,9 @@ def place(s: F64, low: float, step: float, count: int, cubic: bool, cell: I32, s
 
 @jit
 def spread(c: NDArray[Any], hit: U8, cell: I32, share: F64, out: F64) -> None:
-    """Add the rows up in their cells, misses and hits apart.
-
-    Parameters
-    ----------
-    c : (L, n, W) uint8 or float64 array
-        How often each replicate drew each row.
-    hit : (n,) uint8 array
-    cell, share : (n,) int32 and (S, n) float64 arrays
-        The first of S neighbouring cells of each row, and its shares of them, times its weight.
-    out : (L, 2, cells, W) float64 array
-        Overwritten.
+    """Add the rows, drawn c (L, n, W) times, up in their cells, misses and hits apart, in `out`
+    (L, 2, cells, W): `cell` is the first of S neighbouring cells of each row, and `share` (S, n)
+    its shares of them, times its weight.
     """
     sums = out.reshape(out.size)
     zero(sums)
@@ -157,15 +132,6 @@ def spread(c: NDArray[Any], hit: U8, cell: I32, share: F64, out: F64) -> None:
                 for r in range(np.uint64(0), lanes):
                     sums[at + r] += term * amount[r]
                 at += lanes
-
-
-@jit
-def copy_lane(sums: F64, r: int, out: F64) -> None:
-    """The sums of replicate r, misses before hits, to its lane of (2, cells, W)."""
-    cells = out.shape[1]
-    for signal in range(2):
-        for j in range(cells):
-            out[signal, j, r] = sums[signal * cells + j]
 
 
 @jit
@@ -202,7 +168,8 @@ def spread_scores(
                 sums[at + ONE] += second[i]
                 sums[at + TWO] += third[i]
                 sums[at + THREE] += fourth[i]
-            copy_lane(sums, r, out[part])
+            for j in range(np.uint64(0), cells):
+                out[part, 0, j, r], out[part, 1, j, r] = sums[j], sums[cells + j]
 
 
 @jit
@@ -287,17 +254,10 @@ def fold_taps(shape: int, reach: float, step: float, h: F64, around: F64) -> Non
 
 @jit
 def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
-    """Convolve with a symmetric kernel: ``out[j] = sum_m taps[|m|] cells[fold[j + M + m]]``.
+    """Convolve cells (L, 2, C, W) with a symmetric kernel of each replicate, whose `taps` are (L,
+    M + 1, W) from its middle on: ``out[j] = sum_m taps[|m|] cells[fold[j + M + m]]``, (L, 2, G, W).
 
-    Parameters
-    ----------
-    cells : (L, 2, C, W) float64 array
-    taps : (L, M + 1, W) float64 array
-        The kernel of each replicate from its middle on.
-    fold : (G + 2 M,) int32 array
-        The cell that each number stands for.
-    out : (L, 2, G, W) float64 array
-        Overwritten.
+    `fold` (G + 2 M,) says which cell each number stands for.
     """
     count, reach, lanes = out.shape[2], taps.shape[1] - 1, np.uint64(out.shape[3])
     filled = np.empty(fold.size + 1, np.int32)
@@ -369,13 +329,9 @@ def normalise(smoothed: F64, step: float) -> None:
 @jit
 def power(x: float, p: float) -> float:
     """``x**p`` for x >= 0."""
-    if p == 0.0:
-        return 1.0
     if p == 1.0:
         return x
-    if p == 2.0:
-        return x * x
-    raised: float = x**p
+    raised: float = x * x if p == 2.0 else x**p
     return raised
 
 
@@ -418,23 +374,12 @@ def steepness(a: float, b: float, f: float, p: float) -> float:
 def integrate(
     density: F64, score: F64, width: F64, low: float, high: float, p: float, out: F64
 ) -> None:
-    """``int |g / f - s|**p f ds`` of each replicate.
+    """``int |g / f - s|**p f ds`` from `low` to `high`, in `out` (L, W), of the densities f of the
+    scores and g of the hits (L, 2, G, W) at the centres `score` of cells of these widths.
 
     The trapezoidal rule, corrected by its first Euler-Maclaurin term where it needs it: around
     scores at which g - s f changes its sign, and at both ends, where f and g are level. So a few
     cells a bandwidth give four digits.
-
-    Parameters
-    ----------
-    density : (L, 2, G, W) float64 array
-        Densities f of the scores and g of the hits.
-    score, width : (G,) float64 arrays
-        Centres of the cells and their widths.
-    low, high : float
-        The range.
-    p : float
-    out : (L, W) float64 array
-        Overwritten.
     """
     parts, _, count, lanes = density.shape
     zero(out.reshape(out.size))

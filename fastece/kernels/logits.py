@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
+from fastece.kernels.binning import ROUND
+from fastece.kernels.shared import lane_sum
 from fastece.typing import F64
 
 # Rows are taken in blocks of about so many numbers, which stay in the first-level cache.
@@ -16,8 +18,6 @@ LOG2_E = 1.4426950408889634
 # log(2) in two parts: the first has 24 bits, so that its product with an exponent is exact.
 LOG_2 = 0.693147182464599609375
 LOG_2_REST = -1.904654299957768e-09
-# See `binning.ROUND`.
-ROUND = 6755399441055744.0
 
 
 @jit
@@ -51,26 +51,6 @@ def exponential(x: F64, work: F64) -> None:
     bits = x.view(np.int64)
     for i in range(x.size):
         bits[i] += powers[i] << 52
-
-
-@jit
-def lane_sum(row: F64) -> float:
-    """`reading.row_sum` in eight lanes, for long rows: a single one waits for every addition."""
-    whole = row.size // 8 * 8
-    a = b = c = d = e = f = g = h = 0.0
-    for k in range(0, whole, 8):
-        a += row[k]
-        b += row[k + 1]
-        c += row[k + 2]
-        d += row[k + 3]
-        e += row[k + 4]
-        f += row[k + 5]
-        g += row[k + 6]
-        h += row[k + 7]
-    total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-    for k in range(whole, row.size):
-        total += row[k]
-    return total
 
 
 @jit

@@ -73,23 +73,10 @@ def rows_in_cells(
     prob: NDArray[Any], label: NDArray[Any], low: float, high: float, wanted: U8,
     row: I64, problem: I32, score: F64, hit: U8,
 ) -> int:  # fmt: skip
-    """Find the rows in some cells of the float grid.
+    """Find the rows in some cells of the float grid from `low` to `high`: 1 in `wanted` (K cells,).
 
-    Parameters
-    ----------
-    prob, label
-        As `cell_moments` takes them.
-    low, high : float
-        Range of the grid.
-    wanted : (K cells,) uint8 array
-        1 for the cells of each problem that are wanted.
-    row, problem, score, hit : (n K,) arrays
-        Position, problem, score and hit of each; overwritten, as far as there are such rows.
-
-    Returns
-    -------
-    int
-        Their number.
+    `prob` and `label` are as in `cell_moments`. Position, problem, score and hit of each row found
+    are written to arrays with room for n K; their number is returned.
     """
     n = label.size
     problems = prob.size // n

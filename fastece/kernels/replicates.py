@@ -120,25 +120,8 @@ def add_shares(c: U8, x: F64, s: F64, first: Any, last: Any, ends: F64, sums: F6
 
 @jit
 def arrange_tiles(lower: I32, cells: int, tile: int, order: I32, starts: I32, runs: I32) -> int:
-    """Bring the rows of each tile into the order of their cells, as `tile_sums` takes them.
-
-    Parameters
-    ----------
-    lower : (n,) int32 array
-        The cell of each row.
-    cells : int
-        Number of cells.
-    tile : int
-        Rows of a tile.
-    order : (n,) int32 array
-        Overwritten.
-    starts, runs : (n + 1,) and (n,) int32 arrays
-        Where in `order` each run of rows of one cell begins, and its cell; overwritten.
-
-    Returns
-    -------
-    int
-        Number of runs.
+    """Bring the rows of each tile into the order of their cells `lower`: fill in `order`, `starts`
+    and `runs`, the `cells` of `tile_sums`, with room for n runs. The number of runs.
     """
     count = 0
     place = np.empty(cells, np.int32)
@@ -333,19 +316,9 @@ def cuts_of(
                         ^ first[run[i]]            closed at the left: the bin begins here
                                      ^ first[run[i] + 1], closed at the right, or in between
 
-    Parameters
-    ----------
-    c : (n, 32) uint8 array
-    v, u, run, first
-        `OrderedRows`.
-    group, below : int, (groups + 1, 32) float64 array
-        `weights_below`.
-    right : bool
-        Bins are closed at the right.
-    edges : (B + 1, 32) float64 array
-        The first and the last line are the ends of the range; the others are overwritten.
-    cuts : (B + 1, 32) int32 array
-        Bin b has the rows from ``cuts[b]`` to ``cuts[b + 1]``; overwritten.
+    Multiplicities c (n, 32) are those of `OrderedRows`, and `below` is that of `weights_below`. Of
+    the edges (B + 1, 32) the first and the last line are the ends of the range, and stay. Bin b has
+    the rows from ``cuts[b]`` to ``cuts[b + 1]``.
     """
     n, n_bins = c.shape[0], edges.shape[0] - 1
     total = below[(n + group - 1) // group]
@@ -371,14 +344,9 @@ def cuts_of(
 
 @jit
 def chain(rows: I32, head: I32, following: I32) -> None:
-    """Chain up the cuts at each row, so that a sweep over the rows meets them.
-
-    rows : (B, 32) int32 array
-        The row of each cut of each replicate.
-    head : (n + 1,) int32 array
-        The first cut at each row, -1 where there is none; it has none before.
-    following : (32 B,) int32 array
-        The next cut at the row of each; overwritten.
+    """Chain up the cuts at each row, so that a sweep over the rows meets them: `rows` (B, 32) are
+    theirs. `head` (n + 1,), all -1 before, gets the first cut at each row that has one, and
+    `following` (32 B,) the next cut at the row of each, -1 after the last.
     """
     for j in range(rows.shape[0]):
         for r in range(REPLICATES):
@@ -397,21 +365,8 @@ def cut_sums(
     cut, that goes to its bin. Rows between two neighbouring cuts of any replicate are added in one
     go, for all replicates.
 
-    Parameters
-    ----------
-    c : (n, 32) uint8 array
-    order : (n,) int32 array
-        0, 1, 2, ...
-    terms : (Q, n) float64 array
-        What each row adds to each sum when it is drawn once.
-    cuts : (B + 1, 32) int32 array
-        `cuts_of`.
-    head, following : (n + 1,) and (32 B,) int32 arrays
-        -1 in all of `head`, and work space.
-    at : int
-        Where in `out` the block begins.
-    out : (Q, B, 32 G) float64 array
-        The block's part is overwritten.
+    The block's part of `out` (Q, B, 32 G) begins at `at`. The rest is as in `equal_mass_sums`,
+    `cuts_of` and `chain`; `head` is -1 before and after, and `following` work space.
     """
     n = order.size
     sums, bins = np.zeros((terms.shape[0], REPLICATES)), np.zeros(REPLICATES, np.int32)
@@ -457,20 +412,9 @@ def centres_of(
 ) -> None:
     """The distinct bin centres of each replicate, and where they lie among the rows.
 
-    Parameters
-    ----------
-    bits, n : (2**k,) int64 array, int
-        The n scores in increasing order: `scores_below`.
-    edges : (B + 1, 32) float64 array
-        `cuts_of`.
-    centre : (B, 32) float64 array
-        The distinct centres; overwritten, as far as there are any.
-    place : (B, 32) int32 array
-        The first row that is not below each centre; n after the last; overwritten.
-    bins : (B, 32) int32 array
-        The first of the bins with each centre; overwritten.
-    count : (32,) int32 array
-        Number of distinct centres; overwritten.
+    From the n scores as `scores_below` takes them, and the edges (B + 1, 32) of `cuts_of`. Filled
+    in: the distinct centres (B, 32), as far as there are any; `place`, the first row that is not
+    below each of them, n after the last; `bins`, the first bin with each; `count`, their number.
     """
     middle, row = np.empty(REPLICATES), np.empty(REPLICATES, np.int64)
     for r in range(REPLICATES):
@@ -507,16 +451,8 @@ def cut_shares(
         ends[0, r]                           ends[1, r]       sums[1]  x (ends[1, r] - s)
                                                               sums[2]  x (s - ends[0, r])
 
-    Before the first centre, and after the last, all of x is that centre's.
-
-    Parameters
-    ----------
-    c, terms, head, following, at, out
-        As in `cut_sums`.
-    s : (n,) float64 array
-        Scores in increasing order.
-    centre, place, bins, count
-        `centres_of`.
+    Before the first centre, and after the last, all of x is that centre's. Arguments are those of
+    `cut_sums`, with the scores s and what `centres_of` fills in.
     """
     n = s.size
     sums, ends = np.empty((3, REPLICATES)), np.empty((2, REPLICATES))
@@ -560,21 +496,12 @@ def cut_shares(
 def equal_mass_sums(
     rows: OrderedRows, terms: F64, right: bool, convex: bool, c: U8, total: F64, out: F64
 ) -> None:
-    """Sums in bins of equal weight, those of each replicate being its own.
+    """Sums in bins of equal weight, those of each replicate being its own, in `out` (Q, B, 32 G),
+    and in `total` the weight of what was drawn.
 
-    Parameters
-    ----------
-    rows : OrderedRows
-    terms : (Q, n) float64 array
-        What each row adds to each sum when it is drawn once.
-    right, convex : bool
-        Bins are closed at the right; rows are shared by the two centres around their score.
-    c : (G, skip + n, 32) uint8 array
-        How often each replicate drew each row.
-    total : (32 G,) float64 array
-        Weight of the rows that were drawn; overwritten.
-    out : (Q, B, 32 G) float64 array
-        Overwritten.
+    `terms` (Q, n) are what each row adds to each sum when it is drawn once, and c (G, skip + n, 32)
+    how often it was. With `right`, bins are closed at the right; with `convex`, rows are shared by
+    the two centres around their score.
     """
     n, n_bins = rows.s.size, out.shape[1]
     if n == 0:

@@ -133,20 +133,11 @@ def settle(start: Any, first: int, tail: F64, c: U8) -> None:
 
 @jit
 def poisson_counts(key: Any, block: int, law: U16, tail: F64, words: U64, c: U8) -> None:
-    """Independent Poisson counts of the rows in one block of replicates: they depend on key, block
-    and row alone.
+    """Independent Poisson counts c (n, 32) of the rows in one block of replicates: they depend on
+    key, block and row alone.
 
-    Parameters
-    ----------
-    key : uint64
-    block : int
-        Number of the block of 32 replicates.
-    law, tail : (LEVELS,) uint16 array, (k,) float64 array
-        The law: `fastece.resampling.draws.poisson_law`.
-    words : (8 k,) uint64 array
-        Work space for k rows at a time.
-    c : (n, 32) uint8 array
-        Overwritten.
+    `law` and `tail` are those of `fastece.resampling.draws.poisson_law`; `words` is work space, and
+    has `ROW_WORDS` for each of the rows that are made at a time.
     """
     start, again = counter_of(key, block, COUNT), counter_of(key, block, SETTLE)
     flat = c.reshape(c.size)
@@ -203,21 +194,10 @@ def top_up(start: Any, size: int, total: I64, seen: Any, words: U64, c: U8) -> N
 
 @jit
 def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) -> None:
-    """How often each row is drawn when `size` rows are drawn with replacement: exactly multinomial.
+    """How often each row is drawn when `size` rows, at most n, are drawn with replacement: exactly
+    multinomial, in c (G, n, 32), whose first block has the number `first`.
 
     Poisson counts of a rate that makes their total fall short in 98 % of the replicates, topped up.
-
-    Parameters
-    ----------
-    key : uint64
-    first : int
-        Number of the first block of 32 replicates.
-    size : int
-        Rows per draw, at most as many as there are.
-    law, tail : (LEVELS,) uint16 array, (k,) float64 array
-        The Poisson law: `fastece.resampling.draws.poisson_law`.
-    c : (G, n, 32) uint8 array
-        The blocks, overwritten.
     """
     total = np.empty(REPLICATES, np.int64)
     words = np.empty(MADE * ROW_WORDS, np.uint64)
@@ -229,10 +209,8 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
 
 @jit
 def leave_out(groups: int, first: int, last: int, c: U8) -> None:
-    """Multiplicities of a delete-block jackknife: replicate r has every row once but those whose
-    number modulo `groups` is ``min(first + r, last)``.
-
-    c : (G, n, 32) uint8 array, overwritten.
+    """Multiplicities c (G, n, 32) of a delete-block jackknife: replicate r has every row once but
+    those whose number modulo `groups` is ``min(first + r, last)``.
     """
     flat = c.reshape(c.size)
     for i in range(flat.size):
@@ -245,17 +223,8 @@ def leave_out(groups: int, first: int, last: int, c: U8) -> None:
 
 @jit
 def drawn_rows(key: Any, first: int, n: int, rows: I32) -> None:
-    """The rows of each replicate, one draw with replacement after the other.
-
-    Parameters
-    ----------
-    key : uint64
-    first : int
-        Number of the first replicate.
-    n : int
-        Number of rows to draw from, less than 2**31.
-    rows : (R, size) int32 array
-        Overwritten.
+    """The `rows` (R, size) of each replicate, of which the first has the number `first`: one draw
+    with replacement from n < 2**31 after the other.
     """
     words = np.empty(rows.shape[1], np.uint64)
     for r in range(rows.shape[0]):
@@ -270,18 +239,10 @@ def drawn_rows(key: Any, first: int, n: int, rows: I32) -> None:
 
 @jit
 def hits_of(key: Any, first: int, score: F64, c: U8) -> None:
-    """Hits drawn with the probability that the score says.
+    """Hits drawn with the probability that the score says, in c (G, 2 n, 32): 1 in line i for a hit
+    and in line n + i for a miss of row i, else 0. The first block has the number `first`.
 
     16 random bits decide, unless they equal the first 16 bits of the score.
-
-    Parameters
-    ----------
-    key : uint64
-    first : int
-        Number of the first block of 32 replicates.
-    score : (n,) float64 array
-    c : (G, 2 n, 32) uint8 array
-        1 in line i for a hit and in line n + i for a miss of row i, else 0; overwritten.
     """
     n = score.size
     words = np.empty(MADE * ROW_WORDS, np.uint64)
@@ -310,17 +271,8 @@ def hits_of(key: Any, first: int, score: F64, c: U8) -> None:
 
 @jit
 def categories(key: Any, first: int, up_to: F64, label: I32) -> None:
-    """Classes drawn with given probabilities.
-
-    Parameters
-    ----------
-    key : uint64
-    first : int
-        Number of the first block.
-    up_to : (n, K - 1) float64 array
-        Probability of each class but the last, and of those before it.
-    label : (G, n, 32) int32 array
-        Overwritten.
+    """Classes (G, n, 32) drawn with given probabilities: `up_to` (n, K - 1) has those of each class
+    but the last, and of those before it. The first block has the number `first`.
     """
     u = np.empty(REPLICATES)
     words = np.empty(REPLICATES, np.uint64)

@@ -52,20 +52,12 @@ def fill_records(s: F64, y: U8, v: F64, grid: Grid, threshold: float, records: F
 
 @jit
 def drawn_sums(records: F64, step: int, rows: I32, out: F64) -> None:
-    """Sums in the cells of a grid that does not depend on the draw.
+    """Sums in the cells of a grid that does not depend on the draw, in `out` (Q, cells, R), of the
+    `rows` (R, size) of each replicate; `step` leads from the lower to the upper cell.
 
-    Parameters
-    ----------
-    records : (n, 1 + Q) or (n, 1 + 2 Q) float64 array
-        Of each row its cell and what it adds there to each sum; with convex mapping, and then in
-        the next cell. Next to each other, so that a row costs one visit to a line of memory that is
-        not in the cache.
-    step : int
-        From the lower to the upper cell.
-    rows : (R, size) int32 array
-        The rows of each replicate.
-    out : (Q, cells, R) float64 array
-        Overwritten.
+    A row's record, (n, 1 + Q) or with convex mapping (n, 1 + 2 Q), is its cell and what it adds
+    there to each sum, and then in the upper cell. Next to each other, so that a row costs one visit
+    to a line of memory that is not in the cache.
     """
     moments, cells, size = out.shape[0], out.shape[1], rows.shape[1]
     # Where many rows in succession are in one cell, they need not wait for one another.
@@ -110,22 +102,11 @@ def drawn_equal_mass_sums(
     s: F64, y: U8, v: F64, threshold: float, low: float, high: float, right: bool,
     convex: bool, rows: I32, total: F64, out: F64,
 ) -> None:  # fmt: skip
-    """Sums in bins of equal weight of the drawn rows.
+    """Sums in bins of equal weight of the drawn rows, in `out` (Q, B, R), and in `total` (R,) their
+    weight.
 
-    Parameters
-    ----------
-    s, y, v : (n,) float64, uint8 and float64 arrays
-        Scores in increasing order, hits, and weights, empty if every row counts 1.
-    threshold : float
-        Scores up to this one do not exist.
-    low, high, right, convex
-        As in `replicates.equal_mass_sums`.
-    rows : (R, size) int32 array
-        The rows of each replicate, in increasing order.
-    total : (R,) float64 array
-        Weight of the rows; overwritten.
-    out : (Q, B, R) float64 array
-        Overwritten.
+    Scores are in increasing order, as are the `rows` (R, size) of each replicate. Scores up to the
+    threshold do not exist. With an empty `v`, every row counts 1.
     """
     size, n_bins = rows.shape[1], out.shape[1]
     # Rows of one bin follow one another: with lanes they need not wait for one another.

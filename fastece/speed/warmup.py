@@ -33,30 +33,15 @@ LABELS = ("i8", "u1")
 SETTINGS = {1: ("binary", "confidence", 0), 2: ("confidence", "classwise", 1)}
 # Besides those of the table.
 VARIANTS = (
-    KDE(bandwidth=0.1),
-    KDE(bandwidth=5.0),
-    KDE(kernel="beta"),
-    KDE(kernel="beta", bandwidth=0.1),
-)
+    KDE(bandwidth=0.1), KDE(bandwidth=5.0), KDE(kernel="beta"), KDE(kernel="beta", bandwidth=0.1),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class WarmUp:
-    """What has been compiled, and where it is kept.
-
-    Attributes
-    ----------
-    seconds : float
-        How long it took.
-    directory : str or None
-        Folder of the compiled kernels; None if they are in this process alone.
-    kernels : int
-        Number of kernels.
-    signatures : int
-        Number of sets of argument types that they are compiled for.
-    cached : int
-        How many of these were in the folder already.
-    """
+    """How long it took, and the folder of the compiled kernels, None if they are in this process
+    alone; how many there are, for how many sets of argument types, and how many of these sets were
+    in the folder already."""
 
     seconds: float
     directory: str | None
@@ -77,23 +62,11 @@ class WarmUp:
 
 
 def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = None) -> WarmUp:
-    """Compile every kernel for every kind of input, and keep the result on disk.
+    """Compile every kernel for every kind of input, and keep the result on disk; `progress` is told
+    the number of signatures so far, whenever it grows.
 
-    Parameters
-    ----------
-    must_keep : bool
-        Whether it is an error if the compiled kernels cannot be kept; else they serve this process.
-    progress : callable, optional
-        Told the number of signatures so far, whenever it grows.
-
-    Returns
-    -------
-    WarmUp
-
-    Raises
-    ------
-    OSError
-        With `must_keep`, as soon as it is clear that nothing is kept.
+    If nothing is kept, it serves this process; with `must_keep` that is an OSError, as soon as it
+    is clear.
     """
     start, before, seen = time.perf_counter(), len(names()), 0
     check: Callable[[], None] = check_kept if must_keep else lambda: None
@@ -109,14 +82,8 @@ def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = 
             if progress is not None and count > seen:
                 progress(f"{count} signatures")
             seen = count
-    found = names()
-    return WarmUp(
-        seconds=time.perf_counter() - start,
-        directory=kept_in(),
-        kernels=len(set(found)),
-        signatures=len(found),
-        cached=before,
-    )
+    seconds, found = time.perf_counter() - start, names()
+    return WarmUp(seconds, kept_in(), kernels=len(set(found)), signatures=len(found), cached=before)
 
 
 def check_kept() -> None:
@@ -187,10 +154,7 @@ def arguments(
     to 1 in steps of 1/64, so that every kind of float holds them and their sums."""
     n = shape[0]
     score = 0.5 + np.arange(n) % 33 / 64
-    rows = score
-    if len(shape) == 2:
-        rows = np.zeros(shape)
-        rows[:, 0], rows[:, 1] = score, 1 - score
+    rows = np.stack([score, 1 - score, 0 * score], 1) if len(shape) == 2 else score
     return {
         "y_true": (np.arange(n) % 2).astype(label),
         "y_prob": rows.astype(prob),

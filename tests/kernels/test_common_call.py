@@ -18,15 +18,6 @@ def class_vectors(n, n_classes, dtype=np.float64, seed=0):
     return np.where(rng.random(n) < 0.5, prob.argmax(1), rng.integers(0, n_classes, n)), prob
 
 
-def test_numbers_are_added_in_the_order_of_numpy():
-    rng = np.random.default_rng(0)
-    for size in range(common_call.MOST_BINS + 1):
-        lines = rng.random((5, size)) * 10 ** rng.uniform(-12, 3, (5, size))
-        for x in (*lines, np.zeros(size), lines[0] * (rng.random(size) < 0.5)):
-            for kernel in forms(common_call.numpy_sum):
-                assert kernel(x) == np.add.reduce(x) == np.add.reduce(x[None], -1)[0]
-
-
 @pytest.mark.parametrize("right", [True, False])
 @pytest.mark.parametrize(("low", "high"), LIMITS)
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8])

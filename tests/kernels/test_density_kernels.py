@@ -188,15 +188,6 @@ def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
                 assert out == near(expected)
 
 
-def test_sums_of_a_replicate_become_a_lane():
-    sums = np.arange(6.0)
-    for kernel in forms(density.copy_lane):
-        out = fresh(2, 3, 2)
-        kernel(sums, 1, out)
-        assert out[:, :, 1].tolist() == [[0, 1, 2], [3, 4, 5]]
-        assert np.isnan(out[:, :, 0]).all()
-
-
 def folded(count, reach):
     """The cell of each number from -reach to count + reach, mirrored at one end and the other."""
     found = []

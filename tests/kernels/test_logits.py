@@ -19,13 +19,6 @@ def test_exponential_is_right_to_two_units_in_the_last_place():
         assert (e[-4:] == 0).all()
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 100])
-def test_a_long_row_is_added_in_eight_lanes(n):
-    row = np.random.default_rng(n).random(n)
-    for kernel in forms(logits.lane_sum):
-        assert kernel(row) == pytest.approx(row.sum(), rel=1e-15)
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_classes", [1, 2, 10, 200, logits.BLOCK + 3])
 def test_softmax_is_right_to_rounding(dtype, n_classes):

@@ -7,6 +7,7 @@ import pytest
 from kernel_forms import forms
 
 from fastece.kernels import REPLICATES, shared
+from fastece.kernels.common_call import MOST_BINS
 
 
 def test_sums_are_set_and_added():
@@ -18,6 +19,22 @@ def test_sums_are_set_and_added():
         sums = np.arange(3.0)
         kernel(np.array([1.0, 0.5, -2.0]), sums)
         assert sums.tolist() == [1.0, 1.5, 0.0]
+
+
+def test_lanes_are_added_in_the_order_of_numpy():
+    rng = np.random.default_rng(0)
+    for size in range(MOST_BINS + 1):
+        lines = rng.random((5, size)) * 10 ** rng.uniform(-12, 3, (5, size))
+        for x in (*lines, np.zeros(size), lines[0] * (rng.random(size) < 0.5)):
+            for kernel in forms(shared.lane_sum):
+                assert kernel(x) == np.add.reduce(x) == np.add.reduce(x[None], -1)[0]
+
+
+@pytest.mark.parametrize("n", [129, 1000])
+def test_a_long_row_is_added_to_rounding(n):
+    row = np.random.default_rng(n).random(n)
+    for kernel in forms(shared.lane_sum):
+        assert kernel(row) == pytest.approx(row.sum(), rel=1e-15)
 
 
 def test_a_sum_and_what_its_rounding_took_are_exact():
