@@ -12,6 +12,7 @@ from fastece.estimators import find_estimator, with_threads
 from fastece.inputs.parameters import check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map, read_problems
+from fastece.resampling.results import Plain
 from fastece.typing import F64
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityDiagram:
+class ReliabilityDiagram(Plain):
     """Bins of the score with their mean score and their frequency of hits: what
     `fastece.reliability_diagram` gives.
 
@@ -59,26 +60,9 @@ class ReliabilityDiagram:
         head = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
         return "\n".join([head, *table_lines(self)])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values; empty bins have nan."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
-
     def plot(self, ax: "Axes | None" = None, *, band: "ConsistencyBand | None" = None) -> "Axes":
-        """Draw the diagram with the occupancy of its bins; needs matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; without it, on a new figure.
-        band : ConsistencyBand, optional
-            Of `fastece.calibration_test` for the same bins: where the frequencies of a calibrated
-            model are to be expected.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the diagram with the occupancy of its bins: `fastece.plot.plot_diagram`, which needs
+        matplotlib."""
         from fastece.plot.results import plot_diagram
 
         return plot_diagram(self, ax, band)
@@ -150,18 +134,10 @@ def reliability_diagram(
     y_true: Any, y_prob: Any, *, setting: str | int = ..., **options: Any
 ) -> ReliabilityDiagram: ...
 def reliability_diagram(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    estimator: Any = "ece",
-    setting: Any = "auto",
-    labels: Any = None,
-    pos_label: Any = None,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    n_jobs: int | None = None,
-    **fields: Any,
-) -> ReliabilityDiagram | list[ReliabilityDiagram]:
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece", setting: Any = "auto", labels: Any = None,
+    pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    n_jobs: int | None = None, **fields: Any,
+) -> ReliabilityDiagram | list[ReliabilityDiagram]:  # fmt: skip
     """Bins of the score with their mean score and frequency of hits.
 
     Parameters

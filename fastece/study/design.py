@@ -180,18 +180,8 @@ PRESETS = {
 
 
 def preset(name: str, **changes: Any) -> Design:
-    """A preset by its name, with some of its parameters replaced.
-
-    Parameters
-    ----------
-    name : {"quick", "paper"}
-    **changes
-        Parameters of `Design`; None leaves one as it is.
-
-    Returns
-    -------
-    Design
-    """
+    """The design "quick" or "paper", with some of the parameters of `Design` replaced: those of
+    `changes` that are not None."""
     if name not in PRESETS:
         raise ValueError(f"preset: got {name!r}; {list_names(PRESETS)}")
     return replace(PRESETS[name], **{k: v for k, v in changes.items() if v is not None})

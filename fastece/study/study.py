@@ -139,14 +139,9 @@ def tables(
 
 
 def run_study(
-    design: Design,
-    out: str | Path,
-    *,
-    n_jobs: int | None = None,
-    executor: Any = None,
-    progress: bool = True,
-    pictures: bool = True,
-) -> StudyResult:
+    design: Design, out: str | Path, *, n_jobs: int | None = None, executor: Any = None,
+    progress: bool = True, pictures: bool = True,
+) -> StudyResult:  # fmt: skip
     """Run what is not yet finished of a study, and write its tables and figures.
 
     Parameters
