@@ -53,18 +53,12 @@ class ReliabilityCurve(Plain):
     low, high, median : (G,) float64 array or None
         Ends of the bootstrap percentile interval of the posterior at each score by itself, and the
         median; None without resamples.
-    confidence_level, n_resamples : float, int
-        Of the band.
-    value : float
-        The calibration error, as `fastece.ece` gives it.
-    bandwidth : float
-        The standard deviation of the kernel.
-    score_range : tuple of float
-        Ends of the range.
-    n : int
-        Number of rows of positive weight.
-    key : int or None
-        Key of the draws; None without resamples.
+    confidence_level, n_resamples, key : float, int, int or None
+        Of the band; the key is that of the draws, None without resamples.
+    value, bandwidth : float
+        The calibration error, as `fastece.ece` gives it, and the standard deviation of the kernel.
+    score_range, n : tuple of float, int
+        Ends of the range, and number of rows of positive weight.
     estimator, setting : str
         The estimator with its parameters, and the setting it used.
     """

@@ -12,7 +12,7 @@ from fastece.estimators import find_estimator, with_threads
 from fastece.inputs.parameters import check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map, read_problems
-from fastece.resampling.results import Plain
+from fastece.resampling.results import Plain, aligned
 from fastece.typing import F64
 
 if TYPE_CHECKING:
@@ -71,20 +71,16 @@ class ReliabilityDiagram(Plain):
 def table_lines(diagram: ReliabilityDiagram, width: int = 30) -> list[str]:
     """A line for each bin that holds rows, and one for empty neighbours together; the bar is the
     occupancy, full for the fullest bin."""
-    count = diagram.count
+    count, rows = diagram.count, [["bin", "rows", "score", "frequency", "gap", ""]]
     starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
-    names = bin_names(diagram, [*starts, count.size])
-    rows = [f"{count[b]:.7g}" for b in starts]
-    pad, wide = max(map(len, names)), max(4, *map(len, rows))
-    lines = [f"  {'bin':<{pad}}  {'rows':>{wide}}   score  frequency      gap"]
-    for b, name, row in zip(starts, names, rows, strict=True):
-        values = "     -          -        -"
+    for b, name in zip(starts, bin_names(diagram, [*starts, count.size]), strict=True):
+        values = ["-", "-", "-", ""]
         if count[b] > 0:
             bar = "#" * math.ceil(width * count[b] / count.max())
             score, frequency = diagram.score[b], diagram.frequency[b]
-            values = f"{score:.4f}  {frequency:9.4f}  {diagram.gap[b]:+.4f}  {bar}"
-        lines.append(f"  {name:<{pad}}  {row:>{wide}}  {values}")
-    return lines
+            values = [f"{score:.4f}", f"{frequency:.4f}", f"{diagram.gap[b]:+.4f}", bar]
+        rows.append([name, f"{count[b]:.7g}", *values])
+    return [f"  {line}" for line in aligned(rows, last="<")]
 
 
 def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
