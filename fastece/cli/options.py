@@ -150,9 +150,8 @@ COMMANDS = {
     ),
     "bench": Command(
         "commands:run_bench", "speed of every estimator on this machine, and of numpy beside it",
-        "Time one call of every estimator on uniform scores and on class vectors, and replicates "
-        "of the bootstrap, each beside the numpy code that a user would write, on one thread: "
-        "about half a minute.",
+        "Time one call of every estimator, and replicates of the bootstrap, each beside the numpy "
+        "code that a user would write, on one thread: about half a minute.",
         (), ("--markdown",), {},
     ),
     "warmup": Command(

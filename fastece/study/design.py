@@ -30,14 +30,12 @@ class Distribution(NamedTuple):
     training: int
 
     def __str__(self) -> str:
-        k, d, i, model, t = self
-        return f"{k} classes, {d} features, mixture {i}, {model}, training {t}"
+        return "{} classes, {} features, mixture {}, {}, training {}".format(*self)
 
     @property
     def file_name(self) -> str:
         """Of its results."""
-        k, d, i, model, t = self
-        return f"classes{k}-features{d}-mixture{i}-{model}-training{t}.parquet"
+        return "classes{}-features{}-mixture{}-{}-training{}.parquet".format(*self)
 
 
 def checked_list(name: str, values: Any) -> tuple[Any, ...]:
@@ -153,13 +151,9 @@ class Design:
     @property
     def distributions(self) -> list[Distribution]:
         """All distributions of scores; those of one mixture follow one another."""
-        kinds = product(self.classes, self.features, range(self.mixtures))
-        return [
-            Distribution(*kind, model, training)
-            for kind in kinds
-            for training in range(self.trainings)
-            for model in self.models
-        ]
+        mixtures, trainings = range(self.mixtures), range(self.trainings)
+        cells = product(self.classes, self.features, mixtures, trainings, self.models)
+        return [Distribution(k, d, i, model, t) for k, d, i, t, model in cells]
 
     def rng(self, purpose: int, *numbers: int) -> np.random.Generator:
         """The random numbers of one purpose, which depend on what is given alone."""

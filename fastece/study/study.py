@@ -31,9 +31,8 @@ class StudyResult:
 
     Attributes
     ----------
-    design : Design
-    folder : Path
-        Where the files are.
+    design, folder : Design, Path
+        What was asked, and where the files are.
     values : pyarrow.Table
         A row for each distribution, setting, estimator and size, as
         `fastece.study.summary.distribution_table` describes it.
