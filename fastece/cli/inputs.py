@@ -30,12 +30,9 @@ def read_file(path: str | None, options: Namespace) -> Predictions:
 
 
 def read_data(
-    predictions: Predictions,
-    options: Namespace,
-    estimators: dict[str, Any],
-    name: str = "y_prob",
+    predictions: Predictions, options: Namespace, estimators: dict[str, Any], name: str = "y_prob",
     least: int = 0,
-) -> Call:
+) -> Call:  # fmt: skip
     """Check predictions and options as a call of functions that resample, at `least` so often;
     `name` is what messages call the probabilities."""
     data = data_of(predictions, options)

@@ -67,18 +67,10 @@ def form(name: str, text: str) -> dict[str, Any]:
 OPTIONS = {
     "--y-true": value("COLUMN", "column of the labels"),
     "--y-prob": value("COLUMN[,COLUMN...]", "columns of the probabilities"),
-    "--labels": value(
-        "LABEL[,LABEL...]", "which label each column of probabilities is of, in their order"
-    ),
+    "--labels": value("LABEL[,LABEL...]", "label of each column of probabilities, in their order"),
     "--pos-label": value("LABEL", "which label y_prob is the probability of"),
-    "--classes": value(
-        "K", "number of classes behind the predicted one: its confidence is at least 1/K", int
-    ),
-    "--at": value(
-        "SCORE[,SCORE...]",
-        "scores in [0, 1] (default: eleven from one end of the range to the other)",
-        read_scores,
-    ),
+    "--classes": value("K", "classes behind the predicted one: its confidence is 1/K or more", int),
+    "--at": value("SCORE[,SCORE...]", "in [0, 1] (default: eleven over the range)", read_scores),
     "--bandwidth": value(
         "H", 'standard deviation of the kernel, or "silverman" (default)',
         number_or("silverman", float), "silverman",
@@ -97,12 +89,8 @@ OPTIONS = {
         None, "quick (default: less than a minute) or paper (64.8 million evaluations)",
         default="quick",
     ),
-    "--out": value(
-        "FOLDER", "of the results (default: fastece-study-PRESET, and what else is given)"
-    ),
-    "--convention": value(
-        "NAME", "corrected (default), or published: with the slips of the published code"
-    ),
+    "--out": value("FOLDER", "of the results (default: fastece-study-PRESET, and other options)"),
+    "--convention": value("NAME", "corrected (default), or published: with that code's slips"),
     "--estimator": {
         "action": "append", "default": [], "metavar": "MODULE:NAME", "dest": "estimators",
         "help": "one more estimator: an object with prepare and evaluate, or what makes one",
@@ -162,9 +150,8 @@ COMMANDS = {
     ),
     "bench": Command(
         "commands:run_bench", "speed of every estimator on this machine, and of numpy beside it",
-        "Time one call of every estimator on uniform scores and on class vectors, and replicates "
-        "of the bootstrap, each beside the numpy code that a user would write, on one thread: "
-        "about half a minute.",
+        "Time one call of every estimator, and replicates of the bootstrap, each beside the numpy "
+        "code that a user would write, on one thread: about half a minute.",
         (), ("--markdown",), {},
     ),
     "warmup": Command(

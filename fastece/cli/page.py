@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fastece.resampling.results import aligned
+
 # What is measured in each setting; of one class, "class"; of predicted classes alone, "pairs".
 QUESTIONS = {
     "binary": "does label 1 come as often as its probability says?",
@@ -39,11 +41,8 @@ def facts(title: str, **values: Any) -> list[str]:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with aligned columns: the first and the last to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    sides = ["<", *">" * (len(head) - 2), "<"]
-    form = "".join(f"  {{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
-    return [form.format(*row).rstrip() for row in (head, *rows)]
+    """Lines with aligned columns, the last of which is of texts."""
+    return [f"  {line}" for line in aligned([head, *rows], last="<")]
 
 
 def level_of(values: dict[str, Any]) -> list[str]:

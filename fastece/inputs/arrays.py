@@ -18,6 +18,8 @@ from fastece.typing import F64, U8
 SLICE = 2**16
 # Kernels count rows in 32 bits.
 MOST_ROWS = 2**31 - 1
+# Which entries of an array break a rule.
+Rule = Callable[[NDArray[Any]], NDArray[np.bool_]]
 
 
 def as_array(name: str, value: Any) -> NDArray[Any]:
@@ -133,13 +135,9 @@ def find_extremes(array: NDArray[Any]) -> tuple[float, float]:
 
 
 def refuse_where(
-    name: str,
-    rule: str,
-    array: NDArray[Any],
-    is_bad: Callable[[NDArray[Any]], NDArray[np.bool_]],
-    hint: str = "",
+    name: str, rule: str, array: NDArray[Any], is_bad: Rule, hint: str = "",
     error: type[Exception] = ValueError,
-) -> None:
+) -> None:  # fmt: skip
     """Raise the error of the first entry that is bad, if there is one."""
     for start, part in row_slices(array):
         bad = is_bad(part)
@@ -154,7 +152,7 @@ def refuse_infinite(name: str, array: NDArray[Any]) -> None:
     refuse_where(name, "must be finite", array, lambda part: ~np.isfinite(part))
 
 
-def elementwise(rule: Callable[[Any], bool]) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+def elementwise(rule: Callable[[Any], bool]) -> Rule:
     """A rule about one object as a rule about an array of them."""
     return lambda array: np.array([rule(x) for x in array.flat], bool).reshape(array.shape)
 

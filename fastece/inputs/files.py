@@ -65,12 +65,9 @@ class Table:
 
 
 def read_predictions(
-    path: str | Path,
-    *,
-    y_true: str | None = None,
-    y_prob: str | None = None,
+    path: str | Path, *, y_true: str | None = None, y_prob: str | None = None,
     classes: int | None = None,
-) -> Predictions:
+) -> Predictions:  # fmt: skip
     """Read a file of predictions: CSV (by its header), NPZ, or Parquet (needs pyarrow).
 
     `y_true` and `y_prob` name the columns, `y_prob` several, separated by commas: in class order,

@@ -107,11 +107,9 @@ def draw_result(
 
 
 def plot_classes(
-    results: "Sequence[ReliabilityDiagram] | Sequence[ReliabilityCurve]",
-    *,
-    columns: int | None = None,
-    figure: "Figure | None" = None,
-) -> "Figure":
+    results: "Sequence[ReliabilityDiagram] | Sequence[ReliabilityCurve]", *,
+    columns: int | None = None, figure: "Figure | None" = None,
+) -> "Figure":  # fmt: skip
     """A panel for each class, all with the same axes and one legend.
 
     Parameters

@@ -15,7 +15,7 @@ from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
-from fastece.resampling.results import as_python
+from fastece.resampling.results import Plain
 from fastece.typing import F64, U8
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MOST_VALUES = 2**25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReliabilityCurve:
+class ReliabilityCurve(Plain):
     """The probability of a hit as a function of the score, on a grid: what
     `fastece.reliability_curve` gives.
 
@@ -53,18 +53,12 @@ class ReliabilityCurve:
     low, high, median : (G,) float64 array or None
         Ends of the bootstrap percentile interval of the posterior at each score by itself, and the
         median; None without resamples.
-    confidence_level, n_resamples : float, int
-        Of the band.
-    value : float
-        The calibration error, as `fastece.ece` gives it.
-    bandwidth : float
-        The standard deviation of the kernel.
-    score_range : tuple of float
-        Ends of the range.
-    n : int
-        Number of rows of positive weight.
-    key : int or None
-        Key of the draws; None without resamples.
+    confidence_level, n_resamples, key : float, int, int or None
+        Of the band; the key is that of the draws, None without resamples.
+    value, bandwidth : float
+        The calibration error, as `fastece.ece` gives it, and the standard deviation of the kernel.
+    score_range, n : tuple of float, int
+        Ends of the range, and number of rows of positive weight.
     estimator, setting : str
         The estimator with its parameters, and the setting it used.
     """
@@ -89,33 +83,14 @@ class ReliabilityCurve:
     setting: str
 
     def __call__(self, s: Any) -> Any:
-        """Probability of a hit at a score, or at an array of them, interpolated linearly.
-
-        Parameters
-        ----------
-        s : float or array-like of float
-            Scores in [0, 1], or else a ValueError or TypeError; those outside the range count as
-            its nearest end.
-
-        Returns
-        -------
-        float or float64 array
-        """
+        """Probability of a hit at a score in [0, 1], a float, or at an array of them, interpolated
+        linearly; outside the range, that at its nearest end. What is no score is a ValueError or a
+        TypeError."""
         return self._at(s, self.posterior)
 
     def interval(self, s: Any) -> ConfidenceInterval:
-        """Confidence interval of the probability of a hit at a score, or at an array of them.
-
-        Parameters
-        ----------
-        s : float or array-like of float
-            As for the curve itself.
-
-        Returns
-        -------
-        ConfidenceInterval
-            ``(low, high)`` at the `confidence_level` of the curve; a ValueError without resamples.
-        """
+        """``(low, high)`` of the probability of a hit at a score, or at an array of them, at the
+        `confidence_level` of the curve; a ValueError without resamples."""
         if self.low is None or self.high is None:
             raise ValueError("interval: the curve has no resamples; ask for them by n_resamples=")
         return ConfidenceInterval(self._at(s, self.low), self._at(s, self.high))
@@ -132,24 +107,10 @@ class ReliabilityCurve:
         return float(found[0]) if one else as_float(found)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the curve with its band, and the density underneath; needs matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; without it, on a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the curve with its band: `fastece.plot.plot_curve`, which needs matplotlib."""
         from fastece.plot.results import plot_curve
 
         return plot_curve(self, ax)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        return {name: as_python(getattr(self, name)) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
         head = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
@@ -252,22 +213,11 @@ def reliability_curve(
     y_true: Any, y_prob: Any, *, setting: str | int = ..., **options: Any
 ) -> ReliabilityCurve: ...
 def reliability_curve(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    estimator: Any = "ece_kde",
-    setting: Any = "auto",
-    n_resamples: int = 0,
-    confidence_level: float = 0.95,
-    labels: Any = None,
-    pos_label: Any = None,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    rng: Any = None,
-    n_jobs: int | None = None,
-    executor: Any = None,
-    **fields: Any,
-) -> ReliabilityCurve | list[ReliabilityCurve]:
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece_kde", setting: Any = "auto",
+    n_resamples: int = 0, confidence_level: float = 0.95, labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
+    n_jobs: int | None = None, executor: Any = None, **fields: Any,
+) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
     """The probability of a hit as a function of the score, from kernel densities.
 
     Parameters

@@ -12,6 +12,7 @@ from fastece.estimators import find_estimator, with_threads
 from fastece.inputs.parameters import check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map, read_problems
+from fastece.resampling.results import Plain, aligned
 from fastece.typing import F64
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityDiagram:
+class ReliabilityDiagram(Plain):
     """Bins of the score with their mean score and their frequency of hits: what
     `fastece.reliability_diagram` gives.
 
@@ -59,26 +60,9 @@ class ReliabilityDiagram:
         head = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
         return "\n".join([head, *table_lines(self)])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values; empty bins have nan."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
-
     def plot(self, ax: "Axes | None" = None, *, band: "ConsistencyBand | None" = None) -> "Axes":
-        """Draw the diagram with the occupancy of its bins; needs matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; without it, on a new figure.
-        band : ConsistencyBand, optional
-            Of `fastece.calibration_test` for the same bins: where the frequencies of a calibrated
-            model are to be expected.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the diagram with the occupancy of its bins: `fastece.plot.plot_diagram`, which needs
+        matplotlib."""
         from fastece.plot.results import plot_diagram
 
         return plot_diagram(self, ax, band)
@@ -87,20 +71,16 @@ class ReliabilityDiagram:
 def table_lines(diagram: ReliabilityDiagram, width: int = 30) -> list[str]:
     """A line for each bin that holds rows, and one for empty neighbours together; the bar is the
     occupancy, full for the fullest bin."""
-    count = diagram.count
+    count, rows = diagram.count, [["bin", "rows", "score", "frequency", "gap", ""]]
     starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
-    names = bin_names(diagram, [*starts, count.size])
-    rows = [f"{count[b]:.7g}" for b in starts]
-    pad, wide = max(map(len, names)), max(4, *map(len, rows))
-    lines = [f"  {'bin':<{pad}}  {'rows':>{wide}}   score  frequency      gap"]
-    for b, name, row in zip(starts, names, rows, strict=True):
-        values = "     -          -        -"
+    for b, name in zip(starts, bin_names(diagram, [*starts, count.size]), strict=True):
+        values = ["-", "-", "-", ""]
         if count[b] > 0:
             bar = "#" * math.ceil(width * count[b] / count.max())
             score, frequency = diagram.score[b], diagram.frequency[b]
-            values = f"{score:.4f}  {frequency:9.4f}  {diagram.gap[b]:+.4f}  {bar}"
-        lines.append(f"  {name:<{pad}}  {row:>{wide}}  {values}")
-    return lines
+            values = [f"{score:.4f}", f"{frequency:.4f}", f"{diagram.gap[b]:+.4f}", bar]
+        rows.append([name, f"{count[b]:.7g}", *values])
+    return [f"  {line}" for line in aligned(rows, last="<")]
 
 
 def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
@@ -150,18 +130,10 @@ def reliability_diagram(
     y_true: Any, y_prob: Any, *, setting: str | int = ..., **options: Any
 ) -> ReliabilityDiagram: ...
 def reliability_diagram(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    estimator: Any = "ece",
-    setting: Any = "auto",
-    labels: Any = None,
-    pos_label: Any = None,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    n_jobs: int | None = None,
-    **fields: Any,
-) -> ReliabilityDiagram | list[ReliabilityDiagram]:
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece", setting: Any = "auto", labels: Any = None,
+    pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    n_jobs: int | None = None, **fields: Any,
+) -> ReliabilityDiagram | list[ReliabilityDiagram]:  # fmt: skip
     """Bins of the score with their mean score and frequency of hits.
 
     Parameters

@@ -13,22 +13,12 @@ from fastece.typing import F64
 
 
 def bandwidth_sweep(
-    y_true: Any,
-    y_prob: Any,
-    bandwidths: Any,
-    *,
-    estimator: Any = "ece_kde",
-    setting: Any = "auto",
-    average: Any = "macro",
-    labels: Any = None,
-    pos_label: Any = None,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    **fields: Any,
-) -> F64:
-    """The density-based error for each of some bandwidths; scores are binned once for all.
-
-    (With beta kernels: once for those that differ by less than a fifth.)
+    y_true: Any, y_prob: Any, bandwidths: Any, *, estimator: Any = "ece_kde", setting: Any = "auto",
+    average: Any = "macro", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
+    from_logits: bool = False, **fields: Any,
+) -> F64:  # fmt: skip
+    """The density-based error for each of some bandwidths; scores are binned once for all, and with
+    beta kernels once for those that differ by less than a fifth.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import ClassDraws, HitDraws, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import p_value_of, quantiles, tails_of
-from fastece.resampling.results import Result, Results, as_python
+from fastece.resampling.results import Plain, Result, Results
 from fastece.typing import F64, U8
 
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class ConsistencyBand:
+class ConsistencyBand(Plain):
     """Where the frequency of hits in each bin of a diagram is to be expected of a calibrated model.
 
     Attributes
@@ -37,10 +37,6 @@ class ConsistencyBand:
     low: F64
     high: F64
     confidence_level: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        return {name: as_python(getattr(self, name)) for name in self.__dataclass_fields__}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

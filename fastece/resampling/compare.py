@@ -11,13 +11,6 @@ from fastece.resampling.intervals import Method
 from fastece.resampling.results import ComparisonResult, Results
 
 
-def check_classes(models: dict[str, Any]) -> None:
-    """Both have as many classes; else labels would be out of range for one of them."""
-    (a, b) = (class_count(as_probabilities(p, name).shape) for name, p in models.items())
-    if a != b:
-        raise ValueError(f"y_prob_b: must have the classes of y_prob_a, {a}; got {b}")
-
-
 def comparison_results(call: Call, **options: Any) -> Any:
     """The result of a call on two models, each of which may have hits of its own, or `Results` by
     the names of its estimators; `options` are those of `resample`."""
@@ -92,7 +85,9 @@ def compare(
       bias                   -0.01212
     """
     models = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
-    check_classes(models)
+    a, b = (class_count(as_probabilities(p, name).shape) for name, p in models.items())
+    if a != b:  # labels would be out of range for one of them
+        raise ValueError(f"y_prob_b: must have the classes of y_prob_a, {a}; got {b}")
     call = read_call(y_true, models, int(bootstrap_result is None), **options)
     return comparison_results(
         call, method=method, size=size, rng=rng, bootstrap_result=bootstrap_result

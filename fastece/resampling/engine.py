@@ -115,20 +115,23 @@ class Replicates:
     def values(self, first: int, last: int, stop: Event | None = None) -> F64:
         """The values (members, ..., last - first) of a range of replicates, in batches; `stop` is
         set when nobody waits for them any more."""
-        values = self._list_values if isinstance(self.draws, RowDraws) else self._block_values
         parts = []
         for start, end in ranges(first, last, self.batch):
             part = []
-            for value in values(start, end):
+            for value in self._values_of_members(start, end):
                 if stop is not None and stop.is_set():
                     raise CancelledError
                 part.append(value)
             parts.append(np.array(part))
         return np.concatenate(parts, axis=-1) if parts else np.empty((len(self.members), 0))
 
-    def _block_values(self, first: int, last: int) -> Iterator[F64]:
-        """The values of each member, from blocks that are drawn whole."""
-        draws: Any = self.draws
+    def _values_of_members(self, first: int, last: int) -> Iterator[F64]:
+        """The values of each member, from lists of rows or from blocks that are drawn whole."""
+        draws = self.draws
+        if isinstance(draws, RowDraws):
+            rows = draws.rows(first, last - first)
+            yield from (row_values(member, rows) for member in self.members)
+            return
         blocks = range(first // REPLICATES, -(-last // REPLICATES))
         inside = slice(first - REPLICATES * blocks.start, last - REPLICATES * blocks.start)
         drawn = draws.make(blocks.start, len(blocks))
@@ -141,13 +144,6 @@ class Replicates:
                     order = contiguous(member.order, np.int32)
                     kernels.resampling.gather_rows(c, order, by_score)
                 yield block_values(member, c if member.order is None else by_score, inside)
-
-    def _list_values(self, first: int, last: int) -> Iterator[F64]:
-        """The values of each member, from lists of rows."""
-        draws: Any = self.draws
-        rows = draws.rows(first, last - first)
-        for member in self.members:
-            yield row_values(member, rows)
 
 
 def plan_replicates(

@@ -1,6 +1,6 @@
 """Results of a bootstrap: an estimate, its distribution, and intervals from it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,12 +23,33 @@ def as_python(value: Any) -> Any:
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
+@dataclass(frozen=True, eq=False)
+class Plain:
+    """What can be told in plain values: the fields, and properties of these names."""
+
+    _derived: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values by name; nan in empty bins."""
+        fields = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
+        return {name: as_python(getattr(self, name)) for name in (*fields, *self._derived)}
+
+
 def digits(value: Any) -> str:
     """Digits of a number, of an interval, or of several."""
     if isinstance(value, ConfidenceInterval):
         ends = zip(*map(np.atleast_1d, value), strict=True)
         return " ".join(f"[{low:.5f}, {high:.5f}]" for low, high in ends)
     return " ".join(f"{x:.5f}" for x in np.atleast_1d(value))
+
+
+def aligned(rows: Sequence[Sequence[str]], last: str = ">") -> list[str]:
+    """Rows as lines with aligned columns: the first to the left, the others to the right, but the
+    last to the side `last`."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = ["<", *">" * (len(widths) - 2), last]
+    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
+    return [form.format(*row).rstrip() for row in rows]
 
 
 R = TypeVar("R", bound="Result")
@@ -75,11 +96,7 @@ class Results(dict[str, R]):
             [key, *(f"{x:.5f}" if isinstance(x, float) else str(x) for x in values)]
             for key, values in self.to_dict().items()
         ]
-        widths = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-            for line in zip(*columns, strict=True)
-        ]
+        lines = aligned([*zip(*columns, strict=True)])
         first = next(iter(self.values()))
         ranges = [key for key, x in first._numbers.items() if isinstance(x, ConfidenceInterval)]
         return "\n  ".join(["; ".join([first._head, *ranges]), *lines])
@@ -88,7 +105,7 @@ class Results(dict[str, R]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result:
+class Result(Plain):
     """What every result of a function that resamples has: `BootstrapResult` tells what it is."""
 
     n: int
@@ -96,11 +113,9 @@ class Result:
     estimator: str
     setting: str
 
-    # Names of the field of replicates, of the numbers that are printed first, and of what `to_dict`
-    # has beside the fields.
+    # Names of the field of replicates, and of the numbers that are printed first.
     _replicates: ClassVar[str]
     _shown: ClassVar[tuple[str, ...]]
-    _derived: ClassVar[tuple[str, ...]] = ()
 
     @property
     def _head(self) -> str:
@@ -130,11 +145,6 @@ class Result:
         width = max(map(len, numbers))
         lines = [f"  {name:<{width}}  {text}" for name, text in numbers.items()]
         return "\n".join([f"{self.estimator}, {self._head}", *lines])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        fields = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
-        return {name: as_python(getattr(self, name)) for name in (*fields, *self._derived)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -198,20 +208,9 @@ class Replicated(Result):
     def interval(
         self, confidence_level: float | None = None, method: Method | None = None
     ) -> ConfidenceInterval:
-        """A confidence interval from the distribution that is there.
-
-        Parameters
-        ----------
-        confidence_level : float, optional
-            Between 0 and 1; by default the result's own.
-        method : {"basic", "percentile", "bca"}, optional
-            By default the result's own.
-
-        Returns
-        -------
-        ConfidenceInterval
-            ``(low, high)``.
-        """
+        """A confidence interval ``(low, high)`` from the distribution that is there, at another
+        level between 0 and 1, or by another method: "basic", "percentile" or "bca". By default
+        both are the result's own."""
         level, name = self.confidence_level, self.method
         if confidence_level is not None:
             level = intervals.check_level(confidence_level)

@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned
 from fastece.estimators import find_estimator
@@ -51,10 +50,6 @@ class Zero:
 
     def prepare(self, sample: Sample, size: int) -> None:
         """No plan."""
-
-    def evaluate(self, plan: None, c: NDArray[Any]) -> float:  # noqa: ARG002
-        """The value 0."""
-        return 0.0
 
     def subsets(self, plan: None, rows: I32) -> F64:  # noqa: ARG002
         """0 for every draw."""

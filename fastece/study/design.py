@@ -30,14 +30,12 @@ class Distribution(NamedTuple):
     training: int
 
     def __str__(self) -> str:
-        k, d, i, model, t = self
-        return f"{k} classes, {d} features, mixture {i}, {model}, training {t}"
+        return "{} classes, {} features, mixture {}, {}, training {}".format(*self)
 
     @property
     def file_name(self) -> str:
         """Of its results."""
-        k, d, i, model, t = self
-        return f"classes{k}-features{d}-mixture{i}-{model}-training{t}.parquet"
+        return "classes{}-features{}-mixture{}-{}-training{}.parquet".format(*self)
 
 
 def checked_list(name: str, values: Any) -> tuple[Any, ...]:
@@ -153,13 +151,9 @@ class Design:
     @property
     def distributions(self) -> list[Distribution]:
         """All distributions of scores; those of one mixture follow one another."""
-        kinds = product(self.classes, self.features, range(self.mixtures))
-        return [
-            Distribution(*kind, model, training)
-            for kind in kinds
-            for training in range(self.trainings)
-            for model in self.models
-        ]
+        mixtures, trainings = range(self.mixtures), range(self.trainings)
+        cells = product(self.classes, self.features, mixtures, trainings, self.models)
+        return [Distribution(k, d, i, model, t) for k, d, i, t, model in cells]
 
     def rng(self, purpose: int, *numbers: int) -> np.random.Generator:
         """The random numbers of one purpose, which depend on what is given alone."""
@@ -180,18 +174,8 @@ PRESETS = {
 
 
 def preset(name: str, **changes: Any) -> Design:
-    """A preset by its name, with some of its parameters replaced.
-
-    Parameters
-    ----------
-    name : {"quick", "paper"}
-    **changes
-        Parameters of `Design`; None leaves one as it is.
-
-    Returns
-    -------
-    Design
-    """
+    """The design "quick" or "paper", with some of the parameters of `Design` replaced: those of
+    `changes` that are not None."""
     if name not in PRESETS:
         raise ValueError(f"preset: got {name!r}; {list_names(PRESETS)}")
     return replace(PRESETS[name], **{k: v for k, v in changes.items() if v is not None})

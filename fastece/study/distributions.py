@@ -13,21 +13,12 @@ from fastece.typing import F64, I64
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixture:
-    """Classes that are equally frequent, each a mixture of equally frequent Gaussian modes.
+    """Classes that are equally frequent, each a mixture of equally frequent Gaussian modes: Posocco
+    and Bonnefoy (2021, "Estimating expected calibration errors", section 4.1).
 
-    With M modes a class, ``p(x | k) = sum_m N(x; mean_km, A_km^T A_km) / M`` and the posterior is
-    ``P(k | x) = p(x | k) / sum_j p(x | j)``.
-
-    Parameters
-    ----------
-    means : (K, M, d) float64 array
-        Mean of each mode.
-    factors : (K, M, d, d) float64 array
-        A of each mode, whose covariance is ``A^T A``.
-
-    Notes
-    -----
-    Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 4.1).
+    With `means` (K, M, d) and `factors` A (K, M, d, d) of M modes a class, ``p(x | k) =
+    sum_m N(x; mean_km, A_km^T A_km) / M`` and the posterior is ``P(k | x) = p(x | k) /
+    sum_j p(x | j)``.
 
     Examples
     --------

@@ -12,6 +12,7 @@ import numpy as np
 
 from fastece.inputs.parameters import check_choice
 from fastece.plot.files import KINDS, new_figure
+from fastece.plot.marks import BLACK
 from fastece.study.contestants import BANDWIDTHS, BINS, ZERO
 from fastece.study.store import write_whole
 from fastece.typing import F64
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
 DPI = 200
 NOT_MEASURING = "not\nmeasuring"
 # Inches of a panel, of a line of the legend, of a letter in it, and of a column without letters.
@@ -29,7 +29,6 @@ PANEL, LINE, LETTER, MARK = (4.6, 4.1), 0.19, 0.076, 0.7
 BAND = 0.1  # opacity of an interval: fifteen of them lie over each other
 MARKERS_A_CURVE = 4
 FITTING = 7  # sizes that can be written below a panel in letters of the usual size
-BLACK = "0.1"
 
 # Of each measure: the label of its axis, and whether that is logarithmic.
 MEASURES = {
@@ -68,24 +67,14 @@ class Curve(NamedTuple):
 
 
 def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error") -> "Figure":
-    """A measure of every estimator over the size of the evaluation set, a panel for each setting.
+    """A measure of every estimator over the size of the evaluation set, a panel for each setting,
+    with one legend, grouped by family.
 
     Errors have logarithmic axes, like Figure 2 of Posocco and Bonnefoy (2021). The baseline
     "zero", which always estimates 0, is the line "not measuring": an estimator above it is worse
-    than none. Where it is infinite, or beyond the linear axis of the bias, a label says so.
-
-    Parameters
-    ----------
-    summary : pyarrow.Table
-        A row for each setting, estimator and size, with the columns ``setting``, ``estimator``,
-        ``n`` and the measure. Where there are those of its interval (the measure's name with _low
-        and _high), it is shaded. Panels and the legend keep the order of the rows.
-    measure : {"p95_relative_error", "p95_absolute_error", "median_abs_log_ratio", "relative_bias"}
-
-    Returns
-    -------
-    matplotlib Figure
-        One that no window knows of, with one legend, grouped by family.
+    than none. The `summary` has the columns "setting", "estimator", "n" and the measure, one of
+    `MEASURES`, and may have those of its interval, which is shaded: the measure's name with _low
+    and _high. Panels and the legend keep the order of the rows.
     """
     label, is_log = MEASURES[check_choice("measure", measure, list(MEASURES))]
     panels = curves_of(summary, measure, is_log)
@@ -176,10 +165,8 @@ def draw_curve(curve: Curve, ax: "Axes", place: int, line: dict[str, Any]) -> No
     markers[place % step :: step] = True
     ax.plot(curve.n, curve.value, markevery=markers.tolist(), zorder=3 + place / 10, **line)
     inside = np.isfinite(curve.low + curve.high)
-    ax.fill_between(
-        curve.n, curve.low, curve.high, where=inside, color=line["color"], alpha=BAND, linewidth=0,
-        zorder=2,
-    )  # fmt: skip
+    shade = {"color": line["color"], "alpha": BAND, "linewidth": 0, "zorder": 2}
+    ax.fill_between(curve.n, curve.low, curve.high, where=inside, **shade)
 
 
 def draw_scales(row: "Sequence[Axes]", panels: Sequence[dict[str, Curve]], is_log: bool) -> None:

@@ -26,13 +26,10 @@ from fastece.typing import F64, I32, I64
 
 @dataclass(frozen=True)
 class PublishedBinned:
-    """Bins of the published code, with convex shares the wrong way round.
-
-    The edges "uniform" divide the support; "quantile" ones lie half way between the rows
-    ``i * floor(n / B) - 1`` and ``i * floor(n / B)`` in the order of their scores, nan for n < B.
-    Bins of the mapping "hard" hold their left edges; with "convex" ones a score above the centre
-    ``c_j`` and up to ``c_(j+1)`` gives ``(s - c_j) / (c_(j+1) - c_j)`` to the lower one.
-    """
+    """Bins of the published code. Edges "quantile" lie half way between the rows
+    ``i * floor(n / B) - 1`` and ``i * floor(n / B)`` in the order of their scores, nan for n < B;
+    with "convex" bins a score above the centre ``c_j`` and up to ``c_(j+1)`` gives
+    ``(s - c_j) / (c_(j+1) - c_j)`` to the lower one."""
 
     n_bins: Any = 10
     edges: str = "uniform"

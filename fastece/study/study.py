@@ -31,9 +31,8 @@ class StudyResult:
 
     Attributes
     ----------
-    design : Design
-    folder : Path
-        Where the files are.
+    design, folder : Design, Path
+        What was asked, and where the files are.
     values : pyarrow.Table
         A row for each distribution, setting, estimator and size, as
         `fastece.study.summary.distribution_table` describes it.
@@ -139,14 +138,9 @@ def tables(
 
 
 def run_study(
-    design: Design,
-    out: str | Path,
-    *,
-    n_jobs: int | None = None,
-    executor: Any = None,
-    progress: bool = True,
-    pictures: bool = True,
-) -> StudyResult:
+    design: Design, out: str | Path, *, n_jobs: int | None = None, executor: Any = None,
+    progress: bool = True, pictures: bool = True,
+) -> StudyResult:  # fmt: skip
     """Run what is not yet finished of a study, and write its tables and figures.
 
     Parameters

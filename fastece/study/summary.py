@@ -14,7 +14,6 @@ from fastece.typing import F64
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 KEY = ("setting", "estimator", "n")
 # Resamples of the distributions behind the intervals, whose ends are known to a tenth of their
 # length; what makes them random is a purpose like those in `fastece.study.runner`.
