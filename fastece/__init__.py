@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fastece.answer.estimate import Estimate, estimate
     from fastece.binned.estimator import Binned
     from fastece.estimators import ESTIMATORS
     from fastece.kde.estimator import KDE
@@ -40,6 +41,7 @@ _HOMES = {
     "ComparisonResult": "resampling.results",
     "ConsistencyBand": "resampling.calibration_test",
     "ESTIMATORS": "estimators",
+    "Estimate": "answer.estimate",
     "KDE": "kde",
     "ReliabilityCurve": "reliability.curve",
     "ReliabilityDiagram": "reliability.diagram",
@@ -50,6 +52,7 @@ _HOMES = {
     "calibration_test": "resampling.calibration_test",
     "compare": "resampling.compare",
     "ece": "scores",
+    "estimate": "answer.estimate",
     "mce": "scores",
     "reliability_curve": "reliability.curve",
     "reliability_diagram": "reliability.diagram",
@@ -65,6 +68,7 @@ __all__ = [
     "CalibrationTestResult",
     "ComparisonResult",
     "ConsistencyBand",
+    "Estimate",
     "ReliabilityCurve",
     "ReliabilityDiagram",
     "Sample",
@@ -74,6 +78,7 @@ __all__ = [
     "calibration_test",
     "compare",
     "ece",
+    "estimate",
     "mce",
     "reliability_curve",
     "reliability_diagram",

@@ -380,12 +380,7 @@ class Binned:
             if convex:
                 layouts, sums = [convex_layout(layouts[0].edges)], None
         else:
-            s, v = problems.prob, problems.v
-            if self.threshold is not None:
-                exists = s > self.threshold
-                s, v = s[exists], None if v is None else v[exists]
-            edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
-            layouts = [convex_layout(edges) if convex else hard_layout(edges, cuts, right)]
+            layouts = [self.layout(problems, n_bins)]
         if sums is None:
             sums = cell_sums(problems, layouts[0], self._threshold, moments, run)
         if self.threshold is None:  # every row exists, whatever its shares round to
@@ -394,6 +389,19 @@ class Binned:
         else:
             total = sums[1].sum(-1)
         return Bins([layout.edges for layout in layouts], unit, total, *sums)
+
+    def layout(self, problems: Problems, n_bins: int) -> Layout:
+        """The bins of one problem."""
+        low, high = self._range(problems)
+        if self.edges == "uniform":
+            return self._uniform(n_bins, low, high)
+        s, v = problems.prob, problems.v
+        if self.threshold is not None:
+            exists = s > self.threshold
+            s, v = s[exists], None if v is None else v[exists]
+        right = self.closed == "right"
+        edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
+        return convex_layout(edges) if self.mapping == "convex" else hard_layout(edges, cuts, right)
 
     def _uniform(self, n_bins: int, low: float, high: float) -> Layout:
         """Bins of equal width."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         binning,
         common_call,
         density,
+        inversion,
         logits,
         moments,
         quantiles,
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "REPLICATES", "ahead", "binning", "common_call", "density", "logits", "moments", "quantiles",
-    "reading", "replicates", "resampling", "subsets",
+    "REPLICATES", "ahead", "binning", "common_call", "density", "inversion", "logits", "moments",
+    "quantiles", "reading", "replicates", "resampling", "subsets",
 ]  # fmt: skip
 
 # Replicates of a block: the multiplicities of one row, a byte each, fill half a cache line.

@@ -1,0 +1,220 @@
+"""The answer: a calibration error, an interval that holds it, and whether it may be 0."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from fastece.answer.cells import cells_of, has_cells
+from fastece.answer.inversion import NO_CURVE, ConfidenceCurve, cell_curve
+from fastece.answer.labels import label_curve
+from fastece.estimators import direct_values
+from fastece.problems.problems import one_problem
+from fastece.protocol import Estimator
+from fastece.resampling.arguments import Call, describe, read_call
+from fastece.resampling.calibration_test import calibration_test
+from fastece.resampling.draws import new_key
+from fastece.resampling.intervals import ConfidenceInterval, check_level
+from fastece.resampling.rehearsal import compile_resampling
+from fastece.resampling.results import Result, Results, as_float
+
+__all__ = ["Estimate", "estimate", "estimate_results"]
+
+POSTERIOR, INVERSION = "posterior", "test inversion"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate(Result):
+    """A calibration error with an interval that holds it as often as it says.
+
+    Attributes
+    ----------
+    value : float or (K,) float64 array
+        The error; but for estimators with a posterior, the value of `fastece.ece`.
+    confidence_interval : ConfidenceInterval
+        ``(low, high)`` at `confidence_level`.
+    confidence_level : float
+    p_value : float, (K,) float64 array or None
+        Of the hypothesis that labels come true as often as the probabilities say. The interval
+        begins at 0 exactly where it is more than 1 - `confidence_level`. None for "posterior".
+    method : {"posterior", "test inversion"}
+
+    Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
+    """
+
+    value: Any
+    confidence_interval: ConfidenceInterval = field(init=False)
+    confidence_level: float
+    p_value: Any
+    method: str
+    # Of each class, or of the only value: something with `interval`.
+    _parts: Sequence[Any] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence_interval", self.interval())
+
+    def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """The interval at another level, between 0 and 1; by default the result's own."""
+        level = self.confidence_level if confidence_level is None else check_level(confidence_level)
+        ends = [part.interval(level) for part in self._parts]
+        if np.ndim(self.value) == 0:
+            return ConfidenceInterval(*map(float, ends[0]))
+        return ConfidenceInterval(*np.array(ends, np.float64).reshape(-1, 2).T.copy())
+
+    @property
+    def _head(self) -> str:
+        return f"setting {self.setting}: {self.n} rows"
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        p_value = np.full(np.shape(self.value), np.nan) if self.p_value is None else self.p_value
+        level = f"{100 * self.confidence_level:g} % interval"
+        return {"value": self.value, level: self.confidence_interval, "p_value": p_value}
+
+    def __str__(self) -> str:
+        lines = super().__str__().splitlines()
+        if self.p_value is None:
+            lines.pop()
+        return "\n".join([f"{lines[0]}; by {self.method}", *lines[1:]])
+
+
+# --- ways to an answer ----------------------------------------------------------------------
+
+
+def posteriors(call: Call, estimator: Any) -> list[Any]:
+    """The posterior of the error of the only model of a call, or that of each class."""
+    samples = call.models[0].samples()
+    parts = [[sample] for sample in samples] if call.average is None else [samples]
+    return [estimator.posterior(part) for part in parts]
+
+
+def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
+    """The confidence curve of the error of the only model of a call, or that of each class."""
+    (data,) = call.models
+    calls = [call]
+    if has_cells(estimator):
+        cells = cells_of(call, estimator, key)
+        each = range(data.n_problems) if call.average is None else [slice(None)]
+        makers = [partial(cell_curve, cells.of(k)) for k in each]
+    else:
+        if call.average is None:
+            calls = [replace(call, models=[one_problem(sample)]) for sample in data.samples()]
+        makers = [partial(label_curve, one, estimator, key) for one in calls]
+    return [
+        NO_CURVE if np.isnan(value) else make()
+        for value, make in zip(np.atleast_1d(values), makers, strict=True)
+    ]
+
+
+def estimate_of(call: Call, estimator: Any, key: int) -> Estimate:
+    """The answer of one estimator about the only model of a call."""
+    p_value = None
+    if hasattr(estimator, "posterior"):
+        parts = posteriors(call, estimator)
+        values = np.array([part.value for part in parts])
+        value = as_float(values if call.average is None else values[0])
+    else:
+        value = as_float(call.average_of(direct_values(estimator, call.models[0])))
+        parts = curves(call, estimator, value, key)
+        p_values = np.array([part.p_value for part in parts])
+        p_value = as_float(p_values if call.average is None else p_values[0])
+    return Estimate(
+        value=value,
+        confidence_level=call.level,
+        p_value=p_value,
+        method=INVERSION if p_value is not None else POSTERIOR,
+        n=call.n,
+        key=key,
+        estimator=describe(estimator),
+        setting=call.setting,
+        _parts=parts,
+    )
+
+
+def estimate_results(call: Call, *, rng: Any) -> Any:
+    """The answer of a call on one model, or `Results` by the names of its estimators."""
+    key = new_key(rng)
+    if not call.models[0].setting.per_class:
+        call = replace(call, average="macro")
+    found: Results[Estimate] = Results()
+    for name, estimator in call.estimators.items():
+        found[name] = estimate_of(call, estimator, key)
+    return found.get("", found)
+
+
+@overload
+def estimate(
+    y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
+) -> Results[Estimate]: ...
+@overload
+def estimate(
+    y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
+) -> Estimate: ...
+def estimate(
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece_bayes", setting: Any = "auto",
+    average: Literal["macro"] | None = "macro", labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, confidence_level: float = 0.95,
+    n_resamples: int = 1999, rng: Any = 0, n_jobs: int | None = None, executor: Any = None,
+    **fields: Any,
+) -> Any:  # fmt: skip
+    """Calibration error with an interval that holds it.
+
+    Parameters
+    ----------
+    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, **fields
+        As in `fastece.ece`.
+    estimator : str or object, or a list of them, default "ece_bayes"
+        As in `fastece.ece`. Several share every draw.
+    confidence_level : float, default 0.95
+        The share of such intervals that is to hold the true error.
+    n_resamples : int, default 1999
+        Number of replicates of a calibrated model; estimators with a posterior need none.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed: the same seed gives the same result. None: other draws in every call.
+    n_jobs, executor
+        As in `fastece.bootstrap`.
+
+    Returns
+    -------
+    Estimate, or for a list of estimators a dict of them, which prints as a table
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `fastece.ece`.
+
+    Notes
+    -----
+    Binned errors, and densities on their grid, are norms of gaps between hits and scores. Their
+    noise is known, so the interval is that of a test: it has the true errors under which the error
+    that was seen is neither too large nor too small (test inversion; Neyman 1937, "Outline of a
+    theory of statistical estimation based on the classical theory of probability"). It begins at 0
+    exactly where `calibration_test` does not reject. What it holds is the error of the population
+    *with these bins*; of a density the smoothed gap ``int |E k_h(x, s) (c(s) - s)| dx`` with the
+    hit rate c(s), which is 0 for a calibrated model. Bins hide gaps of different signs, so with the
+    norm 1 the low end is one of the true error too. Of other estimators, labels are drawn from
+    hypotheses, at the cost of some bootstraps. An estimator with a method ``posterior`` answers by
+    it. See ``docs/intervals.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import estimate
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> y = rng.random(1000) < p**1.3
+    >>> result = estimate(y, p, estimator="ece")
+    >>> print(result)
+    >>> estimate(y, p, estimator=["ece", "ece_ac", "ece_kde"])
+    """
+    call = read_call(
+        y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
+        confidence_level=confidence_level, method="basic", average=average, n_jobs=n_jobs,
+        executor=executor, setting=setting, labels=labels, pos_label=pos_label,
+        sample_weight=sample_weight, from_logits=from_logits,
+    )  # fmt: skip
+    drawn = [e for e in call.estimators.values() if not hasattr(e, "posterior")]
+    with compile_resampling(call.models[0], drawn, calibration_test):
+        return estimate_results(call, rng=rng)

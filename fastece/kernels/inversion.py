@@ -1,0 +1,126 @@
+"""Errors of replicates under hypotheses about the gaps of cells, for test inversion."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels._jit import jit
+from fastece.kernels.shared import zero
+
+__all__ = ["LANES", "add_norm", "squared_sums", "statistics"]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+
+# Replicates that are taken at once, so that the gaps of all cells of a problem stay in the cache.
+LANES = 128
+
+
+@jit
+def add_norm(x: F64, norm: float, largest: F64, value: F64, out: F64) -> None:
+    """Add the p-norm of each column of x (B, R) to `out` (R,); `largest` and `value` (R,) are work
+    space. Of powers other than the square the largest entry is taken out first, since a large power
+    of a small number is 0."""
+    zero(value)
+    if norm == 1.0:
+        for b in range(x.shape[0]):
+            for r in range(out.size):
+                value[r] += abs(x[b, r])
+    elif norm == 2.0:
+        for b in range(x.shape[0]):
+            for r in range(out.size):
+                value[r] += x[b, r] * x[b, r]
+        for r in range(out.size):
+            value[r] = np.sqrt(value[r])
+    else:
+        zero(largest)
+        for b in range(x.shape[0]):
+            for r in range(out.size):
+                largest[r] = max(largest[r], abs(x[b, r]))
+        if norm < np.inf:
+            for b in range(x.shape[0]):
+                for r in range(out.size):
+                    if x[b, r] != 0.0:
+                        value[r] += (abs(x[b, r]) / largest[r]) ** norm
+        for r in range(out.size):
+            value[r] = largest[r] * (value[r] ** (1.0 / norm) if norm < np.inf else 1.0)
+    for r in range(out.size):
+        out[r] += value[r]
+
+
+@jit
+def statistics(
+    gap: F64, noise: F64, null: F64, more: F64, normal: F64, which: I32, norm: float, out: F64
+) -> None:
+    """The error of each replicate under some hypotheses: the mean over problems of norms of gaps.
+
+    Parameters
+    ----------
+    gap : (M, K, B) float64 array
+        Of each hypothesis the gap of each cell of each problem, in units in which a problem's error
+        is a plain norm.
+    noise : (M, K, B) float64 array
+        What the noise of each cell is multiplied by.
+    null : (K, B, R) float64 array
+        The noise of the replicates.
+    more : (M, K, B) float64 array
+        Standard deviation of the normal noise that a cell has beside it.
+    normal : (C, R) float64 array
+        Normal noise of the cells that need it.
+    which : (K, B) int32 array
+        Their numbers in `normal`; -1 for others.
+    norm : float
+    out : (M, R) float64 array
+        Overwritten.
+    """
+    problems, cells, count = null.shape
+    x, largest, value = np.zeros((cells, LANES)), np.empty(LANES), np.empty(LANES)
+    total = np.empty(LANES)
+    for m in range(gap.shape[0]):
+        for first in range(0, count, LANES):
+            lanes = min(LANES, count - first)
+            zero(total)
+            for k in range(problems):
+                for b in range(cells):
+                    d, f, sums = gap[m, k, b], noise[m, k, b], x[b]
+                    line = null[k, b, first : first + lanes]
+                    for r in range(lanes):
+                        sums[r] = d + f * line[r]
+                    if which[k, b] >= 0:
+                        g, line = more[m, k, b], normal[which[k, b], first : first + lanes]
+                        for r in range(lanes):
+                            sums[r] += g * line[r]
+                add_norm(x, norm, largest, value, total)
+            for r in range(lanes):
+                out[m, first + r] = total[r] / problems
+
+
+@jit
+def squared_sums(taps: F64, fold: I32, x: F64, out: F64) -> None:
+    """Weights of cells, smoothed with the square of what each brings to a point.
+
+    What a cell brings to point j is the sum of the taps of all its images, which must be added up
+    before they are squared.
+
+    Parameters
+    ----------
+    taps : (M + 1,) float64 array
+        A symmetric kernel from its middle on.
+    fold : (G + 2 M,) int32 array
+        The cell that each number stands for.
+    x : (C, Q) float64 array
+        Weights, of several kinds.
+    out : (G, Q) float64 array
+        Overwritten.
+    """
+    reach = taps.size - 1
+    brought = np.zeros(x.shape[0])
+    for j in range(out.shape[0]):
+        for m in range(-reach, reach + 1):
+            brought[fold[j + reach + m]] += taps[abs(m)]
+        for q in range(out.shape[1]):
+            out[j, q] = 0.0
+        for m in range(-reach, reach + 1):
+            at = fold[j + reach + m]
+            for q in range(out.shape[1]):
+                out[j, q] += brought[at] * brought[at] * x[at, q]
+            brought[at] = 0.0
