@@ -45,8 +45,8 @@ F64 = NDArray[np.float64]
 
 # No hypothesis has less than this part of the noise of a calibrated model.
 FLOOR = 0.05
-# Noise is stretched to this many times its variance. What is missing is normal: of a cell in which
-# a calibrated model hardly ever misses, replicates do not know the noise of one that does.
+# Noise of which the variance may have to be stretched by more than this has another law: that of
+# rows that hit, or miss, although a calibrated model's hardly ever do.
 MOST_STRETCH = 4.0
 
 
@@ -66,10 +66,14 @@ class Cells:
         Kish's number of rows.
     most : (K, B) float64 array
         The largest possible gap.
+    hits : (K, B) float64 array
+        What a gap can be below 0: the hits that the scores say.
     norm : float
         p.
     share : (K, B) float64 array
         Part of the weight that each cell has.
+    seed : int
+        Of what else is random.
     """
 
     gap: F64
@@ -78,6 +82,7 @@ class Cells:
     slope: F64
     n: F64
     most: F64
+    hits: F64
     norm: float
     share: F64
     seed: int
@@ -104,31 +109,35 @@ class Cells:
         return np.asarray(np.sqrt(v) * (self.most > 0))
 
     @cached_property
-    def normal(self) -> tuple[NDArray[np.int32], F64]:
-        """The number of each cell whose noise is partly normal (-1 of others), and that noise."""
+    def rare(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Which line of the permutations belongs to each cell (K, B), -1 where none does, and these
+        permutations: of cells in which a calibrated model hardly ever hits, or misses, so that its
+        noise cannot be stretched to that of a model that does."""
         reach = 3 * self.deviation
         far = [self.variance_at(self.gap + step) for step in (-reach, reach)]
         needs = (np.maximum(*far) > MOST_STRETCH * self.variance) & (self.most > 0)
         which = np.full(self.gap.shape, -1, np.int32)
         which[needs] = np.arange(needs.sum())
-        rng = np.random.default_rng(self.seed)
-        return which, rng.standard_normal((int(needs.sum()), self.null.shape[2]))
+        rng, count = np.random.default_rng(self.seed), self.null.shape[2]
+        order = np.tile(np.arange(count, dtype=np.int32), (int(needs.sum()), 1))
+        return which, rng.permuted(order, axis=1)
 
     def errors(self, gaps: F64) -> F64:
         """The errors (M, R) of the replicates of models with gaps (M, K, B)."""
-        which, normal = self.normal
-        stretch = np.zeros_like(gaps)
-        v = self.variance_at(gaps)
-        np.divide(v, self.variance, out=stretch, where=self.variance > 0)
-        more = np.zeros_like(gaps)
-        if len(normal):
-            partly = which >= 0
-            np.copyto(more, np.maximum(v - MOST_STRETCH * self.variance, 0.0), where=partly)
-            np.copyto(stretch, np.minimum(stretch, MOST_STRETCH), where=partly)
+        which, order = self.rare
+        stretch, part = np.zeros_like(gaps), np.zeros_like(gaps)
+        np.divide(self.variance_at(gaps), self.variance, out=stretch, where=self.variance > 0)
+        if len(order):
+            more = self.slope * gaps
+            is_rare = (which >= 0) & (more > 0)
+            np.divide(gaps * gaps / self.n, more, out=part, where=is_rare)
+            part = np.where(is_rare, np.sqrt(np.maximum(1 - part, FLOOR)), 0.0)
+            stretch[is_rare] = 1.0
         out = np.empty((len(gaps), self.null.shape[2]))
         kernels.inversion.statistics(
-            gaps, np.sqrt(stretch), self.null, np.sqrt(more), normal, which, self.norm, out
-        )
+            gaps, np.sqrt(stretch), self.null, np.abs(self.slope), part, which, order, self.norm,
+            out,
+        )  # fmt: skip
         return out
 
     def error(self, gaps: F64) -> F64:
@@ -136,21 +145,21 @@ class Cells:
         nothing, none = np.zeros_like(gaps), np.full(gaps.shape[1:], -1, np.int32)
         out = np.empty((len(gaps), 1))
         kernels.inversion.statistics(
-            gaps, nothing, np.zeros((*gaps.shape[1:], 1)), nothing, np.empty((0, 1)), none,
-            self.norm, out,
+            gaps, nothing, np.zeros((*gaps.shape[1:], 1)), nothing[0], nothing, none,
+            np.empty((0, 1), np.int32), self.norm, out,
         )  # fmt: skip
         return out[:, 0]
 
     def of(self, problems: int | slice) -> "Cells":
         """The cells of one problem, or of several."""
         part = slice(problems, problems + 1) if isinstance(problems, int) else problems
-        arrays = ("gap", "null", "variance", "slope", "n", "most", "share")
+        arrays = ("gap", "null", "variance", "slope", "n", "most", "hits", "share")
         return replace(self, **{name: getattr(self, name)[part] for name in arrays})
 
 
 def make_cells(
-    gap: F64, null: F64, variance: F64, slope: F64, n: F64, share: F64, unit: F64, norm: float,
-    seed: int,
+    gap: F64, null: F64, variance: F64, slope: F64, n: F64, share: F64, hits: F64, unit: F64,
+    norm: float, seed: int,
 ) -> Cells:  # fmt: skip
     """Cells in units: `unit` is what a gap is multiplied by before the norm, 0 for cells that do
     not count. `variance` and `slope` are the sums of ``w^2 a^2 s (1 - s)`` and of
@@ -158,8 +167,8 @@ def make_cells(
     per_gap = np.divide(slope, share, out=np.zeros_like(slope), where=share > 0)
     null *= unit[:, :, None]
     return Cells(
-        gap * unit, null, variance * unit**2, per_gap * unit, n[:, None], share * unit, norm, share,
-        seed,
+        gap * unit, null, variance * unit**2, per_gap * unit, n[:, None], share * unit, hits * unit,
+        norm, share, seed,
     )  # fmt: skip
 
 
@@ -187,7 +196,7 @@ def count_of(call: Call, cells: int) -> int:
 def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
     """The cells of a binned estimator."""
     (data,) = call.models
-    bins, samples = binned.bins(data, moments=2), data.samples()
+    bins, samples = binned.bins(data, moments=3), data.samples()
     problems = [Problem(hits_and_misses(sample)) for sample in samples]
     draws = label_draws(call, samples, key)
     replicates = plan_replicates([WithGaps(binned)], problems, draws, call.n)
@@ -205,7 +214,7 @@ def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) 
     return make_cells(
         bins.gap / total[:, None], null / total[:, None, None], variance / total[:, None] ** 2,
         slope / total[:, None] ** 2, total**2 / np.where(squares > 0, squares, 1.0), share,
-        bin_units(binned, bins, share), binned.norm, seed,
+        bins.score / total[:, None], bin_units(binned, bins, share), binned.norm, seed,
     )  # fmt: skip
 
 
@@ -318,15 +327,16 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     gaps = DensityGaps(kde, points)
     filled = Replicates(draws, [m._replace(estimator=gaps) for m in members], call.n)
     null = call.evaluate(filled, 0, count_of(call, points * len(samples)))
-    gap, share, unit = np.zeros((3, len(samples), points))
+    gap, share, hits, unit = np.zeros((4, len(samples), points))
     variance, slope, n = np.zeros_like(gap), np.zeros_like(gap), np.zeros(len(samples))
     for k, (sample, member) in enumerate(zip(samples, members, strict=True)):
         plan, own = member.plan, slice(member.plan.hits.size)
         drawn = np.concatenate([sample.y, 1 - sample.y])[member.order]
         gap[k] = gaps.gaps(plan, Copies(drawn))[:, 0]
-        share[k, own], unit[k, own] = plan.scores, point_units(kde, plan)
+        share[k, own], hits[k, own] = plan.scores, plan.hits
+        unit[k, own] = point_units(kde, plan)
         variance[k, own], slope[k, own], n[k] = density_noise(plan, sample)
-    return make_cells(gap, null, variance, slope, n, share, unit, kde.norm, key)
+    return make_cells(gap, null, variance, slope, n, share, hits, unit, kde.norm, key)
 
 
 def point_units(kde: KDE, plan: GapPlan) -> F64:

@@ -217,9 +217,10 @@ def directions(cells: Cells) -> tuple[F64 | None, F64]:
     z = np.divide(np.abs(gap), sd, out=np.zeros_like(gap), where=sd > 0)
     # Where no gap is clear the clearest is taken to be real.
     is_clear = (z > 0) & (z >= min(CLEAR, z.max(initial=0.0)))
-    # A gap of 0 goes where it can: scores of 1 can only be too high.
-    sign = np.where(gap == 0, np.sign(cells.slope), np.sign(gap))
-    return np.where(is_clear, gap, 0.0) if is_clear.any() else None, np.where(sign < 0, -sd, sd)
+    # A gap goes where there is room: scores of 1 can only be too high.
+    up, down = cells.most - cells.hits, cells.hits
+    is_down = np.where(gap < 0, (down >= sd) | (down >= up), (up < sd) & (up < down))
+    return np.where(is_clear, gap, 0.0) if is_clear.any() else None, np.where(is_down, -sd, sd)
 
 
 def cell_curve(cells: Cells) -> ConfidenceCurve:

@@ -32,7 +32,7 @@ REPLICATES, NODES = 192, 8
 def row_directions(data: Problems, samples: Sequence[Sample]) -> list[list[F64] | None]:
     """How the probabilities of the rows of each problem change along both paths; None for the first
     path where there is no gap to begin with."""
-    bins = BINS.bins(data, moments=2)
+    bins = BINS.bins(data, moments=3)
     cells = bin_cells(BINS, data, bins, np.zeros((*bins.gap.shape, 0)), 0)
     share = np.where(cells.share > 0, cells.share, 1.0)
     places = [place_rows(BINS, sample, share.shape[1])[1] for sample in samples]

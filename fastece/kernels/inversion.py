@@ -1,12 +1,14 @@
 """Errors of replicates under hypotheses about the gaps of cells, for test inversion."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
 from fastece.kernels.shared import zero
 
-__all__ = ["LANES", "add_norm", "squared_sums", "statistics"]
+__all__ = ["LANES", "add_norm", "rare_noise", "squared_sums", "statistics"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -48,9 +50,40 @@ def add_norm(x: F64, norm: float, largest: F64, value: F64, out: F64) -> None:
 
 
 @jit
+def rare_noise(gap: float, row: float, part: float, order: I32, out: F64) -> None:
+    """Noise of a cell in which rows that should never hit, or never miss, now and then do.
+
+    Parameters
+    ----------
+    gap : float
+        The mean.
+    row : float
+        What a single row adds to a gap: the mean is that of a Poisson law of rows.
+    part : float
+        What deviations from the mean are multiplied by, as rows are not that many.
+    order : (R,) int32 array
+        A permutation: replicate ``order[j]`` has the quantile ``(j + 1/2) / R`` of the law.
+    out : (R,) float64 array
+        Overwritten.
+    """
+    mean = abs(gap) / row
+    k = max(0.0, np.floor(mean - 10.0 * np.sqrt(mean)))
+    p = math.exp(k * math.log(mean) - mean - math.lgamma(k + 1.0)) if mean > 0.0 else 1.0
+    below = p
+    step = part * (row if gap > 0.0 else -row)
+    for j in range(order.size):
+        while below < (j + 0.5) / order.size and p > 0.0:
+            k += 1.0
+            p *= mean / k
+            below += p
+        out[order[j]] = gap + step * (k - mean)
+
+
+@jit
 def statistics(
-    gap: F64, noise: F64, null: F64, more: F64, normal: F64, which: I32, norm: float, out: F64
-) -> None:
+    gap: F64, noise: F64, null: F64, row: F64, part: F64, which: I32, order: I32, norm: float,
+    out: F64,
+) -> None:  # fmt: skip
     """The error of each replicate under some hypotheses: the mean over problems of norms of gaps.
 
     Parameters
@@ -62,33 +95,42 @@ def statistics(
         What the noise of each cell is multiplied by.
     null : (K, B, R) float64 array
         The noise of the replicates.
-    more : (M, K, B) float64 array
-        Standard deviation of the normal noise that a cell has beside it.
-    normal : (C, R) float64 array
-        Normal noise of the cells that need it.
+    row : (K, B) float64 array
+        What a single row adds to the gap of a cell.
+    part : (M, K, B) float64 array
+        Where it is not 0, there is `rare_noise` beside the other, multiplied by this.
     which : (K, B) int32 array
-        Their numbers in `normal`; -1 for others.
+        The line of `order` of each cell that may have such noise.
+    order : (C, R) int32 array
+        Permutations.
     norm : float
     out : (M, R) float64 array
         Overwritten.
     """
     problems, cells, count = null.shape
     x, largest, value = np.zeros((cells, LANES)), np.empty(LANES), np.empty(LANES)
-    total = np.empty(LANES)
+    total, rare = np.empty(LANES), np.empty(order.shape)
     for m in range(gap.shape[0]):
+        for k in range(problems):
+            for b in range(cells):
+                if part[m, k, b] > 0.0:
+                    c = which[k, b]
+                    rare_noise(gap[m, k, b], row[k, b], part[m, k, b], order[c], rare[c])
         for first in range(0, count, LANES):
             lanes = min(LANES, count - first)
             zero(total)
             for k in range(problems):
                 for b in range(cells):
-                    d, f, sums = gap[m, k, b], noise[m, k, b], x[b]
+                    f, sums = noise[m, k, b], x[b]
                     line = null[k, b, first : first + lanes]
-                    for r in range(lanes):
-                        sums[r] = d + f * line[r]
-                    if which[k, b] >= 0:
-                        g, line = more[m, k, b], normal[which[k, b], first : first + lanes]
+                    if part[m, k, b] > 0.0:
+                        more = rare[which[k, b], first : first + lanes]
                         for r in range(lanes):
-                            sums[r] += g * line[r]
+                            sums[r] = more[r] + f * line[r]
+                    else:
+                        d = gap[m, k, b]
+                        for r in range(lanes):
+                            sums[r] = d + f * line[r]
                 add_norm(x, norm, largest, value, total)
             for r in range(lanes):
                 out[m, first + r] = total[r] / problems
