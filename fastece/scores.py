@@ -11,11 +11,8 @@ from fastece.estimators import direct_values, find_estimator, with_threads
 from fastece.inputs.parameters import check_average, check_jobs
 from fastece.problems.reading import TOLERANCE, read_problems
 
-__all__ = ["ace", "ece", "mce", "sce", "tace"]
-
 Values = NDArray[np.float64]
 Macro = Literal["macro"]
-Count = int | Literal["sqrt"]
 
 # Rows that are added up in one piece, as `fastece.binned.single.CHUNK_SCORES` has it.
 MOST_ROWS = 2**19
@@ -49,19 +46,10 @@ def ece(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> fl
 @overload
 def ece(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
 def ece(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    estimator: Any = "ece",
-    setting: Any = "auto",
-    average: Macro | None = "macro",
-    labels: Any = None,
-    pos_label: Any = None,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    n_jobs: int | None = None,
-    **fields: Any,
-) -> float | Values:
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece", setting: Any = "auto",
+    average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, n_jobs: int | None = None, **fields: Any,
+) -> float | Values:  # fmt: skip
     """Expected calibration error.
 
     Parameters
@@ -155,14 +143,12 @@ def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
 def mce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
 @overload
 def mce(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
-def mce(
-    y_true: Any, y_prob: Any, *, average: Macro | None = "macro", **options: Any
-) -> float | Values:
+def mce(y_true: Any, y_prob: Any, **options: Any) -> Any:
     """Maximum calibration error: `ece` with ``norm=inf``.
 
     Parameters
     ----------
-    y_true, y_prob, average, **options
+    y_true, y_prob, **options
         As in `ece`. ``min_count=`` leaves out bins of less weight.
 
     Returns
@@ -182,26 +168,19 @@ def mce(
     >>> round(mce([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75], n_bins=2), 6)
     0.316667
     """
-    return ece(y_true, y_prob, average=average, **fix("mce", options, norm=math.inf))
+    return ece(y_true, y_prob, **fix("mce", options, norm=math.inf))
 
 
 @overload
 def sce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
 @overload
 def sce(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
-def sce(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    n_bins: Count = 15,
-    average: Macro | None = "macro",
-    **options: Any,
-) -> float | Values:
+def sce(y_true: Any, y_prob: Any, **options: Any) -> Any:
     """Static calibration error: the class-wise mean of `ece` over uniform bins.
 
     Parameters
     ----------
-    y_true, y_prob, n_bins, average, **options
+    y_true, y_prob, **options
         As in `ece`; the setting is "classwise".
 
     Returns
@@ -218,27 +197,19 @@ def sce(
     >>> round(sce([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]]), 6)
     0.3
     """
-    options = fix("sce", options, setting="classwise", estimator="ece")
-    return ece(y_true, y_prob, average=average, n_bins=n_bins, **options)
+    return ece(y_true, y_prob, **fix("sce", options, setting="classwise", estimator="ece"))
 
 
 @overload
 def ace(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
 @overload
 def ace(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
-def ace(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    n_bins: Count = 15,
-    average: Macro | None = "macro",
-    **options: Any,
-) -> float | Values:
+def ace(y_true: Any, y_prob: Any, **options: Any) -> Any:
     """Adaptive calibration error: class-wise, over ranges of equal mass that count equally.
 
     Parameters
     ----------
-    y_true, y_prob, n_bins, average, **options
+    y_true, y_prob, **options
         As in `ece`; the setting is "classwise", the estimator "ece_a" with
         ``bin_weights="equal"``.
 
@@ -258,27 +229,19 @@ def ace(
     0.3
     """
     options = fix("ace", options, setting="classwise", estimator="ece_a", bin_weights="equal")
-    return ece(y_true, y_prob, average=average, n_bins=n_bins, **options)
+    return ece(y_true, y_prob, **options)
 
 
 @overload
 def tace(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
 @overload
 def tace(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
-def tace(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    threshold: float | None = 0.01,
-    n_bins: Count = 15,
-    average: Macro | None = "macro",
-    **options: Any,
-) -> float | Values:
+def tace(y_true: Any, y_prob: Any, *, threshold: float | None = 0.01, **options: Any) -> Any:
     """Thresholded adaptive calibration error: `ace` on the scores greater than a threshold.
 
     Parameters
     ----------
-    y_true, y_prob, n_bins, average, **options
+    y_true, y_prob, **options
         As in `ace`.
     threshold : float, default 0.01
         Rows of a class with a score up to this do not exist for that class; a class without any
@@ -299,4 +262,4 @@ def tace(
     >>> round(tace([0, 1, 1], p, n_bins=2), 6)
     0.22625
     """
-    return ace(y_true, y_prob, n_bins=n_bins, average=average, threshold=threshold, **options)
+    return ace(y_true, y_prob, threshold=threshold, **options)

@@ -65,14 +65,9 @@ def comparisons(models: list[Predictions], options: Namespace) -> dict[str, Comp
     calls = []
     for path, model in zip((options.a, options.b), models, strict=True):
         data = data_of(model, options)
-        calls.append(
-            read_call(
-                data.pop("y_true"), {f"{path}: y_prob": data.pop("y_prob")}, **data,
-                estimator="ece", fields={}, n_resamples=options.resamples, least=1,
-                confidence_level=options.confidence_level, method="basic", average="macro",
-                sample_weight=None, executor=None,
-            )
-        )  # fmt: skip
+        prob = {f"{path}: y_prob": data.pop("y_prob")}
+        counts = {"n_resamples": options.resamples, "confidence_level": options.confidence_level}
+        calls.append(read_call(data.pop("y_true"), prob, **counts, **data))
     both = [problems for call in calls for problems in call.models]
     call = replace(calls[0], models=both, estimators=estimators)
     results: dict[str, ComparisonResult] = comparison_results(call, rng=options.seed)

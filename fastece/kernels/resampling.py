@@ -154,20 +154,15 @@ def settle(start: Any, first: int, tail: F64, c: U8) -> None:
 
 
 @jit
-def poisson_counts(
-    key: Any, block: int, first: int, law: U16, tail: F64, words: U64, c: U8
-) -> None:
-    """Independent Poisson counts of some rows in one block of replicates.
-
-    They depend on key, block and row alone, so that rows may come in any portions.
+def poisson_counts(key: Any, block: int, law: U16, tail: F64, words: U64, c: U8) -> None:
+    """Independent Poisson counts of the rows in one block of replicates: they depend on key, block
+    and row alone.
 
     Parameters
     ----------
     key : uint64
     block : int
         Number of the block of 32 replicates.
-    first : int
-        Number of the first row.
     law, tail : (LEVELS,) uint16 array, (k,) float64 array
         The law: `fastece.resampling.draws.poisson_law`.
     words : (8 k,) uint64 array
@@ -180,10 +175,9 @@ def poisson_counts(
     bits = words.view(np.uint16)
     for a in range(0, flat.size, bits.size):
         part = flat[a : a + bits.size]
-        at = first * REPLICATES + a
-        random_words(start, at // 4, words[: part.size // 4])
+        random_words(start, a // 4, words[: part.size // 4])
         decided_counts(bits, law, part)
-        settle(again, at, tail, part)
+        settle(again, a, tail, part)
 
 
 @jit
@@ -251,7 +245,7 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
     total = np.empty(REPLICATES, np.int64)
     words = np.empty(MADE * ROW_WORDS, np.uint64)
     for g in range(c.shape[0]):
-        poisson_counts(key, first + g, 0, law, tail, words, c[g])
+        poisson_counts(key, first + g, law, tail, words, c[g])
         seen = totals(c[g], total)
         top_up(counter_of(key, first + g, TOP_UP), size, total, seen, words, c[g])
 

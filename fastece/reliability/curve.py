@@ -13,9 +13,9 @@ from fastece.kde.plan import Copies, DensityPlan
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
-from fastece.resampling.engine import Problem, plan_replicates
-from fastece.resampling.intervals import ConfidenceInterval, quantiles, tails_of
-from fastece.resampling.results import as_float, as_python
+from fastece.resampling.engine import Problem
+from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
+from fastece.resampling.results import as_python
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -237,12 +237,10 @@ def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
     """Lower end, median and upper end (3, G) of the curve of each replicate."""
     low, high = tails_of(call.level)
     step = max(1, MOST_VALUES // call.n_resamples)
-    parts = []
+    problems, draws, parts = [Problem(sample)], draws_of(key, call.n, call.n), []
     for begin in range(0, score.size, step):
-        estimator = Curve(kde, score[begin : begin + step])
-        draws = draws_of(key, call.n, call.n)
-        replicates = plan_replicates([estimator], [Problem(sample)], draws, call.n)
-        values = call.evaluate(replicates, 0, call.n_resamples)
+        curve = Curve(kde, score[begin : begin + step])
+        values = call.replicates([curve], problems, draws, call.n, 0, call.n_resamples)
         parts.append(quantiles(values[0], np.array([low, 0.5, high])).T)
     return np.concatenate(parts, axis=1)
 
@@ -358,10 +356,10 @@ def reliability_curve(
     'probability 0.276, interval 0.231 to 0.324'
     """
     call = read_call(
-        y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
-        least=0, confidence_level=confidence_level, method="percentile", setting=setting,
-        average=None, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
-        from_logits=from_logits, n_jobs=n_jobs, executor=executor,
+        y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
+        confidence_level=confidence_level, setting=setting, average=None, labels=labels,
+        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
+        n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
     curves = curves_of(call, rng)
     return curves if call.models[0].setting.per_class else curves[0]

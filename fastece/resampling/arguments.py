@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.estimators import find_estimator
-from fastece.inputs.parameters import check_average, check_choice, check_integer, check_jobs
+from fastece.estimators import direct_values, find_estimator
+from fastece.inputs.parameters import check_average, check_integer, check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
-from fastece.resampling.engine import Replicates, evaluate
-from fastece.resampling.intervals import METHODS, check_level
-
-__all__ = ["Call", "check_executor", "describe", "read_call"]
+from fastece.resampling.engine import Problem, evaluate, plan_replicates
+from fastece.resampling.intervals import as_float, check_level
 
 MOST_RESAMPLES = 2**40
 # What Python writes where an object has no text of its own: another number in every process.
@@ -39,8 +37,8 @@ def find_estimators(estimator: Any, fields: dict[str, Any]) -> dict[str, Any]:
         name = str(one)
         if ADDRESS.search(name):
             kind = type(one).__name__
-            numbers = ("", *(f" {i}" for i in range(2, len(estimator) + 1)))
-            name = next(kind + number for number in numbers if kind + number not in found)
+            names = (kind, *(f"{kind} {i}" for i in range(2, len(estimator) + 1)))
+            name = next(name for name in names if name not in found)
         if name in found:
             raise ValueError(f"estimator: {name!r} is named twice")
         found[name] = find_estimator(one, fields)
@@ -71,7 +69,6 @@ class Call:
     average: str | None
     n_resamples: int
     level: float
-    method: str
     jobs: int
     executor: Any
 
@@ -93,38 +90,44 @@ class Call:
             return values[0]
         return values if self.average is None else values.mean(0)
 
+    def values(self, name: str) -> list[Any]:
+        """The value of one estimator on the data of each model."""
+        values = [direct_values(self.estimators[name], problems) for problems in self.models]
+        return [as_float(self.average_of(value)) for value in values]
+
     def quantity(self, models: Sequence[Any]) -> Any:
         """What the call is about, from the values of each model: the error of the only one, or the
         first one's minus the second one's."""
         return models[0] - models[1] if len(models) > 1 else models[0]
 
-    def evaluate(self, replicates: Replicates, first: int, last: int) -> NDArray[np.float64]:
-        """The values (members, ..., last - first) of a range of replicates."""
-        return evaluate(replicates, first, last, self.jobs, self.executor)
+    def replicates(
+        self, estimators: Sequence[Any], problems: Sequence[Problem], draws: Any, size: int,
+        first: int, last: int,
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """The values (members, ..., last - first) of a range of replicates, each of `size` of the
+        rows: of every estimator on the first problem, then on the next."""
+        plan = plan_replicates(estimators, problems, draws, size)
+        return evaluate(plan, first, last, self.jobs, self.executor)
 
 
 def read_call(
-    y_true: Any, models: dict[str, Any], *, estimator: Any, fields: dict[str, Any],
-    n_resamples: Any, confidence_level: Any, method: Any, average: Any, n_jobs: Any, executor: Any,
-    least: int = 1, **data: Any,
+    y_true: Any, models: dict[str, Any], least: int = 1, /, *, estimator: Any = "ece",
+    n_resamples: Any = 9999, confidence_level: Any = 0.95, setting: Any = "auto",
+    average: Any = "macro", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
+    from_logits: Any = False, n_jobs: Any = None, executor: Any = None, **fields: Any,
 ) -> Call:  # fmt: skip
-    """Check the arguments of one call.
-
-    Parameters
-    ----------
-    models : dict
-        Predicted probabilities by the names of their arguments.
-    least : int
-        The smallest number of replicates.
-    **data
-        How to read labels and probabilities, as `read_problems` takes it.
-    """
+    """Check the arguments that functions which resample have in common, as `bootstrap` documents
+    them: `models` are predicted probabilities by the names of their arguments, and `least` is the
+    smallest number of replicates."""
     check_average(average)
     estimators = find_estimators(estimator, fields)
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
-    level, method = check_level(confidence_level), check_choice("method", method, METHODS)
-    jobs = check_executor(executor, n_jobs)
+    level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
     problems = [
-        read_problems(y_true, y_prob, prob_name=name, **data) for name, y_prob in models.items()
-    ]
-    return Call(estimators, problems, average, count, level, method, jobs, executor)
+        read_problems(
+            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+            sample_weight=sample_weight, from_logits=from_logits, prob_name=name,
+        )
+        for name, y_prob in models.items()
+    ]  # fmt: skip
+    return Call(estimators, problems, average, count, level, jobs, executor)

@@ -3,22 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import eq
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.estimators import direct_values
-from fastece.inputs.parameters import check_integer
+from fastece.inputs.parameters import check_choice, check_integer
 from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import LeaveOut, draws_of, new_key
-from fastece.resampling.engine import Problem, plan_replicates
-from fastece.resampling.intervals import Method
+from fastece.resampling.engine import Problem
+from fastece.resampling.intervals import METHODS, Method
 from fastece.resampling.rehearsal import compile_resampling
-from fastece.resampling.results import BootstrapResult, Replicated, Results, as_float
-
-__all__ = ["bootstrap", "bootstrap_results", "model_values", "resample"]
+from fastece.resampling.results import BootstrapResult, Replicated, Results
 
 F64 = NDArray[np.float64]
 
@@ -27,17 +25,6 @@ GROUPS = 200
 MOST_DRAWN = 2**31 - 1
 # Estimates of the same data differ by no more between processors.
 ROUNDING = 1e-12
-
-
-# --- values ---------------------------------------------------------------------------------
-
-
-def model_values(call: Call) -> dict[str, list[Any]]:
-    """The value of every estimator on the data of each model."""
-    return {
-        name: [as_float(call.average_of(direct_values(estimator, p))) for p in call.models]
-        for name, estimator in call.estimators.items()
-    }
 
 
 def is_near(a: Any, b: Any) -> bool:
@@ -51,19 +38,14 @@ def problems_of(call: Call) -> list[Problem]:
     return [Problem(sample) for model in call.models for sample in model.samples()]
 
 
-def draw_values(
+def replicate_values(
     call: Call, problems: Sequence[Problem], draws: Any, size: int, first: int, last: int
-) -> F64:
-    """The values (problems, estimators, last - first) of a range of replicates."""
-    replicates = plan_replicates(list(call.estimators.values()), problems, draws, size)
-    values = call.evaluate(replicates, first, last)
-    return values.reshape(len(problems), len(call.estimators), last - first)
-
-
-def quantities(call: Call, values: F64) -> dict[str, F64]:
-    """What each estimator estimates, from values (problems, estimators, R) of all models."""
-    ends = np.cumsum([model.n_problems for model in call.models])[:-1]
-    models = np.split(values, ends)
+) -> dict[str, F64]:
+    """What each estimator estimates (..., last - first) in a range of replicates, by its name."""
+    estimators = list(call.estimators.values())
+    values = call.replicates(estimators, problems, draws, size, first, last)
+    values = values.reshape(len(problems), len(call.estimators), last - first)
+    models = np.split(values, len(call.models))
     return {
         name: call.quantity([call.average_of(model[:, i]) for model in models])
         for i, name in enumerate(call.estimators)
@@ -73,9 +55,9 @@ def quantities(call: Call, values: F64) -> dict[str, F64]:
 def jackknife(call: Call, name: str, point: Any) -> F64:
     """The values (..., groups) of an estimator without the rows i of each group ``i % groups``; an
     error if the data are not those on which it has the value `point`."""
-    call = replace(call, estimators={name: call.estimators[name]})
-    if not is_near(call.quantity(model_values(call)[name]), point):
+    if not is_near(call.quantity(call.values(name)), point):
         raise ValueError("acceleration: the data have changed since the bootstrap; call it anew")
+    call = replace(call, estimators={name: call.estimators[name]})
     problems, groups = problems_of(call), min(call.n, GROUPS)
     least, longer = divmod(call.n, groups)
     parts = []
@@ -83,23 +65,16 @@ def jackknife(call: Call, name: str, point: Any) -> F64:
     for first, last, rows in ((0, longer, least + 1), (longer, groups, least)):
         if first < last:
             draws = LeaveOut(call.n, groups, first, last - 1)
-            parts.append(draw_values(call, problems, draws, call.n - rows, 0, last - first))
-    return quantities(call, np.concatenate(parts, axis=-1))[name]
-
-
-# --- results --------------------------------------------------------------------------------
-
-
-def check_same(what: str, old: Any, new: Any) -> None:
-    """An error, unless an earlier result has the same, numbers but for rounding."""
-    if not (is_near(old, new) if isinstance(new, float | np.ndarray) else old == new):
-        raise ValueError(f"bootstrap_result: is of another {what}: {old!r}, and here it is {new!r}")
+            values = replicate_values(call, problems, draws, call.n - rows, 0, last - first)
+            parts.append(values[name])
+    return np.concatenate(parts, axis=-1)
 
 
 def check_earlier(
     call: Call, kind: type[Replicated], points: dict[str, Any], size: int, earlier: Any
 ) -> dict[str, Any]:
-    """The earlier result of each estimator, if it is one of the same call."""
+    """The earlier result of each estimator, if it is one of the same call; numbers are the same but
+    for rounding."""
     results = earlier if isinstance(earlier, Mapping) else {"": earlier}
     found = {name: results.get(name) for name in call.estimators}
     first: Any = next(iter(found.values()))
@@ -109,44 +84,50 @@ def check_earlier(
                 f"bootstrap_result: must be a {kind.__name__} of the same call, or a dict of them "
                 f"for several estimators, got {earlier!r:.80}"
             )
+        there = {**vars(old), "shape": old.bootstrap_distribution.shape}
         here = {"estimator": describe(call.estimators[name]), "setting": call.setting, "n": call.n}
         here |= {"size": size, "key": first.key, **points[name]}
-        for field, value in here.items():
-            check_same(field, getattr(old, field), value)
-        old_shape, shape = (x.bootstrap_distribution.shape for x in (old, first))
-        check_same("shape", old_shape, shape)
+        here |= {"shape": first.bootstrap_distribution.shape}
+        for what, value in here.items():
+            is_same = is_near if isinstance(value, float | np.ndarray) else eq
+            if not is_same(there[what], value):
+                raise ValueError(
+                    f"bootstrap_result: is of another {what}: {there[what]!r}, "
+                    f"and here it is {value!r}"
+                )
     return found
 
 
 def resample(
-    call: Call,
-    kind: type[Replicated],
-    points: dict[str, Any],
-    *,
-    rng: Any,
-    size: Any = None,
+    call: Call, kind: type[Replicated], *, method: Any = "basic", size: Any = None, rng: Any = None,
     bootstrap_result: Any = None,
-) -> Any:
-    """Draw rows, and make of the values a result of this kind for each estimator; `points` are the
-    fields of it that are values on the data themselves."""
+) -> Any:  # fmt: skip
+    """A result of this kind, or `Results` of the estimators by their names, from drawn rows; the
+    options are those of `bootstrap`."""
+    method = check_choice("method", method, METHODS)
     size = call.n if size is None else check_integer("size", size, 1, MOST_DRAWN)
     key, start, earlier = new_key(rng), 0, {}
+    points: dict[str, Any] = {}
+    for name in call.estimators:
+        of_models = call.values(name)
+        each = dict(zip(kind._models, of_models, strict=False))
+        points[name] = {kind._estimated: call.quantity(of_models), **each}
     if bootstrap_result is not None:
         earlier = check_earlier(call, kind, points, size, bootstrap_result)
         first = next(iter(earlier.values()))
         key, start = key if rng is not None else first.key, first.bootstrap_distribution.shape[-1]
-    draws = draws_of(key, call.n, size)
-    values = draw_values(call, problems_of(call), draws, size, start, start + call.n_resamples)
+    draws, end = draws_of(key, call.n, size), start + call.n_resamples
+    values = replicate_values(call, problems_of(call), draws, size, start, end)
     # Of BCa intervals the jackknife is part of this call, else whoever wants it later waits for it.
-    later = call if call.method == "bca" else replace(call, executor=None)
+    later = call if method == "bca" else replace(call, executor=None)
     results: Results[Any] = Results()
-    for name, new in quantities(call, values).items():
+    for name, new in values.items():
         old = [earlier[name].bootstrap_distribution] if earlier else []
         results[name] = kind(
             **points[name],
             bootstrap_distribution=np.concatenate([*old, new], axis=-1),
             confidence_level=call.level,
-            method=call.method,
+            method=method,
             n=call.n,
             size=size,
             key=key,
@@ -155,13 +136,6 @@ def resample(
             _jackknife=partial(jackknife, later, name),
         )
     return results.get("", results)
-
-
-def bootstrap_results(call: Call, **options: Any) -> Any:
-    """The result of a call on one model, or `Results` by the names of its estimators; `options` are
-    those of `resample`."""
-    points = {name: {"estimate": value} for name, (value,) in model_values(call).items()}
-    return resample(call, BootstrapResult, points, **options)
 
 
 @overload
@@ -247,10 +221,11 @@ def bootstrap(
     0.03370 0.06948
     """
     call = read_call(
-        y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
-        confidence_level=confidence_level, method=method, average=average, n_jobs=n_jobs,
-        executor=executor, least=0 if bootstrap_result is not None else 1, setting=setting,
-        labels=labels, pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
+        y_true, {"y_prob": y_prob}, int(bootstrap_result is None), estimator=estimator,
+        n_resamples=n_resamples, confidence_level=confidence_level, setting=setting,
+        average=average, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
+        from_logits=from_logits, n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
+    options = {"method": method, "size": size, "rng": rng, "bootstrap_result": bootstrap_result}
     with compile_resampling(call.models[0], list(call.estimators.values()), bootstrap):
-        return bootstrap_results(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
+        return resample(call, BootstrapResult, **options)

@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned.estimator import Binned, BinnedPlan, Bins
-from fastece.estimators import direct_values
 from fastece.protocol import Estimator, Sample
 from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import ClassDraws, HitDraws, new_key
-from fastece.resampling.engine import Problem, plan_replicates
+from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import p_value_of, quantiles, tails_of
-from fastece.resampling.results import Result, Results, as_float, as_python
-
-__all__ = ["CalibrationTestResult", "ConsistencyBand", "calibration_results", "calibration_test"]
+from fastece.resampling.results import Result, Results, as_python
 
 F64 = NDArray[np.float64]
 
@@ -72,10 +69,7 @@ class CalibrationTestResult(Result):
     null_distribution: F64 = field(repr=False)
     band: Any = field(repr=False)
 
-    @property
-    def _head(self) -> str:
-        count = self.null_distribution.shape[-1]
-        return f"setting {self.setting}: {self.n} rows, {count} replicates"
+    _replicates = "null_distribution"
 
     @property
     def _numbers(self) -> dict[str, Any]:
@@ -83,20 +77,11 @@ class CalibrationTestResult(Result):
         return {"statistic": self.statistic, "if_calibrated": mean, "p_value": self.p_value}
 
 
-@dataclass(frozen=True)
 class WithGaps:
     """A binned estimator that says the gap of each bin after its value."""
 
-    binned: Binned
-
-    @property
-    def needs_sorted(self) -> bool:
-        """As the estimator."""
-        return self.binned.needs_sorted
-
-    def prepare(self, sample: Sample, size: int) -> BinnedPlan:
-        """As the estimator."""
-        return self.binned.prepare(sample, size)
+    def __init__(self, binned: Binned) -> None:
+        self.binned, self.needs_sorted, self.prepare = binned, binned.needs_sorted, binned.prepare
 
     def blocks(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> F64:
         """(1 + B, 32 G) values and gaps."""
@@ -108,13 +93,6 @@ def hits_and_misses(sample: Sample) -> Sample:
     """Every row twice, as a hit and as a miss: `HitDraws` draws one of the two."""
     twice = sample.where(np.tile(np.arange(sample.n), 2))
     return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
-
-
-def label_draws(call: Call, samples: Sequence[Sample], key: int) -> ClassDraws | HitDraws:
-    """Labels with the predicted probabilities."""
-    if call.models[0].setting.per_class:
-        return ClassDraws(key, np.column_stack([sample.s for sample in samples]))
-    return HitDraws(key, samples[0].s)
 
 
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
@@ -134,41 +112,11 @@ def null_values(
     if bins is not None:
         most = max(LEAST_REPLICATES, min(BAND_REPLICATES, MOST_GAPS // bins.gap.size))
         begun = min(call.n_resamples, most)
-        replicates = plan_replicates([WithGaps(estimator)], problems, draws, call.n)
-        first = call.evaluate(replicates, 0, begun)
-        values, gaps = [first[:, 0]], first[:, 1:]
-    if begun < call.n_resamples:
-        replicates = plan_replicates([estimator], problems, draws, call.n)
-        values.append(call.evaluate(replicates, begun, call.n_resamples))
+        both = call.replicates([WithGaps(estimator)], problems, draws, call.n, 0, begun)
+        values, gaps = [both[:, 0]], both[:, 1:]
+    if begun < (end := call.n_resamples):
+        values.append(call.replicates([estimator], problems, draws, call.n, begun, end))
     return np.concatenate(values, axis=-1), gaps
-
-
-def calibration_results(call: Call, *, rng: Any) -> Any:
-    """The result of a call on one model, or `Results` by the names of its estimators."""
-    data, key = call.models[0], new_key(rng)
-    samples = data.samples()
-    draws = label_draws(call, samples, key)
-    problems = [Problem(hits_and_misses(sample)) for sample in samples]
-    results: Results[Any] = Results()
-    for name, estimator in call.estimators.items():
-        bins = estimator.bins(data) if isinstance(estimator, Binned) else None
-        values, gaps = null_values(call, estimator, draws, problems, bins)
-        bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
-        null = call.average_of(values)
-        statistic = as_float(call.average_of(direct_values(estimator, data)))
-        point = np.asarray(statistic)
-        p_value = p_value_of(null >= point[..., None] - ROUNDING, null)
-        results[name] = CalibrationTestResult(
-            statistic=statistic,
-            p_value=as_float(np.where(np.isnan(point), np.nan, p_value)),
-            null_distribution=null,
-            band=bands if bands is None or data.setting.per_class else bands[0],
-            n=call.n,
-            key=key,
-            estimator=describe(estimator),
-            setting=call.setting,
-        )
-    return results.get("", results)
 
 
 @overload
@@ -179,22 +127,14 @@ def calibration_test(
 def calibration_test(
     y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> CalibrationTestResult: ...
-def calibration_test(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece", n_resamples: int = 9999,
-    confidence_level: float = 0.95, setting: Any = "auto",
-    average: Literal["macro"] | None = "macro", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
-    n_jobs: int | None = None, executor: Any = None, **fields: Any,
-) -> Any:  # fmt: skip
+def calibration_test(y_true: Any, y_prob: Any, *, rng: Any = None, **options: Any) -> Any:
     """Test whether a model is calibrated, by labels drawn as if it were.
 
     Parameters
     ----------
-    y_true, y_prob, estimator, setting, average, labels, pos_label, sample_weight, from_logits,
-    n_resamples, rng, n_jobs, executor, **fields
-        As in `fastece.bootstrap`.
-    confidence_level : float, default 0.95
-        Of the band.
+    y_true, y_prob, rng, **options
+        As in `fastece.bootstrap`, with the same defaults, but no `size`, `method` and
+        `bootstrap_result`; `confidence_level` is that of the band.
 
     Returns
     -------
@@ -229,10 +169,27 @@ def calibration_test(
     >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999, rng=0).p_value
     0.001
     """
-    call = read_call(
-        y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
-        confidence_level=confidence_level, method="basic", average=average, n_jobs=n_jobs,
-        executor=executor, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits,
-    )  # fmt: skip
-    return calibration_results(call, rng=rng)
+    call = read_call(y_true, {"y_prob": y_prob}, **options)
+    data, key = call.models[0], new_key(rng)
+    samples = data.samples()
+    draws: ClassDraws | HitDraws = HitDraws(key, samples[0].s)
+    if data.setting.per_class:  # the labels of all classes are one draw
+        draws = ClassDraws(key, np.column_stack([sample.s for sample in samples]))
+    problems = [Problem(hits_and_misses(sample)) for sample in samples]
+    results: Results[Any] = Results()
+    for name, estimator in call.estimators.items():
+        bins = estimator.bins(data) if isinstance(estimator, Binned) else None
+        values, gaps = null_values(call, estimator, draws, problems, bins)
+        bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
+        (statistic,), null = call.values(name), call.average_of(values)
+        results[name] = CalibrationTestResult(
+            statistic=statistic,
+            p_value=p_value_of(np.asarray(statistic) - ROUNDING, null),
+            null_distribution=null,
+            band=bands if bands is None or data.setting.per_class else bands[0],
+            n=call.n,
+            key=key,
+            estimator=describe(estimator),
+            setting=call.setting,
+        )
+    return results.get("", results)

@@ -1,16 +1,14 @@
 """Whether two models differ in their calibration error: a bootstrap of both on the same draws."""
 
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 from fastece.inputs.probabilities import as_probabilities
 from fastece.problems.settings import class_count
 from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, read_call
-from fastece.resampling.bootstrap import model_values, resample
+from fastece.resampling.bootstrap import resample
 from fastece.resampling.intervals import Method
 from fastece.resampling.results import ComparisonResult, Results
-
-__all__ = ["compare", "comparison_results"]
 
 
 def check_classes(models: dict[str, Any]) -> None:
@@ -23,22 +21,17 @@ def check_classes(models: dict[str, Any]) -> None:
 def comparison_results(call: Call, **options: Any) -> Any:
     """The result of a call on two models, each of which may have hits of its own, or `Results` by
     the names of its estimators; `options` are those of `resample`."""
-    a, b = call.models
-    if a.n_classes != b.n_classes or a.setting != b.setting:
-        raise ValueError(
-            f"y_prob_b: must have the classes and the setting of y_prob_a, "
-            f"{a.n_classes} and {a.setting.name!r}; got {b.n_classes} and {b.setting.name!r}"
-        )
-    orders = [[str(label) for label in model.labels or range(a.n_classes)] for model in (a, b)]
-    if orders[0] != orders[1]:
-        raise ValueError(
-            f"y_prob_b: must have its classes in the order of y_prob_a, {orders[0]}; "
-            f"got {orders[1]}"
-        )
-    points = {
-        name: {"difference": a - b, "a": a, "b": b} for name, (a, b) in model_values(call).items()
+    models = call.models
+    same: dict[str, list[str]] = {
+        "the classes and the setting": [f"{x.n_classes} and {x.setting.name!r}" for x in models],
+        "its classes in the order": [
+            str([str(label) for label in x.labels or range(x.n_classes)]) for x in models
+        ],
     }
-    return resample(call, ComparisonResult, points, **options)
+    for what, (a, b) in same.items():
+        if a != b:
+            raise ValueError(f"y_prob_b: must have {what} of y_prob_a, {a}; got {b}")
+    return resample(call, ComparisonResult, **options)
 
 
 @overload
@@ -51,19 +44,16 @@ def compare(
     y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> ComparisonResult: ...
 def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: Any = "ece", n_resamples: int = 9999,
-    size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
-    setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
-    pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
-    n_jobs: int | None = None, executor: Any = None, bootstrap_result: Any = None, **fields: Any,
+    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, size: int | None = None, method: Method = "basic",
+    rng: Any = None, bootstrap_result: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Difference between the calibration errors of two models, on the same rows.
 
     Parameters
     ----------
-    y_true, estimator, n_resamples, size, confidence_level, method, setting, average, labels,
-    pos_label, sample_weight, from_logits, rng, n_jobs, executor, bootstrap_result, **fields
-        As in `bootstrap`; the basic interval of a difference is not clipped at 0.
+    y_true, size, method, rng, bootstrap_result, **options
+        As in `bootstrap`, with the same defaults; the basic interval of a difference is not clipped
+        at 0.
     y_prob_a, y_prob_b : (n,) or (n, K) array_like of float
         Probabilities of the two models, row by row for the same labels.
 
@@ -103,11 +93,7 @@ def compare(
     """
     models = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     check_classes(models)
-    call = read_call(
-        y_true, models, estimator=estimator, fields=fields,
-        n_resamples=n_resamples, confidence_level=confidence_level, method=method,
-        average=average, n_jobs=n_jobs, executor=executor,
-        least=0 if bootstrap_result is not None else 1, setting=setting, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
-    )  # fmt: skip
-    return comparison_results(call, rng=rng, size=size, bootstrap_result=bootstrap_result)
+    call = read_call(y_true, models, int(bootstrap_result is None), **options)
+    return comparison_results(
+        call, method=method, size=size, rng=rng, bootstrap_result=bootstrap_result
+    )

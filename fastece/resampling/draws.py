@@ -17,12 +17,8 @@ from fastece import kernels
 from fastece.inputs.arrays import contiguous
 from fastece.kernels import REPLICATES
 
-__all__ = [
-    "BlockDraws", "ClassDraws", "HitDraws", "LeaveOut", "Multinomial", "RowDraws", "draws_of",
-    "new_key", "poisson_law",
-]  # fmt: skip
-
 U8 = NDArray[np.uint8]
+I32 = NDArray[np.int32]
 
 # Draws of at most this part of the rows are lists of rows: a row in a list costs some 8 ns, in a
 # block half a nanosecond, drawn or not.
@@ -55,37 +51,43 @@ def poisson_law(rate: float) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
     return np.cumsum(decided).astype(np.uint16), tail
 
 
-class Shared:
-    """Draws of which all problems have the same multiplicities."""
+class InBlocks:
+    """Draws in blocks of 32 replicates. `make` draws what all problems have in common for some
+    blocks; `multiplicities` is how often the n rows of one problem count in them."""
 
-    def multiplicities(self, drawn: U8, problem: int) -> U8:  # noqa: ARG002
-        """(G, n, 32) multiplicities of any problem."""
+    # Replicates that are drawn together, bytes of a row in each of them, and the method of an
+    # estimator that takes them all at once.
+    unit, item, method = REPLICATES, 1, "blocks"
+
+    def make(self: Any, first: int, blocks: int) -> Any:
+        """(G, n, 32) multiplicities of some blocks."""
+        c = np.empty((blocks, self.n, REPLICATES), np.uint8)
+        with np.errstate(over="ignore"):  # for kernels that are not compiled
+            self._fill(first, c)
+        return c
+
+    def multiplicities(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
+        """(G, n, 32) multiplicities: those that are drawn, for every problem."""
         return drawn
 
 
 @dataclass(frozen=True)
-class Multinomial(Shared):
+class Multinomial(InBlocks):
     """`size` of n rows, with replacement, at most as many as there are."""
 
     key: int
     n: int
     size: int
 
-    def make(self, first: int, blocks: int) -> U8:
-        """(G, n, 32) multiplicities of some blocks."""
-        c = np.empty((blocks, self.n, REPLICATES), np.uint8)
+    def _fill(self, first: int, c: U8) -> None:
         # The total is about two standard deviations less than the size; what is missing is cheaper
         # to draw than what is too much is to take back.
-        rate = self.size / self.n * max(0.0, 1 - 2 / math.sqrt(self.size))
-        with np.errstate(over="ignore"):  # for kernels that are not compiled
-            kernels.resampling.multiplicities(
-                np.uint64(self.key), first, self.size, *poisson_law(rate), c
-            )
-        return c
+        law = poisson_law(self.size / self.n * max(0.0, 1 - 2 / math.sqrt(self.size)))
+        kernels.resampling.multiplicities(np.uint64(self.key), first, self.size, *law, c)
 
 
 @dataclass(frozen=True)
-class LeaveOut(Shared):
+class LeaveOut(InBlocks):
     """Replicate r has every row i once, but those with ``i % groups == min(first + r, last)``."""
 
     n: int
@@ -93,43 +95,17 @@ class LeaveOut(Shared):
     first: int
     last: int
 
-    def make(self, first: int, blocks: int) -> U8:
-        """(G, n, 32) multiplicities of some blocks."""
-        c = np.empty((blocks, self.n, REPLICATES), np.uint8)
+    def _fill(self, first: int, c: U8) -> None:
         kernels.resampling.leave_out(self.groups, self.first + REPLICATES * first, self.last, c)
-        return c
 
 
 @dataclass(frozen=True)
-class HitDraws(Shared):
-    """Hits with the probability that the score says.
+class LabelDraws(InBlocks):
+    """Labels with the predicted probabilities: scores (n,), or class vectors (n, K).
 
     Every row stands there twice, as a hit and, in the second half, as a miss, and one of the two is
     drawn: so labels are multiplicities.
     """
-
-    key: int
-    score: NDArray[np.float64]
-
-    @property
-    def n(self) -> int:
-        """Rows that have multiplicities."""
-        return 2 * self.score.size
-
-    def make(self, first: int, blocks: int) -> U8:
-        """(G, n, 32) multiplicities of some blocks."""
-        c = np.empty((blocks, self.n, REPLICATES), np.uint8)
-        with np.errstate(over="ignore"):
-            kernels.resampling.hits_of(
-                np.uint64(self.key), first, contiguous(self.score, np.float64), c
-            )
-        return c
-
-
-@dataclass(frozen=True)
-class ClassDraws:
-    """Labels with the probabilities of the class vectors (n, K), shared by the problems of all
-    classes; rows are hits and misses as in `HitDraws`."""
 
     key: int
     prob: NDArray[Any]
@@ -139,6 +115,18 @@ class ClassDraws:
         """Rows that have multiplicities."""
         return 2 * len(self.prob)
 
+
+class HitDraws(LabelDraws):
+    """Hits with the probability that the score says."""
+
+    def _fill(self, first: int, c: U8) -> None:
+        score = contiguous(self.prob, np.float64)
+        kernels.resampling.hits_of(np.uint64(self.key), first, score, c)
+
+
+class ClassDraws(LabelDraws):
+    """Classes, shared by the problems of all of them."""
+
     @cached_property
     def up_to(self) -> NDArray[np.float64]:
         """Probability of each class but the last, and of those before it."""
@@ -146,14 +134,14 @@ class ClassDraws:
         total[total[:, -1] == 0] = np.arange(1, total.shape[1] + 1)  # no class more than another
         return np.ascontiguousarray(total[:, :-1] / total[:, -1:])
 
-    def make(self, first: int, blocks: int) -> NDArray[np.int32]:
-        """(G, n, 32) labels of some blocks."""
+    def make(self, first: int, blocks: int) -> I32:
+        """(G, n / 2, 32) labels of some blocks."""
         label = np.empty((blocks, len(self.prob), REPLICATES), np.int32)
         with np.errstate(over="ignore"):
             kernels.resampling.categories(np.uint64(self.key), first, self.up_to, label)
         return label
 
-    def multiplicities(self, drawn: NDArray[np.int32], problem: int) -> U8:
+    def multiplicities(self, drawn: I32, problem: int) -> U8:
         """(G, n, 32) multiplicities of one class."""
         c = np.empty((len(drawn), self.n, REPLICATES), np.uint8)
         kernels.resampling.hits_among(drawn, problem, c)
@@ -164,11 +152,13 @@ class ClassDraws:
 class RowDraws:
     """`size` of n rows, with replacement, as lists of rows."""
 
+    unit, item, method = 1, 4, "subsets"
+
     key: int
     n: int
     size: int
 
-    def rows(self, first: int, replicates: int) -> NDArray[np.int32]:
+    def rows(self, first: int, replicates: int) -> I32:
         """(R, size) rows of some replicates, in the order in which they are drawn."""
         rows = np.empty((replicates, self.size), np.int32)
         with np.errstate(over="ignore"):
@@ -176,8 +166,6 @@ class RowDraws:
         return rows
 
 
-# Draws in blocks of 32 replicates: `make` draws what all problems have in common for some blocks,
-# `multiplicities` (G, n, 32) is how often the n rows of one problem count in them.
 BlockDraws = Multinomial | LeaveOut | HitDraws | ClassDraws
 
 

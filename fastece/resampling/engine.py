@@ -23,10 +23,7 @@ from fastece.kernels import REPLICATES
 from fastece.protocol import Sample, increasing
 from fastece.resampling.draws import BlockDraws, RowDraws
 
-__all__ = ["Problem", "Replicates", "drawn_values", "evaluate", "plan_replicates"]
-
 F64 = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
 # Told how many tasks of a call are done, and how many there are: whoever shows that to a user.
 WATCHERS: list[Callable[[int, int], None]] = []
@@ -49,9 +46,6 @@ LEAST_SENT, MOST_SENT = 16, 64
 # is 32 MB, so 64 threads would take gigabytes. A batch is in memory up to four times (measured): as
 # labels, which are twice as large, as the multiplicities of a class, and in order of the scores.
 MORE_MEMORY, COPIES = 2**30, 4
-
-
-# --- preparing ------------------------------------------------------------------------------
 
 
 class Problem:
@@ -92,36 +86,33 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True)
 class Replicates:
-    """Draws of `size` rows each, and the members that are evaluated on them: those of one problem
-    follow one another."""
+    """Draws, and the members to evaluate on them: those of one problem follow one another."""
 
     draws: BlockDraws | RowDraws
     members: list[Member]
-    size: int
+
+    @property
+    def rows(self) -> int:
+        """Rows that a member reads for one replicate."""
+        return self.draws.size if isinstance(self.draws, RowDraws) else self.draws.n
 
     @property
     def cost(self) -> int:
-        """Rows that the members read for one replicate."""
-        rows = self.size if isinstance(self.draws, RowDraws) else self.draws.n
-        return rows * len(self.members)
-
-    @property
-    def draw_bytes(self) -> int:
-        """Size of one replicate's draw."""
-        return 4 * self.size if isinstance(self.draws, RowDraws) else self.draws.n
+        """Rows that all members read for one replicate."""
+        return self.rows * len(self.members)
 
     @property
     def are_fast(self) -> bool:
         """Whether all estimators take many replicates at once. Batches of others are small, since
         nothing stops one that has begun."""
-        method = "subsets" if isinstance(self.draws, RowDraws) else "blocks"
-        return all(hasattr(member.estimator, method) for member in self.members)
+        return all(hasattr(member.estimator, self.draws.method) for member in self.members)
 
     @property
     def batch(self) -> int:
         """Replicates that are drawn at once: whole blocks of them, unless they are lists."""
-        unit = 1 if isinstance(self.draws, RowDraws) else REPLICATES
-        return max(1, BATCH // (unit * self.draw_bytes)) * unit if self.are_fast else REPLICATES
+        unit = self.draws.unit
+        most = BATCH // (unit * self.draws.item * self.rows)
+        return max(1, most) * unit if self.are_fast else REPLICATES
 
     def values(self, first: int, last: int, stop: Event | None = None) -> F64:
         """The values (members, ..., last - first) of a range of replicates, in batches; `stop` is
@@ -144,11 +135,13 @@ class Replicates:
         inside = slice(first - REPLICATES * blocks.start, last - REPLICATES * blocks.start)
         drawn = draws.make(blocks.start, len(blocks))
         for problem, members in groupby(self.members, attrgetter("problem")):
-            by_score = None  # shared by the members that need this order
             c = draws.multiplicities(drawn, problem)
+            by_score = None  # shared by the members that need this order
             for member in members:
                 if member.order is not None and by_score is None:
-                    by_score = gather(c, member.order)
+                    by_score = np.empty((len(c), member.order.size, REPLICATES), np.uint8)
+                    order = contiguous(member.order, np.int32)
+                    kernels.resampling.gather_rows(c, order, by_score)
                 yield block_values(member, c if member.order is None else by_score, inside)
 
     def _list_values(self, first: int, last: int) -> Iterator[F64]:
@@ -156,14 +149,11 @@ class Replicates:
         draws: Any = self.draws
         rows = draws.rows(first, last - first)
         for member in self.members:
-            yield row_values(member, rows, self.size)
+            yield row_values(member, rows)
 
 
 def plan_replicates(
-    estimators: Sequence[Any],
-    problems: Sequence[Problem],
-    draws: BlockDraws | RowDraws,
-    size: int,
+    estimators: Sequence[Any], problems: Sequence[Problem], draws: BlockDraws | RowDraws, size: int
 ) -> Replicates:
     """Prepare every estimator on every problem, for draws of `size` of the rows: the members are
     those of the first problem, then those of the next."""
@@ -174,19 +164,8 @@ def plan_replicates(
             if getattr(estimator, "needs_sorted", True):
                 sample = problem.ordered
                 order = problem.place if isinstance(draws, RowDraws) else problem.order
-            plan = estimator.prepare(sample, size)
-            members.append(Member(k, sample, order, estimator, plan))
-    return Replicates(draws, members, size)
-
-
-# --- values of one member -------------------------------------------------------------------
-
-
-def gather(c: U8, order: I32) -> U8:
-    """Multiplicities (G, n, 32) of the rows in another order."""
-    out = np.empty((len(c), order.size, REPLICATES), np.uint8)
-    kernels.resampling.gather_rows(c, contiguous(order, np.int32), out)
-    return out
+            members.append(Member(k, sample, order, estimator, estimator.prepare(sample, size)))
+    return Replicates(draws, members)
 
 
 def block_values(member: Member, c: Any, inside: slice) -> F64:
@@ -203,13 +182,13 @@ def block_values(member: Member, c: Any, inside: slice) -> F64:
     return np.array([float(estimator.evaluate(plan, column)) for column in columns[inside]])
 
 
-def row_values(member: Member, rows: I32, size: int) -> F64:
+def row_values(member: Member, rows: I32) -> F64:
     """The values (R,) on draws that are lists of rows (R, size)."""
-    estimator, plan = member.estimator, member.plan
+    estimator, (count, size) = member.estimator, rows.shape
     places = rows if member.order is None else np.take(member.order, rows)
     if hasattr(estimator, "subsets"):
-        return check_values(estimator, "subsets", estimator.subsets(plan, places), len(rows))
-    once, values = np.ones(size, np.uint8), np.empty(len(rows))
+        return check_values(estimator, "subsets", estimator.subsets(member.plan, places), count)
+    once, values = np.ones(size, np.uint8), np.empty(count)
     for r, row in enumerate(places):
         drawn = member.sample.where(np.sort(row))
         values[r] = estimator.evaluate(estimator.prepare(drawn, size), once)
@@ -227,12 +206,8 @@ def check_values(estimator: Any, method: str, values: Any, count: int) -> F64:
 
 def drawn_values(estimator: Any, sample: Sample, rows: I32) -> F64:
     """The values (R,) of draws that are lists of rows (R, size) of a sorted sample."""
-    size = rows.shape[1]
-    plan = estimator.prepare(sample, size)
-    return row_values(Member(0, sample, None, estimator, plan), rows, size)
-
-
-# --- running --------------------------------------------------------------------------------
+    plan = estimator.prepare(sample, rows.shape[1])
+    return row_values(Member(0, sample, None, estimator, plan), rows)
 
 
 def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:
@@ -242,29 +217,23 @@ def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:
 
 
 def evaluate(
-    replicates: Replicates,
-    first: int,
-    last: int,
-    jobs: int = 1,
-    executor: Any = None,
+    replicates: Replicates, first: int, last: int, jobs: int = 1, executor: Any = None
 ) -> F64:
     """The values (members, ..., last - first) of a range of replicates, on up to `jobs` threads or
     on an executor."""
     cost = replicates.cost * (last - first)
-    if executor is not None and first < last:
-        count = min(max(cost // SENT_TASK, LEAST_SENT), MOST_SENT)
-        parts = tasks(replicates, first, last, cost // count)
-        return run(replicates, parts, executor.submit, None)
-    if first == last or (cost <= INLINE and replicates.are_fast):
+    if first == last or (executor is None and cost <= INLINE and replicates.are_fast):
         return replicates.values(first, last)
+    if executor is not None:
+        count = min(max(cost // SENT_TASK, LEAST_SENT), MOST_SENT)
+        return run(replicates, first, last, cost // count, executor.submit)
     jobs = thread_count(replicates, jobs)
-    parts = tasks(replicates, first, last, min(TASK, cost // (4 * jobs)))
     stop = Event()
     pool = ThreadPoolExecutor(jobs)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
-        submit = partial(pool.submit, stop=stop)
-        return run(replicates, parts, submit, AHEAD * jobs)
+        task = min(TASK, cost // (4 * jobs))
+        return run(replicates, first, last, task, partial(pool.submit, stop=stop), AHEAD * jobs)
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -272,30 +241,24 @@ def evaluate(
 
 def thread_count(replicates: Replicates, jobs: int) -> int:
     """How many of `jobs` threads have room in memory."""
-    each = COPIES * replicates.batch * replicates.draw_bytes
+    each = COPIES * replicates.batch * replicates.draws.item * replicates.rows
     return min(jobs, 1 + MORE_MEMORY // each)
 
 
-def tasks(replicates: Replicates, first: int, last: int, most: int) -> list[tuple[int, int]]:
-    """Ranges of whole blocks of replicates, for which members read about `most` rows."""
-    step = max(1, most // (replicates.cost * REPLICATES)) * REPLICATES
-    return ranges(first, last, step)
-
-
 def run(
-    replicates: Replicates,
-    parts: Sequence[tuple[int, int]],
-    submit: Any,
-    ahead: int | None,
+    replicates: Replicates, first: int, last: int, task: int, submit: Any, ahead: int | None = None
 ) -> F64:
-    """Submit ranges of replicates, at most `ahead` of them at a time, and collect their values in
-    order; what has not begun is cancelled if one fails."""
+    """Submit whole blocks of replicates for which members read about `task` rows, at most `ahead`
+    of these tasks at a time, and collect their values in order; what has not begun is cancelled if
+    one fails."""
+    step = max(1, task // (replicates.cost * REPLICATES)) * REPLICATES
+    parts = ranges(first, last, step)
     todo, values = iter(parts), []
     futures: deque[Any] = deque()
     try:
         for done in range(1, len(parts) + 1):
-            for first, last in islice(todo, None if ahead is None else ahead - len(futures)):
-                futures.append(submit(Replicates.values, replicates, first, last))
+            for part in islice(todo, None if ahead is None else ahead - len(futures)):
+                futures.append(submit(Replicates.values, replicates, *part))
             values.append(futures.popleft().result())
             for watcher in WATCHERS:
                 watcher(done, len(parts))

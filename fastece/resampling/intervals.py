@@ -7,15 +7,16 @@ from numpy.typing import NDArray
 
 from fastece.inputs.parameters import check_real
 
-__all__ = [
-    "METHODS", "ConfidenceInterval", "Method", "acceleration_of", "check_level", "interval",
-    "p_value_of", "quantiles", "tails_of",
-]  # fmt: skip
-
 F64 = NDArray[np.float64]
 
 Method = Literal["basic", "percentile", "bca"]
 METHODS = get_args(Method)
+
+
+def as_float(value: Any) -> Any:
+    """A float of an array without dimensions."""
+    value = np.asarray(value, np.float64)
+    return value if value.ndim else float(value)
 
 
 class ConfidenceInterval(NamedTuple):
@@ -38,10 +39,12 @@ def tails_of(level: float) -> F64:
     return np.array([(1 - level) / 2, (1 + level) / 2])
 
 
-def p_value_of(extreme: NDArray[np.bool_], values: F64) -> Any:
-    """``(1 + #extreme) / (R + 1)`` of each line of replicates; nan where a replicate is."""
-    p = (1 + extreme.sum(-1)) / (values.shape[-1] + 1)
-    return np.where(np.isnan(values).any(-1), np.nan, p)
+def p_value_of(statistic: Any, values: F64) -> Any:
+    """``(1 + #{T* >= T}) / (R + 1)`` of each line of replicates T* (..., R) of a statistic T; nan
+    where one of them is."""
+    statistic = np.asarray(statistic)
+    p = (1 + (values >= statistic[..., None]).sum(-1)) / (values.shape[-1] + 1)
+    return as_float(np.where(np.isnan(statistic) | np.isnan(values).any(-1), np.nan, p))
 
 
 def quantiles(distribution: F64, levels: F64) -> F64:
@@ -82,21 +85,3 @@ def bca_levels(estimate: Any, distribution: F64, acceleration: Any, tails: F64) 
     z = ndtri(share) + ndtri(tails)
     levels: F64 = ndtr(ndtri(share) + z / (1 - acceleration * z))
     return levels
-
-
-def interval(
-    estimate: Any, distribution: F64, level: float, method: str, acceleration: Any, lowest: float
-) -> ConfidenceInterval:
-    """Confidence interval of an estimate, float or (K,) array, from its distribution (..., R).
-
-    `acceleration` is for "bca" alone; `lowest` is the smallest value that the estimated quantity
-    may have, to which the ends of a basic interval are moved.
-    """
-    levels = tails = tails_of(level)
-    if method == "bca":
-        levels = bca_levels(estimate, distribution, acceleration, tails)
-    ends = quantiles(distribution, levels)
-    if method == "basic":
-        ends = np.maximum(2 * np.asarray(estimate)[..., None] - ends[..., ::-1], lowest)
-    low, high = ends[..., 0], ends[..., 1]
-    return ConfidenceInterval(*(x if x.ndim else float(x) for x in (low, high)))

@@ -1,38 +1,19 @@
 """Results of a bootstrap: an estimate, its distribution, and intervals from it."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.inputs.parameters import check_choice
-from fastece.resampling.intervals import (
-    METHODS,
-    ConfidenceInterval,
-    Method,
-    acceleration_of,
-    check_level,
-    interval,
-    p_value_of,
-)
-
-__all__ = [
-    "BootstrapResult", "ComparisonResult", "Replicated", "Result", "Results", "as_float",
-    "as_python",
-]  # fmt: skip
+from fastece.resampling import intervals
+from fastece.resampling.intervals import ConfidenceInterval, Method, as_float
 
 F64 = NDArray[np.float64]
-
-
-def as_float(value: Any) -> Any:
-    """A float of an array without dimensions."""
-    value = np.asarray(value, np.float64)
-    return value if value.ndim else float(value)
 
 
 def as_python(value: Any) -> Any:
@@ -109,43 +90,38 @@ class Results(dict[str, R]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result(ABC):
-    """What every result of a function that resamples has.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows of positive weight.
-    key : int
-        The number that all draws depend on, made from the seed.
-    estimator : str
-        The estimator with its parameters.
-    setting : str
-        The setting it used.
-    """
+class Result:
+    """What every result of a function that resamples has: `BootstrapResult` tells what it is."""
 
     n: int
     key: int = field(repr=False)
     estimator: str
     setting: str
 
-    @property
-    @abstractmethod
-    def _head(self) -> str:
-        """What was done."""
+    # Names of the field of replicates, of the numbers that are printed first, and of what `to_dict`
+    # has beside the fields.
+    _replicates: ClassVar[str]
+    _shown: ClassVar[tuple[str, ...]]
+    _derived: ClassVar[tuple[str, ...]] = ()
 
     @property
-    @abstractmethod
+    def _head(self) -> str:
+        """What was done."""
+        size, count = vars(self).get("size", self.n), getattr(self, self._replicates).shape[-1]
+        drawn = "" if size == self.n else f", {size} drawn"
+        return f"setting {self.setting}: {self.n} rows{drawn}, {count} replicates"
+
+    @property
     def _numbers(self) -> dict[str, Any]:
         """What is printed, by what it is called."""
+        return {name: getattr(self, name) for name in self._shown}
 
     @property
     def _lines(self) -> list[dict[str, Any]]:
         """The numbers as lines of a table, one for each class."""
         numbers: dict[str, Any] = {}
         for name, value in self._numbers.items():
-            is_range = isinstance(value, ConfidenceInterval)
-            numbers |= value._asdict() if is_range else {name: value}
+            numbers |= value._asdict() if isinstance(value, ConfidenceInterval) else {name: value}
         per_class = zip(*map(np.atleast_1d, numbers.values()), strict=True)
         lines = [dict(zip(numbers, map(float, line), strict=True)) for line in per_class]
         has_classes = any(map(np.ndim, numbers.values()))
@@ -159,37 +135,30 @@ class Result(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        names = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
-        return {name: as_python(getattr(self, name)) for name in names}
+        fields = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
+        return {name: as_python(getattr(self, name)) for name in (*fields, *self._derived)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Replicated(Result):
-    """What every result of a bootstrap has, beside what every result has.
-
-    Attributes
-    ----------
-    bootstrap_distribution : (n_resamples,) or (K, n_resamples) float64 array
-        Values in the order of the replicates.
-    confidence_interval : ConfidenceInterval
-        ``(low, high)`` at `confidence_level` by `method`; nan where `size` is not `n`.
-    confidence_level : float
-    method : str
-    size : int
-        Number of rows per draw.
-    """
+    """What every result of a bootstrap has: `BootstrapResult` tells what it is."""
 
     bootstrap_distribution: F64 = field(repr=False)
     confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
     method: str
     size: int
-    # Gives the values without each group of rows, of data on which the value is `_point`; holds the
-    # data. None in what was pickled.
+    # Gives the values without each group of rows, of the data, which it holds, if the value on them
+    # is `_point`. None in what was pickled.
     _jackknife: Callable[[Any], F64] | None = field(repr=False)
 
-    # The smallest value that the quantity may have.
+    # The name of what is estimated, those of the values of models it is the difference of, and the
+    # smallest value that it may have.
+    _estimated: ClassVar[str]
+    _models: ClassVar[tuple[str, ...]] = ()
     _lowest = 0.0
+    _replicates = "bootstrap_distribution"
+    _derived: ClassVar[tuple[str, ...]] = ("acceleration", "standard_error", "bias")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence_interval", self.interval())
@@ -201,9 +170,8 @@ class Replicated(Result):
         return {**vars(self), "acceleration": acceleration, "_jackknife": None}
 
     @property
-    @abstractmethod
     def _point(self) -> Any:
-        """What is estimated."""
+        return getattr(self, self._estimated)
 
     @cached_property
     def acceleration(self) -> Any:
@@ -216,15 +184,13 @@ class Replicated(Result):
         """
         if self._jackknife is None or not self.size == self.n > 1:
             return np.nan
-        return as_float(acceleration_of(self._jackknife(self._point)))
+        return as_float(intervals.acceleration_of(self._jackknife(self._point)))
 
     @property
     def standard_error(self) -> Any:
         """Standard deviation of the distribution (``ddof=1``); nan for a single replicate."""
         values = self.bootstrap_distribution
-        if values.shape[-1] < 2:
-            return as_float(np.full(values.shape[:-1], np.nan))
-        return as_float(values.std(-1, ddof=1))
+        return as_float(values.std(-1, ddof=1)) if values.shape[-1] > 1 else np.nan * self._point
 
     @property
     def bias(self) -> Any:
@@ -248,33 +214,27 @@ class Replicated(Result):
         ConfidenceInterval
             ``(low, high)``.
         """
-        level = self.confidence_level if confidence_level is None else check_level(confidence_level)
-        name = self.method if method is None else check_choice("method", method, METHODS)
-        values = self.bootstrap_distribution
+        level, name = self.confidence_level, self.method
+        if confidence_level is not None:
+            level = intervals.check_level(confidence_level)
+        if method is not None:
+            name = check_choice("method", method, intervals.METHODS)
         if self.size != self.n:  # the spread of draws of another size is another
-            nothing = as_float(np.full(values.shape[:-1], np.nan))
-            return ConfidenceInterval(nothing, nothing)
-        acceleration = self.acceleration if name == "bca" else None
-        return interval(self._point, values, level, name, acceleration, self._lowest)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        more = ("acceleration", "standard_error", "bias")
-        return {**super().to_dict(), **{name: as_python(getattr(self, name)) for name in more}}
-
-    @property
-    def _head(self) -> str:
-        drawn = "" if self.size == self.n else f", {self.size} drawn"
-        count = self.bootstrap_distribution.shape[-1]
-        return f"setting {self.setting}: {self.n} rows{drawn}, {count} replicates"
+            return ConfidenceInterval(np.nan * self._point, np.nan * self._point)
+        point, values = np.asarray(self._point)[..., None], self.bootstrap_distribution
+        levels = tails = intervals.tails_of(level)
+        if name == "bca":
+            levels = intervals.bca_levels(self._point, values, self.acceleration, tails)
+        ends = intervals.quantiles(values, levels)
+        if name == "basic":
+            ends = np.maximum(2 * point - ends[..., ::-1], self._lowest)
+        return ConfidenceInterval(as_float(ends[..., 0]), as_float(ends[..., 1]))
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        return {
-            f"{100 * self.confidence_level:g} % interval ({self.method})": self.confidence_interval,
-            "standard_error": self.standard_error,
-            "bias": self.bias,
-        }
+        range_name = f"{100 * self.confidence_level:g} % interval ({self.method})"
+        spread = {"standard_error": self.standard_error, "bias": self.bias}
+        return {**super()._numbers, range_name: self.confidence_interval, **spread}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -285,10 +245,16 @@ class BootstrapResult(Replicated):
     ----------
     estimate : float or (K,) float64 array
         The value of `fastece.ece`.
-
-    Also those of every result: ``bootstrap_distribution``, ``standard_error``, ``bias``,
-    ``confidence_interval``, ``confidence_level``, ``method``, ``n``, ``size``, ``key``,
-    ``acceleration``, ``estimator``, ``setting``, and the method ``interval``.
+    bootstrap_distribution : (n_resamples,) or (K, n_resamples) float64 array
+        Values in the order of the replicates.
+    confidence_interval : ConfidenceInterval
+        ``(low, high)`` at `confidence_level` by `method`; nan where `size` is not `n`.
+    confidence_level, method, estimator, setting : float, str, str, str
+        As used: the estimator with its parameters, and what "auto" stood for.
+    n, size : int
+        Number of rows of positive weight, and number of rows per draw.
+    key : int
+        The number that all draws depend on, made from the seed.
 
     Examples
     --------
@@ -301,13 +267,8 @@ class BootstrapResult(Replicated):
 
     estimate: Any
 
-    @property
-    def _point(self) -> Any:
-        return self.estimate
-
-    @property
-    def _numbers(self) -> dict[str, Any]:
-        return {"estimate": self.estimate, **super()._numbers}
+    _estimated = "estimate"
+    _shown = ("estimate",)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -331,25 +292,16 @@ class ComparisonResult(Replicated):
     a: Any
     b: Any
 
+    _estimated = "difference"
+    _models = ("a", "b")
     _lowest = -np.inf
-
-    @property
-    def _point(self) -> Any:
-        return self.difference
+    _shown = ("a", "b", "difference", "p_value")
+    _derived = (*Replicated._derived, "p_value")
 
     @property
     def p_value(self) -> Any:
         """Two-sided p-value of the hypothesis that both models have the same error."""
-        point = np.asarray(self.difference)[..., None]
-        values = self.bootstrap_distribution
-        p = p_value_of(np.abs(values - point) >= np.abs(point), values)
-        return as_float(np.where(np.isnan(self.difference), np.nan, p))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        return {**super().to_dict(), "p_value": as_python(self.p_value)}
-
-    @property
-    def _numbers(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in ("a", "b", "difference", "p_value")}
-        return {**own, **super()._numbers}
+        d = np.asarray(self.difference)[..., None]
+        return intervals.p_value_of(
+            np.abs(self.difference), np.abs(self.bootstrap_distribution - d)
+        )

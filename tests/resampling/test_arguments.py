@@ -1,5 +1,6 @@
 """What is refused, and by which name."""
 
+from inspect import signature
 from math import nan
 
 import numpy as np
@@ -10,6 +11,8 @@ from resample_cases import (
 )
 
 import fastece
+from fastece.resampling.arguments import read_call
+from fastece.resampling.bootstrap import resample
 
 BAD = [
     *[("n_resamples", value) for value in (0, -1, 1.5, True, "many", None)],
@@ -78,3 +81,17 @@ def test_everything_but_the_data_is_named():
             call(*binary(5), "ece")
     with pytest.raises(TypeError):
         fastece.compare(*two_models(5), "ece")
+
+
+def test_functions_that_pass_options_on_have_the_defaults_of_the_bootstrap():
+    defaults = {
+        name: option.default for name, option in signature(fastece.bootstrap).parameters.items()
+    }
+    passed = {}
+    for function in (read_call, resample, fastece.compare, fastece.calibration_test):
+        found = signature(function).parameters.values()
+        passed |= {option.name: option.default for option in found if option.name in defaults}
+        for option in found:
+            if option.kind is option.KEYWORD_ONLY:
+                assert option.default == defaults[option.name], (function, option.name)
+    assert set(passed) | {"fields"} == set(defaults)

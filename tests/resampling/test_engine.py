@@ -276,7 +276,7 @@ def test_a_few_tasks_wait_at_a_time(monkeypatch):
 def replicates_of(n, size=None, estimator="ece"):
     """Replicates of n rows that nobody has."""
     member = engine.Member(0, None, None, ESTIMATORS.get(estimator, estimator), None)
-    return engine.Replicates(draws_of(0, n, size or n), [member], size or n)
+    return engine.Replicates(draws_of(0, n, size or n), [member])
 
 
 def test_threads_have_a_budget_of_memory():
