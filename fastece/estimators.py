@@ -17,8 +17,6 @@ from fastece.problems.problems import Problems
 from fastece.problems.reading import Map
 from fastece.protocol import Estimator
 
-__all__ = ["ESTIMATORS", "direct_values", "find_estimator", "with_threads"]
-
 T = TypeVar("T")
 
 ESTIMATORS: dict[str, Estimator] = {

@@ -6,13 +6,11 @@ a number. Whatever resamples the rows only changes how often each of them counts
 *prepares* a sample once and *evaluates* it under as many multiplicities as needed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["Estimator", "Sample", "increasing"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,32 @@ def increasing(s: NDArray[np.float64]) -> NDArray[np.int64]:
     if (ordered[1:] == ordered[:-1]).any():
         return np.argsort(s, kind="stable")
     return order
+
+
+class Parameters:
+    """A frozen dataclass of parameters that is an estimator: as text, and the range it measures."""
+
+    score_range: Any
+
+    def __str__(self: Any) -> str:
+        first, *others = fields(self)
+        changed = [field.name for field in others if getattr(self, field.name) != field.default]
+        shown = [f"{name}={getattr(self, name)!r}" for name in (first.name, *changed)]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def range_of(self, problems: Any) -> tuple[float, float]:
+        """[0, 1], the support of the score of these problems, or the caller's range."""
+        named = {"unit": (0.0, 1.0), "support": (problems.low, problems.high)}
+        low, high = named.get(self.score_range, self.score_range)
+        return low, high
+
+
+class Plan:
+    """A dataclass that an estimator has prepared: what it computes and caches is not sent to
+    another process, only its fields are."""
+
+    def __getstate__(self: Any) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class Estimator(Protocol):

@@ -35,11 +35,9 @@ from fastece.resampling.calibration_test import (
     MOST_GAPS,
     WithGaps,
     hits_and_misses,
-    label_draws,
 )
-from fastece.resampling.engine import Problem, Replicates, plan_replicates
-
-__all__ = ["Cells", "bin_cells", "cells_of", "has_cells", "place_rows"]
+from fastece.resampling.draws import ClassDraws, HitDraws
+from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates
 
 F64 = NDArray[np.float64]
 
@@ -185,6 +183,14 @@ def cells_of(call: Call, estimator: Any, key: int) -> Cells:
     return make(call, estimator, key)
 
 
+def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
+    """Labels with probabilities (n,) of each problem: of all classes together, or of the only one's
+    hits."""
+    if call.models[0].setting.per_class:
+        return ClassDraws(key, np.column_stack(prob))
+    return HitDraws(key, prob[0])
+
+
 def count_of(call: Call, cells: int) -> int:
     """How many replicates have gaps that fit into memory."""
     return min(call.n_resamples, max(LEAST_REPLICATES, MOST_GAPS // max(cells, 1)))
@@ -198,9 +204,9 @@ def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
     (data,) = call.models
     bins, samples = binned.bins(data, moments=3), data.samples()
     problems = [Problem(hits_and_misses(sample)) for sample in samples]
-    draws = label_draws(call, samples, key)
-    replicates = plan_replicates([WithGaps(binned)], problems, draws, call.n)
-    null = call.evaluate(replicates, 0, count_of(call, bins.gap.size))[:, 1:]
+    draws = label_draws(call, [sample.s for sample in samples], key)
+    count = count_of(call, bins.gap.size)
+    null = call.replicates([WithGaps(binned)], problems, draws, call.n, 0, count)[:, 1:]
     return bin_cells(binned, data, bins, null, key)
 
 
@@ -320,13 +326,13 @@ class DensityGaps:
 def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     """The cells of a density on its grid: those of problems with fewer points are filled up."""
     samples = call.models[0].samples()
-    draws = label_draws(call, samples, key)
+    draws = label_draws(call, [sample.s for sample in samples], key)
     problems = [Problem(hits_and_misses(sample)) for sample in samples]
     members = plan_replicates([DensityGaps(kde)], problems, draws, call.n).members
     points = max(member.plan.hits.size for member in members)
     gaps = DensityGaps(kde, points)
-    filled = Replicates(draws, [m._replace(estimator=gaps) for m in members], call.n)
-    null = call.evaluate(filled, 0, count_of(call, points * len(samples)))
+    filled = Replicates(draws, [m._replace(estimator=gaps) for m in members])
+    null = evaluate(filled, 0, count_of(call, points * len(samples)), call.jobs, call.executor)
     gap, share, hits, unit = np.zeros((4, len(samples), points))
     variance, slope, n = np.zeros_like(gap), np.zeros_like(gap), np.zeros(len(samples))
     for k, (sample, member) in enumerate(zip(samples, members, strict=True)):

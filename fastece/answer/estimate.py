@@ -10,17 +10,14 @@ import numpy as np
 from fastece.answer.cells import cells_of, has_cells
 from fastece.answer.inversion import NO_CURVE, ConfidenceCurve, cell_curve
 from fastece.answer.labels import label_curve
-from fastece.estimators import direct_values
 from fastece.problems.problems import one_problem
 from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.calibration_test import calibration_test
 from fastece.resampling.draws import new_key
-from fastece.resampling.intervals import ConfidenceInterval, check_level
+from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level
 from fastece.resampling.rehearsal import compile_resampling
-from fastece.resampling.results import Result, Results, as_float
-
-__all__ = ["Estimate", "estimate", "estimate_results"]
+from fastece.resampling.results import Result, Results
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
 
@@ -108,15 +105,15 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
     ]
 
 
-def estimate_of(call: Call, estimator: Any, key: int) -> Estimate:
+def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """The answer of one estimator about the only model of a call."""
-    p_value = None
+    estimator, p_value = call.estimators[name], None
     if hasattr(estimator, "posterior"):
         parts = posteriors(call, estimator)
         values = np.array([part.value for part in parts])
         value = as_float(values if call.average is None else values[0])
     else:
-        value = as_float(call.average_of(direct_values(estimator, call.models[0])))
+        (value,) = call.values(name)
         parts = curves(call, estimator, value, key)
         p_values = np.array([part.p_value for part in parts])
         p_value = as_float(p_values if call.average is None else p_values[0])
@@ -139,8 +136,8 @@ def estimate_results(call: Call, *, rng: Any) -> Any:
     if not call.models[0].setting.per_class:
         call = replace(call, average="macro")
     found: Results[Estimate] = Results()
-    for name, estimator in call.estimators.items():
-        found[name] = estimate_of(call, estimator, key)
+    for name in call.estimators:
+        found[name] = estimate_of(call, name, key)
     return found.get("", found)
 
 
@@ -153,28 +150,22 @@ def estimate(
     y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> Estimate: ...
 def estimate(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece_bayes", setting: Any = "auto",
-    average: Literal["macro"] | None = "macro", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, confidence_level: float = 0.95,
-    n_resamples: int = 1999, rng: Any = 0, n_jobs: int | None = None, executor: Any = None,
-    **fields: Any,
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
+    rng: Any = 0, **options: Any,
 ) -> Any:  # fmt: skip
     """Calibration error with an interval that holds it.
 
     Parameters
     ----------
-    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, **fields
-        As in `fastece.ece`.
+    y_true, y_prob, **options
+        As in `fastece.bootstrap`, with the same defaults, but no `size`, `method` and
+        `bootstrap_result`.
     estimator : str or object, or a list of them, default "ece_bayes"
         As in `fastece.ece`. Several share every draw.
-    confidence_level : float, default 0.95
-        The share of such intervals that is to hold the true error.
     n_resamples : int, default 1999
         Number of replicates of a calibrated model; estimators with a posterior need none.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same result. None: other draws in every call.
-    n_jobs, executor
-        As in `fastece.bootstrap`.
 
     Returns
     -------
@@ -210,11 +201,8 @@ def estimate(
     >>> estimate(y, p, estimator=["ece", "ece_ac", "ece_kde"])
     """
     call = read_call(
-        y_true, {"y_prob": y_prob}, estimator=estimator, fields=fields, n_resamples=n_resamples,
-        confidence_level=confidence_level, method="basic", average=average, n_jobs=n_jobs,
-        executor=executor, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits,
-    )  # fmt: skip
+        y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples, **options
+    )
     drawn = [e for e in call.estimators.values() if not hasattr(e, "posterior")]
     with compile_resampling(call.models[0], drawn, calibration_test):
         return estimate_results(call, rng=rng)

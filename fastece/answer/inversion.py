@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from fastece.answer.cells import Cells
 from fastece.resampling.intervals import ConfidenceInterval
 
-__all__ = ["NO_CURVE", "ConfidenceCurve", "Path", "cell_curve", "directions", "invert"]
-
 F64 = NDArray[np.float64]
 
 # Standard errors beyond which a gap counts as real.

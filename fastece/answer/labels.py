@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.answer.cells import bin_cells, place_rows
+from fastece.answer.cells import bin_cells, label_draws, place_rows
 from fastece.answer.inversion import ConfidenceCurve, Path, directions, invert
 from fastece.binned.estimator import Binned
 from fastece.problems.problems import Problems
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import hits_and_misses
-from fastece.resampling.draws import ClassDraws, HitDraws
-from fastece.resampling.engine import Problem, Replicates, plan_replicates
-
-__all__ = ["label_curve"]
+from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates
 
 F64 = NDArray[np.float64]
 
@@ -48,15 +45,12 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     samples = data.samples()
     problems = [Problem(hits_and_misses(sample)) for sample in samples]
 
-    def draws(prob: list[F64]) -> ClassDraws | HitDraws:
-        many = data.setting.per_class
-        return ClassDraws(key, np.column_stack(prob)) if many else HitDraws(key, prob[0])
-
     scores = [sample.s for sample in samples]
-    members = plan_replicates([estimator], problems, draws(scores), call.n).members
+    members = plan_replicates([estimator], problems, label_draws(call, scores, key), call.n).members
 
     def drawn(prob: list[F64], count: int) -> F64:
-        return call.evaluate(Replicates(draws(prob), members, call.n), 0, count).mean(0)
+        replicates = Replicates(label_draws(call, prob, key), members)
+        return evaluate(replicates, 0, count, call.jobs, call.executor).mean(0)
 
     def expected(hits: list[F64]) -> float:
         values = []

@@ -1,5 +1,3 @@
 """Binned estimators: uniform or equal-mass bins, hard or convex mapping, any norm."""
 
-from fastece.binned.estimator import Binned
-
-__all__ = ["Binned"]
+from fastece.binned.estimator import Binned as Binned

@@ -11,23 +11,12 @@ from fastece import kernels
 if TYPE_CHECKING:
     from fastece.kernels.binning import Grid
 
-__all__ = [
-    "Layout",
-    "convex_layout",
-    "float_layout",
-    "float_scores",
-    "hard_layout",
-    "is_even",
-    "uniform_layout",
-]
-
 F64 = NDArray[np.float64]
 
 # Arithmetic finds the nearest edge while bins are much wider than the spacing of floats: the
 # error of a position, in bins, is about 4e-16 * bins / width. Beyond, edges are searched.
 MAX_BINS_PER_UNIT = 2.0**40
 MAX_KEPT_BINS = 4096
-NO_KNOTS = np.empty(0)
 
 
 class Layout(NamedTuple):
@@ -41,6 +30,16 @@ class Layout(NamedTuple):
     def cells(self) -> int:
         """Number of cells: the bins, or the distinct centres."""
         return self.edges.size - 1 if self.bins is None else self.bins.size
+
+    @property
+    def sides(self) -> int:
+        """Number of cells that share a score."""
+        return 2 if self.grid.convex else 1
+
+    @property
+    def step(self) -> int:
+        """From the lower to the upper of the two cells of a score."""
+        return 1 if self.cells > 1 else 0
 
     def spread(self, cells: F64) -> F64:
         """Values per cell (..., cells) as values per bin (..., B)."""
@@ -74,29 +73,26 @@ def hard_layout(edges: F64, cuts: F64, right: bool, even: bool = False) -> Layou
     A score outside the range counts as its nearest end: where a cut is that end, the scores beyond
     it must stay on the same side as the end itself.
     """
-    low, high, n_bins = float(edges[0]), float(edges[-1]), edges.size - 1
+    low, high, binning = float(edges[0]), float(edges[-1]), kernels.binning
     cuts = np.where(cuts >= high, np.inf, cuts) if right else np.where(cuts <= low, -np.inf, cuts)
-    spacing = kernels.binning.EVEN if even else kernels.binning.ANY
-    grid = kernels.binning.Grid(low, high, n_bins, spacing, cuts, right, False)
-    return Layout(grid, edges, None)
+    spacing = binning.EVEN if even else binning.ANY
+    return Layout(binning.Grid(low, high, edges.size - 1, spacing, cuts, right, False), edges, None)
 
 
 def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
     """Edges ``low + (high - low) * (j / n_bins)``, the last one exactly `high`; kept for the next
     call, if small."""
-    make = kept_uniform_layout if n_bins <= MAX_KEPT_BINS else make_uniform_layout
+    make = kept_uniform_layout if n_bins <= MAX_KEPT_BINS else kept_uniform_layout.__wrapped__
     return make(n_bins, low, high, right, convex)
 
 
-def make_uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
-    """Compute the layout that `uniform_layout` keeps."""
+@lru_cache(maxsize=64)
+def kept_uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
+    """`uniform_layout` itself, its latest results at hand."""
     edges = low + (high - low) * (np.arange(n_bins + 1) / n_bins)
     edges[-1] = high
     even = is_even(n_bins, low, high)
     return convex_layout(edges, even) if convex else hard_layout(edges, edges[1:-1], right, even)
-
-
-kept_uniform_layout = lru_cache(maxsize=64)(make_uniform_layout)
 
 
 @lru_cache(maxsize=1)
@@ -111,8 +107,6 @@ def float_scores() -> F64:
 
 def float_layout(low: float, high: float) -> Layout:
     """The float grid, for scores moved into [low, high]; its edges are a score of each cell."""
-    scores = float_scores()
-    grid = kernels.binning.Grid(
-        low, high, scores.size, kernels.binning.FLOAT, NO_KNOTS, True, False
-    )
+    scores, binning = float_scores(), kernels.binning
+    grid = binning.Grid(low, high, scores.size, binning.FLOAT, np.empty(0), True, False)
     return Layout(grid, np.append(scores, 1.0), None)

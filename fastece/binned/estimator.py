@@ -1,31 +1,24 @@
 """The binned estimators: edges times mapping, and the norm of what the bins add up to."""
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned.edges import (
-    Layout,
-    convex_layout,
-    hard_layout,
-    is_even,
-    uniform_layout,
-)
+from fastece import kernels
+from fastece.binned.edges import Layout, convex_layout, hard_layout, is_even, uniform_layout
 from fastece.binned.replicates import Ordered, Records, Tiles, drawn_equal_mass_sums
 from fastece.binned.single import cell_sums, equal_mass_sums, fits_float_grid
-from fastece.inputs.arrays import contiguous
+from fastece.inputs.arrays import as_blocks, contiguous
 from fastece.inputs.parameters import check_choice, check_integer, check_range, check_real
 from fastece.kernels import REPLICATES
 from fastece.problems.order import quantile_edges, scale_weights, sort_scores
 from fastece.problems.problems import Problems, one_problem
 from fastece.problems.reading import Map
-from fastece.protocol import Sample
-
-__all__ = ["Binned", "Bins"]
+from fastece.protocol import Parameters, Plan, Sample
 
 F64 = NDArray[np.float64]
 
@@ -36,8 +29,6 @@ SQRT = "sqrt"
 # 1 GB of sums.
 MAX_BINS = 2**24
 MAX_CELLS = 2**27
-# Bins that `kernels.common_call` adds up as numpy does.
-COMMON_BINS = 128
 # Sums of some replicates at once: 4 MB.
 MAX_SUMS = 2**19
 
@@ -60,28 +51,8 @@ class Bins(NamedTuple):
     hits: F64 = NO_SUMS
 
 
-def norm_of_gaps(bins: Bins, norm: float, equal: bool, min_count: float) -> F64:
-    """The value (K,) of each problem: the p-norm of the bins' gaps, as `Binned` defines it."""
-    # Without any row, gaps are 0 and so is the value.
-    gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight
-    if norm == 1 and not equal:
-        return np.asarray(np.add.reduce(gap, -1) / total)
-    exists = bins.total > 0
-    counts = weight > (0.0 if norm < math.inf and not equal else EMPTY * total[:, None])
-    ratio = np.divide(gap, weight, out=np.zeros_like(gap), where=counts)
-    if math.isinf(norm):
-        counts &= weight >= min_count / bins.unit
-        largest = np.where(counts, ratio, -1.0).max(-1)
-        return np.where(exists, np.where(largest < 0, np.nan, largest), 0.0)
-    share = 1.0 / gap.shape[-1] if equal else weight / total[:, None]
-    # In units of the largest gap: a large power of a small number would be 0.
-    unit = ratio.max(-1, initial=1e-300)
-    with np.errstate(under="ignore"):
-        return np.asarray((share * (ratio / unit[:, None]) ** norm).sum(-1) ** (1 / norm) * unit)
-
-
 @dataclass(frozen=True)
-class BinnedPlan:
+class BinnedPlan(Plan):
     """What `Binned` needs of one sample and one size; rows are arranged when they are first needed,
     each of its methods having an arrangement of its own."""
 
@@ -89,9 +60,6 @@ class BinnedPlan:
     sample: Sample
     unit: float
     n_bins: int
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def moments(self) -> int:
@@ -102,26 +70,27 @@ class BinnedPlan:
     @property
     def range(self) -> tuple[float, float]:
         """The range that the bins divide."""
-        return self.binned._range(self.sample)
+        return self.binned.range_of(self.sample)
+
+    @property
+    def layout(self) -> Layout:
+        """Bins of equal width."""
+        return uniform_layout(self.n_bins, *self.range, *self.binned._rule)
 
     @cached_property
     def tiles(self) -> Tiles:
         """Rows on uniform edges, for multiplicities."""
-        return Tiles.of(self.sample, self._layout, self.binned._threshold, self.moments)
+        return Tiles.of(self.sample, self.layout, self.binned._threshold, self.moments)
 
     @cached_property
     def records(self) -> Records:
         """Rows on uniform edges, for lists."""
-        return Records.of(self.sample, self._layout, self.binned._threshold, self.moments)
+        return Records.of(self.sample, self.layout, self.binned._threshold, self.moments)
 
     @cached_property
     def ordered(self) -> Ordered:
         """Rows for edges that depend on the draw, for multiplicities."""
         return Ordered.of(self.sample, *self.range, self.binned._threshold, self.moments)
-
-    @property
-    def _layout(self) -> Layout:
-        return self.binned._uniform(self.n_bins, *self.range)
 
     def replicates_at_once(self, of: int) -> int:
         """How many times `of` replicates have sums that are not larger than some megabytes."""
@@ -137,7 +106,7 @@ class BinnedPlan:
 
 
 @dataclass(frozen=True)
-class Binned:
+class Binned(Parameters):
     """Calibration error over bins of the score.
 
     With ``a_ib`` the share of row i in bin b, ``W_b = sum_i w_i a_ib`` and
@@ -228,14 +197,6 @@ class Binned:
                 f"got {self.min_count!r}"
             )
 
-    def __str__(self) -> str:
-        changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if field.name == "n_bins" or getattr(self, field.name) != field.default
-        ]
-        return f"Binned({', '.join(changed)})"
-
     @property
     def needs_sorted(self) -> bool:
         """Whether `prepare` is to get a sorted sample: equal-mass bins are found faster in one."""
@@ -252,7 +213,7 @@ class Binned:
         low, high = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
         if not plain_sum or self.score_range == "support" or isinstance(self.n_bins, str):
             return None
-        few = self.n_bins <= COMMON_BINS and is_even(self.n_bins, low, high)
+        few = self.n_bins <= kernels.common_call.MOST_BINS and is_even(self.n_bins, low, high)
         return (low, high, self.n_bins, self.closed == "right") if few else None
 
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
@@ -279,16 +240,10 @@ class Binned:
 
     def block_bins(self, plan: BinnedPlan, c: NDArray[np.uint8]) -> Bins:
         """The sums that `blocks` takes the values from, without edges."""
-        c = contiguous(c, np.uint8)
-        if c.shape[1:] != (plan.sample.n, REPLICATES):  # kernels do not look
-            raise ValueError(
-                f"c: must have {plan.sample.n} rows of {REPLICATES} multiplicities, "
-                f"got {c.shape[1:]}"
-            )
+        c = as_blocks(c, plan.sample.n)
         if self.edges == "uniform":
             return plan.bins(plan.tiles.sums(c), float(c[0, :, 0].sum(dtype=np.int64)))
-        right, convex = self.closed == "right", self.mapping == "convex"
-        total, sums = plan.ordered.sums(c, plan.n_bins, right, convex)
+        total, sums = plan.ordered.sums(c, plan.n_bins, *self._rule)
         return plan.bins(sums, total)
 
     def subsets(self, plan: BinnedPlan, rows: NDArray[np.int32]) -> F64:
@@ -297,17 +252,13 @@ class Binned:
             return self.subsets(plan, np.repeat(rows, 2, axis=0))[:1]
         step = max(2, plan.replicates_at_once(1))
         if len(rows) > step + 1:
-            middle = len(rows) // 2
-            halves = (rows[:middle], rows[middle:])
-            return np.concatenate([self.subsets(plan, half) for half in halves])
+            return np.concatenate([self.subsets(plan, half) for half in np.array_split(rows, 2)])
         if self.edges == "uniform":
             sums = plan.records.sums(contiguous(rows, np.int32))
             return self.values(plan.bins(sums, float(rows.shape[1])))
-        right, convex = self.closed == "right", self.mapping == "convex"
         total, sums = drawn_equal_mass_sums(
-            plan.sample, rows, plan.n_bins, *plan.range, right, convex, self._threshold,
-            plan.moments,
-        )  # fmt: skip
+            plan.sample, rows, plan.n_bins, *plan.range, *self._rule, self._threshold, plan.moments
+        )
         return self.values(plan.bins(sums, total))
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
@@ -323,7 +274,8 @@ class Binned:
                 f"the {MAX_CELLS} that fit into memory"
             )
         problems, unit = scale_weights(problems)
-        if self.edges == "uniform" or problems.n_problems == 1 or self._by_cells(problems, n_bins):
+        at_once = self.edges == "uniform" or problems.n_problems == 1
+        if at_once or fits_float_grid(problems, n_bins, self.mapping == "convex"):
             return self._sums(problems, n_bins, moments, unit, run)
 
         def one(k: int) -> Bins:
@@ -334,8 +286,24 @@ class Binned:
         return Bins([part.edges[0] for part in parts], unit, *sums)
 
     def values(self, bins: Bins) -> F64:
-        """The value of each problem from the sums of its bins."""
-        return norm_of_gaps(bins, self.norm, self.bin_weights == "equal", self.min_count)
+        """The value (K,) of each problem from the sums of its bins."""
+        # Without any row, gaps are 0 and so is the value.
+        gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight
+        norm, equal = self.norm, self.bin_weights == "equal"
+        if norm == 1 and not equal:
+            return np.asarray(np.add.reduce(gap, -1) / total)
+        counts = weight > (0.0 if norm < math.inf and not equal else EMPTY * total[:, None])
+        ratio = np.divide(gap, weight, out=np.zeros_like(gap), where=counts)
+        if math.isinf(norm):
+            counts &= weight >= self.min_count / bins.unit
+            largest = np.where(counts, ratio, -1.0).max(-1)
+            return np.where(bins.total > 0, np.where(largest < 0, np.nan, largest), 0.0)
+        share = 1.0 / gap.shape[-1] if equal else weight / total[:, None]
+        # In units of the largest gap: a large power of a small number would be 0.
+        unit = ratio.max(-1, initial=1e-300)
+        with np.errstate(under="ignore"):
+            sums = (share * (ratio / unit[:, None]) ** norm).sum(-1)
+            return np.asarray(sums ** (1 / norm) * unit)
 
     @property
     def _moments(self) -> int:
@@ -351,38 +319,28 @@ class Binned:
         """Number of bins for `size` rows."""
         return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
 
-    def _range(self, problems: Problems | Sample) -> tuple[float, float]:
-        """The range that the bins divide."""
-        if self.score_range == "unit":
-            return 0.0, 1.0
-        if self.score_range == "support":
-            return problems.low, problems.high
-        return self.score_range
-
-    def _by_cells(self, problems: Problems, n_bins: int) -> bool:
-        """Whether equal-mass bins are found without a sort; convex ones of a single problem."""
-        few = self.mapping == "hard" or problems.n_problems == 1
-        fits = few and fits_float_grid(problems.n, problems.n_problems, n_bins)
-        return fits and self.edges == "quantile"
+    @property
+    def _rule(self) -> tuple[bool, bool]:
+        """Whether bins are closed at the right, and whether two of them share a score."""
+        return self.closed == "right", self.mapping == "convex"
 
     def _sums(self, problems: Problems, n_bins: int, moments: int, unit: float, run: Map) -> Bins:
         """Sums of the bins of all problems; where they are of equal weight, one problem, or bins
         that are found without a sort."""
-        low, high = self._range(problems)
-        right, convex = self.closed == "right", self.mapping == "convex"
-        sums = None
+        low, high = self.range_of(problems)
+        right, convex = self._rule
+        found = None
         if self.edges == "uniform":
-            layouts = [self._uniform(n_bins, low, high)] * problems.n_problems
-        elif self._by_cells(problems, n_bins):
-            layouts, sums = equal_mass_sums(
+            layouts = [uniform_layout(n_bins, low, high, right, convex)] * problems.n_problems
+        elif fits_float_grid(problems, n_bins, convex):
+            layouts, found = equal_mass_sums(
                 problems, n_bins, low, high, right, self._threshold, moments, run
             )
             if convex:
-                layouts, sums = [convex_layout(layouts[0].edges)], None
+                layouts, found = [convex_layout(layouts[0].edges)], None
         else:
             layouts = [self.layout(problems, n_bins)]
-        if sums is None:
-            sums = cell_sums(problems, layouts[0], self._threshold, moments, run)
+        sums = found or cell_sums(problems, layouts[0], self._threshold, moments, run)
         if self.threshold is None:  # every row exists, whatever its shares round to
             whole = problems.n if problems.v is None else problems.v.sum()
             total = np.full(problems.n_problems, float(whole))
@@ -392,18 +350,13 @@ class Binned:
 
     def layout(self, problems: Problems, n_bins: int) -> Layout:
         """The bins of one problem."""
-        low, high = self._range(problems)
+        low, high = self.range_of(problems)
+        right, convex = self._rule
         if self.edges == "uniform":
-            return self._uniform(n_bins, low, high)
+            return uniform_layout(n_bins, low, high, right, convex)
         s, v = problems.prob, problems.v
         if self.threshold is not None:
             exists = s > self.threshold
             s, v = s[exists], None if v is None else v[exists]
-        right = self.closed == "right"
         edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
-        return convex_layout(edges) if self.mapping == "convex" else hard_layout(edges, cuts, right)
-
-    def _uniform(self, n_bins: int, low: float, high: float) -> Layout:
-        """Bins of equal width."""
-        right, convex = self.closed == "right", self.mapping == "convex"
-        return uniform_layout(n_bins, low, high, right, convex)
+        return convex_layout(edges) if convex else hard_layout(edges, cuts, right)

@@ -12,7 +12,7 @@ equal mass     `Ordered`: cuts between sorted rows    the drawn rows, as a sampl
 =============  =====================================  ==========================================
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,6 @@ from fastece.protocol import Sample
 
 if TYPE_CHECKING:
     from fastece.kernels.replicates import OrderedRows
-
-__all__ = ["Ordered", "Records", "Tiles", "drawn_equal_mass_sums"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -42,11 +40,6 @@ def terms_of(sample: Sample, threshold: float, moments: int) -> F64:
     for q, term in enumerate(terms):
         kernels.binning.moment(q, sample.s, sample.y, sample.v, threshold, term)
     return terms
-
-
-def next_cell(layout: Layout) -> int:
-    """From the lower to the upper of the two cells of a score."""
-    return 1 if layout.cells > 1 else 0
 
 
 def spread(layout: Layout, sums: F64) -> F64:
@@ -67,16 +60,13 @@ class Tiles(NamedTuple):
     cells: I32
 
     @classmethod
-    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> "Tiles":
+    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> Self:
         """Bring the rows into tiles, and in each tile those of one cell together."""
         n = sample.n
         lower, share = np.empty(n, np.int32), np.ones(n)
         kernels.binning.place(sample.s, layout.grid, lower, np.empty(n), share)
-        order, runs, starts = (
-            np.empty(n, np.int32),
-            np.empty(n, np.int32),
-            np.empty(n + 1, np.int32),
-        )
+        order, runs = np.empty(n, np.int32), np.empty(n, np.int32)
+        starts = np.empty(n + 1, np.int32)
         # With more cells than rows in a tile, most runs would be of one row.
         tile = max(TILE, layout.cells)
         count = kernels.replicates.arrange_tiles(lower, layout.cells, tile, order, starts, runs)
@@ -88,11 +78,12 @@ class Tiles(NamedTuple):
 
     def sums(self, c: U8) -> F64:
         """Sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
-        moments = len(self.terms) // (2 if self.layout.grid.convex else 1)
-        out = np.empty((moments, self.layout.cells, c.shape[0] * c.shape[2]))
-        step = next_cell(self.layout)
-        kernels.replicates.tile_sums(self.terms, self.order, self.starts, self.cells, step, c, out)
-        return spread(self.layout, out)
+        layout = self.layout
+        out = np.empty((len(self.terms) // layout.sides, layout.cells, c.shape[0] * c.shape[2]))
+        kernels.replicates.tile_sums(
+            self.terms, self.order, self.starts, self.cells, layout.step, c, out
+        )
+        return spread(layout, out)
 
 
 class Records(NamedTuple):
@@ -103,18 +94,19 @@ class Records(NamedTuple):
     records: F64
 
     @classmethod
-    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> "Records":
+    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> Self:
         """Write the records."""
-        records = np.empty((sample.n, 1 + moments * (2 if layout.grid.convex else 1)))
+        records = np.empty((sample.n, 1 + moments * layout.sides))
         kernels.subsets.fill_records(sample.s, sample.y, sample.v, layout.grid, threshold, records)
         return cls(layout, records)
 
     def sums(self, rows: I32) -> F64:
         """Sums (Q, B, R) over the bins, for the drawn rows (R, size)."""
-        moments = (self.records.shape[1] - 1) // (2 if self.layout.grid.convex else 1)
-        out = np.empty((moments, self.layout.cells, len(rows)))
-        kernels.subsets.drawn_sums(self.records, next_cell(self.layout), rows, out)
-        return spread(self.layout, out)
+        layout = self.layout
+        moments = (self.records.shape[1] - 1) // layout.sides
+        out = np.empty((moments, layout.cells, len(rows)))
+        kernels.subsets.drawn_sums(self.records, layout.step, rows, out)
+        return spread(layout, out)
 
 
 class Ordered(NamedTuple):
@@ -124,9 +116,7 @@ class Ordered(NamedTuple):
     terms: F64
 
     @classmethod
-    def of(
-        cls, sample: Sample, low: float, high: float, threshold: float, moments: int
-    ) -> "Ordered":
+    def of(cls, sample: Sample, low: float, high: float, threshold: float, moments: int) -> Self:
         """The rows that exist of a sorted sample."""
         rows = order_rows(sample, low, high, threshold)
         return cls(rows, terms_of(sample.where(slice(rows.skip, None)), threshold, moments))

@@ -7,7 +7,7 @@ at again: a third of the time of a sort at 1e6 rows.
 
 import math
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from fastece.problems.order import quantile_edges, sort_scores
 from fastece.problems.problems import Problems, one_problem
 from fastece.problems.reading import Map
 from fastece.protocol import Sample
-
-__all__ = ["cell_sums", "equal_mass_sums", "fits_float_grid"]
 
 F64 = NDArray[np.float64]
 
@@ -39,44 +37,35 @@ TOLERANCE = 1e-11
 MANY_ROWS = 2**16
 FEW_PROBLEMS = 32
 FEW_BINS = 512
-NOT_READ = np.empty(0)
 
 
-class Sums(NamedTuple):
-    """Moments (Q, K, cells), and on a float grid the only score of each cell (K cells,)."""
-
-    moments: F64
-    only: F64
-
-
-def chunk_sums(
+def grid_sums(
     problems: Problems, layout: Layout, threshold: float, moments: int, run: Map
-) -> list[Sums]:
-    """The first `moments` moments of each cell, of each chunk of the rows."""
+) -> tuple[F64, F64]:
+    """The first `moments` moments (Q, K, cells) of each cell, and on a float grid the only score of
+    each (K cells,)."""
     k, cells = problems.n_problems, layout.cells
     rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells)
     is_float = layout.grid.spacing == kernels.binning.FLOAT
-    prob, label, v = problems.prob, problems.label, problems.v
 
-    def one(start: int) -> Sums:
-        out = np.empty((moments, k, cells))
-        only = np.empty(k * cells) if is_float else NOT_READ
+    def one(start: int) -> tuple[F64, F64]:
+        out, only = np.empty((moments, k, cells)), np.empty(k * cells if is_float else 0)
         part = slice(start, start + rows)
-        weight = None if v is None else v[part]
-        kernels.moments.cell_moments(
-            prob[part], label[part], weight, layout.grid, threshold, only, out
-        )
-        return Sums(out, only)
+        v = None if problems.v is None else problems.v[part]
+        prob, label = problems.prob[part], problems.label[part]
+        kernels.moments.cell_moments(prob, label, v, layout.grid, threshold, only, out)
+        return out, only
 
-    return list(run(one, range(0, problems.n, rows)))
+    sums, scores = zip(*run(one, range(0, problems.n, rows)), strict=True)
+    return reduce(np.add, sums), reduce(same_score, scores)
 
 
 def cell_sums(
     problems: Problems, layout: Layout, threshold: float, moments: int, run: Map
 ) -> tuple[F64, ...]:
     """The first `moments` moments of each bin: (K, B) arrays."""
-    chunks = chunk_sums(problems, layout, threshold, moments, run)
-    return tuple(layout.spread(reduce(np.add, (chunk.moments for chunk in chunks))))
+    sums, _ = grid_sums(problems, layout, threshold, moments, run)
+    return tuple(layout.spread(sums))
 
 
 def same_score(a: F64, b: F64) -> F64:
@@ -85,10 +74,11 @@ def same_score(a: F64, b: F64) -> F64:
     return np.where(b == none, a, np.where((a == b) | (a == none), b, several))
 
 
-def fits_float_grid(n: int, n_problems: int, n_bins: int) -> bool:
+def fits_float_grid(problems: Problems, n_bins: int, convex: bool) -> bool:
     """Whether cells are faster than a sort: there are many more rows than cells, few cells have a
-    cut, and the cells of all problems fit into memory."""
-    return n >= MANY_ROWS and n_problems <= FEW_PROBLEMS and n_bins <= FEW_BINS
+    cut, and the cells of all problems fit into memory; convex bins are those of one problem."""
+    few = problems.n_problems <= (1 if convex else FEW_PROBLEMS)
+    return few and problems.n >= MANY_ROWS and n_bins <= FEW_BINS
 
 
 def cells_of_cuts(weight: F64, n_bins: int) -> NDArray[np.intp]:
@@ -127,12 +117,9 @@ def rows_in_cells(
 
     starts = range(0, problems.n, rows) if wanted.any() else range(1)
     row, problem, score, hit = map(np.concatenate, zip(*run(one, starts), strict=True))
-    samples = []
-    for j in range(k):
-        mine = problem == j if k > 1 else slice(None)
-        v = None if problems.v is None else problems.v[row[mine]]
-        samples.append(Sample(score[mine], hit[mine], v, low, high, row[mine]))
-    return samples
+    v = None if problems.v is None else problems.v[row]
+    found = Sample(score, hit, v, low, high, row)
+    return [found.where(problem == j) for j in range(k)]
 
 
 def cuts_between(
@@ -150,27 +137,11 @@ def equal_mass_sums(
     problems: Problems, n_bins: int, low: float, high: float, right: bool, threshold: float,
     moments: int, run: Map,
 ) -> tuple[list[Layout], tuple[F64, ...]]:  # fmt: skip
-    """Bins of equal weight of each problem, and the first `moments` moments (K, B) of each.
-
-    Parameters
-    ----------
-    problems : Problems
-    n_bins : int
-    low, high : float
-        Range that the bins divide.
-    right : bool
-        Whether bins are closed at the right.
-    threshold : float
-        Scores up to this one do not exist.
-    moments : int
-        How many of: sum of w (y - s), w, w s, w y.
-    run : callable
-        `map`, or the `map` of a thread pool.
-    """
+    """Bins of equal weight of each problem, and the first `moments` moments (K, B) of each: sums of
+    w (y - s), w, w s and w y, of rows with a score above the threshold."""
     floats = float_layout(low, high)
-    chunks = chunk_sums(problems, floats, threshold, max(2, moments), run)
-    sums = reduce(np.add, (chunk.moments for chunk in chunks))
-    only = reduce(same_score, (chunk.only for chunk in chunks)).reshape(sums.shape[1:])
+    sums, only = grid_sums(problems, floats, threshold, max(2, moments), run)
+    only = only.reshape(sums.shape[1:])
     mixed = np.zeros(only.shape, np.bool_)
     for k, weight in enumerate(sums[1]):
         mixed[k, cells_of_cuts(weight, n_bins)] = True

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_array", "as_real", "as_weights", "contiguous", "refuse_where", "repr_of"]
+from fastece.kernels import REPLICATES
 
 # Entries that are looked at together: they stay in cache, so that a second look costs nothing.
 SLICE = 2**16
@@ -44,8 +44,7 @@ def from_torch(tensor: Any) -> NDArray[Any]:
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if str(tensor.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
         tensor = tensor.float()
-    array: NDArray[Any] = tensor.numpy()
-    return array
+    return np.asarray(tensor.numpy())
 
 
 def dtypes_of(value: Any) -> list[str]:
@@ -110,6 +109,13 @@ def contiguous(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     where it is so already."""
     array = np.ascontiguousarray(array, dtype)
     return array if array.flags.writeable else array.copy()
+
+
+def as_blocks(c: NDArray[np.uint8], n: int) -> NDArray[np.uint8]:
+    """Multiplicities (G, n, 32) of n rows, as kernels take them: they do not look at the shape."""
+    if c.shape[1:] != (n, REPLICATES):
+        raise ValueError(f"c: must have {n} rows of {REPLICATES} multiplicities, got {c.shape[1:]}")
+    return contiguous(c, np.uint8)
 
 
 def row_slices(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from fastece.inputs.arrays import refuse_where
 from fastece.inputs.parameters import check_integer
 
-__all__ = ["Predictions", "read_predictions"]
-
 PAIR = ("true_label", "pred_label", "confidence")
 # How labels that are no strings are written, and how they are read; 007, 1_1 and +1 are strings.
 LABELS: list[tuple[str, Callable[[str], Any]]] = [
@@ -31,30 +29,19 @@ LABELS: list[tuple[str, Callable[[str], Any]]] = [
 ]
 # What numpy reads as a number, without nan.
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
+Columns = Callable[[Sequence[str]], list[NDArray[Any]]]
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a file holds.
-
-    Attributes
-    ----------
-    y_true, y_prob : array_like
-        As `fastece.ece` takes them; columns that the caller names keep their names.
-    label : array
-        The true label of each row: `y_true`, unless that says whether the prediction is right.
-    pairs : bool
-        A hit and the confidence of the top label, without a class vector: a binary problem.
-    classes : int or None
-        Number of classes behind the top label, where it was given.
-    """
+    """What a file holds, as `fastece.ece` takes it."""
 
     y_true: NDArray[Any]
-    y_prob: Any
-    label: NDArray[Any]
-    pairs: bool = False
-    classes: int | None = None
+    y_prob: Any  # columns that the caller names keep their names
+    label: NDArray[Any]  # the true one: `y_true`, unless that says whether the prediction is right
+    pairs: bool = False  # hits and confidences of the top label, no class vectors: a binary problem
+    classes: int | None = None  # behind the top label, where the caller says how many
 
 
 @dataclass(frozen=True)
@@ -70,12 +57,11 @@ class NamedColumns:
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns: several of them as numbers (n, m), one as it is, (n,); some of them as labels,
-    each (n,)."""
+    """Named columns."""
 
     names: list[str]
-    numbers: Callable[[Sequence[str]], NDArray[Any]]
-    labels: Callable[[Sequence[str]], list[NDArray[Any]]]
+    numbers: Callable[[Sequence[str]], NDArray[Any]]  # several as a matrix (n, m), one as it is
+    labels: Columns  # each (n,)
 
 
 def read_predictions(
@@ -85,29 +71,11 @@ def read_predictions(
     y_prob: str | None = None,
     classes: int | None = None,
 ) -> Predictions:
-    """Read a file of predictions.
+    """Read a file of predictions: CSV (by its header), NPZ, or Parquet (needs pyarrow).
 
-    Parameters
-    ----------
-    path : str or Path
-        CSV (by its header), NPZ, or Parquet (needs pyarrow).
-    y_true, y_prob : str, optional
-        Names of the columns; `y_prob` takes several, separated by commas: in class order, or
-        named as the classes are.
-    classes : int, optional
-        Number of classes behind the top label of a file of labels and confidences: its scores
-        then lie on [1/K, 1].
-
-    Returns
-    -------
-    Predictions
-
-    Raises
-    ------
-    ValueError
-        For columns that are not there or not recognised, and for entries that are not numbers.
-    OSError
-        For a file that cannot be read.
+    `y_true` and `y_prob` name the columns, `y_prob` several, separated by commas: in class order,
+    or named as the classes are. `classes` is the number of classes behind the top label of a file
+    of labels and confidences: its scores then lie on [1/K, 1].
     """
     path = Path(path)
     try:
@@ -232,11 +200,7 @@ def read_npz(path: Path) -> Table:
         raise ValueError("is no NPZ archive")
     with archive:
         arrays = dict(archive)
-    return Table(
-        list(arrays),
-        lambda columns: side_by_side([arrays[c] for c in columns]),
-        lambda columns: [arrays[c] for c in columns],
-    )
+    return array_table(list(arrays), lambda names: [arrays[name] for name in names])
 
 
 def read_parquet(path: Path) -> Table:
@@ -254,19 +218,20 @@ def read_parquet(path: Path) -> Table:
                 raise ValueError(f"column {name!r} has missing values")
         return [table.column(name).to_numpy() for name in names]
 
-    return Table(table.column_names, lambda names: side_by_side(columns(names)), columns)
+    return array_table(table.column_names, columns)
 
 
-def side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
-    """Several columns as a matrix, one as it is."""
-    return columns[0] if len(columns) == 1 else np.column_stack(columns)
+def array_table(names: list[str], columns: Columns) -> Table:
+    """A table of arrays, several of which are a matrix."""
+
+    def numbers(names: Sequence[str]) -> NDArray[Any]:
+        found = columns(names)
+        return found[0] if len(found) == 1 else np.column_stack(found)
+
+    return Table(names, numbers, columns)
 
 
-READERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": read_csv,
-    ".npz": read_npz,
-    ".parquet": read_parquet,
-}
+READERS = {".csv": read_csv, ".npz": read_npz, ".parquet": read_parquet}
 # What the readers raise for a file that is not what its name says.
 UNREADABLE = (
     ValueError, TypeError, EOFError, RuntimeError, csv.Error, zipfile.BadZipFile, zlib.error

@@ -18,25 +18,18 @@ from fastece.inputs.arrays import (
     refuse_infinite,
     refuse_where,
     repr_of,
-    row_slices,
 )
 from fastece.inputs.probabilities import first_number, label_text
 
-__all__ = ["as_labels", "check_class_indices"]
+Array = NDArray[Any]
 
 # How the missing values of Python, numpy and pandas are written.
 MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
 
 
 def as_labels(
-    value: Any,
-    y_prob: NDArray[Any],
-    *,
-    names: Sequence[str] = (),
-    labels: Any = None,
-    pos_label: Any = None,
-    prob_name: str = "y_prob",
-) -> tuple[NDArray[Any], list[Any] | None]:
+    value: Any, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any
+) -> tuple[Array, list[Any] | None]:
     """The caller's labels (n,) as class indices and what these stand for, or as numbers not yet
     checked and None.
 
@@ -60,12 +53,7 @@ def as_labels(
 
 
 def class_order(
-    y: NDArray[Any],
-    y_prob: NDArray[Any],
-    prob_name: str,
-    names: Sequence[str],
-    labels: Any,
-    pos_label: Any,
+    y: Array, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any
 ) -> list[Any] | None:
     """The label of each column: as the caller says; else the columns' names, if every label is one
     of them; else strings in order. None where labels are numbers: class indices."""
@@ -76,11 +64,11 @@ def class_order(
     if labels is not None:
         order = caller_order(labels, n_classes)
     elif names and label_text(y[0]) in names:
-        order = name_order(distinct_labels(y), names, prob_name)
+        order = name_order(y, names, prob_name)
     if order is None and pos_label is not None:
-        order = positive_last(y, distinct_labels(y), pos_label)
+        order = positive_last(y, pos_label)
     elif order is None and y.dtype.kind in "OUST":
-        order = string_order(y, distinct_labels(y), y_prob, prob_name, names)
+        order = string_order(y, y_prob, prob_name, names)
     if order is not None and pos_label is not None and order[1] != pos_label:
         raise ValueError(f"pos_label: class 1 is {repr_of(order[1])}, got {pos_label!r}")
     return order
@@ -97,8 +85,9 @@ def caller_order(labels: Any, n_classes: int) -> list[Any]:
     return order
 
 
-def name_order(found: list[Any], names: Sequence[str], prob_name: str) -> list[Any] | None:
+def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | None:
     """The labels in the order of the columns whose names they are, if each of them is one."""
+    found = distinct_labels(y)
     label_of = {label_text(label): label for label in found}
     if len(label_of) < len(found) or not label_of.keys() <= set(names):
         return None
@@ -107,23 +96,18 @@ def name_order(found: list[Any], names: Sequence[str], prob_name: str) -> list[A
     return [label_of.get(name, name) for name in names]
 
 
-def positive_last(y: NDArray[Any], found: list[Any], pos_label: Any) -> list[Any]:
+def positive_last(y: Array, pos_label: Any) -> list[Any]:
     """The other label, None if there is none, and the positive one."""
-    other, *rest = [*(label for label in found if label != pos_label), None]
+    other, *rest = [*(label for label in distinct_labels(y) if label != pos_label), None]
     if len(rest) > 1:
         rule = f"must be pos_label={pos_label!r} or one other label, such as {other!r}"
         refuse_where("y_true", rule, y, elementwise(lambda x: x not in (pos_label, other)))
     return [other, pos_label]
 
 
-def string_order(
-    y: NDArray[Any],
-    found: list[Any],
-    y_prob: NDArray[Any],
-    prob_name: str,
-    names: Sequence[str],
-) -> list[Any]:
+def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) -> list[Any]:
     """The sorted strings, where columns have no names and there is one for each of them."""
+    found = distinct_labels(y)
     if not all(map(is_text, found)):
         rule, hint = "must be integers, bools or strings", " (labels= takes any labels)"
         refuse_where("y_true", rule, y, elementwise(lambda x: not is_text(x)), hint, TypeError)
@@ -145,7 +129,7 @@ def string_order(
     raise ValueError(f"y_true: {rule}; y_true[0] is {repr_of(y[0])}")
 
 
-def distinct_labels(y: NDArray[Any]) -> list[Any]:
+def distinct_labels(y: Array) -> list[Any]:
     """The labels that occur, in the order of their text; none may be missing or blank."""
     try:
         found = sorted(set(y.tolist()), key=str)
@@ -161,7 +145,7 @@ def is_missing(value: Any) -> bool:
     return not value.strip() if is_text(value) else str(value) in MISSING
 
 
-def label_positions(y: NDArray[Any], order: list[Any]) -> NDArray[np.int64]:
+def label_positions(y: Array, order: list[Any]) -> NDArray[np.int64]:
     """Position of each label in the class order."""
     kind = Real if y.dtype.kind in "biuf" else str if y.dtype.kind == "U" else ()
     if all(isinstance(label, kind) for label in order):  # numpy compares them as Python does
@@ -191,24 +175,23 @@ def as_objects(value: Any) -> Any:
     return np.fromiter(value, object, len(value))
 
 
-def check_class_indices(y: NDArray[Any], n_classes: int, y_prob: NDArray[Any]) -> NDArray[Any]:
+def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
     """Labels as integers or bools from 0 to K - 1."""
     if y.dtype.kind == "b":
         return np.not_equal(y.view(np.uint8), 0)  # bools made of other bytes are True
     low, high = find_extremes(y)
     if y.dtype.kind == "f":
-        if not (math.isfinite(low) and math.isfinite(high)):
+        if not -math.inf < low <= high < math.inf:
             refuse_infinite("y_true", y)
-        if any((part != np.trunc(part)).any() for _, part in row_slices(y)):
-            rule, hint = "labels must be whole numbers", swap_hint(y, y_prob)
-            refuse_where("y_true", rule, y, lambda part: part != np.trunc(part), hint)
+        rule, hint = "labels must be whole numbers", swap_hint(y, y_prob)
+        refuse_where("y_true", rule, y, lambda part: part != np.trunc(part), hint)
     if low < 0 or high >= n_classes:
         rule, hint = f"labels must be from 0 to {n_classes - 1}", " (labels= names other classes)"
         refuse_where("y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), hint)
     return y.astype(np.int64) if y.dtype.kind == "f" else y
 
 
-def swap_hint(y: NDArray[Any], y_prob: NDArray[Any]) -> str:
+def swap_hint(y: Array, y_prob: Array) -> str:
     """A hint, where y_true looks like probabilities and y_prob like labels."""
     if y.dtype.kind != "f" or y.size == 0 or y.min() < 0 or y.max() > 1:
         return ""
@@ -217,7 +200,7 @@ def swap_hint(y: NDArray[Any], y_prob: NDArray[Any]) -> str:
     return "; y_true looks like probabilities: y_true comes first"
 
 
-def one_hot_hint(y: NDArray[Any], y_prob: NDArray[Any]) -> str:
+def one_hot_hint(y: Array, y_prob: Array) -> str:
     """A hint, where y_true has the columns of y_prob, and one of each row is 1."""
     if y.shape != y_prob.shape or y.dtype.kind not in "fiub" or not np.isin(y, (0, 1)).all():
         return ""

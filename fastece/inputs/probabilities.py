@@ -18,15 +18,6 @@ from fastece.inputs.arrays import (
     row_slices,
 )
 
-__all__ = [
-    "ROW_SUM_TOLERANCE",
-    "as_probabilities",
-    "check_probabilities",
-    "column_names",
-    "row_sum_tolerance",
-    "warn_if_probabilities",
-]
-
 # float32 softmax exceeds 1 by a few 1e-7; what is outside by no more than this is clipped.
 TOLERANCE = 1e-6
 # float64 scalars, so that a float32 array is compared as the float64 it equals
@@ -39,7 +30,6 @@ SHORT_FLOATS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 LEAST_HALF = 2.0**-25
 # Standard normal logits lie in [0, 1] with probability 0.34, ten of them with 2e-5.
 TOO_FEW = 10
-NONE = np.empty(0, np.intp)
 
 
 def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
@@ -92,18 +82,22 @@ def row_sum_tolerance(value: Any, array: NDArray[Any]) -> float:
 
 
 def check_probabilities(
-    array: NDArray[Any],
-    from_logits: bool,
-    name: str = "y_prob",
-    tolerance: float = ROW_SUM_TOLERANCE,
+    array: NDArray[Any], from_logits: bool, name: str, tolerance: float
 ) -> bool:
     """Whether some probabilities are to be clipped; an error for what is no probability."""
     if from_logits:
-        check_logits(name, array)
+        rule = "logits must be finite or -inf"
+        refuse_where(name, rule, array, lambda part: ~(part < math.inf))
+        if array.ndim == 2:
+            rule = "a row of logits must not be all -inf"
+            refuse_where(name, rule, array, lambda z: (z == -math.inf).all(axis=1, keepdims=True))
         return False
     low, high, off = scan_rows(array, tolerance)
     if not (low >= LOWEST and high <= HIGHEST):
-        refuse_improbable(name, array)
+        refuse_infinite(name, array)
+        rule = f"probabilities must lie in [0, 1] (tolerance {TOLERANCE:g})"
+        hint = hint_at(array)
+        refuse_where(name, rule, array, lambda p: (p < LOWEST) | (p > HIGHEST), hint)
     if off.size:
         total = float(array[off[0]].sum(dtype=np.float64))
         warn(
@@ -117,7 +111,7 @@ def scan_rows(p: NDArray[Any], tolerance: float) -> tuple[float, float, NDArray[
     """Smallest and largest entry, and the rows (of K) that do not sum to 1: one pass over
     memory."""
     if p.ndim == 1:
-        return *find_extremes(p), NONE
+        return *find_extremes(p), np.empty(0, np.intp)
     ones = np.ones(p.shape[1], p.dtype if p.dtype.char in "fd" else np.float64)
     low, high, off = math.inf, -math.inf, []
     with np.errstate(invalid="ignore", over="ignore"):  # refused later, with a message
@@ -125,13 +119,6 @@ def scan_rows(p: NDArray[Any], tolerance: float) -> tuple[float, float, NDArray[
             low, high = np.minimum(low, part.min()), np.maximum(high, part.max())
             off.append(start + np.flatnonzero(np.abs(part @ ones - 1) > tolerance))
     return float(low), float(high), np.concatenate(off)
-
-
-def refuse_improbable(name: str, p: NDArray[Any]) -> None:
-    """The error for the first entry that is no probability."""
-    refuse_infinite(name, p)
-    rule = f"probabilities must lie in [0, 1] (tolerance {TOLERANCE:g})"
-    refuse_where(name, rule, p, lambda part: (part < LOWEST) | (part > HIGHEST), hint_at(p))
 
 
 def hint_at(p: NDArray[Any]) -> str:
@@ -145,16 +132,6 @@ def hint_at(p: NDArray[Any]) -> str:
     if is_percent:
         return " (percentages: divide by 100?)"
     return " (logits: from_logits=True)" if low < LOWEST or high > 2 else ""
-
-
-def check_logits(name: str, z: NDArray[Any]) -> None:
-    """Finite, or -inf for a probability of 0, but not in a whole row."""
-    low, high = find_extremes(z)
-    if not (low >= -math.inf and high < math.inf):
-        refuse_where(name, "logits must be finite or -inf", z, lambda part: ~(part < math.inf))
-    if low == -math.inf and z.ndim == 2:
-        rule = "a row of logits must not be all -inf"
-        refuse_where(name, rule, z, lambda part: (part == -math.inf).all(axis=1, keepdims=True))
 
 
 def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob") -> None:

@@ -1,5 +1,3 @@
 """The density-based estimator."""
 
-from fastece.kde.estimator import KDE
-
-__all__ = ["KDE"]
+from fastece.kde.estimator import KDE as KDE

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from fastece.kde.grid import GHOSTS, MOST_CELLS, WIDEST
 from fastece.protocol import Sample
 
-__all__ = ["PER_OCTAVE", "BetaMesh", "even_beta_mesh", "fitted_beta_mesh"]
-
 F64 = NDArray[np.float64]
 # Some neighbouring points, the nodes that their kernels reach, and the kernels (P, N) there.
 Block = tuple[slice, slice, F64]
@@ -60,7 +58,7 @@ def logs_at(u: NDArray[Any], h: float) -> F64:
     return np.asarray(2.0 * np.log(np.sin(h * t)))
 
 
-def shapes_of(x: F64, b: float) -> F64:
+def shape_of(x: F64, b: float) -> F64:
     """First parameter of the beta density of each point: ``x / b``, and less steep near the end.
 
     There it is ``A - sqrt(A**2 - B)``, Chen's rho, with ``A = 2 b**2 + 2.5``; as a quotient, since
@@ -73,26 +71,14 @@ def shapes_of(x: F64, b: float) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class BetaMesh:
-    """Chen's second beta kernel on a grid.
-
-    Attributes
-    ----------
-    low, high : float
-        The range.
-    h : float
-        The least bandwidth.
-    x, rest : (G,) float64 arrays
-        Points of the grid on the unit interval, and 1 minus them.
-    width : (G,) float64 array
-        What each stands for, in units of the score.
-    """
+    """Chen's second beta kernel on a grid of G points."""
 
     low: float
     high: float
-    h: float
-    x: F64
-    rest: F64
-    width: F64
+    h: float  # the least bandwidth
+    x: F64  # (G,) points on the unit interval
+    rest: F64  # (G,) 1 minus them
+    width: F64  # (G,) what each stands for, in units of the score
 
     @property
     def count(self) -> int:
@@ -168,18 +154,19 @@ class BetaMesh:
     def change(self) -> list[Block]:
         """How kernels change up to the next bandwidth."""
         both = zip(self.blocks(self.h * NEXT), self.table, strict=True)
-        return [
-            (points, reach, following - kernels)
-            for (points, reach, following), (*_, kernels) in both
-        ]
+        return [(points, reach, new - old) for (points, reach, new), (*_, old) in both]
+
+    def shapes(self, h: float) -> tuple[F64, F64]:
+        """Both parameters of the beta density of each point."""
+        b = min(h, WIDEST) ** 2
+        return shape_of(self.x, b), shape_of(self.rest, b)
 
     def blocks(self, h: float) -> list[Block]:
         """The kernels of one bandwidth: powers of scores with exponents that differ from point to
         point, so logarithms are a matrix product."""
         from scipy.special import betaln
 
-        b = min(h, WIDEST) ** 2
-        a, c = shapes_of(self.x, b), shapes_of(self.rest, b)
+        a, c = self.shapes(h)
         exponents = np.stack([a - 1, c - 1, -betaln(a, c)], axis=1)
         u = (np.arange(-self.half, self.half) + 0.5) / NODES
         logs = np.concatenate([logs_at(u, self.unit), np.ones((1, u.size))])
@@ -199,8 +186,7 @@ class BetaMesh:
         1 over the integral of its square, ``B(a, c)**2 / B(2 a - 1, 2 c - 1)``."""
         from scipy.special import betaln
 
-        b = min(h, WIDEST) ** 2
-        a, c = shapes_of(self.x, b), shapes_of(self.rest, b)
+        a, c = self.shapes(h)
         widths = np.exp(2 * betaln(a, c) - betaln(2 * a - 1, 2 * c - 1))
         return np.asarray(widths * (self.high - self.low))
 

@@ -1,7 +1,7 @@
 """The density-based estimator: kernel densities of the scores and of the hits."""
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.inputs.parameters import check_choice, check_range, check_real, list_names
 from fastece.kde.beta import BetaMesh, even_beta_mesh, fitted_beta_mesh
-from fastece.kde.grid import SHAPES, Mesh, fitted_mesh, step_count
+from fastece.kde.grid import SHAPES, Mesh, Shape, fitted_mesh, step_count
 from fastece.kde.plan import Copies, DensityPlan, DrawnRows, Resamples
 from fastece.problems.order import scale_weights
-from fastece.problems.problems import Problems
-from fastece.protocol import Sample
-
-__all__ = ["KDE", "is_supported", "posterior"]
+from fastece.protocol import Parameters, Sample
 
 F64 = NDArray[np.float64]
 AnyMesh = Mesh | BetaMesh
@@ -29,7 +26,7 @@ FINER = 4.0
 
 
 @dataclass(frozen=True)
-class KDE:
+class KDE(Parameters):
     """Calibration error from kernel densities.
 
     With the kernel k_h of standard deviation h, reflected at both ends of the range, the scores
@@ -97,25 +94,10 @@ class KDE:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def __str__(self) -> str:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        usual = {field.name: field.default for field in fields(self) if field.name != "bandwidth"}
-        own = [f"{name}={x!r}" for name, x in values.items() if usual.get(name) != x]
-        return f"KDE({', '.join(own)})"
-
-    def range_of(self, problems: Problems | Sample) -> tuple[float, float]:
-        """The range of the density."""
-        if self.score_range == "unit":
-            return 0.0, 1.0
-        if self.score_range == "support":
-            return problems.low, problems.high
-        return self.score_range
-
     def mesh(self, sample: Sample, h: float, finer: float, even: bool) -> AnyMesh:
         """The grid for bandwidths of `h` or more; `even`: of evenly spaced points."""
         low, high = self.range_of(sample)
-        shape = SHAPES[self.kernel if self.kernel in SHAPES else "gaussian"]
-        step = self.grid_step
+        shape, step = self._shape, self.grid_step
         count = None if isinstance(step, str) else step_count(low, high, step)
         if self.kernel != "beta":
             if count is None:
@@ -126,13 +108,14 @@ class KDE:
         return even_beta_mesh(low, high, h, count or fitted_mesh(shape, 0.0, 1.0, h, finer).count)
 
     @property
+    def _shape(self) -> Shape:
+        """The kernel on even grids; beta kernels need as fine ones as a Gaussian."""
+        return SHAPES.get(self.kernel, SHAPES["gaussian"])
+
+    @property
     def finer(self) -> float:
         """How many times as fine grids are as the error with the norm 1 needs."""
-        if self.norm == 1:
-            return 1.0
-        if math.isinf(self.norm):
-            return FINER
-        return SHAPES[self.kernel].finer if self.kernel in SHAPES else 1.0
+        return {1.0: 1.0, math.inf: FINER}.get(self.norm, self._shape.finer)
 
     def plan(self, sample: Sample, size: int, finer: float, even: bool = False) -> DensityPlan:
         """A plan with grids that are some times as fine as errors need, or one even grid."""
@@ -192,11 +175,6 @@ class KDE:
         h: Any = SILVERMAN if is_beta else float(bandwidths.min())
         plan = replace(self, bandwidth=h).plan(sample, sample.n, self.finer, even=not is_beta)
         return self.values(plan, Copies(np.ones(sample.n), bandwidths.size), bandwidths)
-
-    def bandwidths(self, problems: Problems) -> F64:
-        """The bandwidth (K,) that is used for each problem."""
-        samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
-        return np.array([self.prepare(sample, sample.n).bandwidth for sample in samples])
 
 
 def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +11,8 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.protocol import Sample
 
-__all__ = [
-    "GHOSTS",
-    "MOST_CELLS",
-    "SHAPES",
-    "WIDEST",
-    "CellShares",
-    "Mesh",
-    "Shape",
-    "fitted_mesh",
-    "step_count",
-]
+if TYPE_CHECKING:
+    from fastece.kde.beta import BetaMesh
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -36,24 +27,13 @@ WIDEST = 10.0
 
 
 class Shape(NamedTuple):
-    """A kernel of standard deviation 1.
+    """A kernel of standard deviation 1."""
 
-    Attributes
-    ----------
-    kind : int
-        Which one, as `kernels.density.height` knows it.
-    reach : float
-        Where it ends, or is less than 1e-6 of its height.
-    cells : float
-        Cells of a grid per bandwidth, with which an error is right to 1e-3.
-    finer : float
-        How many times as many other norms than 1 need: they look at ratios of densities, which
-        change within much less than a bandwidth where a kernel ends with a slope.
-    """
-
-    kind: int
-    reach: float
-    cells: float
+    kind: int  # which one, as `kernels.density.height` knows it
+    reach: float  # where it ends, or is less than 1e-6 of its height
+    cells: float  # cells of a grid per bandwidth, with which an error is right to 1e-3
+    # How many times as many other norms than 1 need: they look at ratios of densities, which
+    # change within much less than a bandwidth where a kernel ends with a slope.
     finer: float
 
 
@@ -67,24 +47,13 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Mesh:
-    """A kernel that is reflected at both ends of a range, on evenly spaced cells.
-
-    Attributes
-    ----------
-    shape : Shape
-    low, high : float
-        The range.
-    count : int
-        Number of cells.
-    cubic : bool
-        Scores are shared by the four cells around them; else linearly by two.
-    """
+    """A kernel that is reflected at both ends of a range, on evenly spaced cells."""
 
     shape: Shape
     low: float
     high: float
-    count: int
-    cubic: bool
+    count: int  # of cells
+    cubic: bool  # scores are shared by the four cells around them; else linearly by two
 
     @property
     def step(self) -> float:
@@ -179,7 +148,7 @@ class CellShares:
     In draws that are much smaller than the sample, only those rows that are drawn are ever placed.
     """
 
-    mesh: Any
+    mesh: "Mesh | BetaMesh"
     sample: Sample
 
     @cached_property
@@ -194,19 +163,11 @@ class CellShares:
     @cached_property
     def cells(self) -> tuple[F64, float, float, int, bool]:
         """Where scores and cells are."""
-        found: tuple[F64, float, float, int, bool] = self.mesh.cells_of(self.sample)
-        return found
+        return self.mesh.cells_of(self.sample)
 
     def spread(self, c: NDArray[Any], cells: F64) -> None:
         """Add the rows up in the cells (L, 2, C, W), for multiplicities (L, n, W)."""
         kernels.density.spread(c, self.sample.y, *self.of_all, cells)
-
-    def spread_rows(self, rows: I32, cells: F64) -> None:
-        """Add drawn rows (L, W, size) up in the cells (L, 2, C, W)."""
-        at, begin, step, count, cubic = self.cells
-        kernels.density.spread_scores(
-            rows, at, self.sample.y, self.sample.v, begin, step, count, cubic, cells
-        )
 
 
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:

@@ -13,7 +13,7 @@ What a replicate gives depends on its own rows and bandwidth, never on its neigh
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.arrays import contiguous
-from fastece.kde.bandwidth import SMALLEST, Scores, drawn_spreads, scores_of, silverman
+from fastece.inputs.arrays import as_blocks, contiguous
+from fastece.kde.bandwidth import SMALLEST, Scores, silverman
 from fastece.kde.beta import PER_OCTAVE, BetaMesh
 from fastece.kde.grid import CellShares, Mesh
 from fastece.kernels import REPLICATES
-from fastece.problems.order import order_rows
-from fastece.protocol import Sample
+from fastece.problems.order import quantile_edges
+from fastece.protocol import Plan, Sample
 
 if TYPE_CHECKING:
     from fastece.kde.estimator import KDE
-
-__all__ = ["Copies", "CountBlocks", "DensityPlan", "DrawnRows", "Resamples"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -55,9 +53,13 @@ class Copies:
     count: int = 1
     sums: dict[CellShares, F64] = field(default_factory=dict)
 
-    def spreads(self, plan: "DensityPlan") -> F64:
+    def spreads(self, scores: Scores) -> F64:
         """What Silverman's rule needs of their scores (4, R)."""
-        return np.repeat(plan.scores.of_weights(self.c), self.count, axis=1)
+        c, rows = self.c.astype(np.float64), scores.rows
+        w = c if rows.v is None else c * rows.v
+        edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
+        spread = np.array([w.sum(), *(scores.terms @ c), edges[3] - edges[1]])
+        return np.repeat(spread[:, None], self.count, axis=1)
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
         """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
@@ -80,9 +82,14 @@ class CountBlocks:
         """32 G."""
         return len(self.c) * REPLICATES
 
-    def spreads(self, plan: "DensityPlan") -> F64:
+    def spreads(self, scores: Scores) -> F64:
         """What Silverman's rule needs of their scores (4, R)."""
-        return plan.scores.of_blocks(self.c)
+        rows, out = scores.rows, np.empty((4, self.count))
+        kernels.density.spreads(
+            self.c, rows.u, rows.v, rows.run, rows.first, rows.order, scores.terms,
+            rows.low, rows.high, out,
+        )  # fmt: skip
+        return out
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
         """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
@@ -106,72 +113,46 @@ class DrawnRows:
         """R."""
         return len(self.rows)
 
-    def spreads(self, plan: "DensityPlan") -> F64:
-        """What Silverman's rule needs of their scores (4, R), from drawn rows alone."""
-        ordered, v = np.sort(contiguous(self.rows, np.int32), axis=1), plan.sample.v
-        w = None if v is None else v[ordered]
-        return drawn_spreads(plan.sample.s[ordered], w, plan.centre, *plan.limits)
+    def spreads(self, scores: Scores) -> F64:
+        """What Silverman's rule needs of their scores (4, R): nothing of rows not drawn."""
+        sample, ordered = scores.sample, np.sort(contiguous(self.rows, np.int32), axis=1)
+        w, out = None if sample.v is None else sample.v[ordered], np.empty((4, self.count))
+        u = sample.s[ordered]
+        kernels.density.drawn_spreads(u, w, scores.centre, scores.low, scores.high, out)
+        return out
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
         """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
-        shares.spread_rows(contiguous(self.rows, np.int32)[lanes], cells)
+        sample, (at, begin, step, count, cubic) = shares.sample, shares.cells
+        rows = contiguous(self.rows, np.int32)[lanes]
+        kernels.density.spread_scores(
+            rows, at, sample.y, sample.v, begin, step, count, cubic, cells
+        )
 
 
 Resamples = Copies | CountBlocks | DrawnRows
 
 
 @dataclass(frozen=True)
-class DensityPlan:
-    """What `KDE` needs of one sample and one size.
-
-    Attributes
-    ----------
-    kde : KDE
-    sample : Sample
-        Sorted, its scores moved into the range.
-    size : int
-        Rows per draw.
-    finer : float
-        How many times finer grids are than errors need.
-    even : bool
-        All replicates have the same grid, of evenly spaced points, which fits the bandwidth of the
-        sample; else grids fit the bandwidths.
-    """
+class DensityPlan(Plan):
+    """What `KDE` needs of one sample and one size."""
 
     kde: "KDE"
-    sample: Sample
-    size: int
-    finer: float = 1.0
-    even: bool = False
-    grids: dict[int, tuple[Any, CellShares]] = field(default_factory=dict, compare=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**state, "grids": {}}
+    sample: Sample  # sorted, its scores moved into the range
+    size: int  # rows per draw
+    finer: float  # how many times finer grids are than errors need
+    # All replicates have one grid, of evenly spaced points, which fits the bandwidth of the sample;
+    # else grids fit the bandwidths.
+    even: bool
 
     def blocks(self, c: NDArray[np.uint8]) -> CountBlocks:
-        """Replicates with multiplicities (G, n, 32), checked: kernels do not look."""
-        if c.shape[1:] != (self.sample.n, REPLICATES):
-            raise ValueError(
-                f"c: must have {self.sample.n} rows of {REPLICATES} multiplicities, "
-                f"got {c.shape[1:]}"
-            )
-        return CountBlocks(contiguous(c, np.uint8))
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The range of the density."""
-        return self.kde.range_of(self.sample)
-
-    @cached_property
-    def centre(self) -> float:
-        """The mean of the scores."""
-        return float(np.average(self.sample.s, weights=self.sample.v))
+        """Replicates with multiplicities (G, n, 32)."""
+        return CountBlocks(as_blocks(c, self.sample.n))
 
     @cached_property
     def scores(self) -> Scores:
         """Rows as Silverman's rule reads them."""
-        return scores_of(order_rows(self.sample, *self.limits), self.centre)
+        return Scores(self.sample, *self.kde.range_of(self.sample))
 
     @cached_property
     def bandwidth(self) -> float:
@@ -182,51 +163,46 @@ class DensityPlan:
         """The bandwidth (R,) of each replicate: given, or by Silverman's rule."""
         if isinstance(self.kde.bandwidth, float):
             return np.full(replicates.count, self.kde.bandwidth)
-        return silverman(replicates.spreads(self), self.size)
+        return silverman(replicates.spreads(self.scores), self.size)
 
     @cached_property
     def levels(self) -> int:
         """How many grids there are as a bandwidth doubles; 0: one for all."""
-        if self.even:
+        is_beta = self.kde.kernel == "beta"
+        choice = self.kde.bandwidth if is_beta else self.kde.grid_step
+        if self.even or isinstance(choice, float):
             return 0
-        if self.kde.kernel == "beta":
-            return 0 if isinstance(self.kde.bandwidth, float) else PER_OCTAVE
-        return LEVELS if isinstance(self.kde.grid_step, str) else 0
+        return PER_OCTAVE if is_beta else LEVELS
 
-    def grid(self, level: int) -> tuple[Mesh | BetaMesh, CellShares]:
-        """The grid of a level, with the rows shared by its cells."""
-        if level not in self.grids:
-            h = SMALLEST * 2.0 ** (level / self.levels) if self.levels else self.bandwidth
-            mesh = self.kde.mesh(self.sample, h, self.finer, self.even)
-            self.grids[level] = mesh, CellShares(mesh, self.sample)
-        return self.grids[level]
+    @cached_property
+    def grids(self) -> dict[int, CellShares]:
+        """The grids so far, by their levels, with the rows shared by their cells."""
+        return {}
 
-    def groups(self, h: F64) -> Iterator[tuple[Mesh | BetaMesh, CellShares, Lanes]]:
+    def groups(self, h: F64) -> Iterator[tuple[CellShares, Lanes]]:
         """Which replicates have which grid: that of a replicate depends on its bandwidth alone."""
-        levels = np.floor(self.levels * np.log2(h / SMALLEST) + 1e-9)
-        for level in np.unique(levels):
+        grids, levels = self.grids, np.floor(self.levels * np.log2(h / SMALLEST) + 1e-9)
+        for level in map(int, np.unique(levels)):
+            if level not in grids:
+                least = SMALLEST * 2.0 ** (level / self.levels) if self.levels else self.bandwidth
+                mesh = self.kde.mesh(self.sample, least, self.finer, self.even)
+                grids[level] = CellShares(mesh, self.sample)
             mine = np.flatnonzero(levels == level)
-            mesh, shares = self.grid(int(level))
-            for group in mesh.groups(h[mine]):
-                yield mesh, shares, mine[group]
+            for group in grids[level].mesh.groups(h[mine]):
+                yield grids[level], mine[group]
 
     def densities(
         self, replicates: Resamples, h: F64 | None = None
     ) -> Iterator[tuple[Mesh | BetaMesh, F64, Lanes]]:
         """Densities of replicates, by default with their own bandwidths, some at a time.
 
-        Yields
-        ------
-        mesh
-            The grid.
-        density : (L, 2, G, W) float64 array
-            Of the scores and of the hits, on the points of the grid, until the next step. Replicate
-            by replicate it is (L * W,), of which the last ones may be there only to fill it up.
-        lanes : (at most L * W,) array
-            The numbers of the replicates.
+        Of each time the grid; the densities (L, 2, G, W) of the scores and of the hits on its
+        points, until the next step; and the numbers of the replicates, at most L * W: the last
+        lanes may be there only to fill it up.
         """
         h = self.bandwidths(replicates) if h is None else h
-        for mesh, shares, mine in self.groups(h):
+        for shares, mine in self.groups(h):
+            mesh = shares.mesh
             is_large = 2 * mesh.n_nodes * REPLICATES > MOST_SUMS
             width = min(FEW_LANES if is_large else REPLICATES, mine.size)
             # The last part is filled up with the first replicates of the group.

@@ -14,8 +14,6 @@ from fastece.protocol import Sample, increasing
 if TYPE_CHECKING:
     from fastece.kernels.replicates import OrderedRows
 
-__all__ = ["order_rows", "quantile_edges", "scale_weights", "sort_scores"]
-
 F64 = NDArray[np.float64]
 T = TypeVar("T", Sample, Problems)
 

@@ -11,44 +11,24 @@ from fastece.inputs.arrays import repr_of
 from fastece.problems.settings import SETTINGS, Setting
 from fastece.protocol import Sample
 
-__all__ = ["Problems", "one_problem"]
-
 F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Problems:
-    """One problem, or one for each class.
-
-    Attributes
-    ----------
-    setting : Setting
-        What made them.
-    prob : (n,) float64 array, or (n, K) float64 or float32 array, C-contiguous and writable
-        Scores in [0, 1], or class vectors, of which every class is a problem. They may be the
-        caller's, and are not written to.
-    label : (n,) uint8 or int64 array
-        Hits, or classes from 0 to K - 1.
-    low, high : float
-        Support of the score.
-    n_classes : int
-    v : (n,) float64 array or None
-        Sample weights, greater than 0.
-    rows : (n,) int64 array or None
-        Positions in the caller's data, where rows of weight 0 were dropped.
-    labels : list or None
-        The labels that the class indices stand for.
-    """
+    """One problem, or one for each class; arrays are C-contiguous and writable."""
 
     setting: Setting
+    # Scores in [0, 1] (n,) float64, or class vectors (n, K) float64 or float32, of which every
+    # class is a problem. They may be the caller's, and are not written to.
     prob: NDArray[Any]
-    label: NDArray[Any]
-    low: float
+    label: NDArray[Any]  # (n,) hits, uint8, or classes from 0 to K - 1, uint8 or int64
+    low: float  # support of the score
     high: float
     n_classes: int = 2
-    v: F64 | None = None
-    rows: NDArray[np.int64] | None = None
-    labels: list[Any] | None = None
+    v: F64 | None = None  # (n,) sample weights, greater than 0
+    rows: NDArray[np.int64] | None = None  # positions before rows of weight 0 were dropped
+    labels: list[Any] | None = None  # what the class indices stand for
 
     @property
     def n(self) -> int:
@@ -88,7 +68,5 @@ class Problems:
 
 def one_problem(sample: Sample) -> Problems:
     """The problem of a sample, without a copy."""
-    return Problems(
-        SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high, v=sample.v,
-        rows=sample.rows,
-    )  # fmt: skip
+    low, high, v, rows = sample.low, sample.high, sample.v, sample.rows
+    return Problems(SETTINGS["binary"], sample.s, sample.y, low, high, v=v, rows=rows)

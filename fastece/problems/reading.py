@@ -24,8 +24,6 @@ from fastece.inputs.probabilities import (
 from fastece.problems.problems import Problems
 from fastece.problems.settings import Setting, class_count, find_setting
 
-__all__ = ["TOLERANCE", "Map", "read_problems"]
-
 F64 = NDArray[np.float64]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 
@@ -56,10 +54,8 @@ def read_problems(
     prob = as_probabilities(y_prob, prob_name)
     row = find_setting(setting, prob.shape)
     n_classes = class_count(prob.shape)
-    label, order = as_labels(
-        y_true, prob, names=column_names(y_prob), labels=labels, pos_label=pos_label,
-        prob_name=prob_name,
-    )  # fmt: skip
+    names = column_names(y_prob)
+    label, order = as_labels(y_true, prob, prob_name, names, labels, pos_label)
     v = as_weights(sample_weight, len(prob))
     tolerance = row_sum_tolerance(y_prob, prob)
     if from_logits:
@@ -107,7 +103,8 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
     if logits:
         if not np.less(p, np.inf).all():
             return None
-        score = sigmoid(native_scores(p if positive else -p))
+        score = np.empty(p.size)
+        kernels.logits.sigmoid(native_scores(p if positive else -p), score)
     else:
         score = contiguous(p if positive else 1 - p.astype(np.float64, copy=False), np.float64)
         if not kernels.reading.are_scores(score):
@@ -163,13 +160,6 @@ def two_columns(p: NDArray[Any], logits: bool) -> F64:
     """Class vectors of two classes from the positive one alone."""
     p = p.astype(np.float64, copy=False)
     return np.column_stack([np.zeros(p.size) if logits else 1 - p, p])
-
-
-def sigmoid(z: NDArray[Any]) -> F64:
-    """Probability of the positive class."""
-    p = np.empty(z.size)
-    kernels.logits.sigmoid(z, p)
-    return p
 
 
 def softmax(z: NDArray[Any], top: F64, columns: int) -> F64:

@@ -8,27 +8,16 @@ import numpy as np
 
 from fastece.inputs.parameters import check_integer, list_names
 
-__all__ = ["SETTINGS", "Setting", "class_count", "class_setting", "find_setting"]
-
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the table.
+    """One row of the table."""
 
-    Parameters
-    ----------
-    name : str
-        As the caller writes it and as results show it.
-    column : int or None
-        The class whose probability is the score, and whose label is a hit. None: the class of the
-        largest probability, or every class in turn.
-    per_class : bool
-        Every class in turn: K problems rather than one.
-    """
-
-    name: str
+    name: str  # as the caller writes it and as results show it
+    # The class whose probability is the score, and whose label is a hit. None: the class of the
+    # largest probability, or every class in turn.
     column: int | None = None
-    per_class: bool = False
+    per_class: bool = False  # every class in turn: K problems rather than one
 
     @property
     def is_top(self) -> bool:
@@ -43,11 +32,6 @@ SETTINGS = {
 }
 
 
-def class_setting(k: int) -> Setting:
-    """Class `k` against the rest."""
-    return Setting(f"class {k}", column=k)
-
-
 def class_count(shape: tuple[int, ...]) -> int:
     """Number of classes; probabilities of the positive class alone are of 2."""
     return 2 if len(shape) == 1 else shape[1]
@@ -59,7 +43,8 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
         return SETTINGS["binary" if len(shape) == 1 else "confidence"]
     n_classes = class_count(shape)
     if isinstance(setting, Integral) and not isinstance(setting, bool | np.bool_):
-        return class_setting(check_integer("setting", setting, 0, n_classes - 1, "a class index"))
+        k = check_integer("setting", setting, 0, n_classes - 1, "a class index")
+        return Setting(f"class {k}", column=k)
     if not isinstance(setting, str) or setting not in SETTINGS:
         names = ["auto", *SETTINGS]
         raise ValueError(f"setting: got {setting!r}; {list_names(names)}, or a class index")

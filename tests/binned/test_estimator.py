@@ -13,9 +13,10 @@ from kernel_forms import PLAIN
 from samples import BINNED, R, draws, repeated, sample_of
 
 import fastece
-from fastece import Binned, kernels
+from fastece import Binned
 from fastece.binned import estimator as binned
 from fastece.binned import single
+from fastece.kernels.common_call import MOST_BINS
 from fastece.kernels.replicates import FEW_ROWS
 from fastece.problems.problems import one_problem
 from fastece.problems.reading import read_problems
@@ -245,7 +246,7 @@ def test_uniform_bins_of_few_sums_are_common():
     assert left.common == (0.25, 0.6, 7, False)
     assert [type(x) for x in left.common] == [float, float, int, bool]
     others = [
-        {"n_bins": "sqrt"}, {"n_bins": binned.COMMON_BINS + 1}, {"edges": "quantile"}, {"norm": 2},
+        {"n_bins": "sqrt"}, {"n_bins": MOST_BINS + 1}, {"edges": "quantile"}, {"norm": 2},
         {"mapping": "convex"}, {"score_range": "support"}, {"norm": inf}, {"threshold": 0.1},
         {"bin_weights": "equal"}, {"score_range": (0.3, 0.3 + 1e-15)},
     ]  # fmt: skip
@@ -253,6 +254,5 @@ def test_uniform_bins_of_few_sums_are_common():
         assert replace(Binned(), **fields).common is None, fields
 
 
-def test_the_common_call_adds_as_many_bins_and_rows_as_the_general_one():
-    assert kernels.common_call.MOST_BINS == binned.COMMON_BINS
+def test_the_common_call_adds_as_many_rows_as_the_general_one():
     assert fastece.scores.MOST_ROWS == single.CHUNK_SCORES

@@ -129,9 +129,13 @@ def test_not_in_tests_and_one_at_a_time():
     assert not ahead.ONLY_ONE.locked()
 
 
-def test_processors_are_those_that_this_process_may_use(monkeypatch):
-    monkeypatch.setattr(ahead.os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
+def test_processors_are_those_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {3 + pid, 5, 7}, raising=False)
+    monkeypatch.delattr("os.process_cpu_count", raising=False)
+    assert ahead.processors() == 3
+    monkeypatch.setattr("os.process_cpu_count", lambda: 2, raising=False)
     assert ahead.processors() == 2
-    monkeypatch.delattr(ahead.os, "sched_getaffinity")
-    monkeypatch.setattr(ahead.os, "cpu_count", lambda: 7)
-    assert ahead.processors() == 7
+    monkeypatch.delattr("os.process_cpu_count")
+    monkeypatch.delattr("os.sched_getaffinity")
+    assert ahead.processors() == 64

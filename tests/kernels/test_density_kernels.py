@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 import reference
-from kernel_forms import PLAIN, forms
+from kernel_forms import forms
 from samples import draws, runs_of
 
-from fastece.kde.grid import GHOSTS, MOST_TAPS, SHAPES, Mesh
 from fastece.kernels import density
 from fastece.kernels.replicates import FEW_ROWS
 
 LANES = [1, 32]
 RANGES = [(0.0, 1.0), (0.25, 0.9)]
-# The least number of cells, an odd and an even one.
+# The least number of cells, an odd and an even one; and cells beyond each end.
 COUNTS = [1, 2, 7]
+GHOSTS = 2
 
 
 def near(value, rel=1e-12):
@@ -197,18 +197,25 @@ def test_sums_of_a_replicate_become_a_lane():
         assert np.isnan(out[:, :, 0]).all()
 
 
+def folded(count, reach):
+    """The cell of each number from -reach to count + reach, mirrored at one end and the other."""
+    found = []
+    for q in range(-reach, count + reach):
+        while not 0 <= q < count:
+            q = -1 - q if q < 0 else 2 * count - 1 - q
+        found.append(q + GHOSTS)
+    return np.array(found, np.int32)
+
+
 @pytest.mark.parametrize("lanes", LANES)
 def test_images_are_added_to_the_cells_they_mirror(lanes):
     rng = np.random.default_rng(4)
     for count in COUNTS:
-        fold = Mesh(SHAPES["gaussian"], 0.0, 1.0, count, True).folded(GHOSTS)
+        fold = folded(count, GHOSTS)
         cells = rng.normal(size=(2, 2, count + 2 * GHOSTS, lanes))
         expected = cells[:, :, GHOSTS:-GHOSTS].copy()
         for q in (-2, -1, count, count + 1):
-            inside = q
-            while not 0 <= inside < count:  # mirrored at one end and the other
-                inside = -1 - inside if inside < 0 else 2 * count - 1 - inside
-            expected[:, :, inside] += cells[:, :, q + GHOSTS]
+            expected[:, :, fold[q + GHOSTS] - GHOSTS] += cells[:, :, q + GHOSTS]
         for kernel in forms(density.gather_images):
             found = cells.copy()
             kernel(fold, GHOSTS, found)
@@ -245,15 +252,14 @@ def smoothed(cells, taps, fold, count):
 def test_cells_are_convolved(count, lanes):
     rng = np.random.default_rng(6)
     for reach in (1, 2, 3, 6):
-        mesh = Mesh(SHAPES["gaussian"], 0.0, 1.0, count, True)
-        cells = rng.normal(size=(2, 2, mesh.n_nodes, lanes))
+        fold, cells = folded(count, reach), rng.normal(size=(2, 2, count + 2 * GHOSTS, lanes))
         cells[1] = 0.0  # nothing, but for one cell of one lane
         cells[1, 1, GHOSTS, -1] = -2.0
         taps = rng.random((2, reach + 1, lanes))
         for kernel in forms(density.smooth):
             out = fresh(2, 2, count, lanes)
-            kernel(cells, taps, mesh.folded(reach), out)
-            assert out == near(smoothed(cells, taps, mesh.folded(reach), count))
+            kernel(cells, taps, fold, out)
+            assert out == near(smoothed(cells, taps, fold, count))
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -277,49 +283,6 @@ def test_densities_are_what_is_more_than_rounding_and_have_mass_1(lanes):
             assert found[:, 1] == near(g * scale)
             assert 0.2 * found[:, 0].sum(1) == near(np.ones((2, lanes)))
             assert (found[:, 1] <= found[:, 0]).all()
-
-
-MESHES = [
-    *((count, width) for count in COUNTS for width in (0.01, 0.3, 2.0, 1000.0)),
-    (40, 0.05),
-    (24, 3.0),
-]
-
-
-@pytest.mark.parametrize("kernel", SHAPES)
-@pytest.mark.parametrize(("count", "width"), MESHES)
-def test_cosine_transforms_are_the_direct_sums(count, width, kernel):
-    # Of plain Python only as much as takes no time.
-    rng = np.random.default_rng(9)
-    for low, high in RANGES:
-        mesh = Mesh(SHAPES[kernel], low, high, count, True)
-        lanes = 1 if PLAIN else 3
-        h = width * (high - low) * rng.uniform(0.5, 1.0, (2, lanes))
-        taps, cells = mesh.taps(h), rng.random((2, 2, mesh.n_nodes, lanes))
-        reach = taps.shape[1] - 1
-        assert taps[:, 0] + 2 * taps[:, 1:].sum(1) == near(np.ones((2, lanes)))
-        direct = fresh(2, 2, count, lanes)
-        density.smooth(cells, taps, mesh.folded(reach), direct)
-        inside = cells[:, :, GHOSTS:-GHOSTS]
-        assert mesh.transformed(cells, h) == pytest.approx(direct, rel=1e-12, abs=1e-12)
-        assert direct.sum(2) == near(inside.sum(2))
-
-
-@pytest.mark.parametrize("kernel", SHAPES)
-@pytest.mark.parametrize("count", [1, 7, 60])
-def test_densities_of_a_mesh_have_mass_1(count, kernel):
-    rng = np.random.default_rng(10)
-    for low, high in RANGES:
-        mesh = Mesh(SHAPES[kernel], low, high, count, True)
-        reaches = set()
-        for width in (0.02, 0.5, 50.0):
-            h = np.full((2, 3), width * (high - low))
-            cells, out = rng.random((2, 2, mesh.n_nodes, 3)), fresh(2, 2, count, 3)
-            reaches.add(mesh.taps(h).shape[1] - 1 <= MOST_TAPS)
-            mesh.densities(cells, h, out)
-            assert mesh.step * out[:, 0].sum(1) == near(np.ones((2, 3)))
-            assert (out[:, 1] <= out[:, 0]).all()
-        assert reaches == ({True} if count == 1 else {True, False})
 
 
 # -- integrating -----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from fastece.problems.settings import SETTINGS, class_count, class_setting, find_setting
+from fastece.problems.settings import SETTINGS, Setting, class_count, find_setting
 
 
 def test_auto_is_binary_for_one_dimension_and_confidence_for_two():
@@ -23,15 +23,13 @@ def test_settings_are_found_by_name(name):
 def test_the_top_label_alone_has_a_support_of_its_own():
     assert [name for name, row in SETTINGS.items() if row.is_top] == ["confidence"]
     assert [name for name, row in SETTINGS.items() if row.per_class] == ["classwise"]
-    assert not class_setting(0).is_top
+    assert not find_setting(0, (5, 3)).is_top
 
 
 def test_a_class_index_is_one_class_against_the_rest():
     for index in (2, np.int64(2), np.uint8(2)):
-        assert find_setting(index, (5, 3)) == class_setting(2)
-    assert class_setting(2).column == 2
-    assert class_setting(2).name == "class 2"
-    assert find_setting(1, (5,)) == class_setting(1)
+        assert find_setting(index, (5, 3)) == Setting("class 2", column=2)
+    assert find_setting(1, (5,)) == Setting("class 1", column=1)
 
 
 def test_probabilities_of_the_positive_class_are_of_two_classes():
