@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         ConsistencyBand,
         calibration_test,
     )
-    from fastece.resampling.compare import compare
+    from fastece.answer.compare import compare
     from fastece.resampling.results import BootstrapResult, ComparisonResult
     from fastece.scores import ace, ece, mce, sce, tace
 
@@ -50,7 +50,7 @@ _HOMES = {
     "bandwidth_sweep": "reliability.sweep",
     "bootstrap": "resampling.bootstrap",
     "calibration_test": "resampling.calibration_test",
-    "compare": "resampling.compare",
+    "compare": "answer.compare",
     "ece": "scores",
     "estimate": "answer.estimate",
     "mce": "scores",

@@ -2,9 +2,9 @@
 
 Scores of several shapes, each with a curve ``c(s) = P(y = 1 | s)`` that is known, so the error that
 an interval is to hold is known too: of bins the error of the population *with the bins of the
-sample*, of a density the smoothed gap with its bandwidth, both from 20 000 other scores, of which the hits are known exactly. Prints
-the tables of ``docs/intervals.md``. Every simulation has a seed of its own, so the numbers do not
-depend on the threads.
+sample*, of a density the smoothed gap with its bandwidth, both from 20 000 other scores and their
+exact chances. Prints the tables of ``docs/intervals.md``. Every simulation has a seed of its own,
+so the numbers do not depend on the threads.
 """
 
 import argparse

@@ -250,8 +250,8 @@ def place_rows(
 
 
 def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, float]:
-    """Sums over the rows of each bin of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)``, and that
-    of all w^2."""
+    """Sums over the rows of each bin of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)``, and
+    that of all w^2."""
     sample, _ = scale_weights(sample)
     layout, lower, a = place_rows(binned, sample, n_bins)
     w = np.ones(sample.n) if sample.v is None else sample.v
@@ -260,7 +260,7 @@ def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, fl
     upper = np.minimum(lower + 1, layout.cells - 1)
     sums = []
     for x in (sample.s * (1 - sample.s), 1 - 2 * sample.s):
-        cells = np.bincount(lower, x * (w * a) ** 2, layout.cells)
+        cells: F64 = np.bincount(lower, x * (w * a) ** 2, layout.cells).astype(np.float64)
         if layout.grid.convex:
             cells += np.bincount(upper, x * (w * (1 - a)) ** 2, layout.cells)
         sums.append(layout.spread(cells))
@@ -283,19 +283,14 @@ class GapPlan:
 
 @dataclass(frozen=True)
 class DensityGaps:
-    """The gaps of the points of a density's grid, for replicates of `hits_and_misses`: smoothed
-    hits minus smoothed scores, which are both exact where the hits come true as often as the scores
-    say. (What the estimator itself takes off, the density times the score, is not.)
+    """The gaps of the points of a density's grid, for replicates of `hits_and_misses`.
 
-    Attributes
-    ----------
-    kde : KDE
-    points : int
-        Gaps are filled up with zeros to so many.
+    They are smoothed hits minus smoothed scores, which are equal where hits come true as often as
+    the scores say. What the estimator itself takes off, the density times the score, is not.
     """
 
     kde: KDE
-    points: int = 0
+    points: int = 0  # gaps are filled up with zeros to so many
 
     needs_sorted = True
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.calibration_test import calibration_test
 from fastece.resampling.draws import new_key
-from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level
+from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level, of_parts
 from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import Result, Results
 
@@ -55,10 +55,7 @@ class Estimate(Result):
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
         """The interval at another level, between 0 and 1; by default the result's own."""
         level = self.confidence_level if confidence_level is None else check_level(confidence_level)
-        ends = [part.interval(level) for part in self._parts]
-        if np.ndim(self.value) == 0:
-            return ConfidenceInterval(*map(float, ends[0]))
-        return ConfidenceInterval(*np.array(ends, np.float64).reshape(-1, 2).T.copy())
+        return of_parts(self._parts, level, np.ndim(self.value) > 0)
 
     @property
     def _head(self) -> str:

@@ -1,15 +1,16 @@
-"""Confidence intervals by test inversion: which true errors fit the data?
+"""Confidence intervals by test inversion: the true errors that fit the data.
 
-An error is far from its truth because noise makes gaps larger, so an interval around it misses. But
+An error is larger than its truth, because noise makes gaps, so an interval around it misses. But
 what noise does to a model with *given* gaps is known, and a test can ask of each true error whether
 the error that was seen would be a likely one. Truths of one size differ in how much noise they let
-in: least where it hides behind large gaps, most where gaps are few. So there are two paths of
-hypotheses, from a calibrated model on: the lower end of the interval is where the first model with
-few large gaps is not refused, the upper end where the last one with even gaps is not.
+in: most where a few gaps are large and the others are noise alone, least where every gap is as
+large as its noise. So hypotheses lie on two paths, which begin at a calibrated model: the lower end
+of the interval is where the first model with few large gaps is not refused, the upper end where the
+last one with even gaps is not.
 
-At 0 only errors that are too large speak against a hypothesis, else both those that are too large
-and too small. In between, the part of the risk that is spent on small errors grows with the power
-of the test of calibration: so an interval begins at 0 exactly where that test does not reject.
+At 0 only errors that are too large speak against a hypothesis; further on those that are too small
+do so too. The part of the risk that is spent on them grows with the power of the test of
+calibration, up to a half: so an interval begins at 0 exactly where that test does not reject.
 """
 
 from collections.abc import Callable
@@ -62,7 +63,7 @@ class Nodes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceCurve:
-    """The ends of intervals of all levels, and the p-value of the hypothesis that there is no error.
+    """The ends of intervals of all levels, and the p-value of there being no error.
 
     Attributes
     ----------
@@ -85,10 +86,10 @@ class ConfidenceCurve:
         if np.isnan(self.p_value):
             return ConfidenceInterval(np.nan, np.nan)
         alpha = 1 - level
-        high = last_above(*self.high, alpha)
-        low = min(first_above(*self.low, alpha), last_above(*self.high, 1.0))
+        high = last_above(self.high, alpha)
         if self.p_value > alpha:
             return ConfidenceInterval(0.0, high)
+        low = min(first_above(self.low, alpha), last_above(self.high, 1.0))
         return ConfidenceInterval(low, max(low, high))
 
 
@@ -104,16 +105,18 @@ def between(x: F64, p: F64, inside: int, outside: int, alpha: float) -> float:
     return float(x[inside] + part * (x[outside] - x[inside]))
 
 
-def first_above(x: F64, p: F64, alpha: float) -> float:
+def first_above(curve: F64, alpha: float) -> float:
     """The first true error whose p-value is more than alpha, p-values increasing."""
+    x, p = curve
     j = int(np.searchsorted(p, alpha, "right"))
     if j in (0, p.size):
         return float(x[min(j, p.size - 1)])
     return max(between(x, p, j, j - 1, alpha), TINY * float(x[j]))
 
 
-def last_above(x: F64, p: F64, alpha: float) -> float:
+def last_above(curve: F64, alpha: float) -> float:
     """The last true error whose p-value is more than alpha, p-values decreasing."""
+    x, p = curve
     j = int(np.searchsorted(-p, -alpha, "left"))
     if j in (0, p.size):
         return float(x[max(j - 1, 0)])

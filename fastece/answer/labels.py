@@ -50,7 +50,8 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
 
     def drawn(prob: list[F64], count: int) -> F64:
         replicates = Replicates(label_draws(call, prob, key), members)
-        return evaluate(replicates, 0, count, call.jobs, call.executor).mean(0)
+        values = evaluate(replicates, 0, count, call.jobs, call.executor)
+        return np.asarray(values.mean(0))
 
     def expected(hits: list[F64]) -> float:
         values = []

@@ -10,7 +10,7 @@ from fastece.cli.report import estimators_of
 from fastece.cli.terminal import progress
 from fastece.inputs.files import Predictions
 from fastece.resampling.arguments import read_call
-from fastece.resampling.compare import comparison_results
+from fastece.answer.compare import comparison_results
 from fastece.resampling.results import ComparisonResult
 
 __all__ = ["run_compare"]

@@ -1,14 +1,19 @@
-"""Whether two models differ in their calibration error: a bootstrap of both on the same draws."""
+"""Whether two models differ in their calibration error, on the same rows."""
 
-from typing import Any, overload
+from dataclasses import replace
+from typing import Any, Literal, overload
 
+import numpy as np
+
+from fastece.answer.difference import differences
 from fastece.inputs.probabilities import as_probabilities
 from fastece.problems.settings import class_count
 from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.bootstrap import resample
+from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import Method
-from fastece.resampling.results import ComparisonResult, Results
+from fastece.resampling.results import HONEST, ComparisonResult, Results
 
 
 def check_classes(models: dict[str, Any]) -> None:
@@ -18,7 +23,9 @@ def check_classes(models: dict[str, Any]) -> None:
         raise ValueError(f"y_prob_b: must have the classes of y_prob_a, {a}; got {b}")
 
 
-def comparison_results(call: Call, **options: Any) -> Any:
+def comparison_results(
+    call: Call, *, method: Any = "basic", rng: Any = None, **options: Any
+) -> Any:
     """The result of a call on two models, each of which may have hits of its own, or `Results` by
     the names of its estimators; `options` are those of `resample`."""
     models = call.models
@@ -31,7 +38,16 @@ def comparison_results(call: Call, **options: Any) -> Any:
     for what, (a, b) in same.items():
         if a != b:
             raise ValueError(f"y_prob_b: must have {what} of y_prob_a, {a}; got {b}")
-    return resample(call, ComparisonResult, **options)
+    if method != HONEST:
+        return resample(call, ComparisonResult, method=method, rng=rng, **options)
+    key = new_key(rng)
+    drawn = resample(call, ComparisonResult, rng=np.random.default_rng(key), **options)
+    results: Results[ComparisonResult] = Results()
+    for name in call.estimators:
+        result = drawn if name == "" else drawn[name]
+        honest = differences(call, name, [result.a, result.b], key)
+        results[name] = replace(result, method=HONEST, _honest=honest)
+    return results.get("", results)
 
 
 @overload
@@ -44,8 +60,9 @@ def compare(
     y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> ComparisonResult: ...
 def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, size: int | None = None, method: Method = "basic",
-    rng: Any = None, bootstrap_result: Any = None, **options: Any,
+    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, size: int | None = None,
+    method: Method | Literal["honest"] = "basic", rng: Any = None, bootstrap_result: Any = None,
+    **options: Any,
 ) -> Any:  # fmt: skip
     """Difference between the calibration errors of two models, on the same rows.
 
