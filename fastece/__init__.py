@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fastece.answer.compare import compare
     from fastece.answer.estimate import Estimate, estimate
     from fastece.binned.estimator import Binned
     from fastece.estimators import ESTIMATORS
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
         ConsistencyBand,
         calibration_test,
     )
-    from fastece.answer.compare import compare
     from fastece.resampling.results import BootstrapResult, ComparisonResult
     from fastece.scores import ace, ece, mce, sce, tace
 

@@ -90,6 +90,7 @@ def difference_of(a: Side, b: Side) -> Difference:
     ends = np.array([join(a, b, r, 1 - alpha) for alpha in ALPHAS])
     # What no level that was worked out tells: an error is from 0 to 1.
     ends[-1] = np.where(np.isnan(ends[-1]), np.nan, [-1.0, 1.0])
+    ends = np.clip(ends, -1.0, 1.0)
     return Difference(np.minimum.accumulate(ends[:, 0]), np.maximum.accumulate(ends[:, 1]))
 
 

@@ -195,7 +195,16 @@ def estimate(
     >>> y = rng.random(1000) < p**1.3
     >>> result = estimate(y, p, estimator="ece")
     >>> print(result)
+    Binned(n_bins=15), setting binary: 1000 rows; by test inversion
+      value          0.05972
+      95 % interval  [0.00967, 0.08073]
+      p value        0.00800
     >>> estimate(y, p, estimator=["ece", "ece_ac", "ece_kde"])
+    setting binary: 1000 rows; 95 % interval
+      name       value      low     high  p_value
+      ece      0.05972  0.00967  0.08073  0.00800
+      ece_ac   0.05849  0.01442  0.08100  0.00150
+      ece_kde  0.05114  0.02451  0.07769  0.00050
     """
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples, **options

@@ -14,7 +14,7 @@ calibration, up to a half: so an interval begins at 0 exactly where that test do
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ LUCK = 0.1
 # Errors closer than this are equal: one is rounded otherwise than the other.
 ROUNDING = 1e-12
 NODES = 24
-HALVINGS, DOUBLINGS = 10, 60
+HALVINGS, DOUBLINGS, FARTHEST = 10, 60, 1e12
 # A lower end above 0 is at least this part of the first truth that fits.
 TINY = 1e-6
 # Of hypotheses that no error is too small for.
@@ -192,11 +192,14 @@ def invert(null: F64, seen: float, least: float, few: Path | None, even: Path) -
     p[0] = p_value
     low = np.stack([lower.size, np.maximum.accumulate(p)])
     p = np.minimum(MOST, upper.below / np.maximum(upper.small, 1e-300))
-    high = np.stack([upper.size, np.maximum.accumulate(p[::-1])[::-1]])
-    centre = 0.0
-    if p_value < 0.5:
-        centre = (median_size(lower) + median_size(upper)) / 2
-    return ConfidenceCurve(p_value, low, high, centre)
+    # Of errors beyond the last hypothesis, replicates know no more than that p is not larger.
+    size = np.append(upper.size, even.sizes(np.array([FARTHEST])))
+    high = np.stack([size, np.maximum.accumulate(np.append(p, p[-1])[::-1])[::-1]])
+    curve = ConfidenceCurve(p_value, low, high, 0.0)
+    if p_value > 0.5:
+        return curve
+    centre = (median_size(lower) + median_size(upper)) / 2
+    return replace(curve, centre=float(np.clip(centre, *curve.interval(0.5))))
 
 
 # --- cells ----------------------------------------------------------------------------------

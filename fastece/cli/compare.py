@@ -4,13 +4,13 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import Any
 
+from fastece.answer.compare import comparison_results
 from fastece.cli.inputs import data_of, read_file, score_range
 from fastece.cli.page import Page, ends_of, facts, level_of, question, table
 from fastece.cli.report import estimators_of
 from fastece.cli.terminal import progress
 from fastece.inputs.files import Predictions
 from fastece.resampling.arguments import read_call
-from fastece.answer.compare import comparison_results
 from fastece.resampling.results import ComparisonResult
 
 __all__ = ["run_compare"]
