@@ -86,8 +86,8 @@ def compare(
     Both models are evaluated on the same draws, so what they have in common cancels:
     ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates
     d* (Efron and Tibshirani 1993, section 16.4; the 1 as in Davison and Hinkley 1997, "Bootstrap
-    methods and their application", eq. 4.11). The ends of "honest" intervals are joined by MOVER with
-    the correlation of what each row changes (Zou 2007, "Toward using confidence intervals to
+    methods and their application", eq. 4.11). The ends of "honest" intervals are joined by MOVER
+    with the correlation of what each row changes (Zou 2007, "Toward using confidence intervals to
     compare correlations"); ``docs/intervals.md`` has the coverage of both.
 
     Examples

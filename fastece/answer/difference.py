@@ -79,8 +79,8 @@ def difference_of(a: Side, b: Side) -> Difference:
         high = d + sqrt((u_a - e_a)^2 - 2 r (u_a - e_a) (e_b - l_b) + (e_b - l_b)^2)
 
     with the centres e, intervals [l, u] and the correlation r of the influences of the rows. Where
-    an interval begins at 0 the error's change has no sign, so r counts only below 0, and since that
-    model may be calibrated, the other's whole interval belongs to the difference.
+    an interval begins at 0 that model may be calibrated, so the difference may be as large as the
+    other's error: its whole interval belongs to that of the difference.
     """
     if a.centre == b.centre and np.array_equal(a.influence, b.influence):  # one model twice
         return Difference(np.zeros(ALPHAS.size), np.zeros(ALPHAS.size))
@@ -98,7 +98,6 @@ def join(a: Side, b: Side, r: float, level: float) -> tuple[float, float]:
     """The ends at one level."""
     (la, ua), (lb, ub) = a.interval(level), b.interval(level)
     ea, eb = min(max(a.centre, la), ua), min(max(b.centre, lb), ub)
-    r = min(r, 0.0) if la <= 0 or lb <= 0 else r
     down, up = (ea - la, ub - eb), (ua - ea, eb - lb)
     low, high = (math.sqrt(max(p * p - 2 * r * p * q + q * q, 0.0)) for p, q in (down, up))
     low, high = ea - eb - low, ea - eb + high
