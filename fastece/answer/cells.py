@@ -22,10 +22,13 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.binned.edges import Layout
-from fastece.binned.estimator import EMPTY, Binned, Bins
+from fastece.binned.estimator import EMPTY, MAX_SUMS, Binned, Bins
+from fastece.binned.replicates import Tiles
+from fastece.inputs.arrays import contiguous
 from fastece.kde.estimator import KDE, is_supported
 from fastece.kde.grid import GHOSTS, Mesh
 from fastece.kde.plan import Copies, DensityPlan
+from fastece.kernels import REPLICATES
 from fastece.problems.order import scale_weights
 from fastece.problems.problems import Problems, one_problem
 from fastece.protocol import Sample
@@ -33,7 +36,6 @@ from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import (
     LEAST_REPLICATES,
     MOST_GAPS,
-    WithGaps,
     hits_and_misses,
 )
 from fastece.resampling.draws import ClassDraws, HitDraws
@@ -203,11 +205,36 @@ def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
     """The cells of a binned estimator."""
     (data,) = call.models
     bins, samples = binned.bins(data, moments=3), data.samples()
-    problems = [Problem(hits_and_misses(sample)) for sample in samples]
+    problems = [Problem(sample) for sample in samples]
     draws = label_draws(call, [sample.s for sample in samples], key)
-    count = count_of(call, bins.gap.size)
-    null = call.replicates([WithGaps(binned)], problems, draws, call.n, 0, count)[:, 1:]
-    return bin_cells(binned, data, bins, null, key)
+    count, size = count_of(call, bins.gap.size), bins.gap.shape[1]
+    hits = call.replicates([HitSums(binned, size)], problems, draws, call.n, 0, count)
+    return bin_cells(binned, data, bins, hits - bins.score[:, :, None], key)
+
+
+@dataclass(frozen=True)
+class HitSums:
+    """The weight of the hits in each bin, for replicates of labels: scores and so bins are always
+    the same, and rows that miss add nothing."""
+
+    binned: Binned
+    n_bins: int
+
+    needs_sorted = False
+
+    def prepare(self, sample: Sample, size: int) -> Tiles:  # noqa: ARG002
+        """Rows with their weights, in tiles."""
+        sample, _ = scale_weights(sample)
+        layout = self.binned.layout(one_problem(sample), self.n_bins)
+        tiles = Tiles.of(sample, layout, self.binned._threshold, 2)
+        return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
+
+    def blocks(self, tiles: Tiles, c: NDArray[np.uint8]) -> F64:
+        """(B, 32 G) weights, of multiplicities (G, 2 n, 32) of hits and then of misses."""
+        hits = c[:, : tiles.order.size]
+        step = max(1, MAX_SUMS // (REPLICATES * self.n_bins))
+        parts = [contiguous(hits[g : g + step], np.uint8) for g in range(0, len(c), step)]
+        return np.concatenate([tiles.sums(part)[0] for part in parts], axis=1)
 
 
 def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) -> Cells:
