@@ -53,7 +53,7 @@ def random_cells(rng, replicates=39):
     return Cells(
         gap=gap * unit, null=null * unit[:, :, None], variance=variance * unit**2,
         slope=slope * unit, n=np.full((k, 1), n), most=share * unit, hits=share * s * unit,
-        norm=norm, share=share, seed=3,
+        norm=norm, share=share, group=np.arange(k * b).reshape(k, b), seed=3,
     )  # fmt: skip
 
 

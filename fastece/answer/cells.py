@@ -35,7 +35,6 @@ from fastece.protocol import Sample
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import (
     LEAST_REPLICATES,
-    MOST_GAPS,
     hits_and_misses,
 )
 from fastece.resampling.draws import ClassDraws, HitDraws
@@ -48,6 +47,11 @@ FLOOR = 0.05
 # Noise of which the variance may have to be stretched by more than this has another law: that of
 # rows that hit, or miss, although a calibrated model's hardly ever do.
 MOST_STRETCH = 4.0
+# Gaps of all replicates, of which there are fewer where cells are many: some 60 hypotheses are
+# looked at, so these take half a second.
+MOST_GAPS = 4 * 10**6
+# Bandwidths between points of a density that no row reaches together.
+WIDTH = 3.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,8 @@ class Cells:
         p.
     share : (K, B) float64 array
         Part of the weight that each cell has.
+    group : (K, B) int64 array
+        Cells of one number are made by the same rows, so that a rare row comes to all of them.
     seed : int
         Of what else is random.
     """
@@ -85,6 +91,7 @@ class Cells:
     hits: F64
     norm: float
     share: F64
+    group: NDArray[np.int64]
     seed: int
 
     def variance_at(self, gap: F64) -> F64:
@@ -118,9 +125,10 @@ class Cells:
         needs = (np.maximum(*far) > MOST_STRETCH * self.variance) & (self.most > 0)
         which = np.full(self.gap.shape, -1, np.int32)
         which[needs] = np.arange(needs.sum())
+        groups, mine = np.unique(self.group[needs], return_inverse=True)
         rng, count = np.random.default_rng(self.seed), self.null.shape[2]
-        order = np.tile(np.arange(count, dtype=np.int32), (int(needs.sum()), 1))
-        return which, rng.permuted(order, axis=1)
+        order = np.tile(np.arange(count, dtype=np.int32), (groups.size, 1))
+        return which, rng.permuted(order, axis=1)[mine]
 
     def errors(self, gaps: F64) -> F64:
         """The errors (M, R) of the replicates of models with gaps (M, K, B)."""
@@ -153,13 +161,13 @@ class Cells:
     def of(self, problems: int | slice) -> "Cells":
         """The cells of one problem, or of several."""
         part = slice(problems, problems + 1) if isinstance(problems, int) else problems
-        arrays = ("gap", "null", "variance", "slope", "n", "most", "hits", "share")
+        arrays = ("gap", "null", "variance", "slope", "n", "most", "hits", "share", "group")
         return replace(self, **{name: getattr(self, name)[part] for name in arrays})
 
 
 def make_cells(
     gap: F64, null: F64, variance: F64, slope: F64, n: F64, share: F64, hits: F64, unit: F64,
-    norm: float, seed: int,
+    norm: float, group: NDArray[np.int64], seed: int,
 ) -> Cells:  # fmt: skip
     """Cells in units: `unit` is what a gap is multiplied by before the norm, 0 for cells that do
     not count. `variance` and `slope` are the sums of ``w^2 a^2 s (1 - s)`` and of
@@ -168,7 +176,7 @@ def make_cells(
     null *= unit[:, :, None]
     return Cells(
         gap * unit, null, variance * unit**2, per_gap * unit, n[:, None], share * unit, hits * unit,
-        norm, share, seed,
+        norm, share, group, seed,
     )  # fmt: skip
 
 
@@ -194,7 +202,7 @@ def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
 
 
 def count_of(call: Call, cells: int) -> int:
-    """How many replicates have gaps that fit into memory."""
+    """How many replicates there are of so many cells."""
     return min(call.n_resamples, max(LEAST_REPLICATES, MOST_GAPS // max(cells, 1)))
 
 
@@ -247,7 +255,8 @@ def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) 
     return make_cells(
         bins.gap / total[:, None], null / total[:, None, None], variance / total[:, None] ** 2,
         slope / total[:, None] ** 2, total**2 / np.where(squares > 0, squares, 1.0), share,
-        bins.score / total[:, None], bin_units(binned, bins, share), binned.norm, seed,
+        bins.score / total[:, None], bin_units(binned, bins, share), binned.norm,
+        np.arange(share.size).reshape(share.shape), seed,
     )  # fmt: skip
 
 
@@ -357,14 +366,17 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     null = evaluate(filled, 0, count_of(call, points * len(samples)), call.jobs, call.executor)
     gap, share, hits, unit = np.zeros((4, len(samples), points))
     variance, slope, n = np.zeros_like(gap), np.zeros_like(gap), np.zeros(len(samples))
+    group = np.zeros(gap.shape, np.int64)
     for k, (sample, member) in enumerate(zip(samples, members, strict=True)):
         plan, own = member.plan, slice(member.plan.hits.size)
         drawn = np.concatenate([sample.y, 1 - sample.y])[member.order]
         gap[k] = gaps.gaps(plan, Copies(drawn))[:, 0]
         share[k, own], hits[k, own] = plan.scores, plan.hits
         unit[k, own] = point_units(kde, plan)
+        width = WIDTH * plan.plan.bandwidth
+        group[k, own] = k * points + np.floor(plan.mesh.score / width).astype(np.int64)
         variance[k, own], slope[k, own], n[k] = density_noise(plan, sample)
-    return make_cells(gap, null, variance, slope, n, share, hits, unit, kde.norm, key)
+    return make_cells(gap, null, variance, slope, n, share, hits, unit, kde.norm, group, key)
 
 
 def point_units(kde: KDE, plan: GapPlan) -> F64:

@@ -18,10 +18,10 @@ from fastece.resampling.intervals import ConfidenceInterval
 F64 = NDArray[np.float64]
 
 # Levels 1 - alpha at which ends are worked out, the usual ones among them; in between their
-# logarithms tell where an end is.
-SMALLEST = 1e-5
+# logarithms tell where an end is. Beyond, neither replicates nor draws know anything.
+SMALLEST = 1 / 2000
 USUAL = [0.5, 0.32, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001]
-ALPHAS = np.unique([*np.geomspace(SMALLEST, 1, 120), *USUAL])[::-1]
+ALPHAS = np.unique([*np.geomspace(SMALLEST, 1, 100), *USUAL])[::-1]
 # Replicates that each model's interval is made from.
 REPLICATES = 1999
 # A correlation of exactly 1 would leave nothing of two intervals.

@@ -34,7 +34,7 @@ def test_p_value_and_interval_agree_at_every_level(estimator):
         result = compare(true, a**2, b, estimator=estimator, **OPTIONS)
         check_laws(result)
         p = result.p_value
-        if 2e-5 < p < 0.999:
+        if 1e-3 < p < 0.99:
             low, high = result.interval(1 - p * 0.99)
             assert low <= 0 <= high
             low, high = result.interval(1 - p * 1.01)
@@ -101,8 +101,8 @@ def test_a_model_that_may_be_calibrated_leaves_the_other_its_interval():
     low, high = difference_of(a, b).interval(0.95)
     assert low == pytest.approx(-0.13)
     assert high == pytest.approx(-0.08, abs=2e-3)
-    assert ALPHAS[-1] == pytest.approx(1e-5)
-    assert tuple(difference_of(a, b).interval(1 - 1e-9)) == (-1, 1)
+    assert ALPHAS[-1] == pytest.approx(1 / 2000)
+    assert tuple(difference_of(a, b).interval(1 - 1e-4)) == (-1, 1)
 
 
 def test_models_of_which_one_is_calibrated_are_covered():
