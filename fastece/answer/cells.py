@@ -262,7 +262,7 @@ def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) 
 
 def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
     """What the gaps of bins are multiplied by, so that the error is their plain norm: that of
-    `binned.estimator.norm_of_gaps`."""
+    `Binned.values`."""
     norm, equal = binned.norm, binned.bin_weights == "equal"
     if norm == 1 and not equal:
         return np.ones_like(share)
