@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastece
-from fastece.answer.cells import DensityGaps, place_rows
+from fastece.answer.bins import place_rows
+from fastece.answer.densities import DensityGaps
 from fastece.cli.inputs import read_demo
 from fastece.kde.plan import Copies
 from fastece.problems.problems import one_problem

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.answer.cells import bin_cells, place_rows
+from fastece.answer.bins import bin_cells, place_rows
 from fastece.answer.estimate import curves, posteriors
 from fastece.answer.labels import BINS
 from fastece.binned.estimator import Binned

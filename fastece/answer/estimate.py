@@ -7,9 +7,13 @@ from typing import Any, overload
 
 import numpy as np
 
-from fastece.answer.cells import cells_of, has_cells
+from fastece.answer.bins import binned_cells
+from fastece.answer.cells import Cells
+from fastece.answer.densities import density_cells
 from fastece.answer.inversion import NO_CURVE, ConfidenceCurve, cell_curve
 from fastece.answer.labels import label_curve
+from fastece.binned.estimator import Binned
+from fastece.kde.estimator import KDE
 from fastece.problems.problems import one_problem
 from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, describe, read_call
@@ -75,6 +79,19 @@ class Estimate(Result):
 
 
 # --- ways to an answer ----------------------------------------------------------------------
+
+
+def has_cells(estimator: Any) -> bool:
+    """Whether the error of an estimator is a norm of gaps that it tells."""
+    is_even = type(estimator) is KDE and estimator.kernel != "beta"
+    return is_even or type(estimator) is Binned
+
+
+def cells_of(call: Call, estimator: Any, key: int) -> Cells:
+    """The cells of an estimator for which `has_cells` holds, of the only model of a call; draws
+    depend on the key."""
+    make = binned_cells if isinstance(estimator, Binned) else density_cells
+    return make(call, estimator, key)
 
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:

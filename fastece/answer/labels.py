@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.answer.cells import bin_cells, label_draws, place_rows
+from fastece.answer.bins import bin_cells, place_rows
+from fastece.answer.cells import label_draws
 from fastece.answer.inversion import ConfidenceCurve, Path, directions, invert
 from fastece.binned.estimator import Binned
 from fastece.problems.problems import Problems

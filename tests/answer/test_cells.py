@@ -9,7 +9,8 @@ from strategies import as_lists, labels_for, weights_for
 
 import fastece
 from fastece import KDE, Binned
-from fastece.answer.cells import DensityGaps, has_cells
+from fastece.answer.densities import DensityGaps
+from fastece.answer.estimate import has_cells
 from fastece.kde.plan import Copies
 from fastece.protocol import Sample
 from fastece.resampling.calibration_test import hits_and_misses
