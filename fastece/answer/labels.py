@@ -14,6 +14,7 @@ from fastece.answer.bins import bin_cells, place_rows
 from fastece.answer.cells import label_draws
 from fastece.answer.inversion import ConfidenceCurve, Path, directions, invert
 from fastece.binned.estimator import Binned
+from fastece.kde.estimator import KDE
 from fastece.problems.problems import Problems
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call
@@ -46,6 +47,8 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     samples = data.samples()
     problems = [Problem(hits_and_misses(sample)) for sample in samples]
 
+    # The mass of beta kernels is not exactly 1, nor are their errors at most 1.
+    most = 1.0 if isinstance(estimator, Binned | KDE) else np.inf
     scores = [sample.s for sample in samples]
     members = plan_replicates([estimator], problems, label_draws(call, scores, key), call.n).members
 
@@ -60,7 +63,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
             c = np.concatenate([hit, 1 - hit])
             c = c if member.order is None else c[member.order]
             values.append(float(estimator.evaluate(member.plan, c)))
-        return float(np.mean(values))
+        return min(float(np.mean(values)), most)
 
     def path(direction: list[F64]) -> Path:
         def probabilities(m: float) -> list[F64]:
