@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fastece.answer.compare import compare
+    from fastece.answer.estimate import Estimate, estimate
     from fastece.binned.estimator import Binned
     from fastece.estimators import ESTIMATORS
     from fastece.kde.estimator import KDE
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
         ConsistencyBand,
         calibration_test,
     )
-    from fastece.resampling.compare import compare
     from fastece.resampling.results import BootstrapResult, ComparisonResult
     from fastece.scores import ace, ece, mce, sce, tace
 
@@ -34,6 +35,8 @@ __version__ = "0.1.0"
 
 # The public names of each module, which is imported when one of them is first used.
 _NAMES = {
+    "answer.compare": ("compare",),
+    "answer.estimate": ("Estimate", "estimate"),
     "binned": ("Binned",),
     "estimators": ("ESTIMATORS",),
     "kde": ("KDE",),
@@ -43,7 +46,6 @@ _NAMES = {
     "reliability.sweep": ("bandwidth_sweep",),
     "resampling.bootstrap": ("bootstrap",),
     "resampling.calibration_test": ("CalibrationTestResult", "ConsistencyBand", "calibration_test"),
-    "resampling.compare": ("compare",),
     "resampling.results": ("BootstrapResult", "ComparisonResult"),
     "scores": ("ace", "ece", "mce", "sce", "tace"),
 }
@@ -57,6 +59,7 @@ __all__ = [
     "CalibrationTestResult",
     "ComparisonResult",
     "ConsistencyBand",
+    "Estimate",
     "ReliabilityCurve",
     "ReliabilityDiagram",
     "Sample",
@@ -66,6 +69,7 @@ __all__ = [
     "calibration_test",
     "compare",
     "ece",
+    "estimate",
     "mce",
     "reliability_curve",
     "reliability_diagram",

@@ -122,10 +122,15 @@ class Estimator(Protocol):
         For draws that are much smaller than the sample: the value of the rows in each line of
         `rows`, (R, size) int32 positions in the sample, of which each counts once. A hundredth of
         the time of preparing each draw.
+    posterior(samples) -> posterior
+        What `estimate` and `compare` answer by, of one sample or of those of all classes on the
+        same rows: an object with ``value``, ``interval(level)``, ``influence`` (n,) of each row and
+        ``log_bayes_factor``.
     """
 
     def prepare(self, sample: Sample, size: int) -> Any:
         """Whatever does not depend on the multiplicities. `size`: number of rows per draw."""
 
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times, ``sum(c) == size``."""
+        """The value when row i of the sample counts ``c[i]`` times, ``sum(c) == size``. Only
+        `estimate` asks for fractions of rows, those that may be expected of a hypothesis."""

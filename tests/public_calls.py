@@ -37,7 +37,8 @@ FIELDS = {
     "kernel": ["triweight", "epanechnikov", "beta"],
     "grid_step": [0.001, 0.3],
 }
-RESAMPLING = [fastece.bootstrap, fastece.compare, fastece.calibration_test]
+DRAWN_LABELS = [fastece.calibration_test, fastece.estimate]
+RESAMPLING = [fastece.bootstrap, fastece.compare, *DRAWN_LABELS]
 CLASSWISE = [fastece.sce, fastece.ace, fastece.tace]
 POOL = ThreadPoolExecutor(2)
 rng = np.random.default_rng(0)
@@ -117,11 +118,12 @@ def resample(function, y, p, options, fields):
         options["executor"] = POOL
     else:
         options["n_jobs"] = pick([None, 1, 2])
-    if function is fastece.calibration_test:
+    if function in DRAWN_LABELS:
         function(y, p, **options, **fields)
         return
     options["size"] = pick([None, None, 1, max(1, len(y) // 16), max(1, len(y) // 2), len(y) + 1])
-    options["method"] = pick(["basic", "percentile", "bca"])
+    methods = ["basic", "percentile", "bca"]
+    options["method"] = pick([*methods, "honest"] if function is fastece.compare else methods)
     models = [p] if function is fastece.bootstrap else [p, p[::-1]]
     result = function(y, *models, **options, **fields)
     if rng.random() < 0.3:

@@ -170,7 +170,7 @@ def score_range_of(score_range, low, high):
     return (low, high) if score_range == "support" else score_range
 
 
-def cells(
+def members(
     problem,
     weights=None,
     *,
@@ -181,10 +181,10 @@ def cells(
     score_range="unit",
     threshold=None,
 ):
-    """The edges (none if no row is left) and one cell `(W_b, D_b, sum of w s, sum of w y)` per bin.
+    """The edges (none if no row is left), and the rows `(s, y, w_i a_ib)` of each bin.
 
     Rows of weight 0 are dropped first; "sqrt" is floor(sqrt(n)) of the rows left, before
-    `threshold` keeps only those with s > t. W_b = sum_i w_i a_ib, D_b = sum_i w_i a_ib (y_i - s_i).
+    `threshold` keeps only those with s > t.
     """
     scores, hits, low, high = problem
     rows = list(zip(scores, hits, weights or [1.0] * len(scores), strict=True))
@@ -192,7 +192,7 @@ def cells(
     n_bins = max(1, isqrt(len(rows))) if n_bins == "sqrt" else n_bins
     rows = [(s, y, w) for s, y, w in rows if threshold is None or s > threshold]
     if not rows:
-        return None, [(0.0, 0.0, 0.0, 0.0)] * n_bins
+        return None, [[]] * n_bins
     low, high = score_range_of(score_range, low, high)
     if edges == "uniform":
         cuts = uniform_edges(n_bins, low, high)
@@ -202,11 +202,19 @@ def cells(
             closed if mapping == "hard" else None,
         )  # fmt: skip
     found = centres(cuts)
-    members = [[] for _ in range(n_bins)]
+    inside = [[] for _ in range(n_bins)]
     for s, y, w in rows:
         hard = mapping == "hard"
         for b, a in [(which_bin(s, cuts, closed), 1.0)] if hard else convex_shares(s, found):
-            members[b].append((s, y, w * a))
+            inside[b].append((s, y, w * a))
+    return cuts, inside
+
+
+def cells(problem, weights=None, **fields):
+    """The edges (none if no row is left) and one cell `(W_b, D_b, sum of w s, sum of w y)` per bin:
+    W_b = sum_i w_i a_ib, D_b = sum_i w_i a_ib (y_i - s_i).
+    """
+    cuts, inside = members(problem, weights, **fields)
     return cuts, [
         (
             fsum(w for _, _, w in cell),
@@ -214,7 +222,7 @@ def cells(
             fsum(w * s for s, _, w in cell),
             fsum(w * y for _, y, w in cell),
         )
-        for cell in members
+        for cell in inside
     ]
 
 
@@ -280,3 +288,79 @@ def diagram(problem, weights=None, **fields):
     frequency = [y / w if w > 0 else nan for w, _, _, y in found]
     gap = [d / w if w > 0 else nan for w, d, _, _ in found]
     return cuts, count, score, frequency, gap
+
+
+# -- test inversion --------------------------------------------------------------------------------
+
+
+def gap_noise(problem, weights=None, **fields):
+    """`(D_b, v_b, u_b, W_b)` per bin, as shares of the whole weight: a gap whose mean is d has the
+    variance v_b + u_b d - d^2 / n, with v_b = sum (w a)^2 s (1 - s) and
+    u_b = sum (w a)^2 (1 - 2 s) / W_b, for labels with P(y = 1 | s) = s + d / W_b."""
+    inside = members(problem, weights, **fields)[1]
+    total = fsum(w for cell in inside for _, _, w in cell)
+    found = []
+    for cell in inside:
+        share = fsum(w / total for _, _, w in cell)
+        gap = fsum(w / total * (y - s) for s, y, w in cell)
+        variance = fsum((w / total) ** 2 * s * (1 - s) for s, _, w in cell)
+        slope = fsum((w / total) ** 2 * (1 - 2 * s) for s, _, w in cell)
+        found.append((gap, variance, slope / share if share > 0 else 0.0, share))
+    return found
+
+
+def rare_noise(gap, row, part, order):
+    """Each replicate's gap, where a Poisson number k of rows of this size makes it: replicate
+    order[j] has the (j + 1/2) / R quantile, and deviates from the mean by `part` of what k does."""
+    mean, out = abs(gap) / row, [0.0] * len(order)
+    for j, r in enumerate(order):
+        k, term = 0, exp(-mean)
+        below = term
+        while below < (j + 0.5) / len(order):
+            k += 1
+            term *= mean / k
+            below += term
+        out[r] = gap + (1 if gap > 0 else -1) * part * row * (k - mean)
+    return out
+
+
+def p_norm(gaps, norm):
+    """(sum |d|^p)^(1/p), or the largest |d|."""
+    top = max(abs(d) for d in gaps)
+    if norm == inf or top == 0:
+        return top
+    return top * fsum((abs(d) / top) ** norm for d in gaps) ** (1 / norm)
+
+
+def replicate_errors(gap, noise, null, rare, norm):
+    """The errors of replicates: of each problem the norm of d + f x over its cells, on the average.
+    `rare` has, of cells with such noise, the replicates' gaps, which stand instead of d."""
+    count = len(null[0][0])
+    errors = []
+    for r in range(count):
+        norms = []
+        for k, problem in enumerate(null):
+            x = [
+                (rare[k, b][r] if (k, b) in rare else gap[k][b]) + noise[k][b] * cell[r]
+                for b, cell in enumerate(problem)
+            ]
+            norms.append(p_norm(x, norm))
+        errors.append(fsum(norms) / len(norms))
+    return errors
+
+
+def p_values(errors, null, seen, lucky):
+    """`(above, below)`: the p-values of one hypothesis against errors that are too large, and too
+    small, from the errors of its replicates and those of a calibrated model.
+
+    The share h/2 of the risk goes to errors that are too small, with h the power of the test of
+    calibration at 5 %, of which 5 % are taken off, over the rest. Ties within 1e-12.
+    """
+    count, slack = len(errors), 1e-12
+    rank = min(len(null), -(-95 * (len(null) + 1) // 100))
+    critical = sorted(null)[rank - 1]
+    power = sum(x > critical + slack for x in errors) / count
+    half = min(max((power - 0.05) / 0.95, 0.0), 1.0) / 2
+    above = (1 + sum(x >= seen - slack for x in errors)) / (count + 1)
+    below = (1 + sum(x <= lucky + slack for x in errors)) / (count + 1)
+    return above / (1 - half), below / half if half > 0 else inf

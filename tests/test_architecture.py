@@ -21,6 +21,7 @@ LAYERS = [
     {"binned", "kde"},
     {"estimators"},
     {"resampling", "scores"},
+    {"answer"},
     {"reliability"},
     {"plot", "speed", "study", "cli"},
 ]

@@ -235,7 +235,10 @@ def test_digits_script_is_kept_with_its_output():
 
 
 def test_table_of_coverage_is_what_the_script_prints():
-    table = [x for x in PAGES["docs/intervals.md"].splitlines() if x.startswith("|")]
+    section = section_of(
+        "docs/intervals.md", "`bootstrap`: the distribution, and when not to read its interval"
+    )
+    table = [x for x in section.splitlines() if x.startswith("|")]
     script = ROOT / "scripts" / "interval_coverage.py"
     options = ["--simulations", "4", "--replicates", "40", "--sizes", "200", "--threads", "1"]
     done = subprocess.run(
@@ -248,6 +251,29 @@ def test_table_of_coverage_is_what_the_script_prints():
     assert cases == [["200", "0"], ["200", "0.02"], ["200", "0.06"]]
     assert len(table) == 2 + 3 * 3
     assert {line.count("|") for line in [*table, *printed]} == {table[0].count("|")}
+
+
+@pytest.mark.parametrize(
+    ("heading", "table"),
+    [("`estimate`: test inversion", "estimate"), ("`compare`: which model is better?", "compare")],
+)
+def test_tables_of_honest_coverage_have_the_cases_of_the_script(heading, table):
+    code = runpy.run_path(str(ROOT / "scripts" / "estimate_coverage.py"))
+    written = [x for x in section_of("docs/intervals.md", heading).splitlines() if x[:1] == "|"]
+    names = [line.split("|")[1].strip() for line in written[2:]]
+    cases = code["shapes"]() if table == "estimate" else code["pairs"]()
+    assert list(dict.fromkeys(names)) == [case.name for case in cases]
+
+
+@pytest.mark.slow
+def test_the_script_of_honest_coverage_prints_tables():
+    script = ROOT / "scripts" / "estimate_coverage.py"
+    for table, lines in (("estimate", 10), ("compare", 20)):
+        options = [table, "--simulations", "1", "--replicates", "9", "--sizes", "50"]
+        done = subprocess.run(
+            [sys.executable, script, *options], capture_output=True, text=True, check=True
+        )
+        assert len(done.stdout.splitlines()) == 2 + lines
 
 
 def test_problems_of_the_coverage_script_have_the_error_they_say():

@@ -338,12 +338,7 @@ class Binned(Parameters):
             if convex:
                 layouts, found = [convex_layout(layouts[0].edges)], None
         else:
-            s, v = problems.prob, problems.v
-            if self.threshold is not None:
-                exists = s > self.threshold
-                s, v = s[exists], None if v is None else v[exists]
-            edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
-            layouts = [convex_layout(edges) if convex else hard_layout(edges, cuts, right)]
+            layouts = [self.layout(problems, n_bins)]
         sums = found or cell_sums(problems, layouts[0], self._threshold, moments, run)
         if self.threshold is None:  # every row exists, whatever its shares round to
             whole = problems.n if problems.v is None else problems.v.sum()
@@ -351,3 +346,16 @@ class Binned(Parameters):
         else:
             total = sums[1].sum(-1)
         return Bins([layout.edges for layout in layouts], unit, total, *sums)
+
+    def layout(self, problems: Problems, n_bins: int) -> Layout:
+        """The bins of one problem."""
+        low, high = self.range_of(problems)
+        right, convex = self._rule
+        if self.edges == "uniform":
+            return uniform_layout(n_bins, low, high, right, convex)
+        s, v = problems.prob, problems.v
+        if self.threshold is not None:
+            exists = s > self.threshold
+            s, v = s[exists], None if v is None else v[exists]
+        edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
+        return convex_layout(edges) if convex else hard_layout(edges, cuts, right)

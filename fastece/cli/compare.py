@@ -4,11 +4,11 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import Any
 
+from fastece.answer.compare import comparison_results
 from fastece.cli.inputs import estimators_of, read_data, read_file
 from fastece.cli.page import Page, ends_of, facts, level_of, question, table
 from fastece.cli.terminal import progress
 from fastece.inputs.files import Predictions
-from fastece.resampling.compare import comparison_results
 from fastece.resampling.results import ComparisonResult
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         binning,
         common_call,
         density,
+        inversion,
         logits,
         moments,
         quantiles,
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "NO_WEIGHTS", "REPLICATES", "ahead", "binning", "common_call", "density", "logits", "moments",
-    "quantiles", "reading", "replicates", "resampling", "subsets", "weights",
+    "NO_WEIGHTS", "REPLICATES", "ahead", "binning", "common_call", "density", "inversion",
+    "logits", "moments", "quantiles", "reading", "replicates", "resampling", "subsets", "weights",
 ]  # fmt: skip
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.

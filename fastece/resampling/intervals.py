@@ -1,5 +1,6 @@
 """Confidence intervals from a bootstrap distribution."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -22,6 +23,12 @@ class ConfidenceInterval(NamedTuple):
 
     low: Any
     high: Any
+
+
+def of_parts(parts: Sequence[Any], level: float, per_class: bool) -> ConfidenceInterval:
+    """The interval of each part at a level, or that of the only one."""
+    ends = np.array([part.interval(level) for part in parts], np.float64).reshape(-1, 2)
+    return ConfidenceInterval(*(ends.T.copy() if per_class else ends[0].tolist()))
 
 
 def check_level(value: Any) -> float:

@@ -27,25 +27,26 @@ class EveryRow(InBlocks):
 
 
 def rehearse(sample: Sample, estimators: Sequence[Any], draws: Sequence[Any]) -> None:
-    """Make draws and evaluate estimators: what is needed last comes first, so that this process and
-    the one that waits for its kernels meet half-way. Of the draws, the first are needed before the
-    estimators, and the others after them."""
-    for others in reversed(draws[1:]):
-        others.multiplicities(others.make(0, 1), 0)
+    """Evaluate estimators and make draws: what is needed last comes first, so that this process and
+    the one that waits for its kernels meet half-way."""
     problem = Problem(sample)
     once: Any = EveryRow(sample.n)
     for estimator in reversed(estimators):
         plan_replicates([estimator], [problem], once, sample.n).values(0, 1)
-    draws[0].make(0, 1)
+    for kind in reversed(draws):
+        kind.multiplicities(kind.make(0, 1), 0)
 
 
 def compile_resampling(
-    problems: Problems, estimators: Sequence[Any], *, labels: bool = False
+    problems: Problems, estimators: Sequence[Any], *, rows: bool = True, labels: bool = False
 ) -> AbstractContextManager[None]:
-    """While the block runs, let another process compile what `fastece.bootstrap` needs for these
-    problems and estimators, and with `labels` what `fastece.calibration_test` needs."""
+    """While the block runs, let another process compile what estimators need on draws of these
+    problems: of `rows`, as for `fastece.bootstrap`, or of `labels`, as for
+    `fastece.calibration_test`."""
     sample = problems.sample(0).where(slice(FEW))
-    draws: list[Any] = [Multinomial(0, sample.n, sample.n)]
+    draws: list[Any] = []
+    if rows:
+        draws.append(Multinomial(0, sample.n, sample.n))
     if labels and problems.setting.per_class:
         draws.append(ClassDraws(0, np.column_stack([sample.s, 1 - sample.s])))
     elif labels:

@@ -13,6 +13,9 @@ from fastece.resampling import intervals
 from fastece.resampling.intervals import ConfidenceInterval, Method, as_float
 from fastece.typing import F64
 
+# The method of comparisons that joins the intervals of both models, as `estimate` has them.
+HONEST = "honest"
+
 
 def as_python(value: Any) -> Any:
     """Plain Python values of arrays, intervals and results."""
@@ -280,7 +283,8 @@ class ComparisonResult(Replicated):
         The two errors.
     p_value : float or (K,) float64 array
         ``(1 + #{|d* - d| >= |d|}) / (n_resamples + 1)``, two-sided, with d the difference and d*
-        the replicates.
+        the replicates. With the method "honest": less than 1 - level exactly where the interval of
+        that level does not hold 0.
 
     Also those of `BootstrapResult`, of the difference; its basic interval is not clipped at 0.
     """
@@ -288,6 +292,9 @@ class ComparisonResult(Replicated):
     difference: Any
     a: Any
     b: Any
+    # The intervals "honest" of each class, or of the only value: something with `interval` and
+    # `p_value`.
+    _honest: Sequence[Any] | None = field(repr=False, default=None)
 
     _estimated = "difference"
     _models = ("a", "b")
@@ -295,9 +302,23 @@ class ComparisonResult(Replicated):
     _shown = ("a", "b", "difference", "p_value")
     _derived = (*Replicated._derived, "p_value")
 
+    def interval(
+        self, confidence_level: float | None = None, method: Any = None
+    ) -> ConfidenceInterval:
+        """As of `BootstrapResult`; "honest" too, where that is the result's own method."""
+        if self._honest is None or (method or self.method) != HONEST:
+            return super().interval(confidence_level, method)
+        level = self.confidence_level
+        if confidence_level is not None:
+            level = intervals.check_level(confidence_level)
+        return intervals.of_parts(self._honest, level, np.ndim(self.difference) > 0)
+
     @property
     def p_value(self) -> Any:
         """Two-sided p-value of the hypothesis that both models have the same error."""
+        if self._honest is not None:
+            p_values = [part.p_value for part in self._honest]
+            return as_float(p_values if np.ndim(self.difference) else p_values[0])
         d = np.asarray(self.difference)[..., None]
         return intervals.p_value_of(
             np.abs(self.difference), np.abs(self.bootstrap_distribution - d)

@@ -177,6 +177,7 @@ def resample(estimator: Any, options: dict[str, Any]) -> None:
     for size in (None, 1):
         fastece.bootstrap(**shared, method="bca", size=size)
     fastece.calibration_test(**shared)
+    fastece.estimate(**shared)
     prob = shared.pop("y_prob")
     fastece.compare(**shared, y_prob_a=prob, y_prob_b=prob)
 

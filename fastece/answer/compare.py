@@ -1,17 +1,19 @@
-"""Whether two models differ in their calibration error: a bootstrap of both on the same draws."""
+"""Whether two models differ in their calibration error, on the same rows."""
 
-from typing import Any, overload
+from dataclasses import replace
+from typing import Any, Literal, overload
 
+from fastece.answer.difference import differences
 from fastece.inputs.probabilities import as_probabilities
 from fastece.problems.settings import class_count
 from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.bootstrap import resample
 from fastece.resampling.intervals import Method
-from fastece.resampling.results import ComparisonResult, Results
+from fastece.resampling.results import HONEST, ComparisonResult, Results
 
 
-def comparison_results(call: Call, **options: Any) -> Any:
+def comparison_results(call: Call, *, method: Any = "basic", **options: Any) -> Any:
     """The result of a call on two models, each of which may have hits of its own, or `Results` by
     the names of its estimators; `options` are those of `resample`."""
     models = call.models
@@ -24,7 +26,15 @@ def comparison_results(call: Call, **options: Any) -> Any:
     for what, (a, b) in same.items():
         if a != b:
             raise ValueError(f"y_prob_b: must have {what} of y_prob_a, {a}; got {b}")
-    return resample(call, ComparisonResult, **options)
+    if method != HONEST:
+        return resample(call, ComparisonResult, method=method, **options)
+    drawn = resample(call, ComparisonResult, **options)
+    results: Results[ComparisonResult] = Results()
+    for name in call.estimators:
+        result = drawn[name] if name else drawn
+        honest = differences(call, name, [result.a, result.b], result.key)
+        results[name] = replace(result, method=HONEST, _honest=honest)
+    return results.get("", results)
 
 
 @overload
@@ -37,16 +47,21 @@ def compare(
     y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> ComparisonResult: ...
 def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, size: int | None = None, method: Method = "basic",
-    rng: Any = None, bootstrap_result: Any = None, **options: Any,
+    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, size: int | None = None,
+    method: Method | Literal["honest"] = "basic", rng: Any = None, bootstrap_result: Any = None,
+    **options: Any,
 ) -> Any:  # fmt: skip
     """Difference between the calibration errors of two models, on the same rows.
 
     Parameters
     ----------
-    y_true, size, method, rng, bootstrap_result, **options
-        As in `bootstrap`, with the same defaults; the basic interval of a difference is not clipped
-        at 0.
+    y_true, size, rng, bootstrap_result, **options
+        As in `bootstrap`, with the same defaults.
+    method : {"basic", "percentile", "bca", "honest"}, default "basic"
+        The first three as in `bootstrap`; the basic interval of a difference is not clipped at 0.
+        "honest": joined from the intervals that `estimate` has for both models, with a p-value that
+        is less than 1 - level exactly where the interval does not hold 0. It holds the true
+        difference where the others often miss it, and is wider.
     y_prob_a, y_prob_b : (n,) or (n, K) array_like of float
         Probabilities of the two models, row by row for the same labels.
 
@@ -64,7 +79,9 @@ def compare(
     Both models are evaluated on the same draws, so what they have in common cancels:
     ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates
     d* (Efron and Tibshirani 1993, section 16.4; the 1 as in Davison and Hinkley 1997, "Bootstrap
-    methods and their application", eq. 4.11).
+    methods and their application", eq. 4.11). The ends of "honest" intervals are joined by MOVER
+    with the correlation of what each row changes (Zou 2007, "Toward using confidence intervals to
+    compare correlations"); ``docs/intervals.md`` has the coverage of both.
 
     Examples
     --------

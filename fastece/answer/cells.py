@@ -1,0 +1,176 @@
+"""Errors that are norms of gaps: what their cells show, and what chance does to each.
+
+A cell is a bin, or a point of the grid of a density. With the share a_ib of row i in cell b its gap
+is ``D_b = sum_i w_i a_ib (y_i - s_i) / W``, and the error is a norm of the gaps. The scores are
+known, so the noise of a gap is known too: labels with the probability ``s_i + d / share_b`` have
+gaps whose mean is d and whose variance is
+
+    ``v(d) = sum_i w_i^2 a_ib^2 (s_i (1 - s_i) + (1 - 2 s_i) d / share_b) / W^2 - d^2 / n``
+
+where ``share_b = sum_i w_i a_ib / W`` and ``n = W^2 / sum_i w_i^2``; the last term is there because
+rows are random too. So the noise of one set of replicates, drawn from the scores, serves every
+hypothesis about the gaps: it only has to be stretched by ``sqrt(v(d) / v(0))``.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.resampling.arguments import Call
+from fastece.resampling.calibration_test import (
+    LEAST_REPLICATES,
+)
+from fastece.resampling.draws import ClassDraws, HitDraws
+
+F64 = NDArray[np.float64]
+
+# No hypothesis has less than this part of the noise of a calibrated model.
+FLOOR = 0.05
+# Noise of which the variance may have to be stretched by more than this has another law: that of
+# rows that hit, or miss, although a calibrated model's hardly ever do.
+MOST_STRETCH = 4.0
+# Gaps of all replicates, of which there are fewer where cells are many: some 60 hypotheses are
+# looked at, so these take half a second.
+MOST_GAPS = 4 * 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The gaps of the cells of K problems, in units in which the error of a problem is the plain
+    p-norm of its gaps; the error of all is the mean.
+
+    Attributes
+    ----------
+    gap : (K, B) float64 array
+    null : (K, B, R) float64 array
+        Gaps of replicates whose labels are drawn from the scores.
+    variance, slope : (K, B) float64 array
+        ``v(d) = variance + slope d - d^2 / n`` is the variance of a gap whose mean is d.
+    n : (K, 1) float64 array
+        Kish's number of rows.
+    most : (K, B) float64 array
+        The largest possible gap.
+    hits : (K, B) float64 array
+        What a gap can be below 0: the hits that the scores say.
+    norm : float
+        p.
+    share : (K, B) float64 array
+        Part of the weight that each cell has.
+    group : (K, B) int64 array
+        Cells of one number are made by the same rows, so that a rare row comes to all of them.
+    seed : int
+        Of what else is random.
+    """
+
+    gap: F64
+    null: F64
+    variance: F64
+    slope: F64
+    n: F64
+    most: F64
+    hits: F64
+    norm: float
+    share: F64
+    group: NDArray[np.int64]
+    seed: int
+
+    def variance_at(self, gap: F64) -> F64:
+        """The variance of gaps whose means are these."""
+        v = self.variance + self.slope * gap - gap * gap / self.n
+        return np.asarray(np.maximum(v, FLOOR * self.variance))
+
+    @cached_property
+    def one_row(self) -> F64:
+        """What one row adds to the gap of a cell."""
+        ratio = np.divide(self.most, self.share, out=np.zeros_like(self.most), where=self.most > 0)
+        return np.asarray(ratio / self.n)
+
+    @cached_property
+    def deviation(self) -> F64:
+        """The standard error of each gap: of a calibrated model, or with the gap that is there, if
+        that is larger. Where less than one hit or miss is expected, one more might have come."""
+        v = np.maximum(self.variance, self.variance_at(self.gap))
+        rare = self.variance < self.one_row**2
+        for other in (self.gap - self.one_row, self.gap + self.one_row):
+            v = np.where(rare, np.maximum(v, self.variance_at(other)), v)
+        return np.asarray(np.sqrt(v) * (self.most > 0))
+
+    @cached_property
+    def rare(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Which line of the permutations belongs to each cell (K, B), -1 where none does, and these
+        permutations: of cells in which a calibrated model hardly ever hits, or misses, so that its
+        noise cannot be stretched to that of a model that does."""
+        reach = 3 * self.deviation
+        far = [self.variance_at(self.gap + step) for step in (-reach, reach)]
+        needs = (np.maximum(*far) > MOST_STRETCH * self.variance) & (self.most > 0)
+        which = np.full(self.gap.shape, -1, np.int32)
+        which[needs] = np.arange(needs.sum())
+        groups, mine = np.unique(self.group[needs], return_inverse=True)
+        rng, count = np.random.default_rng(self.seed), self.null.shape[2]
+        order = np.tile(np.arange(count, dtype=np.int32), (groups.size, 1))
+        return which, rng.permuted(order, axis=1)[mine]
+
+    def errors(self, gaps: F64) -> F64:
+        """The errors (M, R) of the replicates of models with gaps (M, K, B)."""
+        which, order = self.rare
+        stretch, part = np.zeros_like(gaps), np.zeros_like(gaps)
+        np.divide(self.variance_at(gaps), self.variance, out=stretch, where=self.variance > 0)
+        if len(order):
+            more = self.slope * gaps
+            is_rare = (which >= 0) & (more > 0)
+            np.divide(gaps * gaps / self.n, more, out=part, where=is_rare)
+            part = np.where(is_rare, np.sqrt(np.maximum(1 - part, FLOOR)), 0.0)
+            stretch[is_rare] = 1.0
+        out = np.empty((len(gaps), self.null.shape[2]))
+        kernels.inversion.statistics(
+            gaps, np.sqrt(stretch), self.null, np.abs(self.slope), part, which, order, self.norm,
+            out,
+        )  # fmt: skip
+        return out
+
+    def error(self, gaps: F64) -> F64:
+        """The errors (M,) of models with gaps (M, K, B)."""
+        nothing, none = np.zeros_like(gaps), np.full(gaps.shape[1:], -1, np.int32)
+        out = np.empty((len(gaps), 1))
+        kernels.inversion.statistics(
+            gaps, nothing, np.zeros((*gaps.shape[1:], 1)), nothing[0], nothing, none,
+            np.empty((0, 1), np.int32), self.norm, out,
+        )  # fmt: skip
+        return out[:, 0]
+
+    def of(self, problems: int | slice) -> "Cells":
+        """The cells of one problem, or of several."""
+        part = slice(problems, problems + 1) if isinstance(problems, int) else problems
+        arrays = ("gap", "null", "variance", "slope", "n", "most", "hits", "share", "group")
+        return replace(self, **{name: getattr(self, name)[part] for name in arrays})
+
+
+def make_cells(
+    gap: F64, null: F64, variance: F64, slope: F64, n: F64, share: F64, hits: F64, unit: F64,
+    norm: float, group: NDArray[np.int64], seed: int,
+) -> Cells:  # fmt: skip
+    """Cells in units: `unit` is what a gap is multiplied by before the norm, 0 for cells that do
+    not count. `variance` and `slope` are the sums of ``w^2 a^2 s (1 - s)`` and of
+    ``w^2 a^2 (1 - 2 s)`` over W^2."""
+    per_gap = np.divide(slope, share, out=np.zeros_like(slope), where=share > 0)
+    null *= unit[:, :, None]
+    return Cells(
+        gap * unit, null, variance * unit**2, per_gap * unit, n[:, None], share * unit, hits * unit,
+        norm, share, group, seed,
+    )  # fmt: skip
+
+
+def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
+    """Labels with probabilities (n,) of each problem: of all classes together, or of the only one's
+    hits."""
+    if call.models[0].setting.per_class:
+        return ClassDraws(key, np.column_stack(prob))
+    return HitDraws(key, prob[0])
+
+
+def count_of(call: Call, cells: int) -> int:
+    """How many replicates there are of so many cells."""
+    return min(call.n_resamples, max(LEAST_REPLICATES, MOST_GAPS // max(cells, 1)))

@@ -1,0 +1,283 @@
+"""Coverage of the intervals of `estimate`, and of `compare` with method="honest".
+
+Scores of several shapes, each with a curve ``c(s) = P(y = 1 | s)`` that is known, so the error that
+an interval is to hold is known too: of bins the error of the population *with the bins of the
+sample*, of a density the smoothed gap with its bandwidth, both from 20 000 other scores and their
+exact chances. Prints the tables of ``docs/intervals.md``. Every simulation has a seed of its own,
+so the numbers do not depend on the threads.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import fastece
+from fastece.answer.bins import place_rows
+from fastece.answer.densities import DensityGaps
+from fastece.cli.inputs import read_demo
+from fastece.kde.plan import Copies
+from fastece.problems.problems import one_problem
+from fastece.protocol import Sample
+from fastece.resampling.calibration_test import hits_and_misses
+
+SEED, REFERENCE, LEVEL = 20240601, 20_000, 0.95
+ESTIMATORS = ("ece", "ece_ac", "ece_kde")
+Scores = Callable[[np.random.Generator, int], Any]
+
+
+class Shape(NamedTuple):
+    """Scores, and how often they come true."""
+
+    name: str
+    scores: Scores
+    curve: Callable[[Any], Any]
+
+
+# --- shapes ---------------------------------------------------------------------------------
+
+
+def logit(s: Any) -> Any:
+    """Log odds."""
+    s = np.clip(s, 1e-9, 1 - 1e-9)
+    return np.log(s) - np.log1p(-s)
+
+
+def tempered(s: Any, slope: float, shift: float = 0.0) -> Any:
+    """A curve that is a line in log odds: as of a network that is too sure for slopes below 1."""
+    return 1 / (1 + np.exp(-slope * logit(s) - shift))
+
+
+def beta(a: float, b: float) -> Scores:
+    """Scores of a Beta law."""
+    return lambda rng, n: rng.beta(a, b, n)
+
+
+def heaped(rng: np.random.Generator, n: int) -> Any:
+    """Half of the scores within 1e-6 of 1."""
+    return np.where(rng.random(n) < 0.5, 1 - 1e-6 * rng.random(n), rng.beta(4, 1.5, n))
+
+
+def hundredths(rng: np.random.Generator, n: int) -> Any:
+    """Multiples of 0.01."""
+    return rng.beta(4, 1.5, n).round(2)
+
+
+@lru_cache(maxsize=1)
+def digits() -> Any:
+    """The scores of a network's top labels on handwritten digits."""
+    return np.asarray(read_demo().y_prob, np.float64).max(1)
+
+
+def real(rng: np.random.Generator, n: int) -> Any:
+    """Scores of a real network."""
+    return rng.choice(digits(), n)
+
+
+def shapes() -> list[Shape]:
+    """The table's rows: calibrated, a little off, far off, of every kind."""
+    return [
+        Shape("Beta(5, 1.5), calibrated", beta(5, 1.5), lambda s: s),
+        Shape("Beta(5, 1.5), too sure", beta(5, 1.5), lambda s: s - 0.1 * 4 * s * (1 - s)),
+        Shape("uniform, much too sure", beta(1, 1), partial(tempered, slope=0.5)),
+        Shape("uniform, a wave", beta(1, 1), lambda s: s + 0.4 * s * (1 - s) * np.sin(19 * s)),
+        Shape("sharp Beta(.5, .2), too sure", beta(0.5, 0.2), partial(tempered, slope=0.7)),
+        Shape("rare events, too low", beta(0.4, 6), partial(tempered, slope=1.0, shift=0.4)),
+        Shape("half at 1, 3 % of them wrong", heaped, lambda s: np.minimum(s, 0.97)),
+        Shape("multiples of 0.01, steps", hundredths, lambda s: np.floor(5 * s + 0.5) / 5),
+        Shape("digits, calibrated", real, lambda s: s),
+        Shape("digits, too sure", real, partial(tempered, slope=0.6)),
+    ]
+
+
+# --- true errors ----------------------------------------------------------------------------
+
+
+def sample_of(s: Any, y: Any) -> Sample:
+    """A binary problem."""
+    rows = np.arange(s.size)
+    return Sample(s, np.asarray(y, np.uint8), None, 0.0, 1.0, rows)
+
+
+def binned_truth(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
+    """The error of a population, its `scores` and how often they `hit`, in the bins of s."""
+    data = sample_of(s, np.zeros(s.size))
+    layout = estimator.layout(one_problem(data), estimator.n_bins)
+    fixed = type("Fixed", (), {"layout": lambda *_: layout})
+    _, lower, a = place_rows(fixed(), sample_of(scores, np.zeros(scores.size)), estimator.n_bins)
+    gap = np.bincount(lower, a * (hit - scores), layout.cells + 1)
+    gap += np.bincount(lower + 1, (1 - a) * (hit - scores), layout.cells + 1)[: gap.size]
+    return float(np.abs(gap).sum() / scores.size)
+
+
+def density_truth(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
+    """The smoothed gap of a population, with the bandwidth for s."""
+    data = sample_of(s, np.zeros(s.size)).sorted()
+    h = estimator.prepare(data, s.size).bandwidth
+    twice = hits_and_misses(sample_of(scores, np.zeros(scores.size)))
+    order = np.argsort(twice.s, kind="stable")
+    gaps = DensityGaps(fastece.KDE(bandwidth=float(h)))
+    plan = gaps.prepare(twice.where(order), scores.size)
+    return float(np.abs(gaps.gaps(plan, Copies(np.concatenate([hit, 1 - hit])[order]))).sum())
+
+
+def truth_of(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
+    """The error that an interval is to hold."""
+    find = binned_truth if isinstance(estimator, fastece.Binned) else density_truth
+    return find(estimator, s, scores, hit)
+
+
+# --- estimate -------------------------------------------------------------------------------
+
+
+def one_estimate(shape: Shape, n: int, number: int, replicates: int, population: Any) -> list[Any]:
+    """Of each estimator whether the interval covers and its width, and of the basic interval."""
+    rng = np.random.default_rng([SEED, n, number, *shape.name.encode()])
+    s = shape.scores(rng, n)
+    y = rng.random(n) < shape.curve(s)
+    out = []
+    for name in ESTIMATORS:
+        result = fastece.estimate(y, s, estimator=name, n_resamples=replicates, rng=rng)
+        low, high = result.confidence_interval
+        truth = truth_of(fastece.ESTIMATORS[name], s, *population)
+        out += [low - 1e-9 <= truth <= high + 1e-9, high - low]
+        if name == ESTIMATORS[0]:
+            basic = fastece.bootstrap(y, s, n_resamples=replicates, rng=rng).confidence_interval
+            out += [basic.low <= truth <= basic.high, basic.high - basic.low, truth]
+    return out
+
+
+def estimate_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
+    """The lines of the first table."""
+    yield ["scores", "rows", "true ECE", "basic", *(f"`{name}`" for name in ESTIMATORS), "width",
+           "basic: width"]  # fmt: skip
+    for shape in shapes():
+        scores = shape.scores(np.random.default_rng(SEED), REFERENCE)
+        population = scores, shape.curve(scores)
+        for n in options.sizes:
+            one = partial(one_estimate, shape, n, replicates=options.replicates,
+                          population=population)  # fmt: skip
+            found = list(pool.map(one, range(options.simulations)))
+            x = np.mean(np.array(found, np.float64), axis=0)
+            covered = [f"{100 * c:.1f}" for c in (x[2], x[0], x[5], x[7])]
+            yield [shape.name, f"{n}", f"{x[4]:.4f}", *covered, f"{x[1]:.4f}", f"{x[3]:.4f}"]
+
+
+# --- compare --------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    """Chances of hits, and what two models make of them."""
+
+    name: str
+    chances: Scores
+    a: Callable[..., Any]
+    b: Callable[..., Any]
+
+
+def slope(t: float, shift: float = 0.0) -> Callable[..., Any]:
+    """A model that is off by a line in log odds."""
+    return lambda q, rng: tempered(q, t, shift)  # noqa: ARG005
+
+
+def noisy(sd: float) -> Callable[..., Any]:
+    """A model that knows the log odds up to noise."""
+    return lambda q, rng: 1 / (1 + np.exp(-logit(q) - sd * rng.normal(size=q.size)))
+
+
+def waved(q: Any, rng: Any) -> Any:  # noqa: ARG001
+    """A model that is off by a wave."""
+    return np.clip(q + 0.08 * np.sin(12 * q), 1e-4, 1 - 1e-4)
+
+
+def pairs() -> list[Pair]:
+    """Twenty pairs of models."""
+    good = slope(1)
+    return [
+        Pair("calibrated, slope 1.6", beta(2, 0.8), good, slope(1.6)),
+        Pair("calibrated, slope 3", beta(2, 0.8), good, slope(3)),
+        Pair("calibrated, slope .5", beta(2, 0.8), good, slope(0.5)),
+        Pair("calibrated, shift 1", beta(2, 0.8), good, slope(1, 1)),
+        Pair("slopes 1.6 and .6", beta(2, 0.8), slope(1.6), slope(0.6)),
+        Pair("shifts .7 and -.7", beta(2, 0.8), slope(1, 0.7), slope(1, -0.7)),
+        Pair("slopes 1.6 and 1.5", beta(2, 0.8), slope(1.6), slope(1.5)),
+        Pair("noise .7 each", beta(2, 0.8), noisy(0.7), noisy(0.7)),
+        Pair("calibrated, noise 1", beta(2, 0.8), good, noisy(1)),
+        Pair("noise .1 each", beta(2, 0.8), noisy(0.1), noisy(0.1)),
+        Pair("noise .7, slope 1.6", beta(2, 0.8), noisy(0.7), slope(1.6)),
+        Pair("calibrated, slope 2", beta(5, 1.5), good, slope(2)),
+        Pair("slopes 1.5 and .5", beta(5, 1.5), slope(1.5), slope(0.5)),
+        Pair("shifts .5 and 1", beta(5, 1.5), slope(1, 0.5), slope(1, 1)),
+        Pair("uniform: calibrated, slope 2", beta(1, 1), good, slope(2)),
+        Pair("uniform: slopes .5 and 2", beta(1, 1), slope(0.5), slope(2)),
+        Pair("uniform: slopes 1.2 and .85", beta(1, 1), slope(1.2), slope(0.85)),
+        Pair("sharp: calibrated, slope .3", beta(0.5, 0.2), good, slope(0.3)),
+        Pair("sharp: slopes 2 and 1.3", beta(0.5, 0.2), slope(2), slope(1.3)),
+        Pair("uniform: wave, calibrated", beta(1, 1), waved, good),
+    ]
+
+
+def pair_data(pair: Pair, rng: np.random.Generator, n: int) -> tuple[Any, Any, Any]:
+    """Chances and the scores of both models."""
+    q = np.clip(pair.chances(rng, n), 1e-5, 1 - 1e-5)
+    return q, pair.a(q, rng), pair.b(q, rng)
+
+
+def one_comparison(
+    pair: Pair, n: int, name: str, number: int, replicates: int, population: Any
+) -> list[Any]:
+    """Whether the intervals cover, honest and basic, their widths, and the p-value."""
+    rng = np.random.default_rng([SEED, n, number, *pair.name.encode()])
+    q, a, b = pair_data(pair, rng, n)
+    y = rng.random(n) < q
+    result = fastece.compare(
+        y, a, b, estimator=name, n_resamples=replicates, rng=rng, method="honest"
+    )
+    estimator = fastece.ESTIMATORS[name]
+    q, *models = population
+    d = np.subtract(*(truth_of(estimator, s, m, q) for s, m in zip((a, b), models, strict=True)))
+    ends = [result.interval(), result.interval(method="basic")]
+    covered = [low <= d <= high for low, high in ends]
+    return [*covered, *(high - low for low, high in ends), d, result.p_value <= 1 - LEVEL]
+
+
+def compare_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
+    """The lines of the second table."""
+    yield ["models", "true difference", *(
+        f"{n} rows: {what}" for n in options.sizes for what in ("basic", "honest", "width")
+    )]  # fmt: skip
+    for pair in pairs():
+        population = pair_data(pair, np.random.default_rng(SEED), REFERENCE)
+        line = [pair.name, ""]
+        for n in options.sizes:
+            one = partial(one_comparison, pair, n, options.estimator,
+                          replicates=options.replicates, population=population)  # fmt: skip
+            x = np.mean(np.array(list(pool.map(one, range(options.simulations))), float), axis=0)
+            line[1] = f"{x[4]:.4f}"
+            line += [f"{100 * x[1]:.0f}", f"{100 * x[0]:.0f}", f"{x[2] / x[3]:.2f}"]
+        yield line
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("table", choices=["estimate", "compare"])
+    parser.add_argument("--simulations", type=int, default=1000)
+    parser.add_argument("--replicates", type=int, default=999)
+    parser.add_argument("--sizes", type=int, nargs="+", default=(100, 1000, 10_000))
+    parser.add_argument("--estimator", default="ece", help="of the comparison")
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args(arguments)
+    rows = estimate_rows if options.table == "estimate" else compare_rows
+    with ThreadPoolExecutor(options.threads) as pool:
+        for number, cells in enumerate(rows(options, pool)):
+            print(f"| {' | '.join(cells)} |", flush=True)
+            if not number:
+                print("| :--- |" + " ---: |" * (len(cells) - 1), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Data, a stand-in for an estimator with a posterior, and hypotheses, for the tests of answers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from strategies import labels_for
+
+from fastece.answer.cells import Cells
+from fastece.answer.estimate import cells_of
+from fastece.resampling.arguments import read_call
+
+LEVELS = [0.01, 0.3, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 0.999999]
+
+
+def cells_for(y, p, estimator="ece", n_resamples=99, key=1, **options):
+    """The cells of an estimator on data."""
+    call = read_call(y, {"y_prob": p}, estimator=estimator, n_resamples=n_resamples, **options)
+    return cells_of(call, call.estimators[""], key)
+
+
+def tiny_data(rng):
+    """(y, p) of 1 to 30 rows: ties, zeros, ones, all equal, sure ones, or anything."""
+    n = int(rng.integers(1, 31))
+    p = rng.random(n)
+    kind = rng.integers(6)
+    if kind == 0:
+        p = p.round(1)
+    elif kind == 1:
+        p = np.where(rng.random(n) < 0.7, rng.integers(0, 2, n), p)
+    elif kind == 2:
+        p = np.full(n, p[0])
+    elif kind == 3:
+        p = 1 - 1e-6 * p
+    y = labels_for(p, int(rng.integers(10**6))) if kind < 5 else (rng.random(n) < p) * 1
+    return y, p
+
+
+def random_cells(rng, replicates=39):
+    """Cells of a few bins of sizes of every kind, some of them empty."""
+    k, b = int(rng.integers(1, 3)), int(rng.integers(1, 6))
+    share = rng.random((k, b)) ** 3 * (rng.random((k, b)) < 0.9)
+    share[:, 0] += 0.01
+    share /= share.sum(1, keepdims=True)
+    n = float(rng.integers(1, 400))
+    s = rng.choice([rng.random(), 0.0, 1.0, 1e-5], size=(k, b))
+    variance, slope = share * s * (1 - s) / n, (1 - 2 * s) / n * (share > 0)
+    null = rng.normal(size=(k, b, replicates)) * np.sqrt(variance)[:, :, None]
+    gap = np.clip(rng.normal(size=(k, b)) * rng.choice([0, 0.01, 0.3]), -s, 1 - s) * share
+    gap = np.where(rng.random((k, b)) < 0.2, 0.0, gap)
+    norm = float(rng.choice([1, 2, 3, np.inf]))
+    unit = np.zeros_like(share)
+    np.power(share, -1.0 if np.isinf(norm) else 1 / norm - 1, out=unit, where=share > 0)
+    return Cells(
+        gap=gap * unit, null=null * unit[:, :, None], variance=variance * unit**2,
+        slope=slope * unit, n=np.full((k, 1), n), most=share * unit, hits=share * s * unit,
+        norm=norm, share=share, group=np.arange(k * b).reshape(k, b), seed=3,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What a posterior has to have: normal draws around the mean gap."""
+
+    value: float
+    spread: float
+    influence: Any
+    log_bayes_factor: float = 0.0
+
+    def interval(self, level):
+        from scipy.special import ndtri
+
+        reach = self.spread * ndtri((1 + level) / 2)
+        return max(0.0, self.value - reach), self.value + reach
+
+
+@dataclass(frozen=True)
+class Stand:
+    """An estimator with a posterior: |mean (y - s)|, as a mean over problems."""
+
+    n_bins: int = 1
+
+    def prepare(self, sample, size):  # noqa: ARG002
+        return sample.y - sample.s
+
+    def evaluate(self, plan, c):
+        return abs(float(plan @ c)) / float(np.sum(c))
+
+    def posterior(self, samples):
+        gaps = [s.y - s.s for s in samples]
+        value = float(np.mean([abs(g.mean()) for g in gaps]))
+        spread = float(np.mean([g.std() for g in gaps]) / np.sqrt(samples[0].n)) + 1e-9
+        influence = np.mean([np.sign(g.mean()) * g for g in gaps], axis=0)
+        return Posterior(value, spread, influence)
