@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.bayes import BayesCurve
 from fastece.binned import Binned
 from fastece.inputs.parameters import list_names
 from fastece.kde import KDE
@@ -27,6 +28,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "ece_c": Binned(mapping="convex"),
     "ece_ac": Binned(edges="quantile", mapping="convex"),
     "ece_kde": KDE(),
+    "ece_bayes": BayesCurve(),
 }
 
 

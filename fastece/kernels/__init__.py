@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fastece.kernels import (
         ahead,
+        bayes,
         binning,
         common_call,
         density,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "REPLICATES", "ahead", "binning", "common_call", "density", "logits", "moments", "quantiles",
+    "REPLICATES", "ahead", "bayes", "binning", "common_call", "density", "logits", "moments", "quantiles",
     "reading", "replicates", "resampling", "subsets",
 ]  # fmt: skip
 

@@ -1,0 +1,192 @@
+"""Rows of one problem in cells of equal weight, and calibration curves drawn from their posterior.
+
+::
+
+    rows -> cells      weight, hits and mean score of each
+         -> fits       Laplace's approximation for every hyperparameter
+         -> shares     what each of them is believed: prior times evidence
+         -> draws      curves: the probability of a hit in each cell
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.bayes.hyperpriors import DRAWS, MOST_CELLS, cell_count, hyperpriors, normals
+from fastece.binned.edges import float_layout
+from fastece.binned.single import cell_sums, fits_float_grid
+from fastece.problems.order import scale_weights
+from fastece.problems.problems import Problems
+from fastece.problems.reading import Map
+from fastece.protocol import Sample
+
+if TYPE_CHECKING:
+    from fastece.kernels.bayes import Cells, Fits
+
+__all__ = ["CellRows", "Curves", "cells_of_problems", "cells_of_rows"]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+
+# A score of 0 or 1 has this logit, where it is not cut further: with it a hit or a miss is as
+# impossible as a float64 can say.
+INFINITE_LOGIT = 700.0
+
+
+class CellRows(NamedTuple):
+    """Rows in cells.
+
+    Attributes
+    ----------
+    count : float
+        The effective number of rows.
+    cells : Cells
+        Their weights add up to `count`.
+    cell : (n,) int32 array
+        Cell of each row, in increasing order of the score; empty where rows were not sorted.
+    """
+
+    count: float
+    cells: "Cells"
+    cell: I32
+
+
+def effective_count(w: F64 | None, n: int) -> float:
+    """Kish's (1965) effective number of rows, ``(sum w)**2 / sum w**2``."""
+    return float(n) if w is None else float(w.sum() ** 2 / (w @ w))
+
+
+def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
+    """Cells of a sorted sample of which row i counts ``c[i]`` times: as that many rows."""
+    s, y, w = sample.s, sample.y, sample.v
+    if c is not None and not (c == 1).all():
+        kept = c > 0
+        s, y, c = s[kept], y[kept], c[kept].astype(np.float64)
+        count = float(c.sum())
+        if w is not None:
+            w = w[kept]
+            count = float((c @ w) ** 2 / (c @ (w * w)))
+        w = c if w is None else c * w
+    else:
+        count = effective_count(w, s.size)
+    return sum_rows(s, y, w, count)
+
+
+def sum_rows(s: F64, y: NDArray[np.uint8], w: F64 | None, count: float) -> CellRows:
+    """Cells of rows in increasing order of the score, their weights scaled to a count."""
+    n_cells = cell_count(count)
+    cells = kernels.bayes.Cells(np.empty(n_cells), np.empty(n_cells), np.empty(n_cells))
+    cell = np.empty(s.size, np.int32)
+    kernels.bayes.sum_cells(s, y, w, count, cells, cell)
+    return CellRows(count, cells, cell)
+
+
+def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
+    """Cells of each problem; many rows are not sorted, but added up in a fine grid."""
+    if not fits_float_grid(problems.n, problems.n_problems, n_bins=MOST_CELLS):
+        samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
+        return [cells_of_rows(sample) for sample in samples]
+    problems, _ = scale_weights(problems)
+    count = effective_count(problems.v, problems.n)
+    sums = cell_sums(problems, float_layout(problems.low, problems.high), -math.inf, 3, run)
+    return [cells_of_sums(count, *(part[k] for part in sums)) for k in range(problems.n_problems)]
+
+
+def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
+    """Cells from sums of w (y - s), w and w s in a grid so fine, less than a hundredth of the
+    distance from 0 or 1, that what is in one of its cells may be taken as rows of one score."""
+    n_cells = cell_count(count)
+    filled = weight > 0
+    weight, score, gap = weight[filled], score[filled], gap[filled]
+    middle = np.cumsum(weight) - weight / 2
+    place = (middle * (n_cells / weight.sum())).astype(np.int64).clip(max=n_cells - 1)
+    scale = count / weight.sum()
+    weight, hits, score = (
+        scale * np.bincount(place, x, n_cells) for x in (weight, score + gap, score)
+    )
+    mean = np.divide(score, weight, out=np.zeros(n_cells), where=weight > 0)
+    cells = kernels.bayes.Cells(weight, hits.clip(0, weight), mean.clip(0, 1))  # of rounding
+    return CellRows(count, cells, np.empty(0, np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """The posterior of the calibration curve of one problem.
+
+    Attributes
+    ----------
+    rows : CellRows
+    k : int
+        Number of the problem, which has random numbers of its own.
+    for_interval : bool
+        Whether all hyperparameters are fitted, or those of the value alone.
+    """
+
+    rows: CellRows
+    k: int = 0
+    for_interval: bool = False
+
+    @cached_property
+    def logits(self) -> tuple[F64, F64]:
+        """Logits of the mean scores (C,), cut at those of half a hit among the rows, and their
+        distance from the mean."""
+        x, t = np.empty((2, self.rows.cells.weight.size))
+        kernels.bayes.cell_logits(self.rows.cells, math.log(2 * self.rows.count), x, t)
+        return x, t
+
+    @cached_property
+    def fits(self) -> "Fits":
+        """Laplace's approximations, one for each hyperparameter."""
+        x, t = self.logits
+        fits = hyperpriors(x.size, self.for_interval).fits
+        fits = type(fits)(*(part.copy() for part in fits))
+        kernels.bayes.fit(x, t, self.rows.cells, fits)
+        return fits
+
+    def shares(self, log_prior: F64) -> tuple[F64, float]:
+        """Posterior probabilities (G,) of the hyperparameters, and the log evidence of all."""
+        log_p = self.fits.log_evidence + log_prior
+        top = log_p.max()
+        p = np.exp(log_p - top)
+        total = p.sum()
+        return p / total, float(top + math.log(total))
+
+    def draws(self, log_prior: F64) -> F64:
+        """Logits (C, S) of drawn curves, in increasing order of their scale tau."""
+        x, t = self.logits
+        logit = np.empty((x.size, DRAWS))
+        share, _ = self.shares(log_prior)
+        kernels.bayes.draw_logits(x, t, self.fits, share, normals(x.size, self.k), logit)
+        return logit
+
+    def value_draws(self) -> F64:
+        """`draws` under the prior of the value."""
+        return self.draws(hyperpriors(self.logits[0].size, self.for_interval).value)
+
+    def interval_draws(self) -> F64:
+        """`draws` under the prior of the interval."""
+        return self.draws(hyperpriors(self.logits[0].size, self.for_interval).interval)
+
+    def probabilities(self, logit: F64) -> F64:
+        """Probabilities in place of logits (C, S)."""
+        kernels.bayes.probabilities(logit.reshape(-1), np.empty((2, logit.size)))
+        return logit
+
+    def errors(self, p: F64, norm: float) -> F64:
+        """The calibration error (S,) of each drawn curve."""
+        out = np.empty(DRAWS)
+        kernels.bayes.gap_errors(self.rows.cells, p, norm, out)
+        return out
+
+    @property
+    def log_bayes_factor(self) -> float:
+        """Log of how much likelier the rows are under some curve than under ``c = s``."""
+        x, t = np.empty((2, self.rows.cells.weight.size))
+        kernels.bayes.cell_logits(self.rows.cells, INFINITE_LOGIT, x, t)
+        calibrated = kernels.bayes.log_likelihood(self.rows.cells, x)
+        return self.shares(hyperpriors(x.size, True).interval)[1] - calibrated
