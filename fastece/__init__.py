@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fastece.bayes.estimator import BayesCurve
     from fastece.binned.estimator import Binned
     from fastece.estimators import ESTIMATORS
     from fastece.kde.estimator import KDE
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives; its module is imported when the name is first used.
 _HOMES = {
+    "BayesCurve": "bayes",
     "Binned": "binned",
     "BootstrapResult": "resampling.results",
     "CalibrationTestResult": "resampling.calibration_test",
@@ -60,6 +62,7 @@ _HOMES = {
 __all__ = [
     "ESTIMATORS",
     "KDE",
+    "BayesCurve",
     "Binned",
     "BootstrapResult",
     "CalibrationTestResult",

@@ -18,6 +18,7 @@ LAYERS = [
     {"inputs", "protocol"},
     {"problems"},
     {"binned", "kde"},
+    {"bayes"},
     {"estimators"},
     {"resampling", "scores"},
     {"reliability"},

@@ -2,17 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece import kernels
-from fastece.bayes.curves import Curves, cells_of_rows
-from fastece.bayes.hyperpriors import DRAWS, draw_order
+from fastece.bayes.curves import Curves, cells_of_problems, cells_of_rows
+from fastece.bayes.hyperpriors import draw_order
 from fastece.inputs.parameters import check_real
+from fastece.problems.problems import one_problem
 from fastece.protocol import Sample, increasing
+
+if TYPE_CHECKING:
+    from fastece.kernels.bayes import Cells
 
 __all__ = ["Posterior", "posterior_of"]
 
@@ -21,6 +25,43 @@ F64 = NDArray[np.float64]
 # The variance of log errors is taken so many times as large: cells, Laplace's approximation and
 # fixed hyperpriors leave something out.
 WIDER = 1.15
+
+
+class ByRow(NamedTuple):
+    """Of each row (n,), in the order of the rows: how it pulls at the error, and the mean size of
+    the gap at its score."""
+
+    influence: F64
+    size: F64
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One problem of a posterior.
+
+    Attributes
+    ----------
+    sample : Sample
+    cells : Cells
+    means : (3, C) float64 array
+        Of drawn curves: of the gap in each cell, of its size and of its sign.
+    """
+
+    sample: Sample
+    cells: "Cells"
+    means: F64
+
+    @cached_property
+    def by_row(self) -> ByRow:
+        """What is known of each row from its cell."""
+        gap, size, sign = self.means
+        order = increasing(self.sample.s)
+        ordered = self.sample.where(order)
+        cell = cells_of_rows(ordered).cell
+        influence, sizes = np.empty((2, order.size))
+        influence[order] = sign[cell] * (ordered.y - (self.cells.score + gap)[cell])
+        sizes[order] = size[cell]
+        return ByRow(influence, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,18 +75,23 @@ class Posterior:
     errors : (S,) float64 array
         The error of curves drawn from the wider posterior of intervals, with what the scores of
         other rows would change.
-    influence : (n,) float64 array
-        How each row pulls at the error, in the order of the rows: the sum over problems of ``E
-        sign(c - s) (y - E c)``.
     log_bayes_factor : float
         Log of how much likelier the hits are under some curve than under ``c = s``; class by class
         of the mean of these factors.
+    parts : tuple
+        The problems, which `influence` comes from.
     """
 
     value: float
     errors: F64
-    influence: F64
     log_bayes_factor: float
+    parts: tuple["Part", ...] = field(repr=False)
+
+    @cached_property
+    def influence(self) -> F64:
+        """How each row (n,) pulls at the error, in the order of the rows: the sum over problems of
+        ``E sign(c - s) (y - E c)``."""
+        return np.asarray(np.sum([part.by_row.influence for part in self.parts], axis=0))
 
     def interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
         """Ends of the interval at a level; a higher level is never narrower.
@@ -67,66 +113,48 @@ class Posterior:
         return min(low, self.value), max(high, self.value)
 
 
-class ByRow(NamedTuple):
-    """Of each row (n,): its influence, and the size of the gap at its score."""
-
-    influence: F64
-    size: F64
-
-
-def rows_of(curves: Curves, p: F64, y: NDArray[np.uint8], order: NDArray[np.int64]) -> ByRow:
-    """Influences and gaps of rows, from drawn curves p (C, S); `y` in increasing order of the score,
-    `order` the places of these rows."""
-    cells = curves.rows.cells
-    means = np.empty((3, cells.weight.size))
-    kernels.bayes.summarise_gaps(cells, p, np.empty(DRAWS), means)
-    gap, size, sign = means
-    cell = curves.rows.cell
-    influence, sizes = np.empty((2, y.size))
-    influence[order] = sign[cell] * (y - (cells.score + gap)[cell])
-    sizes[order] = size[cell]
-    return ByRow(influence, sizes)
-
-
 def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
     """The posterior of the mean over some problems of the same rows, in the same order."""
-    values, errors, factors, by_row = [], [], [], []
+    values, errors, factors, parts = [], [], [], []
     for k, sample in enumerate(samples):
-        order = increasing(sample.s)
-        ordered = sample.where(order)
-        curves = Curves(cells_of_rows(ordered), k, for_interval=True)
-        p = curves.probabilities(curves.value_draws())
-        values.append(curves.errors(p, norm).mean())
+        (rows,) = cells_of_problems(one_problem(sample), map)
+        curves = Curves(rows, k, for_interval=True)
+        values.append(curves.errors(curves.probabilities(curves.value_draws()), norm).mean())
         p = curves.probabilities(curves.interval_draws())
         errors.append(curves.errors(p, norm))
         factors.append(curves.log_bayes_factor)
-        by_row.append(rows_of(curves, p, ordered.y, order))
-    v = samples[0].v
-    w = np.full(samples[0].n, 1 / samples[0].n) if v is None else v / v.sum()
+        parts.append(Part(sample, rows.cells, curves.means(p)))
     top = max(factors)
     return Posterior(
         value=float(np.mean(values)),
-        errors=widened(np.mean(errors, axis=0), by_row, w, curves.rows.count, norm),
-        influence=np.sum([part.influence for part in by_row], axis=0),
+        errors=widened(np.mean(errors, axis=0), parts, rows.count, norm),
         log_bayes_factor=top + math.log(np.mean(np.exp(np.array(factors) - top))),
+        parts=tuple(parts),
     )
 
 
-def widened(errors: F64, by_row: Sequence[ByRow], w: F64, count: float, norm: float) -> F64:
+def widened(errors: F64, parts: Sequence[Part], count: float, norm: float) -> F64:
     """Errors (S,) spread about their median, on the log scale, for what the draws leave out.
 
     The rows of several classes are the same: their influences add up with a variance that is not
-    the sum of theirs. And scores are a sample too: for the norm 1 the error is the mean of the
-    gap over all scores there are, of which this many were seen.
+    the sum of theirs. And scores are a sample too: for the norm 1 the error is the mean of the gap
+    over all scores there are, of which this many were seen.
     """
-    total = np.sum([part.influence for part in by_row], axis=0)
-    apart = sum(w @ part.influence**2 for part in by_row)
-    variance = WIDER * (w @ total**2 / apart if apart > 0 else 1.0)
-    size = np.sum([part.size for part in by_row], axis=0)
-    mean = w @ size
-    scores = 0.0
+    variance, size, w = WIDER, parts[0].means[1], parts[0].cells.weight
+    if len(parts) > 1:
+        v = parts[0].sample.v
+        w = np.ones(parts[0].sample.n) if v is None else v
+        by_row = [part.by_row for part in parts]
+        apart = sum((w * row.influence**2).sum() for row in by_row)
+        together = (w * np.sum([row.influence for row in by_row], axis=0) ** 2).sum()
+        variance *= together / apart if apart > 0 else 1.0
+        size = np.sum([row.size for row in by_row], axis=0)
+    w = w / w.sum()
+    mean = (w * size).sum()
+    by_scores = 0.0
     if mean > 0 and not math.isinf(norm):
-        scores = math.sqrt(w @ (size - mean) ** 2 / count) / mean
-    middle = max(float(np.median(errors)), np.finfo(float).tiny)
-    log_ratio = np.log(np.maximum(errors, np.finfo(float).tiny) / middle)
-    return np.minimum(middle * np.exp(math.sqrt(variance) * log_ratio + scores * draw_order()), 1.0)
+        by_scores = math.sqrt((w * (size - mean) ** 2).sum() / count) / mean
+    errors = np.maximum(errors, np.finfo(float).tiny)
+    middle = float(np.median(errors))
+    spread = math.sqrt(variance) * np.log(errors / middle) + by_scores * draw_order()
+    return np.minimum(middle * np.exp(spread), 1.0)

@@ -30,7 +30,7 @@ U8 = NDArray[np.uint8]
 
 # Newton's method ends with a step that changes no logit by more: then its factors, which belong to
 # the point before, give the evidence to 1e-6, and what is left to go is the square of this.
-SMALL_STEP = 1e-8
+SMALL_STEP = 1e-7
 # Five or six are enough from anywhere; rounding may keep large problems above SMALL_STEP.
 MOST_STEPS = 30
 # Pivots of so many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
@@ -407,8 +407,6 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
     for g in range(share.size):
         passed += share[g]
         end = min(int(math.floor(passed * draws + 0.5)), draws)
-        if g == share.size - 1:
-            end = draws
         if end <= begin:
             continue
         block, lane = g // LANES, g % LANES
@@ -445,14 +443,6 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
 
 
 @jit
-def power(gap: float, norm: float) -> float:
-    """``gap**norm``; the gap itself for a maximum."""
-    if norm == 1.0 or norm == np.inf:
-        return gap
-    return gap * gap if norm == 2.0 else gap**norm
-
-
-@jit
 def gap_errors(cells: Cells, p: F64, norm: float, out: F64) -> None:
     """The calibration error (S,) of each drawn curve p (C, S)."""
     total = 0.0
@@ -472,7 +462,7 @@ def gap_errors(cells: Cells, p: F64, norm: float, out: F64) -> None:
                 out[q] = max(out[q], abs(p[c, q] - score))
         else:
             for q in range(out.size):
-                out[q] += weight * power(abs(p[c, q] - score), norm)
+                out[q] += weight * abs(p[c, q] - score) ** norm
     if norm != 1.0 and norm != np.inf:
         for q in range(out.size):
             out[q] = out[q] ** (1.0 / norm)
