@@ -216,6 +216,13 @@ class Curves:
         kernels.bayes.gap_errors(self.rows.cells, p, norm, out)
         return out
 
+    def largest_error(self, norm: float) -> float:
+        """The error if every score below one half always came true, and no other ever."""
+        worst = (self.rows.cells.score < 0.5).astype(np.float64)[:, None]
+        out = np.empty(1)
+        kernels.bayes.gap_errors(self.rows.cells, worst, norm, out)
+        return float(out[0])
+
     @property
     def log_bayes_factor(self) -> float:
         """Log of how much likelier the rows are under some curve than under ``c = s``."""

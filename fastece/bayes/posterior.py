@@ -115,19 +115,22 @@ class Posterior:
 
 def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
     """The posterior of the mean over some problems of the same rows, in the same order."""
-    values, errors, factors, parts = [], [], [], []
+    values, errors, limits, factors, parts = [], [], [], [], []
     for k, sample in enumerate(samples):
         (rows,) = cells_of_problems(one_problem(sample), map)
         curves = Curves(rows, k, for_interval=True)
         values.append(curves.errors(curves.probabilities(curves.value_draws()), norm).mean())
         p = curves.probabilities(curves.interval_draws())
         errors.append(curves.errors(p, norm))
+        limits.append(curves.largest_error(norm))
         factors.append(curves.log_bayes_factor)
         parts.append(Part(sample, rows.cells, curves.means(p)))
     top = max(factors)
     return Posterior(
         value=float(np.mean(values)),
-        errors=widened(np.mean(errors, axis=0), parts, rows.count, norm),
+        errors=np.minimum(
+            widened(np.mean(errors, axis=0), parts, rows.count, norm), np.mean(limits)
+        ),
         log_bayes_factor=top + math.log(np.mean(np.exp(np.array(factors) - top))),
         parts=tuple(parts),
     )
@@ -157,4 +160,4 @@ def widened(errors: F64, parts: Sequence[Part], count: float, norm: float) -> F6
     errors = np.maximum(errors, np.finfo(float).tiny)
     middle = float(np.median(errors))
     spread = math.sqrt(variance) * np.log(errors / middle) + by_scores * draw_order()
-    return np.minimum(middle * np.exp(spread), 1.0)
+    return np.asarray(middle * np.exp(spread))

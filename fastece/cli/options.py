@@ -58,6 +58,7 @@ def read_level(text: str) -> float:
     return float(level)
 
 
+# Where two commands mean different things by one, its name begins with the command's.
 OPTIONS: dict[str, dict[str, Any]] = {
     "--y-true": {"metavar": "COLUMN", "help": "column of the labels"},
     "--y-prob": {"metavar": "COLUMN[,COLUMN...]", "help": "columns of the probabilities"},
@@ -113,6 +114,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "action": "append", "default": [], "metavar": "MODULE:NAME", "dest": "estimators",
         "help": "one more estimator: an object with prepare and evaluate, or what makes one",
     },
+    "curve --estimator": {
+        "choices": ["ece_kde", "ece_bayes"], "default": "ece_kde",
+        "help": "densities (default), or a Bayesian curve, which needs no resamples",
+    },
     "--holdout": {"type": int, "metavar": "N", "help": "rows to draw from (200000)"},
     "--largest": {"type": int, "metavar": "N", "help": "largest evaluation set (500)"},
     "--draws": {"type": int, "metavar": "N", "help": "evaluation sets of each size (200)"},
@@ -126,7 +131,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 FILE = ("--y-true", "--y-prob", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
-CURVE = ("--at", "--bandwidth", "--kernel")
+CURVE = ("curve --estimator", "--at", "--bandwidth", "--kernel")
 STUDY = (
     "--preset", "--out", "--convention", "--estimator", "--holdout", "--largest", "--draws",
     "--seed", "--jobs",
@@ -165,7 +170,7 @@ COMMANDS = {
     ),
     "curve": Command(
         "how often scores come true, at any score",
-        "How often scores come true, from densities, with intervals, for a file of predictions as "
+        "How often scores come true, from densities or as a Bayesian curve, with intervals, for a file of predictions as "
         "fastece report reads it. With --resamples 0 there are no intervals.",
         ("file",), (*FILE, *CURVE, *MEASURE, "--plot"), {"resamples": 500, "seed": 0},
     ),
@@ -201,6 +206,6 @@ def make_parser() -> argparse.ArgumentParser:
         for argument in row.arguments:
             command.add_argument(argument, metavar=argument.upper())
         for option in (*row.options, "--json"):
-            command.add_argument(option, **OPTIONS[option])
+            command.add_argument(option.split()[-1], **OPTIONS[option])
         command.set_defaults(**row.defaults)
     return parser

@@ -80,11 +80,13 @@ def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float
             zorder=0, label="too few scores",
         )  # fmt: skip
     line, width = BLUE, 2.0
-    if curve.median is not None and curve.low is not None and curve.high is not None:
+    if curve.low is not None and curve.high is not None:
+        of = "resamples" if curve.n_resamples else "the posterior"
         ax.fill_between(
             s, curve.low, curve.high, where=enough, facecolor=to_rgba(SKY, 0.3), edgecolor=SKY,
-            linewidth=0.8, zorder=3, label=f"{100 * curve.confidence_level:g} % of resamples",
+            linewidth=0.8, zorder=3, label=f"{100 * curve.confidence_level:g} % of {of}",
         )  # fmt: skip
+    if curve.median is not None:
         ax.plot(
             s, np.where(enough, curve.median, np.nan), color=BLUE, linewidth=2 * scale, zorder=4,
             clip_on=False, label="median of resamples",
@@ -99,9 +101,11 @@ def draw_curve(curve: "ReliabilityCurve", ax: "Axes", density: str, scale: float
 def has_scores(curve: "ReliabilityCurve") -> NDArray[np.bool_]:
     """Where there is a curve to draw: where it is supported, and the kernel reaches some rows.
 
-    With sharp scores the bandwidth is small, and elsewhere the curve jumps from row to row.
+    With sharp scores the bandwidth is small, and elsewhere the curve jumps from row to row; a
+    Bayesian curve does not.
     """
-    return np.asarray(curve.supported & (curve.rows >= FEWEST))
+    few = curve.bandwidth is not None and curve.rows < FEWEST
+    return np.asarray(curve.supported & ~np.asarray(few))
 
 
 def draw_frame(ax: "Axes") -> None:
