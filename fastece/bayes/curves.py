@@ -91,10 +91,10 @@ def sum_rows(s: F64, y: NDArray[np.uint8], w: F64 | None, count: float) -> CellR
 
 def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
     """Cells of each problem; many rows are not sorted, but added up in a fine grid."""
+    problems, _ = scale_weights(problems)
     if not fits_float_grid(problems.n, problems.n_problems, n_bins=MOST_CELLS):
         samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
         return [cells_of_rows(sample) for sample in samples]
-    problems, _ = scale_weights(problems)
     count = effective_count(problems.v, problems.n)
     sums = cell_sums(problems, float_layout(problems.low, problems.high), -math.inf, 3, run)
     return [cells_of_sums(count, *(part[k] for part in sums)) for k in range(problems.n_problems)]
@@ -125,7 +125,7 @@ class Curves:
     ----------
     rows : CellRows
     k : int
-        Number of the problem, which has random numbers of its own.
+        Number of the problem, whose interval has random numbers of its own.
     for_interval : bool
         Whether all hyperparameters are fitted, or those of the value alone.
     """
@@ -167,21 +167,21 @@ class Curves:
         total = p.sum()
         return p / total, float(top + math.log(total))
 
-    def draws(self, log_prior: F64) -> F64:
+    def draws(self, log_prior: F64, k: int) -> F64:
         """Logits (C, S) of drawn curves, in increasing order of their scale tau."""
         x, t = self.logits
         logit = np.empty((x.size, DRAWS))
         share, _ = self.shares(log_prior)
-        kernels.bayes.draw_logits(x, t, self.fits, share, normals(x.size, self.k), logit)
+        kernels.bayes.draw_logits(x, t, self.fits, share, normals(x.size, k), logit)
         return logit
 
     def value_draws(self) -> F64:
-        """`draws` under the prior of the value."""
-        return self.draws(hyperpriors(self.logits[0].size, self.for_interval).value)
+        """`draws` under the prior of the value, with the same random numbers for all problems."""
+        return self.draws(hyperpriors(self.logits[0].size, self.for_interval).value, 0)
 
     def interval_draws(self) -> F64:
         """`draws` under the prior of the interval."""
-        return self.draws(hyperpriors(self.logits[0].size, self.for_interval).interval)
+        return self.draws(hyperpriors(self.logits[0].size, self.for_interval).interval, self.k)
 
     def probabilities(self, logit: F64) -> F64:
         """Probabilities in place of logits (C, S)."""

@@ -101,6 +101,10 @@ class Posterior:
         most; then between the quantiles alpha / 2 and 1 - alpha / 2.
         """
         alpha = 1 - check_real("confidence_level", confidence_level, 0.0, 1.0)
+        if not 0 < alpha < 1:
+            raise ValueError(
+                f"confidence_level: must be between 0 and 1, got {confidence_level!r}"
+            )
         # From which alpha on calibration is doubted. Below, one side has all of alpha; but the high
         # end stays above those of all lower levels.
         doubt = math.exp(-max(self.log_bayes_factor, 0.0))

@@ -31,8 +31,9 @@ U8 = NDArray[np.uint8]
 # Newton's method ends with a step that changes no logit by more: then its factors, which belong to
 # the point before, give the evidence to 1e-6, and what is left to go is the square of this.
 SMALL_STEP = 1e-7
-# Five or six are enough from anywhere; rounding may keep large problems above SMALL_STEP.
-MOST_STEPS = 30
+# Five or six are enough; where rows deny their scores altogether, a step is two or three logits, and
+# there are dozens. Rounding may keep very large problems above SMALL_STEP.
+MOST_STEPS = 200
 # Pivots of so many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
 # 1e12 or so, and a logarithm takes as long as twenty products.
 PIVOTS = 16
