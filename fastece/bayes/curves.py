@@ -46,15 +46,15 @@ class CellRows(NamedTuple):
 
     Attributes
     ----------
-    count : float
+    n : float
         The effective number of rows.
     cells : Cells
-        Their weights add up to `count`.
+        Their weights add up to `n`.
     cell : (n,) int32 array
         Cell of each row, in increasing order of the score; empty where rows were not sorted.
     """
 
-    count: float
+    n: float
     cells: "Cells"
     cell: I32
 
@@ -142,10 +142,10 @@ class Curves:
     @property
     def largest_logit(self) -> float:
         """Where logits are cut: at odds of half the rows, and a little more for very few."""
-        return math.log(LEAST_ODDS + ODDS * self.rows.count)
+        return math.log(LEAST_ODDS + ODDS * self.rows.n)
 
     def cell_logits(self, largest: float) -> tuple[F64, F64]:
-        """Logits of the mean scores (C,), cut at a largest one, and their distance from the mean."""
+        """Logits of the mean scores (C,), cut at a largest, and their distance from the mean."""
         x, t = np.empty((2, self.rows.cells.weight.size))
         kernels.bayes.cell_logits(self.rows.cells, largest, x, t)
         return x, t
@@ -200,9 +200,7 @@ class Curves:
         largest = self.largest_logit
         with np.errstate(divide="ignore"):
             own = (np.log(score) - np.log1p(-score)).clip(-largest, largest)
-        return self.probabilities(
-            own[:, None] + (1 - part) * logit[below] + part * logit[above]
-        )
+        return self.probabilities(own[:, None] + (1 - part) * logit[below] + part * logit[above])
 
     def means(self, p: F64) -> F64:
         """Means over drawn curves (3, C): of the gap ``c - s``, of its size and of its sign."""

@@ -21,7 +21,15 @@ from fastece import kernels
 if TYPE_CHECKING:
     from fastece.kernels.bayes import Fits
 
-__all__ = ["DRAWS", "MOST_CELLS", "Hyperpriors", "cell_count", "draw_order", "hyperpriors", "normals"]
+__all__ = [
+    "DRAWS",
+    "MOST_CELLS",
+    "Hyperpriors",
+    "cell_count",
+    "draw_order",
+    "hyperpriors",
+    "normals",
+]
 
 F64 = NDArray[np.float64]
 
@@ -63,7 +71,7 @@ class Hyperpriors(NamedTuple):
 
 def cell_count(n: float) -> int:
     """Number of cells for so many rows."""
-    steps = round(CELLS / CELL_STEP * (n / 100) ** 0.25)
+    steps = round(CELLS / CELL_STEP * math.sqrt(math.sqrt(n / 100)))
     return min(max(CELL_STEP * steps, FEWEST_CELLS), MOST_CELLS)
 
 
@@ -77,7 +85,9 @@ def hyperpriors(n_cells: int, for_interval: bool) -> Hyperpriors:
     interval = log_probabilities(scale, INTERVAL_POWER, INTERVAL_MIDDLE, scale > 0)
     lanes = kernels.bayes.LANES
     kept = np.arange(scale.size) if for_interval else np.flatnonzero(of_value)
-    kept = np.append(kept, np.zeros(-kept.size % lanes, np.intp))  # a block is full: of improbable ones
+    kept = np.append(
+        kept, np.zeros(-kept.size % lanes, np.intp)
+    )  # a block is full: of improbable ones
     parts = [prior_of(n_cells, scale[g], *ROUGHNESS[family[g]]) for g in kept]
     return Hyperpriors(prior_fits(n_cells, parts), value[kept], interval[kept])
 

@@ -102,9 +102,7 @@ class Posterior:
         """
         alpha = 1 - check_real("confidence_level", confidence_level, 0.0, 1.0)
         if not 0 < alpha < 1:
-            raise ValueError(
-                f"confidence_level: must be between 0 and 1, got {confidence_level!r}"
-            )
+            raise ValueError(f"confidence_level: must be between 0 and 1, got {confidence_level!r}")
         # From which alpha on calibration is doubted. Below, one side has all of alpha; but the high
         # end stays above those of all lower levels.
         doubt = math.exp(-max(self.log_bayes_factor, 0.0))
@@ -132,9 +130,7 @@ def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
     top = max(factors)
     return Posterior(
         value=float(np.mean(values)),
-        errors=np.minimum(
-            widened(np.mean(errors, axis=0), parts, rows.count, norm), np.mean(limits)
-        ),
+        errors=np.minimum(widened(np.mean(errors, axis=0), parts, rows.n, norm), np.mean(limits)),
         log_bayes_factor=top + math.log(np.mean(np.exp(np.array(factors) - top))),
         parts=tuple(parts),
     )

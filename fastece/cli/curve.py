@@ -20,7 +20,10 @@ def run_curve(options: Namespace) -> Page:
     """``fastece curve FILE``."""
     path = options.plot and check_picture(options.plot)
     is_kde = options.estimator == "ece_kde"
-    density = {"bandwidth": (options.bandwidth, "silverman"), "kernel": (options.kernel, "gaussian")}
+    density = {
+        "bandwidth": (options.bandwidth, "silverman"),
+        "kernel": (options.kernel, "gaussian"),
+    }
     with progress() as say:
         say(f"reading {options.file}")
         predictions = read_file(options.file, options)
@@ -62,9 +65,10 @@ def point(curve: ReliabilityCurve, score: float) -> dict[str, Any]:
     low, high = curve.score_range
     inside = low <= score <= high
     ends = (None, None) if curve.low is None else curve.interval(score) if inside else (0.0, 1.0)
-    found = {"probability": curve(score) if inside else score, "low": ends[0], "high": ends[1]}
-    if curve.bandwidth is None and not (inside and math.isfinite(found["probability"])):
-        found = dict.fromkeys(found)
+    probability = float(curve(score)) if inside else score
+    found: dict[str, Any] = {"probability": probability, "low": ends[0], "high": ends[1]}
+    if curve.bandwidth is None and not (inside and math.isfinite(probability)):
+        found = dict.fromkeys(found, None)
     return {
         "score": score,
         **found,
@@ -82,7 +86,9 @@ def text_of(values: dict[str, Any], pairs: bool) -> str:
     elif is_posterior:
         known["intervals"] = "quantiles of the posterior"
     lines = facts(values["title"], **known)
-    wide = [f"{100 * values['confidence_level']:g} % interval"] if is_posterior else level_of(values)
+    wide = (
+        [f"{100 * values['confidence_level']:g} % interval"] if is_posterior else level_of(values)
+    )
     head = ["score", "comes true", *wide, "rows near it", ""]
     for curve in values["curves"]:
         bandwidth = curve["bandwidth"]

@@ -170,8 +170,9 @@ COMMANDS = {
     ),
     "curve": Command(
         "how often scores come true, at any score",
-        "How often scores come true, from densities or as a Bayesian curve, with intervals, for a file of predictions as "
-        "fastece report reads it. With --resamples 0 there are no intervals.",
+        "How often scores come true, from densities or as a Bayesian curve, with intervals, for a "
+        "file of predictions as fastece report reads it. With --resamples 0 densities have no "
+        "intervals.",
         ("file",), (*FILE, *CURVE, *MEASURE, "--plot"), {"resamples": 500, "seed": 0},
     ),
     "bench": Command(

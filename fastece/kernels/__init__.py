@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "REPLICATES", "ahead", "bayes", "binning", "common_call", "density", "logits", "moments", "quantiles",
-    "reading", "replicates", "resampling", "subsets",
+    "REPLICATES", "ahead", "bayes", "binning", "common_call", "density", "logits", "moments",
+    "quantiles", "reading", "replicates", "resampling", "subsets",
 ]  # fmt: skip
 
 # Replicates of a block: the multiplicities of one row, a byte each, fill half a cache line.

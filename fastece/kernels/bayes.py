@@ -19,8 +19,19 @@ from fastece.kernels._jit import jit
 from fastece.kernels.logits import exponential, lane_sum
 
 __all__ = [
-    "BAND0", "Cells", "Fits", "LANES", "LINE", "cell_logits", "draw_logits", "fit", "gap_errors",
-    "log_likelihood", "probabilities", "sum_cells", "summarise_gaps",
+    "BAND0",
+    "LANES",
+    "LINE",
+    "Cells",
+    "Fits",
+    "cell_logits",
+    "draw_logits",
+    "fit",
+    "gap_errors",
+    "log_likelihood",
+    "probabilities",
+    "sum_cells",
+    "summarise_gaps",
 ]  # fmt: skip
 
 F64 = NDArray[np.float64]
@@ -28,11 +39,11 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
 
-# Newton's method ends with a step that changes no logit by more: then its factors, which belong to
-# the point before, give the evidence to 1e-6, and what is left to go is the square of this.
+# Newton's method ends with a step that changes no logit by more: then its factors, which belong
+# to the point before, give the evidence to 1e-6, and what is left to go is the square of this.
 SMALL_STEP = 1e-7
-# Five or six are enough; where rows deny their scores altogether, a step is two or three logits, and
-# there are dozens. Rounding may keep very large problems above SMALL_STEP.
+# Five or six are enough; where rows deny their scores altogether, a step is two or three logits,
+# and there are dozens. Rounding may keep very large problems above SMALL_STEP.
 MOST_STEPS = 200
 # Pivots of so many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
 # 1e12 or so, and a logarithm takes as long as twenty products.
@@ -407,7 +418,7 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
     begin, passed = 0, 0.0
     for g in range(share.size):
         passed += share[g]
-        end = min(int(math.floor(passed * draws + 0.5)), draws)
+        end = min(math.floor(passed * draws + 0.5), draws)
         if end <= begin:
             continue
         block, lane = g // LANES, g % LANES

@@ -106,9 +106,9 @@ def test_integer_weights_are_repetition_up_to_the_effective_number_of_rows():
     estimator = BayesCurve()
     (weighted,) = cells_of_problems(read_problems(y, s, sample_weight=w), map)
     (repeated,) = cells_of_problems(read_problems(np.repeat(y, w), np.repeat(s, w)), map)
-    assert weighted.count == pytest.approx(w.sum() ** 2 / (w * w).sum())
-    assert repeated.count == w.sum()
-    both = [x.cells.weight / x.count for x in (weighted, repeated)]
+    assert weighted.n == pytest.approx(w.sum() ** 2 / (w * w).sum())
+    assert repeated.n == w.sum()
+    both = [x.cells.weight / x.n for x in (weighted, repeated)]
     if both[0].size == both[1].size:
         assert both[0] == pytest.approx(both[1])
     assert estimator.value(weighted) == pytest.approx(estimator.value(repeated), rel=0.25)
@@ -144,7 +144,9 @@ def test_awkward_rows_have_a_value_and_an_interval(name):
 def test_what_rows_say_beyond_doubt_is_found():
     assert ece([0, 1] * 400, [0.0, 1.0] * 400, estimator="ece_bayes") < 0.01
     assert ece([1, 0] * 400, [0.0, 1.0] * 400, estimator="ece_bayes") > 0.98
-    assert ece([1, 0, 0, 0] * 200, [0.75] * 800, estimator="ece_bayes") == pytest.approx(0.5, abs=0.02)
+    assert ece([1, 0, 0, 0] * 200, [0.75] * 800, estimator="ece_bayes") == pytest.approx(
+        0.5, abs=0.02
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -158,7 +160,7 @@ def test_a_million_rows_are_not_sorted(weighted):
     assert estimator.direct(problems)[0] == pytest.approx(expected, rel=1e-3)
     (many,) = cells_of_problems(problems, map)
     assert many.cells.weight.size == MOST_CELLS
-    assert many.cells.weight.sum() == pytest.approx(many.count)
+    assert many.cells.weight.sum() == pytest.approx(many.n)
 
 
 def test_norms_increase():

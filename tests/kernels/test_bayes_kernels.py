@@ -174,9 +174,9 @@ def test_fits_are_those_of_a_general_optimiser_on_the_same_objective(seed, heavy
     found = list(zip(*cells, strict=True))
     fits = start(9)
     bayes.fit(x, t, cells, fits)
+    lines = np.hstack([np.eye(9), np.ones((9, 1)), t[:, None]])
     for g in (0, 6, 9, 15):
         prior = np.array(reference.prior_precision(9, *HYPERPARAMETERS[g]))
-        lines = np.hstack([np.eye(9), np.ones((9, 1)), t[:, None]])
 
         def objective(theta, prior=prior):
             z = x + lines @ theta
