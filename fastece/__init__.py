@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fastece.answer.compare import compare
     from fastece.answer.estimate import Estimate, estimate
+    from fastece.bayes.estimator import BayesCurve
     from fastece.binned.estimator import Binned
     from fastece.estimators import ESTIMATORS
     from fastece.kde.estimator import KDE
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "answer.compare": ("compare",),
     "answer.estimate": ("Estimate", "estimate"),
+    "bayes": ("BayesCurve",),
     "binned": ("Binned",),
     "estimators": ("ESTIMATORS",),
     "kde": ("KDE",),
@@ -54,6 +56,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
     "ESTIMATORS",
     "KDE",
+    "BayesCurve",
     "Binned",
     "BootstrapResult",
     "CalibrationTestResult",

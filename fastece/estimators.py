@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fastece.bayes import BayesCurve
 from fastece.binned import Binned
 from fastece.inputs.parameters import list_names
 from fastece.kde import KDE
@@ -25,6 +26,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "ece_c": Binned(mapping="convex"),
     "ece_ac": Binned(edges="quantile", mapping="convex"),
     "ece_kde": KDE(),
+    "ece_bayes": BayesCurve(),
 }
 
 

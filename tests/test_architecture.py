@@ -19,6 +19,7 @@ LAYERS = [
     {"inputs", "protocol"},
     {"problems"},
     {"binned", "kde"},
+    {"bayes"},
     {"estimators"},
     {"resampling", "scores"},
     {"answer"},

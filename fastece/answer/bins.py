@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.answer.cells import Cells, count_of, label_draws, make_cells
@@ -18,8 +17,7 @@ from fastece.problems.problems import Problems, one_problem
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call
 from fastece.resampling.engine import Problem
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64, I32, U8
 
 
 def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
@@ -50,7 +48,7 @@ class HitSums:
         tiles = Tiles.of(sample, layout, self.binned._threshold, 2)
         return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
 
-    def blocks(self, tiles: Tiles, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, tiles: Tiles, c: U8) -> F64:
         """(B, 32 G) weights, of multiplicities (G, 2 n, 32) of hits and then of misses."""
         hits = c[:, : tiles.order.size]
         step = max(1, MAX_SUMS // (REPLICATES * self.n_bins))
@@ -88,9 +86,7 @@ def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
     return unit * (share.shape[1] ** (-1 / norm) if equal and norm < math.inf else 1.0)
 
 
-def place_rows(
-    binned: Binned, sample: Sample, n_bins: int
-) -> tuple[Layout, NDArray[np.int32], F64]:
+def place_rows(binned: Binned, sample: Sample, n_bins: int) -> tuple[Layout, I32, F64]:
     """Bins, the first one of each row, and its share of the row; the rest is the next one's."""
     layout = binned.layout(one_problem(sample), n_bins)
     lower, a = np.empty(sample.n, np.int32), np.ones(sample.n)

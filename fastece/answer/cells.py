@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.resampling.arguments import Call
@@ -24,8 +23,7 @@ from fastece.resampling.calibration_test import (
     LEAST_REPLICATES,
 )
 from fastece.resampling.draws import ClassDraws, HitDraws
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64, I32, I64
 
 # No hypothesis has less than this part of the noise of a calibrated model.
 FLOOR = 0.05
@@ -74,7 +72,7 @@ class Cells:
     hits: F64
     norm: float
     share: F64
-    group: NDArray[np.int64]
+    group: I64
     seed: int
 
     def variance_at(self, gap: F64) -> F64:
@@ -99,7 +97,7 @@ class Cells:
         return np.asarray(np.sqrt(v) * (self.most > 0))
 
     @cached_property
-    def rare(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def rare(self) -> tuple[I32, I32]:
         """Which line of the permutations belongs to each cell (K, B), -1 where none does, and these
         permutations: of cells in which a calibrated model hardly ever hits, or misses, so that its
         noise cannot be stretched to that of a model that does."""
@@ -150,7 +148,7 @@ class Cells:
 
 def make_cells(
     gap: F64, null: F64, variance: F64, slope: F64, n: F64, share: F64, hits: F64, unit: F64,
-    norm: float, group: NDArray[np.int64], seed: int,
+    norm: float, group: I64, seed: int,
 ) -> Cells:  # fmt: skip
     """Cells in units: `unit` is what a gap is multiplied by before the norm, 0 for cells that do
     not count. `variance` and `slope` are the sums of ``w^2 a^2 s (1 - s)`` and of

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.answer.cells import Cells, count_of, label_draws, make_cells
@@ -18,8 +17,7 @@ from fastece.protocol import Sample
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import hits_and_misses
 from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64, U8
 
 # Bandwidths between points of a density that no row reaches together.
 WIDTH = 3.5
@@ -68,7 +66,7 @@ class DensityGaps:
             out[: mesh.count, lanes] = hits * mesh.width[:, None] - gap_plan.hits[:, None]
         return out
 
-    def blocks(self, gap_plan: GapPlan, c: NDArray[np.uint8]) -> F64:
+    def blocks(self, gap_plan: GapPlan, c: U8) -> F64:
         """(points, 32 G) gaps."""
         return self.gaps(gap_plan, gap_plan.plan.blocks(c))
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.answer.bins import bin_cells, place_rows
 from fastece.answer.estimate import curves, posteriors
@@ -14,8 +13,7 @@ from fastece.answer.labels import BINS
 from fastece.binned.estimator import Binned
 from fastece.resampling.arguments import Call
 from fastece.resampling.intervals import ConfidenceInterval
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 # Levels 1 - alpha at which ends are worked out, the usual ones among them; in between their
 # logarithms tell where an end is. Beyond, neither replicates nor draws know anything.

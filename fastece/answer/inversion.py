@@ -18,12 +18,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.answer.cells import Cells
 from fastece.resampling.intervals import ConfidenceInterval
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 # Standard errors beyond which a gap counts as real.
 CLEAR = 2.5

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.answer.bins import bin_cells, place_rows
 from fastece.answer.cells import label_draws
@@ -20,8 +19,7 @@ from fastece.protocol import Sample
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import hits_and_misses
 from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates
-
-F64 = NDArray[np.float64]
+from fastece.typing import F64
 
 BINS = Binned(edges="quantile")
 # Replicates and hypotheses of a path: with 192 the p-value 0.05 is known to 0.016.

@@ -95,6 +95,10 @@ OPTIONS = {
         "action": "append", "default": [], "metavar": "MODULE:NAME", "dest": "estimators",
         "help": "one more estimator: an object with prepare and evaluate, or what makes one",
     },
+    "curve --estimator": {
+        "choices": ["ece_kde", "ece_bayes"], "default": "ece_kde",
+        "help": "densities (default), or a Bayesian curve, which needs no resamples",
+    },
     "--holdout": value("N", "rows to draw from (200000)", int),
     "--largest": value("N", "largest evaluation set (500)", int),
     "--draws": value("N", "evaluation sets of each size (200)", int),
@@ -104,7 +108,7 @@ OPTIONS = {
 }  # fmt: skip
 FILE = ("--y-true", "--y-prob", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
-CURVE = ("--at", "--bandwidth", "--kernel")
+CURVE = ("curve --estimator", "--at", "--bandwidth", "--kernel")
 STUDY = (
     "--preset", "--out", "--convention", "--estimator", "--holdout", "--largest", "--draws",
     "--seed", "--jobs",
@@ -144,8 +148,8 @@ COMMANDS = {
     ),
     "curve": Command(
         "curve:run_curve", "how often scores come true, at any score",
-        "How often scores come true, from densities, with intervals, for a file of predictions as "
-        "fastece report reads it. With --resamples 0 there are no intervals.",
+        "How often scores come true, from densities or as a Bayesian curve, with intervals, for a "
+        "file of predictions as fastece report reads it. With --resamples 0 densities have none.",
         ("file",), (*FILE, *CURVE, *MEASURE, "--plot"), {"resamples": 500, "seed": 0},
     ),
     "bench": Command(
@@ -179,6 +183,6 @@ def make_parser() -> argparse.ArgumentParser:
         for argument in row.arguments:
             command.add_argument(argument, metavar=argument.upper())
         for option in (*row.options, "--json"):
-            command.add_argument(option, **OPTIONS[option])
+            command.add_argument(option.split()[-1], **OPTIONS[option])
         command.set_defaults(**row.defaults)
     return parser

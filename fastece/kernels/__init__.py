@@ -14,6 +14,7 @@ from fastece.typing import F64
 if TYPE_CHECKING:
     from fastece.kernels import (
         ahead,
+        bayes,
         binning,
         common_call,
         density,
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "NO_WEIGHTS", "REPLICATES", "ahead", "binning", "common_call", "density", "inversion",
-    "logits", "moments", "quantiles", "reading", "replicates", "resampling", "subsets", "weights",
+    "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "common_call", "density",
+    "inversion", "logits", "moments", "quantiles", "reading", "replicates", "resampling",
+    "subsets", "weights",
 ]  # fmt: skip
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.

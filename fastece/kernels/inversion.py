@@ -3,15 +3,10 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
 from fastece.kernels.shared import zero
-
-__all__ = ["LANES", "add_norm", "rare_noise", "squared_sums", "statistics"]
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
+from fastece.typing import F64, I32
 
 # Replicates that are taken at once, so that the gaps of all cells of a problem stay in the cache.
 LANES = 128

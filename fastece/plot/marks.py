@@ -64,8 +64,9 @@ def draw_curve(curve: "ReliabilityCurve", ax: "Axes", is_panel: bool) -> None:
     """The curve on axes, with its band and the density of the scores."""
     scale, s = THIN if is_panel else 1.0, curve.score
     peak = f"of scores (peak {curve.density.max():.3g})"
-    # With sharp scores the bandwidth is small, and elsewhere the curve jumps from row to row.
-    enough = curve.supported & (curve.rows >= FEWEST)
+    # With sharp scores the bandwidth is small, and elsewhere a density jumps from row to row.
+    fewest = 0 if curve.bandwidth is None else FEWEST
+    enough = curve.supported & (curve.rows >= fewest)
     ax.fill_between(
         s, to_quarter(curve.density), facecolor=DENSITY, edgecolor=GREY, linewidth=0.6, zorder=1,
         label=f"density {f'({OWN})' if is_panel else peak}",
@@ -77,11 +78,13 @@ def draw_curve(curve: "ReliabilityCurve", ax: "Axes", is_panel: bool) -> None:
             zorder=0, label="too few scores",
         )  # fmt: skip
     line, width = BLUE, 2.0
-    if curve.median is not None and curve.low is not None and curve.high is not None:
+    if curve.low is not None and curve.high is not None:
+        of = "resamples" if curve.n_resamples else "the posterior"
         ax.fill_between(
             s, curve.low, curve.high, where=enough, facecolor=(SKY, 0.3), edgecolor=SKY,
-            linewidth=0.8, zorder=3, label=f"{100 * curve.confidence_level:g} % of resamples",
+            linewidth=0.8, zorder=3, label=f"{100 * curve.confidence_level:g} % of {of}",
         )  # fmt: skip
+    if curve.median is not None:
         ax.plot(
             s, np.where(enough, curve.median, np.nan), color=BLUE, linewidth=2 * scale, zorder=4,
             clip_on=False, label="median of resamples",

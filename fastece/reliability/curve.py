@@ -1,5 +1,6 @@
 """Reliability curves: how often a score comes true, from densities, at any score."""
 
+import math
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -7,9 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.bayes.estimator import REACH, BayesCurve, rows_near
+from fastece.estimators import direct_values
 from fastece.inputs.arrays import as_real, refuse_where
 from fastece.kde.estimator import KDE, is_supported, posterior
 from fastece.kde.plan import Copies, DensityPlan
+from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-6
 # A curve has so many times as many points as its error needs: its pieces look smooth.
 FINER = 2.0
+# Points of a Bayesian curve, in a range.
+BAYES_POINTS = 501
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
 MOST_VALUES = 2**25
 
@@ -37,26 +43,29 @@ class ReliabilityCurve(Plain):
     Attributes
     ----------
     score : (G,) float64 array
-        Evenly spaced scores, the centres of G cells of the range.
+        Evenly spaced scores: the centres of G cells of the range; of a `BayesCurve` from one end
+        of the range to the other.
     posterior : (G,) float64 array
-        ``P(y = 1 | s)``; the score itself where the curve has no support.
+        ``P(y = 1 | s)``; where the curve has no support the score itself, of a `BayesCurve` nan.
     lce : (G,) float64 array
         Local calibration error, ``posterior - score``.
     density : (G,) float64 array
         Density of the scores.
     supported : (G,) bool array
         Whether there are scores to speak of: ``density >= 0.01 / (high - low)``, a hundredth of its
-        mean over the range.
+        mean over the range; of a `BayesCurve`, a row within 0.025.
     rows : (G,) float64 array
         About how many rows the curve rests on: n times the density times the width that the kernel
-        averages over.
+        averages over; of a `BayesCurve`, those within 0.025.
     low, high, median : (G,) float64 array or None
-        Ends of the bootstrap percentile interval of the posterior at each score by itself, and the
+        Ends of the interval of the posterior at each score by itself: of a `BayesCurve` between
+        quantiles of its posterior, without a median; else of the bootstrap distribution, with its
         median; None without resamples.
     confidence_level, n_resamples, key : float, int, int or None
         Of the band; the key is that of the draws, None without resamples.
-    value, bandwidth : float
-        The calibration error, as `fastece.ece` gives it, and the standard deviation of the kernel.
+    value, bandwidth : float, float or None
+        The calibration error, as `fastece.ece` gives it, and the standard deviation of the kernel;
+        None of a `BayesCurve`.
     score_range, n : tuple of float, int
         Ends of the range, and number of rows of positive weight.
     estimator, setting : str
@@ -75,7 +84,7 @@ class ReliabilityCurve(Plain):
     confidence_level: float
     n_resamples: int
     value: float
-    bandwidth: float
+    bandwidth: float | None
     score_range: tuple[float, float]
     n: int
     key: int | None
@@ -114,10 +123,15 @@ class ReliabilityCurve(Plain):
 
     def __str__(self) -> str:
         head = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
+        if self.bandwidth is not None:
+            head += f", bandwidth {self.bandwidth:.4g}"
         band = self.low is not None
         wide = f"  {100 * self.confidence_level:g} % interval" if band else ""
-        lines = [f"{head}, bandwidth {self.bandwidth:.4g}", f"  score  P(hit)    rows{wide}"]
+        lines = [head, f"  score  P(hit)    rows{wide}"]
         for s in np.linspace(*self.score_range, 11):
+            if math.isnan(self(s)):
+                lines.append(f"  {s:.3f}       -  {self._at(s, self.rows):6.0f}  no scores")
+                continue
             line = f"  {s:.3f}  {self(s):.4f}  {self._at(s, self.rows):6.0f}"
             if band:
                 line += "  [{:.4f}, {:.4f}]".format(*self.interval(s))
@@ -151,13 +165,48 @@ class Curve:
         return out
 
 
+def bayes_curve_of(call: Call, bayes: BayesCurve, k: int) -> ReliabilityCurve:
+    """The Bayesian curve of problem k."""
+    sample = call.models[0].sample(k)
+    score = np.linspace(sample.low, sample.high, BAYES_POINTS)  # scores may be heaped at the ends
+    mean, low, high = bayes.curve(sample, score, call.level)
+    rows = rows_near(sample.sorted(), score).astype(np.float64)
+    width = np.minimum(score + REACH, sample.high) - np.maximum(score - REACH, sample.low)
+    return ReliabilityCurve(
+        score=score,
+        posterior=mean,
+        lce=mean - score,
+        density=rows / (sample.n * width),
+        supported=rows > 0,
+        rows=rows,
+        low=low,
+        high=high,
+        median=None,
+        confidence_level=call.level,
+        n_resamples=0,
+        value=float(direct_values(bayes, one_problem(sample))[0]),
+        bandwidth=None,
+        score_range=(sample.low, sample.high),
+        n=call.n,
+        key=None,
+        estimator=str(bayes),
+        setting=call.models[0].name(k),
+    )
+
+
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
-    """The curve of each problem of a call with one estimator, the density."""
-    (kde,) = call.estimators.values()
-    if not isinstance(kde, KDE):
-        raise TypeError(f"estimator: a reliability curve needs densities, KDE, got {kde!r}")
+    """The curve of each problem of a call with one estimator."""
+    (estimator,) = call.estimators.values()
+    each = range(call.models[0].n_problems)
+    if isinstance(estimator, BayesCurve):
+        return [bayes_curve_of(call, estimator, k) for k in each]
+    if not isinstance(estimator, KDE):
+        raise TypeError(
+            "estimator: a reliability curve needs a BayesCurve, or densities, KDE, got "
+            f"{estimator!r}"
+        )
     key = new_key(rng) if call.n_resamples else None  # all problems see the same draws
-    return [curve_of(call, kde, k, key) for k in range(call.models[0].n_problems)]
+    return [curve_of(call, estimator, k, key) for k in each]
 
 
 def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
@@ -218,15 +267,17 @@ def reliability_curve(
     sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
     n_jobs: int | None = None, executor: Any = None, **fields: Any,
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
-    """The probability of a hit as a function of the score, from kernel densities.
+    """The probability of a hit as a function of the score, from kernel densities or as a Bayesian
+    curve.
 
     Parameters
     ----------
     y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
         As in `fastece.ece`.
-    estimator : str or KDE, default "ece_kde"
+    estimator : str, KDE or BayesCurve, default "ece_kde"
     n_resamples : int, default 0
-        Bootstrap resamples behind the band; without any, there is none.
+        Bootstrap resamples behind the band of a `KDE`; without any, there is none. A `BayesCurve`
+        has its band from the posterior, and needs none.
     confidence_level, rng, n_jobs, executor
         As in `fastece.bootstrap`.
     **fields
@@ -248,6 +299,10 @@ def reliability_curve(
     ``f < 0.01 / (high - low)`` the curve is the diagonal, and not `supported`. The band is made of
     the percentiles of the curves of resampled rows, each with its own bandwidth, at every score by
     itself; what smoothing itself puts off, bias, is not in it.
+
+    A `BayesCurve` also works where scores are heaped. It is the posterior mean, between quantiles
+    of the posterior at every score by itself; where no row is within 0.025 of a score, there is no
+    number (nan).
 
     Examples
     --------

@@ -191,7 +191,7 @@ def test_report_shows_the_bandwidth_that_was_used(capsys, digits, setting, said)
     assert f", {said} {used:.4g}\n" in out
     assert out.count("bandwidth ") == 1
     lines = [x for x in out.splitlines() if re.match("  (ece|mce|error)", x)]
-    assert {re.match(r"  \w+ +[\w.]+", x).end() for x in lines} == {18}  # in columns
+    assert {re.match(r"  \w+ +[\w.]+", x).end() for x in lines} == {20}  # in columns
 
 
 # --- pictures --------------------------------------------------------------------------------

@@ -188,6 +188,8 @@ def test_the_loop_beside_a_call_has_the_same_distribution(found, last, monkeypat
     results = list(results.values()) if isinstance(results, dict) else [results]
     assert len(results) == len(np.atleast_2d(values))
     for result, theirs in zip(results, np.atleast_2d(values), strict=True):
+        if result.estimator == str(fastece.ESTIMATORS["ece_bayes"]):  # beside the loop of "ece"
+            continue
         name = "null_distribution" if "Test" in found.__name__ else "bootstrap_distribution"
         ours = getattr(result, name)
         assert ours.shape == theirs.shape == (REPLICATES,)
@@ -331,7 +333,8 @@ def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
 
 
 def test_every_estimator_has_an_idiom():
-    assert set(yardstick.IDIOMS) == set(yardstick.LOOPS) == set(fastece.ESTIMATORS)
+    # Nobody writes a Bayesian curve in a few lines of numpy.
+    assert set(yardstick.IDIOMS) == set(yardstick.LOOPS) == {*fastece.ESTIMATORS} - {"ece_bayes"}
     assert yardstick.find_idiom("something else") == ("ece", yardstick.IDIOMS["ece"])
 
 

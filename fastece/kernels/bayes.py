@@ -1,0 +1,477 @@
+"""The Bayesian calibration curve: Laplace fits of a Gaussian process, and draws from them.
+
+The curve is ``logit c = x + b_0 + b_1 t + f`` in C cells of equal weight, f with a prior precision
+of five diagonals. Fits with sixteen hyperparameters stand side by side: the innermost loops go over
+them, so they vectorise without any sum changing its order.
+
+All that belongs to a cell is one line of one flat array, and positions are unsigned: so the
+compiler knows how far apart two numbers are, and needs no checks whether arrays overlap (a
+step of 96 cells takes 10 us; with an array for each quantity 40).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fastece.kernels._jit import jit
+from fastece.kernels.logits import exponential
+from fastece.kernels.shared import lane_sum
+from fastece.typing import F64, I32, U8
+
+# Newton's method ends with a step that changes no logit by more: then its factors, which belong
+# to the point before, give the evidence to 1e-6, and what is left to go is the square of this.
+SMALL_STEP = 1e-7
+# Five or six are enough; where rows deny their scores altogether, a step is two or three logits,
+# and there are dozens. Rounding may keep very large problems above SMALL_STEP.
+MOST_STEPS = 200
+# Pivots of so many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
+# 1e12 or so, and a logarithm takes as long as twenty products.
+PIVOTS = 16
+# log(1 + e) = 2 atanh(e / (2 + e)), whose series has these factors: 1e-14 up to e = 1.
+ATANH = tuple(2.0 / (2 * k + 1) for k in range(14))
+
+# Hyperparameters side by side, and the quantities in a line of them, each sixteen numbers on.
+LANES = 16
+F, BAND0, BAND1, BAND2, WEIGHT, RESIDUAL, LOWER1, LOWER2, PIVOT, ALONG0, ALONG1, STEP = (
+    np.uint64(LANES * j) for j in range(12)
+)
+SUM00, SUM01, SUM11, REST0, REST1, LINE = (np.uint64(LANES * j) for j in range(12, 18))
+LINE2 = np.uint64(2) * LINE
+
+
+class Cells(NamedTuple):
+    """What is known of the rows of each of C cells; empty ones weigh nothing."""
+
+    weight: F64
+    hits: F64
+    score: F64  # mean
+
+
+class Fits(NamedTuple):
+    """Where the posteriors of hyperparameters have their tops, and their shapes there.
+
+    Of each hyperparameter the precision is ``[[A, W T], [T' W, T' W T + line]]`` with T the columns
+    (1, t), W the weights of the working response and ``A = precision + W = L D L'``.
+
+    Attributes
+    ----------
+    state : (blocks, (C + 4) * LINE) float64 array
+        Lines of C cells, with two of padding before and after. A line has sixteen numbers of each
+        of: f; `BAND`, three entries (c, c), (c, c - 1), (c, c - 2) of the prior precision; `LOWER`,
+        two of L; `PIVOT`, 1 / D; `ALONG`, two of ``A**-1 W T``; and what is used on the way.
+    line : (blocks, 2, 16) float64 array
+        b_0 and b_1.
+    line_precision : (blocks, 2, 16) float64 array
+        Of their prior.
+    schur : (blocks, 3, 16) float64 array
+        Precision of b with f integrated out: entries 00, 01, 11.
+    log_evidence : (16 blocks,) float64 array
+        Before the fit, half the log determinant of the prior precision.
+    """
+
+    state: F64
+    line: F64
+    line_precision: F64
+    schur: F64
+    log_evidence: F64
+
+
+@jit
+def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> None:
+    """Sum up rows in increasing order of the score, equal ones together, in the cells of their
+    mid-ranks.
+
+    Parameters
+    ----------
+    s, y, w : (n,) arrays
+        Scores, hits, and weights, empty where every row counts 1.
+    count : float
+        The effective number of rows, which the weights are scaled to.
+    cells : Cells
+        Overwritten.
+    cell : (n,) int32 array
+        The cell of each row; overwritten.
+    """
+    n, last = s.size, cells.weight.size - 1
+    total = 0.0
+    for i in range(n):
+        total += w[i] if w.size > 0 else 1.0
+    scale, per_weight = count / total, cells.weight.size / total
+    for c in range(cells.weight.size):
+        cells.weight[c] = cells.hits[c] = cells.score[c] = 0.0
+    below = 0.0
+    i = 0
+    while i < n:
+        j, x, weight, hits = i, s[i], 0.0, 0.0
+        while j < n and s[j] == x:
+            v = w[j] if w.size > 0 else 1.0
+            weight += v
+            hits += v * y[j]
+            j += 1
+        c = min(int((below + 0.5 * weight) * per_weight), last)
+        for k in range(i, j):
+            cell[k] = c
+        cells.weight[c] += scale * weight
+        cells.hits[c] += scale * hits
+        cells.score[c] += scale * weight * x
+        below += weight
+        i = j
+    for c in range(cells.weight.size):
+        if cells.weight[c] > 0.0:
+            cells.score[c] /= cells.weight[c]
+
+
+@jit
+def cell_logits(cells: Cells, largest: float, x: F64, t: F64) -> None:
+    """Logits x (C,) of the mean scores, cut to ``[-largest, largest]``, and their distance t (C,)
+    from the mean; empty cells have those of the cell before, the first ones those of the first
+    that is not empty."""
+    total = mean = 0.0
+    n_cells = cells.weight.size
+    first = n_cells
+    for c in range(n_cells):
+        if cells.weight[c] > 0.0:
+            s = cells.score[c]
+            odds = s / (1.0 - s) if s < 1.0 else np.inf
+            z = math.log(odds) if odds > 0.0 else -np.inf
+            x[c] = min(max(z, -largest), largest)
+            mean += cells.weight[c] * x[c]
+            total += cells.weight[c]
+            first = min(first, c)
+        elif c > first:
+            x[c] = x[c - 1]
+    for c in range(first):
+        x[c] = x[first]
+    for c in range(n_cells):
+        t[c] = x[c] - mean / total
+
+
+@jit
+def log_likelihood(cells: Cells, logit: F64) -> float:
+    """``sum hits * logit - weight * log(1 + exp(logit))`` of the cells that are not empty."""
+    total = 0.0
+    for c in range(logit.size):
+        if cells.weight[c] > 0.0:
+            z = logit[c]
+            rest = math.log1p(math.exp(-abs(z)))
+            total += cells.hits[c] * z - cells.weight[c] * (max(z, 0.0) + rest)
+    return total
+
+
+@jit
+def probabilities(logit: F64, work: F64) -> None:
+    """Replace logits (m,) by their probabilities; `work` (2, m)."""
+    e = work[0]
+    for i in range(logit.size):
+        e[i] = -abs(logit[i])
+    exponential(e, work[1])
+    for i in range(logit.size):
+        q = 1.0 / (1.0 + e[i])
+        logit[i] = q if logit[i] >= 0.0 else e[i] * q
+
+
+@jit
+def fill_logits(x: F64, t: F64, b: F64, state: F64, logit: F64) -> None:
+    """Logits (C * 16,) of the curves of one block, of which `b` (2, 16) are the lines."""
+    for c in range(x.size):
+        k = np.uint64(c + 2) * LINE
+        for g in range(LANES):
+            f = state[k + np.uint64(g)]
+            logit[c * LANES + g] = x[c] + b[0, g] + b[1, g] * t[c] + f
+
+
+@jit
+def factorise(p: F64, t: F64, cells: Cells, state: F64) -> None:
+    """Downwards: weights of the working response and the gradient, from probabilities p (C * 16,);
+    the factors of A; and the right sides with what is above taken off."""
+    for c in range(t.size):
+        first = np.uint64(c + 2) * LINE
+        weight, hits, along = cells.weight[c], cells.hits[c], t[c]
+        for g in range(LANES):
+            k = first + np.uint64(g)
+            up, up2, down, down2 = k - LINE, k - LINE2, k + LINE, k + LINE2
+            q = p[c * LANES + g]
+            w, residual = weight * q * (1.0 - q), hits - weight * q
+            band0, band1, band2 = state[k + BAND0], state[k + BAND1], state[k + BAND2]
+            gradient = residual - (
+                band0 * state[k]
+                + (band1 * state[up] + state[down + BAND1] * state[down])
+                + (band2 * state[up2] + state[down2 + BAND2] * state[down2])
+            )
+            lower2 = band2 * state[up2 + PIVOT]
+            entry = band1 - band2 * state[up + LOWER1]
+            lower1 = entry * state[up + PIVOT]
+            state[k + WEIGHT], state[k + RESIDUAL] = w, residual
+            state[k + LOWER1], state[k + LOWER2] = lower1, lower2
+            state[k + PIVOT] = 1.0 / (band0 + w - entry * lower1 - band2 * lower2)
+            state[k + ALONG0] = w - lower1 * state[up + ALONG0] - lower2 * state[up2 + ALONG0]
+            state[k + ALONG1] = (
+                w * along - lower1 * state[up + ALONG1] - lower2 * state[up2 + ALONG1]
+            )
+            state[k + STEP] = gradient - lower1 * state[up + STEP] - lower2 * state[up2 + STEP]
+
+
+@jit
+def substitute(t: F64, state: F64) -> None:
+    """Upwards: the solutions, and running sums of what the two equations of the line need."""
+    for c in range(t.size - 1, -1, -1):
+        first, along = np.uint64(c + 2) * LINE, t[c]
+        for g in range(LANES):
+            k = first + np.uint64(g)
+            down, down2 = k + LINE, k + LINE2
+            pivot, lower1, lower2 = state[k + PIVOT], state[down + LOWER1], state[down2 + LOWER2]
+            along0 = (
+                state[k + ALONG0] * pivot
+                - lower1 * state[down + ALONG0] - lower2 * state[down2 + ALONG0]
+            )  # fmt: skip
+            along1 = (
+                state[k + ALONG1] * pivot
+                - lower1 * state[down + ALONG1] - lower2 * state[down2 + ALONG1]
+            )  # fmt: skip
+            change = (
+                state[k + STEP] * pivot - lower1 * state[down + STEP] - lower2 * state[down2 + STEP]
+            )
+            state[k + ALONG0], state[k + ALONG1], state[k + STEP] = along0, along1, change
+            w, rest = state[k + WEIGHT], state[k + RESIDUAL] - state[k + WEIGHT] * change
+            state[k + SUM00] = state[down + SUM00] + w * (1.0 - along0)
+            state[k + SUM01] = state[down + SUM01] + w * (along - along1)
+            state[k + SUM11] = state[down + SUM11] + w * (along - along1) * along
+            state[k + REST0] = state[down + REST0] + rest
+            state[k + REST1] = state[down + REST1] + rest * along
+
+
+@jit
+def change_line(b: F64, precision: F64, schur: F64, state: F64, change: F64) -> None:
+    """The change (2, 16) of the lines, from the sums that end in the first cell."""
+    for g in range(LANES):
+        k = LINE2 + np.uint64(g)
+        s00 = precision[0, g] + state[k + SUM00]
+        s01 = state[k + SUM01]
+        s11 = precision[1, g] + state[k + SUM11]
+        rest0 = state[k + REST0] - precision[0, g] * b[0, g]
+        rest1 = state[k + REST1] - precision[1, g] * b[1, g]
+        det = s00 * s11 - s01 * s01
+        change[0, g] = (s11 * rest0 - s01 * rest1) / det
+        change[1, g] = (s00 * rest1 - s01 * rest0) / det
+        schur[0, g], schur[1, g], schur[2, g] = s00, s01, s11
+
+
+@jit
+def move(t: F64, b: F64, change: F64, state: F64) -> float:
+    """Change the curves; the largest change of a logit that there would be without damping.
+
+    A whole step of Newton's method may go too far. ``log(1 + m) / m`` of it, with m its largest
+    change of a logit, never does for a logistic likelihood (Sun and Tran-Dinh 2019, "Generalized
+    self-concordant functions", theorem 2 for nu = 2), and is soon all of it: no objective is
+    computed on the way.
+    """
+    part = np.zeros(LANES)
+    for c in range(t.size):
+        first, along = np.uint64(c + 2) * LINE, t[c]
+        for g in range(LANES):
+            k = first + np.uint64(g)
+            d0, d1 = change[0, g], change[1, g]
+            state[k + STEP] -= state[k + ALONG0] * d0 + state[k + ALONG1] * d1
+        for g in range(LANES):
+            k = first + np.uint64(g)
+            of_logit = abs(state[k + STEP] + change[0, g] + change[1, g] * along)
+            part[g] = max(part[g], of_logit)
+    largest = 0.0
+    for g in range(LANES):
+        m = part[g]
+        largest = max(largest, m)
+        part[g] = math.log1p(m) / m if m > SMALL_STEP else 1.0
+        b[0, g] += part[g] * change[0, g]
+        b[1, g] += part[g] * change[1, g]
+    for c in range(t.size):
+        first = np.uint64(c + 2) * LINE
+        for g in range(LANES):
+            k = first + np.uint64(g)
+            state[k] += part[g] * state[k + STEP]
+    return largest
+
+
+@jit
+def log_one_plus(e: F64) -> None:
+    """Replace e in [0, 1] by ``log(1 + e)``; it vectorises, unlike the function of the library."""
+    for i in range(e.size):
+        r = e[i] / (2.0 + e[i])
+        r2 = r * r
+        total = 0.0
+        for k in range(len(ATANH)):
+            total = total * r2 + ATANH[len(ATANH) - 1 - k]
+        e[i] = r * total
+
+
+@jit
+def add_evidence(
+    logit: F64, b: F64, precision: F64, schur: F64, cells: Cells, state: F64, work: F64, out: F64
+) -> None:
+    """Make half the log determinant of the prior precision, `out` (16,), Laplace's approximation of
+    the log evidence: + log likelihood + log prior - half the log determinant of the posterior's.
+
+    Parameters
+    ----------
+    logit : (C * 16,) float64 array
+        Of the curves at the top of the posterior.
+    work : (2, C * 16) float64 array
+    """
+    rest = work[0]
+    for i in range(logit.size):
+        rest[i] = -abs(logit[i])
+    exponential(rest, work[1])
+    log_one_plus(rest)
+    quadratic, product = np.empty(LANES), np.empty(LANES)
+    for g in range(LANES):
+        quadratic[g] = precision[0, g] * b[0, g] * b[0, g] + precision[1, g] * b[1, g] * b[1, g]
+        product[g] = 1.0 / (schur[0, g] * schur[2, g] - schur[1, g] * schur[1, g])
+    for c in range(cells.weight.size):
+        first, weight, hits = np.uint64(c + 2) * LINE, cells.weight[c], cells.hits[c]
+        for g in range(LANES):
+            z = logit[c * LANES + g]
+            out[g] += hits * z - weight * (max(z, 0.0) + rest[c * LANES + g])
+        for g in range(LANES):
+            k = first + np.uint64(g)
+            half = state[k + BAND1] * state[k - LINE] + state[k + BAND2] * state[k - LINE2]
+            quadratic[g] += state[k] * (state[k + BAND0] * state[k] + 2.0 * half)
+        for g in range(LANES):
+            product[g] *= state[first + np.uint64(g) + PIVOT]
+        if c % PIVOTS == 0 or c == cells.weight.size - 1:
+            for g in range(LANES):
+                out[g] += 0.5 * math.log(product[g])
+                product[g] = 1.0
+    for g in range(LANES):
+        out[g] -= 0.5 * quadratic[g]
+
+
+@jit
+def fit(x: F64, t: F64, cells: Cells, fits: Fits) -> int:
+    """The Laplace fit of every hyperparameter, from the curve that ``f`` and the line begin with;
+    the most steps that one of them took.
+
+    Parameters
+    ----------
+    x, t : (C,) float64 arrays
+        Logits of the scores, and their distance from the mean.
+    cells : Cells
+    fits : Fits
+        With the precisions of the prior; all else is overwritten.
+    """
+    logit, work = np.empty(x.size * LANES), np.empty((2, x.size * LANES))
+    change = np.empty((2, LANES))
+    most = 0
+    for block in range(fits.state.shape[0]):
+        state, b, precision = fits.state[block], fits.line[block], fits.line_precision[block]
+        schur, steps, largest = fits.schur[block], 0, np.inf
+        while largest > SMALL_STEP and steps < MOST_STEPS:
+            fill_logits(x, t, b, state, logit)
+            probabilities(logit, work)
+            factorise(logit, t, cells, state)
+            substitute(t, state)
+            change_line(b, precision, schur, state, change)
+            largest = move(t, b, change, state)
+            steps += 1
+        most = max(most, steps)
+        fill_logits(x, t, b, state, logit)
+        out = fits.log_evidence[block * LANES : (block + 1) * LANES]
+        add_evidence(logit, b, precision, schur, cells, state, work, out)
+    return most
+
+
+@jit
+def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64) -> None:
+    """Draws from the posterior, a mixture over hyperparameters.
+
+    Parameters
+    ----------
+    share : (G,) float64 array
+        Weights of the hyperparameters, which add up to 1. The draws take theirs in order: draw q
+        the one where the sum of the weights passes ``(q + 1/2) / S``.
+    normals : (C + 2, S) float64 array
+        Standard normal numbers.
+    logit : (C, S) float64 array
+        Logits of the probability of a hit in each cell; overwritten.
+    """
+    n_cells, draws = logit.shape
+    d0, d1 = np.empty(draws), np.empty(draws)
+    begin, passed = 0, 0.0
+    for g in range(share.size):
+        passed += share[g]
+        end = min(math.floor(passed * draws + 0.5), draws)
+        if end <= begin:
+            continue
+        block, lane = g // LANES, g % LANES
+        state, b, schur = fits.state[block], fits.line[block], fits.schur[block]
+        l00 = math.sqrt(schur[0, lane])
+        l10 = schur[1, lane] / l00
+        l11 = math.sqrt(schur[2, lane] - l10 * l10)
+        for q in range(begin, end):
+            d1[q] = normals[n_cells + 1, q] / l11
+        for q in range(begin, end):
+            d0[q] = (normals[n_cells, q] - l10 * d1[q]) / l00
+        for c in range(n_cells - 1, -1, -1):
+            k = np.uint64(c + 2) * LINE + np.uint64(lane)
+            scale = math.sqrt(state[k + PIVOT])
+            l1, l2 = state[k + LINE + LOWER1], state[k + LINE2 + LOWER2]
+            if c + 2 < n_cells:
+                for q in range(begin, end):
+                    logit[c, q] = (
+                        scale * normals[c, q] - l1 * logit[c + 1, q] - l2 * logit[c + 2, q]
+                    )
+            elif c + 1 < n_cells:
+                for q in range(begin, end):
+                    logit[c, q] = scale * normals[c, q] - l1 * logit[c + 1, q]
+            else:
+                for q in range(begin, end):
+                    logit[c, q] = scale * normals[c, q]
+        for c in range(n_cells):
+            k = np.uint64(c + 2) * LINE + np.uint64(lane)
+            middle = x[c] + state[k] + b[0, lane] + b[1, lane] * t[c]
+            by0, by1 = 1.0 - state[k + ALONG0], t[c] - state[k + ALONG1]
+            for q in range(begin, end):
+                logit[c, q] += middle + by0 * d0[q] + by1 * d1[q]
+        begin = end
+
+
+@jit
+def gap_errors(cells: Cells, p: F64, norm: float, out: F64) -> None:
+    """The calibration error (S,) of each drawn curve p (C, S)."""
+    total = 0.0
+    for c in range(cells.weight.size):
+        total += cells.weight[c]
+    for q in range(out.size):
+        out[q] = 0.0
+    for c in range(cells.weight.size):
+        weight, score = cells.weight[c] / total, cells.score[c]
+        if weight == 0.0:
+            continue
+        if norm == 1.0:
+            for q in range(out.size):
+                out[q] += weight * abs(p[c, q] - score)
+        elif norm == np.inf:
+            for q in range(out.size):
+                out[q] = max(out[q], abs(p[c, q] - score))
+        else:
+            for q in range(out.size):
+                out[q] += weight * abs(p[c, q] - score) ** norm
+    if norm != 1.0 and norm != np.inf:
+        for q in range(out.size):
+            out[q] = out[q] ** (1.0 / norm)
+
+
+@jit
+def summarise_gaps(cells: Cells, p: F64, work: F64, out: F64) -> None:
+    """Means over the draws p (C, S), of each cell: (3, C) of the gap ``p - score``, of its size and
+    of its sign. `work` (S,)."""
+    for c in range(cells.weight.size):
+        score, gap, size, sign = cells.score[c], 0.0, 0.0, 0.0
+        for q in range(work.size):
+            work[q] = p[c, q] - score
+        gap = lane_sum(work)
+        for q in range(work.size):
+            sign += 1.0 if work[q] > 0.0 else -1.0
+        for q in range(work.size):
+            work[q] = abs(work[q])
+        size = lane_sum(work)
+        out[0, c], out[1, c], out[2, c] = gap / work.size, size / work.size, sign / work.size

@@ -1,0 +1,275 @@
+"""The Bayesian curve's loops, compiled and as plain Python, against dense matrices."""
+
+from itertools import product
+from math import inf, log, log1p
+
+import numpy as np
+import pytest
+import reference_bayes as reference
+from kernel_forms import forms
+from scipy.optimize import minimize
+
+from fastece.bayes.hyperpriors import prior_fits, prior_of
+from fastece.kernels import bayes
+
+FAMILIES = [(4.0, 1.0), (12.0, 1.0), (4.0, 0.25), (1.5, 0.7)]
+HYPERPARAMETERS = [(tau, *family) for tau in (0.1, 0.5, 1.0, 3.0) for family in FAMILIES]
+
+
+def cells_of(weight, hits, score):
+    return bayes.Cells(*(np.array(part, np.float64) for part in (weight, hits, score)))
+
+
+def example(n_cells=7, seed=0, heavy=1.0):
+    """Cells of which some are empty, their cut logits, and the distances of these from the mean."""
+    rng = np.random.default_rng(seed)
+    weight = heavy * rng.integers(0, 9, n_cells).astype(float)
+    weight[[1, -2]] = 0.0
+    weight[3] = 5.5 * heavy
+    score = np.where(weight > 0, np.sort(rng.random(n_cells)), 0.0)
+    hits = (weight * rng.random(n_cells)).round(1)
+    cells = cells_of(weight, hits, score)
+    x, t = (np.array(part) for part in reference.logits(list(zip(*cells, strict=True)), 4.0))
+    return cells, x, t
+
+
+def start(n_cells):
+    """What a fit begins with, of sixteen hyperparameters."""
+    return prior_fits(n_cells, [prior_of(n_cells, *h) for h in HYPERPARAMETERS])
+
+
+def lines_of(fits, n_cells):
+    """The lines of the first block: (C + 4, quantities, 16)."""
+    return fits.state[0].reshape(n_cells + 4, -1, bayes.LANES)
+
+
+def quantity(lines, offset):
+    """(C, 16) of one quantity."""
+    return lines[2:-2, int(offset) // bayes.LANES]
+
+
+def theta_of(fits, n_cells, g):
+    """f, b_0 and b_1 of one fit."""
+    return np.append(quantity(lines_of(fits, n_cells), bayes.F)[:, g], fits.line[0, :, g])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
+    rng = np.random.default_rng(1)
+    for s in (rng.random(40), rng.random(60).round(1), np.full(5, 0.3), np.array([0.0, 1.0])):
+        s = np.sort(s)
+        y = (rng.random(s.size) < s).astype(np.uint8)
+        w = rng.integers(1, 4, s.size).astype(np.float64) if weighted else None
+        rows = list(zip(s.tolist(), y.tolist(), [1.0] * s.size if w is None else w, strict=True))
+        for kernel, n_cells in product(forms(bayes.sum_cells), (1, 3, 8, 64)):
+            cells, cell = cells_of(*np.full((3, n_cells), np.nan)), np.empty(s.size, np.int32)
+            kernel(s, y, w, 12.5, cells, cell)
+            expected = reference.cells(rows, n_cells, 12.5)
+            assert np.transpose(cells) == pytest.approx(np.array(expected))
+            assert sorted(set(cell)) == np.flatnonzero(cells.weight).tolist()
+            assert (np.diff(cell) >= 0).all()
+
+
+def test_cell_logits_are_cut_and_empty_cells_take_those_of_others():
+    cells = cells_of([0, 2, 0, 1, 3], [0, 1, 0, 1, 0], [0, 0, 0, 0.4, 1])
+    for kernel in forms(bayes.cell_logits):
+        x, t = np.empty((2, 5))
+        kernel(cells, 5.0, x, t)
+        assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 5])
+        assert t == pytest.approx(x - (2 * x[1] + x[3] + 3 * x[4]) / 6)
+
+
+def test_log_likelihood_is_that_of_the_cells_that_are_not_empty():
+    cells, x, _ = example()
+    expected = reference.log_likelihood(list(zip(*cells, strict=True)), x)
+    for kernel in forms(bayes.log_likelihood):
+        assert kernel(cells, x) == pytest.approx(expected)
+        certain = kernel(cells_of([2, 0], [0, 0], [0, 0]), np.array([-700.0, 700.0]))
+        assert certain == pytest.approx(0.0, abs=1e-300)
+
+
+def test_probabilities_of_logits():
+    z = np.array([-800.0, -40, -1, 0, 1, 40, 800, 1e-9])
+    for kernel in forms(bayes.probabilities):
+        p = z.copy()
+        kernel(p, np.empty((2, z.size)))
+        assert p == pytest.approx([reference.sigmoid(q) for q in z], rel=1e-14)
+
+
+def test_log_one_plus_is_that_of_the_library():
+    e = np.linspace(0, 1, 101)
+    for kernel in forms(bayes.log_one_plus):
+        found = e.copy()
+        kernel(found)
+        assert found == pytest.approx([log1p(x) for x in e], rel=1e-13)
+
+
+def test_factors_and_solutions_are_those_of_dense_matrices():
+    cells, x, t = example()
+    n = x.size
+    for logit, factorise, substitute in product(
+        forms(bayes.fill_logits), forms(bayes.factorise), forms(bayes.substitute)
+    ):
+        fits = start(n)
+        lines = lines_of(fits, n)
+        rng = np.random.default_rng(3)
+        lines[2:-2, 0], fits.line[:] = rng.normal(size=(2, 1, 1)).sum(), rng.normal()
+        p = np.empty(n * bayes.LANES)
+        logit(x, t, fits.line[0], fits.state[0], p)
+        curve = reference.curve(x, t, theta_of(fits, n, 5))
+        assert p.reshape(n, -1)[:, 5] == pytest.approx(curve)
+        p = 1 / (1 + np.exp(-p))
+        factorise(p, t, cells, fits.state[0])
+        q = p.reshape(n, -1)
+        w = cells.weight[:, None] * q * (1 - q)
+        residual = cells.hits[:, None] - cells.weight[:, None] * q
+        assert quantity(lines, bayes.WEIGHT) == pytest.approx(w)
+        assert quantity(lines, bayes.RESIDUAL) == pytest.approx(residual)
+        substitute(t, fits.state[0])
+        for g, h in enumerate(HYPERPARAMETERS):
+            precision = np.array(reference.precision_of_f(n, *h))
+            a, f = precision + np.diag(w[:, g]), theta_of(fits, n, g)[:-2]
+            factor = np.linalg.cholesky(a)
+            assert quantity(lines, bayes.PIVOT)[:, g] == pytest.approx(1 / np.diag(factor) ** 2)
+            gradient = residual[:, g] - precision @ f
+            expected = np.linalg.solve(a, np.stack([w[:, g], w[:, g] * t, gradient], axis=1))
+            offsets = (bayes.ALONG0, bayes.ALONG1, bayes.STEP)
+            found = np.stack([quantity(lines, k)[:, g] for k in offsets], axis=1)
+            assert found == pytest.approx(expected, rel=1e-7, abs=1e-9)
+            rest = residual[:, g] - w[:, g] * expected[:, 2]
+            sums = [quantity(lines, k)[0, g] for k in (bayes.REST0, bayes.REST1)]
+            assert sums == pytest.approx([rest.sum(), rest @ t], rel=1e-6, abs=1e-9)
+
+
+def test_a_step_is_newtons_damped():
+    cells, x, t = example()
+    n = x.size
+    found = list(zip(*cells, strict=True))
+    for change_line, move in product(forms(bayes.change_line), forms(bayes.move)):
+        fits = start(n)
+        p, change = np.empty(n * bayes.LANES), np.empty((2, bayes.LANES))
+        bayes.fill_logits(x, t, fits.line[0], fits.state[0], p)
+        p = 1 / (1 + np.exp(-p))
+        bayes.factorise(p, t, cells, fits.state[0])
+        bayes.substitute(t, fits.state[0])
+        change_line(fits.line[0], fits.line_precision[0], fits.schur[0], fits.state[0], change)
+        largest = move(t, fits.line[0], change, fits.state[0])
+        steps = []
+        for g, h in enumerate(HYPERPARAMETERS):
+            prior = np.array(reference.prior_precision(n, *h))
+            q = p.reshape(n, -1)[:, g]
+            r = cells.hits - cells.weight * q
+            gradient = [*r, r.sum(), r @ t]
+            whole = np.linalg.solve(reference.precision_at(found, t, prior.tolist(), q), gradient)
+            steps.append(np.abs(np.array(reference.curve(0 * x, t, whole))).max())
+            part = log1p(steps[-1]) / steps[-1]
+            assert theta_of(fits, n, g) == pytest.approx(part * whole, rel=1e-6, abs=1e-9)
+        assert largest == pytest.approx(max(steps))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("heavy", [0.5, 30.0])
+def test_fits_are_those_of_a_general_optimiser_on_the_same_objective(seed, heavy):
+    cells, x, t = example(9, seed, heavy)
+    found = list(zip(*cells, strict=True))
+    fits = start(9)
+    bayes.fit(x, t, cells, fits)
+    lines = np.hstack([np.eye(9), np.ones((9, 1)), t[:, None]])
+    for g in (0, 6, 9, 15):
+        prior = np.array(reference.prior_precision(9, *HYPERPARAMETERS[g]))
+
+        def objective(theta, prior=prior):
+            z = x + lines @ theta
+            residual = cells.hits - cells.weight / (1 + np.exp(-z))
+            value = reference.log_likelihood(found, z) - theta @ prior @ theta / 2
+            return -value, prior @ theta - lines.T @ residual
+
+        def hessian(theta, prior=prior):
+            p = 1 / (1 + np.exp(-(x + lines @ theta)))
+            return prior + lines.T @ np.diag(cells.weight * p * (1 - p)) @ lines
+
+        best = minimize(
+            objective, np.zeros(11), jac=True, hess=hessian, method="trust-exact",
+            options={"gtol": 1e-11},
+        )  # fmt: skip
+        top = best.x - np.linalg.solve(hessian(best.x), objective(best.x)[1])
+        assert theta_of(fits, 9, g) == pytest.approx(top, abs=1e-8)
+        logs = np.linalg.slogdet(prior)[1] - np.linalg.slogdet(hessian(top))[1]
+        evidence = -objective(top)[0] + logs / 2
+        assert fits.log_evidence[g] == pytest.approx(evidence, abs=1e-6)
+
+
+def test_fits_are_those_of_the_reference_whatever_the_rows():
+    """Separated rows and heavy cells too, where whole steps of Newton's method go too far."""
+    sets = [example(6, seed=5), example(6, seed=6, heavy=1e4)]
+    score = np.linspace(0.01, 0.99, 6)
+    for weight, hits in ((np.ones(6), np.zeros(6)), (np.full(6, 300.0), 300.0 * (score < 0.5))):
+        cells = cells_of(weight, hits, score)
+        x, t = (np.array(z) for z in reference.logits(list(zip(*cells, strict=True)), 9.0))
+        sets.append((cells, x, t))
+    for kernel, (cells, x, t) in product(forms(bayes.fit), sets):
+        fits = start(6)
+        assert kernel(x, t, cells, fits) < 60
+        found = list(zip(*cells, strict=True))
+        for g in (0, 7, 13):
+            prior = reference.prior_precision(6, *HYPERPARAMETERS[g])
+            theta, _, evidence = reference.laplace(found, x.tolist(), t.tolist(), prior)
+            assert theta_of(fits, 6, g) == pytest.approx(theta, abs=1e-7)
+            assert fits.log_evidence[g] == pytest.approx(evidence, rel=1e-9, abs=1e-5)
+
+
+def test_add_evidence_needs_no_more_than_the_fit():
+    cells, x, t = example(18)
+    fits = start(18)
+    bayes.fit(x, t, cells, fits)
+    logit, work = np.empty(18 * bayes.LANES), np.empty((2, 18 * bayes.LANES))
+    for kernel in forms(bayes.add_evidence):
+        bayes.fill_logits(x, t, fits.line[0], fits.state[0], logit)
+        out = start(18).log_evidence.copy()
+        kernel(
+            logit, fits.line[0], fits.line_precision[0], fits.schur[0], cells, fits.state[0], work,
+            out,
+        )  # fmt: skip
+        assert out == pytest.approx(fits.log_evidence, rel=1e-12)
+
+
+def test_draws_are_those_of_the_dense_posterior():
+    cells, x, t = example()
+    n, rng = x.size, np.random.default_rng(8)
+    fits = start(n)
+    bayes.fit(x, t, cells, fits)
+    share = rng.dirichlet(np.ones(bayes.LANES))
+    normals = rng.normal(size=(n + 2, 40))
+    found = list(zip(*cells, strict=True))
+    taken = np.searchsorted(np.cumsum(share), (np.arange(40) + 0.5) / 40)
+    for kernel in forms(bayes.draw_logits):
+        logit = np.empty((n, 40))
+        kernel(x, t, fits, share, normals, logit)
+        for q in range(0, 40, 3):
+            g = taken[q]
+            prior = reference.prior_precision(n, *HYPERPARAMETERS[g])
+            theta, factor, _ = reference.laplace(found, x.tolist(), t.tolist(), prior)
+            drawn = np.add(theta, reference.solve_up(factor, normals[:, q].tolist()))
+            assert logit[:, q] == pytest.approx(reference.curve(x, t, drawn), rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, 3.5, inf])
+def test_gap_errors_leave_out_empty_cells(norm):
+    cells, *_ = example()
+    p = np.random.default_rng(4).random((7, 5))
+    found = list(zip(*cells, strict=True))
+    for kernel in forms(bayes.gap_errors):
+        out = np.empty(5)
+        kernel(cells, p, norm, out)
+        expected = [reference.norm_of_gaps(found, p[:, q], norm) for q in range(5)]
+        assert out == pytest.approx(expected)
+
+
+def test_summarise_gaps_gives_means_over_draws():
+    cells, *_ = example()
+    p = np.random.default_rng(4).random((7, 21))
+    gap = p - cells.score[:, None]
+    for kernel in forms(bayes.summarise_gaps):
+        out = np.empty((3, 7))
+        kernel(cells, p, np.empty(21), out)
+        assert out == pytest.approx(np.stack([gap, np.abs(gap), np.sign(gap)]).mean(2))

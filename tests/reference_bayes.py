@@ -1,0 +1,221 @@
+"""The Bayesian calibration curve in plain Python, written from its definition: dense matrices, a
+prior made of cosines, Newton's method with halved steps.
+
+Nothing of fastece is imported. Data are lists of Python numbers; matrices are lists of rows.
+"""
+
+from math import cos, exp, fsum, inf, log, log1p, pi, sqrt
+
+
+def sigmoid(z):
+    """1 / (1 + exp(-z)), never overflowing."""
+    return 1 / (1 + exp(-z)) if z >= 0 else exp(z) / (1 + exp(z))
+
+
+# -- rows -> cells -----------------------------------------------------------------------------
+
+
+def effective_count(weights):
+    """Kish: (sum w)^2 / sum w^2."""
+    return fsum(weights) ** 2 / fsum(w * w for w in weights)
+
+
+def cells(rows, n_cells, count):
+    """(weight, hits, mean score) of each cell, from rows (score, hit, weight): equal scores are in
+    the cell of their mid-rank, and all weights are scaled to add up to `count`."""
+    total = fsum(w for _, _, w in rows)
+    members = [[] for _ in range(n_cells)]
+    for x in {s for s, _, _ in rows}:
+        same = [row for row in rows if row[0] == x]
+        below = fsum(w for s, _, w in rows if s < x)
+        middle = (below + fsum(w for _, _, w in same) / 2) / total
+        members[min(int(middle * n_cells), n_cells - 1)] += same
+    found = []
+    for cell in members:
+        weight = fsum(w for _, _, w in cell)
+        score = fsum(s * w for s, _, w in cell) / weight if weight else 0.0
+        hits = fsum(w for _, y, w in cell if y)
+        found.append((weight * count / total, hits * count / total, score))
+    return found
+
+
+def logits(found, largest):
+    """Cut logits of the mean scores, and their distances from the mean. Empty cells have those of
+    the cell before; the first ones those of the first that is not empty."""
+
+    def cut(s):
+        z = -inf if s <= 0 else inf if s >= 1 else log(s) - log1p(-s)
+        return min(max(z, -largest), largest)
+
+    x = [cut(s) if weight else None for weight, _, s in found]
+    first = next(z for z in x if z is not None)
+    for c in range(len(x)):
+        if x[c] is None:
+            x[c] = x[c - 1] if c else first
+    total = fsum(weight for weight, _, _ in found)
+    mean = fsum(weight * z for (weight, _, _), z in zip(found, x, strict=True)) / total
+    return x, [z - mean for z in x]
+
+
+# -- the prior ---------------------------------------------------------------------------------
+
+
+def variances(n_cells, tau, rho, kappa):
+    """Of the coefficients of cos(pi k u), k = 0, 1, ...; those from k = 1 on add up to
+    2 (kappa tau)^2. k is that of cells: (C / pi) sqrt(2 - 2 cos(pi k / C))."""
+    k2 = [(n_cells / pi) ** 2 * (2 - 2 * cos(pi * k / n_cells)) for k in range(n_cells)]
+    v = [1 / (1 + (k / rho**2) ** 2) for k in k2]
+    z = fsum(v[1:]) / (2 * (kappa * tau) ** 2)
+    return [0.5 * v[0] / z] + [x / z for x in v[1:]]
+
+
+def precision_of_f(n_cells, tau, rho, kappa):
+    """The inverse of sum_k v_k cos(pi k u_c) cos(pi k u_d), u = (c + 1/2) / C: cosines are its
+    eigenvectors, of square length C, or C / 2 from k = 1 on."""
+    v = variances(n_cells, tau, rho, kappa)
+    wave = [[cos(pi * k * (c + 0.5) / n_cells) for c in range(n_cells)] for k in range(n_cells)]
+    length = [n_cells] + [n_cells / 2] * (n_cells - 1)
+    scale = [1 / (x * m * m) for x, m in zip(v, length, strict=True)]
+    return [
+        [fsum(scale[k] * wave[k][c] * wave[k][d] for k in range(n_cells)) for d in range(n_cells)]
+        for c in range(n_cells)
+    ]
+
+
+def prior_precision(n_cells, tau, rho, kappa, slope=0.5):
+    """Of (f, b_0, b_1): b_0 has what variance f's own constant leaves of tau^2."""
+    constant = variances(n_cells, tau, rho, kappa)[0]
+    rows = [[*row, 0.0, 0.0] for row in precision_of_f(n_cells, tau, rho, kappa)]
+    zeros = [0.0] * n_cells
+    line = [[*zeros, 1 / (tau**2 - constant), 0.0], [*zeros, 0.0, 1 / (slope * tau) ** 2]]
+    return rows + line
+
+
+# -- dense linear algebra ----------------------------------------------------------------------
+
+
+def cholesky(a):
+    """The lower triangle R with R R' = a."""
+    r = [[0.0] * len(a) for _ in a]
+    for i in range(len(a)):
+        for j in range(i + 1):
+            rest = a[i][j] - fsum(r[i][k] * r[j][k] for k in range(j))
+            r[i][j] = sqrt(rest) if i == j else rest / r[j][j]
+    return r
+
+
+def solve_down(r, b):
+    """x with R x = b."""
+    x = []
+    for i in range(len(b)):
+        x.append((b[i] - fsum(r[i][k] * x[k] for k in range(i))) / r[i][i])
+    return x
+
+
+def solve_up(r, b):
+    """x with R' x = b."""
+    x = [0.0] * len(b)
+    for i in range(len(b) - 1, -1, -1):
+        x[i] = (b[i] - fsum(r[k][i] * x[k] for k in range(i + 1, len(b)))) / r[i][i]
+    return x
+
+
+def log_det(r):
+    """Of R R'."""
+    return 2 * fsum(log(r[i][i]) for i in range(len(r)))
+
+
+# -- Laplace's approximation -------------------------------------------------------------------
+
+
+def curve(x, t, theta):
+    """Logits of the curve with the coefficients (f, b_0, b_1)."""
+    *f, b0, b1 = theta
+    return [x[c] + b0 + b1 * t[c] + f[c] for c in range(len(x))]
+
+
+def log_likelihood(found, z):
+    """sum hits z - weight log(1 + exp(z))"""
+    return fsum(
+        hits * q - weight * (max(q, 0.0) + log1p(exp(-abs(q))))
+        for (weight, hits, _), q in zip(found, z, strict=True)
+    )
+
+
+def quadratic(a, x):
+    """x' a x"""
+    return fsum(x[i] * a[i][j] * x[j] for i in range(len(x)) for j in range(len(x)))
+
+
+def precision_at(found, t, prior, p):
+    """Prior precision plus T' W T, where T has a line (.., 1, .., 1, t) for each cell."""
+    m = len(t)
+    a = [row[:] for row in prior]
+    for c in range(m):
+        w = found[c][0] * p[c] * (1 - p[c])
+        row = {c: 1.0, m: 1.0, m + 1: t[c]}
+        for i, left in row.items():
+            for j, right in row.items():
+                a[i][j] += w * left * right
+    return a
+
+
+def laplace(found, x, t, prior):
+    """(top, Cholesky factor of the precision there, log evidence): Newton's method, whose steps are
+    halved as long as they make it worse."""
+    m = len(x)
+
+    def objective(theta):
+        return log_likelihood(found, curve(x, t, theta)) - quadratic(prior, theta) / 2
+
+    theta = [0.0] * (m + 2)
+    while True:
+        p = [sigmoid(z) for z in curve(x, t, theta)]
+        r = [hits - weight * q for (weight, hits, _), q in zip(found, p, strict=True)]
+        gradient = [*r, fsum(r), fsum(a * b for a, b in zip(r, t, strict=True))]
+        gradient = [
+            g - fsum(a * b for a, b in zip(row, theta, strict=True))
+            for g, row in zip(gradient, prior, strict=True)
+        ]
+        factor = cholesky(precision_at(found, t, prior, p))
+        step = solve_up(factor, solve_down(factor, gradient))
+        if max(map(abs, step)) < 1e-10:
+            break
+        part, before = 1.0, objective(theta)
+        while part > 1e-6:
+            after = [a + part * b for a, b in zip(theta, step, strict=True)]
+            if objective(after) >= before - 1e-12 * abs(before):
+                break
+            part /= 2
+        theta = after
+    evidence = objective(theta) + log_det(cholesky(prior)) / 2 - log_det(factor) / 2
+    return theta, factor, evidence
+
+
+# -- the error ---------------------------------------------------------------------------------
+
+
+def norm_of_gaps(found, p, norm):
+    """(sum_c w_c / W |p_c - s_c|^norm)^(1 / norm), or the largest gap."""
+    gaps = [(weight, abs(q - s)) for (weight, _, s), q in zip(found, p, strict=True) if weight]
+    if norm == inf:
+        return max(gap for _, gap in gaps)
+    total = fsum(weight for weight, _ in gaps)
+    return (fsum(weight * gap**norm for weight, gap in gaps) / total) ** (1 / norm)
+
+
+def posterior_mean(found, x, t, hyperparameters, normals, norm=1.0):
+    """The mean of the error over draws. `hyperparameters`: (prior probability, tau, rho, kappa), in
+    the order in which draws take them; `normals`: for each draw C + 2 numbers."""
+    fits = [laplace(found, x, t, prior_precision(len(x), *h)) for _, *h in hyperparameters]
+    top = max(evidence for _, _, evidence in fits)
+    joint = [p * exp(fit[2] - top) for (p, *_), fit in zip(hyperparameters, fits, strict=True)]
+    errors, total = [], fsum(joint)
+    for q, z in enumerate(normals):
+        passed, g = joint[0] / total, 0
+        while passed < (q + 0.5) / len(normals):
+            g += 1
+            passed += joint[g] / total
+        theta = [a + b for a, b in zip(fits[g][0], solve_up(fits[g][1], z), strict=True)]
+        errors.append(norm_of_gaps(found, [sigmoid(v) for v in curve(x, t, theta)], norm))
+    return fsum(errors) / len(errors)
