@@ -301,7 +301,7 @@ def test_bench_tells_a_terminal_how_far_it_is(capsys, monkeypatch):
     code, out, err = run(capsys, "bench")
     assert code == 0
     assert "1/48 binary ece, 20 scores" in err
-    assert "40/40 bootstrap ece_kde, 40 scores" in err
+    assert "48/48 bootstrap ece_bayes, 40 scores" in err
     assert err.endswith("\x1b[K")
     assert "\x1b" not in out
 

@@ -94,3 +94,21 @@ def test_picture_of_a_curve(capsys, write, tmp_path, figures):
 )
 def test_bad_options_of_a_curve(capsys, write, options, message):
     assert message in failure(capsys, "curve", write(SMALL), *options)
+
+
+def test_a_bayesian_curve_needs_no_resamples_and_says_where_no_scores_are(capsys, write):
+    path = write("y_true,y_prob\n" + "1,1\n" * 19 + "0,1\n" + "1,0.5\n0,0.5\n" * 10)
+    options = ("--estimator", "ece_bayes", "--at", "0.2,0.5,1")
+    found = as_json(capsys, "curve", path, *options)
+    (table,) = found["curves"]
+    assert (found["n_resamples"], table["bandwidth"]) == (0, None)
+    nothing, *points = table["points"]
+    assert nothing["probability"] is nothing["low"] is nothing["high"] is None
+    assert not nothing["supported"]
+    for point in points:
+        assert point["low"] < point["probability"] < point["high"]
+        assert point["rows"] == 20
+    out = text(capsys, "curve", path, *options)
+    assert "no scores" in out
+    assert "quantiles of the posterior" in out
+    assert "is not a parameter" in failure(capsys, "curve", path, *options, "--bandwidth", 0.1)
