@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
+from importlib.resources import as_file, files
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ import numpy as np
 import fastece
 from fastece.answer.bins import place_rows
 from fastece.answer.densities import DensityGaps
-from fastece.cli.inputs import read_demo
+from fastece.cli.inputs import DEMO
+from fastece.inputs.files import read_predictions
 from fastece.kde.plan import Copies
 from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
@@ -69,7 +71,8 @@ def hundredths(rng: np.random.Generator, n: int) -> Any:
 @lru_cache(maxsize=1)
 def digits() -> Any:
     """The scores of a network's top labels on handwritten digits."""
-    return np.asarray(read_demo().y_prob, np.float64).max(1)
+    with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
+        return np.asarray(read_predictions(shipped).y_prob, np.float64).max(1)
 
 
 def real(rng: np.random.Generator, n: int) -> Any:

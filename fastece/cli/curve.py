@@ -20,9 +20,7 @@ def run_curve(options: Namespace) -> Page:
     path = options.plot and check_picture(options.plot)
     is_kde = options.estimator == "ece_kde"
     usual = {"bandwidth": "silverman", "kernel": "gaussian"}
-    fields = {
-        name: getattr(options, name) for name, x in usual.items() if getattr(options, name) != x
-    }
+    fields = {name: x for name in usual if (x := getattr(options, name)) != usual[name]}
     with progress() as say:
         say(f"reading {options.file}")
         predictions = read_file(options.file, options)

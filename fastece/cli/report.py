@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fastece.answer.estimate import estimate_results
 from fastece.binned.estimator import Binned
 from fastece.cli.inputs import data_of, estimators_of, read_data, read_file
 from fastece.cli.page import Page, ends_of, facts, level_of, question, table
@@ -14,17 +15,16 @@ from fastece.estimators import direct_values
 from fastece.inputs.files import Predictions
 from fastece.kde.estimator import KDE
 from fastece.plot.files import check_picture, save_picture
-from fastece.reliability.curve import curves_of
+from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of, reliability_diagram
 from fastece.resampling.arguments import Call
-from fastece.resampling.bootstrap import resample
-from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.rehearsal import compile_resampling
-from fastece.resampling.results import BootstrapResult
 
 DEMO = "handwritten digits, a small neural network"
-# Of the curve beside the diagram: enough for a band to look at.
-BAND_RESAMPLES = 500
+# The answer: it comes first, and its curve is beside the diagram.
+LEAD = "ece_bayes"
+# A density of whose error half rests on fewer rows says nothing.
+FEWEST_ROWS = 20
 
 
 def run_report(options: Namespace) -> Page:
@@ -36,9 +36,9 @@ def run_report(options: Namespace) -> Page:
     with progress() as say:
         say(f"reading {title}")
         predictions = read_file(file, options)
-        call = read_data(predictions, options, estimators_of(predictions, options.n_bins))
-        rows = list(call.estimators.values())
-        with compile_resampling(call.models[0], rows, labels=True):
+        found = estimators_of(predictions, options.n_bins)
+        call = read_data(predictions, options, {LEAD: found.pop(LEAD), **found})
+        with compile_resampling(call.models[0], list(found.values()), rows=False, labels=True):
             measures, diagrams, p_value = measure(call, options.seed, say)
         values = {
             "title": title,
@@ -55,10 +55,7 @@ def run_report(options: Namespace) -> Page:
             return page
         results: list[Any] = [*diagrams]
         if len(diagrams) == 1:
-            count = min(call.n_resamples, BAND_RESAMPLES)
-            say(f"band of the curve, {count} resamples")
-            kde = {"": call.estimators["ece_kde"]}
-            results += curves_of(replace(call, estimators=kde, n_resamples=count), options.seed)
+            results += curves_of(replace(call, estimators={"": call.estimators[LEAD]}), None)
         save_picture(path, title, results)
     return page.with_picture(options.plot)
 
@@ -74,12 +71,11 @@ def measure(
         lines[name], results[name] = line_of(name, call)
     p_value = None
     if call.n_resamples:
-        say(f"bootstrap, {call.n_resamples} resamples")
-        for name, result in resample(call, BootstrapResult, rng=seed).items():
-            lines[name]["low"], lines[name]["high"] = result.confidence_interval
-        say(f"calibration test, {call.n_resamples} resamples")
-        only = replace(call, estimators={"": call.estimators["ece"]})
-        p_value = float(calibration_results(only, seed).p_value)
+        say(f"intervals, {call.n_resamples} replicates of a calibrated model")
+        answers = estimate_results(call, rng=seed)
+        for name, answer in answers.items():
+            lines[name]["low"], lines[name]["high"] = answer.confidence_interval
+        p_value = float(answers["ece"].p_value)
     return list(lines.values()), results["ece"], p_value
 
 
@@ -88,7 +84,7 @@ def line_of(name: str, call: Call) -> tuple[dict[str, Any], list[Any]]:
     curves that these are of. Class by class, errors and bandwidths are means and bins are added."""
     estimator, problems = call.estimators[name], call.models[0]
     results: list[Any] = []
-    n_bins = occupied = bandwidth = None
+    n_bins = occupied = bandwidth = rows = None
     if isinstance(estimator, Binned):
         results = diagrams_of(estimator, problems)
         counts = np.concatenate([diagram.count for diagram in results])
@@ -96,13 +92,21 @@ def line_of(name: str, call: Call) -> tuple[dict[str, Any], list[Any]]:
     elif isinstance(estimator, KDE):
         results = curves_of(replace(call, estimators={"": estimator}, n_resamples=0), None)
         bandwidth = float(np.mean([curve.bandwidth for curve in results]))
+        rows = float(np.median([rows_behind(curve) for curve in results]))
     values = np.array([result.value for result in results])
     values = values if results else direct_values(estimator, problems)
     return {
         "name": name, "low": None, "high": None, "value": float(call.average_of(values)),
         "estimator": str(estimator), "n_bins": n_bins, "occupied": occupied,
-        "bandwidth": bandwidth,
+        "bandwidth": bandwidth, "rows_behind": rows,
     }, results  # fmt: skip
+
+
+def rows_behind(curve: ReliabilityCurve) -> float:
+    """On about how many rows, or fewer, the curve rests where half of its error comes from."""
+    error, order = np.abs(curve.lce) * curve.density, np.argsort(curve.rows)
+    below = np.cumsum(error[order])
+    return float(curve.rows[order][np.searchsorted(below, below[-1] / 2)])
 
 
 def size_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
@@ -121,7 +125,7 @@ def size_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
 def text_of(values: dict[str, Any], diagrams: list[ReliabilityDiagram], pairs: bool) -> str:
     """The page as text."""
     n_classes, count = values["n_classes"], values["n_resamples"]
-    head = ["error", "value", *level_of(values), "filled bins", "estimator"]
+    head = ["error", "value", *level_of(values), "bins used", "estimator"]
     lines = [
         *facts(
             values["title"], rows=values["n"],
@@ -136,11 +140,15 @@ def text_of(values: dict[str, Any], diagrams: list[ReliabilityDiagram], pairs: b
     if count:
         lines += [
             "",
-            f"  intervals: basic bootstrap, {count} resamples; chance makes an error larger, and "
-            "they take that off",
+            f"  intervals: the posterior's of {LEAD}, else by test inversion, {count} replicates",
             f"  p-value {values['p_value']:.4f}: the chance of so large an ece if every "
             "probability were right",
         ]
+    lines += [
+        f"  {line['name']}: scores are heaped, and few rows carry it: do not read this one"
+        for line in values["measures"]
+        if line["rows_behind"] is not None and line["rows_behind"] < FEWEST_ROWS
+    ]
     return "\n".join([*lines, *(f"\n{diagram}" for diagram in diagrams)])
 
 

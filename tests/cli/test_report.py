@@ -8,7 +8,6 @@ import pytest
 from command_line import BINNED, DATA, DIGITS, SMALL, as_json, failure, run, text, values
 
 import fastece
-from fastece.cli import report as module
 from fastece.resampling import arguments
 
 
@@ -37,7 +36,7 @@ def test_demo_reports_on_the_digits(capsys, digits):
 
 def test_demo_fits_on_a_screen(capsys):
     lines = text(capsys, "demo", quick=False).splitlines()
-    assert len(lines) <= 32
+    assert len(lines) <= 33  # one of them for each estimator
     assert max(map(len, lines)) <= 108
 
 
@@ -47,7 +46,10 @@ def test_json_has_the_same_keys_with_and_without_resamples(capsys):
         "title", "n", "n_classes", "accuracy", "mean_confidence", "setting", "n_resamples",
         "confidence_level", "p_value", "measures", "diagrams",
     ]  # fmt: skip
-    keys = {"name", "value", "low", "high", "estimator", "n_bins", "occupied", "bandwidth"}
+    keys = {
+        "name", "value", "low", "high", "estimator", "n_bins", "occupied", "bandwidth",
+        "rows_behind",
+    }  # fmt: skip
     assert all(set(line) == keys for line in with_intervals["measures"])
 
 
@@ -71,7 +73,7 @@ def test_class_vectors_in_any_column_order_with_string_labels(capsys, write):
     assert [d["setting"] for d in report["diagrams"]] == [
         "class 0 ('ant')", "class 1 ('bee')", "class 2 ('cow')"
     ]  # fmt: skip
-    line = report["measures"][0]
+    line = report["measures"][1]
     assert (line["n_bins"], line["occupied"]) == (15, sum(
         np.count_nonzero(d["count"]) for d in report["diagrams"]
     ))  # fmt: skip
@@ -115,9 +117,14 @@ def test_report_says_how_sure_it_is(capsys, digits):
     assert (report["n_resamples"], report["confidence_level"]) == (1000, 0.95)
     lines = {m["name"]: m for m in report["measures"]}
     for name in BINNED:
-        result = fastece.bootstrap(*digits, estimator=name, n_resamples=1000, rng=0)
+        result = fastece.estimate(*digits, estimator=name, n_resamples=1000, rng=0)
         assert (lines[name]["low"], lines[name]["high"]) == result.confidence_interval
     assert 0 <= lines["mce"]["low"] < lines["mce"]["high"]
+    first = fastece.estimate(*digits)
+    line = report["measures"][0]
+    assert line["name"] == "ece_bayes"
+    assert line["value"] == pytest.approx(first.value, rel=1e-9)
+    assert (line["low"], line["high"]) == first.confidence_interval
     test = fastece.calibration_test(*digits, n_resamples=1000, rng=0)
     assert report["p_value"] == test.p_value
     out = text(capsys, "demo", quick=False)
@@ -131,8 +138,9 @@ def test_options_of_the_intervals(capsys, digits):
     report = as_json(capsys, "demo", *fast, "--confidence-level", 0.5)
     other = as_json(capsys, "demo", *fast, "--confidence-level", 0.5, "--seed", 7)
     for seed, found in ((0, report), (7, other)):
-        result = fastece.bootstrap(*digits, n_resamples=32, confidence_level=0.5, rng=seed)
-        line = found["measures"][0]
+        options = {"n_resamples": 32, "confidence_level": 0.5, "rng": seed}
+        result = fastece.estimate(*digits, estimator="ece", **options)
+        line = found["measures"][1]
         assert (line["low"], line["high"]) == result.confidence_interval
     assert "50 % interval" in text(capsys, "demo", *fast, "--confidence-level", 0.5)
     out = text(capsys, "demo", "--resamples", 0)
@@ -147,7 +155,7 @@ def test_options_of_the_intervals(capsys, digits):
 @pytest.mark.parametrize("setting", ["classwise", "3"])
 def test_intervals_in_other_settings(capsys, digits, setting):
     report = as_json(capsys, "demo", "--resamples", 32, "--setting", setting)
-    result = fastece.bootstrap(
+    result = fastece.estimate(
         *digits, estimator="ece_ac", n_resamples=32, rng=0,
         setting=int(setting) if setting.isdecimal() else setting,
     )  # fmt: skip
@@ -190,7 +198,7 @@ def test_report_shows_the_bandwidth_that_was_used(capsys, digits, setting, said)
     out = text(capsys, "demo", "--setting", setting)
     assert f", {said} {used:.4g}\n" in out
     assert out.count("bandwidth ") == 1
-    lines = [x for x in out.splitlines() if re.match("  (ece|mce|error)", x)]
+    lines = [x for x in out.splitlines() if re.match(r"  (ece\w*|mce|error) ", x)]
     assert {re.match(r"  \w+ +[\w.]+", x).end() for x in lines} == {20}  # in columns
 
 
@@ -208,18 +216,14 @@ def test_report_draws_a_picture(capsys, write, tmp_path, figures):
     assert len(figures) == 2
 
 
-@pytest.mark.parametrize(
-    ("count", "band"), [(0, []), (32, ["90 % of resamples", "median of resamples"])]
-)
-def test_picture_of_a_report_has_the_diagram_and_the_curve(
-    capsys, write, tmp_path, figures, count, band
-):
+@pytest.mark.parametrize("count", [0, 32])
+def test_picture_of_a_report_has_the_diagram_and_the_curve(capsys, write, tmp_path, figures, count):
     options = ["--resamples", count, "--confidence-level", "0.9", "--plot", tmp_path / "a.svg"]
     as_json(capsys, "report", write(SMALL), *options)
     left, right = figures[-1].axes
     assert (left.get_ylabel(), right.get_ylabel()) == ("frequency of hits", "probability of a hit")
     legend = [entry.get_text() for entry in right.get_legend().get_texts()]
-    assert [name for name in legend if "resamples" in name] == band
+    assert [name for name in legend if "%" in name] == ["90 % of the posterior"]
 
 
 def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, figures):
@@ -230,23 +234,16 @@ def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, figures):
     assert figures[0].get_suptitle() == "handwritten digits, a small neural network"
 
 
-@pytest.mark.usefixtures("figures")
-def test_curves_of_a_picture_have_no_more_resamples_than_can_be_seen(
-    capsys, monkeypatch, write, tmp_path
-):
-    monkeypatch.setattr(module, "BAND_RESAMPLES", 16)
-    counts = []
-    curves_of = module.curves_of
-
-    def note(call, rng):
-        counts.append(call.n_resamples)
-        return curves_of(call, rng)
-
-    monkeypatch.setattr(module, "curves_of", note)
-    for count in (0, 8, 32):
-        as_json(capsys, "report", write(SMALL), "--resamples", count, "--plot", tmp_path / "a.png")
-    # The bandwidth of the table comes from a curve without a band.
-    assert counts == [0, 0, 0, 8, 0, 16]
+def test_a_density_that_few_rows_carry_is_not_to_be_read(capsys, write):
+    note = "ece_kde: scores are heaped, and few rows carry it: do not read this one"
+    assert note in text(capsys, "demo")
+    rows = {m["name"]: m["rows_behind"] for m in as_json(capsys, "demo")["measures"]}
+    assert rows["ece_kde"] < 20
+    assert rows["ece"] is rows["ece_bayes"] is None
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    lines = "".join(f"{int(x < q)},{q}\n" for x, q in zip(rng.random(200), p, strict=True))
+    assert note not in text(capsys, "report", write(f"y_true,y_prob\n{lines}"))
 
 
 @pytest.mark.parametrize("command", ["report", "curve"])

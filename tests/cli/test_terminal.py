@@ -59,7 +59,7 @@ def test_every_step_of_a_report_is_told(capsys, monkeypatch):
     code, out, err = run(capsys, "demo", "--resamples", 64)
     assert code == 0
     assert "\x1b" not in out
-    for step in ("reading", "measuring ece_kde", "bootstrap, 64", "calibration test, 64"):
+    for step in ("reading", "measuring ece_kde", "intervals, 64 replicates"):
         assert f"{CLEAR}{step}" in err
-    assert "bootstrap, 64 resamples: 1 of " in err
+    assert "intervals, 64 replicates of a calibrated model: 1 of " in err
     assert err.endswith(CLEAR)

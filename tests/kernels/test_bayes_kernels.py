@@ -10,7 +10,7 @@ from kernel_forms import forms
 from scipy.optimize import minimize
 
 from fastece.bayes.hyperpriors import prior_fits, prior_of
-from fastece.kernels import bayes
+from fastece.kernels import NO_WEIGHTS, bayes
 
 FAMILIES = [(4.0, 1.0), (12.0, 1.0), (4.0, 0.25), (1.5, 0.7)]
 HYPERPARAMETERS = [(tau, *family) for tau in (0.1, 0.5, 1.0, 3.0) for family in FAMILIES]
@@ -59,8 +59,8 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
     for s in (rng.random(40), rng.random(60).round(1), np.full(5, 0.3), np.array([0.0, 1.0])):
         s = np.sort(s)
         y = (rng.random(s.size) < s).astype(np.uint8)
-        w = rng.integers(1, 4, s.size).astype(np.float64) if weighted else None
-        rows = list(zip(s.tolist(), y.tolist(), [1.0] * s.size if w is None else w, strict=True))
+        w = rng.integers(1, 4, s.size).astype(np.float64) if weighted else NO_WEIGHTS
+        rows = list(zip(s.tolist(), y.tolist(), w if weighted else [1.0] * s.size, strict=True))
         for kernel, n_cells in product(forms(bayes.sum_cells), (1, 3, 8, 64)):
             cells, cell = cells_of(*np.full((3, n_cells), np.nan)), np.empty(s.size, np.int32)
             kernel(s, y, w, 12.5, cells, cell)
