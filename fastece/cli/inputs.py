@@ -15,6 +15,8 @@ from fastece.inputs.files import Predictions, read_predictions
 from fastece.resampling.arguments import Call, read_call
 
 DEMO = "digits_neural_network.npz"
+# The answer of a report: it comes first, and its curve is beside the diagram.
+LEAD = "ece_bayes"
 BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastece.answer.estimate import estimate_results
 from fastece.binned.estimator import Binned
-from fastece.cli.inputs import data_of, estimators_of, read_data, read_file
+from fastece.cli.inputs import LEAD, data_of, estimators_of, read_data, read_file
 from fastece.cli.page import Page, ends_of, facts, level_of, question, table
 from fastece.cli.terminal import Say, progress
 from fastece.estimators import direct_values
@@ -21,8 +21,6 @@ from fastece.resampling.arguments import Call
 from fastece.resampling.rehearsal import compile_resampling
 
 DEMO = "handwritten digits, a small neural network"
-# The answer: it comes first, and its curve is beside the diagram.
-LEAD = "ece_bayes"
 # A density of whose error half rests on fewer rows says nothing.
 FEWEST_ROWS = 20
 
