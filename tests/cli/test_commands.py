@@ -12,6 +12,7 @@ import pytest
 from command_line import DIGITS, SMALL, as_json, failure, run, text
 
 import fastece
+from fastece import estimators
 from fastece.cli import commands, main
 from fastece.speed import bench, warmup, yardstick
 
@@ -282,9 +283,10 @@ def test_bench_in_words_and_as_a_table(capsys):
 
 def test_bench_names_the_idiom_of_an_estimator_that_has_none(capsys, monkeypatch):
     shrink(monkeypatch)
-    for name in [*fastece.ESTIMATORS][1:]:
-        monkeypatch.delitem(fastece.ESTIMATORS, name)
-    monkeypatch.setitem(fastece.ESTIMATORS, "fifteen", fastece.Binned(n_bins=15))
+    table = {"ece": fastece.Binned(), "fifteen": fastece.Binned(n_bins=15)}
+    # The table itself stays as it is: rows that are taken out come back in another order.
+    monkeypatch.setattr(fastece, "ESTIMATORS", table)
+    monkeypatch.setattr(estimators, "ESTIMATORS", table)
     found = bench.run_bench((20,))
     monkeypatch.setattr(bench, "run_bench", lambda *_, **__: found)
     result = as_json(capsys, "bench")

@@ -20,7 +20,9 @@ def test_compare_two_models_of_the_digits(capsys, setting):
     found = as_json(capsys, "compare", DIGITS, FOREST, *options)
     assert (found["a"], found["b"], found["n"]) == (str(DIGITS), str(FOREST), 1797)
     assert (found["n_resamples"], found["confidence_level"]) == (32, 0.95)
-    assert [*differences(found)] == [*fastece.ESTIMATORS, "mce"]
+    assert [*differences(found)] == [
+        name for name in (*fastece.ESTIMATORS, "mce") if name != "ece_bayes"
+    ]
     for line in found["differences"][:4]:
         result = fastece.compare(
             a["y_true"], a["y_prob"], b["y_prob"], estimator=line["name"], n_resamples=32, rng=3,
