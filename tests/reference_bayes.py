@@ -29,7 +29,7 @@ def cells(rows, n_cells, count):
         same = [row for row in rows if row[0] == x]
         below = fsum(w for s, _, w in rows if s < x)
         middle = (below + fsum(w for _, _, w in same) / 2) / total
-        members[min(int(middle * n_cells), n_cells - 1)] += same
+        members[min(int(middle * n_cells + 1e-7), n_cells - 1)] += same
     found = []
     for cell in members:
         weight = fsum(w for _, _, w in cell)

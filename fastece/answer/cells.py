@@ -94,6 +94,7 @@ class Cells:
         rare = self.variance < self.one_row**2
         for other in (self.gap - self.one_row, self.gap + self.one_row):
             v = np.where(rare, np.maximum(v, self.variance_at(other)), v)
+        v = np.where(rare, np.maximum(v, (self.one_row / 2) ** 2), v)  # of a single row it is 0
         return np.asarray(np.sqrt(v) * (self.most > 0))
 
     @cached_property
@@ -114,7 +115,8 @@ class Cells:
     def errors(self, gaps: F64) -> F64:
         """The errors (M, R) of the replicates of models with gaps (M, K, B)."""
         which, order = self.rare
-        stretch, part = np.zeros_like(gaps), np.zeros_like(gaps)
+        # Where nothing varies, nothing is stretched: rounding may leave a little noise there.
+        stretch, part = np.ones_like(gaps), np.zeros_like(gaps)
         np.divide(self.variance_at(gaps), self.variance, out=stretch, where=self.variance > 0)
         if len(order):
             more = self.slope * gaps
@@ -137,7 +139,7 @@ class Cells:
             gaps, nothing, np.zeros((*gaps.shape[1:], 1)), nothing[0], nothing, none,
             np.empty((0, 1), np.int32), self.norm, out,
         )  # fmt: skip
-        return out[:, 0]
+        return np.minimum(out[:, 0], 1.0)  # rounding
 
     def of(self, problems: int | slice) -> "Cells":
         """The cells of one problem, or of several."""

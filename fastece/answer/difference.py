@@ -22,6 +22,8 @@ USUAL = [0.5, 0.32, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001]
 ALPHAS = np.unique([*np.geomspace(SMALLEST, 1, 100), *USUAL])[::-1]
 # Replicates that each model's interval is made from.
 REPLICATES = 1999
+# No interval has the level 0.
+LEAST_LEVEL = 1e-9
 # A correlation of exactly 1 would leave nothing of two intervals.
 MOST = 0.999
 
@@ -85,7 +87,7 @@ def difference_of(a: Side, b: Side) -> Difference:
     x, y = (side.influence - side.influence.mean() for side in (a, b))
     scale = math.sqrt(float(x @ x) * float(y @ y))
     r = float(np.clip(x @ y / scale, -MOST, MOST)) if scale > 0 else 0.0
-    ends = np.array([join(a, b, r, 1 - alpha) for alpha in ALPHAS])
+    ends = np.array([join(a, b, r, max(1 - alpha, LEAST_LEVEL)) for alpha in ALPHAS])
     # What no level that was worked out tells: an error is from 0 to 1.
     ends[-1] = np.where(np.isnan(ends[-1]), np.nan, [-1.0, 1.0])
     ends = np.clip(ends, -1.0, 1.0)
@@ -116,8 +118,9 @@ def differences(call: Call, name: str, values: list[Any], key: int) -> list[Diff
 def sides(call: Call, estimator: Any, value: Any, key: int) -> list[Side]:
     """What is known of the error of the only model of a call, or of that of each class."""
     if hasattr(estimator, "posterior"):
-        parts = posteriors(call, estimator)
-        return [Side(part.value, part.interval, part.influence) for part in parts]
+        parts, v = posteriors(call, estimator), call.models[0].v
+        weight = 1.0 if v is None else v / v.max()
+        return [Side(part.value, part.interval, weight * part.influence) for part in parts]
     parts = curves(call, estimator, value, key)
     influence = influences(call, estimator if type(estimator) is Binned else BINS)
     influence = influence if call.average is None else influence.mean(0, keepdims=True)

@@ -192,15 +192,16 @@ def estimate(
     Notes
     -----
     Binned errors, and densities on their grid, are norms of gaps between hits and scores. Their
-    noise is known, so the interval is that of a test: it has the true errors under which the error
-    that was seen is neither too large nor too small (test inversion; Neyman 1937, "Outline of a
-    theory of statistical estimation based on the classical theory of probability"). It begins at 0
-    exactly where `calibration_test` does not reject. What it holds is the error of the population
-    *with these bins*; of a density the smoothed gap ``int |E k_h(x, s) (c(s) - s)| dx`` with the
-    hit rate c(s), which is 0 for a calibrated model. Bins hide gaps of different signs, so with the
-    norm 1 the low end is one of the true error too. Of other estimators, labels are drawn from
-    hypotheses, at the cost of some bootstraps. An estimator with a method ``posterior`` answers by
-    it. See ``docs/intervals.md``.
+    noise is known, so the interval is that of a test: it has the true errors under which the
+    error that was seen is neither too large nor too small (test inversion; Neyman 1937,
+    "Outline of a theory of statistical estimation based on the classical theory of
+    probability"). It begins at 0 exactly where the p-value is more than 1 - level: of bins,
+    that of `calibration_test`. What it holds is the error of the population *with these bins*;
+    of a density the smoothed gap ``int |E k_h(x, s) (c(s) - s)| dx`` with the hit rate c(s),
+    which is 0 for a calibrated model. Bins hide gaps of different signs, so with the norm 1 the
+    low end is one of the true error too. Of other estimators, labels are drawn from hypotheses,
+    at the cost of some bootstraps. An estimator with a method ``posterior`` answers by it. See
+    ``docs/intervals.md``.
 
     Examples
     --------

@@ -80,10 +80,11 @@ class ConfidenceCurve:
     centre: float
 
     def interval(self, level: float) -> ConfidenceInterval:
-        """The true errors with p-values of more than 1 - `level`; nan if there was no number."""
+        """The true errors with p-values of more than alpha, 1 - `level`; nan if there was no
+        number."""
         if np.isnan(self.p_value):
             return ConfidenceInterval(np.nan, np.nan)
-        alpha = 1 - level
+        alpha = round(1 - level, 12)  # 1 - 0.9 is less than 0.1, which p-values may be
         high = last_above(self.high, alpha)
         if self.p_value > alpha:
             return ConfidenceInterval(0.0, high)

@@ -104,7 +104,8 @@ def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
     filled = weight > 0
     weight, score, gap = weight[filled], score[filled], gap[filled]
     middle = np.cumsum(weight) - weight / 2
-    place = (middle * (n_cells / weight.sum())).astype(np.int64).clip(max=n_cells - 1)
+    place = middle * (n_cells / weight.sum()) + kernels.bayes.ROUNDING
+    place = place.astype(np.int64).clip(max=n_cells - 1)
     scale = count / weight.sum()
     weight, hits, score = (
         scale * np.bincount(place, x, n_cells) for x in (weight, score + gap, score)

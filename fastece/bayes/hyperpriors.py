@@ -38,7 +38,7 @@ VALUE_SCALES = (0.125, 2.0)
 SLOPE = 0.5
 # Cells: so many for a hundred rows, in steps of 16, as the fourth root of the rows.
 CELLS, CELL_STEP, FEWEST_CELLS, MOST_CELLS = 64, 16, 48, 256
-# Draws from the posterior: the value's own noise is then a fiftieth of its standard error.
+# Draws from the posterior: the value's own noise is then a thirtieth of its standard error.
 DRAWS = 128
 SEED = 5
 

@@ -138,12 +138,13 @@ def text_of(values: dict[str, Any], diagrams: list[ReliabilityDiagram], pairs: b
     if count:
         lines += [
             "",
-            f"  intervals: the posterior's of {LEAD}, else by test inversion, {count} replicates",
+            f"  intervals: {LEAD} by its posterior, others by test inversion; noise may lift a "
+            "value above its own",
             f"  p-value {values['p_value']:.4f}: the chance of so large an ece if every "
             "probability were right",
         ]
     lines += [
-        f"  {line['name']}: scores are heaped, and few rows carry it: do not read this one"
+        f"  {line['name']}: few rows carry it, as where scores are heaped: do not read this one"
         for line in values["measures"]
         if line["rows_behind"] is not None and line["rows_behind"] < FEWEST_ROWS
     ]

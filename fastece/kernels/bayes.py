@@ -25,6 +25,9 @@ SMALL_STEP = 1e-7
 # Five or six are enough; where rows deny their scores altogether, a step is two or three logits,
 # and there are dozens. Rounding may keep very large problems above SMALL_STEP.
 MOST_STEPS = 200
+# Ranks may lie on the edge of a cell: which one they belong to must not depend on the scale of the
+# weights.
+ROUNDING = 1e-7
 # Pivots of so many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
 # 1e12 or so, and a logarithm takes as long as twenty products.
 PIVOTS = 16
@@ -109,7 +112,7 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
             weight += v
             hits += v * y[j]
             j += 1
-        c = min(int((below + 0.5 * weight) * per_weight), last)
+        c = min(int((below + 0.5 * weight) * per_weight + ROUNDING), last)
         for k in range(i, j):
             cell[k] = c
         cells.weight[c] += scale * weight
@@ -440,24 +443,28 @@ def gap_errors(cells: Cells, p: F64, norm: float, out: F64) -> None:
     total = 0.0
     for c in range(cells.weight.size):
         total += cells.weight[c]
+    largest = np.zeros(out.size)
+    if norm != 1.0:
+        for c in range(cells.weight.size):
+            if cells.weight[c] > 0.0:
+                for q in range(out.size):
+                    largest[q] = max(largest[q], abs(p[c, q] - cells.score[c]))
     for q in range(out.size):
-        out[q] = 0.0
-    for c in range(cells.weight.size):
+        out[q] = largest[q] if norm == np.inf else 0.0
+    for c in range(cells.weight.size if norm != np.inf else 0):
         weight, score = cells.weight[c] / total, cells.score[c]
         if weight == 0.0:
             continue
         if norm == 1.0:
             for q in range(out.size):
                 out[q] += weight * abs(p[c, q] - score)
-        elif norm == np.inf:
+        else:  # parts of the largest: powers of small gaps would be 0
             for q in range(out.size):
-                out[q] = max(out[q], abs(p[c, q] - score))
-        else:
-            for q in range(out.size):
-                out[q] += weight * abs(p[c, q] - score) ** norm
+                if largest[q] > 0.0:
+                    out[q] += weight * (abs(p[c, q] - score) / largest[q]) ** norm
     if norm != 1.0 and norm != np.inf:
         for q in range(out.size):
-            out[q] = out[q] ** (1.0 / norm)
+            out[q] = largest[q] * out[q] ** (1.0 / norm)
 
 
 @jit

@@ -13,7 +13,7 @@ from fastece import compare
 from fastece.answer.difference import ALPHAS, Side, difference_of
 from fastece.resampling.intervals import ConfidenceInterval
 
-ESTIMATORS = ["ece", "ece_ac", "ece_kde", OneBin(), Stand()]
+ESTIMATORS = ["ece", "ece_ac", "ece_kde", "ece_bayes", OneBin(), Stand()]
 OPTIONS = {"method": "honest", "n_resamples": 99, "rng": 0}
 
 

@@ -29,7 +29,7 @@ def test_the_value_is_that_of_ece_and_the_interval_begins_at_0_where_it_may(esti
         intervals = [result.interval(level) for level in LEVELS]
         for level, (low, high) in zip(LEVELS, intervals, strict=True):
             assert 0 <= low <= high <= 1 + 1e-12
-            assert (low > 0) == (result.p_value <= 1 - level)
+            assert (low > 0) == (result.p_value <= round(1 - level, 12))
         assert np.all(np.diff([low for low, _ in intervals]) <= 0)
         assert np.all(np.diff([high for _, high in intervals]) >= 0)
 
@@ -54,7 +54,7 @@ def test_laws_hold_for_a_thousand_tiny_data_sets():
         intervals = [result.interval(level) for level in LEVELS]
         for level, (low, high) in zip(LEVELS, intervals, strict=True):
             assert 0 <= low <= high <= 1 + 1e-12, (y, p, estimator)
-            assert (low > 0) == (result.p_value <= 1 - level)
+            assert (low > 0) == (result.p_value <= round(1 - level, 12))
         assert np.all(np.diff(intervals, axis=0) * [-1, 1] >= 0)
 
 
@@ -193,3 +193,26 @@ def test_intervals_hold_the_true_error(name, curve):
         truth = np.mean(np.abs(curve(scores) - scores))
         covered += low <= truth <= high
     assert covered >= 0.89 * 400
+
+
+@pytest.mark.parametrize("rows", [1, 2, 10])
+def test_where_scores_are_equal_the_noise_of_a_density_is_that_of_the_labels(rows):
+    y, p = np.arange(rows) % 2, np.full(rows, 0.7)
+    options = {"estimator": "ece_kde", "n_resamples": 999, "rng": 0}
+    assert estimate(y, p, **options).p_value > 0.1
+    assert estimate(y, p, **options).confidence_interval.low == 0
+
+
+def test_a_single_row_that_is_sure_and_right_or_wrong_says_little():
+    for hit in (0, 1):
+        low, high = estimate([hit], [1.0], estimator="ece").confidence_interval
+        assert 0 <= low < high <= 1
+
+
+def test_a_p_value_that_is_exactly_alpha_rejects_at_every_level():
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        data = binary(40, seed)
+        result = estimate(*data, estimator="ece", n_resamples=99, rng=rng)
+        level = 1 - result.p_value  # as it is rounded
+        assert result.interval(level).low > 0

@@ -214,3 +214,21 @@ def test_band_widens_with_the_level():
     assert np.array_equal(wide.posterior, narrow.posterior, equal_nan=True)
     assert narrow.estimator == str(fastece.BayesCurve())
     assert len(normals(48, 0)[0]) == DRAWS
+
+
+def test_large_norms_come_close_to_the_largest_gap():
+    rng = np.random.default_rng(1)
+    p = rng.random(200)
+    y = rng.random(200) < p**2
+    found = [ece(y, p, estimator=BayesCurve(norm=norm)) for norm in (50, 200, 1000, np.inf)]
+    assert np.all(np.diff(found) > 0)
+    assert found[-2] == pytest.approx(found[-1], rel=0.02)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 0.3, 7e5, 1e150])
+def test_the_scale_of_weights_changes_nothing(scale):
+    rng = np.random.default_rng(2)
+    p = rng.random(300)
+    y = rng.random(300) < p**2
+    found = ece(y, p, estimator="ece_bayes", sample_weight=np.full(300, scale))
+    assert found == pytest.approx(ece(y, p, estimator="ece_bayes"), rel=1e-9)

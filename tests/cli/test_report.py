@@ -235,7 +235,7 @@ def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, figures):
 
 
 def test_a_density_that_few_rows_carry_is_not_to_be_read(capsys, write):
-    note = "ece_kde: scores are heaped, and few rows carry it: do not read this one"
+    note = "ece_kde: few rows carry it, as where scores are heaped: do not read this one"
     assert note in text(capsys, "demo")
     rows = {m["name"]: m["rows_behind"] for m in as_json(capsys, "demo")["measures"]}
     assert rows["ece_kde"] < 20
