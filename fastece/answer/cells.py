@@ -94,7 +94,8 @@ class Cells:
         rare = self.variance < self.one_row**2
         for other in (self.gap - self.one_row, self.gap + self.one_row):
             v = np.where(rare, np.maximum(v, self.variance_at(other)), v)
-        v = np.where(rare, np.maximum(v, (self.one_row / 2) ** 2), v)  # of a single row it is 0
+        # Of a single row all of this is 0.
+        v = np.where(rare & (self.n < 2), np.maximum(v, (self.one_row / 2) ** 2), v)
         return np.asarray(np.sqrt(v) * (self.most > 0))
 
     @cached_property
