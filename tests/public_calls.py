@@ -131,15 +131,20 @@ def resample(function, y, p, options, fields):
         function(y, *models, **options, **fields)
 
 
+OF_KIND = {
+    fastece.Binned: [fastece.reliability_diagram],
+    fastece.KDE: [fastece.reliability_curve, sweep],
+    fastece.BayesCurve: [fastece.reliability_curve],
+}
+
+
 def call():
     """One call; ValueError for what does not go together."""
     y, p, options = data()
     fields = {name: pick(values) for name, values in FIELDS.items() if rng.random() < 0.1}
     name = pick(list(fastece.ESTIMATORS))
     fields = {k: v for k, v in fields.items() if hasattr(fastece.ESTIMATORS[name], k)}
-    is_kde = isinstance(fastece.ESTIMATORS[name], fastece.KDE)
-    shown = [fastece.reliability_curve, sweep] if is_kde else [fastece.reliability_diagram]
-    single = [fastece.ece, fastece.mce, *CLASSWISE, *shown]
+    single = [fastece.ece, fastece.mce, *CLASSWISE, *OF_KIND[type(fastece.ESTIMATORS[name])]]
     function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
     if function is evaluate:
         evaluate(y, p, find_estimator(name, fields), options)
