@@ -28,6 +28,7 @@ MOST_STEPS = 200
 # Ranks may lie on the edge of a cell: which one they belong to must not depend on the scale of the
 # weights.
 ROUNDING = 1e-7
+TINY = 1e-300
 # Pivots of so many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
 # 1e12 or so, and a logarithm takes as long as twenty products.
 PIVOTS = 16
@@ -460,8 +461,7 @@ def gap_errors(cells: Cells, p: F64, norm: float, out: F64) -> None:
                 out[q] += weight * abs(p[c, q] - score)
         else:  # parts of the largest: powers of small gaps would be 0
             for q in range(out.size):
-                if largest[q] > 0.0:
-                    out[q] += weight * (abs(p[c, q] - score) / largest[q]) ** norm
+                out[q] += weight * (abs(p[c, q] - score) / max(largest[q], TINY)) ** norm
     if norm != 1.0 and norm != np.inf:
         for q in range(out.size):
             out[q] = largest[q] * out[q] ** (1.0 / norm)
