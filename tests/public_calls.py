@@ -124,6 +124,8 @@ def resample(function, y, p, options, fields):
     options["size"] = pick([None, None, 1, max(1, len(y) // 16), max(1, len(y) // 2), len(y) + 1])
     methods = ["basic", "percentile", "bca"]
     options["method"] = pick([*methods, "honest"] if function is fastece.compare else methods)
+    if "ece_bayes" in options["estimator"] and len(y) > 100:  # a replicate takes milliseconds
+        options |= {"n_resamples": 1, "method": "basic"}
     models = [p] if function is fastece.bootstrap else [p, p[::-1]]
     result = function(y, *models, **options, **fields)
     if rng.random() < 0.3:
