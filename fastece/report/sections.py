@@ -1,0 +1,168 @@
+"""A report as sections, which every form of it shows: text, Markdown, HTML."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastece.report.words import ends, number, p_text
+
+if TYPE_CHECKING:
+    from fastece.report.report import Report
+
+# Classes and groups in a table: what is worst comes first, and the rest is counted.
+MOST_ROWS = 10
+# An error of whose half fewer rows tell says nothing.
+FEWEST_BEHIND = 20
+# What is measured in each setting; of one class, "class"; of predicted classes alone, "pairs".
+QUESTIONS = {
+    "binary": "does label 1 come as often as its probability says?",
+    "confidence": "is the most probable class right as often as its probability says?",
+    "class": "does this class come as often as its probability says?",
+    "classwise": "does each class come as often as its probability says? (mean over classes)",
+    "pairs": "is the predicted class right as often as its confidence says?",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a report.
+
+    Attributes
+    ----------
+    title : str
+    facts : dict
+        Values by what they are, as text.
+    head, rows : sequences of str
+        A table, whose last column is of texts; without rows there is none.
+    notes : sequence of str
+        Sentences below.
+    results : sequence
+        Diagrams and curves: a picture, or in a text their bins.
+    """
+
+    title: str
+    facts: dict[str, str]
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    notes: Sequence[str] = ()
+    results: Sequence[Any] = ()
+
+
+def question(setting: str, pairs: bool) -> str:
+    """A setting as results name it, and what is asked there; `pairs`: of predicted classes."""
+    kind, _, label = setting.partition(" ")
+    if kind == "binary" and label:  # the caller's, in brackets
+        return f"{setting}: does {label[1:-1]} come as often as its probability says?"
+    return f"{setting}: {QUESTIONS['pairs' if pairs else kind]}"
+
+
+def sections_of(report: "Report") -> list[Section]:
+    """All sections, in the order in which they are read."""
+    made = [
+        sample(report), errors(report), direction(report), scores(report),
+        breakdown(report.classes, "Classes, the clearest case first"),
+        breakdown(report.slices, "Groups, the clearest case first"), picture(report),
+    ]  # fmt: skip
+    return [section for section in made if section is not None]
+
+
+def sample(report: "Report") -> Section:
+    """What was measured on."""
+    facts = {"rows": f"{report.n}"}
+    if round(report.n_effective) != report.n:
+        facts["rows, by weight"] = f"{report.n_effective:.0f} (Kish's effective number)"
+    facts["classes"] = "not known" if report.n_classes is None else f"{report.n_classes}"
+    facts["accuracy"] = f"{report.accuracy:.4f}"
+    facts["mean confidence"] = f"{report.mean_confidence:.4f}"
+    facts["setting"] = question(report.setting, report.pairs)
+    return Section("Sample", facts)
+
+
+def errors(report: "Report") -> Section:
+    """Every error that was asked for, with its interval."""
+    level = [f"{100 * report.confidence_level:g} % interval", "p-value"]
+    head = ["error", "value", *(level if report.n_resamples else []), "bins used", "estimator"]
+    rows, notes = [], []
+    for line in report.measures:
+        interval = [
+            ends(line["interval"]), p_text(line["p_value"], report.n_resamples)
+        ] if report.n_resamples else []  # fmt: skip
+        bins = "-" if line["n_bins"] is None else f"{line['occupied']} of {line['n_bins']}"
+        estimator = line["estimator"]
+        if line["bandwidth"] is not None:
+            mean = "mean " if len(report.diagrams) > 1 else ""
+            estimator += f", {mean}bandwidth {line['bandwidth']:.4g}"
+        rows.append([line["name"], f"{line['value']:.5f}", *interval, bins, estimator])
+    if report.n_resamples:
+        notes.append(
+            "Intervals hold the true error. Noise counts as error in the values of bins and "
+            "densities, which so may be above their own interval."
+        )
+        notes.append("p-value: how often chance alone shows as much, if the model is calibrated.")
+    notes += [
+        f"{line['name']}: half of it rests on fewer than {FEWEST_BEHIND} rows, as where scores are "
+        "heaped: do not read this one."
+        for line in report.measures
+        if line["rows_behind"] is not None and line["rows_behind"] < FEWEST_BEHIND
+    ]
+    return Section("Calibration errors", {}, head, rows, notes)
+
+
+def direction(report: "Report") -> Section | None:
+    """How much of the error is of scores that are too high, and of those that are too low."""
+    found = report.direction
+    if found is None:
+        return None
+    rows = [
+        [what, number(value), ends(interval), meaning]
+        for what, value, interval, meaning in (
+            ("too high", found.over, found.over_interval, "error of scores above the hit rate"),
+            ("too low", found.under, found.under_interval, "error of scores below it"),
+            ("mean gap", found.mean_gap, found.mean_gap_interval, "hit rate less mean score"),
+        )
+    ]
+    level = f"{100 * report.confidence_level:g} % interval"
+    if not report.n_resamples:
+        return Section("Direction", {}, ("", "value", ""), [[*row[:2], row[3]] for row in rows])
+    return Section("Direction", {}, ("", "value", level, ""), rows)
+
+
+def scores(report: "Report") -> Section:
+    """Proper scores, which judge calibration and sharpness together, and the parts of Brier's."""
+    level = f"{100 * report.confidence_level:g} % interval"
+    head = ["score", "value", *([level] if report.n_resamples else []), ""]
+    rows = [
+        [line["name"], number(line["value"]), *([ends(line["interval"])] * (len(head) - 3)),
+         line["meaning"]]
+        for line in report.scores
+    ]  # fmt: skip
+    parts = report.decomposition
+    note = (
+        f"Brier score of the setting {number(parts.score)} = miscalibration "
+        f"{number(parts.miscalibration)} - discrimination {number(parts.discrimination)} + "
+        f"uncertainty {number(parts.uncertainty)}, by isotonic regression."
+    )
+    return Section("Scores", {}, head, rows, [note])
+
+
+def breakdown(found: Any, title: str) -> Section | None:
+    """Errors of classes or of groups."""
+    if found is None:
+        return None
+    head = ["", "rows", "error", f"{100 * found.confidence_level:g} % interval", "p-value", ""]
+    rows = [
+        [
+            str(row.label), f"{row.n}", number(row.estimate), ends(row.interval),
+            p_text(row.p_value, found.n_resamples), row.note,
+        ]
+        for row in found[:MOST_ROWS]
+    ]  # fmt: skip
+    notes = ["All intervals hold at once at that level, and p-values allow for their number."]
+    if len(found) > MOST_ROWS:
+        notes.append(f"{len(found) - MOST_ROWS} more are less clear.")
+    return Section(title, {}, head, rows, notes)
+
+
+def picture(report: "Report") -> Section:
+    """The diagram, and the curve beside it."""
+    return Section("Scores and what came true", {}, results=[*report.diagrams, *report.curves])

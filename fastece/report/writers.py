@@ -1,0 +1,73 @@
+"""The forms of a report: text, Markdown, and one HTML file that needs nothing else."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fastece.report.sections import sections_of
+from fastece.resampling.results import aligned
+
+if TYPE_CHECKING:
+    from fastece.report.report import Report
+
+NEEDS = "to_html: needs jinja2 and matplotlib: pip install 'fastece[report]'"
+MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\|*_`<>[]"})
+
+
+def to_text(report: "Report") -> str:
+    """The report for a terminal."""
+    lines = [report.title, report.headline]
+    for section in sections_of(report):
+        lines += ["", section.title]
+        if section.facts:
+            lines += indented(aligned([*section.facts.items()], last="<"))
+        if section.rows:
+            lines += indented(aligned([section.head, *section.rows], last="<"))
+        lines += indented(section.notes)
+        lines += [str(result) for result in section.results if hasattr(result, "edges")]
+    return "\n".join(lines)
+
+
+def indented(lines: Sequence[str]) -> list[str]:
+    """Lines that stand below a title."""
+    return [f"  {line}" for line in lines]
+
+
+def to_markdown(report: "Report") -> str:
+    """The report as Markdown, without pictures."""
+    lines = [f"# {marked(report.title)}", "", f"**{marked(report.headline)}**"]
+    for section in sections_of(report):
+        if not (section.facts or section.rows):
+            continue
+        lines += ["", f"## {section.title}", ""]
+        lines += [f"- {name}: {marked(value)}" for name, value in section.facts.items()]
+        if section.rows:
+            rule = ["---", *["---:"] * (len(section.head) - 2), "---"]
+            cells = [[marked(cell) for cell in row] for row in (section.head, *section.rows)]
+            cells.insert(1, rule)
+            lines += [f"| {' | '.join(row)} |" for row in cells]
+        lines += [line for note in section.notes for line in ("", marked(note))]
+    return "\n".join([*lines, ""])
+
+
+def marked(text: str) -> str:
+    """A text in which nothing is markup."""
+    return " ".join(text.split()).translate(MARKS)
+
+
+def to_html(report: "Report") -> str:
+    """The report as one page with its pictures in it: no script, and nothing that it loads."""
+    try:
+        from jinja2 import Environment
+    except ImportError as error:
+        raise ImportError(NEEDS) from error
+    source = files("fastece").joinpath("report", "page.html").read_text(encoding="utf-8")
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    sections = [(section, pictures_of(section.results)) for section in sections_of(report)]
+    page: str = template.from_string(source).render(report=report, sections=sections)
+    return page
+
+
+def pictures_of(results: Sequence[Any]) -> list[str]:
+    """Drawings of diagrams and curves, as SVG."""
+    raise NotImplementedError
