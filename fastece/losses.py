@@ -17,7 +17,7 @@ from fastece.inputs.arrays import as_blocks, row_slices
 from fastece.inputs.parameters import check_real
 from fastece.kernels import REPLICATES
 from fastece.problems.order import scale_weights
-from fastece.protocol import Parameters, Plan, Sample, Vectors
+from fastece.protocol import Parameters, Plan, Sample
 from fastece.typing import F64, I32, I64, U8
 
 # Rows that are added up in one piece: with their multiplicities they fit into the first-level
@@ -76,7 +76,7 @@ class Mean(Parameters):
 
     def value(self, means: F64) -> F64:
         """The values (R,) from the means (Q, R)."""
-        return means[0]
+        return np.asarray(means[0])
 
     def prepare(self, sample: Sample, size: int) -> MeanPlan:  # noqa: ARG002
         """What every row brings."""
@@ -158,12 +158,12 @@ class BrierScore(OfVectors):
     def of_scores(self, s: F64, y: U8) -> F64:
         """Squared distances."""
         gap = s - y
-        return gap * gap
+        return np.asarray(gap * gap)
 
     def of_vectors(self, p: F64, label: I64) -> F64:
         """Squared distances from the corner of the class."""
         p[np.arange(label.size), label] -= 1.0
-        return np.einsum("ik,ik->i", p, p)
+        return np.asarray(np.einsum("ik,ik->i", p, p))
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class Sharpness(Mean):
 
     def value(self, means: F64) -> F64:
         """Mean square without the square of the mean."""
-        return np.maximum(means[0] - means[1] ** 2, 0.0)
+        return np.asarray(np.maximum(means[0] - means[1] ** 2, 0.0))
 
 
 @dataclass(frozen=True)
@@ -285,9 +285,9 @@ class Entropy(OfVectors):
 
     def of_vectors(self, p: F64, label: I64) -> F64:  # noqa: ARG002
         """Of each vector."""
-        return surprise(p).sum(axis=1)
+        return np.asarray(surprise(p).sum(axis=1))
 
 
 def surprise(p: F64) -> F64:
     """``-p log p`` of probabilities, which is 0 for 0."""
-    return p * np.abs(np.log(p, out=np.zeros_like(p), where=p > 0))
+    return np.asarray(p * np.abs(np.log(p, out=np.zeros_like(p), where=p > 0)))

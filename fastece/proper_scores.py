@@ -5,12 +5,20 @@ always predicts the base rate has none. These numbers say the rest. Each is an e
 table too (`fastece.losses`), so `bootstrap` and `compare` take it.
 """
 
-from typing import Any
+from typing import Any, overload
 
-from fastece.scores import Values, ece, fix
+from fastece.scores import Macro, Values, ece, fix
 
 
-def brier_score(y_true: Any, y_prob: Any, **options: Any) -> float | Values:
+@overload
+def brier_score(
+    y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any
+) -> float: ...  # fmt: skip
+@overload
+def brier_score(
+    y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any
+) -> float | Values: ...  # fmt: skip
+def brier_score(y_true: Any, y_prob: Any, **options: Any) -> Any:
     """Brier score: the mean squared distance of probabilities from what came true.
 
     Parameters
@@ -46,9 +54,15 @@ def brier_score(y_true: Any, y_prob: Any, **options: Any) -> float | Values:
     return ece(y_true, y_prob, **fix("brier_score", options, estimator="brier_score"))
 
 
+@overload
 def log_loss(
-    y_true: Any, y_prob: Any, *, clip: float | None = None, **options: Any
-) -> float | Values:
+    y_true: Any, y_prob: Any, *, clip: float | None = ..., average: Macro = ..., **options: Any
+) -> float: ...  # fmt: skip
+@overload
+def log_loss(
+    y_true: Any, y_prob: Any, *, clip: float | None = ..., average: Macro | None, **options: Any
+) -> float | Values: ...  # fmt: skip
+def log_loss(y_true: Any, y_prob: Any, *, clip: float | None = None, **options: Any) -> Any:
     """Log loss: the mean of minus the logarithm of the probability of what came true.
 
     Parameters
@@ -85,7 +99,15 @@ def log_loss(
     return ece(y_true, y_prob, **fix("log_loss", options, estimator="log_loss"), clip=clip)
 
 
-def accuracy(y_true: Any, y_prob: Any, **options: Any) -> float | Values:
+@overload
+def accuracy(
+    y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any
+) -> float: ...  # fmt: skip
+@overload
+def accuracy(
+    y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any
+) -> float | Values: ...  # fmt: skip
+def accuracy(y_true: Any, y_prob: Any, **options: Any) -> Any:
     """Accuracy: the share of rows in which the most probable label is the right one.
 
     Parameters
@@ -119,7 +141,15 @@ def accuracy(y_true: Any, y_prob: Any, **options: Any) -> float | Values:
     return ece(y_true, y_prob, **fix("accuracy", options, estimator="accuracy"))
 
 
-def sharpness(y_true: Any, y_prob: Any, **options: Any) -> float | Values:
+@overload
+def sharpness(
+    y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any
+) -> float: ...  # fmt: skip
+@overload
+def sharpness(
+    y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any
+) -> float | Values: ...  # fmt: skip
+def sharpness(y_true: Any, y_prob: Any, **options: Any) -> Any:
     """Sharpness: the variance of the score, which is 0 where all rows get the same.
 
     Parameters
@@ -153,7 +183,15 @@ def sharpness(y_true: Any, y_prob: Any, **options: Any) -> float | Values:
     return ece(y_true, y_prob, **fix("sharpness", options, estimator="sharpness"))
 
 
-def entropy(y_true: Any, y_prob: Any, **options: Any) -> float | Values:
+@overload
+def entropy(
+    y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any
+) -> float: ...  # fmt: skip
+@overload
+def entropy(
+    y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any
+) -> float | Values: ...  # fmt: skip
+def entropy(y_true: Any, y_prob: Any, **options: Any) -> Any:
     """Mean entropy of the predicted probabilities: how unsure the model says that it is.
 
     Parameters

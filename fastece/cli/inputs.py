@@ -88,7 +88,7 @@ def score_range(predictions: Predictions) -> dict[str, Any]:
 
 
 def estimators_of(predictions: Predictions, n_bins: Any) -> dict[str, Any]:
-    """Every calibration error of the table and "mce", with the bins and the range if it has them."""
+    """Calibration errors of the table and "mce", with the bins and the range if they have them."""
     fields = {"n_bins": n_bins, **score_range(predictions)}
     return {
         name: find_estimator(row, {k: v for k, v in fields.items() if hasattr(row, k)})

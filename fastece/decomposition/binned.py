@@ -51,13 +51,13 @@ class BrierDecomposition(Decomposition):
     within_covariance: float
     n_bins: int
 
-    _signs = {
-        "reliability": "+",
-        "resolution": "-",
-        "uncertainty": "+",
-        "within_variance": "+",
-        "within_covariance": "-",
-    }
+    _parts = (
+        ("+", "reliability"),
+        ("-", "resolution"),
+        ("+", "uncertainty"),
+        ("+", "within_variance"),
+        ("-", "within_covariance"),
+    )
 
     @property
     def _head(self) -> str:
@@ -113,40 +113,43 @@ def brier_decomposition(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
     >>> print(brier_decomposition(rng.random(1000) < p**1.5, p))
+    Brier score, setting binary: 1000 rows, 15 bins
+      score                0.16068
+      + reliability        0.00957
+      - resolution         0.09521
+      + uncertainty        0.24603
+      + within variance    0.00036
+      - within covariance  0.00007
     """
     binned = Binned(n_bins, edges)
-    names = ("score", *BrierDecomposition._signs)
-    parts = add_parts(
-        y_true, y_prob, names, partial(binned_parts, binned), setting=setting, labels=labels,
+    values, n, name = add_parts(
+        y_true, y_prob, partial(binned_parts, binned), setting=setting, labels=labels,
         pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
-    count = binned._bin_count(parts.n)
-    return BrierDecomposition(**parts.values, n=parts.n, n_bins=count, setting=parts.setting)
+    named = BrierDecomposition.named(values)
+    return BrierDecomposition(**named, n=n, n_bins=binned._bin_count(n), setting=name)
 
 
 def binned_parts(binned: Binned, sample: Sample) -> tuple[float, ...]:
     """The Brier score of a problem, and the parts of it in their order."""
     plan = binned.prepare(sample, sample.n)
-    s, y, v = plan.sample.s, plan.sample.y, plan.sample.v
-    w = np.ones(s.size) if v is None else v
+    s, y = plan.sample.s, plan.sample.y.astype(np.float64)
+    w = np.ones(s.size) if plan.sample.v is None else plan.sample.v
     _, bins, _ = place_rows(binned, plan.sample, plan.n_bins)
-    weight, whole = np.bincount(bins, w), float(w.sum())
-    weight = np.where(weight > 0, weight, 1.0)  # of empty bins, all sums of which are 0
+    weight = np.bincount(bins, w)
 
     def bin_means(x: F64) -> F64:
-        return np.bincount(bins, w * x) / weight
+        return np.bincount(bins, w * x) / np.where(weight > 0, weight, 1.0)
 
-    def mean(x: F64, weight: F64 = w) -> float:
-        return float((weight * x).sum()) / whole
+    def mean(x: F64) -> float:
+        return float(np.average(x, weights=w))
 
-    score, rate, base = bin_means(s), bin_means(y), mean(y)
-    apart, off = s - score[bins], y - rate[bins]
-    filled = np.bincount(bins, w)
+    score, rate, base = bin_means(s)[bins], bin_means(y)[bins], mean(y)
     return (
         mean((s - y) ** 2),
-        mean((score - rate) ** 2, filled),
-        mean((rate - base) ** 2, filled),
+        mean((score - rate) ** 2),
+        mean((rate - base) ** 2),
         base * (1 - base),
-        mean(apart**2),
-        2 * mean(apart * off),
+        mean((s - score) ** 2),
+        2 * mean((s - score) * (y - rate)),
     )

@@ -51,7 +51,7 @@ class ScoreDecomposition(Decomposition):
     uncertainty: float
     rule: str
 
-    _signs = {"miscalibration": "+", "discrimination": "-", "uncertainty": "+"}
+    _parts = (("+", "miscalibration"), ("-", "discrimination"), ("+", "uncertainty"))
 
     @property
     def _head(self) -> str:
@@ -105,14 +105,18 @@ def score_decomposition(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
     >>> print(score_decomposition(rng.random(1000) < p**1.5, p))
+    Brier score, setting binary: 1000 rows
+      score             0.16068
+      + miscalibration  0.01278
+      - discrimination  0.09814
+      + uncertainty     0.24603
     """
     rule = check_choice("score", score, tuple(RULES))
-    names = ("score", *ScoreDecomposition._signs)
-    parts = add_parts(
-        y_true, y_prob, names, partial(isotonic_parts, rule), setting=setting, labels=labels,
+    values, n, name = add_parts(
+        y_true, y_prob, partial(isotonic_parts, rule), setting=setting, labels=labels,
         pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
-    return ScoreDecomposition(**parts.values, rule=rule, n=parts.n, setting=parts.setting)
+    return ScoreDecomposition(**ScoreDecomposition.named(values), rule=rule, n=n, setting=name)
 
 
 def isotonic_parts(rule: str, sample: Sample) -> tuple[float, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,29 +12,19 @@ from fastece.protocol import Sample
 from fastece.resampling.results import Plain
 
 
-class Parts(NamedTuple):
-    """The parts of a score by their names, the score itself first; of so many rows of a setting."""
-
-    values: dict[str, float]
-    n: int
-    setting: str
-
-
 def add_parts(
-    y_true: Any, y_prob: Any, names: Sequence[str], parts_of: Callable[[Sample], Sequence[float]],
-    *, setting: Any = "auto", **options: Any,
-) -> Parts:  # fmt: skip
-    """The parts that `parts_of` tells of each problem, under these names: of class vectors with the
-    setting "auto" the sum over the classes, each against the rest; with "classwise" the mean."""
+    y_true: Any, y_prob: Any, parts_of: Callable[[Sample], Sequence[float]], *,
+    setting: Any = "auto", **options: Any,
+) -> tuple[list[float], int, str]:  # fmt: skip
+    """What `parts_of` tells of each problem, the number of rows, and the setting in words: of class
+    vectors with the setting "auto" the sum over the classes, each against the rest; with
+    "classwise" the mean."""
     is_sum = isinstance(setting, str) and setting == "auto" and as_probabilities(y_prob).ndim == 2
-    problems = read_problems(
-        y_true, y_prob, setting="classwise" if is_sum else setting, **options
-    )
+    problems = read_problems(y_true, y_prob, setting="classwise" if is_sum else setting, **options)
     each = [parts_of(problems.sample(k)) for k in range(problems.n_problems)]
     values = np.sum(each, axis=0) / (1 if is_sum else len(each))
     name = "classwise" if problems.setting.per_class else problems.name(0)
-    shown = f"sum over {len(each)} classes" if is_sum else name
-    return Parts(dict(zip(names, values.tolist(), strict=True)), problems.n, shown)
+    return values.tolist(), problems.n, f"sum over {len(each)} classes" if is_sum else name
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,8 +35,13 @@ class Decomposition(Plain):
     n: int
     setting: str
 
-    # The name of each part that is added, after a "+", or taken off, after a "-".
-    _signs: ClassVar[dict[str, str]]
+    # Sign and name of each part.
+    _parts: ClassVar[tuple[tuple[str, str], ...]]
+
+    @classmethod
+    def named(cls, values: Sequence[float]) -> dict[str, Any]:
+        """The score and the parts by their names."""
+        return dict(zip(("score", *(name for _, name in cls._parts)), values, strict=True))
 
     @property
     def _head(self) -> str:
@@ -54,7 +49,7 @@ class Decomposition(Plain):
 
     def __str__(self) -> str:
         rows = {"score": self.score}
-        rows |= {f"{sign} {name}": getattr(self, name) for name, sign in self._signs.items()}
+        rows |= {f"{sign} {name}": getattr(self, name) for sign, name in self._parts}
         width = max(map(len, rows))
         lines = [f"{name.replace('_', ' '):<{width}}  {x:.5f}" for name, x in rows.items()]
         return "\n  ".join([self._head, *lines])

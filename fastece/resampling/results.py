@@ -339,6 +339,4 @@ class ComparisonResult(Replicated):
             p_values = [part.p_value for part in self._honest]
             return as_float(p_values if np.ndim(self.difference) else p_values[0])
         d = np.asarray(self.difference)[..., None]
-        return intervals.p_value_of(
-            np.abs(self.difference), np.abs(self._values - d)
-        )
+        return intervals.p_value_of(np.abs(self.difference), np.abs(self._values - d))

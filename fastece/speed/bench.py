@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import fastece
 from fastece.estimators import calibration_errors
 from fastece.speed.yardstick import N_CLASSES, find_idiom, race_bootstrap, race_call, replicates_of
 
