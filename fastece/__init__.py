@@ -2,7 +2,9 @@
 
 `ece` and its relatives `mce`, `sce`, `ace` and `tace` give one number. `reliability_diagram` and
 `reliability_curve` show at which probabilities the classifier is off. `bootstrap`, `compare` and
-`calibration_test` tell how sure that is. Labels come first:
+`calibration_test` tell how sure that is. `brier_score`, `log_loss`, `accuracy`, `sharpness` and
+`entropy` say how good the probabilities are in all, and `brier_decomposition` and
+`score_decomposition` how much of that is calibration. Labels come first:
 
 >>> import fastece
 >>> fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10)
@@ -17,9 +19,13 @@ if TYPE_CHECKING:
     from fastece.answer.estimate import Estimate, estimate
     from fastece.bayes.estimator import BayesCurve
     from fastece.binned.estimator import Binned
+    from fastece.decomposition.binned import BrierDecomposition, brier_decomposition
+    from fastece.decomposition.isotonic import ScoreDecomposition, score_decomposition
     from fastece.estimators import ESTIMATORS
     from fastece.kde.estimator import KDE
-    from fastece.protocol import Sample
+    from fastece.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
+    from fastece.proper_scores import accuracy, brier_score, entropy, log_loss, sharpness
+    from fastece.protocol import Sample, Vectors
     from fastece.reliability.curve import ReliabilityCurve, reliability_curve
     from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
     from fastece.reliability.sweep import bandwidth_sweep
@@ -40,9 +46,13 @@ _NAMES = {
     "answer.estimate": ("Estimate", "estimate"),
     "bayes": ("BayesCurve",),
     "binned": ("Binned",),
+    "decomposition.binned": ("BrierDecomposition", "brier_decomposition"),
+    "decomposition.isotonic": ("ScoreDecomposition", "score_decomposition"),
     "estimators": ("ESTIMATORS",),
     "kde": ("KDE",),
-    "protocol": ("Sample",),
+    "losses": ("Accuracy", "BrierScore", "Entropy", "LogLoss", "Sharpness"),
+    "proper_scores": ("accuracy", "brier_score", "entropy", "log_loss", "sharpness"),
+    "protocol": ("Sample", "Vectors"),
     "reliability.curve": ("ReliabilityCurve", "reliability_curve"),
     "reliability.diagram": ("ReliabilityDiagram", "reliability_diagram"),
     "reliability.sweep": ("bandwidth_sweep",),
@@ -56,27 +66,42 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
     "ESTIMATORS",
     "KDE",
+    "Accuracy",
     "BayesCurve",
     "Binned",
     "BootstrapResult",
+    "BrierDecomposition",
+    "BrierScore",
     "CalibrationTestResult",
     "ComparisonResult",
     "ConsistencyBand",
+    "Entropy",
     "Estimate",
+    "LogLoss",
     "ReliabilityCurve",
     "ReliabilityDiagram",
     "Sample",
+    "ScoreDecomposition",
+    "Sharpness",
+    "Vectors",
+    "accuracy",
     "ace",
     "bandwidth_sweep",
     "bootstrap",
+    "brier_decomposition",
+    "brier_score",
     "calibration_test",
     "compare",
     "ece",
+    "entropy",
     "estimate",
+    "log_loss",
     "mce",
     "reliability_curve",
     "reliability_diagram",
     "sce",
+    "score_decomposition",
+    "sharpness",
     "tace",
 ]
 

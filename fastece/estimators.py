@@ -1,6 +1,6 @@
 """The table of estimators, one row each, and their values on problems."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
@@ -13,6 +13,7 @@ from fastece.bayes import BayesCurve
 from fastece.binned import Binned
 from fastece.inputs.parameters import list_names
 from fastece.kde import KDE
+from fastece.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map
 from fastece.protocol import Estimator
@@ -27,7 +28,27 @@ ESTIMATORS: dict[str, Estimator] = {
     "ece_ac": Binned(edges="quantile", mapping="convex"),
     "ece_kde": KDE(),
     "ece_bayes": BayesCurve(),
+    "brier_score": BrierScore(),
+    "log_loss": LogLoss(),
+    "accuracy": Accuracy(),
+    "sharpness": Sharpness(),
+    "entropy": Entropy(),
 }
+
+
+def is_calibration_error(estimator: Any) -> bool:
+    """Whether 0 is what a calibrated model has but for noise."""
+    return bool(getattr(estimator, "is_calibration_error", True))
+
+
+def calibration_errors() -> dict[str, Estimator]:
+    """The rows of the table that are calibration errors."""
+    return {name: row for name, row in ESTIMATORS.items() if is_calibration_error(row)}
+
+
+def need_vectors(estimators: Iterable[Any]) -> bool:
+    """Whether one of the estimators asks for class vectors as a whole."""
+    return any(getattr(estimator, "needs_vectors", False) for estimator in estimators)
 
 
 def find_estimator(estimator: Any, fields: dict[str, Any]) -> Estimator:

@@ -15,8 +15,35 @@ from numpy.typing import NDArray
 from fastece.typing import F64, I64, U8
 
 
+class Writable:
+    """A frozen dataclass of arrays, or of what has them, that kernels take after it was sent: what
+    comes from another process may be read-only, which kernels are not compiled for."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            frozen = isinstance(value, np.ndarray) and not value.flags.writeable
+            object.__setattr__(self, name, value.copy() if frozen else value)
+
+
 @dataclass(frozen=True)
-class Sample:
+class Vectors(Writable):
+    """Class vectors as a whole, for values that no binary problem tells.
+
+    Parameters
+    ----------
+    prob : (N, K) float64 or float32 array
+        Probabilities of the classes, of every row of the caller's data. It may be the caller's
+        array, and is not written to.
+    label : (N,) int64 array
+        Classes from 0 to K - 1.
+    """
+
+    prob: NDArray[Any]
+    label: I64
+
+
+@dataclass(frozen=True)
+class Sample(Writable):
     """One weighted binary calibration problem.
 
     Parameters
@@ -32,6 +59,9 @@ class Sample:
     rows : (n,) int64 array
         Position of each row in the caller's data, so that classes, estimators and models can
         share one draw of the caller's rows.
+    vectors : Vectors or None
+        The class vectors that the problem was made of, where the setting is "auto" and the
+        estimator asks for them: ``vectors.prob[rows]`` are those of the rows.
     """
 
     s: F64
@@ -40,12 +70,7 @@ class Sample:
     low: float
     high: float
     rows: I64
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # What comes from another process may be read-only, which kernels are not compiled for.
-        for name, value in state.items():
-            frozen = isinstance(value, np.ndarray) and not value.flags.writeable
-            object.__setattr__(self, name, value.copy() if frozen else value)
+    vectors: Vectors | None = None
 
     @property
     def n(self) -> int:
@@ -55,7 +80,8 @@ class Sample:
     def where(self, rows: Any) -> "Sample":
         """Some of the rows: positions in the order they are to have, or a mask."""
         v = None if self.v is None else self.v[rows]
-        return Sample(self.s[rows], self.y[rows], v, self.low, self.high, self.rows[rows])
+        s, y, low, high = self.s[rows], self.y[rows], self.low, self.high
+        return Sample(s, y, v, low, high, self.rows[rows], self.vectors)
 
     def sorted(self) -> "Sample":
         """The same rows in increasing order of the score; equal scores keep their order."""
@@ -81,9 +107,12 @@ class Parameters:
     score_range: Any
 
     def __str__(self: Any) -> str:
-        first, *others = fields(self)
-        changed = [field.name for field in others if getattr(self, field.name) != field.default]
-        shown = [f"{name}={getattr(self, name)!r}" for name in (first.name, *changed)]
+        values = [(field, getattr(self, field.name)) for field in fields(self)]
+        shown = [
+            f"{field.name}={value!r}"
+            for i, (field, value) in enumerate(values)
+            if i == 0 or value != field.default
+        ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def range_of(self, problems: Any) -> tuple[float, float]:
@@ -105,7 +134,17 @@ class Estimator(Protocol):
     """What every estimator has. Two methods are enough for single calls, weights, class-wise
     values and whatever else the package does with an estimator.
 
-    Optional, found by name; each is there for a measured speed:
+    Optional, found by name. What the estimator is:
+
+    needs_vectors : bool
+        Whether `Sample.vectors` are wanted: its value for class vectors (setting "auto") is not
+        that of the top label. Without it: no.
+    is_calibration_error : bool
+        Whether 0 is what a calibrated model has but for noise. Without it: yes. Of anything else
+        there is a bootstrap and a comparison, but no `estimate` and no `calibration_test`, which
+        ask how far it is from that.
+
+    And what is there for a measured speed:
 
     needs_sorted : bool
         Whether `prepare` is to get the sample sorted by score. Without it: yes.

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from fastece import kernels
-from fastece.estimators import direct_values, find_estimator, with_threads
+from fastece.estimators import direct_values, find_estimator, need_vectors, with_threads
 from fastece.inputs.parameters import check_average, check_jobs
 from fastece.problems.reading import TOLERANCE, read_problems
 from fastece.typing import F64
@@ -121,7 +121,8 @@ def ece(
     def values_of(run: Any) -> tuple[bool, Values]:
         problems = read_problems(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, from_logits=from_logits, run=run,
+            sample_weight=sample_weight, from_logits=from_logits,
+            vectors=need_vectors([chosen]), run=run,
         )  # fmt: skip
         return problems.setting.per_class, direct_values(chosen, problems, run)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import fastece
 from fastece.cli.commands import main
-from fastece.estimators import find_estimator
+from fastece.estimators import calibration_errors, find_estimator
 from fastece.kernels import _jit
 from fastece.problems.reading import read_problems
 from fastece.problems.settings import SETTINGS
@@ -39,6 +39,7 @@ FIELDS = {
     "kernel": ["triweight", "epanechnikov", "beta"],
     "grid_step": [0.001, 0.3],
 }
+DECOMPOSITIONS = [fastece.brier_decomposition, fastece.score_decomposition]
 RESAMPLING = [fastece.bootstrap, fastece.compare, fastece.calibration_test]
 CLASSWISE = [fastece.sce, fastece.ace, fastece.tace]
 POOL = ThreadPoolExecutor(2)
@@ -103,6 +104,12 @@ def evaluate(y, p, estimator, options):
         estimator.evaluate(plan, column)
 
 
+def decompose(y, p, options):
+    """Of a score, by bins or by isotonic regression."""
+    options.pop("estimator")
+    pick(DECOMPOSITIONS)(y, p, **options)
+
+
 def sweep(y, p, *, n_jobs, **options):  # noqa: ARG001
     """Some bandwidths at once."""
     options.pop("bandwidth", None)
@@ -137,10 +144,13 @@ def call():
     fields = {name: pick(values) for name, values in FIELDS.items() if rng.random() < 0.1}
     name = pick(NAMES)
     fields = {k: v for k, v in fields.items() if hasattr(fastece.ESTIMATORS[name], k)}
-    is_kde = isinstance(fastece.ESTIMATORS[name], fastece.KDE)
-    shown = [fastece.reliability_curve, sweep] if is_kde else [fastece.reliability_diagram]
-    single = [fastece.ece, fastece.mce, *CLASSWISE, *shown]
-    function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
+    if name in calibration_errors():
+        is_kde = isinstance(fastece.ESTIMATORS[name], fastece.KDE)
+        shown = [fastece.reliability_curve, sweep] if is_kde else [fastece.reliability_diagram]
+        single = [fastece.ece, fastece.mce, *CLASSWISE, *shown]
+        function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
+    else:
+        function = pick([fastece.ece, evaluate, fastece.bootstrap, fastece.compare, decompose])
     if function is evaluate:
         evaluate(y, p, find_estimator(name, fields), options)
         return
@@ -151,6 +161,9 @@ def call():
         options["estimator"] = name
     if function is fastece.mce:
         fields.pop("norm", None)
+    if function is decompose:
+        decompose(y, p, options)
+        return
     if function in RESAMPLING:
         resample(function, y, p, options, fields)
         return

@@ -18,12 +18,12 @@ LAYERS = [
     {"kernels"},
     {"inputs", "protocol"},
     {"problems"},
-    {"binned", "kde"},
+    {"binned", "kde", "losses"},
     {"bayes"},
     {"estimators"},
     {"resampling", "scores"},
-    {"answer"},
-    {"reliability"},
+    {"answer", "proper_scores"},
+    {"reliability", "decomposition"},
     {"plot", "speed", "study", "cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

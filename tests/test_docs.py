@@ -15,6 +15,7 @@ import pytest
 
 import fastece
 from fastece.cli import main
+from fastece.estimators import calibration_errors
 from fastece.problems.settings import SETTINGS
 from fastece.protocol import Estimator
 
@@ -67,10 +68,16 @@ def test_optional_methods_on_their_page_are_those_of_the_protocol():
 
 @pytest.mark.parametrize("page", ["README.md", "docs/estimators.md"])
 def test_tables_name_every_estimator(page):
-    for name, estimator in fastece.ESTIMATORS.items():
+    for name, estimator in calibration_errors().items():
         (row,) = rows_of(page, f'`"{name}"`')
         (written,) = [cell for cell in row if cell.endswith(")`")]
         assert eval(f"fastece.{written.strip('`')}") == estimator
+
+
+def test_page_on_scores_names_the_other_rows_of_the_table():
+    for name in fastece.ESTIMATORS.keys() - calibration_errors().keys():
+        (row,) = rows_of("docs/scores.md", f'`"{name}"`')
+        assert eval(f"fastece.{row[1].strip('`')}") == fastece.ESTIMATORS[name]
 
 
 def test_tables_name_every_parameter():
@@ -134,7 +141,7 @@ def test_commands_and_options_that_pages_name_exist(capsys):
 
 
 def test_table_of_speeds_has_every_estimator():
-    for name in fastece.ESTIMATORS:
+    for name in calibration_errors():
         assert rows_of("docs/speed.md", f"`{name}`") or rows_of("docs/speed.md", f"`{name}` (ece)")
         for setting in SETTINGS:
             assert any(rows_of("docs/speed.md", setting, f"`{name}`{x}") for x in ("", " (ece)"))

@@ -4,9 +4,7 @@ one thread, except `BootstrapThreads`. A version of the package without them is 
 from functools import partial
 
 import fastece
-from benchmarks.common import Draws, Replicated, yardstick
-
-ESTIMATORS = list(fastece.ESTIMATORS)
+from benchmarks.common import ESTIMATORS, Draws, Replicated, yardstick
 
 
 class BootstrapSizes(Draws):

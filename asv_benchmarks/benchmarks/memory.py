@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import fastece
-from benchmarks.common import run_fresh
+from benchmarks.common import ESTIMATORS, run_fresh
 
 # Made by another process and read without a temporary array: the data come last and are larger
 # than what imports and compiling left free, so the peak before the call is what is held then.
@@ -57,7 +57,7 @@ print((peak() - before) / 1e6)
 class Memory:
     """Every estimator of the table on uniform scores; 160 MB of input for ten million."""
 
-    params: tuple[list[Any], ...] = (list(fastece.ESTIMATORS), [10_000_000])
+    params: tuple[list[Any], ...] = (ESTIMATORS, [10_000_000])
     param_names: tuple[str, ...] = ("estimator", "n")
     timeout = 180.0
 
@@ -97,7 +97,7 @@ class BootstrapMemory(Memory):
     """Replicates of every estimator, and of all in one call: as many as keep two threads busy; the
     peak does not grow with more."""
 
-    params = ([*fastece.ESTIMATORS, "all"], [1, 2], [1_000_000])
+    params = ([*ESTIMATORS, "all"], [1, 2], [1_000_000])
     param_names = ("estimator", "n_jobs", "n")
 
     def setup(self, *params: Any) -> None:
@@ -109,5 +109,5 @@ class BootstrapMemory(Memory):
     def code(self, who: str, *params: Any) -> str:
         """What is measured."""
         estimator, n_jobs, _ = params
-        names = list(fastece.ESTIMATORS) if estimator == "all" else [estimator]
+        names = ESTIMATORS if estimator == "all" else [estimator]
         return DRAWS[who].format(estimators=names, n_jobs=n_jobs)

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 import fastece
-from benchmarks.common import Single, other_work, yardstick
-
-ESTIMATORS = list(fastece.ESTIMATORS)
+from benchmarks.common import ESTIMATORS, Single, other_work, yardstick
 
 
 class Sizes(Single):

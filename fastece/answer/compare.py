@@ -7,7 +7,7 @@ from fastece.answer.difference import differences
 from fastece.inputs.probabilities import as_probabilities
 from fastece.problems.settings import class_count
 from fastece.protocol import Estimator
-from fastece.resampling.arguments import Call, read_call
+from fastece.resampling.arguments import Call, check_can_be_null, read_call
 from fastece.resampling.bootstrap import resample
 from fastece.resampling.intervals import Method
 from fastece.resampling.results import HONEST, ComparisonResult, Results
@@ -28,6 +28,7 @@ def comparison_results(call: Call, *, method: Any = "basic", **options: Any) -> 
             raise ValueError(f"y_prob_b: must have {what} of y_prob_a, {a}; got {b}")
     if method != HONEST:
         return resample(call, ComparisonResult, method=method, **options)
+    check_can_be_null(call, 'method="honest"')
     drawn = resample(call, ComparisonResult, **options)
     results: Results[ComparisonResult] = Results()
     for name in call.estimators:

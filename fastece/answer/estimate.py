@@ -16,7 +16,7 @@ from fastece.binned.estimator import Binned
 from fastece.kde.estimator import KDE
 from fastece.problems.problems import one_problem
 from fastece.protocol import Estimator
-from fastece.resampling.arguments import Call, describe, read_call
+from fastece.resampling.arguments import Call, check_can_be_null, describe, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level, of_parts
 from fastece.resampling.rehearsal import compile_resampling
@@ -145,6 +145,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
 
 def estimate_results(call: Call, *, rng: Any) -> Any:
     """The answer of a call on one model, or `Results` by the names of its estimators."""
+    check_can_be_null(call, "estimate")
     key = new_key(rng)
     if not call.models[0].setting.per_class:
         call = replace(call, average="macro")

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any
 
 from fastece.binned.estimator import Binned
-from fastece.estimators import ESTIMATORS, find_estimator
+from fastece.estimators import calibration_errors, find_estimator
 from fastece.inputs.files import Predictions, read_predictions
 from fastece.resampling.arguments import Call, read_call
 
@@ -88,9 +88,9 @@ def score_range(predictions: Predictions) -> dict[str, Any]:
 
 
 def estimators_of(predictions: Predictions, n_bins: Any) -> dict[str, Any]:
-    """Every estimator of the table and "mce", with the bins and the range if it has them."""
+    """Calibration errors of the table and "mce", with the bins and the range if they have them."""
     fields = {"n_bins": n_bins, **score_range(predictions)}
     return {
         name: find_estimator(row, {k: v for k, v in fields.items() if hasattr(row, k)})
-        for name, row in {**ESTIMATORS, "mce": Binned(norm=math.inf)}.items()
+        for name, row in {**calibration_errors(), "mce": Binned(norm=math.inf)}.items()
     }

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastece.inputs.arrays import repr_of
 from fastece.problems.settings import SETTINGS, Setting
-from fastece.protocol import Sample
+from fastece.protocol import Sample, Vectors
 from fastece.typing import F64, I64
 
 
@@ -28,6 +28,8 @@ class Problems:
     v: F64 | None = None  # (n,) sample weights, greater than 0
     rows: I64 | None = None  # positions before rows of weight 0 were dropped
     labels: list[Any] | None = None  # what the class indices stand for
+    # The class vectors of all rows, those of weight 0 too, for estimators that need them whole.
+    vectors: Vectors | None = None
 
     @property
     def n(self) -> int:
@@ -58,7 +60,7 @@ class Problems:
             score, hit = self.prob.copy(), self.label.copy()
         else:
             score, hit = self.prob[:, k].astype(np.float64), (self.label == k).view(np.uint8)
-        return Sample(score, hit, self.v, self.low, self.high, self.positions)
+        return Sample(score, hit, self.v, self.low, self.high, self.positions, self.vectors)
 
     def samples(self) -> list[Sample]:
         """Every problem as a sample."""
@@ -67,5 +69,7 @@ class Problems:
 
 def one_problem(sample: Sample) -> Problems:
     """The problem of a sample, without a copy."""
-    low, high, v, rows = sample.low, sample.high, sample.v, sample.rows
-    return Problems(SETTINGS["binary"], sample.s, sample.y, low, high, v=v, rows=rows)
+    return Problems(
+        SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high, v=sample.v,
+        rows=sample.rows, vectors=sample.vectors,
+    )  # fmt: skip

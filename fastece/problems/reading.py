@@ -23,6 +23,7 @@ from fastece.inputs.probabilities import (
 )
 from fastece.problems.problems import Problems
 from fastece.problems.settings import Setting, class_count, find_setting
+from fastece.protocol import Vectors
 from fastece.typing import F64
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
@@ -47,9 +48,13 @@ def read_problems(
     sample_weight: Any = None,
     from_logits: bool = False,
     prob_name: str = "y_prob",
+    vectors: bool = False,
     run: Map = map,
 ) -> Problems:
-    """Check the caller's data and read them as problems; rows of weight 0 are dropped."""
+    """Check the caller's data and read them as problems; rows of weight 0 are dropped.
+
+    With `vectors`, the setting "auto" keeps class vectors beside the problem of the top label.
+    """
     from_logits = check_flag("from_logits", from_logits)
     prob = as_probabilities(y_prob, prob_name)
     row = find_setting(setting, prob.shape)
@@ -70,7 +75,10 @@ def read_problems(
         found = read_rows(row, prob, label, from_logits, math.inf, run)
     assert found is not None, "what the slow check lets pass can be read"
     low = 1 / n_classes if row.is_top else 0.0
-    problems = Problems(row, *found, low, 1.0, n_classes, v, None, order)
+    whole = None
+    if vectors and prob.ndim == 2 and isinstance(setting, str) and setting == "auto":
+        whole = read_vectors(prob, label, from_logits)
+    problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole)
     if v is None or v.all():
         return problems
     rows = np.flatnonzero(v)
@@ -122,6 +130,13 @@ def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, toleranc
         prob = softmax(prob, top, prob.shape[1])
         tolerance = math.inf
     return (prob, label) if kernels.reading.are_classes(prob, label, tolerance) else None
+
+
+def read_vectors(prob: NDArray[Any], label: NDArray[Any], logits: bool) -> Vectors:
+    """Class vectors that have been checked, without a copy where the array will do."""
+    found = read_classes(prob, label, logits, math.inf)
+    assert found is not None, "they have been read as another setting wants them"
+    return Vectors(*found)
 
 
 def read_top_label(

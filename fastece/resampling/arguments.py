@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastece.estimators import direct_values, find_estimator
+import numpy as np
+
+from fastece.estimators import (
+    direct_values,
+    find_estimator,
+    is_calibration_error,
+    need_vectors,
+)
 from fastece.inputs.parameters import check_average, check_integer, check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
@@ -54,6 +61,22 @@ def check_executor(executor: Any, n_jobs: Any) -> int:
     return 1
 
 
+def check_can_be_null(call: "Call", function: str) -> None:
+    """A function that asks what a calibrated model would have, from labels drawn for each binary
+    problem, has to be told what that is: of calibration errors it is 0."""
+    for estimator in call.estimators.values():
+        if not is_calibration_error(estimator):
+            raise ValueError(
+                f"estimator: {describe(estimator)} is no calibration error, so {function} has no "
+                "value of a calibrated model to compare it with; bootstrap and compare take it"
+            )
+        if need_vectors([estimator]) and call.models[0].vectors is not None:
+            raise ValueError(
+                f"estimator: {describe(estimator)} is a value of whole class vectors, and "
+                f"{function} draws labels of binary problems; bootstrap and compare take it"
+            )
+
+
 @dataclass(frozen=True)
 class Call:
     """The checked arguments of one call.
@@ -81,6 +104,11 @@ class Call:
         problems = self.models[0]
         return "classwise" if problems.setting.per_class else problems.name(0)
 
+    def setting_of(self, name: str) -> str:
+        """The setting as the result of one estimator names it."""
+        is_whole = need_vectors([self.estimators[name]]) and self.models[0].vectors is not None
+        return "class vectors" if is_whole else self.setting
+
     def average_of(self, values: Any) -> Any:
         """Values (K, ...) of the problems of one model as the caller wants them: that of the only
         problem, those of all classes, or their mean."""
@@ -96,7 +124,8 @@ class Call:
     def quantity(self, models: Sequence[Any]) -> Any:
         """What the call is about, from the values of each model: the error of the only one, or the
         first one's minus the second one's."""
-        return models[0] - models[1] if len(models) > 1 else models[0]
+        with np.errstate(invalid="ignore"):  # of two infinite ones
+            return models[0] - models[1] if len(models) > 1 else models[0]
 
     def replicates(
         self, estimators: Sequence[Any], problems: Sequence[Problem], draws: Any, size: int,
@@ -125,6 +154,7 @@ def read_call(
         read_problems(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, prob_name=name,
+            vectors=need_vectors(estimators.values()),
         )
         for name, y_prob in models.items()
     ]  # fmt: skip

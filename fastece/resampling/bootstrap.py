@@ -83,7 +83,11 @@ def check_earlier(
                 f"for several estimators, got {earlier!r:.80}"
             )
         there = {**vars(old), "shape": old.bootstrap_distribution.shape}
-        here = {"estimator": describe(call.estimators[name]), "setting": call.setting, "n": call.n}
+        here = {
+            "estimator": describe(call.estimators[name]),
+            "setting": call.setting_of(name),
+            "n": call.n,
+        }
         here |= {"size": size, "key": first.key, **points[name]}
         here |= {"shape": first.bootstrap_distribution.shape}
         for what, value in here.items():
@@ -130,7 +134,7 @@ def resample(
             size=size,
             key=key,
             estimator=describe(call.estimators[name]),
-            setting=call.setting,
+            setting=call.setting_of(name),
             _jackknife=partial(jackknife, later, name),
         )
     return results.get("", results)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastece.binned.estimator import Binned, BinnedPlan, Bins
 from fastece.protocol import Estimator, Sample
-from fastece.resampling.arguments import Call, describe, read_call
+from fastece.resampling.arguments import Call, check_can_be_null, describe, read_call
 from fastece.resampling.draws import ClassDraws, HitDraws, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import p_value_of, quantiles, tails_of
@@ -115,6 +115,7 @@ def null_values(
 
 def calibration_results(call: Call, rng: Any) -> Any:
     """The result of a call on one model, or `Results` by the names of its estimators."""
+    check_can_be_null(call, "calibration_test")
     data, key = call.models[0], new_key(rng)
     samples = data.samples()
     draws: ClassDraws | HitDraws = HitDraws(key, samples[0].s)

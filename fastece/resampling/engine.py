@@ -7,7 +7,7 @@ have the same bits however replicates are cut into tasks and whoever evaluates t
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, islice
 from operator import attrgetter
@@ -73,10 +73,10 @@ class Problem:
 class Member(NamedTuple):
     """One estimator on one problem, of which it has a sample in the order of `order`: for draws in
     blocks the row at each position, for lists of rows the position of each row; None where that is
-    the order of the draws."""
+    the order of the draws. The sample is None where the plan is enough."""
 
     problem: int
-    sample: Sample
+    sample: Sample | None
     order: I32 | None
     estimator: Any
     plan: Any
@@ -158,7 +158,12 @@ def plan_replicates(
             if getattr(estimator, "needs_sorted", True):
                 sample = problem.ordered
                 order = problem.place if isinstance(draws, RowDraws) else problem.order
-            members.append(Member(k, sample, order, estimator, estimator.prepare(sample, size)))
+            if not getattr(estimator, "needs_vectors", False):
+                sample = replace(sample, vectors=None)
+            plan = estimator.prepare(sample, size)
+            # What is sent to other processes has no class vectors that nobody looks at.
+            is_read = isinstance(draws, RowDraws) and not hasattr(estimator, "subsets")
+            members.append(Member(k, sample if is_read else None, order, estimator, plan))
     return Replicates(draws, members)
 
 
@@ -182,6 +187,7 @@ def row_values(member: Member, rows: I32) -> F64:
     places = rows if member.order is None else np.take(member.order, rows)
     if hasattr(estimator, "subsets"):
         return check_values(estimator, "subsets", estimator.subsets(member.plan, places), count)
+    assert member.sample is not None
     once, values = np.ones(size, np.uint8), np.empty(count)
     for r, row in enumerate(places):
         drawn = member.sample.where(np.sort(row))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,8 @@ def compile_resampling(
     """While the block runs, let another process compile what estimators need on draws of these
     problems: of `rows`, as for `fastece.bootstrap`, or of `labels`, as for
     `fastece.calibration_test`."""
-    sample = problems.sample(0).where(slice(FEW))
+    # Without class vectors, which are not cut: kernels do not see them.
+    sample = replace(problems.sample(0), vectors=None).where(slice(FEW))
     draws: list[Any] = []
     if rows:
         draws.append(Multinomial(0, sample.n, sample.n))

@@ -13,6 +13,7 @@ from fastece.resampling import intervals
 from fastece.resampling.intervals import ConfidenceInterval, Method, as_float
 from fastece.typing import F64
 
+INFINITE = "an infinite value has no interval: log_loss has none of them with clip="
 # The method of comparisons that joins the intervals of both models, as `estimate` has them.
 HONEST = "honest"
 
@@ -102,7 +103,8 @@ class Results(dict[str, R]):
         lines = aligned([*zip(*columns, strict=True)])
         first = next(iter(self.values()))
         ranges = [key for key, x in first._numbers.items() if isinstance(x, ConfidenceInterval)]
-        return "\n  ".join(["; ".join([first._head, *ranges]), *lines])
+        notes = dict.fromkeys(note for result in self.values() for note in result._notes)
+        return "\n  ".join(["; ".join([first._head, *ranges]), *lines, *notes])
 
     __repr__ = __str__
 
@@ -119,6 +121,11 @@ class Result(Plain):
     # Names of the field of replicates, and of the numbers that are printed first.
     _replicates: ClassVar[str]
     _shown: ClassVar[tuple[str, ...]]
+
+    @property
+    def _notes(self) -> list[str]:
+        """What is printed below the numbers, if they need a word."""
+        return []
 
     @property
     def _head(self) -> str:
@@ -146,8 +153,8 @@ class Result(Plain):
     def __str__(self) -> str:
         numbers = {name.replace("_", " "): digits(x) for name, x in self._numbers.items()}
         width = max(map(len, numbers))
-        lines = [f"  {name:<{width}}  {text}" for name, text in numbers.items()]
-        return "\n".join([f"{self.estimator}, {self._head}", *lines])
+        lines = [f"{name:<{width}}  {text}" for name, text in numbers.items()]
+        return "\n  ".join([f"{self.estimator}, {self._head}", *lines, *self._notes])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -184,6 +191,17 @@ class Replicated(Result):
     def _point(self) -> Any:
         return getattr(self, self._estimated)
 
+    @property
+    def _values(self) -> F64:
+        """The distribution; nan where the estimate is infinite, and so has no spread."""
+        values, finite = self.bootstrap_distribution, np.isfinite(self._point)
+        return values if np.all(finite) else np.where(np.asarray(finite)[..., None], values, np.nan)
+
+    @property
+    def _notes(self) -> list[str]:
+        values = [getattr(self, name) for name in (self._estimated, *self._models)]
+        return [INFINITE] if np.isinf(values).any() else []
+
     @cached_property
     def acceleration(self) -> Any:
         """How skewed the estimator is, for BCa intervals: a float or (K,) float64 array, nan where
@@ -195,18 +213,19 @@ class Replicated(Result):
         """
         if self._jackknife is None or not self.size == self.n > 1:
             return np.nan
-        return as_float(intervals.acceleration_of(self._jackknife(self._point)))
+        with np.errstate(invalid="ignore"):  # of an infinite estimate
+            return as_float(intervals.acceleration_of(self._jackknife(self._point)))
 
     @property
     def standard_error(self) -> Any:
         """Standard deviation of the distribution (``ddof=1``); nan for a single replicate."""
-        values = self.bootstrap_distribution
+        values = self._values
         return as_float(values.std(-1, ddof=1)) if values.shape[-1] > 1 else np.nan * self._point
 
     @property
     def bias(self) -> Any:
         """Mean of the distribution minus the estimate."""
-        return as_float(self.bootstrap_distribution.mean(-1) - self._point)
+        return as_float(self._values.mean(-1) - self._point)
 
     def interval(
         self, confidence_level: float | None = None, method: Method | None = None
@@ -221,7 +240,7 @@ class Replicated(Result):
             name = check_choice("method", method, intervals.METHODS)
         if self.size != self.n:  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self._point, np.nan * self._point)
-        point, values = np.asarray(self._point)[..., None], self.bootstrap_distribution
+        point, values = np.asarray(self._point)[..., None], self._values
         levels = tails = intervals.tails_of(level)
         if name == "bca":
             levels = intervals.bca_levels(self._point, values, self.acceleration, tails)
@@ -320,6 +339,4 @@ class ComparisonResult(Replicated):
             p_values = [part.p_value for part in self._honest]
             return as_float(p_values if np.ndim(self.difference) else p_values[0])
         d = np.asarray(self.difference)[..., None]
-        return intervals.p_value_of(
-            np.abs(self.difference), np.abs(self.bootstrap_distribution - d)
-        )
+        return intervals.p_value_of(np.abs(self.difference), np.abs(self._values - d))

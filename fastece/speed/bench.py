@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fastece
+from fastece.estimators import calibration_errors
 from fastece.speed.yardstick import N_CLASSES, find_idiom, race_bootstrap, race_call, replicates_of
 
 SIZES = (100, 10_000, 1_000_000)
@@ -185,7 +186,7 @@ def page_table(
 def run_bench(
     sizes: Sequence[int] = SIZES, *, progress: Callable[[str], Any] = lambda _: None
 ) -> BenchResult:
-    """Time one call of every estimator of the table, and the numpy idiom beside it; and one
+    """Time one call of every calibration error of the table, and the numpy idiom beside it; and one
     replicate of its bootstrap, and the numpy loop.
 
     Parameters
@@ -196,7 +197,7 @@ def run_bench(
     progress : callable, optional
         Told what is measured next.
     """
-    names = list(fastece.ESTIMATORS)
+    names = list(calibration_errors())
     calls = list(product(sizes, SETTINGS, names))
     replicates = list(product(BOOTSTRAP_SIZES, names))
     total = len(calls) + len(replicates)

@@ -18,7 +18,7 @@ import numpy as np
 import fastece
 from fastece.binned.estimator import Binned
 from fastece.binned.single import MANY_ROWS
-from fastece.estimators import ESTIMATORS
+from fastece.estimators import ESTIMATORS, is_calibration_error
 from fastece.kde.estimator import KDE
 from fastece.kernels import _jit, ahead, cache
 from fastece.problems.reading import read_problems
@@ -176,8 +176,9 @@ def resample(estimator: Any, options: dict[str, Any]) -> None:
     shared = {**options, "estimator": estimator, "n_resamples": 1, "rng": 0}
     for size in (None, 1):
         fastece.bootstrap(**shared, method="bca", size=size)
-    fastece.calibration_test(**shared)
-    fastece.estimate(**shared)
+    if is_calibration_error(estimator):
+        fastece.calibration_test(**shared)
+        fastece.estimate(**shared)
     prob = shared.pop("y_prob")
     fastece.compare(**shared, y_prob_a=prob, y_prob_b=prob)
 

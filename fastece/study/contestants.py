@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.binned.estimator import Binned
-from fastece.estimators import find_estimator
+from fastece.estimators import find_estimator, is_calibration_error
 from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
 from fastece.resampling.engine import drawn_values
@@ -84,4 +84,7 @@ def own(path: str) -> Contestant:
             found = found()
         except Exception as error:  # whatever happens in it
             raise TypeError(f"estimator: {path!r} makes none: {error!r}") from error
-    return Contestant(name, find_estimator(found, {}))
+    estimator = find_estimator(found, {})
+    if not is_calibration_error(estimator):
+        raise ValueError(f"estimator: {path!r} is no calibration error, and these have a truth")
+    return Contestant(name, estimator)

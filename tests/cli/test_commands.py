@@ -14,6 +14,7 @@ from command_line import DIGITS, SMALL, as_json, failure, run, text
 import fastece
 from fastece import estimators
 from fastece.cli import commands, main
+from fastece.estimators import calibration_errors
 from fastece.speed import bench, warmup, yardstick
 
 # --- faults and bad input --------------------------------------------------------------------
@@ -240,7 +241,7 @@ def test_bench_times_every_row_of_the_table(capsys):
     result = as_json(capsys, "bench")
     settings = ("binary", "confidence", "classwise")
     cases = [(r["n"], r["setting"], r["estimator"]) for r in result["rows"]]
-    assert cases == [(n, s, e) for n in (20, 50) for s in settings for e in fastece.ESTIMATORS]
+    assert cases == [(n, s, e) for n in (20, 50) for s in settings for e in calibration_errors()]
     for row in result["rows"]:
         assert row["idiom"] == idiom_of(row["estimator"])
         assert row["seconds"] > 0
@@ -248,7 +249,7 @@ def test_bench_times_every_row_of_the_table(capsys):
         assert row["scores_per_second"] == pytest.approx(row["n"] / row["seconds"])
         assert row["ns_per_score"] == pytest.approx(1e9 * row["seconds"] / row["n"])
     drawn = [(r["n"], r["estimator"]) for r in result["bootstrap"]]
-    assert drawn == [(n, e) for n in (30, 40) for e in fastece.ESTIMATORS]
+    assert drawn == [(n, e) for n in (30, 40) for e in calibration_errors()]
     for row in result["bootstrap"]:
         assert (row["idiom"], row["replicates"]) == (idiom_of(row["estimator"]), 32)
         assert row["seconds"] > 0
@@ -285,7 +286,6 @@ def test_bench_names_the_idiom_of_an_estimator_that_has_none(capsys, monkeypatch
     shrink(monkeypatch)
     table = {"ece": fastece.Binned(), "fifteen": fastece.Binned(n_bins=15)}
     # The table itself stays as it is: rows that are taken out come back in another order.
-    monkeypatch.setattr(fastece, "ESTIMATORS", table)
     monkeypatch.setattr(estimators, "ESTIMATORS", table)
     found = bench.run_bench((20,))
     monkeypatch.setattr(bench, "run_bench", lambda *_, **__: found)

@@ -15,11 +15,11 @@ from scipy import stats
 
 import fastece
 from fastece import Binned
-from fastece.estimators import ESTIMATORS
+from fastece.estimators import calibration_errors
 
 
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", calibration_errors())
 def test_the_p_value_counts_errors_as_large_as_that_of_the_data(name, setting):
     weight = np.random.default_rng(1).integers(0, 3, 50)
     for data in (binary(50), classes(50)):

@@ -72,7 +72,8 @@ def test_the_bca_interval_takes_its_acceleration_from_deleted_blocks(n):
     assert result.confidence_interval == result.interval(0.95, "bca")
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+# Of accuracy many replicates are equal, and equal to the estimate.
+@pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "accuracy"])
 def test_the_bca_interval_of_an_error_is_made_of_its_single_calls(estimator):
     true, prob = binary(60)
     result = fastece.bootstrap(true, prob, estimator=estimator, n_resamples=MANY, rng=4)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece.estimators import calibration_errors
 from fastece.speed import bench, yardstick
 
 FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
@@ -157,7 +158,7 @@ def test_benchmark_of_replicates_runs_and_calls_what_it_names(found, last, monke
         assert getattr(options["estimator"], field) == given[field]
     assert "n_jobs" in given or "n_jobs" not in options
     if found.__name__ == "BootstrapAll":
-        assert options["estimator"] == list(fastece.ESTIMATORS)
+        assert options["estimator"] == list(calibration_errors())
     if found.__name__ == "BootstrapClasses":
         assert (probs[0].shape, options["setting"]) == ((120, 10), "classwise")
     else:
@@ -211,12 +212,12 @@ def test_the_ratio_is_less_where_the_call_is_faster(monkeypatch):
 def test_every_estimator_and_shape_is_measured():
     single, memory = MODULES["single"], MODULES["memory"]
     for found in (single.Sizes, single.Shapes, memory.Memory):
-        assert found.params[0] == list(fastece.ESTIMATORS)
+        assert found.params[0] == list(calibration_errors())
     assert {"uniform", *single.Shapes.params[1]} == set(yardstick.SHAPES)
     draws = MODULES["bootstrap"]
     for name in ("BootstrapSizes", "BootstrapShapes", "BootstrapClasses", "BootstrapSubsets"):
-        assert getattr(draws, name).params[0] == list(fastece.ESTIMATORS)
-    assert memory.BootstrapMemory.params[0] == [*fastece.ESTIMATORS, "all"]
+        assert getattr(draws, name).params[0] == list(calibration_errors())
+    assert memory.BootstrapMemory.params[0] == [*calibration_errors(), "all"]
 
 
 @pytest.mark.parametrize("name", ["bootstrap", "compare", "calibration_test"])
@@ -317,7 +318,7 @@ def test_memory_of_replicates_is_that_of_the_bootstrap(estimator, monkeypatch):
     code = benchmark.code("fastece", *params)
     assert code.startswith("fastece.bootstrap(y, p, ")
     assert "n_jobs=2" in code
-    for name in fastece.ESTIMATORS:
+    for name in calibration_errors():
         assert (repr(name) in code) == (estimator in (name, "all"))
 
 
@@ -334,7 +335,7 @@ def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
 
 def test_every_estimator_has_an_idiom():
     # Nobody writes a Bayesian curve in a few lines of numpy.
-    assert set(yardstick.IDIOMS) == set(yardstick.LOOPS) == {*fastece.ESTIMATORS} - {"ece_bayes"}
+    assert set(yardstick.IDIOMS) == set(yardstick.LOOPS) == {*calibration_errors()} - {"ece_bayes"}
     assert yardstick.find_idiom("something else") == ("ece", yardstick.IDIOMS["ece"])
 
 

@@ -1,0 +1,55 @@
+"""What every decomposition has: parts of problems, added up over classes, and how they print."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fastece.inputs.probabilities import as_probabilities
+from fastece.problems.reading import read_problems
+from fastece.protocol import Sample
+from fastece.resampling.results import Plain
+
+
+def add_parts(
+    y_true: Any, y_prob: Any, parts_of: Callable[[Sample], Sequence[float]], *,
+    setting: Any = "auto", **options: Any,
+) -> tuple[list[float], int, str]:  # fmt: skip
+    """What `parts_of` tells of each problem, the number of rows, and the setting in words: of class
+    vectors with the setting "auto" the sum over the classes, each against the rest; with
+    "classwise" the mean."""
+    is_sum = isinstance(setting, str) and setting == "auto" and as_probabilities(y_prob).ndim == 2
+    problems = read_problems(y_true, y_prob, setting="classwise" if is_sum else setting, **options)
+    each = [parts_of(problems.sample(k)) for k in range(problems.n_problems)]
+    values = np.sum(each, axis=0) / (1 if is_sum else len(each))
+    name = "classwise" if problems.setting.per_class else problems.name(0)
+    return values.tolist(), problems.n, f"sum over {len(each)} classes" if is_sum else name
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decomposition(Plain):
+    """A score as a sum of parts, some of which are taken off."""
+
+    score: float
+    n: int
+    setting: str
+
+    # Sign and name of each part.
+    _parts: ClassVar[tuple[tuple[str, str], ...]]
+
+    @classmethod
+    def named(cls, values: Sequence[float]) -> dict[str, Any]:
+        """The score and the parts by their names."""
+        return dict(zip(("score", *(name for _, name in cls._parts)), values, strict=True))
+
+    @property
+    def _head(self) -> str:
+        return f"setting {self.setting}: {self.n} rows"
+
+    def __str__(self) -> str:
+        rows = {"score": self.score}
+        rows |= {f"{sign} {name}": getattr(self, name) for sign, name in self._parts}
+        width = max(map(len, rows))
+        lines = [f"{name.replace('_', ' '):<{width}}  {x:.5f}" for name, x in rows.items()]
+        return "\n  ".join([self._head, *lines])
