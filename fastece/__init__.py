@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastece.answer.compare import compare
+    from fastece.answer.direction import Direction, direction
     from fastece.answer.estimate import Estimate, estimate
+    from fastece.answer.slices import Slice, Slices, slices
     from fastece.bayes.estimator import BayesCurve
     from fastece.binned.estimator import Binned
     from fastece.estimators import ESTIMATORS
@@ -37,7 +39,9 @@ __version__ = "0.1.0"
 # The public names of each module, which is imported when one of them is first used.
 _NAMES = {
     "answer.compare": ("compare",),
+    "answer.direction": ("Direction", "direction"),
     "answer.estimate": ("Estimate", "estimate"),
+    "answer.slices": ("Slice", "Slices", "slices"),
     "bayes": ("BayesCurve",),
     "binned": ("Binned",),
     "estimators": ("ESTIMATORS",),
@@ -62,21 +66,26 @@ __all__ = [
     "CalibrationTestResult",
     "ComparisonResult",
     "ConsistencyBand",
+    "Direction",
     "Estimate",
     "ReliabilityCurve",
     "ReliabilityDiagram",
     "Sample",
+    "Slice",
+    "Slices",
     "ace",
     "bandwidth_sweep",
     "bootstrap",
     "calibration_test",
     "compare",
+    "direction",
     "ece",
     "estimate",
     "mce",
     "reliability_curve",
     "reliability_diagram",
     "sce",
+    "slices",
     "tace",
 ]
 
