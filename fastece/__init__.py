@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastece.answer.compare import compare
+    from fastece.answer.direction import Direction, direction
     from fastece.answer.estimate import Estimate, estimate
+    from fastece.answer.slices import Slice, Slices, slices
     from fastece.bayes.estimator import BayesCurve
     from fastece.binned.estimator import Binned
     from fastece.decomposition.binned import BrierDecomposition, brier_decomposition
@@ -43,7 +45,9 @@ __version__ = "0.1.0"
 # The public names of each module, which is imported when one of them is first used.
 _NAMES = {
     "answer.compare": ("compare",),
+    "answer.direction": ("Direction", "direction"),
     "answer.estimate": ("Estimate", "estimate"),
+    "answer.slices": ("Slice", "Slices", "slices"),
     "bayes": ("BayesCurve",),
     "binned": ("Binned",),
     "decomposition.binned": ("BrierDecomposition", "brier_decomposition"),
@@ -75,6 +79,7 @@ __all__ = [
     "CalibrationTestResult",
     "ComparisonResult",
     "ConsistencyBand",
+    "Direction",
     "Entropy",
     "Estimate",
     "LogLoss",
@@ -83,6 +88,8 @@ __all__ = [
     "Sample",
     "ScoreDecomposition",
     "Sharpness",
+    "Slice",
+    "Slices",
     "Vectors",
     "accuracy",
     "ace",
@@ -92,6 +99,7 @@ __all__ = [
     "brier_score",
     "calibration_test",
     "compare",
+    "direction",
     "ece",
     "entropy",
     "estimate",
@@ -102,6 +110,7 @@ __all__ = [
     "sce",
     "score_decomposition",
     "sharpness",
+    "slices",
     "tace",
 ]
 

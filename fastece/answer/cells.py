@@ -61,6 +61,8 @@ class Cells:
         Cells of one number are made by the same rows, so that a rare row comes to all of them.
     seed : int
         Of what else is random.
+    side : float
+        Which gaps count: all for 0, those above 0 for 1, those below 0 for -1.
     """
 
     gap: F64
@@ -74,6 +76,7 @@ class Cells:
     share: F64
     group: I64
     seed: int
+    side: float = 0.0
 
     def variance_at(self, gap: F64) -> F64:
         """The variance of gaps whose means are these."""
@@ -127,8 +130,8 @@ class Cells:
             stretch[is_rare] = 1.0
         out = np.empty((len(gaps), self.null.shape[2]))
         kernels.inversion.statistics(
-            gaps, np.sqrt(stretch), self.null, np.abs(self.slope), part, which, order, self.norm,
-            out,
+            gaps, np.sqrt(stretch), self.null, np.abs(self.slope), part, which, order, self.side,
+            self.norm, out,
         )  # fmt: skip
         return out
 
@@ -138,7 +141,7 @@ class Cells:
         out = np.empty((len(gaps), 1))
         kernels.inversion.statistics(
             gaps, nothing, np.zeros((*gaps.shape[1:], 1)), nothing[0], nothing, none,
-            np.empty((0, 1), np.int32), self.norm, out,
+            np.empty((0, 1), np.int32), self.side, self.norm, out,
         )  # fmt: skip
         return np.minimum(out[:, 0], 1.0)  # rounding
 

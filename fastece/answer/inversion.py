@@ -204,11 +204,13 @@ def invert(null: F64, seen: float, least: float, few: Path | None, even: Path) -
 # --- cells ----------------------------------------------------------------------------------
 
 
-def cell_path(cells: Cells, base: F64) -> Path:
-    """Gaps that are multiples of these, as far as they are possible."""
+def cell_path(cells: Cells, base: F64, held: F64 | float = 0.0) -> Path:
+    """Gaps that are multiples of these beside gaps that are `held`, as far as they are possible."""
+    most = cells.most
+    low, high = (-most, most) if cells.side == 0 else (-cells.hits, most - cells.hits)
 
     def gaps(m: F64) -> F64:
-        return np.clip(m[:, None, None] * base, -cells.most, cells.most)
+        return np.clip(held + m[:, None, None] * base, low, high)
 
     return Path(lambda m: cells.error(gaps(m)), lambda m: cells.errors(gaps(m)))
 
@@ -229,10 +231,32 @@ def directions(cells: Cells) -> tuple[F64 | None, F64]:
 def cell_curve(cells: Cells) -> ConfidenceCurve:
     """The confidence curve of an error that is a norm of gaps."""
     few, even = directions(cells)
-    nothing = np.zeros((1, *cells.gap.shape))
-    null, seen = cells.errors(nothing)[0], float(cells.error(cells.gap[None])[0])
+    return curve_between(cells, np.zeros_like(cells.gap), few, even)
+
+
+def side_curve(cells: Cells, side: float) -> ConfidenceCurve:
+    """The confidence curve of the norm of the gaps on one side of 0, above for 1 and below for -1.
+
+    Gaps that are clearly on the other side are taken as they are: they add nothing, and noise does
+    not carry them over. All others may be noise, as in `cell_curve`.
+    """
+    gap, sd = cells.gap, cells.deviation
+    z = side * np.divide(gap, sd, out=np.zeros_like(gap), where=sd > 0)
+    # Where no gap is clear the clearest is taken to be real.
+    is_clear = (z > 0) & (z >= min(CLEAR, z.max(initial=0.0)))
+    held = np.where(z < -CLEAR, gap, 0.0)
+    room = cells.hits if side < 0 else cells.most - cells.hits
+    even = np.where((z >= -CLEAR) & (room > 0), side * sd, 0.0)
+    few = np.where(is_clear, gap, 0.0) if is_clear.any() else None
+    return curve_between(replace(cells, side=side), held, few, even)
+
+
+def curve_between(cells: Cells, held: F64, few: F64 | None, even: F64) -> ConfidenceCurve:
+    """The confidence curve between a path of few large gaps and one of even gaps (K, B), which are
+    added to those that are `held`."""
+    null, seen = cells.errors(held[None])[0], float(cells.error(cells.gap[None])[0])
     rows = cells.one_row[cells.most > 0]
     return invert(
         null, seen, float(rows.min()) if rows.size else 0.0,
-        None if few is None else cell_path(cells, few), cell_path(cells, even),
+        None if few is None else cell_path(cells, few, held), cell_path(cells, even, held),
     )  # fmt: skip

@@ -206,8 +206,12 @@ class Curves:
         kernels.bayes.summarise_gaps(self.rows.cells, p, np.empty(p.shape[1]), out)
         return out
 
-    def errors(self, p: F64, norm: float) -> F64:
-        """The calibration error (S,) of each drawn curve."""
+    def errors(self, p: F64, norm: float, side: int = 0) -> F64:
+        """The calibration error (S,) of each drawn curve: for the side 1 that of the scores below
+        the curve alone, for -1 that of those above it."""
+        if side:
+            score = self.rows.cells.score[:, None]
+            p = np.maximum(p, score) if side > 0 else np.minimum(p, score)
         out = np.empty(DRAWS)
         kernels.bayes.gap_errors(self.rows.cells, p, norm, out)
         return out

@@ -1,9 +1,10 @@
 """The posterior of the calibration error, and the interval that is read off it."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 # The variance of log errors is taken so many times as large: cells, Laplace's approximation and
 # fixed hyperpriors leave something out.
 WIDER = 1.15
+# Beyond the last two of 128 draws on either side, errors follow a log-normal law, whose deviation
+# is that between the median and those two; at most 1, as some draws may be 0.
+TAIL, STEEPEST = 1 / 64, 1.0
 
 
 class ByRow(NamedTuple):
@@ -77,12 +81,15 @@ class Posterior:
         of the mean of these factors.
     parts : tuple
         The problems, which `influence` comes from.
+    most : float
+        The largest possible error.
     """
 
     value: float
     errors: F64
     log_bayes_factor: float
     parts: tuple["Part", ...] = field(repr=False)
+    most: float = 1.0
 
     @cached_property
     def influence(self) -> F64:
@@ -107,30 +114,65 @@ class Posterior:
             below, above = alpha / 2, alpha / 2
         else:
             below, above = 0.0, min(alpha, doubt / 2) if doubt < 1 else alpha
-        high = float(np.quantile(self.errors, 1 - above))
-        low = float(np.quantile(self.errors, below)) if below else 0.0
+        high = self.quantile(1 - above)
+        low = self.quantile(below) if below else 0.0
         return min(low, self.value), max(high, self.value)
+
+    def quantile(self, level: float) -> float:
+        """A quantile of the errors, at a level that may be beyond what draws tell."""
+        known = min(max(level, TAIL), 1 - TAIL)
+        error, middle = (float(x) for x in np.quantile(self.errors, [known, 0.5]))
+        if known == level or min(error, middle) <= 0:
+            return error
+        z, z_known = (NormalDist().inv_cdf(p) for p in (level, known))
+        deviation = min(math.log(error / middle) / z_known, STEEPEST)
+        return min(error * math.exp(deviation * (z - z_known)), self.most)
+
+
+def curves_of(samples: Sequence[Sample]) -> Iterator[Curves]:
+    """The curves of each problem."""
+    for k, sample in enumerate(samples):
+        (rows,) = cells_of_problems(one_problem(sample), map)
+        yield Curves(rows, k, for_interval=True)
 
 
 def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
     """The posterior of the mean over some problems of the same rows, in the same order."""
     values, errors, limits, factors, parts = [], [], [], [], []
-    for k, sample in enumerate(samples):
-        (rows,) = cells_of_problems(one_problem(sample), map)
-        curves = Curves(rows, k, for_interval=True)
+    for sample, curves in zip(samples, curves_of(samples), strict=True):
         values.append(curves.errors(curves.probabilities(curves.value_draws()), norm).mean())
         p = curves.probabilities(curves.interval_draws())
         errors.append(curves.errors(p, norm))
         limits.append(curves.largest_error(norm))
         factors.append(curves.log_bayes_factor)
-        parts.append(Part(sample, rows.cells, curves.means(p)))
-    top = max(factors)
+        parts.append(Part(sample, curves.rows.cells, curves.means(p)))
+    top, most, n = max(factors), float(np.mean(limits)), curves.rows.n
     return Posterior(
         value=float(np.mean(values)),
-        errors=np.minimum(widened(np.mean(errors, axis=0), parts, rows.n, norm), np.mean(limits)),
+        errors=np.minimum(widened(np.mean(errors, axis=0), parts, n, norm), most),
         log_bayes_factor=top + math.log(np.mean(np.exp(np.array(factors) - top))),
         parts=tuple(parts),
+        most=most,
     )
+
+
+def side_posteriors(samples: Sequence[Sample], norm: float) -> tuple[Posterior, ...]:
+    """The posterior of the mean over some problems as `posterior_of` has it, then what scores above
+    the curve have of it, and what scores below."""
+    whole, values, errors = posterior_of(samples, norm), [], []
+    for curves in curves_of(samples):
+        drawn = [curves.value_draws(), curves.interval_draws()]
+        found = [
+            [curves.errors(p, norm, side) for side in (0, -1, 1)]
+            for p in map(curves.probabilities, drawn)
+        ]
+        values.append(np.mean(found[0], axis=1))
+        errors.append(found[1])
+    value, error = np.mean(values, axis=0), np.mean(errors, axis=0)
+    # What widens the error of a draw widens its parts.
+    error *= np.divide(whole.errors, error[0], out=np.ones_like(error[0]), where=error[0] > 0)
+    sides = [replace(whole, value=float(value[i]), errors=error[i]) for i in (1, 2)]
+    return whole, *sides
 
 
 def widened(errors: F64, parts: Sequence[Part], count: float, norm: float) -> F64:

@@ -130,14 +130,30 @@ def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) 
     raise ValueError(f"y_true: {rule}; y_true[0] is {repr_of(y[0])}")
 
 
-def distinct_labels(y: Array) -> list[Any]:
+def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
+    """The group (n,) of each row, as a position among the labels that occur, and these labels;
+    dates are their text."""
+    array = as_array(name, as_objects(value))
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (n,):
+        raise ValueError(f"{name}: must have shape ({n},) as y_prob has rows, got {array.shape}")
+    if array.dtype.kind in "mM":
+        text = array.astype(str).astype(object)
+        text[np.isnat(array)] = None
+        array = text
+    labels = distinct_labels(array, name)
+    return label_positions(array, labels), labels
+
+
+def distinct_labels(y: Array, name: str = "y_true") -> list[Any]:
     """The labels that occur, in the order of their text; none may be missing or blank."""
     try:
         found = sorted(set(y.tolist()), key=str)
     except TypeError as error:
-        raise TypeError(f"y_true: labels must be hashable: {error}") from error
+        raise TypeError(f"{name}: labels must be hashable: {error}") from error
     if any(map(is_missing, found)):
-        refuse_where("y_true", "must not be missing or blank", y, elementwise(is_missing))
+        refuse_where(name, "must not be missing or blank", y, elementwise(is_missing))
     return found
 
 

@@ -76,8 +76,8 @@ def rare_noise(gap: float, row: float, part: float, order: I32, out: F64) -> Non
 
 @jit
 def statistics(
-    gap: F64, noise: F64, null: F64, row: F64, part: F64, which: I32, order: I32, norm: float,
-    out: F64,
+    gap: F64, noise: F64, null: F64, row: F64, part: F64, which: I32, order: I32, side: float,
+    norm: float, out: F64,
 ) -> None:  # fmt: skip
     """The error of each replicate under some hypotheses: the mean over problems of norms of gaps.
 
@@ -98,6 +98,8 @@ def statistics(
         The line of `order` of each cell that may have such noise.
     order : (C, R) int32 array
         Permutations.
+    side : float
+        Which gaps count: those above 0 for 1, those below for -1, all for 0.
     norm : float
     out : (M, R) float64 array
         Overwritten.
@@ -126,6 +128,9 @@ def statistics(
                         d = gap[m, k, b]
                         for r in range(lanes):
                             sums[r] = d + f * line[r]
+                    if side != 0.0:
+                        for r in range(lanes):
+                            sums[r] = max(side * sums[r], 0.0)
                 add_norm(x, norm, largest, value, total)
             for r in range(lanes):
                 out[m, first + r] = total[r] / problems

@@ -1,6 +1,6 @@
 """Weighted binary problems over the same rows, every value checked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,12 @@ class Problems:
     def positions(self) -> I64:
         """Positions of the rows in the caller's data; one array for all classes."""
         return np.arange(self.n) if self.rows is None else self.rows
+
+    def where(self, rows: I64) -> "Problems":
+        """The problems of some of the rows."""
+        v = None if self.v is None else self.v[rows]
+        prob, label = self.prob[rows], self.label[rows]
+        return replace(self, prob=prob, label=label, v=v, rows=self.positions[rows])
 
     def sample(self, k: int) -> Sample:
         """Problem `k` with arrays of its own: an estimator may do with them what it likes."""

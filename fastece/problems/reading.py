@@ -3,7 +3,6 @@ words if it has failed."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,9 +80,7 @@ def read_problems(
     problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole)
     if v is None or v.all():
         return problems
-    rows = np.flatnonzero(v)
-    kept = {name: getattr(problems, name)[rows] for name in ("prob", "label", "v")}
-    return replace(problems, rows=rows, **kept)
+    return problems.where(np.flatnonzero(v))
 
 
 def read_rows(

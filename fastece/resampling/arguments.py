@@ -50,6 +50,12 @@ def find_estimators(estimator: Any, fields: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def check_single(estimator: Any) -> None:
+    """An estimator, where there may not be a list of them."""
+    if isinstance(estimator, list | tuple):
+        raise TypeError(f"estimator: must be one, not a list, got {estimator!r:.80}")
+
+
 def check_executor(executor: Any, n_jobs: Any) -> int:
     """Number of threads of our own, where there is no executor."""
     if executor is None:

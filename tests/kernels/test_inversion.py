@@ -65,7 +65,7 @@ def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count):
         expected.append(reference.replicate_errors(gap[m], noise[m], null, rare, norm))
     for kernel in forms(inversion.statistics):
         out = np.full((3, count), np.nan)
-        kernel(gap, noise, null, row, part, which, order, norm, out)
+        kernel(gap, noise, null, row, part, which, order, 0.0, norm, out)
         assert out == pytest.approx(np.array(expected), rel=1e-12)
 
 
