@@ -2,37 +2,34 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fastece.answer.direction import Direction, direction_of
-from fastece.answer.estimate import Estimate, estimate_results
-from fastece.answer.slices import Slices, class_slices, group_slices
-from fastece.binned.estimator import Binned
-from fastece.estimators import direct_values
-from fastece.kde.estimator import KDE
-from fastece.proper.decomposition import ScoreDecomposition, decompose
+from fastece.answer.estimate import estimate_results
+from fastece.answer.slices import Slices, groups_by, groups_by_class, slices_of
+from fastece.bayes.curves import effective_count
+from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
+from fastece.estimators import find_estimator
+from fastece.inputs.probabilities import as_probabilities
+from fastece.problems.problems import Problems
+from fastece.problems.reading import read_problems
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
+from fastece.report.measures import LEAD, SCORES, TEST, Say, measure_errors, measure_scores
 from fastece.report.words import judge
 from fastece.resampling.arguments import Call, read_call
-from fastece.resampling.bootstrap import resample
+from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval
+from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import Plain
 
-# The answer comes first, and its curve is beside the diagram; the test of calibration, and the
-# diagram, are of the bins of the other.
-LEAD, TEST = "ece_bayes", "ece"
 ERRORS = (LEAD, TEST, "ece_a", "ece_c", "ece_ac", "ece_kde")
-SCORES = {
-    "brier_score": "mean squared distance of probabilities from what came true",
-    "log_loss": "mean -log of the probability of what came true",
-    "accuracy": "how often the most probable class is right",
-    "sharpness": "variance of the score: how much the model tells apart",
-}
-Say = Callable[[str], None]
+# Arguments that say how data are read.
+READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,8 +65,12 @@ class Report(Plain):
         Parts of the Brier score of the setting, or their means over classes.
     classes, slices : Slices or None
         Errors of the classes, one against the rest, and of the groups of `by`.
-    diagrams, curve : list of ReliabilityDiagram, list of ReliabilityCurve
+    diagrams : list of ReliabilityDiagram
         For each problem of the setting.
+    curve : ReliabilityCurve or None
+        The Bayesian curve, where there is one problem.
+    pairs : bool
+        Whether rows are hits and confidences of predicted classes, without the other classes.
     """
 
     title: str
@@ -83,7 +84,7 @@ class Report(Plain):
     setting: str
     n_resamples: int
     confidence_level: float
-    seed: Any
+    seed: int
     p_value: float | None
     measures: list[dict[str, Any]]
     direction: Direction
@@ -92,10 +93,8 @@ class Report(Plain):
     classes: Slices | None
     slices: Slices | None
     diagrams: list[ReliabilityDiagram]
-    curve: list[ReliabilityCurve] = field(repr=False)
-    pairs: bool = field(default=False, repr=False)
-    # Of the test, for the picture.
-    _bands: Any = field(default=None, repr=False)
+    curve: ReliabilityCurve | None
+    pairs: bool = field(repr=False)
 
     def __str__(self) -> str:
         from fastece.report.writers import to_text
@@ -120,7 +119,7 @@ class Report(Plain):
 
 
 def calibration_report(
-    y_true: Any, y_prob: Any, *, estimator: Any = ERRORS, by: Any = None,
+    y_true: Any, y_prob: Any, *, estimator: Any = ERRORS, by: Any = None, n_bins: Any = 15,
     title: str = "Calibration report", n_resamples: int = 1000, rng: Any = 0, **options: Any,
 ) -> Report:  # fmt: skip
     """Everything about the calibration of one model: errors, direction, scores, classes, groups.
@@ -128,12 +127,14 @@ def calibration_report(
     Parameters
     ----------
     y_true, y_prob, **options
-        As in `fastece.bootstrap`, with the same defaults, but no `average`, `size`, `method` and
-        `bootstrap_result`. ``n_bins=`` changes the bins of the estimators that have some.
+        As in `fastece.bootstrap`, with the same defaults, but no `average`, `size`, `method`,
+        `bootstrap_result` and parameters of estimators.
     estimator : list of str or objects
         The errors to show; the Bayesian curve and the bins of "ece" are always among them.
     by : (n,) array_like, optional
-        A label for each row: errors of the groups are shown too.
+        A label for each row: the errors of the groups are shown too, as by `fastece.slices`.
+    n_bins : int or "sqrt", default 15
+        Bins of the estimators that have some.
     title : str
     n_resamples : int, default 1000
         Replicates behind intervals and p-values; with 0 there are none.
@@ -159,3 +160,115 @@ def calibration_report(
     >>> report = calibration_report(y, p)
     >>> print(report.headline)
     """
+    names = dict.fromkeys([LEAD, TEST, *estimator])
+    errors = {str(name): find_estimator(name, {}) for name in names}
+    errors = {
+        name: replace(row, n_bins=n_bins) if hasattr(row, "n_bins") else row  # type: ignore[type-var]
+        for name, row in errors.items()
+    }
+    data = {name: options.pop(name) for name in READ if name in options}
+    data |= {"y_true": y_true, "y_prob": y_prob}
+    return make_report(
+        data, errors, by=by, title=title, n_resamples=n_resamples, rng=rng, **options
+    )
+
+
+def make_report(
+    data: dict[str, Any], errors: dict[str, Any], *, title: str, rng: Any, by: Any = None,
+    pairs: bool = False, n_classes: int | None = None, say: Say = lambda _: None, **options: Any,
+) -> Report:  # fmt: skip
+    """The report on `data`, arguments of `fastece.ece`.
+
+    Parameters
+    ----------
+    errors : dict
+        Estimators by name, the first two those of `LEAD` and `TEST`.
+    pairs, n_classes
+        Whether rows are hits and confidences of predicted classes, and how many classes there are
+        then, if that is known.
+    say : callable
+        It is told each step.
+    options
+        The others of `fastece.bootstrap`.
+    """
+    say("reading")
+    read = partial(read_problems, **data)
+    data = {**data}
+    y_true, models = data.pop("y_true"), {"y_prob": data.pop("y_prob")}
+    call = read_call(y_true, models, 0, estimator=list(SCORES), **data, **options)
+    (problems,), seed = call.models, rng if isinstance(rng, int) else new_key(rng)
+    key = new_key(seed)
+    top = problems if pairs or problems.setting.is_top else read(setting="confidence")
+    lead, errors_call = only(call, errors[LEAD]), replace(call, estimators=errors)
+    with compile_resampling(problems, list(errors.values()), rows=False, labels=True):
+        measures = measure_errors(errors_call, seed, say)
+    first, test = measures[0], measures[1]
+    say("direction")
+    direction = direction_of(lead, key)
+    interval = ConfidenceInterval(first["low"], first["high"])
+    judgement = judge(
+        call.n, call.setting, first["value"], interval, call.level, test["p_value"],
+        call.n_resamples, direction.over, direction.error,
+    )  # fmt: skip
+    scores = {name: row for name, row in call.estimators.items() if not pairs or name != "accuracy"}
+    say("scores")
+    return Report(
+        title=title,
+        headline=judgement.headline,
+        verdict=judgement.verdict,
+        n=call.n,
+        n_effective=effective_count(problems.v, call.n),
+        n_classes=n_classes if pairs else top.n_classes,
+        accuracy=mean_of(top, top.label),
+        mean_confidence=mean_of(top, top.prob),
+        setting=call.setting,
+        n_resamples=call.n_resamples,
+        confidence_level=call.level,
+        seed=seed,
+        p_value=test["p_value"],
+        measures=measures,
+        direction=direction,
+        scores=measure_scores(replace(call, estimators=scores), seed),
+        decomposition=decomposition_of(call),
+        classes=class_table(lead, read, key, say),
+        slices=None if by is None else group_table(lead, by, models["y_prob"], key, say),
+        diagrams=diagrams_of(errors[TEST], problems),
+        curve=curves_of(lead, None)[0] if problems.n_problems == 1 else None,
+        pairs=pairs,
+    )
+
+
+def only(call: Call, estimator: Any) -> Call:
+    """The call with a single estimator."""
+    return replace(call, estimators={"": estimator})
+
+
+def mean_of(problems: Problems, x: Any) -> float:
+    """The weighted mean of numbers (n,) of the rows."""
+    return float(np.average(x, weights=problems.v))
+
+
+def decomposition_of(call: Call) -> ScoreDecomposition:
+    """The parts of the Brier score of the setting, class by class their means."""
+    (problems,) = call.models
+    binary = replace(problems, vectors=None)
+    each = [isotonic_parts("brier", binary.sample(k)) for k in range(problems.n_problems)]
+    values = ScoreDecomposition.named(np.mean(each, axis=0).tolist())
+    return ScoreDecomposition(**values, rule="brier", n=call.n, setting=call.setting)
+
+
+def class_table(call: Call, read: Callable[..., Problems], key: int, say: Say) -> Slices | None:
+    """The classes, each against the rest, where the setting asks about all of more than two."""
+    (problems,) = call.models
+    if problems.n_classes == 2 or not (problems.setting.is_top or problems.setting.per_class):
+        return None
+    say(f"{problems.n_classes} classes")
+    call = replace(call, models=[read(setting="classwise")])
+    return slices_of(call, groups_by_class(call), key)
+
+
+def group_table(call: Call, by: Any, y_prob: Any, key: int, say: Say) -> Slices:
+    """The groups of the rows."""
+    groups = groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
+    say(f"{len(groups)} groups")
+    return slices_of(call, groups, key)

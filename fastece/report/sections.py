@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fastece.report.words import ends, number, p_text
+from fastece.report.words import decimals, ends, floor_of, number, p_text
+from fastece.resampling.intervals import ConfidenceInterval
 
 if TYPE_CHECKING:
     from fastece.report.report import Report
@@ -60,10 +61,18 @@ def sections_of(report: "Report") -> list[Section]:
     """All sections, in the order in which they are read."""
     made = [
         sample(report), errors(report), direction(report), scores(report),
-        breakdown(report.classes, "Classes, the clearest case first"),
-        breakdown(report.slices, "Groups, the clearest case first"), picture(report),
+        breakdown(report.classes, "class", "Classes, the clearest case first"),
+        breakdown(report.slices, "group", "Groups, the clearest case first"), picture(report),
     ]  # fmt: skip
     return [section for section in made if section is not None]
+
+
+def number_and_ends(value: float, low: float | None, high: float | None) -> list[str]:
+    """A number and its interval, if it has one, with as many digits as that is worth."""
+    if low is None or high is None:
+        return [number(value)]
+    interval = ConfidenceInterval(low, high)
+    return [number(value, decimals(interval)), ends(interval)]
 
 
 def sample(report: "Report") -> Section:
@@ -84,21 +93,24 @@ def errors(report: "Report") -> Section:
     head = ["error", "value", *(level if report.n_resamples else []), "bins used", "estimator"]
     rows, notes = [], []
     for line in report.measures:
-        interval = [
-            ends(line["interval"]), p_text(line["p_value"], report.n_resamples)
-        ] if report.n_resamples else []  # fmt: skip
+        numbers = number_and_ends(line["value"], line["low"], line["high"])
+        if report.n_resamples:
+            numbers.append(p_text(line["p_value"], floor_of(report.n_resamples)))
         bins = "-" if line["n_bins"] is None else f"{line['occupied']} of {line['n_bins']}"
         estimator = line["estimator"]
         if line["bandwidth"] is not None:
             mean = "mean " if len(report.diagrams) > 1 else ""
             estimator += f", {mean}bandwidth {line['bandwidth']:.4g}"
-        rows.append([line["name"], f"{line['value']:.5f}", *interval, bins, estimator])
+        rows.append([line["name"], *numbers, bins, estimator])
     if report.n_resamples:
         notes.append(
             "Intervals hold the true error. Noise counts as error in the values of bins and "
             "densities, which so may be above their own interval."
         )
-        notes.append("p-value: how often chance alone shows as much, if the model is calibrated.")
+        notes.append(
+            "p-value: how often chance alone shows as much, if the model is calibrated; the first "
+            "sentence has that of ece."
+        )
     notes += [
         f"{line['name']}: half of it rests on fewer than {FEWEST_BEHIND} rows, as where scores are "
         "heaped: do not read this one."
@@ -114,7 +126,7 @@ def direction(report: "Report") -> Section | None:
     if found is None:
         return None
     rows = [
-        [what, number(value), ends(interval), meaning]
+        [what, *number_and_ends(value, *(interval or (None, None))), meaning]
         for what, value, interval, meaning in (
             ("too high", found.over, found.over_interval, "error of scores above the hit rate"),
             ("too low", found.under, found.under_interval, "error of scores below it"),
@@ -123,7 +135,7 @@ def direction(report: "Report") -> Section | None:
     ]
     level = f"{100 * report.confidence_level:g} % interval"
     if not report.n_resamples:
-        return Section("Direction", {}, ("", "value", ""), [[*row[:2], row[3]] for row in rows])
+        return Section("Direction", {}, ("", "value", ""), [[*row[:2], row[-1]] for row in rows])
     return Section("Direction", {}, ("", "value", level, ""), rows)
 
 
@@ -132,28 +144,27 @@ def scores(report: "Report") -> Section:
     level = f"{100 * report.confidence_level:g} % interval"
     head = ["score", "value", *([level] if report.n_resamples else []), ""]
     rows = [
-        [line["name"], number(line["value"]), *([ends(line["interval"])] * (len(head) - 3)),
-         line["meaning"]]
+        [line["name"], *number_and_ends(line["value"], line["low"], line["high"]), line["meaning"]]
         for line in report.scores
-    ]  # fmt: skip
+    ]
     parts = report.decomposition
     note = (
         f"Brier score of the setting {number(parts.score)} = miscalibration "
         f"{number(parts.miscalibration)} - discrimination {number(parts.discrimination)} + "
         f"uncertainty {number(parts.uncertainty)}, by isotonic regression."
     )
-    return Section("Scores", {}, head, rows, [note])
+    return Section("Proper scores", {}, head, rows, [note])
 
 
-def breakdown(found: Any, title: str) -> Section | None:
+def breakdown(found: Any, what: str, title: str) -> Section | None:
     """Errors of classes or of groups."""
     if found is None:
         return None
-    head = ["", "rows", "error", f"{100 * found.confidence_level:g} % interval", "p-value", ""]
+    head = [what, "rows", "error", f"{100 * found.confidence_level:g} % interval", "p-value", ""]
     rows = [
         [
-            str(row.label), f"{row.n}", number(row.estimate), ends(row.interval),
-            p_text(row.p_value, found.n_resamples), row.note,
+            str(row.label), f"{row.n}", *number_and_ends(row.estimate, row.low, row.high),
+            p_text(row.p_value), row.note,
         ]
         for row in found[:MOST_ROWS]
     ]  # fmt: skip
@@ -165,4 +176,5 @@ def breakdown(found: Any, title: str) -> Section | None:
 
 def picture(report: "Report") -> Section:
     """The diagram, and the curve beside it."""
-    return Section("Scores and what came true", {}, results=[*report.diagrams, *report.curves])
+    results = [*report.diagrams, *([] if report.curve is None else [report.curve])]
+    return Section("Scores and what came true", {}, results=results)

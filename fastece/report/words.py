@@ -12,6 +12,8 @@ FEWEST_ROWS = 30
 USEFUL_WIDTH = 0.1
 # A part of the error from which on it is said to be of one direction.
 ONE_SIDED = 0.75
+# A smaller p-value is said to be below.
+LEAST_P = 1e-4
 # No more digits are shown, however sure a number is.
 MOST_DECIMALS = 5
 
@@ -64,21 +66,24 @@ def ends(interval: ConfidenceInterval | None, places: int | None = None) -> str:
     return f"[{number(interval.low, places)}, {number(interval.high, places)}]"
 
 
-def p_text(p_value: float | None, n_resamples: int) -> str:
-    """A p-value; "below 0.001" where no replicate was as far off."""
+def p_text(p_value: float | None, least: float = LEAST_P) -> str:
+    """A p-value; "below 0.001" where that is the `least` there can be."""
     if p_value is None or math.isnan(p_value):
         return "-"
-    least = 1 / (n_resamples + 1)
-    if p_value <= least * (1 + 1e-9):
-        return f"below {least:.2g}"
+    if p_value <= least:
+        return f"below {least:.1g}"
     return f"{p_value:.2g}" if p_value < 0.0995 else f"{p_value:.2f}"
+
+
+def floor_of(n_resamples: int) -> float:
+    """The p-value where no replicate is as far off."""
+    return 1 / max(n_resamples, 1)
 
 
 def frequency(p_value: float, n_resamples: int) -> str:
     """How often chance alone would show as much, in whole samples."""
-    least = 1 / (n_resamples + 1)
-    if p_value <= least * (1 + 1e-9):
-        return f"in fewer than 1 of {n_resamples + 1:.4g} samples"
+    if p_value <= floor_of(n_resamples):
+        return f"in fewer than 1 of {n_resamples} samples"
     whole = 100 if p_value >= 0.1 else 1000
     return f"in {max(1, round(whole * p_value))} of {whole} samples"
 

@@ -1,0 +1,85 @@
+"""The lines of a report: errors and scores, with their intervals."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fastece.answer.estimate import estimate_results
+from fastece.binned.estimator import Binned
+from fastece.estimators import direct_values
+from fastece.kde.estimator import KDE
+from fastece.reliability.curve import ReliabilityCurve, curves_of
+from fastece.reliability.diagram import diagrams_of
+from fastece.resampling.arguments import Call
+from fastece.resampling.bootstrap import resample
+from fastece.resampling.results import BootstrapResult
+
+# The answer comes first, and its curve is beside the diagram; the test of calibration and the
+# diagram are of the bins of the other.
+LEAD, TEST = "ece_bayes", "ece"
+SCORES = {
+    "brier_score": "mean squared distance of probabilities from what came true",
+    "log_loss": "mean -log of the probability of what came true",
+    "accuracy": "how often the most probable class is right",
+    "sharpness": "variance of the score: how much the model tells apart",
+}
+Say = Callable[[str], None]
+
+
+def measure_errors(call: Call, seed: int, say: Say) -> list[dict[str, Any]]:
+    """A line for each estimator of a call; no intervals and no p-values without resamples."""
+    lines = {}
+    for name in call.estimators:
+        say(f"measuring {name}")
+        lines[name] = line_of(name, call)
+    if call.n_resamples:
+        say(f"intervals, {call.n_resamples} replicates of a calibrated model")
+        for name, answer in estimate_results(call, rng=seed).items():
+            lines[name]["low"], lines[name]["high"] = answer.confidence_interval
+            lines[name]["p_value"] = answer.p_value
+    return list(lines.values())
+
+
+def line_of(name: str, call: Call) -> dict[str, Any]:
+    """The error of an estimator, how many bins hold rows, or the bandwidth. Class by class, errors
+    and bandwidths are means and bins are added."""
+    estimator, problems = call.estimators[name], call.models[0]
+    n_bins = occupied = bandwidth = rows = None
+    if isinstance(estimator, Binned):
+        count = np.concatenate([found.count for found in diagrams_of(estimator, problems)])
+        n_bins, occupied = count.size, int(np.count_nonzero(count))
+    elif isinstance(estimator, KDE):
+        curves = curves_of(replace(call, estimators={"": estimator}, n_resamples=0), None)
+        bandwidth = float(np.mean([curve.bandwidth for curve in curves]))
+        rows = float(np.median([rows_behind(curve) for curve in curves]))
+    value = float(call.average_of(direct_values(estimator, problems)))
+    return {
+        "name": name, "value": value, "low": None, "high": None, "p_value": None,
+        "estimator": str(estimator), "n_bins": n_bins, "occupied": occupied,
+        "bandwidth": bandwidth, "rows_behind": rows,
+    }  # fmt: skip
+
+
+def rows_behind(curve: ReliabilityCurve) -> float:
+    """On about how many rows, or fewer, the curve rests where half of its error comes from."""
+    error, order = np.abs(curve.lce) * curve.density, np.argsort(curve.rows)
+    below = np.cumsum(error[order])
+    return float(curve.rows[order][np.searchsorted(below, below[-1] / 2)])
+
+
+def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
+    """A line for each score of a call, with the interval of a bootstrap if there are resamples."""
+    if not call.n_resamples:
+        values = {name: call.values(name)[0] for name in call.estimators}
+        ends = dict.fromkeys(values, (None, None))
+    else:
+        results = resample(call, BootstrapResult, method="percentile", rng=seed)
+        values = {name: result.estimate for name, result in results.items()}
+        ends = {name: tuple(result.confidence_interval) for name, result in results.items()}
+    return [
+        {"name": name, "value": value, "low": ends[name][0], "high": ends[name][1],
+         "meaning": SCORES[name]}
+        for name, value in values.items()
+    ]  # fmt: skip
