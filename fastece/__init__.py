@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fastece.reliability.curve import ReliabilityCurve, reliability_curve
     from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
     from fastece.reliability.sweep import bandwidth_sweep
+    from fastece.report.report import Report, calibration_report
     from fastece.resampling.bootstrap import bootstrap
     from fastece.resampling.calibration_test import (
         CalibrationTestResult,
@@ -60,6 +61,7 @@ _NAMES = {
     "reliability.curve": ("ReliabilityCurve", "reliability_curve"),
     "reliability.diagram": ("ReliabilityDiagram", "reliability_diagram"),
     "reliability.sweep": ("bandwidth_sweep",),
+    "report.report": ("Report", "calibration_report"),
     "resampling.bootstrap": ("bootstrap",),
     "resampling.calibration_test": ("CalibrationTestResult", "ConsistencyBand", "calibration_test"),
     "resampling.results": ("BootstrapResult", "ComparisonResult"),
@@ -85,6 +87,7 @@ __all__ = [
     "LogLoss",
     "ReliabilityCurve",
     "ReliabilityDiagram",
+    "Report",
     "Sample",
     "ScoreDecomposition",
     "Sharpness",
@@ -97,6 +100,7 @@ __all__ = [
     "bootstrap",
     "brier_decomposition",
     "brier_score",
+    "calibration_report",
     "calibration_test",
     "compare",
     "direction",

@@ -1,6 +1,7 @@
 """The lines of a report: errors and scores, with their intervals."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from fastece.answer.estimate import estimate_results
 from fastece.binned.estimator import Binned
-from fastece.estimators import direct_values
+from fastece.estimators import ESTIMATORS, direct_values, find_estimator
 from fastece.kde.estimator import KDE
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import diagrams_of
@@ -19,6 +20,10 @@ from fastece.resampling.results import BootstrapResult
 # The answer comes first, and its curve is beside the diagram; the test of calibration and the
 # diagram are of the bins of the other.
 LEAD, TEST = "ece_bayes", "ece"
+ERRORS: dict[str, Any] = {
+    **{name: ESTIMATORS[name] for name in (LEAD, TEST, "ece_a", "ece_c", "ece_ac", "ece_kde")},
+    "mce": Binned(norm=math.inf),
+}
 SCORES = {
     "brier_score": "mean squared distance of probabilities from what came true",
     "log_loss": "mean -log of the probability of what came true",
@@ -28,17 +33,33 @@ SCORES = {
 Say = Callable[[str], None]
 
 
+def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
+    """Estimators by name, those of `LEAD` and `TEST` first, with the fields that each of them has:
+    rows of the table, "mce", and objects by what they print."""
+    chosen = {str(name): ERRORS.get(name, name) if isinstance(name, str) else name
+              for name in dict.fromkeys([LEAD, TEST, *names])}  # fmt: skip
+    found = {}
+    for name, row in chosen.items():
+        estimator = find_estimator(row, {})
+        own = {key: value for key, value in fields.items() if hasattr(estimator, key)}
+        found[name] = find_estimator(estimator, own)
+    return found
+
+
 def measure_errors(call: Call, seed: int, say: Say) -> list[dict[str, Any]]:
-    """A line for each estimator of a call; no intervals and no p-values without resamples."""
+    """A line for each estimator of a call; without resamples only posteriors have intervals."""
     lines = {}
     for name in call.estimators:
         say(f"measuring {name}")
         lines[name] = line_of(name, call)
-    if call.n_resamples:
-        say(f"intervals, {call.n_resamples} replicates of a calibrated model")
-        for name, answer in estimate_results(call, rng=seed).items():
-            lines[name]["low"], lines[name]["high"] = answer.confidence_interval
-            lines[name]["p_value"] = answer.p_value
+    say(f"intervals, {call.n_resamples} replicates of a calibrated model")
+    known = {
+        name: row for name, row in call.estimators.items()
+        if call.n_resamples or hasattr(row, "posterior")
+    }  # fmt: skip
+    for name, answer in estimate_results(replace(call, estimators=known), rng=seed).items():
+        lines[name]["low"], lines[name]["high"] = answer.confidence_interval
+        lines[name]["p_value"] = answer.p_value
     return list(lines.values())
 
 

@@ -10,16 +10,17 @@ import numpy as np
 
 from fastece.answer.direction import Direction, direction_of
 from fastece.answer.estimate import estimate_results
-from fastece.answer.slices import Slices, groups_by, groups_by_class, slices_of
+from fastece.answer.slices import Group, Slices, groups_by, groups_by_class, slices_of
 from fastece.bayes.curves import effective_count
 from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
-from fastece.estimators import find_estimator
 from fastece.inputs.probabilities import as_probabilities
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
-from fastece.report.measures import LEAD, SCORES, TEST, Say, measure_errors, measure_scores
+from fastece.report.measures import (
+    ERRORS, LEAD, SCORES, TEST, Say, choose_errors, measure_errors, measure_scores,
+)
 from fastece.report.words import judge
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import new_key
@@ -27,7 +28,6 @@ from fastece.resampling.intervals import ConfidenceInterval
 from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import Plain
 
-ERRORS = (LEAD, TEST, "ece_a", "ece_c", "ece_ac", "ece_kde")
 # Arguments that say how data are read.
 READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
 
@@ -42,8 +42,8 @@ class Report(Plain):
     headline : str
         One sentence with the error, its interval, its direction and the p-value.
     verdict : str
-        "miscalibrated"; "not shown", if chance explains it; "unclear", if interval and test do not
-        agree; "too few rows".
+        "miscalibrated"; "no sign" of it, where chance explains all; "unclear", where interval and
+        test do not agree; "too few rows".
     n, n_effective : int, float
         Rows, and Kish's effective number of them where they have weights.
     n_classes : int or None
@@ -119,7 +119,7 @@ class Report(Plain):
 
 
 def calibration_report(
-    y_true: Any, y_prob: Any, *, estimator: Any = ERRORS, by: Any = None, n_bins: Any = 15,
+    y_true: Any, y_prob: Any, *, estimator: Any = tuple(ERRORS), by: Any = None, n_bins: Any = 15,
     title: str = "Calibration report", n_resamples: int = 1000, rng: Any = 0, **options: Any,
 ) -> Report:  # fmt: skip
     """Everything about the calibration of one model: errors, direction, scores, classes, groups.
@@ -130,7 +130,7 @@ def calibration_report(
         As in `fastece.bootstrap`, with the same defaults, but no `average`, `size`, `method`,
         `bootstrap_result` and parameters of estimators.
     estimator : list of str or objects
-        The errors to show; the Bayesian curve and the bins of "ece" are always among them.
+        The errors to show, "mce" among them; "ece_bayes" and "ece" always come first.
     by : (n,) array_like, optional
         A label for each row: the errors of the groups are shown too, as by `fastece.slices`.
     n_bins : int or "sqrt", default 15
@@ -160,12 +160,7 @@ def calibration_report(
     >>> report = calibration_report(y, p)
     >>> print(report.headline)
     """
-    names = dict.fromkeys([LEAD, TEST, *estimator])
-    errors = {str(name): find_estimator(name, {}) for name in names}
-    errors = {
-        name: replace(row, n_bins=n_bins) if hasattr(row, "n_bins") else row  # type: ignore[type-var]
-        for name, row in errors.items()
-    }
+    errors = choose_errors(estimator, n_bins=n_bins)
     data = {name: options.pop(name) for name in READ if name in options}
     data |= {"y_true": y_true, "y_prob": y_prob}
     return make_report(
@@ -198,12 +193,13 @@ def make_report(
     call = read_call(y_true, models, 0, estimator=list(SCORES), **data, **options)
     (problems,), seed = call.models, rng if isinstance(rng, int) else new_key(rng)
     key = new_key(seed)
+    groups = None if by is None else groups_by(call, by, len(as_probabilities(models["y_prob"], "y_prob")))
     top = problems if pairs or problems.setting.is_top else read(setting="confidence")
     lead, errors_call = only(call, errors[LEAD]), replace(call, estimators=errors)
     with compile_resampling(problems, list(errors.values()), rows=False, labels=True):
         measures = measure_errors(errors_call, seed, say)
     first, test = measures[0], measures[1]
-    say("direction")
+    say("direction and scores")
     direction = direction_of(lead, key)
     interval = ConfidenceInterval(first["low"], first["high"])
     judgement = judge(
@@ -211,7 +207,6 @@ def make_report(
         call.n_resamples, direction.over, direction.error,
     )  # fmt: skip
     scores = {name: row for name, row in call.estimators.items() if not pairs or name != "accuracy"}
-    say("scores")
     return Report(
         title=title,
         headline=judgement.headline,
@@ -231,7 +226,7 @@ def make_report(
         scores=measure_scores(replace(call, estimators=scores), seed),
         decomposition=decomposition_of(call),
         classes=class_table(lead, read, key, say),
-        slices=None if by is None else group_table(lead, by, models["y_prob"], key, say),
+        slices=table_of(lead, groups, key, say),
         diagrams=diagrams_of(errors[TEST], problems),
         curve=curves_of(lead, None)[0] if problems.n_problems == 1 else None,
         pairs=pairs,
@@ -262,13 +257,13 @@ def class_table(call: Call, read: Callable[..., Problems], key: int, say: Say) -
     (problems,) = call.models
     if problems.n_classes == 2 or not (problems.setting.is_top or problems.setting.per_class):
         return None
-    say(f"{problems.n_classes} classes")
     call = replace(call, models=[read(setting="classwise")])
-    return slices_of(call, groups_by_class(call), key)
+    return table_of(call, groups_by_class(call), key, say)
 
 
-def group_table(call: Call, by: Any, y_prob: Any, key: int, say: Say) -> Slices:
-    """The groups of the rows."""
-    groups = groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
+def table_of(call: Call, groups: list[Group] | None, key: int, say: Say) -> Slices | None:
+    """The errors of some groups."""
+    if groups is None:
+        return None
     say(f"{len(groups)} groups")
     return slices_of(call, groups, key)

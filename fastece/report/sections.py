@@ -67,10 +67,15 @@ def sections_of(report: "Report") -> list[Section]:
     return [section for section in made if section is not None]
 
 
+def level_of(result: Any) -> str:
+    """The head of a column of intervals."""
+    return f"{100 * result.confidence_level:g} % interval"
+
+
 def number_and_ends(value: float, low: float | None, high: float | None) -> list[str]:
     """A number and its interval, if it has one, with as many digits as that is worth."""
     if low is None or high is None:
-        return [number(value)]
+        return [number(value), "-"]
     interval = ConfidenceInterval(low, high)
     return [number(value, decimals(interval)), ends(interval)]
 
@@ -89,13 +94,11 @@ def sample(report: "Report") -> Section:
 
 def errors(report: "Report") -> Section:
     """Every error that was asked for, with its interval."""
-    level = [f"{100 * report.confidence_level:g} % interval", "p-value"]
-    head = ["error", "value", *(level if report.n_resamples else []), "bins used", "estimator"]
+    head = ["error", "value", level_of(report), "p-value", "bins used", "estimator"]
     rows, notes = [], []
     for line in report.measures:
         numbers = number_and_ends(line["value"], line["low"], line["high"])
-        if report.n_resamples:
-            numbers.append(p_text(line["p_value"], floor_of(report.n_resamples)))
+        numbers.append(p_text(line["p_value"], floor_of(report.n_resamples)))
         bins = "-" if line["n_bins"] is None else f"{line['occupied']} of {line['n_bins']}"
         estimator = line["estimator"]
         if line["bandwidth"] is not None:
@@ -120,11 +123,9 @@ def errors(report: "Report") -> Section:
     return Section("Calibration errors", {}, head, rows, notes)
 
 
-def direction(report: "Report") -> Section | None:
+def direction(report: "Report") -> Section:
     """How much of the error is of scores that are too high, and of those that are too low."""
     found = report.direction
-    if found is None:
-        return None
     rows = [
         [what, *number_and_ends(value, *(interval or (None, None))), meaning]
         for what, value, interval, meaning in (
@@ -133,16 +134,12 @@ def direction(report: "Report") -> Section | None:
             ("mean gap", found.mean_gap, found.mean_gap_interval, "hit rate less mean score"),
         )
     ]
-    level = f"{100 * report.confidence_level:g} % interval"
-    if not report.n_resamples:
-        return Section("Direction", {}, ("", "value", ""), [[*row[:2], row[-1]] for row in rows])
-    return Section("Direction", {}, ("", "value", level, ""), rows)
+    return Section("Direction", {}, ("", "value", level_of(report), ""), rows)
 
 
 def scores(report: "Report") -> Section:
     """Proper scores, which judge calibration and sharpness together, and the parts of Brier's."""
-    level = f"{100 * report.confidence_level:g} % interval"
-    head = ["score", "value", *([level] if report.n_resamples else []), ""]
+    head = ["score", "value", level_of(report), ""]
     rows = [
         [line["name"], *number_and_ends(line["value"], line["low"], line["high"]), line["meaning"]]
         for line in report.scores
@@ -160,7 +157,7 @@ def breakdown(found: Any, what: str, title: str) -> Section | None:
     """Errors of classes or of groups."""
     if found is None:
         return None
-    head = [what, "rows", "error", f"{100 * found.confidence_level:g} % interval", "p-value", ""]
+    head = [what, "rows", "error", level_of(found), "p-value", ""]
     rows = [
         [
             str(row.label), f"{row.n}", *number_and_ends(row.estimate, row.low, row.high),

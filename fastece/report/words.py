@@ -17,7 +17,7 @@ LEAST_P = 1e-4
 # No more digits are shown, however sure a number is.
 MOST_DECIMALS = 5
 
-TOO_FEW, NOT_SHOWN, SHOWN, UNCLEAR = "too few rows", "not shown", "miscalibrated", "unclear"
+TOO_FEW, NO_SIGN, SHOWN, UNCLEAR = "too few rows", "no sign", "miscalibrated", "unclear"
 # What a model is that says too much, or too little.
 SIDES = {
     "confidence": ("over-confident", "under-confident"),
@@ -33,7 +33,7 @@ class Judgement:
     Attributes
     ----------
     verdict : str
-        "too few rows", "not shown" (calibrated, as far as these rows tell), "miscalibrated", or
+        "too few rows", "no sign" (calibrated, as far as these rows tell), "miscalibrated", or
         "unclear" where the interval and the test do not agree.
     headline : str
         One sentence with the error, its interval, its direction and the p-value.
@@ -52,10 +52,13 @@ def decimals(interval: ConfidenceInterval) -> int:
 
 
 def number(value: float | None, places: int = MOST_DECIMALS) -> str:
-    """A number with so many decimals; 0 and 1 as they are, "-" for one that there is not."""
+    """A number with so many decimals, or the first digit of one that they would make 0; 0 and 1 as
+    they are, "-" for one that there is not."""
     if value is None or math.isnan(value):
         return "-"
-    return f"{value:.0f}" if value in (0, 1) or math.isinf(value) else f"{value:.{places}f}"
+    if value in (0, 1) or math.isinf(value):
+        return f"{value:.0f}"
+    return f"{value:.{places}f}" if abs(value) >= 0.5 * 10**-places else f"{value:.0e}"
 
 
 def ends(interval: ConfidenceInterval | None, places: int | None = None) -> str:
@@ -136,13 +139,13 @@ def judge(
     leaves_zero_out = interval.low > 0
     if p_value is None:
         said = f"{direction} {by}." if leaves_zero_out else f"off by {number(error, places)} ({span})."
-        return Judgement(SHOWN if leaves_zero_out else NOT_SHOWN, sentence(said))
+        return Judgement(SHOWN if leaves_zero_out else NO_SIGN, sentence(said))
     chance = f"chance alone would show as much {frequency(p_value, n_resamples)}"
     rejects = p_value < 1 - level
     if leaves_zero_out and rejects:
         return Judgement(SHOWN, sentence(f"{direction} {by}; {chance} of a calibrated model."))
     if not leaves_zero_out and not rejects:
-        return Judgement(NOT_SHOWN, sentence(
+        return Judgement(NO_SIGN, sentence(
             f"no sign of miscalibration: the error is {number(error, places)} ({span}), and "
             f"{chance} of a calibrated model."
         ))  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from fastece import __version__
 from fastece.report.sections import sections_of
 from fastece.resampling.results import aligned
 
@@ -64,10 +65,12 @@ def to_html(report: "Report") -> str:
     source = files("fastece").joinpath("report", "page.html").read_text(encoding="utf-8")
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     sections = [(section, pictures_of(section.results)) for section in sections_of(report)]
-    page: str = template.from_string(source).render(report=report, sections=sections)
+    page: str = template.from_string(source).render(
+        report=report, sections=sections, version=__version__
+    )
     return page
 
 
 def pictures_of(results: Sequence[Any]) -> list[str]:
     """Drawings of diagrams and curves, as SVG."""
-    raise NotImplementedError
+    return []

@@ -1,0 +1,202 @@
+"""The report has the numbers of the functions, and every form of it has all that it says."""
+
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece import calibration_report
+
+QUICK = {"n_resamples": 99}
+
+
+@pytest.fixture(scope="module")
+def classes():
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet([0.6, 0.5, 0.4], 800)
+    y = np.array([rng.choice(3, p=0.75 * row + 0.25 / 3) for row in p])
+    return y, p, np.array(["a", "b"])[rng.integers(2, size=800)]
+
+
+@pytest.fixture(scope="module")
+def report(classes):
+    y, p, by = classes
+    return calibration_report(y, p, by=by, title="a model", **QUICK)
+
+
+def test_its_numbers_are_those_of_the_functions(report, classes):
+    y, p, by = classes
+    lines = {line["name"]: line for line in report.measures}
+    assert list(lines) == ["ece_bayes", "ece", "ece_a", "ece_c", "ece_ac", "ece_kde", "mce"]
+    for name in ("ece_bayes", "ece", "ece_kde"):
+        assert lines[name]["value"] == pytest.approx(fastece.ece(y, p, estimator=name), rel=1e-12)
+        answer = fastece.estimate(y, p, estimator=name, rng=0, **QUICK)
+        assert (lines[name]["low"], lines[name]["high"]) == answer.confidence_interval
+        assert lines[name]["p_value"] == answer.p_value
+    assert lines["mce"]["value"] == fastece.mce(y, p)
+    assert report.p_value == fastece.calibration_test(y, p, rng=0, **QUICK).p_value
+    scores = {line["name"]: line for line in report.scores}
+    assert scores["brier_score"]["value"] == pytest.approx(fastece.brier_score(y, p), rel=1e-12)
+    assert scores["log_loss"]["value"] == pytest.approx(fastece.log_loss(y, p), rel=1e-12)
+    assert report.accuracy == np.mean(p.argmax(1) == y) == scores["accuracy"]["value"]
+    assert report.mean_confidence == pytest.approx(p.max(1).mean(), rel=1e-12)
+    top = fastece.score_decomposition(y, p, setting="confidence")
+    assert report.decomposition.to_dict() == top.to_dict()
+    direction = fastece.direction(y, p, estimator="ece_bayes")
+    assert report.direction.to_dict() == direction.to_dict()
+    groups = fastece.slices(y, p, by=by, rng=0)
+    assert [row.label for row in report.slices] == [row.label for row in groups]
+    assert [row.low for row in report.slices] == [row.low for row in groups]
+    table = fastece.slices(y, p, setting="classwise", rng=0)
+    assert [row.estimate for row in report.classes] == [row.estimate for row in table]
+    assert report.curve.value == pytest.approx(lines["ece_bayes"]["value"])
+
+
+def test_the_headline_is_about_the_first_error(report):
+    first = report.measures[0]
+    assert report.verdict == "miscalibrated"
+    assert report.headline.startswith(f"Over-confident by {first['value']:.3f} (95 % interval ")
+
+
+def test_a_report_is_plain_values(report):
+    values = json.loads(json.dumps(report.to_dict(), allow_nan=True))
+    assert values["headline"] == report.headline
+    assert len(values["classes"]["rows"]) == 3
+    assert values["direction"]["over"] == report.direction.over
+
+
+def test_the_same_seed_gives_the_same_report(classes, report):
+    y, p, by = classes
+    again = calibration_report(y, p, by=by, title="a model", n_jobs=2, **QUICK)
+    assert str(again) == str(report)
+
+
+def test_text_and_markdown_say_the_same(report):
+    text, markdown = str(report), report.to_markdown()
+    for part in ("a model", "Calibration errors", "Direction", "Proper scores", "Classes, the",
+                 "Groups, the"):  # fmt: skip
+        assert part in text
+        assert part in markdown
+    assert report.headline in text
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert len({line.count("|") - line.count("\\|") for line in lines[:9]}) == 1
+
+
+def test_weights_settings_and_labels(classes):
+    y, p, _ = classes
+    w = np.linspace(0.1, 2, y.size)
+    names = np.array(["ant", "bee", "cow"])
+    found = calibration_report(
+        names[y], p, labels=list(names), sample_weight=w, setting="classwise", n_resamples=19
+    )
+    assert found.setting == "classwise"
+    assert found.n_effective == pytest.approx(w.sum() ** 2 / (w @ w))
+    assert "rows, by weight" in str(found)
+    assert {row.label for row in found.classes} == set(names)
+    assert len(found.diagrams) == 3
+    assert found.curve is None
+    value = fastece.ece(y, p, sample_weight=w, setting="classwise")
+    assert found.measures[1]["value"] == pytest.approx(value, rel=1e-12)
+    one = calibration_report(y, p, setting=1, n_resamples=0, estimator=["ece_ac"], n_bins=5)
+    assert (one.setting, one.classes, one.p_value) == ("class 1", None, None)
+    assert [line["name"] for line in one.measures] == ["ece_bayes", "ece", "ece_ac"]
+    assert one.measures[2]["n_bins"] == 5
+    lows = [line["low"] for line in one.measures]
+    assert lows[0] >= 0
+    assert lows[1:] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [
+        ([0, 1], [0.0, 1.0]),
+        ([1, 1, 1], [0.5, 0.5, 0.5]),
+        ([0, 0, 1, 1] * 20, [0.1, 0.1, 0.9, 0.9] * 20),
+        ([1, 0] * 40, [0.0, 1.0] * 40),
+        ([0], [0.3]),
+    ],
+)
+def test_odd_data_have_defined_values_or_a_word(y, p):
+    found = calibration_report(y, p, n_resamples=19)
+    assert found.verdict in ("too few rows", "no sign", "miscalibrated", "unclear")
+    assert "nan" not in str(found)
+    assert "nan" not in found.to_markdown()
+
+
+def test_infinite_log_loss_is_said():
+    found = calibration_report([1, 0] * 40, [0.0, 1.0] * 40, n_resamples=19)
+    assert "inf" in str(found)
+
+
+class Page(HTMLParser):
+    """Tags that are open, and what a page would load."""
+
+    VOID = frozenset(["meta", "br", "hr", "img", "link", "input"])
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.loads, self.words, self.ids = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+        found = dict(attrs)
+        self.ids += [found["id"]] if "id" in found else []
+        self.loads += [(tag, name, value) for name, value in attrs
+                       if name in ("src", "srcset", "data", "action", "poster", "background")
+                       or (name.endswith("href") and not (value or "").startswith("#"))
+                       or name.startswith("on")]  # fmt: skip
+        self.loads += [(tag, None, None)] if tag in ("script", "link", "iframe", "object") else []
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+HOSTILE = ['<script>alert("x")</script>', "a & b", "'\"><img src=x onerror=y>", "$x^2$ ü ]]>"]
+
+
+def test_the_page_is_whole_and_loads_nothing(classes, tmp_path):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    y, p, _ = classes
+    names = ["<b>", "&amp;", "c]]>"]
+    path = tmp_path / "report.html"
+    found = calibration_report(
+        np.array(names)[y], p, labels=names, by=np.array(HOSTILE)[np.arange(y.size) % 4],
+        title=HOSTILE[0], n_resamples=19,
+    )  # fmt: skip
+    text = found.to_html(path)
+    assert path.read_text(encoding="utf-8") == text
+    page = Page()
+    page.feed(text)
+    page.close()
+    assert page.open == []
+    assert page.loads == []
+    assert len(set(page.ids)) == len(page.ids)
+    words = "".join(page.words)
+    for hostile in (*HOSTILE, *names):
+        assert hostile in words
+    assert found.headline in words
+    assert "url(http" not in text
+    assert "@import" not in text
+    assert text.count("<svg") >= 1
+
+
+def test_bad_input_names_the_argument(classes):
+    y, p, _ = classes
+    with pytest.raises(ValueError, match="by: must have shape"):
+        calibration_report(y, p, by=[1, 2], n_resamples=0)
+    with pytest.raises(ValueError, match="estimator: got 'nothing'"):
+        calibration_report(y, p, estimator=["nothing"])
+    with pytest.raises(ValueError, match="estimator: .* is no calibration error"):
+        calibration_report(y, p, estimator=["brier_score"])
