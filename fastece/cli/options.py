@@ -86,8 +86,15 @@ OPTIONS = {
     "--plot": value("FILE", "write a picture: .png, .svg or .pdf, with matplotlib"),
     "--markdown": form("markdown", "tables for a README"),
     "--preset": value(
-        None, "quick (default: less than a minute) or paper (64.8 million evaluations)",
-        default="quick",
+        None, "quick (default: a minute or so) or paper (69 million evaluations)"
+    ),
+    "--predictions": {
+        "nargs": "+", "default": [], "metavar": "FILE", "help":
+        "compare on these files, as fastece report reads them, in place of simulated models",
+    },
+    "--sizes": value(
+        "N[,N...]", "evaluation sets of --predictions (default: 50 to a tenth of the rows)",
+        reader("numbers and commas", lambda text: tuple(map(int, text.split(",")))),
     ),
     "--out": value("FOLDER", "of the results (default: fastece-study-PRESET, and other options)"),
     "--convention": value("NAME", "corrected (default), or published: with that code's slips"),
@@ -110,8 +117,8 @@ FILE = ("--y-true", "--y-prob", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
 CURVE = ("curve --estimator", "--at", "--bandwidth", "--kernel")
 STUDY = (
-    "--preset", "--out", "--convention", "--estimator", "--holdout", "--largest", "--draws",
-    "--seed", "--jobs",
+    "--preset", "--predictions", "--y-true", "--y-prob", "--sizes", "--out", "--convention",
+    "--estimator", "--holdout", "--largest", "--draws", "--seed", "--jobs",
 )  # fmt: skip
 
 
@@ -165,9 +172,10 @@ COMMANDS = {
         (), (), {},
     ),
     "study": Command(
-        "commands:run_study", "which estimator is best, on synthetic problems with known truth",
-        "Compare estimators on distributions of scores whose calibration error is known (Posocco "
-        "and Bonnefoy, 2021). An interrupted study goes on where it was.",
+        "commands:run_study", "which estimator is best, on simulated models or on your own files",
+        "Compare estimators on distributions of scores whose calibration error is known: of "
+        "simulated models (Posocco and Bonnefoy, 2021), or of large files of predictions. An "
+        "interrupted study goes on where it was.",
         (), STUDY, {},
     ),
 }  # fmt: skip
