@@ -64,8 +64,8 @@ def run_study(options: Namespace) -> Page:
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     for name in SIMULATED if options.predictions else OF_FILES:
         if getattr(options, name) is not None:
-            where = "not with" if options.predictions else "with"
-            raise ValueError(f"--{name.replace('_', '-')}: goes {where} --predictions")
+            where = "does not go with" if options.predictions else "goes with"
+            raise ValueError(f"--{name.replace('_', '-')}: {where} --predictions")
     changes = {**given, "estimators": tuple(options.estimators)}
     title = "predictions" if options.predictions else options.preset or "quick"
     if options.predictions:

@@ -33,7 +33,8 @@ def debiased_error(s: F64, q: F64, n_bins: int) -> Truth:
     hits in place of probabilities it is several times as high.
 
     A row of bin b pulls by ``sign(D) (q - s - D)``, and by how much the bin's part exceeds the
-    value, since its score too could have been another. Where D is 0, this says 5 % too much.
+    value, since its score too could have been another. Where D is 0 that is 22 % too much, and at
+    two d 8 % too little.
     """
     order = np.argsort(s, kind="stable")
     s, gap = s[order], q[order] - s[order]
