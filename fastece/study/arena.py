@@ -23,29 +23,10 @@ MIXTURE, HOLDOUT, TRAINING, MODEL, DRAWS, INTERVALS = range(6)
 LEAST = {"classes": 2, "train_size": 10, "holdout": 1000, "smallest": 2, "draws": 2, "seed": 0}
 
 
-class Scores(Protocol):
-    """A distribution of scores, as a row of a table of them: a named tuple, and text for people."""
-
-    @property
-    def file_name(self) -> str:
-        """Of its results."""
-
-    def _asdict(self) -> dict[str, Any]: ...
-
-
 class Population(NamedTuple):
-    """The rows of a distribution of scores that evaluation sets are drawn from, in one setting.
-
-    Attributes
-    ----------
-    setting : str
-    samples : list of Sample
-        One problem, or one for each class.
-    chances : list of (n,) float64 array
-        What is known of a hit in each row of them: its exact probability, or whether it is one.
-    n_bins : int
-        Bins of the truth.
-    """
+    """The rows of a distribution of scores, in one setting: a sample of one problem or of each
+    class, what is known of hits in each of them (n,), their exact probabilities or the hits
+    themselves, and how many bins the truth has."""
 
     setting: str
     samples: list[Sample]
@@ -55,7 +36,8 @@ class Population(NamedTuple):
 
 class Arena(Protocol):
     """Parameters of a study, in a frozen dataclass: `fastece.study.Design` of simulated problems,
-    `fastece.study.Predictions` of files."""
+    `fastece.study.Predictions` of files. A distribution of scores is a named tuple, which says what
+    it is as text and as columns of a table, and has a `file_name` for its results."""
 
     draws: int
     convention: Literal["corrected", "published"]
@@ -79,10 +61,6 @@ class Arena(Protocol):
     def distributions(self) -> list[Any]:
         """All distributions of scores."""
 
-    @property
-    def title(self) -> str:
-        """How many distributions of what there are."""
-
     def settings_of(self, which: Any) -> tuple[str, ...]:
         """Settings in which a distribution is measured."""
 
@@ -90,8 +68,8 @@ class Arena(Protocol):
         """Sizes of a distribution's evaluation sets, in increasing order."""
 
     def populations(self, which: Any, seconds: dict[str, float]) -> Iterator[Population]:
-        """What a distribution's evaluation sets are drawn from, setting by setting; adds to the
-        seconds what it takes."""
+        """What evaluation sets are drawn from, setting by setting; adds what it takes to the
+        seconds of its kinds of work."""
 
     def rows(self, which: Any, size: int) -> I32:
         """The rows (draws, size) of the evaluation sets of one size."""

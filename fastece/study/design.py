@@ -130,11 +130,6 @@ class Design(Arena):
         cells = product(self.classes, self.features, mixtures, trainings, self.models)
         return [Distribution(k, d, i, model, t) for k, d, i, t, model in cells]
 
-    @property
-    def title(self) -> str:
-        """How many distributions there are."""
-        return f"{len(self.distributions)} distributions of scores"
-
     def mixture(self, n_classes: int, n_features: int, number: int) -> GaussianMixture:
         """One of the mixtures, which a design of other problems may draw in another way."""
         rng = self.rng(MIXTURE, n_classes, n_features, number)

@@ -53,37 +53,28 @@ class Predictions(Arena):
     """A study of estimators on files of predictions, as `fastece report` reads them.
 
     Every file is a distribution of scores. Evaluation sets are drawn from its rows without
-    replacement, so that each is what a user with few rows would have: rows that nobody has drawn
-    twice. The truth is the debiased error on all rows, ``sum_b W_b / n (2 |D| - E|N(D, d**2)|)``
-    over 100 bins of equal mass, or 40 below 10 000 rows, with its standard error.
+    replacement, so that each is what a user with few rows would have. The truth is the debiased
+    error on all rows, ``sum_b W_b / n (2 |D| - E|N(D, d**2)|)`` over 100 bins of equal mass, or 40
+    below 10 000 rows; it has a standard error.
 
     Parameters
     ----------
     files : tuple of str
-        CSV, NPZ or Parquet. A file with a probability for each row is measured in the setting
-        "binary", one with class vectors in "confidence" and "classwise", one with true and
-        predicted labels and confidences in "confidence", with scores from 0 to 1.
+        With a probability for each row (setting "binary"), class vectors ("confidence" and
+        "classwise"), or true and predicted labels and confidences ("confidence", scores from 0).
     sizes : tuple of int, optional
-        Rows of the evaluation sets, by default those of 50, 100, 200, 500, 1000, 2000 and 5000 that
+        Rows of the evaluation sets; by default those of 50, 100, 200, 500, 1000, 2000 and 5000 that
         are at most a tenth of a file's rows. Larger ones share so many rows with the truth that
         errors look smaller than they are: by ``1 - sqrt(1 - n / rows)``, 5 % at a tenth.
-    draws : int
-        Evaluation sets of each size, at least 2.
-    convention : {"corrected", "published"}
+    draws, convention, estimators, seed
         As in `Design`.
-    estimators : tuple of str
-        More estimators, as "module:name".
-    seed : int
-        Of the draws.
     y_true, y_prob : str, optional
-        Columns of labels and of probabilities, where they are not named as usual; several of
-        probabilities are separated by commas.
+        Columns of labels and of probabilities, several separated by commas, if not named as usual.
 
     Raises
     ------
     ValueError, TypeError, OSError
-        For a parameter outside its range, and for a file that cannot be read, or has less than 500
-        rows, or less than a size.
+        For a parameter outside its range, and a file that cannot be read or has too few rows.
 
     Warns
     -----
@@ -96,10 +87,8 @@ class Predictions(Arena):
     >>> from fastece.study import Predictions
     >>> with as_file(files("fastece") / "data" / "digits_neural_network.npz") as path:
     ...     digits = Predictions((str(path),))
-    >>> [digits.settings_of(which) for which in digits.distributions]
-    [('confidence', 'classwise')]
-    >>> [digits.sizes_of(which) for which in digits.distributions]
-    [(50, 100)]
+    >>> [(digits.settings_of(which), digits.sizes_of(which)) for which in digits.distributions]
+    [(('confidence', 'classwise'), (50, 100))]
     """
 
     files: tuple[str, ...]
@@ -120,25 +109,7 @@ class Predictions(Arena):
             sizes = sorted(check_integer("sizes", size, 2, 2**31 - 1) for size in given)
             object.__setattr__(self, "sizes", tuple(sizes))
         for which in self.distributions:
-            self._check_sizes(which)
-
-    def _check_sizes(self, which: PredictionFile) -> None:
-        """An error or a warning, if a file has too few rows."""
-        sizes, most = self.sizes_of(which), which.n_rows // PART
-        if not sizes:
-            raise ValueError(
-                f"{which}: has {which.n_rows} rows, of which no evaluation sets can be drawn: "
-                f"it takes {PART * SIZES[0]}, or sizes of your own"
-            )
-        if sizes[-1] > which.n_rows:
-            raise ValueError(f"sizes: {sizes[-1]} rows, but {which} has {which.n_rows}")
-        large = [str(size) for size in sizes if size > most]
-        if large:
-            warnings.warn(
-                f"{which}: evaluation sets of {', '.join(large)} rows are more than a tenth of its "
-                f"{which.n_rows}: errors look smaller than they are",
-                stacklevel=4,
-            )
+            check_sizes(which, self.sizes_of(which))
 
     @cached_property
     def distributions(self) -> list[PredictionFile]:
@@ -162,12 +133,6 @@ class Predictions(Arena):
             ]
         except (ValueError, TypeError) as error:
             raise ValueError(f"{Path(file).name}: {error}") from error
-
-    @property
-    def title(self) -> str:
-        """How many files there are."""
-        count = len(self.files)
-        return f"{count} file{'s' * (count > 1)} of predictions"
 
     def settings_of(self, which: PredictionFile) -> tuple[str, ...]:
         """Those of what it holds."""
@@ -197,3 +162,19 @@ class Predictions(Arena):
         for row in out:
             row[:] = rng.choice(which.n_rows, size, replace=False, shuffle=False)
         return out
+
+
+def check_sizes(which: PredictionFile, sizes: tuple[int, ...]) -> None:
+    """An error or a warning, if a file has too few rows for some sizes."""
+    if not sizes:
+        least = f"it takes {PART * SIZES[0]}, or sizes of your own"
+        raise ValueError(f"{which}: has {which.n_rows} rows, too few to draw from: {least}")
+    if sizes[-1] > which.n_rows:
+        raise ValueError(f"sizes: {sizes[-1]} rows, but {which} has {which.n_rows}")
+    large = ", ".join(str(size) for size in sizes if size > which.n_rows // PART)
+    if large:
+        warnings.warn(
+            f"{which}: evaluation sets of {large} rows are more than a tenth of its "
+            f"{which.n_rows}: errors look smaller than they are",
+            stacklevel=4,
+        )

@@ -13,7 +13,7 @@ import numpy as np
 
 from fastece.protocol import Sample
 from fastece.resampling.engine import Problem
-from fastece.study.arena import Arena, Scores, add_time
+from fastece.study.arena import Arena, add_time
 from fastece.study.contestants import ZERO, Contestant, Drawn, Zero, corrected, own
 from fastece.study.published import published
 from fastece.study.truth import truths_of
@@ -74,7 +74,7 @@ def drawn_rows(problem: Problem, rows: I32) -> Drawn:
 
 
 def estimates_of(
-    arena: Arena, which: Scores, samples: Sequence[Sample], entrants: Sequence[Contestant]
+    arena: Arena, which: Any, samples: Sequence[Sample], entrants: Sequence[Contestant]
 ) -> F64:
     """Values (contestants, sizes, draws) on the drawn rows, which all of them share."""
     sizes = arena.sizes_of(which)
@@ -93,7 +93,7 @@ def estimates_of(
     return out
 
 
-def run_distribution(arena: Arena, which: Scores) -> Outcome:
+def run_distribution(arena: Arena, which: Any) -> Outcome:
     """Every estimate and the truth of one distribution of scores."""
     estimates, truth, seconds = [], [], dict[str, float]()
     entrants = contestants_of(arena)

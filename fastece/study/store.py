@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import fastece
-from fastece.study.arena import Arena, Scores
+from fastece.study.arena import Arena
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,15 +63,15 @@ class Store:
             self.write_text(path.name, note + "\n")
         self.cells.mkdir(exist_ok=True)
 
-    def has(self, which: Scores) -> bool:
+    def has(self, which: Any) -> bool:
         """Whether the results of one distribution are there."""
-        return (self.cells / which.file_name).exists()
+        return bool((self.cells / which.file_name).exists())
 
-    def write(self, which: Scores, table: "pa.Table") -> None:
+    def write(self, which: Any, table: "pa.Table") -> None:
         """Keep the results of one distribution."""
         self.write_parquet(f"{self.cells.name}/{which.file_name}", table)
 
-    def read(self, which: Scores) -> "pa.Table":
+    def read(self, which: Any) -> "pa.Table":
         """The results of one distribution."""
         from pyarrow import parquet
 

@@ -10,12 +10,12 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from fastece.resampling.arguments import check_executor
-from fastece.study.arena import CONVENTIONS, Arena, Scores
+from fastece.study.arena import CONVENTIONS, Arena
 from fastece.study.contestants import ZERO
 from fastece.study.mixtures import holdout_of
 from fastece.study.runner import contestants_of, run_distribution
 from fastece.study.store import Store, code_of
-from fastece.study.summary import distribution_table, is_noise, ranking_of, summarise
+from fastece.study.summary import distribution_table, is_noise, ranking_of, summarise, truths_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,8 +43,8 @@ class StudyResult:
     ranking : pyarrow.Table
         The estimators of each setting, best first.
     truths : list of dict
-        Of each distribution and setting: "distribution", "setting", "truth", "standard_error" and
-        "is_noise", whether the truth is mostly noise. Those are not in the summary.
+        Of each distribution and setting: "distribution", "setting", "truth", its standard error
+        "truth_se", and "is_noise": whether it is mostly noise, and so not in the summary.
     seconds : dict
         What the work took, by kind, of all processes together.
     """
@@ -68,11 +68,15 @@ class StudyResult:
         seconds = ", ".join(f"{kind} {value:.0f}" for kind, value in self.seconds.items())
         division = " / truth" if design.convention == "corrected" else ""
         sizes = sorted(set(self.values["n"].to_pylist()))
+        what = "files of predictions" if design.files else "distributions of scores"
+        # Those of simulated models are many, and known from the posterior.
+        known = [row for row in self.truths if design.files or row["is_noise"]]
+        truths = "".join(truth_text(row) + "\n" for row in known)
         return (
-            f"{design.title}, {len(sizes)} sizes from {sizes[0]} to {sizes[-1]}, "
-            f"{design.draws} draws, {self.evaluations:,} evaluations; "
+            f"{len(design.distributions)} {what}, {len(sizes)} sizes from {sizes[0]} to "
+            f"{sizes[-1]}, {design.draws} draws, {self.evaluations:,} evaluations; "
             f"{design.convention} convention\n"
-            f"{self._ranking_text()}\n\n{self._truths_text()}"
+            f"{self._ranking_text()}\n\n{truths}"
             f"95th percentile over draws of |estimate - truth|{division}, median over the "
             "distributions; rank: mean over sizes;\n"
             "best, bias: how often, and how far off on average, over sizes.\n"
@@ -97,18 +101,6 @@ class StudyResult:
             )
         return "\n".join(lines)
 
-    def _truths_text(self) -> str:
-        """The true error of each file, and of other distributions where it is mostly noise."""
-        lines = []
-        for row in self.truths:
-            if self.design.files or row["is_noise"]:
-                noise = ", which is mostly noise: not counted" if row["is_noise"] else ""
-                lines.append(
-                    f"{row['distribution']}, {row['setting']}: the true error is {row['truth']:.4f}"
-                    f", with a standard error of {row['standard_error']:.4f}{noise}\n"
-                )
-        return "".join([*lines, "\n"]) if lines else ""
-
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values: everything but the rows of each distribution."""
         return {
@@ -122,7 +114,16 @@ class StudyResult:
         }
 
 
-def rows_of(design: Arena, which: Scores, folders: list[str]) -> tuple[Scores, "pa.Table"]:
+def truth_text(row: dict[str, Any]) -> str:
+    """One of a study's truths, in words."""
+    noise = ", which is mostly noise: not counted" if row["is_noise"] else ""
+    return (
+        f"{row['distribution']}, {row['setting']}: the true error is {row['truth']:.4f}, with a "
+        f"standard error of {row['truth_se']:.4f}{noise}"
+    )
+
+
+def rows_of(design: Arena, which: Any, folders: list[str]) -> tuple[Any, "pa.Table"]:
     """The table of one distribution, with what it took: what a worker does. It looks for modules of
     the user in the folders where the caller does."""
     sys.path += [folder for folder in folders if folder not in sys.path]
@@ -133,8 +134,8 @@ def rows_of(design: Arena, which: Scores, folders: list[str]) -> tuple[Scores, "
 
 
 def tables(
-    design: Arena, todo: list[Scores], n_jobs: int | None, executor: Any
-) -> Iterator[tuple[Scores, "pa.Table"]]:
+    design: Arena, todo: list[Any], n_jobs: int | None, executor: Any
+) -> Iterator[tuple[Any, "pa.Table"]]:
     """The tables of some distributions, as they are finished."""
     if executor is None:
         from joblib import Parallel, delayed
@@ -246,12 +247,7 @@ def write_tables(store: Store, design: Arena) -> StudyResult:
     pairs = zip(design.distributions, found, strict=True)
     truths = [row for which, table in pairs for row in truths_in(which, table)]
     if all(row["is_noise"] for row in truths):
-        first = truths[0]
-        raise ValueError(
-            f"truth: mostly noise everywhere, such as {first['truth']:.4f} with a standard error "
-            f"of {first['standard_error']:.4f} ({first['distribution']}, {first['setting']}): it "
-            "takes more rows, or models further from calibrated"
-        )
+        raise ValueError(f"truth: nothing to compare with. {truth_text(truths[0])}")
     known = values.filter(~is_noise(values))
     summary = summarise(known, design, truth)
     ranking = ranking_of(summary, measure)
@@ -261,23 +257,6 @@ def write_tables(store: Store, design: Arena) -> StudyResult:
     store.write_csv("ranking.csv", ranking)
     store.write_csv("timings.csv", pa.table({kind: [x] for kind, x in seconds.items()}))
     return StudyResult(design, store.folder, values, summary, ranking, truths, seconds)
-
-
-def truths_in(which: Scores, table: "pa.Table") -> list[dict[str, Any]]:
-    """The truth in each setting of a distribution, as `StudyResult` has it."""
-    settings = table["setting"].to_pylist()
-    firsts = [settings.index(setting) for setting in dict.fromkeys(settings)]
-    noise = is_noise(table)
-    return [
-        {
-            "distribution": str(which),
-            "setting": settings[i],
-            "truth": table["truth"][i].as_py(),
-            "standard_error": table["truth_se"][i].as_py(),
-            "is_noise": bool(noise[i]),
-        }
-        for i in firsts
-    ]
 
 
 def write_pictures(store: Store, result: StudyResult) -> None:

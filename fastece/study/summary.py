@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.study.arena import INTERVALS, Arena, Scores
+from fastece.study.arena import INTERVALS, Arena
 from fastece.study.contestants import ZERO
 from fastece.study.runner import Outcome
 from fastece.typing import F64
@@ -35,7 +35,7 @@ def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
 
 
 def distribution_table(
-    arena: Arena, which: Scores, names: Sequence[str], outcome: Outcome
+    arena: Arena, which: Any, names: Sequence[str], outcome: Outcome
 ) -> "pa.Table":
     """What is kept of one distribution: a row for each setting, estimator and size.
 
@@ -68,9 +68,16 @@ def distribution_table(
 
 
 def is_noise(values: "pa.Table") -> NDArray[np.bool_]:
-    """Of each row of the tables of distributions, whether its truth is mostly noise: less than
-    three standard errors."""
+    """Whether the truth of each row is mostly noise: less than three standard errors."""
     return np.asarray(values["truth"].to_numpy() < NOISE * values["truth_se"].to_numpy())
+
+
+def truths_in(which: Any, values: "pa.Table") -> list[dict[str, Any]]:
+    """The truth in each setting of a distribution, as `fastece.study.StudyResult` has it."""
+    columns = ["setting", "truth", "truth_se"]
+    found = values.group_by(columns, use_threads=False).aggregate([])
+    rows = zip(found.to_pylist(), is_noise(found).tolist(), strict=True)
+    return [{"distribution": str(which), **row, "is_noise": noise} for row, noise in rows]
 
 
 def summarise(values: "pa.Table", arena: Arena, truth: str = "posterior") -> "pa.Table":
