@@ -165,16 +165,37 @@ def test_recommendations_are_those_of_the_study():
         for row in csv.DictReader(file):
             curve = errors.setdefault((row["setting"], row["estimator"]), {})
             curve[int(row["n"])] = 100 * float(row["p95_relative_error"])
-    ((_, *beyond),) = rows_of("docs/study.md", "`ece_ac`, 30 bins")
-    for i, setting in enumerate(("confidence", "classwise")):
-        errors[setting, "ece_ac_30"][5000] = 100 * float(beyond[3 * i + 2])
-    rows = [*recommendations("README.md"), *recommendations("docs/estimators.md")]
-    assert len(rows) == 12
+    rows = [*recommendations("docs/estimators.md")]
+    assert len(rows) == 4
     for n, setting, name, error in rows:
         curve = errors[setting, name]
         assert np.interp(np.log(n), np.log([*curve]), [*curve.values()]) == pytest.approx(
             error, abs=0.7
         )
+
+
+@pytest.mark.parametrize(
+    ("page", "setting"), [("README.md", "confidence"), ("docs/study.md", "classwise")]
+)
+def test_tables_of_arenas_have_the_bayesian_curve_and_the_best_of_the_others(page, setting):
+    errors = {}
+    path = ROOT / "notebooks" / "data" / "arenas.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["setting"] == setting:
+                found = errors.setdefault((row["n"], row["arena"]), {})
+                found[row["estimator"]] = 100 * float(row["p95_relative_error"])
+    rows = [row for row in rows_of(page) if row[0].isdecimal() and "ece_bayes" in row[1]]
+    assert [row[0] for row in rows] == ["100", "200", "500", "2000", "5000"]
+    for n, *cells in rows:
+        for arena, cell in zip(("paper", "other mixtures", "real networks"), cells, strict=True):
+            shown = {name: float(x) for name, x in re.findall(r"`(\S+)` (\d+) %", cell)}
+            found = errors.get((n, arena), {})
+            others = [name for name in found if name != "ece_bayes"]
+            best = [min(others, key=found.get), "ece_bayes"] if found else []
+            assert list(shown) == sorted(best, key=found.get)
+            for name, error in shown.items():
+                assert error == pytest.approx(found[name], abs=0.51)
 
 
 def test_calibrated_models_show_the_errors_that_the_readme_warns_of():
