@@ -60,20 +60,18 @@ def run_study(options: Namespace) -> Page:
 
     if options.estimators and os.getcwd() not in sys.path:  # they may be in the working folder
         sys.path.append(os.getcwd())
-    names = ("convention", *SIMULATED[1:], *OF_FILES, "draws", "seed")
+    names = ("convention", *SIMULATED, *OF_FILES, "draws", "seed")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     for name in SIMULATED if options.predictions else OF_FILES:
-        if getattr(options, name) is not None:
+        if name in given:
             where = "does not go with" if options.predictions else "goes with"
             raise ValueError(f"--{name.replace('_', '-')}: {where} --predictions")
-    changes = {**given, "estimators": tuple(options.estimators)}
-    title = "predictions" if options.predictions else options.preset or "quick"
-    if options.predictions:
-        design: Any = study.Predictions(tuple(options.predictions), **changes)
-    else:
-        design = study.preset(title, **changes)
+    title = "predictions" if options.predictions else given.pop("preset", "quick")
     parts = [f"{name}-{value}".translate(FOLDER) for name, value in given.items()]
     parts += [path.rpartition(":")[2] for path in options.estimators]
+    given["estimators"] = tuple(options.estimators)
+    files = tuple(options.predictions)
+    design = study.Predictions(files, **given) if files else study.preset(title, **given)
     folder = options.out or "-".join(["fastece-study", title, *parts])
     result = study.run_study(design, folder, n_jobs=options.jobs)
     return Page(str(result), result.to_dict())

@@ -86,7 +86,7 @@ OPTIONS = {
     "--plot": value("FILE", "write a picture: .png, .svg or .pdf, with matplotlib"),
     "--markdown": form("markdown", "tables for a README"),
     "--preset": value(
-        None, "quick (default: a minute or so) or paper (69 million evaluations)"
+        None, "quick (default: less than a minute) or paper (69 million evaluations)"
     ),
     "--predictions": {
         "nargs": "+", "default": [], "metavar": "FILE", "help":

@@ -61,11 +61,13 @@ class Arena(Protocol):
     def distributions(self) -> list[Any]:
         """All distributions of scores."""
 
-    def settings_of(self, which: Any) -> tuple[str, ...]:
+    def settings_of(self: Any, which: Any) -> tuple[str, ...]:  # noqa: ARG002
         """Settings in which a distribution is measured."""
+        return tuple(self.settings)
 
-    def sizes_of(self, which: Any) -> tuple[int, ...]:
+    def sizes_of(self: Any, which: Any) -> tuple[int, ...]:  # noqa: ARG002
         """Sizes of a distribution's evaluation sets, in increasing order."""
+        return tuple(self.sizes)
 
     def populations(self, which: Any, seconds: dict[str, float]) -> Iterator[Population]:
         """What evaluation sets are drawn from, setting by setting; adds what it takes to the

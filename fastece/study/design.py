@@ -10,11 +10,15 @@ import numpy as np
 from fastece.inputs.parameters import check_choice, check_integer, list_names
 from fastece.problems.settings import SETTINGS
 from fastece.resampling.draws import RowDraws, new_key
-from fastece.study.arena import DRAWS, LEAST, MIXTURE, Arena, Population
+from fastece.study.arena import DRAWS, LEAST, MIXTURE, Arena, Population, add_time
 from fastece.study.distributions import GaussianMixture
-from fastece.study.mixtures import populations_of
+from fastece.study.mixtures import holdout_of, problems_of, scores_of
 from fastece.study.models import MODELS
 from fastece.typing import I32
+
+# Of the truth: 1000 rows of a hold-out of 200 000 in each. With half or twice as many the truth
+# changes by less than 2 % wherever it is above 0.02.
+BINS = 200
 
 
 class Distribution(NamedTuple):
@@ -135,17 +139,13 @@ class Design(Arena):
         rng = self.rng(MIXTURE, n_classes, n_features, number)
         return GaussianMixture.draw(n_classes, n_features, rng)
 
-    def settings_of(self, which: Distribution) -> tuple[str, ...]:  # noqa: ARG002
-        """All settings."""
-        return self.settings
-
-    def sizes_of(self, which: Distribution) -> tuple[int, ...]:  # noqa: ARG002
-        """All sizes."""
-        return self.sizes
-
     def populations(self, which: Distribution, seconds: dict[str, float]) -> Iterator[Population]:
-        """The hold-out with the predictions of a model."""
-        return populations_of(self, which, seconds)
+        """The hold-out with the predictions of a model, setting by setting."""
+        with add_time(seconds, "hold-out"):
+            holdout = holdout_of(self, *which[:3])
+        prob = scores_of(self, which, holdout, seconds)
+        for setting in self.settings:
+            yield Population(setting, *problems_of(holdout, prob, setting), BINS)
 
     def rows(self, which: Distribution, size: int) -> I32:
         """Rows of the hold-out, drawn with replacement: it is so large that few come twice."""

@@ -1,6 +1,5 @@
 """Distributions of scores whose truth is known: a model's predictions on rows of a mixture."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -8,17 +7,13 @@ import numpy as np
 
 from fastece.problems.reading import read_problems
 from fastece.protocol import Sample
-from fastece.study.arena import HOLDOUT, MODEL, TRAINING, Population, add_time
+from fastece.study.arena import HOLDOUT, MODEL, TRAINING, add_time
 from fastece.study.distributions import GaussianMixture
 from fastece.study.models import new_model, predicted
 from fastece.typing import F64, I64
 
 if TYPE_CHECKING:
     from fastece.study.design import Design, Distribution
-
-# Of the truth: 1000 rows of a hold-out of 200 000 in each. With half or twice as many the truth
-# changes by less than 2 % wherever it is above 0.02.
-MIXTURE_BINS = 200
 
 
 class Holdout(NamedTuple):
@@ -61,16 +56,3 @@ def problems_of(holdout: Holdout, prob: F64, setting: str) -> tuple[list[Sample]
         top = prob.argmax(1)
         return samples, [holdout.posterior[np.arange(top.size), top]]
     return samples, list(np.ascontiguousarray(holdout.posterior.T))
-
-
-def populations_of(
-    design: "Design", which: "Distribution", seconds: dict[str, float]
-) -> Iterator[Population]:
-    """The hold-out with the predictions of a model, setting by setting."""
-    with add_time(seconds, "hold-out"):
-        holdout = holdout_of(design, *which[:3])
-    prob = scores_of(design, which, holdout, seconds)
-    for setting in design.settings:
-        with add_time(seconds, "hold-out"):
-            problems = problems_of(holdout, prob, setting)
-        yield Population(setting, *problems, MIXTURE_BINS)

@@ -124,15 +124,12 @@ class Predictions(Arena):
         """What a file holds, and its problems in each setting; errors name it."""
         found = read_predictions(file, y_true=self.y_true, y_prob=self.y_prob)
         holds = "class vectors" if np.ndim(found.y_prob) == 2 else "probabilities"
-        settings = SETTINGS_OF[holds]
-        if found.pairs:
-            holds = "predictions"
+        data = found.y_true, found.y_prob
         try:
-            return holds, [
-                read_problems(found.y_true, found.y_prob, setting=setting) for setting in settings
-            ]
+            problems = [read_problems(*data, setting=setting) for setting in SETTINGS_OF[holds]]
         except (ValueError, TypeError) as error:
             raise ValueError(f"{Path(file).name}: {error}") from error
+        return "predictions" if found.pairs else holds, problems
 
     def settings_of(self, which: PredictionFile) -> tuple[str, ...]:
         """Those of what it holds."""
@@ -142,7 +139,7 @@ class Predictions(Arena):
         """Those given, or those up to a tenth of its rows."""
         if self.sizes is not None:
             return self.sizes
-        return tuple(size for size in SIZES if size <= which.n_rows // PART)
+        return tuple(size for size in SIZES if PART * size <= which.n_rows)
 
     def populations(self, which: PredictionFile, seconds: dict[str, float]) -> Iterator[Population]:
         """All rows of a file, hits in place of their probabilities."""
@@ -151,9 +148,8 @@ class Predictions(Arena):
         n_bins = BINS if which.n_rows >= MANY_ROWS else FEW_BINS
         for setting, problems in zip(self.settings_of(which), found, strict=True):
             samples = problems.samples()
-            yield Population(
-                setting, samples, [sample.y.astype(np.float64) for sample in samples], n_bins
-            )
+            hits = [sample.y.astype(np.float64) for sample in samples]
+            yield Population(setting, samples, hits, n_bins)
 
     def rows(self, which: PredictionFile, size: int) -> I32:
         """Rows of a file, none of them twice in a draw."""
@@ -171,7 +167,7 @@ def check_sizes(which: PredictionFile, sizes: tuple[int, ...]) -> None:
         raise ValueError(f"{which}: has {which.n_rows} rows, too few to draw from: {least}")
     if sizes[-1] > which.n_rows:
         raise ValueError(f"sizes: {sizes[-1]} rows, but {which} has {which.n_rows}")
-    large = ", ".join(str(size) for size in sizes if size > which.n_rows // PART)
+    large = ", ".join(str(size) for size in sizes if PART * size > which.n_rows)
     if large:
         warnings.warn(
             f"{which}: evaluation sets of {large} rows are more than a tenth of its "
