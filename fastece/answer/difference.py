@@ -105,7 +105,8 @@ def join(a: Side, b: Side, r: float, level: float) -> tuple[float, float]:
 
 
 def differences(call: Call, name: str, values: list[Any], key: int) -> list[Difference]:
-    """The difference of the errors of two models, or that of each class."""
+    """The difference of the errors of two models, or that of each class, from the `values` of an
+    estimator for both; draws depend on the key."""
     count = min(call.n_resamples or REPLICATES, REPLICATES)
     calls = [replace(call, models=[model], n_resamples=count) for model in call.models]
     estimator = call.estimators[name]
