@@ -4,8 +4,8 @@ latter tells equal models apart.
 Scores of several shapes, each with a curve ``c(s) = P(y = 1 | s)`` that is known, so the error that
 an interval is to hold is known too: of bins the error of the population *with the bins of the
 sample*, of a density the smoothed gap with its bandwidth, both from 20 000 other scores and their
-exact chances. Prints the tables of ``docs/intervals.md``, and draws its picture. Every simulation has a
-seed of its own, so the numbers do not depend on the threads.
+exact chances. Prints the tables of ``docs/intervals.md``, and draws its picture. Every simulation
+has a seed of its own, so the numbers do not depend on the threads.
 """
 
 import argparse
@@ -353,7 +353,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--replicates", type=int, default=999)
     parser.add_argument("--sizes", type=int, nargs="+", default=(100, 1000, 10_000))
     parser.add_argument("--estimator", default="ece", help="of the comparison")
-    parser.add_argument("--shapes", nargs="+", default=[""], help="first words of some, of estimate")
+    parser.add_argument(
+        "--shapes", nargs="+", default=[""], help="first words of some, of estimate"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--picture", metavar="FILE", help="of the table estimate, with matplotlib")
     options = parser.parse_args(arguments)

@@ -19,9 +19,7 @@ import numpy as np
 
 from fastece import kernels
 from fastece.resampling.arguments import Call
-from fastece.resampling.calibration_test import (
-    LEAST_REPLICATES,
-)
+from fastece.resampling.calibration_test import LEAST_REPLICATES
 from fastece.resampling.draws import ClassDraws, HitDraws
 from fastece.typing import F64, I32, I64
 

@@ -136,8 +136,8 @@ COMMANDS = {
     "compare": Command(
         "compare:run_compare", "the difference between two models, on the same rows",
         "Compare two files of predictions, as fastece report reads them, which have the same "
-        "labels row by row: every error of both, the difference a - b, an interval that holds it as "
-        "often as it says, and the p-value of there being none.",
+        "labels row by row: every error of both, the difference a - b, its interval, and the "
+        "p-value of there being none.",
         ("a", "b"), (*FILE, *MEASURE, "--n-bins"), {"resamples": 1999, "seed": 0},
     ),
     "demo": Command(

@@ -46,6 +46,11 @@ def digits(value: Any) -> str:
     return " ".join(f"{x:.5f}" for x in np.atleast_1d(value))
 
 
+def cell(value: Any) -> str:
+    """A value of a table as text."""
+    return f"{value:.5f}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
 def aligned(rows: Sequence[Sequence[str]], last: str = ">") -> list[str]:
     """Rows as lines with aligned columns: the first to the left, the others to the right, but the
     last to the side `last`."""
@@ -95,10 +100,7 @@ class Results(dict[str, R]):
     def __str__(self) -> str:
         if not self:
             return "no results"
-        columns = [
-            [key, *(f"{x:.5f}" if isinstance(x, float) else str(x) for x in values)]
-            for key, values in self.to_dict().items()
-        ]
+        columns = [[key, *(cell(x) for x in values)] for key, values in self.to_dict().items()]
         lines = aligned([*zip(*columns, strict=True)])
         first = next(iter(self.values()))
         ranges = [key for key, x in first._numbers.items() if isinstance(x, ConfidenceInterval)]
@@ -134,17 +136,21 @@ class Result(Plain):
 
     @property
     def _lines(self) -> list[dict[str, Any]]:
-        """The numbers as lines of a table, one for each class."""
+        """The numbers as lines of a table, one for each class; None for what there is not."""
         numbers: dict[str, Any] = {}
         for name, value in self._numbers.items():
             numbers |= value._asdict() if isinstance(value, ConfidenceInterval) else {name: value}
-        per_class = zip(*map(np.atleast_1d, numbers.values()), strict=True)
-        lines = [dict(zip(numbers, map(float, line), strict=True)) for line in per_class]
+        count = max(map(np.size, numbers.values()))
+        columns = (
+            np.broadcast_to(np.asarray(x).astype(object), count).tolist() for x in numbers.values()
+        )
+        lines = [dict(zip(numbers, line, strict=True)) for line in zip(*columns, strict=True)]
         has_classes = any(map(np.ndim, numbers.values()))
         return [{"class": k, **line} for k, line in enumerate(lines)] if has_classes else lines
 
     def __str__(self) -> str:
-        numbers = {name.replace("_", " "): digits(x) for name, x in self._numbers.items()}
+        known = {name: x for name, x in self._numbers.items() if x is not None}
+        numbers = {name.replace("_", " "): digits(x) for name, x in known.items()}
         width = max(map(len, numbers))
         lines = [f"  {name:<{width}}  {text}" for name, text in numbers.items()]
         return "\n".join([f"{self.estimator}, {self._head}", *lines])
