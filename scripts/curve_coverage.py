@@ -38,7 +38,7 @@ def coverage_of(
         low, high = curve.interval(fresh)
         truth = fresh**POWER
         supported = np.isfinite(curve(fresh))
-        covered = ((low <= truth) & (truth <= high))[supported]
+        covered = (low <= truth) & (truth <= high)
         found.append((covered.mean(), supported.mean(), curve.bandwidth))
     return tuple(np.mean(found, axis=0).tolist())
 
