@@ -46,7 +46,7 @@ def test_p_values_of_bins_are_those_of_the_calibration_test(name, setting):
 
 
 def check_laws(curve, what):
-    """It begins at 0 exactly where p > alpha and holds the centre; higher levels hold lower ones."""
+    """It begins at 0 exactly where p > alpha, holds the centre, and grows with the level."""
     intervals = [curve.interval(level) for level in LEVELS]
     for level, (low, high) in zip(LEVELS, intervals, strict=True):
         assert 0 <= low <= high <= 1 + 1e-12, what
