@@ -249,7 +249,7 @@ def report_on(capsys, write, p, seed=0):
     return text(capsys, "report", write(f"y_true,y_prob\n{lines}"))
 
 
-@pytest.mark.parametrize("n", [200, 5000])
+@pytest.mark.parametrize("n", [1000, 5000])
 def test_densities_of_scores_of_exactly_0_and_1_are_not_to_be_read(capsys, write, n):
     # A wide kernel brings the rows at the ends to scores where there are none.
     rng = np.random.default_rng(1)
