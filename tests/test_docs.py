@@ -275,21 +275,33 @@ def test_table_of_coverage_is_what_the_script_prints():
 
 
 @pytest.mark.parametrize(
-    ("heading", "table"),
-    [("`estimate`: test inversion", "estimate"), ("`compare`: which model is better?", "compare")],
+    ("heading", "tables"),
+    [
+        ("`estimate`: test inversion", ["shapes"]),
+        ("`compare`: which model is better?", ["pairs", "equal_pairs"]),
+    ],
 )
-def test_tables_of_honest_coverage_have_the_cases_of_the_script(heading, table):
+def test_tables_of_honest_coverage_have_the_cases_of_the_script(heading, tables):
     code = runpy.run_path(str(ROOT / "scripts" / "estimate_coverage.py"))
-    written = [x for x in section_of("docs/intervals.md", heading).splitlines() if x[:1] == "|"]
-    names = [line.split("|")[1].strip() for line in written[2:]]
-    cases = code["shapes"]() if table == "estimate" else code["pairs"]()
-    assert list(dict.fromkeys(names)) == [case.name for case in cases]
+    section = section_of("docs/intervals.md", heading)
+    written = re.findall(r"(?:^\|.*\n)+", section + "\n", re.MULTILINE)
+    for lines, cases in zip(written, tables, strict=True):
+        names = [line.split("|")[1].strip() for line in lines.splitlines()[2:]]
+        assert list(dict.fromkeys(names)) == [case.name for case in code[cases]()]
+
+
+def test_equal_models_are_told_apart_in_at_most_7_percent():
+    section = section_of("docs/intervals.md", "`compare`: which model is better?")
+    head, _, *lines = section.rstrip().rpartition("\n\n")[2].splitlines()
+    honest = [j for j, cell in enumerate(head.split("|")) if "`" in cell]
+    assert len(lines) == 6
+    assert all(float(line.split("|")[j]) <= 7 for line in lines for j in honest)
 
 
 @pytest.mark.slow
 def test_the_script_of_honest_coverage_prints_tables():
     script = ROOT / "scripts" / "estimate_coverage.py"
-    for table, lines in (("estimate", 10), ("compare", 20)):
+    for table, lines in (("estimate", 10), ("compare", 20), ("alarms", 6)):
         options = [table, "--simulations", "1", "--replicates", "9", "--sizes", "50"]
         done = subprocess.run(
             [sys.executable, script, *options], capture_output=True, text=True, check=True
