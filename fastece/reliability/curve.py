@@ -1,8 +1,7 @@
 """Reliability curves: how often a score comes true, at any score."""
 
 import math
-from dataclasses import dataclass, replace
-from dataclasses import fields as dataclass_fields
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -32,8 +31,6 @@ TOLERANCE = 1e-6
 FINER = 2.0
 # Points of a Bayesian curve, in a range.
 BAYES_POINTS = 501
-# Parameters that the default has not.
-OF_DENSITIES = {field.name for field in dataclass_fields(KDE)} - {"norm"}
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
 MOST_VALUES = 2**25
 
@@ -56,8 +53,8 @@ class ReliabilityCurve(Plain):
     density : (G,) float64 array
         Density of the scores.
     supported : (G,) bool array
-        Whether there are scores to speak of: a row within 0.025, and of a `KDE` ``density >= 0.01 /
-        (high - low)``, a hundredth of its mean over the range.
+        Whether there are scores to speak of: ``density >= 0.01 / (high - low)``, a hundredth of its
+        mean over the range; of a `BayesCurve`, a row within 0.025.
     rows : (G,) float64 array
         About how many rows the curve rests on: n times the density times the width that the kernel
         averages over; of a `BayesCurve`, those within 0.025.
@@ -262,8 +259,7 @@ def curve_of(call: Call, kde: KDE, k: int, key: int | None) -> ReliabilityCurve:
     density, hits = densities[0, :, :, 0].copy()
     score = mesh.score.copy()
     curve = posterior(density, hits, score, mesh.low, mesh.high)
-    near = rows_near(replace(ordered, s=ordered.s.clip(mesh.low, mesh.high)), score)
-    supported = is_supported(density, mesh.low, mesh.high) & (near > 0)
+    supported = is_supported(density, mesh.low, mesh.high)
     curve[~supported] = np.nan
     low = high = median = None
     if key is not None:
@@ -301,25 +297,25 @@ def reliability_curve(
     y_true: Any, y_prob: Any, *, setting: str | int = ..., **options: Any
 ) -> ReliabilityCurve: ...
 def reliability_curve(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece_bayes", setting: Any = "auto",
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece_kde", setting: Any = "auto",
     n_resamples: int = 0, confidence_level: float = 0.95, labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
     n_jobs: int | None = None, executor: Any = None, **fields: Any,
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
-    """The probability of a hit as a function of the score: a Bayesian curve, or from densities.
+    """The probability of a hit as a function of the score: from densities, or a Bayesian curve.
 
     Parameters
     ----------
     y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
         As in `fastece.ece`.
-    estimator : {"ece_bayes", "ece_kde"}, BayesCurve or KDE, default "ece_bayes"
+    estimator : {"ece_kde", "ece_bayes"}, KDE or BayesCurve, default "ece_kde"
     n_resamples : int, default 0
         Bootstrap resamples behind the band of a `KDE`; without any, there is none. A `BayesCurve`
         has its band from the posterior, and makes none.
     confidence_level, rng, n_jobs, executor
         As in `fastece.bootstrap`.
     **fields
-        Parameters of the estimator to replace, such as ``bandwidth=0.05`` of "ece_kde".
+        Parameters of the estimator to replace, such as ``bandwidth=0.05``.
 
     Returns
     -------
@@ -341,8 +337,8 @@ def reliability_curve(
     1). Its band is made of the percentiles of the curves of resampled rows, each with its own
     bandwidth, at every score by itself; what smoothing itself puts off, bias, is not in it.
 
-    Where no row is within 0.025 of a score there is no number (nan), of a `KDE` also where ``f <
-    0.01 / (high - low)``.
+    Where there are no scores to speak of there is no number (nan): of a `BayesCurve` where no row
+    is within 0.025, of a `KDE` where ``f < 0.01 / (high - low)``.
 
     Examples
     --------
@@ -351,11 +347,11 @@ def reliability_curve(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
     >>> y = rng.random(1000) < p**2
-    >>> curve = reliability_curve(y, p)
+    >>> curve = reliability_curve(y, p, estimator="ece_bayes")
     >>> low, high = curve.interval(0.5)  # 0.25 is true
     >>> low < curve(0.5) < high, low < 0.25 < high
     (True, True)
-    >>> print(reliability_curve(y, p, estimator="ece_kde", n_resamples=500, rng=0))
+    >>> print(reliability_curve(y, p, n_resamples=500, rng=0))
     KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
       score  P(hit)    rows  95 % interval
       0.000  0.0044     119  [0.0015, 0.0090]
@@ -370,8 +366,6 @@ def reliability_curve(
       0.900  0.8288     239  [0.7893, 0.8702]
       1.000  0.9320     135  [0.9038, 0.9602]
     """
-    if estimator == "ece_bayes" and (names := fields.keys() & OF_DENSITIES):
-        raise TypeError(f'{min(names)}: goes with estimator="ece_kde"; the default is "ece_bayes"')
     call = read_call(
         y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
         confidence_level=confidence_level, setting=setting, average=None, labels=labels,
