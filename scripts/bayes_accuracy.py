@@ -1,29 +1,37 @@
 """How close the Bayesian curve's error comes to the truth, and how often its interval holds it.
 
 Three arenas: the study's distributions of scores (or those of another seed), curves of shapes that
-the study does not have, and calibrated scores. Prints the tables of docs/bayes.md.
+the study does not have, calibrated ones among them, and, instead of both, a user's own files of
+predictions. Prints the tables of docs/bayes.md.
 
     python scripts/bayes_accuracy.py --draws 40
+    python scripts/bayes_accuracy.py --draws 100 --predictions resnet34.csv vgg16.npz
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import BayesCurve
+from fastece.inputs.files import read_predictions
+from fastece.problems.reading import read_problems
 from fastece.protocol import Sample
 from fastece.resampling.engine import Problem
 from fastece.study.contestants import corrected
 from fastece.study.design import Design
-from fastece.study.runner import Clock, drawn_rows, holdout_of, problems_of, scores_of
+from fastece.study.runner import drawn_rows, holdout_of, problems_of, scores_of
 from fastece.study.truth import truth_from_posterior
 
 F64 = NDArray[np.float64]
 
 SIZES = (30, 60, 100, 200, 500, 2000)
+# Draws have at most this part of the rows: the truth is that of the rest, too.
+LARGEST_PART = 0.1
+# Bins of the truth where only labels are known: of ten thousand rows or more, and of fewer.
+MANY_BINS, FEW_BINS, MANY = 100, 40, 10_000
 LEVEL = 0.95
 ROWS = 100_000
 
@@ -40,10 +48,25 @@ def study_arenas(seed: int, setting: str) -> Iterator[Arena]:
     design = Design(mixtures=1, trainings=1, holdout=60_000, seed=seed)
     for which in design.distributions:
         holdout = holdout_of(design, *which[:3])
-        prob = scores_of(design, which, holdout, Clock())
+        prob = scores_of(design, which, holdout, {})
         samples, chances = problems_of(holdout, prob, setting)
         pairs = zip(samples, chances, strict=True)
         yield Arena(samples, float(np.mean([truth_from_posterior(x.s, q) for x, q in pairs])))
+
+
+def file_arena(path: str, setting: str) -> Arena | None:
+    """The rows of a file, with the debiased error on all of them for the truth; none where it has
+    no class vectors and the setting needs them."""
+    found = read_predictions(path)
+    if np.ndim(found.y_prob) == 1:
+        if setting == "classwise":
+            return None
+        setting = "binary"
+    problems = read_problems(found.y_true, found.y_prob, setting=setting)
+    samples = [problems.sample(k) for k in range(problems.n_problems)]
+    bins = MANY_BINS if problems.n >= MANY else FEW_BINS
+    truths = [truth_from_posterior(x.s, x.y.astype(float), bins) for x in samples]
+    return Arena(samples, float(np.mean(truths)))
 
 
 def drawn(samples: list[Sample], rows: NDArray[np.int64]) -> list[Sample]:
@@ -135,17 +158,23 @@ def shape_arena(shape: str, scores: str, seed: int) -> Arena:
     return Arena([Sample(s, y, None, 0.0, 1.0, np.arange(ROWS))], float(np.abs(chance - s).mean()))
 
 
-def print_study(seed: int, setting: str, draws: int) -> None:
-    """One line for each size; errors over those of the best of the fifteen, in hindsight."""
-    print(f"\n{setting}, seed {seed}\n| n | p95 | log | bias | covers | lowest | width | above 0 |")
-    arenas = list(study_arenas(seed, setting))
+def print_errors(title: str, arenas: Sequence[Arena], seed: int, draws: int) -> None:
+    """One line for each size: medians over arenas, errors over those of the best of the fifteen, in
+    hindsight; coverage is the mean over arenas."""
+    print(f"\n{title}, seed {seed}\n| n | arenas | p95 | log | bias | covers | lowest | width | "
+          "above 0 |")  # fmt: skip
     for n in SIZES:
-        found = [measures(arena, n, draws, seed) for arena in arenas]
+        found = [
+            measures(arena, n, draws, seed)
+            for arena in arenas if n <= LARGEST_PART * arena.samples[0].n
+        ]  # fmt: skip
+        if not found:
+            continue
         own, others = (np.array(part) for part in zip(*found, strict=True))
         ratio = np.median(own[:, :2], axis=0) / np.median(others, axis=0).min(axis=0)
         bias, _, width, _ = np.median(own[:, 2:], axis=0)
         covers, above = own[:, 3].mean(), own[:, 5].mean()
-        print(f"| {n} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | {covers:.1%} | "
+        print(f"| {n} | {len(own)} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | {covers:.1%} | "
               f"{own[:, 3].min():.0%} | {width:.2f} | {above:.0%} |", flush=True)  # fmt: skip
 
 
@@ -174,10 +203,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=11, help="of the study's design")
     parser.add_argument("--draws", type=int, default=40, help="of each size")
+    parser.add_argument("--predictions", nargs="+", metavar="FILE", help="instead of the study")
     options = parser.parse_args()
+    seed, draws = options.seed, options.draws
     for setting in ("confidence", "classwise"):
-        print_study(options.seed, setting, options.draws)
-    print_shapes(options.seed, options.draws)
+        if options.predictions:
+            files = [file_arena(path, setting) for path in options.predictions]
+            arenas = [arena for arena in files if arena is not None]
+        else:
+            arenas = list(study_arenas(seed, setting))
+        print_errors(setting, arenas, seed, draws)
+    if not options.predictions:
+        print_shapes(seed, draws)
 
 
 if __name__ == "__main__":

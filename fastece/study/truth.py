@@ -17,17 +17,17 @@ BINS = 200
 PUBLISHED = Binned(n_bins=2000, closed="left")
 
 
-def truth_from_posterior(s: F64, q: F64) -> float:
+def truth_from_posterior(s: F64, q: F64, n_bins: int = BINS) -> float:
     """``E |P(hit | s) - s|``, from scores s (n,) and exact probabilities q (n,) of hits.
 
-    With D the mean of ``q - s`` over the rows of one of 200 bins of equal mass and d its standard
+    With D the mean of ``q - s`` over the rows of one of `n_bins` bins of equal mass and d its standard
     error, the value is the mean over bins of ``2 |D| - E |N(D, d**2)|``: what chance adds to |D| is
     estimated by what it would add once more. Without that, calibrated scores have a floor; with
     labels in place of q it is several times as high.
     """
     order = np.argsort(s, kind="stable")
     s, gap = s[order], q[order] - s[order]
-    bins = np.searchsorted(s, s) * BINS // s.size  # ties together, where the first of them is
+    bins = np.searchsorted(s, s) * n_bins // s.size  # ties together, where the first of them is
     _, bins, count = np.unique(bins, return_inverse=True, return_counts=True)
     mean = np.bincount(bins, gap) / count
     squares = np.bincount(bins, (gap - mean[bins]) ** 2)
