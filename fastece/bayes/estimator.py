@@ -115,7 +115,7 @@ class BayesCurve:
         three (G,) float64 arrays
         """
         ordered = scale_weights(sample)[0].sorted()
-        p = Curves(cells_of_rows(ordered), for_interval=True).at(score)
+        p = Curves(cells_of_rows(ordered)).at(score)
         tail = (1 - confidence_level) / 2
         found = np.stack([p.mean(axis=1), *np.quantile(p, [tail, 1 - tail], axis=1)])
         found[:, rows_near(ordered, score) == 0] = np.nan
