@@ -174,8 +174,8 @@ def print_errors(title: str, arenas: Sequence[Arena], seed: int, draws: int) -> 
         ratio = np.median(own[:, :2], axis=0) / np.median(others, axis=0).min(axis=0)
         bias, _, width, _ = np.median(own[:, 2:], axis=0)
         covers, above = own[:, 3].mean(), own[:, 5].mean()
-        print(f"| {n} | {len(own)} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | {covers:.1%} | "
-              f"{own[:, 3].min():.0%} | {width:.2f} | {above:.0%} |", flush=True)  # fmt: skip
+        print(f"| {n} | {len(own)} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | "
+              f"{covers:.1%} | {own[:, 3].min():.0%} | {width:.2f} | {above:.0%} |", flush=True)  # fmt: skip
 
 
 def print_shapes(seed: int, draws: int) -> None:

@@ -221,17 +221,15 @@ class Curves:
         return out
 
     def errors(self, p: F64, norm: float) -> F64:
-        """The calibration error (S,) of each drawn curve."""
-        out = np.empty(DRAWS)
+        """The calibration error (S,) of each curve p (C, S)."""
+        out = np.empty(p.shape[1])
         kernels.bayes.gap_errors(self.rows.cells, p, norm, out)
-        return out
+        return out.clip(max=1.0)  # which weights that add up to a little more would exceed
 
     def largest_error(self, norm: float) -> float:
         """The error if every score below one half always came true, and no other ever."""
         worst = (self.rows.cells.score < 0.5).astype(np.float64)[:, None]
-        out = np.empty(1)
-        kernels.bayes.gap_errors(self.rows.cells, worst, norm, out)
-        return float(out[0])
+        return float(self.errors(worst, norm)[0])
 
     @property
     def log_bayes_factor(self) -> float:

@@ -4,8 +4,8 @@
 from 0 to 1. All of it has the scale tau: b_0 is normal with standard deviation tau, b_1 with tau /
 2, and f is a Gaussian process with the cosines ``cos(pi k u)``, k = 0, 1, 2, ..., whose variances
 ``v_k = 2 tau**2 / (1 + (k / rho)**d) / Z`` add up to ``2 tau**2`` from k = 1 on: on average over u
-its variance is ``tau**2``. With a decay d of 2 or 4 that is, in C cells of equal weight, a precision
-of three or five diagonals. Every constant has its reason in docs/bayes.md.
+its variance is ``tau**2``. With a decay d of 2 or 4 that is, in C cells of equal weight, a
+precision of three or five diagonals. Every constant has its reason in docs/bayes.md.
 """
 
 import math

@@ -15,7 +15,6 @@ from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
 from fastece.typing import F64
 
-
 # The variance of log errors is taken so many times as large: cells, Laplace's approximation and
 # fixed hyperpriors leave something out.
 WIDER = 1.15

@@ -20,8 +20,8 @@ PUBLISHED = Binned(n_bins=2000, closed="left")
 def truth_from_posterior(s: F64, q: F64, n_bins: int = BINS) -> float:
     """``E |P(hit | s) - s|``, from scores s (n,) and exact probabilities q (n,) of hits.
 
-    With D the mean of ``q - s`` over the rows of one of `n_bins` bins of equal mass and d its standard
-    error, the value is the mean over bins of ``2 |D| - E |N(D, d**2)|``: what chance adds to |D| is
+    With D the mean of ``q - s`` over the rows of one of `n_bins` bins of equal mass and d its
+    standard error, the value is the mean over bins of ``2 |D| - E |N(D, d**2)|``: what chance adds to |D| is
     estimated by what it would add once more. Without that, calibrated scores have a floor; with
     labels in place of q it is several times as high.
     """
