@@ -175,7 +175,8 @@ def print_errors(title: str, arenas: Sequence[Arena], seed: int, draws: int) -> 
         bias, _, width, _ = np.median(own[:, 2:], axis=0)
         covers, above = own[:, 3].mean(), own[:, 5].mean()
         print(f"| {n} | {len(own)} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | "
-              f"{covers:.1%} | {own[:, 3].min():.0%} | {width:.2f} | {above:.0%} |", flush=True)  # fmt: skip
+              f"{covers:.1%} | {own[:, 3].min():.0%} | {width:.2f} | {above:.0%} |",
+              flush=True)  # fmt: skip
 
 
 def print_shapes(seed: int, draws: int) -> None:

@@ -79,8 +79,8 @@ def logit_range(found, near, far):
 
 
 def variances(n_cells, tau, rho, decay):
-    """Of the coefficients of cos(pi k u), k = 0, 1, ...; those from k = 1 on add up to 2 tau^2. k is
-    that of cells: (C / pi) sqrt(2 - 2 cos(pi k / C))."""
+    """Of the coefficients of cos(pi k u), k = 0, 1, ...; those from k = 1 on add up to 2 tau^2. k
+    is that of cells: (C / pi) sqrt(2 - 2 cos(pi k / C))."""
     k2 = [(n_cells / pi) ** 2 * (2 - 2 * cos(pi * k / n_cells)) for k in range(n_cells)]
     v = [1 / (1 + (k / rho**2) ** (decay / 2)) for k in k2]
     z = fsum(v[1:]) / (2 * tau**2)

@@ -25,10 +25,10 @@ class BayesCurve:
     """Calibration error of a Bayesian calibration curve: its posterior mean.
 
     The probability of a hit is ``logit c(s) = x + b_0 + b_1 (x - mean x) + f(u)``, with x the logit
-    of the score, cut at odds of ``2 + n / 2``, and u its mid-rank. Around ``c = s`` the line b is
-    normal and f a Gaussian process; their scale and the roughness of f are averaged over by what
-    the rows say of them. The value is the posterior mean of ``(E |c(s) - s|**p)**(1/p)`` over the
-    scores there are, for p = inf of the largest ``|c(s) - s|``.
+    of the score, cut at odds of ``2 + 2 n`` or ``2 + n / 2``, and u its mid-rank. Around ``c = s``
+    the line b is normal and f a Gaussian process; their scale and the roughness of f are averaged
+    over by what the rows say of them. The value is the posterior mean of ``(E |c(s) -
+    s|**p)**(1/p)`` over the scores there are, for p = inf of the largest ``|c(s) - s|``.
 
     Parameters
     ----------

@@ -21,9 +21,9 @@ def truth_from_posterior(s: F64, q: F64, n_bins: int = BINS) -> float:
     """``E |P(hit | s) - s|``, from scores s (n,) and exact probabilities q (n,) of hits.
 
     With D the mean of ``q - s`` over the rows of one of `n_bins` bins of equal mass and d its
-    standard error, the value is the mean over bins of ``2 |D| - E |N(D, d**2)|``: what chance adds to |D| is
-    estimated by what it would add once more. Without that, calibrated scores have a floor; with
-    labels in place of q it is several times as high.
+    standard error, the value is the mean over bins of ``2 |D| - E |N(D, d**2)|``: what chance adds
+    to |D| is estimated by what it would add once more. Without that, calibrated scores have a
+    floor; with labels in place of q it is several times as high.
     """
     order = np.argsort(s, kind="stable")
     s, gap = s[order], q[order] - s[order]
