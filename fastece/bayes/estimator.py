@@ -51,7 +51,7 @@ class BayesCurve:
     --------
     >>> from fastece import BayesCurve, ece
     >>> print(f"{ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=BayesCurve()):.3f}")
-    0.114
+    0.086
     >>> print(BayesCurve(norm=2))
     BayesCurve(norm=2.0)
     """
