@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fastece.answer.direction import Direction, direction_of
-from fastece.answer.estimate import estimate_results
 from fastece.answer.slices import Group, Slices, groups_by, groups_by_class, slices_of
 from fastece.bayes.curves import effective_count
 from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
@@ -19,7 +18,14 @@ from fastece.problems.reading import read_problems
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.measures import (
-    ERRORS, LEAD, SCORES, TEST, Say, choose_errors, measure_errors, measure_scores,
+    ERRORS,
+    LEAD,
+    SCORES,
+    TEST,
+    Say,
+    choose_errors,
+    measure_errors,
+    measure_scores,
 )
 from fastece.report.words import judge
 from fastece.resampling.arguments import Call, read_call
@@ -193,7 +199,11 @@ def make_report(
     call = read_call(y_true, models, 0, estimator=list(SCORES), **data, **options)
     (problems,), seed = call.models, rng if isinstance(rng, int) else new_key(rng)
     key = new_key(seed)
-    groups = None if by is None else groups_by(call, by, len(as_probabilities(models["y_prob"], "y_prob")))
+    groups = (
+        None
+        if by is None
+        else groups_by(call, by, len(as_probabilities(models["y_prob"], "y_prob")))
+    )
     top = problems if pairs or problems.setting.is_top else read(setting="confidence")
     lead, errors_call = only(call, errors[LEAD]), replace(call, estimators=errors)
     with compile_resampling(problems, list(errors.values()), rows=False, labels=True):

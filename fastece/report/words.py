@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from fastece.resampling.intervals import ConfidenceInterval
 
@@ -138,7 +137,9 @@ def judge(
     direction = side(setting, over, total)
     leaves_zero_out = interval.low > 0
     if p_value is None:
-        said = f"{direction} {by}." if leaves_zero_out else f"off by {number(error, places)} ({span})."
+        said = (
+            f"{direction} {by}." if leaves_zero_out else f"off by {number(error, places)} ({span})."
+        )
         return Judgement(SHOWN if leaves_zero_out else NO_SIGN, sentence(said))
     chance = f"chance alone would show as much {frequency(p_value, n_resamples)}"
     rejects = p_value < 1 - level
@@ -163,5 +164,3 @@ def judge(
 def sentence(text: str) -> str:
     """A text that begins with a capital."""
     return text[0].upper() + text[1:]
-
-

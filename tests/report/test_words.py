@@ -67,7 +67,7 @@ def test_an_interval_has_two_digits_of_its_width(width, low):
     places = decimals(interval)
     assert 2 <= places <= 5
     if 1e-4 < width < 0.9:
-        assert 10 <= width * 10 ** decimals(interval) or places == 5
+        assert width * 10 ** decimals(interval) >= 10 or places == 5
     assert ends(interval).startswith("[")
 
 
