@@ -171,7 +171,7 @@ class LogLoss(OfVectors):
     """Mean of minus the logarithm of the probability of what came true; 0 is best.
 
     ``-sum_i w_i log P_i / W`` with the natural logarithm and the probability P of the true class,
-    or of the true one of hit and miss (Good 1952, "Rational decisions", section 6).
+    or of the true one of hit and miss (Good 1952, "Rational decisions").
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class LogLoss(OfVectors):
     >>> ece([0, 1], [0.2, 0.0], estimator=LogLoss())
     inf
     >>> round(ece([0, 1], [0.2, 0.0], estimator=LogLoss(clip=0.001)), 6)
-    3.56545
+    3.565449
     """
 
     clip: float | None = None
@@ -242,7 +242,7 @@ class Sharpness(Mean):
 
     ``sum_i w_i (s_i - m)^2 / W`` with the mean m; of class vectors, of the largest probability. It
     tells nothing of what came true: among calibrated models the sharper one knows more (Gneiting,
-    Balabdaoui and Raftery 2007, "Probabilistic forecasts, calibration and sharpness", section 2).
+    Balabdaoui and Raftery 2007, "Probabilistic forecasts, calibration and sharpness").
 
     Examples
     --------
