@@ -68,9 +68,11 @@ def check_isotonic(data, setting, weight):
 
 
 @given(
-    cases.binary(), st.sampled_from([1, 2, 7, 15, "sqrt"]), st.sampled_from(["uniform", "quantile"]),
+    cases.binary(),
+    st.sampled_from([1, 2, 7, 15, "sqrt"]),
+    st.sampled_from(["uniform", "quantile"]),
     st.data(),
-)  # fmt: skip
+)
 def test_parts_of_bins_equal_the_reference(data, n_bins, edges, draw):
     weight = draw.draw(st.none() | cases.integer_weights(len(data[0])))
     check_bins(data, "auto", weight, n_bins=n_bins, edges=edges)
