@@ -252,11 +252,9 @@ class Sharpness(Mean):
     """
 
     def numbers(self, sample: Sample) -> F64:
-        """Squares of the distances from a score near the mean, and these distances. Without one
-        near the mean the difference of both would be rounded; as a score it makes that of equal
-        ones exactly 0."""
+        """Squares of the distances from the mean of the sample, and these distances: those of a
+        draw have a mean near 0, so that nothing is lost when its square is taken off."""
         distance = sample.s - np.average(sample.s, weights=sample.v)
-        distance = sample.s - sample.s[np.abs(distance).argmin()]
         return np.stack([distance * distance, distance])
 
     def value(self, means: F64) -> F64:

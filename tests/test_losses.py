@@ -134,7 +134,7 @@ def test_weights_of_any_size_and_rows_without_weight(name):
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     want, kept = call(name, y, p, sample_weight=weight), weight > 0
     assert call(name, y[kept], p[kept], sample_weight=weight[kept]) == near(want)
-    for scale in (1e-310, 1e-9, 3.0, 1e300):
+    for scale in (5e-324, 1e-310, 1e-9, 3.0, 1e300, 8e307):  # the sum of the last is infinite
         assert call(name, y, p, sample_weight=weight * scale) == near(want)
 
 

@@ -104,7 +104,7 @@ def test_integer_weights_are_repetitions(data, draw):
         assert values_of(one, CORP) == near(values_of(two, CORP))
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-310, 1e300])
+@pytest.mark.parametrize("scale", [1.0, 1e-310, 1.7e308])  # of which the sum is infinite
 @pytest.mark.parametrize("decimals", [2, 17])
 def test_parts_of_many_weighted_rows_sum_to_the_score(scale, decimals):
     rng = np.random.default_rng(0)
@@ -134,6 +134,19 @@ def test_recalibrated_scores_are_those_of_scikit_learn(decimals):
             parts = score_decomposition(y, p, score=rule, sample_weight=weight)
             want = [seen - best, even - best, even]
             assert values_of(parts, CORP) == near(want, 1e-10)
+
+
+def test_no_part_is_negative_by_rounding():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        group = rng.integers(0, 4, 40)
+        y = rng.random(40) < 0.1 + 0.25 * group
+        rate = np.array([y[group == k].mean() for k in range(4)])
+        for rule in RULES:
+            for prob in (rate[group], np.full(40, y.mean())):
+                parts = score_decomposition(y, prob, score=rule)
+                assert min(values_of(parts, CORP)) >= 0
+                assert parts.miscalibration == near(0) or np.any(np.diff(rate) < 0)
 
 
 def test_scores_that_say_the_same_in_another_way_discriminate_alike():
