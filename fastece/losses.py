@@ -1,7 +1,8 @@
 """Means over rows as estimators: Brier score, log loss, accuracy, sharpness and entropy.
 
 Each row brings one number or two, whatever the other rows are, so a replicate of the bootstrap is a
-sum over the rows, and all of them are matrix products of multiplicities and these numbers.
+sum over the rows, and many replicates are the product of two matrices: what the rows bring, and how
+often each replicate drew them.
 """
 
 import math
@@ -17,7 +18,7 @@ from fastece.inputs.arrays import as_blocks, row_slices
 from fastece.inputs.parameters import check_real
 from fastece.kernels import REPLICATES
 from fastece.problems.order import scale_weights
-from fastece.protocol import Parameters, Plan, Sample
+from fastece.protocol import Parameters, Plan, Sample, Writable
 from fastece.typing import F64, I32, I64, U8
 
 # Rows that are added up in one piece: with their multiplicities they fit into the first-level
@@ -26,7 +27,7 @@ TILE = 1024
 
 
 @dataclass(frozen=True)
-class MeanPlan(Plan):
+class MeanPlan(Plan, Writable):
     """What the rows bring to the sums.
 
     Attributes
@@ -63,8 +64,7 @@ class MeanPlan(Plan):
 class Mean(Parameters):
     """A weighted mean over rows, or a function of some: `numbers` is all that a kind of it needs.
 
-    The prepared sums are exact but for rounding under any multiplicities; `needs_sorted` is False
-    since the order of the rows does not matter.
+    The order of the rows does not matter, so they need not be sorted.
     """
 
     needs_sorted = False

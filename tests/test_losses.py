@@ -12,11 +12,13 @@ import reference
 import strategies as cases
 from hypothesis import given
 from hypothesis import strategies as st
+from probes import Code
 from sklearn import metrics
 
 import fastece
 from fastece import Accuracy, BrierScore, Entropy, LogLoss, Sharpness, Vectors
 from fastece.estimators import ESTIMATORS, calibration_errors, need_vectors
+from fastece.losses import Mean, MeanPlan, OfVectors
 from fastece.problems.reading import read_problems
 from fastece.protocol import Sample
 from fastece.resampling.draws import draws_of
@@ -284,6 +286,10 @@ def test_class_vectors_from_another_process_can_be_written_to():
     again.__setstate__(vars(vectors))
     assert again.prob.flags.writeable
     assert again.label is vectors.label
+    plan = MeanPlan(frozen, 2, False, False)
+    sent = MeanPlan.__new__(MeanPlan)
+    sent.__setstate__(plan.__getstate__())
+    assert sent.terms.flags.writeable
 
 
 # -- replicates ------------------------------------------------------------------------------------
@@ -333,8 +339,6 @@ def test_all_ways_give_the_value_of_the_repeated_rows(name):
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("name", NAMES)
 def test_replicates_are_values_of_the_drawn_rows(name, setting):
-    from probes import Code
-
     rng = np.random.default_rng(5)
     p, y, code = rng.dirichlet(np.ones(3), 12), rng.integers(0, 3, 12), Code(14)
     weight = rng.random(12) + 0.1
@@ -434,8 +438,6 @@ def test_the_study_refuses_scores():
 
 def test_a_kind_of_mean_has_to_say_what_it_averages():
     sample = Sample(np.zeros(1), np.zeros(1, np.uint8), None, 0.0, 1.0, np.zeros(1, np.int64))
-    from fastece.losses import Mean, OfVectors
-
     for kind in (Mean, OfVectors):
         with pytest.raises(NotImplementedError):
             kind().prepare(sample, 1)

@@ -178,6 +178,11 @@ def test_small_and_uniform_data_have_parts(true, prob, murphy, corp):
     assert values_of(score_decomposition(true, prob), CORP) == near(list(corp))
 
 
+def test_zeros_of_both_signs_are_one_score():
+    parts = score_decomposition([1, 0, 0, 1], [-0.0, 0.0, 0.0, -0.0])
+    assert values_of(parts, CORP) == near([0.25, 0, 0.25])
+
+
 def test_rates_that_round_to_one_do_no_harm():
     weight = [1.0, 1e-20]
     parts = score_decomposition([1, 0], [0.5, 0.5], score="log", sample_weight=weight)
