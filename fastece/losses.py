@@ -1,7 +1,8 @@
 """Means over rows as estimators: Brier score, log loss, accuracy, sharpness and entropy.
 
 Each row brings one number or two, whatever the other rows are, so a replicate of the bootstrap is a
-sum over the rows, and all of them are matrix products of multiplicities and these numbers.
+sum over the rows, and many replicates are the product of two matrices: what the rows bring, and how
+often each replicate drew them.
 """
 
 import math
@@ -17,7 +18,7 @@ from fastece.inputs.arrays import as_blocks, row_slices
 from fastece.inputs.parameters import check_real
 from fastece.kernels import REPLICATES
 from fastece.problems.order import scale_weights
-from fastece.protocol import Parameters, Plan, Sample
+from fastece.protocol import Parameters, Plan, Sample, Writable
 from fastece.typing import F64, I32, I64, U8
 
 # Rows that are added up in one piece: with their multiplicities they fit into the first-level
@@ -26,7 +27,7 @@ TILE = 1024
 
 
 @dataclass(frozen=True)
-class MeanPlan(Plan):
+class MeanPlan(Plan, Writable):
     """What the rows bring to the sums.
 
     Attributes
@@ -63,8 +64,7 @@ class MeanPlan(Plan):
 class Mean(Parameters):
     """A weighted mean over rows, or a function of some: `numbers` is all that a kind of it needs.
 
-    The prepared sums are exact but for rounding under any multiplicities; `needs_sorted` is False
-    since the order of the rows does not matter.
+    The order of the rows does not matter, so they need not be sorted.
     """
 
     needs_sorted = False
@@ -171,7 +171,7 @@ class LogLoss(OfVectors):
     """Mean of minus the logarithm of the probability of what came true; 0 is best.
 
     ``-sum_i w_i log P_i / W`` with the natural logarithm and the probability P of the true class,
-    or of the true one of hit and miss (Good 1952, "Rational decisions", section 6).
+    or of the true one of hit and miss (Good 1952, "Rational decisions").
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class LogLoss(OfVectors):
     >>> ece([0, 1], [0.2, 0.0], estimator=LogLoss())
     inf
     >>> round(ece([0, 1], [0.2, 0.0], estimator=LogLoss(clip=0.001)), 6)
-    3.56545
+    3.565449
     """
 
     clip: float | None = None
@@ -242,7 +242,7 @@ class Sharpness(Mean):
 
     ``sum_i w_i (s_i - m)^2 / W`` with the mean m; of class vectors, of the largest probability. It
     tells nothing of what came true: among calibrated models the sharper one knows more (Gneiting,
-    Balabdaoui and Raftery 2007, "Probabilistic forecasts, calibration and sharpness", section 2).
+    Balabdaoui and Raftery 2007, "Probabilistic forecasts, calibration and sharpness").
 
     Examples
     --------
@@ -252,11 +252,9 @@ class Sharpness(Mean):
     """
 
     def numbers(self, sample: Sample) -> F64:
-        """Squares of the distances from a score near the mean, and these distances. Without one
-        near the mean the difference of both would be rounded; as a score it makes that of equal
-        ones exactly 0."""
+        """Squares of the distances from the mean of the sample, and these distances: those of a
+        draw have a mean near 0, so that nothing is lost when its square is taken off."""
         distance = sample.s - np.average(sample.s, weights=sample.v)
-        distance = sample.s - sample.s[np.abs(distance).argmin()]
         return np.stack([distance * distance, distance])
 
     def value(self, means: F64) -> F64:

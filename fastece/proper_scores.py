@@ -86,13 +86,13 @@ def log_loss(y_true: Any, y_prob: Any, *, clip: float | None = None, **options: 
     Notes
     -----
     ``-sum_i w_i log P_i / W`` with the probability P of the true class of class vectors, or of hit
-    or miss of a binary problem (Good 1952, "Rational decisions", section 6).
+    or miss of a binary problem (Good 1952, "Rational decisions").
 
     Examples
     --------
     >>> from fastece import log_loss
     >>> round(log_loss([0, 1, 1], [0.1, 0.6, 0.9]), 6)
-    0.240515
+    0.240516
     >>> log_loss([0, 1], [[0.8, 0.1, 0.1], [1.0, 0.0, 0.0]])
     inf
     """
@@ -172,7 +172,7 @@ def sharpness(y_true: Any, y_prob: Any, **options: Any) -> Any:
     ``sum_i w_i (s_i - m)^2 / W`` with the weighted mean m of the scores; of class vectors these
     are the largest probabilities. Of two calibrated models the sharper one has the better Brier
     score (Gneiting, Balabdaoui and Raftery 2007, "Probabilistic forecasts, calibration and
-    sharpness", section 2).
+    sharpness").
 
     Examples
     --------

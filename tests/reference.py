@@ -7,7 +7,7 @@ share of the total) is made in exact fractions.
 """
 
 from fractions import Fraction
-from math import exp, fsum, inf, isqrt, nan
+from math import exp, fsum, inf, isqrt, log, nan
 
 # -- settings: (y_true, y_prob) -> problems --------------------------------------------------------
 
@@ -364,3 +364,124 @@ def p_values(errors, null, seen, lucky):
     above = (1 + sum(x >= seen - slack for x in errors)) / (count + 1)
     below = (1 + sum(x <= lucky + slack for x in errors)) / (count + 1)
     return above / (1 - half), below / half if half > 0 else inf
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+def minus_log(p):
+    """-log p, infinite for 0."""
+    return inf if p == 0 else -log(p)
+
+
+def squares(p, y):
+    """The squared distance of a probability, or of those of all classes, from what came true."""
+    if hasattr(p, "__len__"):
+        return fsum((q - (k == y)) ** 2 for k, q in enumerate(p))
+    return (p - y) ** 2
+
+
+def surprise(p, y, clip=None):
+    """-log of the probability of what came true, limited to [clip, 1 - clip]."""
+    p = p[y] if hasattr(p, "__len__") else p if y == 1 else 1 - p
+    return minus_log(p if clip is None else min(max(p, clip), 1 - clip))
+
+
+def unsureness(p, y):  # noqa: ARG001
+    """- sum p log p over the classes, or over hit and miss."""
+    parts = p if hasattr(p, "__len__") else [p, 1 - p]
+    return fsum(q * minus_log(q) for q in parts if q > 0)
+
+
+def rightness(p, y):
+    """Is the first of the largest probabilities that of the class, or is a hit more than even?"""
+    return float(p.index(max(p)) == y if hasattr(p, "__len__") else (p > 0.5) == y)
+
+
+LOSSES = {
+    "brier_score": squares, "log_loss": surprise, "entropy": unsureness, "accuracy": rightness,
+}  # fmt: skip
+
+
+def mean_of(values, weights):
+    """Weighted mean."""
+    pairs = [(w, x) for w, x in zip(weights, values, strict=True) if w > 0]
+    return fsum(w * x for w, x in pairs) / fsum(w for w, _ in pairs)
+
+
+def variance(scores, weights):
+    """Weighted variance."""
+    centre = mean_of(scores, weights)
+    return mean_of([(s - centre) ** 2 for s in scores], weights)
+
+
+def score(name, y_true, y_prob, setting="auto", weights=None, **fields):
+    """A score by its name: of class vectors as they are with "auto", else of binary problems."""
+    weights = [1] * len(y_true) if weights is None else weights
+    found = problems(y_true, y_prob, setting)
+    if name == "sharpness":
+        values = [variance(s, weights) for s, *_ in found]
+    elif setting == "auto" or (name == "accuracy" and setting == "confidence"):
+        rows = zip(y_prob, y_true, strict=True)
+        return mean_of([LOSSES[name](p, y, **fields) for p, y in rows], weights)
+    else:
+        values = [
+            mean_of([LOSSES[name](p, h, **fields) for p, h in zip(s, y, strict=True)], weights)
+            for s, y, *_ in found
+        ]
+    return fsum(values) / len(values)
+
+
+def brier_parts(problem, weights=None, **fields):
+    """Reliability, resolution, uncertainty, variance and twice the covariance within bins."""
+    scores, hits, *_ = problem
+    weights = [1] * len(scores) if weights is None else weights
+    whole, base = fsum(weights), mean_of(hits, weights)
+    parts = [[0.0], [0.0], [base * (1 - base)], [0.0], [0.0]]
+    for rows in filter(None, members(problem, weights, **fields)[1]):
+        s, y, w = zip(*rows, strict=True)
+        f, o = mean_of(s, w), mean_of(y, w)
+        parts[0].append(fsum(w) * (f - o) ** 2 / whole)
+        parts[1].append(fsum(w) * (o - base) ** 2 / whole)
+        parts[3].append(fsum(a * (x - f) ** 2 for a, x in zip(w, s, strict=True)) / whole)
+        both = fsum(a * (x - f) * (z - o) for a, x, z in zip(w, s, y, strict=True))
+        parts[4].append(2 * both / whole)
+    return [fsum(part) for part in parts]
+
+
+def isotonic(scores, hits, weights):
+    """Pool adjacent violators: (hits, weight) of each block, scores in increasing order; equal
+    scores are one from the beginning."""
+    mass = {}
+    for s, y, w in zip(scores, hits, weights, strict=True):
+        if w > 0:
+            h, total = mass.get(s, (0, 0))
+            mass[s] = h + Fraction(w) * y, total + Fraction(w)
+    blocks = []
+    for s in sorted(mass):
+        blocks.append(mass[s])
+        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
+            (h, w), (g, v) = blocks.pop(), blocks.pop()
+            blocks.append((h + g, w + v))
+    return blocks
+
+
+def score_parts(name, problem, weights=None):
+    """Miscalibration, discrimination and uncertainty of "brier_score" or "log_loss"."""
+    scores, hits, *_ = problem
+    weights = [1] * len(scores) if weights is None else weights
+
+    def of_rates(blocks):
+        whole = float(sum(w for _, w in blocks))
+        terms = []
+        for h, w in blocks:
+            rate = float(h / w)
+            hit, miss = (LOSSES[name](rate, y) if part else 0.0 for y, part in ((1, h), (0, w - h)))
+            terms.append((float(h) * hit + float(w - h) * miss) / whole)
+        return fsum(terms)
+
+    seen = mean_of([LOSSES[name](s, y) for s, y in zip(scores, hits, strict=True)], weights)
+    blocks = isotonic(scores, hits, weights)
+    best = of_rates(blocks)
+    base = of_rates([(sum(h for h, _ in blocks), sum(w for _, w in blocks))])
+    return [seen - best, base - best, base]

@@ -58,6 +58,29 @@ class Single(ABC):
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
 
 
+class Beside(ABC):
+    """A benchmark of one call beside another; abstract, so that asv does not run it."""
+
+    timeout = 180.0
+    call: Callable[[], Any]
+    other: Callable[[], Any]
+
+    @abstractmethod
+    def setup(self, *params: Any) -> None:
+        """Make the data; set `call` and `other`."""
+
+    def time_call(self, *params: Any) -> None:  # noqa: ARG002
+        """Time of one call."""
+        self.call()
+
+    def track_ratio_to_other(self, *params: Any) -> float:  # noqa: ARG002
+        """Time of one call over that of the other: less is better, as asv takes it."""
+        self.call()
+        return round(1 / yardstick.race(self.call, self.other).ratio, 4)
+
+    track_ratio_to_other.unit = "of the other's"  # type: ignore[attr-defined]
+
+
 def other_work() -> Callable[[], Any]:
     """What a program does between two calls: ranks of scipy, a norm of numpy, sorted text."""
     from scipy.stats import rankdata

@@ -40,7 +40,8 @@ def read_data(
     data = data_of(predictions, options)
     call = read_call(
         data.pop("y_true"), {name: data.pop("y_prob")}, least, **data, n_jobs=-1,
-        n_resamples=options.resamples, confidence_level=options.confidence_level,
+        estimator=[*estimators.values()], n_resamples=options.resamples,
+        confidence_level=options.confidence_level,
     )  # fmt: skip
     return replace(call, estimators=estimators)
 

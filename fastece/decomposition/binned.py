@@ -100,11 +100,11 @@ def brier_decomposition(
         within_variance    sum_b sum_{i in b} w_i (s_i - f_b)^2 / W
         within_covariance  2 sum_b sum_{i in b} w_i (s_i - f_b) (y_i - o_b) / W
 
-    The first three are those of Murphy (1973, "A new vector partition of the probability score",
-    eq. 13). They sum to the score of scores that are all equal within a bin; with the last two
-    (Stephenson, Coelho and Jolliffe 2008, "Two extra components in the Brier score decomposition",
-    eq. 5) the parts sum to the score of the scores as they are. Few rows in a bin lift reliability
-    and resolution alike: `fastece.score_decomposition` has no bins.
+    The first three are those of Murphy (1973, "A new vector partition of the probability score").
+    They sum to the Brier score where scores are all equal within a bin; with the last two
+    (Stephenson, Coelho and Jolliffe 2008, "Two extra components in the Brier score decomposition")
+    the parts sum to it whatever the scores. Few rows in a bin lift reliability and resolution
+    alike: `fastece.score_decomposition` has no bins.
 
     Examples
     --------

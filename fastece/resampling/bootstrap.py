@@ -176,14 +176,15 @@ def bootstrap(
     pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
     n_jobs: int | None = None, executor: Any = None, bootstrap_result: Any = None, **fields: Any,
 ) -> Any:  # fmt: skip
-    """Bootstrap distribution and confidence interval of a calibration error.
+    """Bootstrap distribution and confidence interval of a calibration error, or of a score.
 
     Parameters
     ----------
     y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, **fields
         As in `fastece.ece`.
     estimator : str or object, or a list of them, default "ece"
-        As in `fastece.ece`. Several share every draw.
+        As in `fastece.ece`: a calibration error, or a score such as "brier_score". Several share
+        every draw.
     n_resamples : int, default 9999
         Number of replicates; 0 is allowed with `bootstrap_result`.
     size : int, optional

@@ -13,7 +13,7 @@ from fastece.resampling import intervals
 from fastece.resampling.intervals import ConfidenceInterval, Method, as_float
 from fastece.typing import F64
 
-INFINITE = "an infinite value has no interval: log_loss has none of them with clip="
+INFINITE = "an infinite value has no interval; clip= makes a log loss finite"
 # The method of comparisons that joins the intervals of both models, as `estimate` has them.
 HONEST = "honest"
 

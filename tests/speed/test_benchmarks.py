@@ -33,6 +33,7 @@ CLASSES = [
 ]
 SINGLE = [found for found in CLASSES if issubclass(found, MODULES["common"].Single)]
 REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]
+BESIDE = [found for found in CLASSES if issubclass(found, MODULES["common"].Beside)]
 
 
 def methods(found):
@@ -84,6 +85,26 @@ def test_benchmark_runs_and_calls_what_it_names(found, last, monkeypatch):
     else:
         expected = yardstick.binary(given.get("scores", "uniform"), 3000)[1]
         assert np.array_equal(data[0], expected)
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("found", BESIDE, ids=lambda found: found.__name__)
+def test_benchmarks_of_scores_run_beside_the_same_score(found, last, monkeypatch):
+    params = smallest(found, 3000, last)
+    benchmark = found()
+    benchmark.setup(*params)
+    assert set(methods(found)) == {"time_call", "track_ratio_to_other"}
+    assert benchmark.time_call(*params) is None
+    assert benchmark.track_ratio_to_other(*params) > 0
+    if found.__name__ in ("Scores", "ScoresOfVectors"):
+        assert benchmark.call() == pytest.approx(benchmark.other(), abs=1e-12)
+    name = params[0] if found.__name__.startswith("Scores") else "score_decomposition"
+    name = "brier_score" if found.__name__ == "ScoresOfVectors" else name
+    monkeypatch.delattr(fastece, name, raising=False)
+    monkeypatch.delitem(fastece._HOMES, name)
+    with pytest.raises(NotImplementedError):
+        found().setup(*params)
 
 
 @pytest.mark.parametrize("n", MODULES["single"].Between.params[0])
