@@ -198,7 +198,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
         p_value = math.exp(-evidence) if result.p_value is None else result.p_value
         row = Slice(
             label=group.label, n=group.n, estimate=result.value, low=low, high=high,
-            p_value=min(1.0, len(groups) * p_value), raw_p_value=p_value,
+            p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
         )  # fmt: skip
         # What is no number comes last.
         rows.append(((math.isnan(evidence), -evidence, -low, -result.value), row))

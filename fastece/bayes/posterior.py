@@ -124,7 +124,8 @@ class Posterior:
         error, middle = (float(x) for x in np.quantile(self.errors, [known, 0.5]))
         if known == level or min(error, middle) <= 0:
             return error
-        z, z_known = (NormalDist().inv_cdf(p) for p in (level, known))
+        place = (known * (self.errors.size - 1) + 0.5) / self.errors.size  # of numpy's quantile
+        z, z_known = (NormalDist().inv_cdf(p) for p in (level, place))
         deviation = min(math.log(error / middle) / z_known, STEEPEST)
         return min(error * math.exp(deviation * (z - z_known)), self.most)
 
