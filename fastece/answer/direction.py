@@ -302,6 +302,13 @@ def direction(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
     >>> print(direction(rng.random(1000) < p**1.3, p))
+    Binned(n_bins=15), setting binary: 1000 rows; 95 % intervals by test inversion
+                  value      low     high
+      error      0.0597   0.0097   0.0807
+      over       0.0553   0.0177   0.0781
+      under      0.0044   0.0000   0.0180
+      mean gap  -0.0509  -0.0761  -0.0254
+      verdict: over-confident
     """
     check_single(estimator)
     call = read_call(

@@ -210,7 +210,7 @@ def test_a_table_is_a_sequence_that_prints_and_is_written_as_json():
     assert table[0] is next(iter(table)) is table.rows[0]
     assert table[1:] == table.rows[1:]
     head, columns, first, *_ = str(table).splitlines()
-    assert "95 % intervals of all at once (Bonferroni), by posterior" in head
+    assert "joint 95 % intervals (Bonferroni) by posterior" in head
     assert columns.split() == ["group", "rows", "estimate", "low", "high", "p", "value"]
     assert first.split()[0] == "3"
     assert first.split()[-1] == "<0.0001"
