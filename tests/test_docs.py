@@ -265,10 +265,16 @@ def test_tables_of_honest_coverage_have_the_cases_of_the_script(heading, table):
     assert list(dict.fromkeys(names)) == [case.name for case in cases]
 
 
+def test_table_of_the_coverage_of_directions_has_the_cases_of_the_script():
+    code = runpy.run_path(str(ROOT / "scripts" / "estimate_coverage.py"))
+    names = [row[0] for row in rows_of("docs/direction.md") if len(row) == 7]
+    assert list(dict.fromkeys(names[1:])) == [case.name for case in code["shapes"]()]
+
+
 @pytest.mark.slow
 def test_the_script_of_honest_coverage_prints_tables():
     script = ROOT / "scripts" / "estimate_coverage.py"
-    for table, lines in (("estimate", 10), ("compare", 20)):
+    for table, lines in (("estimate", 10), ("compare", 20), ("direction", 10), ("slices", 2)):
         options = [table, "--simulations", "1", "--replicates", "9", "--sizes", "50"]
         done = subprocess.run(
             [sys.executable, script, *options], capture_output=True, text=True, check=True
