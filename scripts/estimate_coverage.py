@@ -1,11 +1,11 @@
-"""Coverage of the intervals of `estimate` and of `compare` with method="honest", and how often the
-latter tells equal models apart.
+"""Coverage of the intervals of `estimate`, `compare` (method="honest"), `direction` and `slices`, and
+how often `compare` tells equal models apart.
 
 Scores of several shapes, each with a curve ``c(s) = P(y = 1 | s)`` that is known, so the error that
 an interval is to hold is known too: of bins the error of the population *with the bins of the
 sample*, of a density the smoothed gap with its bandwidth, both from 20 000 other scores and their
-exact chances. Prints the tables of ``docs/intervals.md``, and draws its picture. Every simulation
-has a seed of its own, so the numbers do not depend on the threads.
+exact chances. Prints the tables of ``docs/intervals.md`` and ``docs/direction.md``, and draws a
+picture. Every simulation has a seed of its own, so the numbers do not depend on the threads.
 """
 
 import argparse
@@ -106,15 +106,15 @@ def sample_of(s: Any, y: Any) -> Sample:
     return Sample(s, np.asarray(y, np.uint8), None, 0.0, 1.0, rows)
 
 
-def binned_truth(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
-    """The error of a population, its `scores` and how often they `hit`, in the bins of s."""
+def binned_gaps(estimator: Any, s: Any, scores: Any, hit: Any) -> Any:
+    """The gaps of a population, its `scores` and how often they `hit`, in the bins of s."""
     data = sample_of(s, np.zeros(s.size))
     layout = estimator.layout(one_problem(data), estimator.n_bins)
     fixed = type("Fixed", (), {"layout": lambda *_: layout})
     _, lower, a = place_rows(fixed(), sample_of(scores, np.zeros(scores.size)), estimator.n_bins)
     gap = np.bincount(lower, a * (hit - scores), layout.cells + 1)
     gap += np.bincount(lower + 1, (1 - a) * (hit - scores), layout.cells + 1)[: gap.size]
-    return float(np.abs(gap).sum() / scores.size)
+    return gap / scores.size
 
 
 def density_truth(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
@@ -130,8 +130,9 @@ def density_truth(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
 
 def truth_of(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
     """The error that an interval is to hold."""
-    find = binned_truth if isinstance(estimator, fastece.Binned) else density_truth
-    return find(estimator, s, scores, hit)
+    if isinstance(estimator, fastece.Binned):
+        return float(np.abs(binned_gaps(estimator, s, scores, hit)).sum())
+    return density_truth(estimator, s, scores, hit)
 
 
 # --- estimate -------------------------------------------------------------------------------
@@ -315,6 +316,76 @@ def alarm_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
         yield line
 
 
+# --- direction ------------------------------------------------------------------------------
+
+
+def one_direction(shape: Shape, n: int, number: int, replicates: int, population: Any) -> list[Any]:
+    """The true parts and the mean gap, and whether their intervals cover."""
+    rng = np.random.default_rng([SEED, n, number, *shape.name.encode()])
+    s = shape.scores(rng, n)
+    y = rng.random(n) < shape.curve(s)
+    gap = binned_gaps(fastece.Binned(), s, *population)
+    truth = [-gap.clip(max=0).sum(), gap.clip(min=0).sum(), gap.sum()]
+    found = fastece.direction(y, s, n_resamples=replicates, rng=rng)
+    ends: Any = found.over_interval, found.under_interval, found.mean_gap_interval
+    covered = [x.low - 1e-9 <= t <= x.high + 1e-9 for x, t in zip(ends, truth, strict=True)]
+    return [*truth, *covered]
+
+
+def direction_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
+    """The lines of the fourth table."""
+    yield ["scores", "rows", "true over", "true under", "over", "under", "mean gap"]
+    for shape in shapes():
+        scores = shape.scores(np.random.default_rng(SEED), REFERENCE)
+        population = scores, shape.curve(scores)
+        for n in options.sizes:
+            one = partial(one_direction, shape, n, replicates=options.replicates,
+                          population=population)  # fmt: skip
+            found = list(pool.map(one, range(options.simulations)))
+            x = np.mean(np.array(found, np.float64), axis=0)
+            covered = [f"{100 * c:.1f}" for c in x[3:]]
+            yield [shape.name, f"{n}", f"{x[0]:.4f}", f"{x[1]:.4f}", *covered]
+
+
+# --- slices ---------------------------------------------------------------------------------
+
+GROUPS = 20
+
+
+def one_table(n: int, name: str, number: int, replicates: int) -> list[bool]:
+    """Of 20 groups whether some calibrated one is flagged, whether the one that is too sure is
+    found, and whether all intervals hold where all groups are."""
+    rng = np.random.default_rng([SEED, n, number])
+    by = np.arange(n * GROUPS) % GROUPS
+    found = []
+    for off in ([], [0], by):
+        s = rng.beta(5, 1.5, by.size)
+        y = rng.random(s.size) < np.where(np.isin(by, off), tempered(s, 0.6), s)
+        options = {"estimator": name, "n_resamples": replicates, "rng": rng}
+        found.append(fastece.slices(y, s, by=by, **options))
+    none, one, every = found
+    scores = np.random.default_rng(SEED).beta(5, 1.5, REFERENCE)
+    gap = tempered(scores, 0.6) - scores
+    truth = np.abs(gap).mean()
+    if name != "ece_bayes":
+        truth = np.abs(binned_gaps(fastece.ESTIMATORS[name], scores, scores, gap + scores)).sum()
+    return [
+        any(row.low > 0 for row in none),
+        any(row.low > 0 for row in one if row.label == 0),
+        all(row.low <= truth <= row.high for row in every),
+    ]
+
+
+def slices_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
+    """The lines of the fifth table."""
+    yield ["estimator", "rows of a group", "some flagged", "the one found", "all held"]
+    for name in ("ece_bayes", "ece"):
+        for n in options.sizes:
+            one = partial(one_table, n, name, replicates=options.replicates)
+            x = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
+            yield [f"`{name}`", f"{n}", *(f"{100 * part:.1f}" for part in x)]
+
+
 # --- picture --------------------------------------------------------------------------------
 
 
@@ -342,7 +413,13 @@ def draw(path: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     figure.savefig(path, dpi=110)
 
 
-TABLES = {"estimate": estimate_rows, "compare": compare_rows, "alarms": alarm_rows}
+TABLES = {
+    "estimate": estimate_rows,
+    "compare": compare_rows,
+    "alarms": alarm_rows,
+    "direction": direction_rows,
+    "slices": slices_rows,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -279,6 +279,38 @@ def ece(
     return fsum(found) / len(found) if average == "macro" else found
 
 
+def parts(problem, weights=None, *, norm=1.0, min_count=0, bin_weights="mass", **fields):
+    """`(over, under)`: the error with the gaps of bins below 0 alone, and with those above."""
+    _, found = cells(problem, weights, **fields)
+    rule = {"norm": norm, "min_count": min_count, "bin_weights": bin_weights}
+    over = [(w, min(d, 0.0), *others) for w, d, *others in found]
+    under = [(w, max(d, 0.0), *others) for w, d, *others in found]
+    return value(over, **rule), value(under, **rule)
+
+
+def mean_gap(scores, hits, weights=None):
+    """sum w (y - s) / sum w."""
+    w = weights or [1.0] * len(scores)
+    return fsum(v * (y - s) for s, y, v in zip(scores, hits, w, strict=True)) / fsum(w)
+
+
+def is_possible_gap(d, scores, hits, weights, z):
+    """Whether a true mean gap d is within z standard errors of the one that is seen: those of
+    labels with P(y = 1 | s) = s + d, with what the rows vary more around their mean gap than such
+    labels would."""
+    w = weights or [1.0] * len(scores)
+    total = fsum(w)
+    rows = [(s, y, v / total) for s, y, v in zip(scores, hits, w, strict=True)]
+    seen, per_row = fsum(v * (y - s) for s, y, v in rows), fsum(v * v for _, _, v in rows)
+
+    def variance(gap):
+        model = fsum(v * v * (s * (1 - s) + (1 - 2 * s) * gap) for s, _, v in rows)
+        return model - per_row * gap * gap
+
+    more = fsum(v * v * (y - s - seen) ** 2 for s, y, v in rows) - variance(seen)
+    return (seen - d) ** 2 <= z * z * (variance(d) + max(more, 0.0)) + 1e-18
+
+
 def diagram(problem, weights=None, **fields):
     """(edges, count, score, frequency, gap) per bin: W_b, the weighted means of s and y, and
     frequency - score; nan in empty bins."""
@@ -332,9 +364,10 @@ def p_norm(gaps, norm):
     return top * fsum((abs(d) / top) ** norm for d in gaps) ** (1 / norm)
 
 
-def replicate_errors(gap, noise, null, rare, norm):
+def replicate_errors(gap, noise, null, rare, norm, side=0):
     """The errors of replicates: of each problem the norm of d + f x over its cells, on the average.
-    `rare` has, of cells with such noise, the replicates' gaps, which stand instead of d."""
+    `rare` has, of cells with such noise, the replicates' gaps, which stand instead of d. With a
+    side, 1 or -1, only what is above 0, or below, counts."""
     count = len(null[0][0])
     errors = []
     for r in range(count):
@@ -344,6 +377,7 @@ def replicate_errors(gap, noise, null, rare, norm):
                 (rare[k, b][r] if (k, b) in rare else gap[k][b]) + noise[k][b] * cell[r]
                 for b, cell in enumerate(problem)
             ]
+            x = [max(side * d, 0.0) for d in x] if side else x
             norms.append(p_norm(x, norm))
         errors.append(fsum(norms) / len(norms))
     return errors

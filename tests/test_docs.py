@@ -305,10 +305,17 @@ def test_equal_models_are_told_apart_in_at_most_7_percent():
     assert all(float(line.split("|")[j]) <= 7 for line in lines for j in honest)
 
 
+def test_table_of_the_coverage_of_directions_has_the_cases_of_the_script():
+    code = runpy.run_path(str(ROOT / "scripts" / "estimate_coverage.py"))
+    names = [row[0] for row in rows_of("docs/direction.md") if len(row) == 7]
+    assert list(dict.fromkeys(names[1:])) == [case.name for case in code["shapes"]()]
+
+
 @pytest.mark.slow
 def test_the_script_of_honest_coverage_prints_tables():
     script = ROOT / "scripts" / "estimate_coverage.py"
-    for table, lines in (("estimate", 10), ("compare", 20), ("alarms", 6)):
+    tables = {"estimate": 10, "compare": 20, "alarms": 6, "direction": 10, "slices": 2}
+    for table, lines in tables.items():
         options = [table, "--simulations", "1", "--replicates", "9", "--sizes", "50"]
         done = subprocess.run(
             [sys.executable, script, *options], capture_output=True, text=True, check=True

@@ -117,8 +117,8 @@ class Slices(Plain, Sequence[Slice]):
         return iter(self.rows)
 
     def __str__(self) -> str:
-        level = f"{100 * self.confidence_level:g} % intervals of all at once ({self.correction})"
-        head = f"{self.estimator}, setting {self.setting}: {self.n} rows; {level}, by {self.method}"
+        level = f"joint {100 * self.confidence_level:g} % intervals ({self.correction})"
+        head = f"{self.estimator}, setting {self.setting}: {self.n} rows; {level} by {self.method}"
         lines = [["group", "rows", "estimate", "low", "high", "p value", ""]]
         for row in self.rows[:MOST_LINES]:
             numbers = [f"{x:.4f}" for x in (row.estimate, row.low, row.high, row.p_value)]
@@ -198,7 +198,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
         p_value = math.exp(-evidence) if result.p_value is None else result.p_value
         row = Slice(
             label=group.label, n=group.n, estimate=result.value, low=low, high=high,
-            p_value=min(1.0, len(groups) * p_value), raw_p_value=p_value,
+            p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
         )  # fmt: skip
         # What is no number comes last.
         rows.append(((math.isnan(evidence), -evidence, -low, -result.value), row))
@@ -268,6 +268,11 @@ def slices(
     >>> y = rng.random(3000) < np.where(site == "west", p**1.5, p)
     >>> table = slices(y, p, by=site)
     >>> print(table)
+    BayesCurve(), setting binary: 3000 rows; joint 95 % intervals (Bonferroni) by posterior
+      group  rows  estimate     low    high  p value
+      west   1004    0.0829  0.0558  0.1149  <0.0001
+      south   970    0.0421  0.0000  0.0753   1.0000
+      north  1026    0.0315  0.0000  0.0431   1.0000
     >>> table[0].label
     'west'
     """

@@ -20,8 +20,9 @@ from fastece.typing import F64
 # fixed hyperpriors leave something out.
 WIDER = 1.15
 # Beyond the last two of 128 draws on either side, errors follow a log-normal law, whose deviation
-# is that between the median and those two; at most 1, as some draws may be 0.
-TAIL, STEEPEST = 1 / 64, 1.0
+# is 1.3 times that between the median and those two: with 1, intervals of 20 groups of 1000 rows do
+# not all hold in 7.0 % of samples, where 5 % may be. At most 1, as some draws may be 0.
+TAIL, HEAVIER, STEEPEST = 1 / 64, 1.3, 1.0
 
 
 class ByRow(NamedTuple):
@@ -116,8 +117,9 @@ class Posterior:
         error, middle = (float(x) for x in np.quantile(self.errors, [known, 0.5]))
         if known == level or min(error, middle) <= 0:
             return error
-        z, z_known = (NormalDist().inv_cdf(p) for p in (level, known))
-        deviation = min(math.log(error / middle) / z_known, STEEPEST)
+        place = (known * (self.errors.size - 1) + 0.5) / self.errors.size  # of numpy's quantile
+        z, z_known = (NormalDist().inv_cdf(p) for p in (level, place))
+        deviation = min(HEAVIER * math.log(error / middle) / z_known, STEEPEST)
         return min(error * math.exp(deviation * (z - z_known)), self.most)
 
 

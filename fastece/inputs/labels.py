@@ -185,7 +185,9 @@ def label_positions(y: Array, order: list[Any]) -> I64:
 
 def as_objects(value: Any) -> Any:
     """A list of labels as an object array: numpy would turn ["a", 1] into strings."""
-    if not isinstance(value, list | tuple) or any(isinstance(x, list) for x in value):
+    if not isinstance(value, list | tuple) or not value:
+        return value
+    if any(isinstance(x, list) for x in value):
         return value
     if all(type(x) is type(value[0]) for x in value) and isinstance(value[0], str | int | float):
         return value

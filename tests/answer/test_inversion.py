@@ -1,5 +1,6 @@
 """Intervals by test inversion: laws that hold for any data, and hypotheses by plain loops."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from fastece.answer.inversion import (
     cell_path,
     directions,
     nodes_of,
+    side_curve,
 )
 
 
@@ -39,6 +41,50 @@ def test_laws_hold_for_cells_of_any_kind():
         at = 1 - curve.p_value
         if 0 < at < 1:
             assert curve.interval(at + 1e-9 * (1 - at)).low == 0
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_laws_hold_for_gaps_of_one_side(side):
+    rng = np.random.default_rng(side + 1)
+    for _ in range(300):
+        cells = random_cells(rng)
+        curve = side_curve(cells, side)
+        check_laws(curve)
+        if not (side * cells.gap > 0).any():  # nothing is seen, so nothing is sure
+            assert curve.p_value == 1
+
+
+def test_one_side_is_the_other_of_gaps_with_the_other_sign():
+    # What hits are to one side misses are to the other.
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        cells = random_cells(rng)
+        mirrored = replace(
+            cells, gap=-cells.gap, null=-cells.null, slope=-cells.slope,
+            hits=cells.most - cells.hits,
+        )  # fmt: skip
+        one, other = side_curve(cells, 1), side_curve(mirrored, -1)
+        assert one.p_value == other.p_value
+        for level in LEVELS:
+            assert one.interval(level) == pytest.approx(other.interval(level), rel=1e-6, abs=1e-12)
+
+
+def test_one_bin_has_its_gap_on_one_side():
+    p = np.full(10_000, 0.5)
+    for hits, side, low, high in (
+        (5500, 1, 0.0402, 0.0598),
+        (5500, -1, 0, 0),
+        (4500, -1, 0.04, 0.06),
+    ):
+        cells = cells_for(np.arange(10_000) < hits, p, Binned(n_bins=1), 4000)
+        found = side_curve(cells, side).interval(0.95)
+        assert found == pytest.approx((low, high), abs=1.2e-3)
+
+
+def test_what_cannot_be_too_low_is_not():
+    cells = cells_for(np.arange(50) >= 2, np.ones(50), "ece", 99)
+    assert side_curve(cells, 1).interval(0.95) == (0, 0)
+    assert side_curve(cells, -1).interval(0.95).high > 0.05
 
 
 def test_p_values_on_a_path_are_those_of_plain_loops():

@@ -10,7 +10,7 @@ from bayes_helpers import sample_of
 from fastece import BayesCurve
 from fastece.bayes import curves as rooms
 from fastece.bayes.hyperpriors import DRAWS, ROUGHNESS, SCALES, draw_order, hyperpriors, normals
-from fastece.bayes.posterior import Posterior
+from fastece.bayes.posterior import Posterior, posterior_of, side_posteriors
 from fastece.kernels import bayes
 from fastece.problems.reading import read_problems
 
@@ -196,6 +196,47 @@ def test_laws_of_intervals_in_a_thousand_random_cases(seed):
 def test_intervals_widen_on_both_sides_of_where_doubt_begins(factor):
     errors = np.random.default_rng(0).gamma(4, 0.01, DRAWS)
     laws_of_intervals(Posterior(float(errors.mean()), errors, factor, ()))
+
+
+def test_quantiles_beyond_the_draws_follow_a_log_normal_law():
+    from scipy.special import ndtri
+
+    z = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
+    posterior = Posterior(0.05, 0.05 * np.exp(0.3 * z), 50.0, (), 0.2)
+    for level in (0.05, 0.3, 0.9):  # within, they are those of the draws
+        assert posterior.quantile(level) == np.quantile(posterior.errors, level)
+    for level in (0.0005, 0.004, 0.99, 0.999):
+        edge = np.clip(level, 1 / 64, 63 / 64)
+        known = np.log(np.quantile(posterior.errors, edge) / 0.05) / 0.3
+        beyond = known + 1.3 * (ndtri(level) - known)
+        assert posterior.quantile(level) == pytest.approx(0.05 * np.exp(0.3 * beyond), rel=1e-3)
+    assert posterior.quantile(1 - 1e-15) == 0.2  # no error is larger than the largest
+    few = Posterior(0.0, np.where(np.arange(DRAWS) < 90, 0.0, 0.1), 50.0, ())
+    assert few.quantile(0.999) == pytest.approx(0.1)
+    assert few.quantile(0.001) == 0
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
+def test_sides_are_parts_of_the_error_of_each_draw(norm):
+    sample = PROBLEMS["one side"]
+    whole, over, under = side_posteriors([sample], norm)
+    assert whole.errors == pytest.approx(posterior_of([sample], norm).errors)
+    curves = rooms.Curves(rooms.cells_of_rows(sample.sorted()), for_interval=True)
+    p, cells = curves.probabilities(curves.interval_draws()), curves.rows.cells
+    weight = cells.weight / cells.weight.sum()
+    gap = p - cells.score[:, None]
+    for side, posterior in ((-1, over), (1, under)):
+        of_draws = np.maximum(side * gap, 0)
+        if np.isinf(norm):
+            want = of_draws[weight > 0].max(0)
+        else:
+            want = (weight @ of_draws**norm) ** (1 / norm)
+        plain = curves.errors(p, norm)
+        assert posterior.errors == pytest.approx(want * whole.errors / plain, rel=1e-9)
+    if norm == 1:
+        assert over.value + under.value == pytest.approx(whole.value, rel=1e-12)
+        assert over.errors + under.errors == pytest.approx(whole.errors, rel=1e-12)
+    assert over.value > 3 * under.value  # hits are rarer than scores say
 
 
 def test_a_level_is_between_0_and_1():

@@ -46,8 +46,9 @@ def test_many_rare_rows_are_about_normal():
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("side", [0, 1, -1])
 @pytest.mark.parametrize("count", [1, 3, inversion.LANES, inversion.LANES + 9])
-def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count):
+def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count, side):
     rng = np.random.default_rng(count)
     gap, noise = rng.normal(size=(2, 3, 2, 4)) * 0.02
     null = rng.normal(size=(2, 4, count))
@@ -62,10 +63,10 @@ def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count):
             (k, b): reference.rare_noise(gap[m, k, b], 0.01, part[m, k, b], order[which[k, b]])
             for k, b in np.argwhere(part[m] > 0).tolist()
         }
-        expected.append(reference.replicate_errors(gap[m], noise[m], null, rare, norm))
+        expected.append(reference.replicate_errors(gap[m], noise[m], null, rare, norm, side))
     for kernel in forms(inversion.statistics):
         out = np.full((3, count), np.nan)
-        kernel(gap, noise, null, row, part, which, order, 0.0, norm, out)
+        kernel(gap, noise, null, row, part, which, order, float(side), norm, out)
         assert out == pytest.approx(np.array(expected), rel=1e-12)
 
 
