@@ -11,6 +11,7 @@ from typing import Any
 
 from fastece.binned.estimator import Binned
 from fastece.estimators import ESTIMATORS, find_estimator
+from fastece.inputs.arrays import EntryError
 from fastece.inputs.files import Predictions, read_predictions
 from fastece.resampling.arguments import Call, read_call
 
@@ -27,8 +28,9 @@ def read_file(path: str | None, options: Namespace) -> Predictions:
         with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
             return read_predictions(shipped)
     return read_predictions(
-        path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes
-    )
+        path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes,
+        weights=options.weights,
+    )  # fmt: skip
 
 
 def read_data(
@@ -38,10 +40,13 @@ def read_data(
     """Check predictions and options as a call of functions that resample, at `least` so often;
     `name` is what messages call the probabilities."""
     data = data_of(predictions, options)
-    call = read_call(
-        data.pop("y_true"), {name: data.pop("y_prob")}, least, **data, n_jobs=-1,
-        n_resamples=options.resamples, confidence_level=options.confidence_level,
-    )  # fmt: skip
+    try:
+        call = read_call(
+            data.pop("y_true"), {name: data.pop("y_prob")}, least, **data, n_jobs=-1,
+            n_resamples=options.resamples, confidence_level=options.confidence_level,
+        )  # fmt: skip
+    except EntryError as error:
+        raise ValueError(predictions.words(error)) from error
     return replace(call, estimators=estimators)
 
 
@@ -64,7 +69,8 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
         "setting": options.setting,
         "labels": order,
         "pos_label": positive,
-        "from_logits": options.from_logits,
+        "from_logits": options.from_logits or predictions.from_logits,
+        "sample_weight": predictions.weights,
     }
 
 

@@ -66,7 +66,8 @@ def form(name: str, text: str) -> dict[str, Any]:
 
 OPTIONS = {
     "--y-true": value("COLUMN", "column of the labels"),
-    "--y-prob": value("COLUMN[,COLUMN...]", "columns of the probabilities"),
+    "--y-prob": value("COLUMN[,COLUMN...]", "columns of the probabilities; prob_* is all of those"),
+    "--weights": value("COLUMN", "column of the weights of the rows"),
     "--labels": value("LABEL[,LABEL...]", "label of each column of probabilities, in their order"),
     "--pos-label": value("LABEL", "which label y_prob is the probability of"),
     "--classes": value("K", "classes behind the predicted one: its confidence is 1/K or more", int),
@@ -106,7 +107,7 @@ OPTIONS = {
     "--seed": value(None, "of everything that is random (default 0)", int),
     "--json": form("json", "machine-readable output"),
 }  # fmt: skip
-FILE = ("--y-true", "--y-prob", "--labels", "--pos-label", "--classes")
+FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
 CURVE = ("curve --estimator", "--at", "--bandwidth", "--kernel")
 STUDY = (

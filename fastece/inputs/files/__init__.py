@@ -1,0 +1,6 @@
+"""Predictions from files, one module a format: a file is a table of named columns, whose names say
+how to read it."""
+
+from fastece.inputs.files.predictions import LAYOUTS as LAYOUTS
+from fastece.inputs.files.predictions import Predictions as Predictions
+from fastece.inputs.files.predictions import read_predictions as read_predictions

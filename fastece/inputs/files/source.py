@@ -1,0 +1,82 @@
+"""Which format a file has: its first bytes say so, whatever its name is."""
+
+import csv
+import gzip
+import io
+import sys
+import zipfile
+import zlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import IO
+
+from fastece.inputs.files.columns import read_npy, read_npz, read_parquet
+from fastece.inputs.files.json_lines import Objects
+from fastece.inputs.files.table import Table, shown
+from fastece.inputs.files.text import Text
+
+STANDARD_INPUT = "-"
+GZIP = b"\x1f\x8b"
+# How files that are no text start, and their names end.
+BINARY = {
+    b"\x93NUMPY": (".npy", read_npy),
+    b"PK\x03\x04": (".npz", read_npz),
+    b"PAR1": (".parquet", read_parquet),
+}
+# What readers raise for a file that is not whole, or not what its first bytes say.
+UNREADABLE = (
+    ValueError, TypeError, EOFError, RuntimeError, csv.Error, gzip.BadGzipFile, zipfile.BadZipFile,
+    zlib.error,
+)  # fmt: skip
+
+
+def read_table(path: str, wanted: Collection[str]) -> Table:
+    """Read a file, or standard input, as a table; `wanted` are columns that a header may have."""
+    if path == STANDARD_INPUT:
+        return read_source(io.BytesIO(sys.stdin.buffer.read()), "", wanted)
+    with open(path, "rb") as file:
+        return read_source(file, Path(path).suffix.lower(), wanted)
+
+
+def read_source(file: IO[bytes], suffix: str, wanted: Collection[str]) -> Table:
+    """Read an open file; `suffix` is how its name ends."""
+    start = file.read(6)
+    file.seek(0)
+    if start.startswith(GZIP):
+        with io.BufferedReader(gzip.open(file)) as unpacked:
+            return read_source(unpacked, "", wanted)
+    for magic, (ending, read) in BINARY.items():
+        if start.startswith(magic):
+            return read(file)
+        if suffix == ending:
+            raise ValueError(f"is no {ending[1:].upper()} file: it starts with {start!r}")
+    lines = read_lines(file)
+    is_json = next((line.lstrip().startswith("{") for line in lines if line.strip()), False)
+    return Objects(lines) if is_json else Text(lines, wanted)
+
+
+def read_lines(file: IO[bytes]) -> list[str]:
+    """The lines of a text, with their ends."""
+    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
+    try:
+        return [*text]
+    except UnicodeDecodeError:
+        file.seek(0)
+        lines = file.read().split(b"\n")
+        number = next(k for k, line in enumerate(lines, 1) if not is_utf8(line))
+        known = ", ".join(ending[1:].upper() for ending, _ in BINARY.values())
+        raise ValueError(
+            f"line {number}: is no text in UTF-8, got {shown(lines[number - 1])}; nor is the file "
+            f"{known} or gzip"
+        ) from None
+    finally:
+        text.detach()
+
+
+def is_utf8(line: bytes) -> bool:
+    """Whether a line is text."""
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
