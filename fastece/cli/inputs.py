@@ -12,7 +12,7 @@ from typing import Any
 from fastece.binned.estimator import Binned
 from fastece.estimators import ESTIMATORS, find_estimator
 from fastece.inputs.arrays import EntryError
-from fastece.inputs.files import Predictions, read_predictions
+from fastece.inputs.files import STANDARD_INPUT, Predictions, read_predictions
 from fastece.resampling.arguments import Call, read_call
 
 DEMO = "digits_neural_network.npz"
@@ -20,6 +20,11 @@ DEMO = "digits_neural_network.npz"
 LEAD = "ece_bayes"
 BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
+
+
+def title_of(path: str) -> str:
+    """What pages and messages call a file."""
+    return "standard input" if path == STANDARD_INPUT else path
 
 
 def read_file(path: str | None, options: Namespace) -> Predictions:

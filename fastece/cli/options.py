@@ -130,8 +130,10 @@ class Command(NamedTuple):
 COMMANDS = {
     "report": Command(
         "report:run_report", "size, accuracy, calibration errors and reliability diagram of a file",
-        f"Report on a file of predictions: CSV with the columns {LAYOUTS}; NPZ with the arrays "
-        "y_true and y_prob; Parquet (with pyarrow). With --resamples 0 there are no intervals.",
+        f"Report on a file of predictions, or with - on standard input: CSV with the columns "
+        f"{LAYOUTS}; also between tabs or semicolons, as JSON Lines, NPY, NPZ or Parquet (with "
+        "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 there "
+        "are no intervals.",
         ("file",), (*FILE, *MEASURE, "--n-bins", "--plot"), {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(

@@ -40,6 +40,11 @@ def facts(title: str, **values: Any) -> list[str]:
     return [title, *map("  {:<16} {}".format, names, values.values())]
 
 
+def noted(values: dict[str, Any]) -> dict[str, str]:
+    """How a file was read, where there is something to say about that, as a fact."""
+    return {"read_as": values["note"]} if values["note"] else {}
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines with aligned columns, the last of which is of texts."""
     return [f"  {line}" for line in aligned([head, *rows], last="<")]

@@ -8,8 +8,8 @@ import numpy as np
 
 from fastece.answer.estimate import estimate_results
 from fastece.binned.estimator import Binned
-from fastece.cli.inputs import LEAD, data_of, estimators_of, read_data, read_file
-from fastece.cli.page import Page, ends_of, facts, level_of, question, table
+from fastece.cli.inputs import LEAD, data_of, estimators_of, read_data, read_file, title_of
+from fastece.cli.page import Page, ends_of, facts, level_of, noted, question, table
 from fastece.cli.terminal import Say, progress
 from fastece.estimators import direct_values
 from fastece.inputs.files import Predictions
@@ -30,7 +30,7 @@ def run_report(options: Namespace) -> Page:
     every estimator of the table, and draw them if that is asked."""
     path = options.plot and check_picture(options.plot)
     file = getattr(options, "file", None)
-    title = DEMO if file is None else file
+    title = DEMO if file is None else title_of(file)
     with progress() as say:
         say(f"reading {title}")
         predictions = read_file(file, options)
@@ -41,6 +41,7 @@ def run_report(options: Namespace) -> Page:
         values = {
             "title": title,
             **size_of(predictions, options),
+            "note": predictions.note,
             "setting": call.setting,
             "n_resamples": call.n_resamples,
             "confidence_level": call.level,
@@ -130,7 +131,7 @@ def text_of(values: dict[str, Any], diagrams: list[ReliabilityDiagram], pairs: b
             classes="not known" if n_classes is None else n_classes,
             accuracy=f"{values['accuracy']:.4f}",
             mean_confidence=f"{values['mean_confidence']:.4f}",
-            setting=question(values["setting"], pairs),
+            setting=question(values["setting"], pairs), **noted(values),
         ),
         "",
         *table(head, [row_of(line, len(diagrams) > 1) for line in values["measures"]]),

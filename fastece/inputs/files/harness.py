@@ -80,13 +80,13 @@ def read_requests(row: dict[str, Any]) -> list[list[str]]:
 
 
 def right_choices(table: Objects, questions: list[Question]) -> list[int]:
-    """The number of the right choice of each question: targets are all numbers, or all texts."""
+    """The number of the right choice of each question: targets are all numbers, or all texts,
+    whatever fewer of them contradict."""
     targets = [str(row["target"]).strip() for row in table.rows]
     numbers = [by_number(x, question) for x, question in zip(targets, questions, strict=True)]
     texts = [by_text(x, question) for x, question in zip(targets, questions, strict=True)]
     rule = "must be the number of a choice, the first is 0, or the text of one choice"
-    is_text = None in numbers and (None not in texts or not all(map(str.isdecimal, targets)))
-    right = texts if is_text else numbers
+    right = texts if texts.count(None) < numbers.count(None) else numbers
     if None not in numbers and None not in texts and numbers != texts:
         rule += ", and is both"
         right = [a if a == b else None for a, b in zip(numbers, texts, strict=True)]

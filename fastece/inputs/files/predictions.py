@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class Predictions:
 
 
 def read_predictions(
-    path: str | Path, *, y_true: str | None = None, y_prob: str | None = None,
+    path: str | PathLike[str], *, y_true: str | None = None, y_prob: str | None = None,
     classes: int | None = None, weights: str | None = None, columns: Sequence[str] = (),
 ) -> Predictions:  # fmt: skip
     """Read a file of predictions, or standard input, "-".
@@ -63,7 +63,7 @@ def read_predictions(
     number of classes behind the top label of a file of labels and confidences: its scores then lie
     on [1/K, 1]. `weights` and `columns` name the column of the weights, and others that are wanted.
     """
-    file = "standard input" if str(path) == STANDARD_INPUT else Path(path).name
+    file = "standard input" if str(path) == STANDARD_INPUT else str(path)
     try:
         table = read_table(str(path), (y_true or "y_true", PAIR[0]))
         is_named = y_true is not None or y_prob is not None

@@ -45,13 +45,13 @@ def read_source(file: IO[bytes], suffix: str, wanted: Collection[str]) -> Table:
     if start.startswith(GZIP):
         with io.BufferedReader(gzip.open(file)) as unpacked:
             return read_source(unpacked, "", wanted)
-    for magic, (ending, read) in BINARY.items():
+    for magic, (_, read) in BINARY.items():
         if start.startswith(magic):
             return read(file)
-        if suffix == ending:
-            raise ValueError(f"is no {ending[1:].upper()} file: it starts with {start!r}")
+    if suffix in [ending for ending, _ in BINARY.values()]:
+        raise ValueError(f"is no {suffix[1:]} file: it starts with {start!r}")
     lines = read_lines(file)
-    is_json = next((line.lstrip().startswith("{") for line in lines if line.strip()), False)
+    is_json = next((line.lstrip().startswith(("{", "[")) for line in lines if line.strip()), False)
     return Objects(lines) if is_json else Text(lines, wanted)
 
 
@@ -64,10 +64,10 @@ def read_lines(file: IO[bytes]) -> list[str]:
         file.seek(0)
         lines = file.read().split(b"\n")
         number = next(k for k, line in enumerate(lines, 1) if not is_utf8(line))
-        known = ", ".join(ending[1:].upper() for ending, _ in BINARY.values())
+        known = ", ".join(ending[1:] for ending, _ in BINARY.values())
         raise ValueError(
-            f"line {number}: is no text in UTF-8, got {shown(lines[number - 1])}; nor is the file "
-            f"{known} or gzip"
+            f"line {number}: is no text in UTF-8, got {shown(lines[number - 1])}; and the file is "
+            f"no {known} or gzip file"
         ) from None
     finally:
         text.detach()

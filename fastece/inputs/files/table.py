@@ -85,7 +85,8 @@ def refuse_rows(faults: Iterable[tuple[str, str]]) -> None:
     """Raise the first fault, if there is one: rows as messages call them, and what they break."""
     found = [(row, fault) for row, fault in faults if fault]
     if found:
-        raise ValueError(f"{found[0][0]}, {found[0][1]}{more_rows(len(found) - 1)}")
+        (row, fault), more = found[0], more_rows(len(found) - 1)
+        raise ValueError(f"{row}{', ' if fault.startswith('column ') else ': '}{fault}{more}")
 
 
 def more_rows(count: int) -> str:
