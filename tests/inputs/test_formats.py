@@ -33,9 +33,10 @@ def as_npy(array):
     return file.getvalue()
 
 
-def as_npz():
+def as_npz(**changes):
     file = io.BytesIO()
-    np.savez(file, y_true=TRUE, y_prob=np.array(PROB), w=WEIGHT, group=GROUP)
+    arrays = {"y_true": TRUE, "y_prob": np.array(PROB), "w": WEIGHT, "group": GROUP}
+    np.savez(file, **(arrays | changes))
     return file.getvalue()
 
 
@@ -197,12 +198,14 @@ HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
         ("y_true,p1,q\n0,0,1\n", {"y_prob": "p*"}, "two columns or more, found p1$"),
         ("", {}, "is empty$"),
         ("\ufeff\n\n", {}, "is empty$"),
-        (b"y_true,y_prob\n0,0.5\n1,\xe9\n", {}, r"line 3: is no text in UTF-8, got b'1,\\xe9'; "),
+        (b"y_true,y_prob\n0,0.5\n1,\xe9\n", {}, r"line 3: is no text in UTF-8, got b'1,\\xe9"),
         (gzip.compress(b"y_true,y_prob\n0,0.5\n" * 9)[:-9], {}, "a.csv: Compressed file ended"),
         (gzip.compress(b"y_true,y_prob\n0,0.5\n")[:-5] + b"12345", {}, "a.csv: .*failed"),
         (as_npy(np.zeros((3, 1))), {}, r"shape \(3, 1\), and must hold"),
         (as_npy(np.zeros(3))[:-3], {}, "a.csv: "),
         (as_npy(np.array([None])), {}, "a.csv: Object arrays cannot be loaded"),
+        (as_npz(y_prob=[["0.5", "x"]] * 4), {}, r"row 1, column y_prob.1: .* got 'x'; and 3 more"),
+        (as_npz(p_0=["0.5"] * 3, y_prob=PROB), {"y_prob": "p_0,w"}, "a.csv: all the input array"),
         (HEAD + "{\n[1]\n", {}, "line 2: must hold a JSON object: .*; and 1 more row$"),
         ("[1]\n", {}, r"line 1: must hold a JSON object, got \[1\]$"),
         (HEAD + "[" * 100_000, {}, "line 2: must hold a JSON object: "),

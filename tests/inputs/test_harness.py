@@ -126,7 +126,7 @@ def same_continuation(row, _):
         (set_in(3, "filtered_resps", [[[-1, 0], [-2, 0]]] * 3), "line 4, column filtered_resps"),
         (set_in(3, "filtered_resps", 7), "line 4, column filtered_resps: .*, got 7$"),
         (set_in(3, "filtered_resps", [[], []]), "line 4, column filtered_resps"),
-        (set_in(0, "acc", 0.0), "line 1, column acc: must be 1, by the target .*, got 0.0$"),
+        (set_in(0, "acc", 0.0), "line 1, column acc: must be 1 if .*, got 0.0$"),
         (set_in(2, "filter", "first"), "line 3, column filter: must be 'none', .*, got 'first'$"),
     ],
 )  # fmt: skip

@@ -35,13 +35,15 @@ class Columns:
         rows of a matrix, that of objects has names."""
         texts = {name: self.column(name) for name in chain(*labels)}
         figures = {name: self.column(name) for name in chain(*numbers)}
-        if not (all(map(are_labels, texts.values())) and all(map(are_numbers, figures.values()))):
+        try:
+            found = {name: as_numbers(column) for name, column in figures.items()}
+            return [as_labels([texts[name] for name in group]) for group in labels], [
+                found[group[0]] if len(group) == 1 else np.column_stack([found[n] for n in group])
+                for group in numbers
+            ]
+        except (ValueError, TypeError):
             refuse_rows(self.faults(texts, figures))
-        found = {name: as_numbers(column) for name, column in figures.items()}
-        return [as_labels([texts[name] for name in group]) for group in labels], [
-            found[group[0]] if len(group) == 1 else np.column_stack([found[n] for n in group])
-            for group in numbers
-        ]
+            raise
 
     def faults(
         self, texts: dict[str, Column], figures: dict[str, Column]
@@ -49,13 +51,14 @@ class Columns:
         """Every row, and the rule that it breaks, if it does. Cells of arrays of numbers break
         none here."""
         lists = [
-            (checks, name, list(cells))
+            (checks, name, cells if isinstance(cells, list) else cells.tolist())
             for checks, columns in ((label_checks, texts), (number_checks, figures))
             for name, cells in columns.items()
             if isinstance(cells, list) or cells.dtype.kind in "OU"
         ]
-        for index in range(max(len(cells) for *_, cells in lists)):
-            found = (checks(name, cells[index], cells[0]) for checks, name, cells in lists)
+        for index, row in enumerate(zip(*(cells for *_, cells in lists), strict=False)):
+            pairs = zip(lists, row, strict=True)
+            found = (checks(name, cell, cells[0]) for (checks, name, cells), cell in pairs)
             yield self.row(index), row_fault(chain(*found))
 
 
@@ -83,54 +86,29 @@ def keys_of(cell: Any) -> Any:
     return cell.keys() if isinstance(cell, dict) else len(cell)
 
 
-def are_labels(column: Column) -> bool:
-    """Whether labels are all strings, or none is one, and none is missing."""
-    if not is_list(column):
-        return True
-    kinds = set(map(type, column))
-    is_mixed = len({issubclass(kind, str) for kind in kinds}) > 1 or kinds & {list, dict}
-    return not is_mixed and not any(map(label_fault, set(column)))
-
-
-def are_numbers(column: Column) -> bool:
-    """Whether cells are numbers, or lists of as many of them; not strings, and not nan."""
-    if not is_list(column):
-        return True
-    try:
-        array = as_array(column)
-    except (ValueError, TypeError, LookupError):
-        return False
-    return array.dtype.kind in "fiub" and not np.isnan(array).any()
-
-
-def is_list(column: Column) -> bool:
-    """Whether cells may be anything, as in lists."""
-    return isinstance(column, list) or column.dtype.kind in "OU"
-
-
 def as_labels(group: list[Column]) -> list[NDArray[Any]]:
-    """Columns of labels as arrays. Cells that are all strings are read as those of text are."""
+    """Columns of labels as arrays; cells that are all strings are read as those of text are."""
+    lists = [column for column in group if isinstance(column, list) or column.dtype.kind == "O"]
+    for column in lists:
+        if any(map(label_fault, column)) or len({isinstance(x, str) for x in column}) != 1:
+            raise ValueError("cannot be read as labels" if len(column) else "is empty")
     texts = [column for column in group if isinstance(column, list) and isinstance(column[0], str)]
-    if len(texts) == len(group):
-        return label_arrays(texts)
-    return [np.asarray(column) for column in group]
+    return label_arrays(texts) if len(texts) == len(group) else [*map(np.asarray, group)]
 
 
 def as_numbers(column: Column) -> Any:
-    """A column of numbers as an array, or as a matrix with names."""
-    array = as_array(column)
-    array = array.astype(np.float64) if array.dtype.kind in "OU" else array
-    return NamedColumns(array, [*column[0]]) if isinstance(column[0], dict) else array
-
-
-def as_array(column: Column) -> NDArray[Any]:
-    """Cells as they are, those of objects in the order of the first one."""
-    if not isinstance(column[0], dict):
-        return np.asarray(column)
-    names = column[0].keys()
-    if any(cell.keys() != names for cell in column):
-        raise KeyError
-    return np.array([[cell[name] for name in names] for cell in column])
+    """A column of numbers as an array, or a matrix, with names if its rows are objects."""
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "OU":
+        return column
+    names = column[0] if len(column) and isinstance(column[0], dict) else {}
+    if names and any(not isinstance(x, dict) or x.keys() != names.keys() for x in column):
+        raise ValueError("the cells have other names")
+    array = np.array([[cell[x] for x in names] for cell in column] if names else column)
+    if array.dtype.kind in "OU" and not any(map(number_fault, array.flat)):
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "fiub" or np.isnan(array).any():
+        raise ValueError("cannot be read as numbers")
+    return NamedColumns(array, [*names]) if names else array
 
 
 def read_npy(file: IO[bytes]) -> Columns:

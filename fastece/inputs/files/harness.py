@@ -7,7 +7,8 @@ its number from 0 on or its text. `arguments` holds the requests, each a context
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 from fastece.inputs.files.json_lines import Objects, follow
 from fastece.inputs.files.table import refuse_rows, shown
@@ -17,13 +18,6 @@ RESPONSES = ("filtered_resps", "resps")
 CHOICES = (("choices",), ("choices", "text"), ("choices", "label"))
 
 
-class Question(NamedTuple):
-    """One line: the choices' log-likelihoods, and lists of their texts."""
-
-    scores: list[float]
-    texts: list[list[str]]
-
-
 def is_log(row: dict[str, Any]) -> bool:
     """Whether an object has the keys of a line of such a log."""
     return "target" in row and any(name in row for name in RESPONSES)
@@ -31,34 +25,58 @@ def is_log(row: dict[str, Any]) -> bool:
 
 def read_log(table: Objects) -> tuple[list[int], list[list[float]]]:
     """The number of the right choice of each question, and the log-likelihoods of its choices."""
-    found = [read_question(row) for row in table.rows]
-    refuse_rows((table.row(i), x) for i, x in enumerate(found) if isinstance(x, str))
-    questions = [x for x in found if isinstance(x, Question)]
-    right = right_choices(table, questions)
-    rows = zip(table.rows, questions, right, strict=True)
-    first = table.rows[0].get("filter")
-    refuse_rows((table.row(i), contradiction(*row, first)) for i, row in enumerate(rows))
-    return right, [question.scores for question in questions]
+    rows, first = table.rows, table.rows[0]
+
+    def refuse(name: str, rule: str, are_bad: Iterable[bool]) -> None:
+        bad = (i for i, is_bad in enumerate(are_bad) if is_bad)
+        cells = ((i, shown(rows[i].get(name))) for i in bad)
+        refuse_rows((table.row(i), f"column {name}: {rule}, got {cell}") for i, cell in cells)
+
+    name = next(name for name in RESPONSES if name in first)
+    scores, numbers, texts = zip(*(read_question(row, name) for row in rows), strict=True)
+    refuse(name, "must hold the log-likelihoods of two or more choices", (not z for z in scores))
+    # Targets are all numbers, or all texts, whatever fewer of them contradict.
+    right = texts if texts.count(None) < numbers.count(None) else numbers
+    rule = "must be the number of a choice, the first is 0, or the text of one choice"
+    refuse("target", rule, (k is None for k in right))
+    if None not in (*numbers, *texts):
+        refuse("target", f"{rule}, and is both", map(int.__ne__, numbers, texts))
+    rule = f"must be {first.get('filter')!r}, as the first row has"
+    refuse("filter", rule, (row.get("filter") != first.get("filter") for row in rows))
+    rule = "must be 1 if the likeliest choice is the target, else 0"
+    refuse("acc", rule, map(denies, rows, scores, right))
+    return [*right], [*scores]
 
 
-def read_question(row: dict[str, Any]) -> Question | str:
-    """What a line holds, or the rule that it breaks."""
-    name = next(name for name in RESPONSES if name in row)
+def denies(row: dict[str, Any], scores: list[float], right: int) -> bool:
+    """Whether a line has another accuracy than its likeliest choice has."""
+    accuracy, hit = row.get("acc"), scores.index(max(scores)) == right
+    return isinstance(accuracy, int | float) and accuracy != hit
+
+
+def read_question(row: dict[str, Any], name: str) -> tuple[list[float], int | None, int | None]:
+    """The log-likelihoods of the choices, none if there are not two of them, and the choice that
+    the target is the number of, and the one that it is the text of."""
     try:
         scores = [log_likelihood(response) for response in row[name]]
     except (ValueError, TypeError, LookupError):
         scores = []
     requests = read_requests(row)
-    texts = [[text for _, text in requests], *(follow(row.get("doc"), path) for path in CHOICES)]
+    lists = [[text for _, text in requests], *(follow(row.get("doc"), path) for path in CHOICES)]
     if len(requests) == len(scores) and any(context for context, _ in requests):
         # Requests without a context weigh the choices by themselves, for another score.
         scores = [x for x, (context, _) in zip(scores, requests, strict=True) if context]
-        texts[0] = [text for context, text in requests if context]
+        lists[0] = [text for context, text in requests if context]
     if len(scores) < 2 or any(map(math.isnan, scores)) or not math.isfinite(max(scores)):
-        rule = "must hold the log-likelihoods of two or more choices"
-        return f"column {name}: {rule}, got {shown(row[name])}"
-    lists = (x for x in texts if isinstance(x, list) and len(x) == len(scores))
-    return Question(scores, [[str(text).strip() for text in x] for x in lists])
+        return [], None, None
+    target = str(row.get("target")).strip()
+    is_number = target.isdecimal() and len(target) < 10 and int(target) < len(scores)
+    places = set()
+    for texts in lists:
+        if isinstance(texts, list) and len(texts) == len(scores):
+            texts = [str(text).strip() for text in texts]
+            places |= {texts.index(target)} if texts.count(target) == 1 else set()
+    return scores, int(target) if is_number else None, places.pop() if len(places) == 1 else None
 
 
 def log_likelihood(response: Any) -> float:
@@ -77,46 +95,3 @@ def read_requests(row: dict[str, Any]) -> list[list[str]]:
     pairs = [list(x.values()) if isinstance(x, dict) else x for x in found or []]
     is_whole = all(isinstance(x, list) and len(x) == 2 for x in pairs)
     return [[str(text) for text in pair] for pair in pairs] if is_whole else []
-
-
-def right_choices(table: Objects, questions: list[Question]) -> list[int]:
-    """The number of the right choice of each question: targets are all numbers, or all texts,
-    whatever fewer of them contradict."""
-    targets = [str(row["target"]).strip() for row in table.rows]
-    numbers = [by_number(x, question) for x, question in zip(targets, questions, strict=True)]
-    texts = [by_text(x, question) for x, question in zip(targets, questions, strict=True)]
-    rule = "must be the number of a choice, the first is 0, or the text of one choice"
-    right = texts if texts.count(None) < numbers.count(None) else numbers
-    if None not in numbers and None not in texts and numbers != texts:
-        rule += ", and is both"
-        right = [a if a == b else None for a, b in zip(numbers, texts, strict=True)]
-    refuse_rows(
-        (table.row(i), f"column target: {rule}, got {shown(target)}" if k is None else "")
-        for i, (k, target) in enumerate(zip(right, targets, strict=True))
-    )
-    return [k for k in right if k is not None]
-
-
-def by_number(target: str, question: Question) -> int | None:
-    """The choice of which the target is the number."""
-    is_number = target.isdecimal() and len(target) < 10
-    return int(target) if is_number and int(target) < len(question.scores) else None
-
-
-def by_text(target: str, question: Question) -> int | None:
-    """The only choice of which the target is the text."""
-    found = {texts.index(target) for texts in question.texts if texts.count(target) == 1}
-    return found.pop() if len(found) == 1 else None
-
-
-def contradiction(row: dict[str, Any], question: Question, right: int, first: Any) -> str:
-    """What a line says of itself that is not so, or of another filter than the `first` line's."""
-    if row.get("filter") != first:
-        return f"column filter: must be {first!r}, as in the first row, got {row.get('filter')!r}"
-    hit = question.scores.index(max(question.scores)) == right
-    accuracy = row.get("acc", hit)
-    if isinstance(accuracy, int | float) and accuracy != hit:
-        return (
-            f"column acc: must be {hit:d}, by the target and the likeliest choice, got {accuracy}"
-        )
-    return ""

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import re
 import sys
 import zipfile
 import zlib
@@ -23,6 +24,8 @@ BINARY = {
     b"PK\x03\x04": (".npz", read_npz),
     b"PAR1": (".parquet", read_parquet),
 }
+# Bytes that are no text, as Python keeps them.
+UNDECODED = re.compile("[\udc80-\udcff]")
 # What readers raise for a file that is not whole, or not what its first bytes say.
 UNREADABLE = (
     ValueError, TypeError, EOFError, RuntimeError, csv.Error, gzip.BadGzipFile, zipfile.BadZipFile,
@@ -57,26 +60,15 @@ def read_source(file: IO[bytes], suffix: str, wanted: Collection[str]) -> Table:
 
 def read_lines(file: IO[bytes]) -> list[str]:
     """The lines of a text, with their ends."""
-    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-    try:
-        return [*text]
-    except UnicodeDecodeError:
-        file.seek(0)
-        lines = file.read().split(b"\n")
-        number = next(k for k, line in enumerate(lines, 1) if not is_utf8(line))
-        known = ", ".join(ending[1:] for ending, _ in BINARY.values())
-        raise ValueError(
-            f"line {number}: is no text in UTF-8, got {shown(lines[number - 1])}; and the file is "
-            f"no {known} or gzip file"
-        ) from None
-    finally:
-        text.detach()
-
-
-def is_utf8(line: bytes) -> bool:
-    """Whether a line is text."""
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+    lines = [*text]
+    text.detach()  # lest it closes the file
+    for number, line in enumerate(lines, 1):
+        if not line.isascii() and UNDECODED.search(line):
+            found = shown(line.encode(errors="surrogateescape"))
+            known = ", ".join(ending[1:] for ending, _ in BINARY.values())
+            raise ValueError(
+                f"line {number}: is no text in UTF-8, got {found}; and the file is no {known} or "
+                "gzip file"
+            )
+    return lines
