@@ -139,10 +139,7 @@ def read_parquet(file: IO[bytes]) -> Columns:
         from pyarrow import parquet, types
     except ImportError as error:
         raise ValueError("Parquet needs pyarrow: pip install pyarrow") from error
-    try:
-        table = parquet.read_table(file)
-    except OSError as error:
-        raise ValueError(f"cannot be read as Parquet: {error}") from error
+    table = parquet.read_table(file)
 
     def column(name: str) -> Column:
         found = table.column(name)

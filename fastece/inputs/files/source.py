@@ -5,7 +5,6 @@ import gzip
 import io
 import re
 import sys
-import zipfile
 import zlib
 from collections.abc import Collection
 from pathlib import Path
@@ -28,8 +27,7 @@ BINARY = {
 UNDECODED = re.compile("[\udc80-\udcff]")
 # What readers raise for a file that is not whole, or not what its first bytes say.
 UNREADABLE = (
-    ValueError, TypeError, EOFError, RuntimeError, csv.Error, gzip.BadGzipFile, zipfile.BadZipFile,
-    zlib.error,
+    ValueError, TypeError, EOFError, RuntimeError, csv.Error, gzip.BadGzipFile, zlib.error
 )  # fmt: skip
 
 
@@ -48,9 +46,14 @@ def read_source(file: IO[bytes], suffix: str, wanted: Collection[str]) -> Table:
     if start.startswith(GZIP):
         with io.BufferedReader(gzip.open(file)) as unpacked:
             return read_source(unpacked, "", wanted)
-    for magic, (_, read) in BINARY.items():
+    for magic, (ending, read) in BINARY.items():
         if start.startswith(magic):
-            return read(file)
+            try:
+                return read(file)
+            except ValueError:
+                raise
+            except Exception as error:  # whatever numpy and pyarrow raise for broken files
+                raise ValueError(f"cannot be read as {ending[1:]}: {error}") from error
     if suffix in [ending for ending, _ in BINARY.values()]:
         raise ValueError(f"is no {suffix[1:]} file: it starts with {start!r}")
     lines = read_lines(file)
