@@ -1,37 +1,44 @@
 """Two models on the same rows, on one page."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from fastece.answer.compare import comparison_results
-from fastece.cli.inputs import LEAD, estimators_of, read_data, read_file
-from fastece.cli.page import Page, ends_of, facts, level_of, question, table
+from fastece.cli.inputs import LEAD, estimators_of, read_data, read_file, title_of
+from fastece.cli.page import Page, ends_of, facts, level_of, noted, question, table
 from fastece.cli.terminal import progress
-from fastece.inputs.files import Predictions
+from fastece.inputs.files import STANDARD_INPUT, Predictions
 from fastece.resampling.results import HONEST, ComparisonResult
 
 
 def run_compare(options: Namespace) -> Page:
     """``fastece compare A B``. Each model is read by itself: whether the predicted class is right
     is another question for each. Draws are shared."""
+    paths = [title_of(path) for path in (options.a, options.b)]
+    if options.a == options.b == STANDARD_INPUT:
+        raise ValueError("-: standard input can be only one of the files")
     with progress() as say:
-        say(f"reading {options.a} and {options.b}")
+        say(f"reading {paths[0]} and {paths[1]}")
         models = [read_file(path, options) for path in (options.a, options.b)]
-        check_same_rows(models[0], models[1], options)
+        check_same_rows(models[0], models[1], paths)
         say(f"intervals of both, {options.resamples} replicates of a calibrated model")
         found = estimators_of(models[0], options.n_bins)
         estimators = {LEAD: found.pop(LEAD), **found}
         a, b = (
             read_data(model, options, estimators, f"{path}: y_prob", least=1)
-            for path, model in zip((options.a, options.b), models, strict=True)
+            for path, model in zip(paths, models, strict=True)
         )
         call = replace(a, models=[*a.models, *b.models])
         results = comparison_results(call, method=HONEST, rng=options.seed)
     values = {
-        "a": options.a,
-        "b": options.b,
+        "a": paths[0],
+        "b": paths[1],
         "n": call.n,
+        "note": models[0].note,
         "setting": call.setting,
         "n_resamples": call.n_resamples,
         "confidence_level": call.level,
@@ -40,25 +47,27 @@ def run_compare(options: Namespace) -> Page:
     return Page(text_of(values, models[0].pairs), values)
 
 
-def check_same_rows(a: Predictions, b: Predictions, options: Namespace) -> None:
-    """Both have the same labels, row by row."""
+def check_same_rows(a: Predictions, b: Predictions, paths: Sequence[str]) -> None:
+    """Both have the same labels and weights, row by row."""
     if a.pairs != b.pairs:
         raise ValueError(
-            f"{options.b}: must have the kind of columns that {options.a} has: only one of them "
+            f"{paths[1]}: must have the kind of columns that {paths[0]} has: only one of them "
             "has labels and confidences of the predicted class"
         )
-    one, other = a.label.ravel().tolist(), b.label.ravel().tolist()
-    if len(one) != len(other):
+    if len(a.label) != len(b.label):
         raise ValueError(
-            f"{options.b}: must have the rows of {options.a}, which has {len(one)}; "
-            f"got {len(other)}"
+            f"{paths[1]}: must have the rows of {paths[0]}, which has {len(a.label)}; "
+            f"got {len(b.label)}"
         )
-    for row, (label, got) in enumerate(zip(one, other, strict=True), 1):
-        if label != got:
-            raise ValueError(
-                f"{options.b}: must have the labels of {options.a}, which has {label!r} in row "
-                f"{row}; got {got!r}"
-            )
+    columns: list[Any] = [("labels", a.label, b.label), ("weights", a.weights, b.weights)]
+    for name, one, other in columns:
+        pairs = zip(np.ravel(one).tolist(), np.ravel(other).tolist(), strict=True)
+        for row, (value, got) in enumerate(pairs):
+            if value != got:
+                raise ValueError(
+                    f"{paths[1]}: {b.row(row)}: must have the {name} of {paths[0]}, which has "
+                    f"{value!r} in {a.row(row)}; got {got!r}"
+                )
 
 
 def values_of(name: str, result: ComparisonResult) -> dict[str, Any]:
@@ -82,7 +91,9 @@ def text_of(values: dict[str, Any], pairs: bool) -> str:
         for line in values["differences"]
     ]  # fmt: skip
     lines = [
-        *facts(title, rows=values["n"], setting=question(values["setting"], pairs)),
+        *facts(
+            title, rows=values["n"], setting=question(values["setting"], pairs), **noted(values)
+        ),
         "",
         *table(["error", "a", "b", "a - b", *level_of(values), "p-value", "estimator"], rows),
         "",

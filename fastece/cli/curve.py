@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fastece.cli.inputs import read_data, read_file, score_range
-from fastece.cli.page import Page, ends_of, facts, level_of, question, table
+from fastece.cli.inputs import read_data, read_file, score_range, title_of
+from fastece.cli.page import Page, ends_of, facts, level_of, noted, question, table
 from fastece.cli.terminal import progress
 from fastece.estimators import find_estimator
 from fastece.plot.files import check_picture, save_picture
@@ -24,17 +24,19 @@ def run_curve(options: Namespace) -> Page:
     if fields and not is_kde:
         raise ValueError(f"--{min(fields)}: goes with --estimator ece_kde")
     with progress() as say:
-        say(f"reading {options.file}")
+        title = title_of(options.file)
+        say(f"reading {title}")
         predictions = read_file(options.file, options)
         say("curve and its band" + (f", {options.resamples} resamples" if is_kde else ""))
         fields |= score_range(predictions) if is_kde else {}
         call = read_data(predictions, options, {"": find_estimator(options.estimator, fields)})
         curves = curves_of(call, options.seed)
         if path:
-            save_picture(path, options.file, curves)
+            save_picture(path, title, curves)
     values = {
-        "title": options.file,
+        "title": title,
         "n": call.n,
+        "note": predictions.note,
         "setting": call.setting,
         "n_resamples": curves[0].n_resamples,
         "confidence_level": call.level,
@@ -75,6 +77,7 @@ def text_of(values: dict[str, Any], pairs: bool) -> str:
     """The page as text."""
     is_posterior = values["curves"][0]["bandwidth"] is None
     known = {"rows": values["n"], "setting": question(values["setting"], pairs)}
+    known |= noted(values)
     if values["n_resamples"]:
         known["intervals"] = f"percentile bootstrap, {values['n_resamples']} resamples"
     elif is_posterior:

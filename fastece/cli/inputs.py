@@ -10,8 +10,9 @@ from numbers import Real
 from typing import Any
 
 from fastece.binned.estimator import Binned
-from fastece.estimators import calibration_errors, find_estimator
-from fastece.inputs.files import Predictions, read_predictions
+from fastece.estimators import find_estimator
+from fastece.inputs.arrays import EntryError
+from fastece.inputs.files import STANDARD_INPUT, Predictions, read_predictions
 from fastece.resampling.arguments import Call, read_call
 
 DEMO = "digits_neural_network.npz"
@@ -21,14 +22,20 @@ BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
 
 
+def title_of(path: str) -> str:
+    """What pages and messages call a file."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
 def read_file(path: str | None, options: Namespace) -> Predictions:
     """Read a file as the options say; without one, the predictions that ship with fastece."""
     if path is None:
         with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
             return read_predictions(shipped)
     return read_predictions(
-        path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes
-    )
+        path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes,
+        weights=options.weights,
+    )  # fmt: skip
 
 
 def read_data(
@@ -38,11 +45,12 @@ def read_data(
     """Check predictions and options as a call of functions that resample, at `least` so often;
     `name` is what messages call the probabilities."""
     data = data_of(predictions, options)
-    call = read_call(
-        data.pop("y_true"), {name: data.pop("y_prob")}, least, **data, n_jobs=-1,
-        estimator=[*estimators.values()], n_resamples=options.resamples,
-        confidence_level=options.confidence_level,
-    )  # fmt: skip
+    with words_of(predictions):
+        call = read_call(
+            data.pop("y_true"), {name: data.pop("y_prob")}, least, **data, n_jobs=-1,
+            estimator=[*estimators.values()], n_resamples=options.resamples,
+            confidence_level=options.confidence_level,
+        )  # fmt: skip
     return replace(call, estimators=estimators)
 
 
@@ -65,7 +73,8 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
         "setting": options.setting,
         "labels": order,
         "pos_label": positive,
-        "from_logits": options.from_logits,
+        "from_logits": options.from_logits or predictions.from_logits,
+        "sample_weight": predictions.weights,
     }
 
 

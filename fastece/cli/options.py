@@ -66,7 +66,8 @@ def form(name: str, text: str) -> dict[str, Any]:
 
 OPTIONS = {
     "--y-true": value("COLUMN", "column of the labels"),
-    "--y-prob": value("COLUMN[,COLUMN...]", "columns of the probabilities"),
+    "--y-prob": value("COLUMN[,COLUMN...]", "columns of the probabilities; prob_* is all of those"),
+    "--weights": value("COLUMN", "column of the weights of the rows"),
     "--labels": value("LABEL[,LABEL...]", "label of each column of probabilities, in their order"),
     "--pos-label": value("LABEL", "which label y_prob is the probability of"),
     "--classes": value("K", "classes behind the predicted one: its confidence is 1/K or more", int),
@@ -113,7 +114,7 @@ OPTIONS = {
     "--seed": value(None, "of everything that is random (default 0)", int),
     "--json": form("json", "machine-readable output"),
 }  # fmt: skip
-FILE = ("--y-true", "--y-prob", "--labels", "--pos-label", "--classes")
+FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
 CURVE = ("curve --estimator", "--at", "--bandwidth", "--kernel")
 STUDY = (
@@ -136,8 +137,10 @@ class Command(NamedTuple):
 COMMANDS = {
     "report": Command(
         "report:run_report", "size, accuracy, calibration errors and reliability diagram of a file",
-        f"Report on a file of predictions: CSV with the columns {LAYOUTS}; NPZ with the arrays "
-        "y_true and y_prob; Parquet (with pyarrow). With --resamples 0 there are no intervals.",
+        f"Report on a file of predictions, or with - on standard input: CSV with the columns "
+        f"{LAYOUTS}; also between tabs or semicolons, as JSON Lines, NPY, NPZ or Parquet (with "
+        "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 there "
+        "are no intervals.",
         ("file",), (*FILE, *MEASURE, "--n-bins", "--plot"), {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(

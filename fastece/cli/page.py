@@ -5,16 +5,6 @@ from typing import Any, NamedTuple
 
 from fastece.resampling.results import aligned
 
-# What is measured in each setting; of one class, "class"; of predicted classes alone, "pairs".
-QUESTIONS = {
-    "binary": "does label 1 come as often as its probability says?",
-    "confidence": "is the most probable class right as often as its probability says?",
-    "class": "does this class come as often as its probability says?",
-    "classwise": "does each class come as often as its probability says? (mean over classes)",
-    "pairs": "is the predicted class right as often as its confidence says?",
-}
-
-
 class Page(NamedTuple):
     """What a command prints: text, or with ``--json`` the same as plain values."""
 
@@ -26,18 +16,15 @@ class Page(NamedTuple):
         return Page(f"{self.text}\n\npicture: {path}", {**self.values, "plot": path})
 
 
-def question(setting: str, pairs: bool) -> str:
-    """A setting as results name it, and what is asked there; `pairs`: of predicted classes."""
-    kind, _, label = setting.partition(" ")
-    if kind == "binary" and label:  # the caller's, in brackets
-        return f"{setting}: does {label[1:-1]} come as often as its probability says?"
-    return f"{setting}: {QUESTIONS['pairs' if pairs else kind]}"
-
-
 def facts(title: str, **values: Any) -> list[str]:
     """A title, and a line for each value."""
     names = (name.replace("_", " ") for name in values)
     return [title, *map("  {:<16} {}".format, names, values.values())]
+
+
+def noted(values: dict[str, Any]) -> dict[str, str]:
+    """How a file was read, where there is something to say about that, as a fact."""
+    return {"read_as": values["note"]} if values["note"] else {}
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

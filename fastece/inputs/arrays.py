@@ -134,9 +134,20 @@ def find_extremes(array: NDArray[Any]) -> tuple[float, float]:
     return float(np.min(lows)), float(np.max(highs))
 
 
+class EntryError(ValueError):
+    """An argument breaks a rule in some rows; the first bad entry is `value`, at `index`."""
+
+    name: str
+    rule: str
+    index: tuple[int, ...]
+    value: Any
+    hint: str
+    rows: int
+
+
 def refuse_where(
     name: str, rule: str, array: NDArray[Any], is_bad: Rule, hint: str = "",
-    error: type[Exception] = ValueError,
+    error: type[ValueError] | type[TypeError] = EntryError,
 ) -> None:  # fmt: skip
     """Raise the error of the first entry that is bad, if there is one."""
     for start, part in row_slices(array):
@@ -144,7 +155,14 @@ def refuse_where(
         if bad.any():
             row, *column = (int(i) for i in np.argwhere(bad)[0])
             where = ", ".join(map(str, [start + row, *column]))
-            raise error(f"{name}: {rule}; {name}[{where}] is {repr_of(part[(row, *column)])}{hint}")
+            value = part[(row, *column)]
+            refusal = error(f"{name}: {rule}; {name}[{where}] is {repr_of(value)}{hint}")
+            if isinstance(refusal, EntryError):
+                refusal.name, refusal.rule, refusal.hint = name, rule, hint
+                refusal.index, refusal.value = (start + row, *column), value
+                later = (is_bad(part) for _, part in row_slices(array[start:]))
+                refusal.rows = sum(int(b.reshape(len(b), -1).any(1).sum()) for b in later)
+            raise refusal
 
 
 def refuse_infinite(name: str, array: NDArray[Any]) -> None:

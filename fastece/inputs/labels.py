@@ -177,9 +177,10 @@ def label_positions(y: Array, order: list[Any]) -> I64:
         except TypeError as error:
             raise TypeError(f"y_true: labels must be hashable: {error}") from error
     if found.min() < 0:
-        i = int(np.argmin(found))
-        known = ", ".join(map(repr_of, order[:20]))
-        raise ValueError(f"y_true: not among labels=[{known}]; y_true[{i}] is {repr_of(y[i])}")
+        known, shown = set(order), ", ".join(map(repr_of, order[:20]))
+        refuse_where(
+            "y_true", f"not among labels=[{shown}]", y, elementwise(lambda x: x not in known)
+        )
     return found
 
 

@@ -11,10 +11,12 @@ from fastece.answer.estimate import estimate_results
 from fastece.binned.estimator import Binned
 from fastece.estimators import ESTIMATORS, direct_values, find_estimator
 from fastece.kde.estimator import KDE
+from fastece.protocol import Sample, increasing
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import diagrams_of
 from fastece.resampling.arguments import Call
 from fastece.resampling.bootstrap import resample
+from fastece.resampling.calibration_test import hits_and_misses
 from fastece.resampling.results import BootstrapResult
 
 # The answer comes first, and its curve is beside the diagram; the test of calibration and the
@@ -30,6 +32,10 @@ SCORES = {
     "accuracy": "how often the most probable class is right",
     "sharpness": "variance of the score: how much the model tells apart",
 }
+# A density of whose error half rests on fewer rows says nothing, nor does one of which more than
+# this part would be there if every probability were right: half of it where scores are spread and
+# calibrated, five sixths and more where they are heaped.
+FEWEST_ROWS, MOST_SMOOTHING = 20, 2 / 3
 Say = Callable[[str], None]
 
 
@@ -67,7 +73,7 @@ def line_of(name: str, call: Call) -> dict[str, Any]:
     """The error of an estimator, how many bins hold rows, or the bandwidth. Class by class, errors
     and bandwidths are means and bins are added."""
     estimator, problems = call.estimators[name], call.models[0]
-    n_bins = occupied = bandwidth = rows = None
+    n_bins = occupied = bandwidth = rows = smoothing = None
     if isinstance(estimator, Binned):
         count = np.concatenate([found.count for found in diagrams_of(estimator, problems)])
         n_bins, occupied = count.size, int(np.count_nonzero(count))
@@ -75,19 +81,45 @@ def line_of(name: str, call: Call) -> dict[str, Any]:
         curves = curves_of(replace(call, estimators={"": estimator}, n_resamples=0), None)
         bandwidth = float(np.mean([curve.bandwidth for curve in curves]))
         rows = float(np.median([rows_behind(curve) for curve in curves]))
+        smoothing = float(np.mean([error_of_smoothing(estimator, x) for x in problems.samples()]))
     value = float(call.average_of(direct_values(estimator, problems)))
     return {
         "name": name, "value": value, "low": None, "high": None, "p_value": None,
         "estimator": str(estimator), "n_bins": n_bins, "occupied": occupied,
-        "bandwidth": bandwidth, "rows_behind": rows,
+        "bandwidth": bandwidth, "rows_behind": rows, "smoothing": smoothing,
     }  # fmt: skip
 
 
 def rows_behind(curve: ReliabilityCurve) -> float:
-    """On about how many rows, or fewer, the curve rests where half of its error comes from."""
-    error, order = np.abs(curve.lce) * curve.density, np.argsort(curve.rows)
-    below = np.cumsum(error[order])
-    return float(curve.rows[order][np.searchsorted(below, below[-1] / 2)])
+    """On about how many rows, or fewer, the curve rests where half of its error comes from: none
+    where no row is near, so that there is no curve."""
+    low, high = curve.score_range
+    error = np.nan_to_num(np.abs(curve.lce) * curve.density) * (high - low) / curve.score.size
+    order, unseen = np.argsort(curve.rows), max(curve.value - float(error.sum()), 0.0)
+    below = unseen + np.cumsum(error[order])
+    half = below[-1] / 2
+    return 0.0 if unseen > half else float(curve.rows[order][np.searchsorted(below, half)])
+
+
+def error_of_smoothing(kde: KDE, sample: Sample) -> float:
+    """The error that a density would show if every score came true as often as it says."""
+    twice = hits_and_misses(sample)
+    order = increasing(twice.s)
+    expected = np.where(twice.y == 1, twice.s, 1 - twice.s)[order]
+    return kde.evaluate(kde.prepare(twice.where(order), sample.n), expected)
+
+
+def caution_of(line: dict[str, Any], n: int) -> str:
+    """Why a line is not to be read, if it is not."""
+    if line["rows_behind"] is None:
+        return ""
+    if n < FEWEST_ROWS:
+        return f"there are fewer than {FEWEST_ROWS} rows"
+    if line["rows_behind"] < FEWEST_ROWS:
+        return "few rows carry it, as where scores are heaped"
+    if line["smoothing"] > MOST_SMOOTHING * line["value"]:
+        return f"smoothing alone makes {line['smoothing']:.2g}, as where scores are heaped"
+    return ""
 
 
 def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:

@@ -77,6 +77,8 @@ class Report(Plain):
         The Bayesian curve, where there is one problem.
     pairs : bool
         Whether rows are hits and confidences of predicted classes, without the other classes.
+    note : str
+        How a file was read, where there is something to say about that.
     """
 
     title: str
@@ -101,6 +103,7 @@ class Report(Plain):
     diagrams: list[ReliabilityDiagram]
     curve: ReliabilityCurve | None
     pairs: bool = field(repr=False)
+    note: str
 
     def __str__(self) -> str:
         from fastece.report.writers import to_text
@@ -176,7 +179,8 @@ def calibration_report(
 
 def make_report(
     data: dict[str, Any], errors: dict[str, Any], *, title: str, rng: Any, by: Any = None,
-    pairs: bool = False, n_classes: int | None = None, say: Say = lambda _: None, **options: Any,
+    pairs: bool = False, n_classes: int | None = None, note: str = "", say: Say = lambda _: None,
+    **options: Any,
 ) -> Report:  # fmt: skip
     """The report on `data`, arguments of `fastece.ece`.
 
@@ -187,8 +191,8 @@ def make_report(
     pairs, n_classes
         Whether rows are hits and confidences of predicted classes, and how many classes there are
         then, if that is known.
-    say : callable
-        It is told each step.
+    note, say
+        As in `Report`; a function that is told each step.
     options
         The others of `fastece.bootstrap`.
     """
@@ -240,6 +244,7 @@ def make_report(
         diagrams=diagrams_of(errors[TEST], problems),
         curve=curves_of(lead, None)[0] if problems.n_problems == 1 else None,
         pairs=pairs,
+        note=note,
     )
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fastece.report.words import decimals, ends, floor_of, number, p_text
+from fastece.report.measures import caution_of
+from fastece.report.words import decimals, ends, floor_of, number, p_text, question
 from fastece.resampling.intervals import ConfidenceInterval
 
 if TYPE_CHECKING:
@@ -12,18 +13,6 @@ if TYPE_CHECKING:
 
 # Classes and groups in a table: what is worst comes first, and the rest is counted.
 MOST_ROWS = 10
-# An error of whose half fewer rows tell says nothing.
-FEWEST_BEHIND = 20
-# What is measured in each setting; of one class, "class"; of predicted classes alone, "pairs".
-QUESTIONS = {
-    "binary": "does label 1 come as often as its probability says?",
-    "confidence": "is the most probable class right as often as its probability says?",
-    "class": "does this class come as often as its probability says?",
-    "classwise": "does each class come as often as its probability says? (mean over classes)",
-    "pairs": "is the predicted class right as often as its confidence says?",
-}
-
-
 @dataclass(frozen=True)
 class Section:
     """One part of a report.
@@ -47,14 +36,6 @@ class Section:
     rows: Sequence[Sequence[str]] = ()
     notes: Sequence[str] = ()
     results: Sequence[Any] = ()
-
-
-def question(setting: str, pairs: bool) -> str:
-    """A setting as results name it, and what is asked there; `pairs`: of predicted classes."""
-    kind, _, label = setting.partition(" ")
-    if kind == "binary" and label:  # the caller's, in brackets
-        return f"{setting}: does {label[1:-1]} come as often as its probability says?"
-    return f"{setting}: {QUESTIONS['pairs' if pairs else kind]}"
 
 
 def sections_of(report: "Report") -> list[Section]:
@@ -89,6 +70,8 @@ def sample(report: "Report") -> Section:
     facts["accuracy"] = f"{report.accuracy:.4f}"
     facts["mean confidence"] = f"{report.mean_confidence:.4f}"
     facts["setting"] = question(report.setting, report.pairs)
+    if report.note:
+        facts["read as"] = report.note
     return Section("Sample", facts)
 
 
@@ -115,10 +98,9 @@ def errors(report: "Report") -> Section:
             "sentence has that of ece."
         )
     notes += [
-        f"{line['name']}: half of it rests on fewer than {FEWEST_BEHIND} rows, as where scores are "
-        "heaped: do not read this one."
+        f"{line['name']}: {why}: do not read this one."
         for line in report.measures
-        if line["rows_behind"] is not None and line["rows_behind"] < FEWEST_BEHIND
+        if (why := caution_of(line, report.n))
     ]
     return Section("Calibration errors", {}, head, rows, notes)
 

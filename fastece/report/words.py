@@ -25,6 +25,16 @@ SIDES = {
 BOTH_SIDES = "off in both directions,"
 
 
+# What is measured in each setting; of one class, "class"; of predicted classes alone, "pairs".
+QUESTIONS = {
+    "binary": "does label 1 come as often as its probability says?",
+    "confidence": "is the most probable class right as often as its probability says?",
+    "class": "does this class come as often as its probability says?",
+    "classwise": "does each class come as often as its probability says? (mean over classes)",
+    "pairs": "is the predicted class right as often as its confidence says?",
+}
+
+
 @dataclass(frozen=True)
 class Judgement:
     """What a report comes down to.
@@ -164,3 +174,11 @@ def judge(
 def sentence(text: str) -> str:
     """A text that begins with a capital."""
     return text[0].upper() + text[1:]
+
+
+def question(setting: str, pairs: bool) -> str:
+    """A setting as results name it, and what is asked there; `pairs`: of predicted classes."""
+    kind, _, label = setting.partition(" ")
+    if kind == "binary" and label:  # the caller's, in brackets
+        return f"{setting}: does {label[1:-1]} come as often as its probability says?"
+    return f"{setting}: {QUESTIONS['pairs' if pairs else kind]}"

@@ -79,9 +79,10 @@ BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("y_true,y_prob\n0,0.1\n0,0.4\n0,0.9\n", [], "has 1 in row 2; got 0"),
+        ("y_true,y_prob\n0,0.1\n0,0.4\n0,0.9\n", [], "b.csv: line 3: must have the labels of "
+         ".*a.csv, which has 1 in line 3; got 0"),
         ("y_true,y_prob\n0,0.1\n1,0.4\n", [], "which has 3; got 2"),
-        ("y_true,y_prob\n0,0.1\n1,0.4\n1,1.9\n", [], r"b.csv: y_prob\[2\] is 1.9"),
+        ("y_true,y_prob\n0,0.1\n1,0.4\n1,1.9\n", [], "b.csv: line 4, column y_prob: .*, got 1.9"),
         (f"{PAIRS}0,0,0.5\n", [], "kind of columns"),
         ("y_true,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5\n1,0.5,0.5\n", ["--setting", "5"], "class index"),
         ("y_true,p_0,p_1,p_2\n0,1,0,0\n1,1,0,0\n1,0,0,1\n", ["--setting", "classwise"],

@@ -1,13 +1,18 @@
 """Files as the commands read them, and which label each of their columns is of."""
 
+import io
+import json
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import PAIRS, as_json, failure, text, values
 
 import fastece
+
+LOG = Path(__file__).parents[1] / "data" / "lm_eval_samples.jsonl"
 
 
 def test_binary_csv(capsys, write):
@@ -55,7 +60,7 @@ def test_parquet(capsys, tmp_path):
     parquet.write_table(pa.table({"y_true": [0, 1, 1], "y_prob": [0.1, 0.4, 0.9]}), path)
     assert values(as_json(capsys, "report", path))["ece"] == fastece.ece([0, 1, 1], [0.1, 0.4, 0.9])
     parquet.write_table(pa.table({"y_true": [0, None, 1], "y_prob": [0.1, 0.4, 0.9]}), path)
-    assert "'y_true' has missing values" in failure(capsys, "report", path)
+    assert "row 2, column y_true: must not be missing, got None" in failure(capsys, "report", path)
 
 
 def test_parquet_without_pyarrow_says_what_to_install(capsys, tmp_path, monkeypatch):
@@ -161,14 +166,22 @@ def test_awkward_but_whole_csv_files(capsys, write):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("y_true,y_prob\n0,1.5\n", [], r"y_prob\[0\] is 1.5"),
+        ("y_true,y_prob\n0,1.5\n", [], r"line 2, column y_prob: .* \[0, 1\] .*, got 1.5\n"),
         ("y_true,y_prob\n0,high\n", [], "'high'"),
-        ("y_true,y_prob\n0,0.5\n2,0.5\n", [], r"y_true\[1\] is 2"),
+        (
+            "y_true,y_prob\n0,0.5\n2,0.5\n",
+            [],
+            "line 3, column y_true: labels must be from 0 to 1, got 2",
+        ),
         ("y_true,y_prob\n", [], "empty"),
-        ("", [], "no column 'y_true'"),
+        ("", [], "is empty"),
         ("a,b\n0,1\n", [], "no column 'y_true', it has a, b; expected y_true,y_prob or"),
-        ("y_true,y_prob\n0,0.1\n,0.9\n", [], "y_true.* is blank"),
-        ("y_true,y_prob\n0,0.1\n1,0.2,0.3\n", [], "has 3 cells, the header has 2"),
+        ("y_true,y_prob\n0,0.1\n,0.9\n", [], "line 3, column y_true: must not be missing, got ''"),
+        (
+            "y_true,y_prob\n0,0.1\n1,0.2,0.3\n",
+            [],
+            "line 3: must have 2 cells, as the header has, got 3",
+        ),
         ("y_true,y_prob,y_prob\n0,0.1,0.2\n", [], "two columns are named 'y_prob'"),
         (f"{PAIRS}0,0,0.5\n", ["--setting", "confidence"], "--setting: .* class vector"),
         ("y_true,p_0,p_2\n0,0.1,0.9\n", [], "no column 'p_1'"),
@@ -187,10 +200,12 @@ def test_bad_files_are_refused_in_one_line(capsys, write, content, options, mess
 
 def test_files_that_cannot_be_read(capsys, tmp_path, write):
     assert "nothing.csv" in failure(capsys, "report", tmp_path / "nothing.csv")
-    assert "broken.npz" in failure(capsys, "report", write("not a zip", "broken.npz"))
+    line = failure(capsys, "report", write("not a zip", "broken.npz"))
+    assert "broken.npz: is no npz file: it starts with b'not a '" in line
     with open(tmp_path / "array.npz", "wb") as file:
         np.save(file, np.zeros(3))
-    assert "array.npz: is no NPZ" in failure(capsys, "report", tmp_path / "array.npz")
+    line = failure(capsys, "report", tmp_path / "array.npz")
+    assert "array.npz: holds an array of shape (3,)" in line
     np.savez(tmp_path / "cut.npz", y_true=np.zeros(500), y_prob=np.zeros(500))
     whole = (tmp_path / "cut.npz").read_bytes()
     (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
@@ -212,3 +227,91 @@ def test_missing_and_mixed_labels_of_pairs_are_refused(capsys, write, tmp_path):
     ):  # fmt: skip
         np.savez(archive, **{"confidence": [0.5, 0.5], **content})
         assert message in failure(capsys, "report", archive)
+
+
+# --- files as they come ------------------------------------------------------------------------
+
+
+def feed(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "curve"])
+def test_every_command_reads_standard_input_and_json_lines(capsys, write, monkeypatch, command):
+    rows = [(y == "churn", p) for y, p in zip(Y, CHURN, strict=True)]
+    lines = "".join(json.dumps({"y_true": int(y), "y_prob": p}) + "\n" for y, p in rows)
+    path = write("y_true\ty_prob\n" + "".join(f"{y:d}\t{p}\n" for y, p in rows))
+    feed(monkeypatch, lines)
+    found = as_json(capsys, command, *([path] * (command == "compare")), "-", "--resamples", 8)
+    assert (found["n"], found["setting"]) == (5, "binary")
+    assert "standard input" in (found.get("title"), found.get("b"))
+    if command == "compare":
+        assert all(line["difference"] == 0 for line in found["differences"])
+
+
+def test_standard_input_is_one_file(capsys):
+    assert "standard input can be only one" in failure(capsys, "compare", "-", "-")
+
+
+@pytest.mark.parametrize("command", ["report", "curve"])
+def test_weights_are_those_of_the_column(capsys, write, command):
+    rows = zip([0, 1, 1, 0], [0.1, 0.4, 0.9, 0.7], [1, 2, 0, 0.5], strict=True)
+    path = write("y_true,y_prob,w\n" + "".join(f"{y},{p},{w}\n" for y, p, w in rows))
+    found = as_json(capsys, command, path, "--weights", "w", "--resamples", 0)
+    data = {"y_true": [0, 1, 1, 0], "y_prob": [0.1, 0.4, 0.9, 0.7], "sample_weight": [1, 2, 0, 0.5]}
+    if command == "curve":
+        assert found["curves"][0]["value"] == fastece.reliability_curve(**data).value
+    else:
+        assert values(found)["ece"] == fastece.ece(**data)
+        assert found["accuracy"] == pytest.approx(1 / 3.5)
+
+
+def test_models_that_are_compared_have_the_same_weights(capsys, write):
+    a = write("y_true,y_prob,w\n0,0.1,1\n\n1,0.4,2\n")
+    b = write("y_true,y_prob,w\n0,0.1,1\n1,0.4,3\n", "b.csv")
+    line = failure(capsys, "compare", a, b, "--weights", "w")
+    assert "b.csv: line 3: must have the weights of" in line
+    assert "which has 2.0 in line 4; got 3.0" in line
+    assert as_json(capsys, "compare", a, a, "--weights", "w", "--resamples", 8)["n"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("y_true,y_prob\n0,0.5\n\n1,1.5\n0,nope\n", [], "line 5, column y_prob: must be a number, "
+         "got 'nope'"),
+        ("y_true,y_prob\n0,0.5\n\n1,1.5\n0,-1\n", [], "line 4, column y_prob: probabilities must "
+         "lie in [0, 1] (tolerance 1e-06), got 1.5 (logits: --from-logits); and 1 more row"),
+        ("y_true,p_0,p_1\n0,1,0\n1,1,inf\n2,-inf,0\n", [], "line 3, column p_1: must be finite, "
+         "got inf; and 1 more row"),
+        ("y_true,p_0,p_1\n0,1,0\n1,0,1\n2,0,1\n3,0,1\n", [], "line 4, column y_true: labels must "
+         "be from 0 to 1, got 2 (--labels names other classes); and 1 more row"),
+        ("y,a,b\nu,1,0\nx,0,1\nv,0,1\nx,0,1\n",
+         ["--y-true", "y", "--y-prob", "a,b", "--labels", "u,v"],
+         "line 3, column y: not among --labels ['u', 'v'], got 'x'; and 1 more row"),
+        ("y_true,y_prob,w\n0,0.5,1\n1,0.5,-1\n0,0.5,-2\n1,0.5,1\n", ["--weights", "w"],
+         "line 3, column w: must not be negative, got -1.0; and 1 more row"),
+        ('{"y_true": 0, "y_prob": [0.5, 0.5]}\n{"y_true": 0, "y_prob": [1.5, 0.5]}\n', [],
+         "line 2, column y_prob[:, 0]: probabilities must lie in"),
+    ],
+)  # fmt: skip
+def test_two_bad_rows_are_one_line_that_names_the_first(capsys, write, content, options, message):
+    line = failure(capsys, "report", write(content), *options)
+    assert f"predictions.csv: {message}" in line
+
+
+def test_a_log_says_how_it_is_read(capsys, tmp_path):
+    page = text(capsys, "report", LOG)
+    assert "setting          confidence: " in page
+    assert "read as          log of lm-evaluation-harness, softmax over the choices" in page
+    assert "rows             4\n  classes          3\n  accuracy         0.7500\n" in page
+    lines = LOG.read_text(encoding="utf-8").splitlines(keepends=True)
+    row = json.loads(lines[0])
+    del row["filtered_resps"][2], row["arguments"], row["doc"]
+    path = tmp_path / "samples.jsonl"
+    path.write_text("".join([json.dumps(row) + "\n", *lines[1:]]), encoding="utf-8")
+    for command in ("report", "curve"):
+        page = text(capsys, command, path, "--resamples", 8, quick=False)
+        assert "which has 2 to 3: of the likeliest choice alone" in page
+        assert "binary: is the predicted class right as often as its confidence says?" in page
+    assert "which has 2 to 3" in text(capsys, "compare", path, path, "--resamples", 8)

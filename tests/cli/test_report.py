@@ -43,8 +43,8 @@ def test_demo_fits_on_a_screen(capsys):
 def test_json_has_the_same_keys_with_and_without_resamples(capsys):
     with_intervals = as_json(capsys, "demo", "--resamples", 9)
     assert list(with_intervals) == list(as_json(capsys, "demo")) == [
-        "title", "n", "n_classes", "accuracy", "mean_confidence", "setting", "n_resamples",
-        "confidence_level", "p_value", "measures", "diagrams",
+        "title", "n", "n_classes", "accuracy", "mean_confidence", "note", "setting",
+        "n_resamples", "confidence_level", "p_value", "measures", "diagrams",
     ]  # fmt: skip
     keys = {
         "name", "value", "low", "high", "estimator", "n_bins", "occupied", "bandwidth",

@@ -51,18 +51,33 @@ def test_a_label_is_right_only_if_it_is_written_as_predicted(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("y_true,y_prob\n\n0,0.1\n\n1,0.2,0.3\n", "line 5: has 3 cells, the header has 2"),
-        ("\ny_true,y_prob\n0,0.1\n\n,0.9\n", "line 5: y_true is blank"),
-        ("y_true,y_prob\r\n0,0.1\r\n\r\nnan,0.9\r\n", "line 4: y_true is nan"),
-        ('"a\nb",y_true,y_prob\nx,0,0.1\n"y\nz",1,high\n', "line 5: y_prob is 'high', no number"),
-        ("y_true,p_0,p_1\n0,.1,0.9\n1,1,+0.\n1,0.5,1_0\n", "line 4: p_1 is '1_0', no number"),
-        ("y_true,y_prob\n0,0.1\n1,\n", "line 3: y_prob is '', no number"),
-        ("true_label,pred_label,confidence\n0,0,0.1\n0,0,nan\n", "line 3: confidence is 'nan'"),
-        ("y_true,y_prob\n", "is empty: it has no rows"),
+        (
+            "y_true,y_prob\n\n0,0.1\n\n1,0.2,0.3\n",
+            "line 5: must have 2 cells, as the header has, got 3",
+        ),
+        ("\ny_true,y_prob\n0,0.1\n\n,0.9\n", "line 5, column y_true: must not be missing, got ''"),
+        (
+            "y_true,y_prob\r\n0,0.1\r\n\r\nnan,0.9\r\n",
+            "line 4, column y_true: must not be missing, got 'nan'",
+        ),
+        (
+            '"a\nb",y_true,y_prob\nx,0,0.1\n"y\nz",1,high\n',
+            "line 5, column y_prob: must be a number, got 'high'",
+        ),
+        (
+            "y_true,p_0,p_1\n0,.1,0.9\n1,1,+0.\n1,0.5,1_0\n",
+            "line 4, column p_1: must be a number, got '1_0'",
+        ),
+        ("y_true,y_prob\n0,0.1\n1,\n", "line 3, column y_prob: must not be missing, got ''"),
+        (
+            "true_label,pred_label,confidence\n0,0,0.1\n0,0,nan\n",
+            "line 3, column confidence: must be a number, got 'nan'",
+        ),
+        ("y_true,y_prob\n", "is empty: it has a header and no rows"),
     ],
 )
 def test_a_bad_cell_is_told_by_the_line_of_the_file(write, text, message):
-    with pytest.raises(ValueError, match=f"^predictions.csv: {message}"):
+    with pytest.raises(ValueError, match=f"predictions.csv: {message}"):
         read_predictions(write(text))
 
 

@@ -1,0 +1,7 @@
+"""Predictions from files, one module a format: a file is a table of named columns, whose names say
+how to read it."""
+
+from fastece.inputs.files.predictions import LAYOUTS as LAYOUTS
+from fastece.inputs.files.predictions import Predictions as Predictions
+from fastece.inputs.files.predictions import read_predictions as read_predictions
+from fastece.inputs.files.source import STANDARD_INPUT as STANDARD_INPUT

@@ -1,0 +1,56 @@
+"""JSON Lines: one row a line, which is an object."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fastece.inputs.files.columns import Columns
+from fastece.inputs.files.table import refuse_rows, shown
+
+
+class Objects(Columns):
+    """Rows that are objects. Columns are the keys of the first one; a dotted path, such as a.b.0,
+    leads to what is inside."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        found = [(k, read_object(line)) for k, line in enumerate(lines, 1) if line.strip()]
+        refuse_rows((f"line {k}", row) for k, row in found if isinstance(row, str))
+        self.rows = [row for _, row in found if isinstance(row, dict)]
+        self.paths = dict(paths_of(self.rows[0]))
+        lines_of = [k for k, _ in found]
+        super().__init__([*self.paths], self.cells, lambda index: f"line {lines_of[index]}")
+
+    def cells(self, name: str) -> list[Any]:
+        """What a path leads to in each row, None where it leads nowhere."""
+        path = self.paths[name]
+        if len(path) == 1:
+            return [row.get(name) for row in self.rows]
+        return [follow(row, path) for row in self.rows]
+
+
+def read_object(line: str) -> dict[str, Any] | str:
+    """The object of a line, or the rule that it breaks."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"must hold a JSON object: {error}"
+    return row if isinstance(row, dict) else f"must hold a JSON object, got {shown(row)}"
+
+
+def paths_of(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """All paths into a value by their dotted names."""
+    if path:
+        yield ".".join(path), path
+    inner = dict(enumerate(value)) if isinstance(value, list) else value
+    for key in inner if isinstance(inner, dict) else ():
+        yield from paths_of(inner[key], (*path, str(key)))
+
+
+def follow(value: Any, path: Sequence[str]) -> Any:
+    """What a path leads to, None if nowhere."""
+    for key in path:
+        try:
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        except (LookupError, TypeError, ValueError):
+            return None
+    return value

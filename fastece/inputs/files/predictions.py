@@ -1,0 +1,190 @@
+"""Predictions from a table: the names of its columns say what they are."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.inputs.arrays import EntryError, repr_of
+from fastece.inputs.files.harness import is_log, read_log
+from fastece.inputs.files.json_lines import Objects
+from fastece.inputs.files.source import STANDARD_INPUT, UNREADABLE, read_table
+from fastece.inputs.files.table import NamedColumns, Table, more_rows, refuse_rows
+from fastece.inputs.parameters import check_integer
+from fastece.inputs.probabilities import first_number
+
+PAIR = ("true_label", "pred_label", "confidence")
+LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a file holds, as `fastece.ece` takes it."""
+
+    y_true: NDArray[Any]
+    y_prob: Any  # columns that the caller names keep their names
+    label: NDArray[Any]  # the true one: `y_true`, unless that says whether the prediction is right
+    pairs: bool = False  # hits and confidences of the top label, no class vectors: a binary problem
+    classes: int | None = None  # behind the top label, where the caller says how many
+    from_logits: bool = False  # whether the format says that `y_prob` holds logits
+    note: str = ""  # how the file is read, where its columns do not say it
+    weights: NDArray[Any] | None = None
+    others: dict[str, NDArray[Any]] = field(default_factory=dict)  # what else the caller names
+    file: str = ""
+    row: Callable[[int], str] = str  # what messages call a row
+    columns: dict[str, list[str]] = field(default_factory=dict)  # of each argument
+
+    def words(self, error: EntryError) -> str:
+        """The message about a bad entry of an argument, by the row and the column of the file."""
+        argument, (row, *place) = error.name.rpartition(": ")[2], error.index
+        names = self.columns.get(argument, [argument])
+        column = names[place[0]] if place and len(names) > 1 else names[0]
+        column += f"[:, {place[0]}]" if place and len(names) == 1 else ""  # of a matrix
+        return (
+            f"{self.file}: {self.row(row)}, column {column}: {error.rule}, got "
+            f"{repr_of(error.value)}{error.hint}{more_rows(error.rows - 1)}"
+        )
+
+
+def read_predictions(
+    path: str | PathLike[str], *, y_true: str | None = None, y_prob: str | None = None,
+    classes: int | None = None, weights: str | None = None, columns: Sequence[str] = (),
+) -> Predictions:  # fmt: skip
+    """Read a file of predictions, or standard input, "-".
+
+    Text with a header, JSON Lines, NPY, NPZ and Parquet (needs pyarrow) are tables of named
+    columns; per-sample logs of lm-evaluation-harness are known by their keys. What gzip packs is
+    unpacked. `y_true` and `y_prob` name the columns, `y_prob` several, separated by commas, in
+    class order or named as the classes are; prob_* means all columns named so. `classes` is the
+    number of classes behind the top label of a file of labels and confidences: its scores then lie
+    on [1/K, 1]. `weights` and `columns` name the column of the weights, and others that are wanted.
+    """
+    file = "standard input" if str(path) == STANDARD_INPUT else str(path)
+    try:
+        table = read_table(str(path), (y_true or "y_true", PAIR[0]))
+        is_named = y_true is not None or y_prob is not None
+        is_pair = not is_named and all(name in table.names for name in PAIR)
+        if classes is not None and not is_pair:
+            raise ValueError(f"--classes goes with the columns {','.join(PAIR)} only")
+        if is_pair:
+            found = read_pairs(table, classes)
+        elif not is_named and isinstance(table, Objects) and is_log(table.rows[0]):
+            found = read_questions(table)
+        else:
+            found = read_columns(table, y_true or "y_true", y_prob, {weights, *columns})
+        if weights is None and not columns:
+            return replace(found, file=file, row=table.row)
+        more = [weights] if weights else []
+        check_names(table, [*more, *columns])
+        others, weight = table.read([[name] for name in columns], [more] if more else [])
+        return replace(
+            found, file=file, row=table.row, weights=weight[0] if more else None,
+            others={name: column for name, (column,) in zip(columns, others, strict=True)},
+            columns={**found.columns, "sample_weight": more},
+        )  # fmt: skip
+    except UNREADABLE as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
+def read_columns(
+    table: Table, y_true: str, y_prob: str | None, taken: Collection[str | None]
+) -> Predictions:
+    """Read a column of labels and one or several of probabilities, which are not those `taken`
+    for something else."""
+    names = probability_columns(table)
+    if y_prob:
+        parts = y_prob.split(",")
+        names = [name for part in parts for name in expand(table, part, {y_true, *taken})]
+    check_names(table, [y_true, *names])
+    ((label,),), (prob,) = table.read([[y_true]], [names])
+    if isinstance(prob, NamedColumns):  # of objects
+        shown = [f"{names[0]}.{name}" for name in prob.columns]
+    else:
+        shown, is_named = names, y_prob and len(names) > 1
+        prob = NamedColumns(prob, names) if is_named else prob
+    return Predictions(label, prob, label, columns={"y_true": [y_true], "y_prob": shown})
+
+
+def read_pairs(table: Table, classes: int | None) -> Predictions:
+    """Read true label, predicted label and confidence: a hit is that the labels are equal."""
+    if classes is not None:
+        check_integer("--classes", classes, 2, 2**31)
+    check_names(table, PAIR)
+    ((true, predicted),), (confidence,) = table.read([PAIR[:2]], [PAIR[2:]])
+    for name, column in zip(PAIR, (true, predicted, confidence), strict=True):
+        if column.ndim != 1 or len(column) != len(true):
+            raise ValueError(f"{name} has shape {column.shape}, {PAIR[0]} has {true.shape}")
+        if column.dtype.kind == "f":
+            fault = f"column {name}: must not be missing, got nan"
+            refuse_rows((table.row(int(i)), fault) for i in np.flatnonzero(np.isnan(column)))
+    kinds = [column.dtype.kind.replace("u", "i") for column in (true, predicted)]
+    if kinds[0] != kinds[1] and not {*kinds} <= {"i", "f", "b"}:
+        raise ValueError(f"{PAIR[0]} has dtype {true.dtype}, {PAIR[1]} {predicted.dtype}")
+    columns = {"y_prob": [PAIR[2]]}
+    return Predictions(true == predicted, confidence, true, True, classes, columns=columns)
+
+
+def read_questions(table: Objects) -> Predictions:
+    """Read a log of multiple-choice questions: class vectors if all have as many choices; else
+    whether the likeliest choice is right, and its softmax."""
+    right, scores = read_log(table)
+    label, counts = np.array(right), [len(choices) for choices in scores]
+    fewest, most = min(counts), max(counts)
+    note = "log of lm-evaluation-harness, softmax over the choices of each question"
+    if fewest == most:
+        return Predictions(label, np.array(scores), label, from_logits=True, note=note)
+    logits = np.full((len(scores), most), -np.inf)
+    for row, choices in zip(logits, scores, strict=True):
+        row[: len(choices)] = choices
+    top = 1 / np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1)
+    note += f", which has {fewest} to {most}: of the likeliest choice alone"
+    return Predictions(logits.argmax(axis=1) == label, top, label, True, note=note)
+
+
+def check_names(table: Table, names: Sequence[str]) -> None:
+    """Each name is that of one column."""
+    for name in names:
+        if name not in table.names:
+            more = ", ..." if len(table.names) > 8 else ""
+            raise ValueError(
+                f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}; "
+                f"expected {LAYOUTS}, or columns named with --y-true and --y-prob"
+            )
+        if table.names.count(name) > 1:
+            raise ValueError(f"two columns are named {name!r}")
+
+
+def expand(table: Table, pattern: str, taken: Collection[str | None]) -> list[str]:
+    """The columns that a name or a pattern such as prob_* means, in the order of the file; those
+    that are numbered in the order of their numbers."""
+    if pattern in table.names or not {*pattern} & {*"*?["}:
+        return [pattern]
+    names = [name for name in table.names if name not in taken and fnmatchcase(name, pattern)]
+    if isinstance(table, Objects):  # without what holds other columns
+        names = [name for name in names if not any(x.startswith(f"{name}.") for x in table.names)]
+    if len(names) < 2:
+        found = ", ".join(names) or "none"
+        raise ValueError(f"--y-prob {pattern!r}: must mean two columns or more, found {found}")
+    heads = {name.rstrip("0123456789") for name in names}
+    if len(heads) == 1 and heads.isdisjoint(names):
+        names.sort(key=lambda name: int(name[len(*heads) :]))
+        if first_number(names) is None:
+            raise ValueError(
+                f"--y-prob {pattern!r}: must mean columns that count up, found {names}"
+            )
+    return names
+
+
+def probability_columns(table: Table) -> list[str]:
+    """Columns y_prob, or p_0, p_1 and so on up to the last that is there."""
+    numbers = [int(n[2:]) for n in table.names if n.startswith("p_") and n[2:].isdecimal()]
+    if "y_prob" in table.names or not numbers:
+        return ["y_prob"]
+    if max(numbers) == 0:
+        raise ValueError("p_0 is the only probability; name P(positive) y_prob, or add p_1")
+    # One more than there are: the first that is missing is among them.
+    return [f"p_{k}" for k in range(min(max(numbers), len(numbers)) + 1)]

@@ -1,0 +1,77 @@
+"""Which format a file has: its first bytes say so, whatever its name is."""
+
+import csv
+import gzip
+import io
+import re
+import sys
+import zlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import IO
+
+from fastece.inputs.files.columns import read_npy, read_npz, read_parquet
+from fastece.inputs.files.json_lines import Objects
+from fastece.inputs.files.table import Table, shown
+from fastece.inputs.files.text import Text
+
+STANDARD_INPUT = "-"
+GZIP = b"\x1f\x8b"
+# How files that are no text start, and their names end.
+BINARY = {
+    b"\x93NUMPY": (".npy", read_npy),
+    b"PK\x03\x04": (".npz", read_npz),
+    b"PAR1": (".parquet", read_parquet),
+}
+# Bytes that are no text, as Python keeps them.
+UNDECODED = re.compile("[\udc80-\udcff]")
+# What readers raise for a file that is not whole, or not what its first bytes say.
+UNREADABLE = (
+    ValueError, TypeError, EOFError, RuntimeError, csv.Error, gzip.BadGzipFile, zlib.error
+)  # fmt: skip
+
+
+def read_table(path: str, wanted: Collection[str]) -> Table:
+    """Read a file, or standard input, as a table; `wanted` are columns that a header may have."""
+    if path == STANDARD_INPUT:
+        return read_source(io.BytesIO(sys.stdin.buffer.read()), "", wanted)
+    with open(path, "rb") as file:
+        return read_source(file, Path(path).suffix.lower(), wanted)
+
+
+def read_source(file: IO[bytes], suffix: str, wanted: Collection[str]) -> Table:
+    """Read an open file; `suffix` is how its name ends."""
+    start = file.read(6)
+    file.seek(0)
+    if start.startswith(GZIP):
+        with io.BufferedReader(gzip.open(file)) as unpacked:
+            return read_source(unpacked, "", wanted)
+    for magic, (ending, read) in BINARY.items():
+        if start.startswith(magic):
+            try:
+                return read(file)
+            except ValueError:
+                raise
+            except Exception as error:  # whatever numpy and pyarrow raise for broken files
+                raise ValueError(f"cannot be read as {ending[1:]}: {error}") from error
+    if suffix in [ending for ending, _ in BINARY.values()]:
+        raise ValueError(f"is no {suffix[1:]} file: it starts with {start!r}")
+    lines = read_lines(file)
+    is_json = next((line.lstrip().startswith(("{", "[")) for line in lines if line.strip()), False)
+    return Objects(lines) if is_json else Text(lines, wanted)
+
+
+def read_lines(file: IO[bytes]) -> list[str]:
+    """The lines of a text, with their ends."""
+    text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+    lines = [*text]
+    text.detach()  # lest it closes the file
+    for number, line in enumerate(lines, 1):
+        if not line.isascii() and UNDECODED.search(line):
+            found = shown(line.encode(errors="surrogateescape"))
+            known = ", ".join(ending[1:] for ending, _ in BINARY.values())
+            raise ValueError(
+                f"line {number}: is no text in UTF-8, got {found}; and the file is no {known} or "
+                "gzip file"
+            )
+    return lines

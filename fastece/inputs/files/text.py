@@ -1,0 +1,115 @@
+"""Text with a header, whose cells are separated by commas, tabs or semicolons."""
+
+import csv
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from itertools import accumulate, chain, islice, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.inputs.files.table import (
+    MISSING,
+    Groups,
+    label_arrays,
+    label_fault,
+    number_fault,
+    refuse_rows,
+    row_fault,
+)
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+class Text:
+    """The lines of a file as a table. `wanted` are names of columns: the header has one of them if
+    it is split where it should be."""
+
+    def __init__(self, lines: list[str], wanted: Collection[str]) -> None:
+        self.delimiter, self.names, self.header = read_header(lines, wanted)
+        self.lines = lines[self.header :]
+        self.row: Callable[[int], str] = str
+
+    def read(self, labels: Groups, numbers: Groups) -> tuple[list[list[NDArray[Any]]], list[Any]]:
+        """Groups of columns, as `Table` says."""
+        texts, figures = [*chain(*labels)], [*chain(*numbers)]
+        places = [self.names.index(name) for name in texts]
+        cells: list[list[str]] = [[] for _ in texts]
+        ends = []
+        for line, row in self.rows():
+            if len(row) != len(self.names):
+                refuse_rows(self.faults(texts, figures))
+            for column, place in zip(cells, places, strict=True):
+                column.append(row[place].strip())
+            ends.append(line)
+        if not ends:
+            raise ValueError("is empty: it has a header and no rows")
+        matrix = self.matrix(figures) if figures else np.empty((len(ends), 0))
+        if len(matrix) != len(ends) or not {*MISSING}.isdisjoint(chain(*map(set, cells))):
+            refuse_rows(self.faults(texts, figures))
+            raise ValueError(f"columns {', '.join(figures)}: cannot be read as numbers")
+        self.row = lambda index: f"line {ends[index]}"
+        found, starts = iter(cells), accumulate(map(len, numbers), initial=0)
+        return (
+            [label_arrays([*islice(found, len(group))]) for group in labels],
+            [matrix[:, a:b] if b - a > 1 else matrix[:, a] for a, b in pairwise(starts)],
+        )
+
+    def matrix(self, names: Sequence[str]) -> NDArray[Any]:
+        """Columns (n, m) of numbers; without rows if one of the cells is no number."""
+        with suppress(ValueError):
+            matrix = np.loadtxt(
+                self.lines, np.float64, delimiter=self.delimiter, ndmin=2, quotechar='"',
+                comments=None, usecols=[self.names.index(name) for name in names],
+            )  # fmt: skip
+            if not np.isnan(matrix).any():
+                return matrix
+        return np.empty((0, len(names)))
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows that are not blank, with the line of the file on which each ends."""
+        reader = csv.reader(self.lines, delimiter=self.delimiter, strict=True)
+        try:
+            for row in reader:
+                if row:
+                    yield self.header + reader.line_num, row
+        except csv.Error as error:
+            raise ValueError(f"line {self.header + reader.line_num}: {error}") from error
+
+    def faults(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Every row, and the rule that it breaks, if it does."""
+        rules = [(name, label_fault) for name in labels] + [
+            (name, number_fault) for name in numbers
+        ]
+        columns = [(name, self.names.index(name), rule) for name, rule in rules]
+        width = len(self.names)
+        for line, row in self.rows():
+            fault = f"must have {width} cells, as the header has, got {len(row)}"
+            if len(row) == width:
+                fault = row_fault((name, row[k].strip(), rule) for name, k, rule in columns)
+            yield f"line {line}", fault
+
+
+def read_header(lines: list[str], wanted: Collection[str]) -> tuple[str, list[str], int]:
+    """The delimiter, the names of the columns, and the number of lines that hold them. The right
+    delimiter yields one of the wanted names; if none does, it yields several names."""
+    found = []
+    for delimiter in DELIMITERS:
+        reader = csv.reader(lines, delimiter=delimiter)
+        names = [name.strip() for name in next(filter(None, reader), [])]
+        found.append((delimiter, names, reader.line_num))
+    if not found[0][1]:
+        raise ValueError("is empty")
+    found = (
+        [one for one in found if not {*wanted}.isdisjoint(one[1])]
+        or [one for one in found if len(one[1]) > 1]
+        or found[:1]
+    )
+    if any(one[1] != found[0][1] for one in found):
+        kinds = " or ".join(DELIMITERS[one[0]] for one in found)
+        raise ValueError(
+            f"line {found[0][2]}: whether {kinds} separate the cells cannot be told; --y-true with "
+            "the name of a column of the header would tell"
+        )
+    return found[0]
