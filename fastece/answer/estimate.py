@@ -70,11 +70,9 @@ class Estimate(Result):
         level = f"{100 * self.confidence_level:g} % interval"
         return {"value": self.value, level: self.confidence_interval, "p_value": p_value}
 
-    def __str__(self) -> str:
-        lines = super().__str__().splitlines()
-        if self.p_value is None:
-            lines.pop()
-        return "\n".join([f"{lines[0]}; by {self.method}", *lines[1:]])
+    def _table(self) -> tuple[str, list[list[str]]]:
+        title, rows = super()._table()
+        return f"{title}; by {self.method}", rows[: None if self.p_value is not None else -1]
 
 
 # --- ways to an answer ----------------------------------------------------------------------

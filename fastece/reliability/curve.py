@@ -19,7 +19,7 @@ from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
-from fastece.resampling.results import Plain
+from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64, U8
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ MOST_VALUES = 2**25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReliabilityCurve(Plain):
+class ReliabilityCurve(Plain, Tabular):
     """The probability of a hit as a function of the score, on a grid: what
     `fastece.reliability_curve` gives.
 
@@ -121,22 +121,26 @@ class ReliabilityCurve(Plain):
 
         return plot_curve(self, ax)
 
-    def __str__(self) -> str:
-        head = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
+    def _table(self) -> tuple[str, list[list[str]]]:
+        title = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
         if self.bandwidth is not None:
-            head += f", bandwidth {self.bandwidth:.4g}"
-        band = self.low is not None
-        wide = f"  {100 * self.confidence_level:g} % interval" if band else ""
-        lines = [head, f"  score  P(hit)    rows{wide}"]
+            title += f", bandwidth {self.bandwidth:.4g}"
+        level = f"{100 * self.confidence_level:g} % interval"
+        wide = [] if self.low is None else [f"{level:<16}"]  # as wide as an interval
+        rows = [["score", "P(hit)", "  rows", *wide, ""]]
         for s in np.linspace(*self.score_range, 11):
+            note = "" if self._at(s, self.supported) == 1 else "no support"
+            probability, interval = f"{self(s):.4f}", ["-" for _ in wide]
             if math.isnan(self(s)):
-                lines.append(f"  {s:.3f}       -  {self._at(s, self.rows):6.0f}  no scores")
-                continue
-            line = f"  {s:.3f}  {self(s):.4f}  {self._at(s, self.rows):6.0f}"
-            if band:
-                line += "  [{:.4f}, {:.4f}]".format(*self.interval(s))
-            lines.append(line if self._at(s, self.supported) == 1 else f"{line}  no support")
-        return "\n".join(lines)
+                probability, note = "-", "no scores"
+            elif wide:
+                interval = ["[{:.4f}, {:.4f}]".format(*self.interval(s))]
+            rows.append([f"{s:.3f}", probability, f"{self._at(s, self.rows):.0f}", *interval, note])
+        return title, rows
+
+    def __str__(self) -> str:
+        title, rows = self._table()
+        return "\n  ".join([title, *aligned(rows, last="<")])
 
 
 @dataclass(frozen=True, eq=False)
