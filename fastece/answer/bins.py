@@ -130,4 +130,6 @@ def effective_rows(binned: Binned, problems: Problems, bins: Bins) -> F64:
     ones, n_bins = np.ones(problems.n), bins.weight.shape[1]
     samples = map(problems.sample, range(problems.n_problems))
     squares = np.array([square_sums(binned, one, n_bins, ones)[0][0] for one in samples])
-    return np.divide(bins.weight**2, squares, out=np.zeros_like(squares), where=squares > 0)
+    rows = np.zeros_like(squares)
+    np.divide(bins.weight**2, squares, out=rows, where=squares > 0)
+    return rows

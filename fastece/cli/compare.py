@@ -7,14 +7,17 @@ from typing import Any
 from fastece.answer.compare import comparison_results
 from fastece.cli.inputs import LEAD, estimators_of, read_data, read_file
 from fastece.cli.page import Page, ends_of, facts, level_of, question, table
+from fastece.cli.pictures import PLAIN, compare_panels
 from fastece.cli.terminal import progress
 from fastece.inputs.files import Predictions
+from fastece.plot.files import check_picture, save_picture
 from fastece.resampling.results import ComparisonResult
 
 
 def run_compare(options: Namespace) -> Page:
     """``fastece compare A B``. Each model is read by itself: whether the predicted class is right
     is another question for each. Draws are shared."""
+    path = options.plot and check_picture(options.plot)
     with progress() as say:
         say(f"reading {options.a} and {options.b}")
         models = [read_file(path, options) for path in (options.a, options.b)]
@@ -37,7 +40,20 @@ def run_compare(options: Namespace) -> Page:
         "confidence_level": call.level,
         "differences": [values_of(name, result) for name, result in results.items()],
     }
-    return Page(text_of(values, models[0].pairs), values)
+    page = Page(text_of(values, models[0].pairs), values)
+    if not path:
+        return page
+    save_picture(path, compare_panels(call, [options.a, options.b]), note_of(values))
+    return page.with_picture(options.plot)
+
+
+def note_of(values: dict[str, Any]) -> str:
+    """What is above the picture: the difference of the errors that it shows."""
+    line = next(line for line in values["differences"] if line["name"] == PLAIN)
+    return (
+        f"a - b: {line['difference']:+.4f}, {100 * values['confidence_level']:g} % interval "
+        f"{ends_of(line, '+.4f')}; above 0: b is better calibrated"
+    )
 
 
 def check_same_rows(a: Predictions, b: Predictions, options: Namespace) -> None:

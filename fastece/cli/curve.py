@@ -9,6 +9,7 @@ import numpy as np
 
 from fastece.cli.inputs import read_data, read_file, score_range
 from fastece.cli.page import Page, ends_of, facts, level_of, question, table
+from fastece.cli.pictures import curve_panels
 from fastece.cli.terminal import progress
 from fastece.estimators import find_estimator
 from fastece.plot.files import check_picture, save_picture
@@ -29,7 +30,7 @@ def run_curve(options: Namespace) -> Page:
         call = read_data(predictions, options, {"": find_estimator(options.estimator, fields)})
         curves = curves_of(call, options.seed)
         if path:
-            save_picture(path, options.file, curves)
+            save_picture(path, curve_panels(curves))
     values = {
         "title": options.file,
         "n": call.n,

@@ -138,7 +138,7 @@ COMMANDS = {
         "Compare two files of predictions, as fastece report reads them, which have the same "
         "labels row by row: every error of both, the difference a - b, its interval, and the "
         "p-value of there being none.",
-        ("a", "b"), (*FILE, *MEASURE, "--n-bins"), {"resamples": 9999, "seed": 0},
+        ("a", "b"), (*FILE, *MEASURE, "--n-bins", "--plot"), {"resamples": 9999, "seed": 0},
     ),
     "demo": Command(
         "report:run_report", "the report on predictions that ship with fastece",

@@ -10,6 +10,7 @@ from fastece.answer.estimate import estimate_results
 from fastece.binned.estimator import Binned
 from fastece.cli.inputs import LEAD, data_of, estimators_of, read_data, read_file
 from fastece.cli.page import Page, ends_of, facts, level_of, question, table
+from fastece.cli.pictures import report_panels
 from fastece.cli.terminal import Say, progress
 from fastece.estimators import direct_values
 from fastece.inputs.files import Predictions
@@ -51,10 +52,7 @@ def run_report(options: Namespace) -> Page:
         page = Page(text_of(values, diagrams, predictions.pairs), values)
         if not path:
             return page
-        results: list[Any] = [*diagrams]
-        if len(diagrams) == 1:
-            results += curves_of(replace(call, estimators={"": call.estimators[LEAD]}), None)
-        save_picture(path, title, results)
+        save_picture(path, report_panels(call, options.seed))
     return page.with_picture(options.plot)
 
 

@@ -115,11 +115,15 @@ class ReliabilityCurve(Plain, Tabular):
         found = np.interp(at, self.score, values)
         return float(found[0]) if one else as_float(found)
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the curve with its band: `fastece.plot.plot_curve`, which needs matplotlib."""
+    def plot(
+        self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
+        legend: bool = True, band: bool = True,
+    ) -> "Axes":  # fmt: skip
+        """Draw the curve with its band:
+        `fastece.plot.plot_curve`, which needs matplotlib."""
         from fastece.plot.results import plot_curve
 
-        return plot_curve(self, ax)
+        return plot_curve(self, ax, color=color, label=label, legend=legend, band=band)
 
     def _table(self) -> tuple[str, list[list[str]]]:
         title = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"

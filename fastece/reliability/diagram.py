@@ -102,12 +102,15 @@ class ReliabilityDiagram(Plain, Tabular):
         head, rows = self._table()
         return "\n  ".join([head, *aligned(rows, last="<")])
 
-    def plot(self, ax: "Axes | None" = None, *, band: "ConsistencyBand | None" = None) -> "Axes":
-        """Draw the diagram with the occupancy of its bins: `fastece.plot.plot_diagram`, which needs
-        matplotlib."""
+    def plot(
+        self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
+        legend: bool = True, band: "ConsistencyBand | bool | None" = True,
+    ) -> "Axes":  # fmt: skip
+        """Draw the diagram: its bins with their intervals, and how many rows they have:
+        `fastece.plot.plot_diagram`, which needs matplotlib."""
         from fastece.plot.results import plot_diagram
 
-        return plot_diagram(self, ax, band)
+        return plot_diagram(self, ax, color=color, label=label, legend=legend, band=band)
 
 
 def table_rows(diagram: ReliabilityDiagram, width: int = 30) -> list[list[str]]:

@@ -1,0 +1,92 @@
+"""Legends that cover neither data nor labels, on axes of any size. Needs matplotlib."""
+
+from typing import TYPE_CHECKING, Any
+
+from fastece.plot.marks import MODEL, place_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+
+# From so many times as wide as high, the place of axes has room for a legend beside the square.
+BESIDE = 1.4
+# In heights of a letter: the width of one, and what an entry has beside its text.
+LETTER, HANDLE = 0.53, 2.8
+# Parts of the place of axes that a legend below takes: it may lie below their ticks too.
+WIDER = 1.18
+# Points from axes to the far side of their label, beside the letters, which are 1.2 high.
+PADS = 12.0
+# Characters of an entry.
+LONGEST = 44
+
+
+def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
+    """What is in a legend of axes: marks with their names, each name once; models of whom nothing
+    but the error is known have numbers."""
+    pairs = [pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
+    known: dict[str, Any] = {}
+    entries: list[tuple[Any, str]] = []
+    models = [mark for mark, _ in pairs if is_model(mark)]
+    for mark, name in pairs:
+        if is_model(mark) and len(axes) == 1 and len(models) > 1 and name.startswith("error "):
+            name = f"model {models.index(mark) + 1}, {name}"
+        if name not in known or (is_model(mark) and len(axes) == 1):
+            known[name] = mark
+            entries.append((mark, name))
+    return entries
+
+
+def is_model(mark: Any) -> bool:
+    """Whether a mark stands for a model, and not for what is said about one."""
+    return getattr(mark, "get_gid", lambda: None)() == MODEL
+
+
+def draw_legend(ax: "Axes") -> "Legend":
+    """A legend beside axes that have room there, else below their labels.
+
+    The layout of a figure sees to the room for it. Where there is none, axes and legend share the
+    place of the axes.
+    """
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.transforms import ScaledTranslation
+
+    entries = entries_of(ax)
+    names = [x if len(x) <= LONGEST else f"{x[: LONGEST - 1]}…" for _, x in entries]
+    across, up = place_of(ax)
+    is_beside = across > BESIDE * up
+    below = PADS + 1.2 * sum(x.get_fontsize() for x in (ax.xaxis.label, *ax.get_xticklabels()[:1]))
+    size = FontProperties(size="small").get_size_in_points()
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "borderaxespad": 0.5}
+    if not is_beside:
+        move = ScaledTranslation(0, -below / 72, ax.figure.dpi_scale_trans)
+        widest = size * (LETTER * max(map(len, names)) + HANDLE)
+        place = {
+            "loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0,
+            "bbox_transform": ax.transAxes + move, "ncols": 1 + (2 * widest < WIDER * across),
+        }  # fmt: skip
+    legend = ax.legend(
+        [mark for mark, _ in entries], names, frameon=False, fontsize=size, handlelength=1.5, handletextpad=0.5,
+        columnspacing=0.8, borderpad=0, **place,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # names are the caller's: a dollar is no formula
+    if ax.figure.get_layout_engine() is None:
+        share_place(ax, legend, below, is_beside)
+    return legend
+
+
+def share_place(ax: "Axes", legend: "Legend", below: float, is_beside: bool) -> None:
+    """Let axes leave a part of their place to their legend, and to labels that the figure would cut
+    off, whatever size the figure gets."""
+    from matplotlib.transforms import Bbox
+
+    def locate(ax: Any, renderer: Any) -> Bbox:
+        place, whole = ax.get_position(original=True), ax.figure.bbox
+        box = legend.get_window_extent(renderer)
+        width, height = box.width / whole.width, box.height / whole.height
+        labels = below / 72 * ax.figure.dpi / whole.height
+        x1, y0 = (place.x1 - width, 0.0) if is_beside else (place.x1, height)
+        y0 = max(place.y0 + y0, labels + y0 + 0.01)
+        return Bbox.from_extents(place.x0, min(y0, place.y1), max(x1, place.x0), place.y1)
+
+    ax.set_axes_locator(locate)
