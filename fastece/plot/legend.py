@@ -54,7 +54,8 @@ def draw_legend(ax: "Axes") -> "Legend":
     names = [x if len(x) <= LONGEST else f"{x[: LONGEST - 1]}…" for _, x in entries]
     across, up = place_of(ax)
     is_beside = across > BESIDE * up
-    below = PADS + 1.2 * sum(x.get_fontsize() for x in (ax.xaxis.label, *ax.get_xticklabels()[:1]))
+    labels = (ax.xaxis.label, *ax.get_xticklabels()[:1])
+    below = PADS + 1.2 * sum(float(label.get_fontsize()) for label in labels)
     size = FontProperties(size="small").get_size_in_points()
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "borderaxespad": 0.5}
     if not is_beside:
@@ -65,8 +66,8 @@ def draw_legend(ax: "Axes") -> "Legend":
             "bbox_transform": ax.transAxes + move, "ncols": 1 + (2 * widest < WIDER * across),
         }  # fmt: skip
     legend = ax.legend(
-        [mark for mark, _ in entries], names, frameon=False, fontsize=size, handlelength=1.5, handletextpad=0.5,
-        columnspacing=0.8, borderpad=0, **place,
+        [mark for mark, _ in entries], names, frameon=False, fontsize=size, handlelength=1.5,
+        handletextpad=0.5, columnspacing=0.8, borderpad=0, **place,
     )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)  # names are the caller's: a dollar is no formula
@@ -77,16 +78,19 @@ def draw_legend(ax: "Axes") -> "Legend":
 
 def share_place(ax: "Axes", legend: "Legend", below: float, is_beside: bool) -> None:
     """Let axes leave a part of their place to their legend, and to labels that the figure would cut
-    off, whatever size the figure gets."""
+    off, whatever size the figure gets. Only the lowest axes may have theirs below their place."""
     from matplotlib.transforms import Bbox
 
     def locate(ax: Any, renderer: Any) -> Bbox:
         place, whole = ax.get_position(original=True), ax.figure.bbox
         box = legend.get_window_extent(renderer)
         width, height = box.width / whole.width, box.height / whole.height
-        labels = below / 72 * ax.figure.dpi / whole.height
-        x1, y0 = (place.x1 - width, 0.0) if is_beside else (place.x1, height)
-        y0 = max(place.y0 + y0, labels + y0 + 0.01)
+        outside = below / 72 * ax.figure.dpi / whole.height + 0.01
+        x1, y0 = (place.x1 - width, place.y0) if is_beside else (place.x1, place.y0 + height)
+        if place.y0 <= min(other.get_position(original=True).y0 for other in ax.figure.axes):
+            y0 = max(place.y0, outside + y0 - place.y0)
+        elif not is_beside:
+            y0 += outside
         return Bbox.from_extents(place.x0, min(y0, place.y1), max(x1, place.x0), place.y1)
 
     ax.set_axes_locator(locate)

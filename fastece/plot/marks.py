@@ -15,9 +15,10 @@ from fastece.typing import F64
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLACK, GREY, LIGHT = "0.1", "0.55", "0.85"
-# The density is darker than the band that may lie over it.
-DENSITY = "0.78"
+BLACK, GREY = "0.1", "0.55"
+# Occupancy, hatches and density are seen on white and on black; the density is darker than the band
+# that may lie over it.
+LIGHT, DENSITY = ("0.5", 0.3), ("0.5", 0.45)
 # The fewest rows that make a curve: one alone counts as 1.4.
 FEWEST = 5
 # Bins of fewer rows are hollow: at 10 hits of 20 the 95 % interval is still half of the axes wide.
@@ -92,11 +93,12 @@ def draw_diagram(diagram: ReliabilityDiagram, ax: "Axes", look: Look) -> None:
     level = getattr(look.band, "confidence_level", 0.95)
     if look.band:
         low, high = (look.inside(end[filled]) for end in diagram.interval(level))
-        ax.vlines(
-            score, low, high, color=[(color, PALE if hollow else 1) for hollow in few],
-            linewidth=1.2 * scale, zorder=3,
-            label=f"{100 * level:g} % interval",
-        )  # fmt: skip
+        for which, alpha in ((~few, 1.0), (few, PALE)):
+            if which.any():
+                ax.vlines(
+                    score[which], low[which], high[which], color=color, alpha=alpha, zorder=3,
+                    linewidth=1.2 * scale, label=f"{100 * level:g} % interval",
+                )  # fmt: skip
     if hasattr(look.band, "low"):  # with an outline, which is told from the occupancy in print
         low, high = look.inside(look.band.low[filled]), look.inside(look.band.high[filled])
         ax.bar(
@@ -110,8 +112,8 @@ def draw_diagram(diagram: ReliabilityDiagram, ax: "Axes", look: Look) -> None:
         draw_outline(ax, look, color, height, diagram.edges)
     elif not look.frame.is_logit:
         ax.bar(
-            left, height, width, align="edge", color=LIGHT, edgecolor="white", linewidth=0.5,
-            zorder=1, label=f"rows ({OWN if look.is_panel else f'up to {100 * share:.0f} %'})",
+            left, height, width, align="edge", facecolor=LIGHT, zorder=1,
+            label=f"rows ({OWN if look.is_panel else f'up to {100 * share:.0f} %'})",
         )  # fmt: skip
 
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Names of the elements, not addresses that anything is loaded from.
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+
 
 def to_svg(figure: "Figure", title: str, key: str) -> str:
     """A figure as one SVG element that can stand in a page of HTML.
@@ -56,8 +59,8 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
     body = re.sub(r"<[^>]*>", lambda tag: own_tag(tag[0], key), body)
     size = " ".join(re.findall(r'\b(?:width|height|viewBox)="[^"]*"', head))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" {size} '
-        f'role="img" aria-labelledby="{key}-title" fill="currentColor" stroke-linejoin="round" '
+        f'<svg xmlns="{SVG}" xmlns:xlink="{XLINK}" {size} role="img" '
+        f'aria-labelledby="{key}-title" fill="currentColor" stroke-linejoin="round" '
         f'stroke-linecap="butt" style="max-width: 100%; height: auto">\n'
         f'<title id="{key}-title">{escape(title)}</title>\n{body}</svg>'
     )
