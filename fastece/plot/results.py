@@ -34,6 +34,8 @@ MOST_PANELS = 12
 PANEL, AROUND = (1.9, 2.05), (0.6, 0.9)
 # Characters of the name of a class over a panel, and inches of an entry of the legend.
 LONGEST_NAME, ENTRY = 28, 1.9
+# Points of the height of axes below which the label at their side takes two lines.
+LOW = 165
 # Inches of one result with its legend.
 WIDTH, HEIGHT = 4.5, 5.4
 
@@ -159,7 +161,9 @@ def plot_result(
         kind = kind_of(result)
         draw_frame(ax, frame or Frame())
         scale = " (log odds)" if frame and frame.is_logit else ""
-        ax.set(xlabel=kind.across + scale, ylabel=kind.up + scale)
+        is_low = place_of(ax)[1] < LOW
+        up = kind.up.replace(" of ", "\nof ") if is_low else kind.up
+        ax.set(xlabel=kind.across + scale, ylabel=up + scale)
     if not ax.get_title():
         set_title(ax, title)
     elif label is None and ax.get_title().split() != title.split():
