@@ -293,7 +293,8 @@ def diagram(problem, weights=None, **fields):
 def effective_rows(problem, weights=None, **fields):
     """Kish's number of rows per bin: (sum w)^2 / sum w^2 of its members."""
     inside = members(problem, weights, **fields)[1]
-    parts = [[w for _, _, w in cell if w > 0] for cell in inside]
+    tops = [max((w for _, _, w in cell), default=0.0) for cell in inside]
+    parts = [[w / top for _, _, w in cell if w > 0] for cell, top in zip(inside, tops, strict=True)]
     return [fsum(w) ** 2 / fsum(x * x for x in w) if w else 0.0 for w in parts]
 
 

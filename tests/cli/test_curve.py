@@ -74,7 +74,7 @@ def test_picture_of_a_curve(capsys, write, tmp_path, figures):
     out = text(capsys, "curve", path, "--resamples", 16, "--plot", picture)
     assert out.endswith(f"\n\npicture: {picture}\n")
     assert picture.read_bytes().startswith(b"%PDF")
-    assert [ax.get_title().partition(",")[0] for ax in figures[0].axes] == ["confidence"]
+    assert [ax.get_title() for ax in figures[0].axes] == ["KDE(bandwidth='silverman'), confidence"]
     options = ["--resamples", 0, "--setting", "classwise"]
     found = as_json(capsys, "curve", path, *options, "--plot", picture)
     assert found["plot"] == str(picture)
@@ -112,3 +112,9 @@ def test_a_bayesian_curve_needs_no_resamples_and_says_where_no_scores_are(capsys
     assert "no scores" in out
     assert "quantiles of the posterior" in out
     assert "is not a parameter" in failure(capsys, "curve", path, *options, "--bandwidth", 0.1)
+
+
+def test_heaped_scores_are_also_drawn_over_log_odds(capsys, write, tmp_path, figures):
+    path = write("y_true,y_prob\n" + "1,0.98\n" * 19 + "0,0.97\n" + "1,0.5\n0,0.5\n" * 5)
+    text(capsys, "curve", path, "--estimator", "ece_bayes", "--plot", tmp_path / "a.svg")
+    assert [ax.get_xscale() for ax in figures[0].axes] == ["linear", "logit"]
