@@ -290,12 +290,17 @@ def diagram(problem, weights=None, **fields):
     return cuts, count, score, frequency, gap
 
 
-def effective_rows(problem, weights=None, **fields):
-    """Kish's number of rows per bin: (sum w)^2 / sum w^2 of its members."""
-    inside = members(problem, weights, **fields)[1]
-    tops = [max((w for _, _, w in cell), default=0.0) for cell in inside]
-    parts = [[w / top for _, _, w in cell if w > 0] for cell, top in zip(inside, tops, strict=True)]
-    return [fsum(w) ** 2 / fsum(x * x for x in w) if w else 0.0 for w in parts]
+def effective_rows(problem, weights, **fields):
+    """Kish's number of rows per bin: (sum w a)^2 / sum w^2 a, with the shares a of the rows, which
+    do not depend on weights where edges do not."""
+    weights = [w / max(weights) for w in weights]
+    cells = [[w for _, _, w in cell] for cell in members(problem, weights, **fields)[1]]
+    squares = [fsum(w * w for w in cell) for cell in cells]
+    if fields["mapping"] == "convex":
+        assert fields["edges"] == "uniform"
+        squared = members(problem, [w * w for w in weights], **fields)[1]
+        squares = [fsum(w for _, _, w in cell) for cell in squared]
+    return [fsum(w) ** 2 / q if q > 0 else 0.0 for w, q in zip(cells, squares, strict=True)]
 
 
 def binomial_interval(hits, rows, level):

@@ -94,11 +94,9 @@ def place_rows(binned: Binned, sample: Sample, n_bins: int) -> tuple[Layout, I32
     return layout, lower, a
 
 
-def square_sums(
-    binned: Binned, sample: Sample, n_bins: int, *factors: F64
-) -> tuple[list[F64], F64]:
-    """Sums over the rows of each bin of ``w^2 a^2 x`` for each of some x (n,), and the weights w
-    (n,) of the rows, in units that do not overflow."""
+def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, float]:
+    """Sums over the rows of each bin of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)``, and
+    that of all w^2."""
     sample, _ = scale_weights(sample)
     layout, lower, a = place_rows(binned, sample, n_bins)
     w = np.ones(sample.n) if sample.v is None else sample.v
@@ -106,30 +104,28 @@ def square_sums(
         w = np.where(sample.s > binned.threshold, w, 0.0)
     upper = np.minimum(lower + 1, layout.cells - 1)
     sums = []
-    for x in factors:
+    for x in (sample.s * (1 - sample.s), 1 - 2 * sample.s):
         cells: F64 = np.bincount(lower, x * (w * a) ** 2, layout.cells).astype(np.float64)
         if layout.grid.convex:
             cells += np.bincount(upper, x * (w * (1 - a)) ** 2, layout.cells)
         sums.append(layout.spread(cells))
-    return sums, w
-
-
-def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, float]:
-    """Sums over the rows of each bin of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)``, and
-    that of all w^2."""
-    s = sample.s
-    (variance, slope), w = square_sums(binned, sample, n_bins, s * (1 - s), 1 - 2 * s)
-    return variance, slope, float(w @ w)
+    return sums[0], sums[1], float(w @ w)
 
 
 def effective_rows(binned: Binned, problems: Problems, bins: Bins) -> F64:
-    """How many rows of equal weight each bin (K, B) is worth: ``(sum w a)^2 / sum (w a)^2``, Kish
-    (1965, "Survey sampling", section 11.7); 0 where it is empty."""
-    if problems.v is None and binned.mapping == "hard":
-        return bins.weight.copy()
-    ones, n_bins = np.ones(problems.n), bins.weight.shape[1]
-    samples = map(problems.sample, range(problems.n_problems))
-    squares = np.array([square_sums(binned, one, n_bins, ones)[0][0] for one in samples])
-    rows = np.zeros_like(squares)
-    np.divide(bins.weight**2, squares, out=rows, where=squares > 0)
+    """How many rows of equal weight each bin (K, B) is worth, ``(sum w a)^2 / sum w^2 a`` with the
+    shares a of the rows: Kish (1965, "Survey sampling", section 11.7); 0 where it is empty."""
+    rows, (scaled, _) = bins.weight.copy(), scale_weights(problems)
+    if scaled.v is None:
+        return rows
+    for k, sample in enumerate(map(scaled.sample, range(scaled.n_problems))):
+        layout, lower, a = place_rows(binned, sample, rows.shape[1])
+        exists = binned.threshold is None or sample.s > binned.threshold
+        square = np.where(exists, scaled.v**2, 0.0)
+        cells: F64 = np.bincount(lower, square * a, layout.cells).astype(np.float64)
+        if layout.grid.convex:
+            upper = np.minimum(lower + 1, layout.cells - 1)
+            cells += np.bincount(upper, square * (1 - a), layout.cells)
+        squares = layout.spread(cells)
+        np.divide(rows[k] ** 2, squares, out=rows[k], where=squares > 0)
     return rows

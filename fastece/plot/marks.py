@@ -180,8 +180,7 @@ def scale_of(ax: "Axes") -> float:
 
 
 def draw_frame(ax: "Axes", frame: Frame) -> None:
-    """A square with the same ticks both ways, and the diagonal, where scores come true as often as
-    they say."""
+    """A square, and its diagonal, where scores come true as often as they say."""
     from matplotlib.ticker import MaxNLocator
 
     low, high, is_logit = frame

@@ -47,8 +47,9 @@ class ReliabilityDiagram(Plain, Tabular):
     closed : str
         Side on which the bins are closed, "right" or "left".
     rows : (B,) float64 array
-        How many rows of equal weight each bin is worth: ``(sum w)^2 / sum w^2`` (Kish 1965, "Survey
-        sampling", section 11.7). Without sample weights, the number of rows.
+        How many rows of equal weight each bin is worth: ``(sum w a)^2 / sum w^2 a`` with the share
+        a of each row, 1 in hard bins (Kish 1965, "Survey sampling", section 11.7). Without sample
+        weights, `count`.
     """
 
     edges: F64
