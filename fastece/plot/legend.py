@@ -1,5 +1,6 @@
 """Legends that cover neither data nor labels, on axes of any size. Needs matplotlib."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastece.plot.marks import MODEL, place_of
@@ -7,6 +8,7 @@ from fastece.plot.marks import MODEL, place_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
+    from matplotlib.transforms import Bbox
 
 # From so many times as wide as high, the place of axes has room for a legend beside the square.
 BESIDE = 1.4
@@ -72,25 +74,31 @@ def draw_legend(ax: "Axes") -> "Legend":
     for text in legend.get_texts():
         text.set_parse_math(False)  # names are the caller's: a dollar is no formula
     if ax.figure.get_layout_engine() is None:
-        share_place(ax, legend, below, is_beside)
+        ax.set_axes_locator(SharedPlace(legend, below, is_beside))
     return legend
 
 
-def share_place(ax: "Axes", legend: "Legend", below: float, is_beside: bool) -> None:
-    """Let axes leave a part of their place to their legend, and to labels that the figure would cut
-    off, whatever size the figure gets. Only the lowest axes may have theirs below their place."""
-    from matplotlib.transforms import Bbox
+@dataclass(frozen=True)
+class SharedPlace:
+    """Where axes are that leave a part of their place to their legend, and to labels that the
+    figure would cut off, whatever size it gets. Only the lowest axes may have theirs below their
+    place. `below`: points from the axes to the far side of their label."""
 
-    def locate(ax: Any, renderer: Any) -> Bbox:
+    legend: Any
+    below: float
+    is_beside: bool
+
+    def __call__(self, ax: Any, renderer: Any) -> "Bbox":
+        """The place in parts of the figure, as matplotlib asks for it before it draws axes."""
+        from matplotlib.transforms import Bbox
+
         place, whole = ax.get_position(original=True), ax.figure.bbox
-        box = legend.get_window_extent(renderer)
+        box = self.legend.get_window_extent(renderer)
         width, height = box.width / whole.width, box.height / whole.height
-        outside = below / 72 * ax.figure.dpi / whole.height + 0.01
-        x1, y0 = (place.x1 - width, place.y0) if is_beside else (place.x1, place.y0 + height)
+        outside = self.below / 72 * ax.figure.dpi / whole.height + 0.01
+        x1, y0 = (place.x1 - width, place.y0) if self.is_beside else (place.x1, place.y0 + height)
         if place.y0 <= min(other.get_position(original=True).y0 for other in ax.figure.axes):
             y0 = max(place.y0, outside + y0 - place.y0)
-        elif not is_beside:
+        elif not self.is_beside:
             y0 += outside
         return Bbox.from_extents(place.x0, min(y0, place.y1), max(x1, place.x0), place.y1)
-
-    ax.set_axes_locator(locate)

@@ -1,5 +1,6 @@
 """Pictures are drawn on the axes that are given and change nothing else."""
 
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -179,6 +180,38 @@ def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, layout, mo
             assert box.x1 <= whole.x1
             assert owner.get_window_extent().width > 40  # there is still a picture
         plt.close(figure)
+
+
+def test_figures_can_be_kept_and_parts_of_figures_drawn_on(diagram):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    left, right = figure.subfigures(1, 2)
+    diagram.plot(left.subplots())
+    diagram.plot(right.subplots().inset_axes([0.2, 0.2, 0.7, 0.7]))
+    figure.draw_without_rendering()
+    pickle.loads(pickle.dumps(figure)).draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "fields"),
+    [
+        ([1], [1.0], {}),
+        ([0, 1], [0.0, 1.0], {}),
+        ([0, 1], [1.0, 0.0], {}),
+        ([0, 1], [0.2, 0.5], {"threshold": 0.5}),
+        ([1, 0, 1], [0.2, 0.4, 0.9], {"sample_weight": [1e300, 1e300, 1e-300]}),
+    ],
+)
+@pytest.mark.parametrize("size", [(1, 1), (20, 1), (5, 5)])
+def test_what_is_hardly_there_is_drawn_too(y, p, fields, size):
+    from matplotlib.figure import Figure
+
+    diagram = fastece.reliability_diagram(y, p, n_bins=4, **fields)
+    for frame in (None, logit_frame([diagram])):
+        figure = Figure(figsize=size)
+        plot_result(diagram, figure.subplots(), frame=frame)
+        figure.draw_without_rendering()
 
 
 # --- heaped scores -----------------------------------------------------------------------------
