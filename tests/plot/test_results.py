@@ -153,14 +153,16 @@ def parts_of(ax):
     return [ax.patch, ax.title, *(label for label in labels if label.get_text())]
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 2)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "models", "dpi"), [((1, 1), 1, 72), ((1, 2), 2, 300), ((2, 2), 1, 100)], ids=str
+)
 @pytest.mark.parametrize("layout", [None, "constrained", "tight"])
-@pytest.mark.parametrize("models", [1, 2])
-def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, layout, models):
+def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, models, dpi, layout):
     from matplotlib import pyplot as plt
 
     with plt.rc_context({"font.size": 7}):
-        figure, grid = plt.subplots(*shape, figsize=(5.5, 2.4 * shape[0]), layout=layout)
+        size = (5.5, 2.4 * shape[0])
+        figure, grid = plt.subplots(*shape, figsize=size, layout=layout, dpi=dpi)
         axes = np.atleast_1d(grid).ravel()
         for ax in axes:
             for k in range(models):
@@ -168,7 +170,7 @@ def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, layout, mo
         for _ in range(2):
             figure.draw_without_rendering()
         for owner in axes:
-            box = owner.get_legend().get_window_extent().padded(-1)
+            box = owner.get_legend().get_window_extent().padded(-dpi / 72)
             for ax in axes:
                 for part in parts_of(ax):
                     name = getattr(part, "get_text", lambda: "axes")()
@@ -178,7 +180,7 @@ def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, layout, mo
             assert box.x0 >= whole.x0
             assert box.y0 >= whole.y0
             assert box.x1 <= whole.x1
-            assert owner.get_window_extent().width > 40  # there is still a picture
+            assert owner.get_window_extent().width > 0.6 * dpi  # there is still a picture
         plt.close(figure)
 
 
