@@ -1,13 +1,15 @@
 """How close the Bayesian curve's error comes to the truth, and how often its interval holds it.
 
 Three arenas: the study's distributions of scores (or those of another seed), curves of shapes that
-the study does not have, and calibrated scores. Prints the tables of docs/bayes.md.
+the study does not have, calibrated ones among them, and, instead of both, a user's own files of
+predictions. Prints the tables of docs/bayes.md.
 
     python scripts/bayes_accuracy.py --draws 40
+    python scripts/bayes_accuracy.py --draws 100 --predictions resnet34.csv vgg16.npz
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,15 +18,20 @@ from numpy.typing import NDArray
 from fastece import BayesCurve
 from fastece.protocol import Sample
 from fastece.resampling.engine import Problem
-from fastece.study.contestants import corrected
+from fastece.study.contestants import BAYES, corrected
 from fastece.study.design import Design
-from fastece.study.runner import Clock, drawn_rows, holdout_of, problems_of, scores_of
-from fastece.study.truth import truth_from_posterior
+from fastece.study.predictions import Predictions
+from fastece.study.runner import drawn_rows
+from fastece.study.truth import debiased_error
 
 F64 = NDArray[np.float64]
 
 SIZES = (30, 60, 100, 200, 500, 2000)
+# Draws have at most this part of the rows: the truth is that of the rest, too.
+LARGEST_PART = 0.1
 LEVEL = 0.95
+# The estimators of the paper.
+FIFTEEN = [contestant for contestant in corrected() if contestant.name != BAYES]
 ROWS = 100_000
 
 
@@ -35,15 +42,13 @@ class Arena(NamedTuple):
     truth: float
 
 
-def study_arenas(seed: int, setting: str) -> Iterator[Arena]:
-    """One mixture of each kind of the study, and every model."""
-    design = Design(mixtures=1, trainings=1, holdout=60_000, seed=seed)
-    for which in design.distributions:
-        holdout = holdout_of(design, *which[:3])
-        prob = scores_of(design, which, holdout, Clock())
-        samples, chances = problems_of(holdout, prob, setting)
-        pairs = zip(samples, chances, strict=True)
-        yield Arena(samples, float(np.mean([truth_from_posterior(x.s, q) for x, q in pairs])))
+def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
+    """Each distribution of scores of a study in each of its settings, with that."""
+    for which in study.distributions:
+        for setting, samples, chances, n_bins in study.populations(which, {}):
+            pairs = zip(samples, chances, strict=True)
+            truths = [debiased_error(x.s, q, n_bins).value for x, q in pairs]
+            yield setting, Arena(samples, float(np.mean(truths)))
 
 
 def drawn(samples: list[Sample], rows: NDArray[np.int64]) -> list[Sample]:
@@ -70,7 +75,7 @@ def measures(arena: Arena, n: int, draws: int, seed: int) -> tuple[F64, F64]:
     width = (np.array(high) - np.array(low)) / arena.truth
     own = [ratio.mean() - 1, held.mean(), width.mean(), np.mean(np.array(low) > 0)]
     found = [drawn_rows(Problem(sample), rows.astype(np.int32)) for sample in arena.samples]
-    others = np.array([contestant.values(found) for contestant in corrected()]) / arena.truth
+    others = np.array([contestant.values(found) for contestant in FIFTEEN]) / arena.truth
     return np.array([*errors_of(ratio), *own]), np.array([errors_of(r) for r in others])
 
 
@@ -135,18 +140,25 @@ def shape_arena(shape: str, scores: str, seed: int) -> Arena:
     return Arena([Sample(s, y, None, 0.0, 1.0, np.arange(ROWS))], float(np.abs(chance - s).mean()))
 
 
-def print_study(seed: int, setting: str, draws: int) -> None:
-    """One line for each size; errors over those of the best of the fifteen, in hindsight."""
-    print(f"\n{setting}, seed {seed}\n| n | p95 | log | bias | covers | lowest | width | above 0 |")
-    arenas = list(study_arenas(seed, setting))
+def print_errors(title: str, arenas: Sequence[Arena], seed: int, draws: int) -> None:
+    """One line for each size: medians over arenas, errors over those of the best of the fifteen, in
+    hindsight; coverage is the mean over arenas."""
+    print(f"\n{title}, seed {seed}\n| n | arenas | p95 | log | bias | covers | lowest | width | "
+          "above 0 |")  # fmt: skip
     for n in SIZES:
-        found = [measures(arena, n, draws, seed) for arena in arenas]
+        found = [
+            measures(arena, n, draws, seed)
+            for arena in arenas if n <= LARGEST_PART * arena.samples[0].n
+        ]  # fmt: skip
+        if not found:
+            continue
         own, others = (np.array(part) for part in zip(*found, strict=True))
         ratio = np.median(own[:, :2], axis=0) / np.median(others, axis=0).min(axis=0)
         bias, _, width, _ = np.median(own[:, 2:], axis=0)
         covers, above = own[:, 3].mean(), own[:, 5].mean()
-        print(f"| {n} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | {covers:.1%} | "
-              f"{own[:, 3].min():.0%} | {width:.2f} | {above:.0%} |", flush=True)  # fmt: skip
+        print(f"| {n} | {len(own)} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | "
+              f"{covers:.1%} | {own[:, 3].min():.0%} | {width:.2f} | {above:.0%} |",
+              flush=True)  # fmt: skip
 
 
 def print_shapes(seed: int, draws: int) -> None:
@@ -174,10 +186,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=11, help="of the study's design")
     parser.add_argument("--draws", type=int, default=40, help="of each size")
+    parser.add_argument("--predictions", nargs="+", metavar="FILE", help="instead of the study")
     options = parser.parse_args()
-    for setting in ("confidence", "classwise"):
-        print_study(options.seed, setting, options.draws)
-    print_shapes(options.seed, options.draws)
+    seed, draws = options.seed, options.draws
+    study: Design | Predictions = Design(mixtures=1, trainings=1, holdout=60_000, seed=seed)
+    if options.predictions:
+        study = Predictions(tuple(options.predictions))
+    found = list(arenas_of(study))
+    for setting in dict.fromkeys(name for name, _ in found):
+        print_errors(setting, [arena for name, arena in found if name == setting], seed, draws)
+    if not options.predictions:
+        print_shapes(seed, draws)
 
 
 if __name__ == "__main__":

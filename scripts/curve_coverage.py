@@ -32,11 +32,12 @@ def coverage_of(
         rng = np.random.default_rng(seed)
         s, fresh = rng.beta(a, b, rows), rng.beta(a, b, 2000)
         curve = reliability_curve(
-            rng.random(rows) < s**POWER, s, bandwidth=bandwidth, n_resamples=resamples, rng=seed
-        )
+            rng.random(rows) < s**POWER, s, estimator="ece_kde", bandwidth=bandwidth,
+            n_resamples=resamples, rng=seed,
+        )  # fmt: skip
         low, high = curve.interval(fresh)
         truth = fresh**POWER
-        supported = np.interp(fresh, curve.score, curve.supported) == 1
+        supported = np.isfinite(curve(fresh))
         covered = (low <= truth) & (truth <= high)
         found.append((covered.mean(), supported.mean(), curve.bandwidth))
     return tuple(np.mean(found, axis=0).tolist())

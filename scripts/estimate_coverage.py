@@ -1,10 +1,11 @@
-"""Coverage of the intervals of `estimate`, and of `compare` with method="honest".
+"""Coverage of the intervals of `estimate` and of `compare` with method="honest", and how often the
+latter tells equal models apart.
 
 Scores of several shapes, each with a curve ``c(s) = P(y = 1 | s)`` that is known, so the error that
 an interval is to hold is known too: of bins the error of the population *with the bins of the
 sample*, of a density the smoothed gap with its bandwidth, both from 20 000 other scores and their
-exact chances. Prints the tables of ``docs/intervals.md``. Every simulation has a seed of its own,
-so the numbers do not depend on the threads.
+exact chances. Prints the tables of ``docs/intervals.md``, and draws its picture. Every simulation
+has a seed of its own, so the numbers do not depend on the threads.
 """
 
 import argparse
@@ -158,6 +159,8 @@ def estimate_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
     yield ["scores", "rows", "true ECE", "basic", *(f"`{name}`" for name in ESTIMATORS), "width",
            "basic: width"]  # fmt: skip
     for shape in shapes():
+        if not shape.name.startswith(tuple(options.shapes)):
+            continue
         scores = shape.scores(np.random.default_rng(SEED), REFERENCE)
         population = scores, shape.curve(scores)
         for n in options.sizes:
@@ -232,7 +235,7 @@ def pair_data(pair: Pair, rng: np.random.Generator, n: int) -> tuple[Any, Any, A
 def one_comparison(
     pair: Pair, n: int, name: str, number: int, replicates: int, population: Any
 ) -> list[Any]:
-    """Whether the intervals cover, honest and basic, their widths, and the p-value."""
+    """Whether the intervals cover, honest and basic, their widths, and the true difference."""
     rng = np.random.default_rng([SEED, n, number, *pair.name.encode()])
     q, a, b = pair_data(pair, rng, n)
     y = rng.random(n) < q
@@ -244,7 +247,7 @@ def one_comparison(
     d = np.subtract(*(truth_of(estimator, s, m, q) for s, m in zip((a, b), models, strict=True)))
     ends = [result.interval(), result.interval(method="basic")]
     covered = [low <= d <= high for low, high in ends]
-    return [*covered, *(high - low for low, high in ends), d, result.p_value <= 1 - LEVEL]
+    return [*covered, *(high - low for low, high in ends), d]
 
 
 def compare_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
@@ -264,22 +267,109 @@ def compare_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
         yield line
 
 
+# --- equal errors ---------------------------------------------------------------------------
+
+
+def fifths(q: Any, rng: Any) -> Any:  # noqa: ARG001
+    """A calibrated model that tells apart five kinds of rows whose chances are uniform."""
+    return (np.floor(5 * q).clip(0, 4) + 0.5) / 5
+
+
+def equal_pairs() -> list[Pair]:
+    """Pairs of other scores and the same error: both calibrated, alike, or mirror images."""
+    return [
+        Pair("both calibrated", beta(1, 1), slope(1), fifths),
+        Pair("noise .1 each", beta(2, 0.8), noisy(0.1), noisy(0.1)),
+        Pair("noise .7 each", beta(2, 0.8), noisy(0.7), noisy(0.7)),
+        Pair("shifts .3 and -.3", beta(2, 2), slope(1, 0.3), slope(1, -0.3)),
+        Pair("shifts .7 and -.7", beta(2, 2), slope(1, 0.7), slope(1, -0.7)),
+        Pair("sharp: shifts 1 and -1", beta(0.3, 0.3), slope(1, 1), slope(1, -1)),
+    ]
+
+
+def one_alarm(pair: Pair, n: int, number: int, replicates: int) -> list[bool]:
+    """Whether models with the same error differ at 5 %: by the basic p-value of "ece", and by the
+    honest ones of "ece" and "ece_bayes"."""
+    rng = np.random.default_rng([SEED, n, number, *pair.name.encode()])
+    q, a, b = pair_data(pair, rng, n)
+    y = rng.random(n) < q
+    options = {"n_resamples": replicates, "rng": int(rng.integers(2**32))}
+    results = [fastece.compare(y, a, b, **options)]
+    results += [
+        fastece.compare(y, a, b, **options, estimator=name, method="honest")
+        for name in ("ece", "ece_bayes")
+    ]
+    return [result.p_value < 1 - LEVEL for result in results]
+
+
+def alarm_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
+    """The lines of the third table."""
+    kinds = ("basic", "`ece`", "`ece_bayes`")
+    yield ["models", *(f"{n} rows: {kind}" for n in options.sizes for kind in kinds)]
+    for pair in equal_pairs():
+        line = [pair.name]
+        for n in options.sizes:
+            one = partial(one_alarm, pair, n, replicates=options.replicates)
+            x = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
+            line += [f"{100 * rate:.1f}" for rate in x]
+        yield line
+
+
+# --- picture --------------------------------------------------------------------------------
+
+
+def draw(path: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Coverage by the number of rows from the lines of the first table: a panel for each kind of
+    interval, a line for each shape."""
+    from matplotlib.figure import Figure
+
+    kinds = {head[j].strip("`"): j for j in range(3, 4 + len(ESTIMATORS))}
+    figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+    panels = figure.subplots(1, len(kinds), sharey=True)
+    names = list(dict.fromkeys(row[0] for row in rows))
+    for ax, (kind, j) in zip(panels, kinds.items(), strict=True):
+        ax.axhline(100 * LEVEL, color="0.7", linewidth=0.8)
+        for i, name in enumerate(names):
+            mine = [(int(row[1]), float(row[j])) for row in rows if row[0] == name]
+            ax.plot(*zip(*mine, strict=True), marker=".", color=f"C{i}", linewidth=1, label=name)
+        ax.set(xscale="log", ylim=(40, 101), title=f"{kind}{' bootstrap' * (kind == 'basic')}")
+        ax.set_xlabel("rows")
+    panels[0].set_ylabel("intervals that hold the truth, %")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=4, fontsize="small", frameon=False
+    )
+    figure.savefig(path, dpi=110)
+
+
+TABLES = {"estimate": estimate_rows, "compare": compare_rows, "alarms": alarm_rows}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("table", choices=["estimate", "compare"])
+    parser.add_argument("table", choices=list(TABLES))
     parser.add_argument("--simulations", type=int, default=1000)
     parser.add_argument("--replicates", type=int, default=999)
     parser.add_argument("--sizes", type=int, nargs="+", default=(100, 1000, 10_000))
     parser.add_argument("--estimator", default="ece", help="of the comparison")
+    parser.add_argument(
+        "--shapes", nargs="+", default=[""], help="first words of some, of estimate"
+    )
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--picture", metavar="FILE", help="of the table estimate, with matplotlib")
     options = parser.parse_args(arguments)
-    rows = estimate_rows if options.table == "estimate" else compare_rows
+    if options.picture and options.table != "estimate":
+        parser.error("--picture goes with the table estimate")
+    lines = []
     with ThreadPoolExecutor(options.threads) as pool:
-        for number, cells in enumerate(rows(options, pool)):
+        for cells in TABLES[options.table](options, pool):
             print(f"| {' | '.join(cells)} |", flush=True)
-            if not number:
+            if not lines:
                 print("| :--- |" + " ---: |" * (len(cells) - 1), flush=True)
+            lines.append(cells)
+    if options.picture:
+        draw(options.picture, *lines[:1], lines[1:])
 
 
 if __name__ == "__main__":

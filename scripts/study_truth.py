@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fastece.study import Design
-from fastece.study.design import Distribution
-from fastece.study.runner import holdout_of, problems_of, scores_of
+from fastece.study.arena import Population
+from fastece.study.design import BINS, Distribution
+from fastece.study.mixtures import holdout_of, problems_of, scores_of
 from fastece.study.truth import truths_of
 
 SIZES = (200_000, 2_000_000)
@@ -34,7 +35,8 @@ def truths(which: Distribution) -> Iterator[tuple[str, list[float]]]:
         found: list[float] = []
         for size in SIZES:
             part = holdout._replace(y=holdout.y[:size], posterior=holdout.posterior[:size])
-            found += truths_of(*problems_of(part, prob[:size], setting))
+            population = Population(setting, *problems_of(part, prob[:size], setting), BINS)
+            found += truths_of(population)[:2]
         yield setting, found
 
 

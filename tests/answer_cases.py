@@ -36,6 +36,17 @@ def tiny_data(rng):
     return y, p
 
 
+def tiny_classes(rng):
+    """(y, p) of 1 to 20 rows and 2 to 5 classes: ties, sure ones, or anything."""
+    n, k = int(rng.integers(1, 21)), int(rng.integers(2, 6))
+    p = rng.dirichlet(np.full(k, rng.choice([0.05, 0.5, 5.0])), n)
+    if rng.random() < 0.3:  # ties
+        p = rng.multinomial(5, np.full(k, 1 / k), n) / 5
+    if rng.random() < 0.2:
+        p = np.eye(k)[rng.integers(0, k, n)]
+    return rng.integers(0, k, n), p
+
+
 def random_cells(rng, replicates=39):
     """Cells of a few bins of sizes of every kind, some of them empty."""
     k, b = int(rng.integers(1, 3)), int(rng.integers(1, 6))

@@ -18,12 +18,14 @@ from fastece.problems.reading import read_problems
 from fastece.problems.settings import SETTINGS
 
 CALLS = 1500
-# Without the Bayesian curve, whose replicates of many rows take minutes in all.
-NAMES = [name for name in fastece.ESTIMATORS if name != "ece_bayes"]
+NAMES = list(fastece.ESTIMATORS)
+# Without the Bayesian curve, a replicate of which takes 0.3 ms a class and more of many rows.
+FAST = [name for name in NAMES if name != "ece_bayes"]
 SHAPES = [
     (1,), (2,), (50,), (5000,), (70_000,), (1, 2), (60, 2), (60, 3), (4000, 4), (66_000, 3),
     (30, 150),
 ]  # fmt: skip
+SMALL = [shape for shape in SHAPES if shape[0] <= 60]
 PROBABILITIES = ["f8", "f8", "f4", "f2", ">f8", "g"]
 LABELS = ["i8", "i8", "u1", "?", "i4", "u8", ">i2", "f8", "f4", "text"]
 FIELDS = {
@@ -39,7 +41,7 @@ FIELDS = {
     "kernel": ["triweight", "epanechnikov", "beta"],
     "grid_step": [0.001, 0.3],
 }
-RESAMPLING = [fastece.bootstrap, fastece.compare, fastece.calibration_test]
+RESAMPLING = [fastece.bootstrap, fastece.compare, fastece.calibration_test, fastece.estimate]
 CLASSWISE = [fastece.sce, fastece.ace, fastece.tace]
 POOL = ThreadPoolExecutor(2)
 rng = np.random.default_rng(0)
@@ -71,9 +73,9 @@ def layout(array, kind):
     return array
 
 
-def data():
-    """Labels, probabilities and the options that go with them."""
-    shape = pick(SHAPES)
+def data(shapes):
+    """Labels, probabilities of one of these shapes, and the options that go with them."""
+    shape = pick(shapes)
     n, n_classes = shape[0], shape[1] if len(shape) == 2 else 2
     options = {"setting": pick(["auto", *SETTINGS, 1]), "from_logits": bool(rng.random() < 0.3)}
     p = probabilities(shape, options["from_logits"])
@@ -111,19 +113,21 @@ def sweep(y, p, *, n_jobs, **options):  # noqa: ARG001
 
 def resample(function, y, p, options, fields):
     """Few replicates, of draws of any size, for one estimator or several, in any executor."""
-    options |= {"n_resamples": pick([1, 31, 70]), "rng": pick([0, rng, None])}
+    counts = [1, 31, 70] if options["estimator"] in FAST else [1, 2]
+    options |= {"n_resamples": pick(counts), "rng": pick([0, rng, None])}
     options["average"] = pick(["macro", None])
     if not fields and rng.random() < 0.2:
-        options["estimator"] = NAMES
+        options["estimator"] = FAST
     if rng.random() < 0.3:
         options["executor"] = POOL
     else:
         options["n_jobs"] = pick([None, 1, 2])
-    if function is fastece.calibration_test:
+    if function in (fastece.calibration_test, fastece.estimate):
         function(y, p, **options, **fields)
         return
     options["size"] = pick([None, None, 1, max(1, len(y) // 16), max(1, len(y) // 2), len(y) + 1])
-    options["method"] = pick(["basic", "percentile", "bca"])
+    methods = ["basic", "percentile", "bca", *["honest"] * (function is fastece.compare)]
+    options["method"] = pick(methods)
     models = [p] if function is fastece.bootstrap else [p, p[::-1]]
     result = function(y, *models, **options, **fields)
     if rng.random() < 0.3:
@@ -133,14 +137,17 @@ def resample(function, y, p, options, fields):
 
 def call():
     """One call; ValueError for what does not go together."""
-    y, p, options = data()
     fields = {name: pick(values) for name, values in FIELDS.items() if rng.random() < 0.1}
     name = pick(NAMES)
     fields = {k: v for k, v in fields.items() if hasattr(fastece.ESTIMATORS[name], k)}
-    is_kde = isinstance(fastece.ESTIMATORS[name], fastece.KDE)
-    shown = [fastece.reliability_curve, sweep] if is_kde else [fastece.reliability_diagram]
-    single = [fastece.ece, fastece.mce, *CLASSWISE, *shown]
+    shown = {
+        "ece_kde": [fastece.reliability_curve, sweep],
+        "ece_bayes": [fastece.reliability_curve],
+    }
+    single = [fastece.ece, fastece.mce, *CLASSWISE, *shown.get(name, [fastece.reliability_diagram])]
     function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
+    is_slow = function in RESAMPLING and (name not in FAST or function is fastece.estimate)
+    y, p, options = data(SMALL if is_slow else SHAPES)
     if function is evaluate:
         evaluate(y, p, find_estimator(name, fields), options)
         return

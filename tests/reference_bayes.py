@@ -39,13 +39,13 @@ def cells(rows, n_cells, count):
     return found
 
 
-def logits(found, largest):
+def logits(found, low, high):
     """Cut logits of the mean scores, and their distances from the mean. Empty cells have those of
     the cell before; the first ones those of the first that is not empty."""
 
     def cut(s):
         z = -inf if s <= 0 else inf if s >= 1 else log(s) - log1p(-s)
-        return min(max(z, -largest), largest)
+        return min(max(z, low), high)
 
     x = [cut(s) if weight else None for weight, _, s in found]
     first = next(z for z in x if z is not None)
@@ -57,22 +57,40 @@ def logits(found, largest):
     return x, [z - mean for z in x]
 
 
+def logit_range(found, near, far):
+    """Where logits are cut at each end: `far`, unless the hits of the rows beyond `near` are
+    likelier with `near`, given that chances are the scores."""
+    ends = []
+    for right in (False, True):
+        found_there = {near: 0.0, far: 0.0}
+        for weight, hits, score in found:
+            if not weight:
+                continue
+            z = logits([(weight, hits, score)], -inf, inf)[0][0]
+            for cut in found_there if (z > 0) == right else ():
+                found_there[cut] += log_likelihood(
+                    [(weight, hits, score)], [min(max(z, -cut), cut)]
+                )
+        ends.append(far if found_there[far] > found_there[near] else near)
+    return -ends[0], ends[1]
+
+
 # -- the prior ---------------------------------------------------------------------------------
 
 
-def variances(n_cells, tau, rho, kappa):
-    """Of the coefficients of cos(pi k u), k = 0, 1, ...; those from k = 1 on add up to
-    2 (kappa tau)^2. k is that of cells: (C / pi) sqrt(2 - 2 cos(pi k / C))."""
+def variances(n_cells, tau, rho, decay):
+    """Of the coefficients of cos(pi k u), k = 0, 1, ...; those from k = 1 on add up to 2 tau^2. k
+    is that of cells: (C / pi) sqrt(2 - 2 cos(pi k / C))."""
     k2 = [(n_cells / pi) ** 2 * (2 - 2 * cos(pi * k / n_cells)) for k in range(n_cells)]
-    v = [1 / (1 + (k / rho**2) ** 2) for k in k2]
-    z = fsum(v[1:]) / (2 * (kappa * tau) ** 2)
+    v = [1 / (1 + (k / rho**2) ** (decay / 2)) for k in k2]
+    z = fsum(v[1:]) / (2 * tau**2)
     return [0.5 * v[0] / z] + [x / z for x in v[1:]]
 
 
-def precision_of_f(n_cells, tau, rho, kappa):
+def precision_of_f(n_cells, tau, rho, decay):
     """The inverse of sum_k v_k cos(pi k u_c) cos(pi k u_d), u = (c + 1/2) / C: cosines are its
     eigenvectors, of square length C, or C / 2 from k = 1 on."""
-    v = variances(n_cells, tau, rho, kappa)
+    v = variances(n_cells, tau, rho, decay)
     wave = [[cos(pi * k * (c + 0.5) / n_cells) for c in range(n_cells)] for k in range(n_cells)]
     length = [n_cells] + [n_cells / 2] * (n_cells - 1)
     scale = [1 / (x * m * m) for x, m in zip(v, length, strict=True)]
@@ -82,10 +100,10 @@ def precision_of_f(n_cells, tau, rho, kappa):
     ]
 
 
-def prior_precision(n_cells, tau, rho, kappa, slope=0.5):
+def prior_precision(n_cells, tau, rho, decay, slope=0.5):
     """Of (f, b_0, b_1): b_0 has what variance f's own constant leaves of tau^2."""
-    constant = variances(n_cells, tau, rho, kappa)[0]
-    rows = [[*row, 0.0, 0.0] for row in precision_of_f(n_cells, tau, rho, kappa)]
+    constant = variances(n_cells, tau, rho, decay)[0]
+    rows = [[*row, 0.0, 0.0] for row in precision_of_f(n_cells, tau, rho, decay)]
     zeros = [0.0] * n_cells
     line = [[*zeros, 1 / (tau**2 - constant), 0.0], [*zeros, 0.0, 1 / (slope * tau) ** 2]]
     return rows + line
@@ -205,7 +223,7 @@ def norm_of_gaps(found, p, norm):
 
 
 def posterior_mean(found, x, t, hyperparameters, normals, norm=1.0):
-    """The mean of the error over draws. `hyperparameters`: (prior probability, tau, rho, kappa), in
+    """The mean of the error over draws. `hyperparameters`: (prior probability, tau, rho, decay), in
     the order in which draws take them; `normals`: for each draw C + 2 numbers."""
     fits = [laplace(found, x, t, prior_precision(len(x), *h)) for _, *h in hyperparameters]
     top = max(evidence for _, _, evidence in fits)

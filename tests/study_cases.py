@@ -11,9 +11,9 @@ import reference_kde
 
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.study import Design, figures, run_study
+from fastece.study.arena import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
 from fastece.study.distributions import GaussianMixture
 from fastece.study.models import MODELS, new_model, predicted
-from fastece.study.runner import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
 
 # Sixteen distributions, each in some hundredths of a second.
 TINY = Design(
@@ -34,6 +34,7 @@ BINNED = {
 BINS, BANDWIDTHS = (10, 30, "sqrt"), ("silverman", 0.1, 0.033)
 FIFTEEN = [f"{name}_{bins}" for name in BINNED for bins in BINS]
 FIFTEEN += [f"ece_kde_{h}" for h in BANDWIDTHS]
+SIXTEEN = [*FIFTEEN, "ece_bayes"]  # of the corrected convention
 
 
 # -- draws -----------------------------------------------------------------------------------------

@@ -171,16 +171,37 @@ def test_recommendations_are_those_of_the_study():
         for row in csv.DictReader(file):
             curve = errors.setdefault((row["setting"], row["estimator"]), {})
             curve[int(row["n"])] = 100 * float(row["p95_relative_error"])
-    ((_, *beyond),) = rows_of("docs/study.md", "`ece_ac`, 30 bins")
-    for i, setting in enumerate(("confidence", "classwise")):
-        errors[setting, "ece_ac_30"][5000] = 100 * float(beyond[3 * i + 2])
-    rows = [*recommendations("README.md"), *recommendations("docs/estimators.md")]
-    assert len(rows) == 12
+    rows = [*recommendations("docs/estimators.md")]
+    assert len(rows) == 4
     for n, setting, name, error in rows:
         curve = errors[setting, name]
         assert np.interp(np.log(n), np.log([*curve]), [*curve.values()]) == pytest.approx(
             error, abs=0.7
         )
+
+
+@pytest.mark.parametrize(
+    ("page", "setting"), [("README.md", "confidence"), ("docs/study.md", "classwise")]
+)
+def test_tables_of_arenas_have_the_bayesian_curve_and_the_best_of_the_others(page, setting):
+    errors = {}
+    path = ROOT / "notebooks" / "data" / "arenas.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["setting"] == setting:
+                found = errors.setdefault((row["n"], row["arena"]), {})
+                found[row["estimator"]] = 100 * float(row["p95_relative_error"])
+    rows = [row for row in rows_of(page) if row[0].isdecimal() and "ece_bayes" in row[1]]
+    assert [row[0] for row in rows] == ["100", "200", "500", "2000", "5000"]
+    for n, *cells in rows:
+        for arena, cell in zip(("paper", "other mixtures", "real networks"), cells, strict=True):
+            shown = {name: float(x) for name, x in re.findall(r"`(\S+)` (\d+) %", cell)}
+            found = errors.get((n, arena), {})
+            others = [name for name in found if name != "ece_bayes"]
+            best = [min(others, key=found.get), "ece_bayes"] if found else []
+            assert list(shown) == sorted(best, key=found.get)
+            for name, error in shown.items():
+                assert error == pytest.approx(found[name], abs=0.51)
 
 
 def test_calibrated_models_show_the_errors_that_the_readme_warns_of():
@@ -260,21 +281,33 @@ def test_table_of_coverage_is_what_the_script_prints():
 
 
 @pytest.mark.parametrize(
-    ("heading", "table"),
-    [("`estimate`: test inversion", "estimate"), ("`compare`: which model is better?", "compare")],
+    ("heading", "tables"),
+    [
+        ("`estimate`: test inversion", ["shapes"]),
+        ("`compare`: which model is better?", ["pairs", "equal_pairs"]),
+    ],
 )
-def test_tables_of_honest_coverage_have_the_cases_of_the_script(heading, table):
+def test_tables_of_honest_coverage_have_the_cases_of_the_script(heading, tables):
     code = runpy.run_path(str(ROOT / "scripts" / "estimate_coverage.py"))
-    written = [x for x in section_of("docs/intervals.md", heading).splitlines() if x[:1] == "|"]
-    names = [line.split("|")[1].strip() for line in written[2:]]
-    cases = code["shapes"]() if table == "estimate" else code["pairs"]()
-    assert list(dict.fromkeys(names)) == [case.name for case in cases]
+    section = section_of("docs/intervals.md", heading)
+    written = re.findall(r"(?:^\|.*\n)+", section + "\n", re.MULTILINE)
+    for lines, cases in zip(written, tables, strict=True):
+        names = [line.split("|")[1].strip() for line in lines.splitlines()[2:]]
+        assert list(dict.fromkeys(names)) == [case.name for case in code[cases]()]
+
+
+def test_equal_models_are_told_apart_in_at_most_7_percent():
+    section = section_of("docs/intervals.md", "`compare`: which model is better?")
+    head, _, *lines = section.rstrip().rpartition("\n\n")[2].splitlines()
+    honest = [j for j, cell in enumerate(head.split("|")) if "`" in cell]
+    assert len(lines) == 6
+    assert all(float(line.split("|")[j]) <= 7 for line in lines for j in honest)
 
 
 @pytest.mark.slow
 def test_the_script_of_honest_coverage_prints_tables():
     script = ROOT / "scripts" / "estimate_coverage.py"
-    for table, lines in (("estimate", 10), ("compare", 20)):
+    for table, lines in (("estimate", 10), ("compare", 20), ("alarms", 6)):
         options = [table, "--simulations", "1", "--replicates", "9", "--sizes", "50"]
         done = subprocess.run(
             [sys.executable, script, *options], capture_output=True, text=True, check=True

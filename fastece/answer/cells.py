@@ -19,9 +19,7 @@ import numpy as np
 
 from fastece import kernels
 from fastece.resampling.arguments import Call
-from fastece.resampling.calibration_test import (
-    LEAST_REPLICATES,
-)
+from fastece.resampling.calibration_test import LEAST_REPLICATES
 from fastece.resampling.draws import ClassDraws, HitDraws
 from fastece.typing import F64, I32, I64
 
@@ -157,6 +155,10 @@ def make_cells(
     not count. `variance` and `slope` are the sums of ``w^2 a^2 s (1 - s)`` and of
     ``w^2 a^2 (1 - 2 s)`` over W^2."""
     per_gap = np.divide(slope, share, out=np.zeros_like(slope), where=share > 0)
+    # Of rows that are sure of a hit beside rows that are sure of a miss the slopes cancel, but rows
+    # that are not what they say still vary: as if all were of the kind that can make such a gap.
+    is_mixed = (variance == 0) & (gap != 0) & (per_gap * gap <= gap * gap / n[:, None])
+    per_gap = np.where(is_mixed, np.sign(gap) / n[:, None], per_gap)
     null *= unit[:, :, None]
     return Cells(
         gap * unit, null, variance * unit**2, per_gap * unit, n[:, None], share * unit, hits * unit,

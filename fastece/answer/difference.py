@@ -69,6 +69,10 @@ class Difference:
         return math.exp(float(np.interp(0.0, inner[::-1], x[::-1])))
 
 
+# Of one model and itself.
+NONE = Difference(np.zeros(ALPHAS.size), np.zeros(ALPHAS.size))
+
+
 def difference_of(a: Side, b: Side) -> Difference:
     """Intervals for the error of the first minus that of the second.
 
@@ -82,8 +86,6 @@ def difference_of(a: Side, b: Side) -> Difference:
     an interval begins at 0 that model may be calibrated, so the difference may be as large as the
     other's error: its whole interval belongs to that of the difference.
     """
-    if a.centre == b.centre and np.array_equal(a.influence, b.influence):  # one model twice
-        return Difference(np.zeros(ALPHAS.size), np.zeros(ALPHAS.size))
     x, y = (side.influence - side.influence.mean() for side in (a, b))
     scale = math.sqrt(float(x @ x) * float(y @ y))
     r = float(np.clip(x @ y / scale, -MOST, MOST)) if scale > 0 else 0.0
@@ -105,14 +107,23 @@ def join(a: Side, b: Side, r: float, level: float) -> tuple[float, float]:
 
 
 def differences(call: Call, name: str, values: list[Any], key: int) -> list[Difference]:
-    """The difference of the errors of two models, or that of each class."""
+    """The difference of the errors of two models, or that of each class, from the `values` of an
+    estimator for both; draws depend on the key."""
     count = min(call.n_resamples or REPLICATES, REPLICATES)
     calls = [replace(call, models=[model], n_resamples=count) for model in call.models]
     estimator = call.estimators[name]
+    same = [
+        np.array_equal(a.s, b.s) and np.array_equal(a.y, b.y)
+        for a, b in zip(*(model.samples() for model in call.models), strict=True)
+    ]
+    same = [all(same)] if call.average is not None else same
     of_models = [
         sides(one, estimator, value, key) for one, value in zip(calls, values, strict=True)
     ]
-    return [difference_of(a, b) for a, b in zip(*of_models, strict=True)]
+    return [
+        NONE if is_same and not math.isnan(a.centre) else difference_of(a, b)
+        for is_same, a, b in zip(same, *of_models, strict=True)
+    ]
 
 
 def sides(call: Call, estimator: Any, value: Any, key: int) -> list[Side]:

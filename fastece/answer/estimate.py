@@ -23,6 +23,8 @@ from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import Result, Results
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
+# Options of `bootstrap` that an answer does not depend on.
+OF_BOOTSTRAP = ("size", "method", "bootstrap_result")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,6 +42,10 @@ class Estimate(Result):
         Of the hypothesis that labels come true as often as the probabilities say. The interval
         begins at 0 exactly where it is more than 1 - `confidence_level`. None for "posterior".
     method : {"posterior", "test inversion"}
+    n_resamples : int
+        How many replicates of a calibrated model the interval and the p-value are made from: fewer
+        than were asked for where cells are many, as those of densities of very sharp scores are; 0
+        for "posterior".
 
     Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
@@ -49,6 +55,7 @@ class Estimate(Result):
     confidence_level: float
     p_value: Any
     method: str
+    n_resamples: int
     # Of each class, or of the only value: something with `interval`.
     _parts: Sequence[Any] = field(repr=False)
 
@@ -66,13 +73,16 @@ class Estimate(Result):
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        p_value = np.full(np.shape(self.value), np.nan) if self.p_value is None else self.p_value
         level = f"{100 * self.confidence_level:g} % interval"
-        return {"value": self.value, level: self.confidence_interval, "p_value": p_value}
+        return {"value": self.value, level: self.confidence_interval, "p_value": self.p_value}
+
+    @property
+    def _lines(self) -> list[dict[str, Any]]:
+        return [{**line, "method": self.method} for line in super()._lines]
 
     def _table(self) -> tuple[str, list[list[str]]]:
         title, rows = super()._table()
-        return f"{title}; by {self.method}", rows[: None if self.p_value is not None else -1]
+        return f"{title}; by {self.method}", rows
 
 
 # --- ways to an answer ----------------------------------------------------------------------
@@ -133,6 +143,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
         confidence_level=call.level,
         p_value=p_value,
         method=INVERSION if p_value is not None else POSTERIOR,
+        n_resamples=max(getattr(part, "replicates", 0) for part in parts),
         n=call.n,
         key=key,
         estimator=describe(estimator),
@@ -174,7 +185,8 @@ def estimate(
     estimator : str or object, or a list of them, default "ece_bayes"
         As in `fastece.ece`. Several share every draw.
     n_resamples : int, default 1999
-        Number of replicates of a calibrated model; estimators with a posterior need none.
+        Number of replicates of a calibrated model; of densities on very fine grids there may be
+        fewer, see the notes. Estimators with a posterior need none, so 0 will do for them.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same result. None: other draws in every call.
 
@@ -185,7 +197,7 @@ def estimate(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.ece`.
+        As in `fastece.ece`; for an option that only `bootstrap` has.
 
     Notes
     -----
@@ -200,6 +212,11 @@ def estimate(
     low end is one of the true error too. Of other estimators, labels are drawn from hypotheses,
     at the cost of some bootstraps. An estimator with a method ``posterior`` answers by it. See
     ``docs/intervals.md``.
+
+    Cells times replicates are at most 4 million, with at least 199 replicates: with more than 2000
+    cells, as densities of very sharp scores have, there are fewer replicates, and an answer takes
+    about 2 s. Of a threshold that no row exceeds the value is 0 by definition, and the interval
+    [0, 1], since no row says anything of it.
 
     Examples
     --------
@@ -216,14 +233,22 @@ def estimate(
       p value        0.00800
     >>> estimate(y, p, estimator=["ece", "ece_ac", "ece_kde"])
     setting binary: 1000 rows; 95 % interval
-      name       value      low     high  p_value
-      ece      0.05972  0.00967  0.08073  0.00800
-      ece_ac   0.05849  0.01442  0.08100  0.00150
-      ece_kde  0.05114  0.02451  0.07769  0.00050
+      name       value      low     high  p_value          method
+      ece      0.05972  0.00967  0.08073  0.00800  test inversion
+      ece_ac   0.05849  0.01442  0.08100  0.00150  test inversion
+      ece_kde  0.05114  0.02451  0.07769  0.00050  test inversion
     """
+    for name in OF_BOOTSTRAP:
+        if name in options:
+            raise TypeError(f"{name}: estimate has no such option, but bootstrap has")
     call = read_call(
-        y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples, **options
+        y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples, **options
     )
     drawn = [e for e in call.estimators.values() if not hasattr(e, "posterior")]
+    if drawn and not call.n_resamples:
+        raise ValueError(
+            "n_resamples: must be at least 1, got 0; only estimators with a posterior need none, "
+            f"not {describe(drawn[0])}"
+        )
     with compile_resampling(call.models[0], drawn, rows=False, labels=bool(drawn)):
         return estimate_results(call, rng=rng)

@@ -72,12 +72,15 @@ class ConfidenceCurve:
         True errors, increasing, and the largest p-value of those from each on.
     centre : float
         The true error for which what was seen is the median.
+    replicates : int
+        How many errors of a calibrated model it is made from.
     """
 
     p_value: float
     low: F64
     high: F64
     centre: float
+    replicates: int
 
     def interval(self, level: float) -> ConfidenceInterval:
         """The true errors with p-values of more than alpha, 1 - `level`; nan if there was no
@@ -92,8 +95,10 @@ class ConfidenceCurve:
         return ConfidenceInterval(low, max(low, high))
 
 
-# Of what is no number.
-NO_CURVE = ConfidenceCurve(np.nan, np.full((2, 1), np.nan), np.full((2, 1), np.nan), np.nan)
+# Of what is no number, and of an error that no row says anything of, such as that of rows above a
+# threshold that there are none of: from 0 to 1.
+NO_CURVE = ConfidenceCurve(np.nan, np.full((2, 1), np.nan), np.full((2, 1), np.nan), np.nan, 0)
+NO_ROWS = ConfidenceCurve(1.0, np.array([[0.0], [1.0]]), np.ones((2, 1)), 0.0, 0)
 
 
 def between(x: F64, p: F64, inside: int, outside: int, alpha: float) -> float:
@@ -194,7 +199,7 @@ def invert(null: F64, seen: float, least: float, few: Path | None, even: Path) -
     # Of errors beyond the last hypothesis, replicates know no more than that p is not larger.
     size = np.append(upper.size, even.sizes(np.array([FARTHEST])))
     high = np.stack([size, np.maximum.accumulate(np.append(p, p[-1])[::-1])[::-1]])
-    curve = ConfidenceCurve(p_value, low, high, 0.0)
+    curve = ConfidenceCurve(p_value, low, high, 0.0, null.size)
     if p_value > 0.5:
         return curve
     centre = (median_size(lower) + median_size(upper)) / 2
@@ -228,6 +233,8 @@ def directions(cells: Cells) -> tuple[F64 | None, F64]:
 
 def cell_curve(cells: Cells) -> ConfidenceCurve:
     """The confidence curve of an error that is a norm of gaps."""
+    if not (cells.most > 0).any():
+        return NO_ROWS
     few, even = directions(cells)
     nothing = np.zeros((1, *cells.gap.shape))
     null, seen = cells.errors(nothing)[0], float(cells.error(cells.gap[None])[0])

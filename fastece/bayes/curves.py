@@ -23,7 +23,7 @@ from fastece.binned.single import cell_sums, fits_float_grid
 from fastece.problems.order import scale_weights
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map
-from fastece.protocol import Sample
+from fastece.protocol import Sample, increasing
 from fastece.typing import F64, I32, U8
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 # A score of 0 or 1 has this logit, where it is not cut further: with it a hit or a miss is as
 # impossible as a float64 can say.
 INFINITE_LOGIT = 700.0
-# Logits are cut at odds of 2 + n / 2, two misses among n rows: the rows do not tell larger ones
-# apart, and a heap of scores at 1 that comes true in 95 of 100 is not as far from calibrated.
-LEAST_ODDS, ODDS = 2.0, 0.5
+# Logits are cut at odds of 2 + n / 2, two misses among n rows, or of 2 + 2 n, half a one: the rows
+# do not tell larger ones apart.
+LEAST_ODDS, NEAR_ODDS, FAR_ODDS = 2.0, 0.5, 2.0
 
 
 class CellRows(NamedTuple):
@@ -49,11 +49,24 @@ class CellRows(NamedTuple):
         Their weights add up to `n`.
     cell : (n,) int32 array
         Cell of each row, in increasing order of the score; empty where rows were not sorted.
+    of_grid : (G,) int32 array
+        Cell of each cell of the float grid, where rows were not sorted; otherwise empty.
     """
 
     n: float
     cells: "Cells"
     cell: I32
+    of_grid: I32
+
+    def cell_of(self, sample: Sample) -> I32:
+        """Cell of each row (n,) of the sample that the cells are of."""
+        cell = np.empty(sample.n, np.int32)
+        if self.of_grid.size:
+            work = np.empty(sample.n)
+            kernels.binning.float_cells(sample.s, sample.low, sample.high, work, cell)
+            return self.of_grid[cell]
+        cell[increasing(sample.s)] = self.cell
+        return cell
 
 
 def effective_count(w: F64 | None, n: int) -> float:
@@ -83,7 +96,7 @@ def sum_rows(s: F64, y: U8, w: F64 | None, count: float) -> CellRows:
     cells = kernels.bayes.Cells(np.empty(n_cells), np.empty(n_cells), np.empty(n_cells))
     cell = np.empty(s.size, np.int32)
     kernels.bayes.sum_cells(s, y, kernels.weights(w), count, cells, cell)
-    return CellRows(count, cells, cell)
+    return CellRows(count, cells, cell, np.empty(0, np.int32))
 
 
 def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
@@ -101,18 +114,16 @@ def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
     """Cells from sums of w (y - s), w and w s in a grid so fine, less than a hundredth of the
     distance from 0 or 1, that what is in one of its cells may be taken as rows of one score."""
     n_cells = cell_count(count)
-    filled = weight > 0
-    weight, score, gap = weight[filled], score[filled], gap[filled]
     middle = np.cumsum(weight) - weight / 2
     place = middle * (n_cells / weight.sum()) + kernels.bayes.ROUNDING
-    place = place.astype(np.int64).clip(max=n_cells - 1)
+    place = place.astype(np.int32).clip(0, n_cells - 1)
     scale = count / weight.sum()
     weight, hits, score = (
         scale * np.bincount(place, x, n_cells) for x in (weight, score + gap, score)
     )
     mean = np.divide(score, weight, out=np.zeros(n_cells), where=weight > 0)
     cells = kernels.bayes.Cells(weight, hits.clip(0, weight), mean.clip(0, 1))  # of rounding
-    return CellRows(count, cells, np.empty(0, np.int32))
+    return CellRows(count, cells, np.empty(0, np.int32), place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,35 +135,39 @@ class Curves:
     rows : CellRows
     k : int
         Number of the problem, whose interval has random numbers of its own.
-    for_interval : bool
-        Whether all hyperparameters are fitted, or those of the value alone.
     """
 
     rows: CellRows
     k: int = 0
-    for_interval: bool = False
 
     @cached_property
     def logits(self) -> tuple[F64, F64]:
         """Logits of the mean scores (C,), cut, and their distance from the mean."""
-        return self.cell_logits(self.largest_logit)
+        return self.cell_logits(*self.logit_range)
 
-    @property
-    def largest_logit(self) -> float:
-        """Where logits are cut: at odds of half the rows, and a little more for very few."""
-        return math.log(LEAST_ODDS + ODDS * self.rows.n)
+    @cached_property
+    def logit_range(self) -> tuple[float, float]:
+        """Where logits are cut. At each end it is the further one of two cuts, unless the hits of
+        what lies beyond the nearer one are less likely then: a heap of scores at 1 that comes true
+        in 95 of 100 is not as far from calibrated with the nearer one."""
+        near, far = (math.log(LEAST_ODDS + odds * self.rows.n) for odds in (NEAR_ODDS, FAR_ODDS))
+        ends = [(-near, near), (-far, near), (-near, far)]
+        both, low, high = (
+            kernels.bayes.log_likelihood(self.rows.cells, self.cell_logits(*cut)[0]) for cut in ends
+        )
+        return -(far if low > both else near), far if high > both else near
 
-    def cell_logits(self, largest: float) -> tuple[F64, F64]:
-        """Logits of the mean scores (C,), cut at a largest, and their distance from the mean."""
+    def cell_logits(self, low: float, high: float) -> tuple[F64, F64]:
+        """Logits of the mean scores (C,), cut, and their distance from the mean."""
         x, t = np.empty((2, self.rows.cells.weight.size))
-        kernels.bayes.cell_logits(self.rows.cells, largest, x, t)
+        kernels.bayes.cell_logits(self.rows.cells, low, high, x, t)
         return x, t
 
     @cached_property
     def fits(self) -> "Fits":
         """Laplace's approximations, one for each hyperparameter."""
         x, t = self.logits
-        fits = hyperpriors(x.size, self.for_interval).fits
+        fits = hyperpriors(x.size).fits
         fits = type(fits)(*(part.copy() for part in fits))
         kernels.bayes.fit(x, t, self.rows.cells, fits)
         return fits
@@ -175,11 +190,11 @@ class Curves:
 
     def value_draws(self) -> F64:
         """`draws` under the prior of the value, with the same random numbers for all problems."""
-        return self.draws(hyperpriors(self.logits[0].size, self.for_interval).value, 0)
+        return self.draws(hyperpriors(self.logits[0].size).value, 0)
 
     def interval_draws(self) -> F64:
         """`draws` under the prior of the interval."""
-        return self.draws(hyperpriors(self.logits[0].size, self.for_interval).interval, self.k)
+        return self.draws(hyperpriors(self.logits[0].size).interval, self.k)
 
     def probabilities(self, logit: F64) -> F64:
         """Probabilities in place of logits (C, S)."""
@@ -195,9 +210,8 @@ class Curves:
         below = place.astype(np.int64)
         above = np.minimum(below + 1, len(logit) - 1)
         part = (place - below)[:, None]
-        largest = self.largest_logit
         with np.errstate(divide="ignore"):
-            own = (np.log(score) - np.log1p(-score)).clip(-largest, largest)
+            own = (np.log(score) - np.log1p(-score)).clip(*self.logit_range)
         return self.probabilities(own[:, None] + (1 - part) * logit[below] + part * logit[above])
 
     def means(self, p: F64) -> F64:
@@ -207,21 +221,19 @@ class Curves:
         return out
 
     def errors(self, p: F64, norm: float) -> F64:
-        """The calibration error (S,) of each drawn curve."""
-        out = np.empty(DRAWS)
+        """The calibration error (S,) of each curve p (C, S)."""
+        out = np.empty(p.shape[1])
         kernels.bayes.gap_errors(self.rows.cells, p, norm, out)
-        return out
+        return out.clip(max=1.0)  # which weights that add up to a little more would exceed
 
     def largest_error(self, norm: float) -> float:
         """The error if every score below one half always came true, and no other ever."""
         worst = (self.rows.cells.score < 0.5).astype(np.float64)[:, None]
-        out = np.empty(1)
-        kernels.bayes.gap_errors(self.rows.cells, worst, norm, out)
-        return float(out[0])
+        return float(self.errors(worst, norm)[0])
 
     @property
     def log_bayes_factor(self) -> float:
         """Log of how much likelier the rows are under some curve than under ``c = s``."""
-        x, _ = self.cell_logits(INFINITE_LOGIT)
+        x, _ = self.cell_logits(-INFINITE_LOGIT, INFINITE_LOGIT)
         calibrated = kernels.bayes.log_likelihood(self.rows.cells, x)
-        return self.shares(hyperpriors(x.size, True).interval)[1] - calibrated
+        return self.shares(hyperpriors(x.size).interval)[1] - calibrated

@@ -25,10 +25,10 @@ class BayesCurve:
     """Calibration error of a Bayesian calibration curve: its posterior mean.
 
     The probability of a hit is ``logit c(s) = x + b_0 + b_1 (x - mean x) + f(u)``, with x the logit
-    of the score, cut at odds of ``2 + n / 2``, and u its mid-rank. Around ``c = s`` the line b is
-    normal and f a Gaussian process; their scale and the roughness of f are averaged over by what
-    the rows say of them. The value is the posterior mean of ``(E |c(s) - s|**p)**(1/p)`` over the
-    scores there are, for p = inf of the largest ``|c(s) - s|``.
+    of the score, cut at odds of ``2 + 2 n`` or ``2 + n / 2``, and u its mid-rank. Around ``c = s``
+    the line b is normal and f a Gaussian process; their scale and the roughness of f are averaged
+    over by what the rows say of them. The value is the posterior mean of ``(E |c(s) -
+    s|**p)**(1/p)`` over the scores there are, for p = inf of the largest ``|c(s) - s|``.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class BayesCurve:
     --------
     >>> from fastece import BayesCurve, ece
     >>> print(f"{ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=BayesCurve()):.3f}")
-    0.114
+    0.086
     >>> print(BayesCurve(norm=2))
     BayesCurve(norm=2.0)
     """
@@ -115,7 +115,7 @@ class BayesCurve:
         three (G,) float64 arrays
         """
         ordered = scale_weights(sample)[0].sorted()
-        p = Curves(cells_of_rows(ordered), for_interval=True).at(score)
+        p = Curves(cells_of_rows(ordered)).at(score)
         tail = (1 - confidence_level) / 2
         found = np.stack([p.mean(axis=1), *np.quantile(p, [tail, 1 - tail], axis=1)])
         found[:, rows_near(ordered, score) == 0] = np.nan

@@ -3,9 +3,9 @@
 ``logit c(s) = x + b_0 + b_1 (x - mean x) + f(u)`` with x the logit of the score and u its mid-rank,
 from 0 to 1. All of it has the scale tau: b_0 is normal with standard deviation tau, b_1 with tau /
 2, and f is a Gaussian process with the cosines ``cos(pi k u)``, k = 0, 1, 2, ..., whose variances
-``v_k = 2 (kappa tau)**2 / (1 + (k / rho)**4) / Z`` add up to ``2 (kappa tau)**2`` from k = 1 on: on
-average over u its variance is ``(kappa tau)**2``. In C cells of equal weight that is a precision of
-five diagonals. Every constant has its reason in docs/bayes.md.
+``v_k = 2 tau**2 / (1 + (k / rho)**d) / Z`` add up to ``2 tau**2`` from k = 1 on: on average over u
+its variance is ``tau**2``. With a decay d of 2 or 4 that is, in C cells of equal weight, a
+precision of three or five diagonals. Every constant has its reason in docs/bayes.md.
 """
 
 import math
@@ -14,7 +14,6 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.typing import F64
@@ -23,17 +22,13 @@ if TYPE_CHECKING:
     from fastece.kernels.bayes import Fits
 
 
-# Scales tau, and how rough f is: (rho, kappa). With rho = 4 a curve has a turn or two, with 36 it
-# follows some thirty bends. The last, a line with hardly anything on top, is for intervals alone:
-# where it is true, the others think the error larger than it is.
+# Scales tau, and how rough f is: (rho, d). The first is smooth, with a turn or two; the second has
+# bends of every size.
 SCALES = 2.0 ** np.arange(-5, 3)
-ROUGHNESS = ((4.0, 1.0), (12.0, 1.0), (36.0, 1.0), (4.0, 0.25))
-IS_SMOOTH = 3
+ROUGHNESS = ((3.0, 4), (9.0, 2))
 # p(tau) ~ sech(log(tau / middle))**power: of the value, and, wider, of the interval.
 VALUE_POWER, VALUE_MIDDLE = 8.0, 0.4
 INTERVAL_POWER, INTERVAL_MIDDLE = 4.0, 0.45
-# Values need the scales in between alone: the others have less than 1e-3 of the prior.
-VALUE_SCALES = (0.125, 2.0)
 # Standard deviation of b_1, in units of tau.
 SLOPE = 0.5
 # Cells: so many for a hundred rows, in steps of 16, as the fourth root of the rows.
@@ -66,20 +61,15 @@ def cell_count(n: float) -> int:
 
 
 @lru_cache(maxsize=32)
-def hyperpriors(n_cells: int, for_interval: bool) -> Hyperpriors:
-    """The hyperparameters in so many cells: those that the interval needs, or the value alone."""
-    scale, family = (x.ravel() for x in np.meshgrid(SCALES, range(len(ROUGHNESS)), indexing="ij"))
-    low, high = VALUE_SCALES
-    of_value = (family != IS_SMOOTH) & (scale >= low) & (scale <= high)
-    value = log_probabilities(scale, VALUE_POWER, VALUE_MIDDLE, of_value)
-    interval = log_probabilities(scale, INTERVAL_POWER, INTERVAL_MIDDLE, scale > 0)
-    lanes = kernels.bayes.LANES
-    kept = np.arange(scale.size) if for_interval else np.flatnonzero(of_value)
-    kept = np.append(
-        kept, np.zeros(-kept.size % lanes, np.intp)
-    )  # a block is full: of improbable ones
-    parts = [prior_of(n_cells, scale[g], *ROUGHNESS[family[g]]) for g in kept]
-    return Hyperpriors(prior_fits(n_cells, parts), value[kept], interval[kept])
+def hyperpriors(n_cells: int) -> Hyperpriors:
+    """The hyperparameters in so many cells."""
+    chosen = [(tau, *roughness) for tau in SCALES for roughness in ROUGHNESS]
+    scale = np.array([tau for tau, _, _ in chosen])
+    return Hyperpriors(
+        prior_fits(n_cells, [prior_of(n_cells, *h) for h in chosen]),
+        log_probabilities(scale, VALUE_POWER, VALUE_MIDDLE),
+        log_probabilities(scale, INTERVAL_POWER, INTERVAL_MIDDLE),
+    )
 
 
 def prior_fits(n_cells: int, priors: list[tuple[F64, F64, float]]) -> "Fits":
@@ -98,29 +88,32 @@ def prior_fits(n_cells: int, priors: list[tuple[F64, F64, float]]) -> "Fits":
     )
 
 
-def log_probabilities(scale: F64, power: float, middle: float, kept: NDArray[np.bool_]) -> F64:
-    """Log of ``sech(log(tau / middle))**power``, 0 outside those that are kept, made to add up to
-    1."""
-    log_p = np.where(kept, -power * np.log((scale / middle + middle / scale) / 2), -np.inf)
+def log_probabilities(scale: F64, power: float, middle: float) -> F64:
+    """Log of ``sech(log(tau / middle))**power``, made to add up to 1."""
+    log_p = -power * np.log((scale / middle + middle / scale) / 2)
     return np.asarray(log_p - np.log(np.exp(log_p).sum()))
 
 
-def prior_of(n_cells: int, tau: float, rho: float, kappa: float) -> tuple[F64, F64, float]:
+def prior_of(n_cells: int, tau: float, rho: float, decay: int) -> tuple[F64, F64, float]:
     """Bands (3, C + 2) of the precision of f, those of b, and the log determinant of both.
 
     The second difference L of cells with level ends has the eigenvectors ``cos(pi k (c + 1/2) /
     C)`` and the eigenvalues ``2 - 2 cos(pi k / C)``, about ``(pi k / C)**2``: a multiple of ``1 +
-    (C / pi / rho)**4 L**2`` is the precision of the process, exact but for the highest k.
+    (C / pi / rho)**d L**(d / 2)`` is the precision of the process, exact but for the highest k.
     """
-    quartic = (n_cells / math.pi / rho) ** 4
+    factor = (n_cells / math.pi / rho) ** decay
     root = 2 - 2 * np.cos(math.pi * np.arange(n_cells) / n_cells)
-    variance = 1 / (1 + quartic * root**2)
-    unit = variance[1:].sum() / 2 / (kappa * tau) ** 2
+    variance = 1 / (1 + factor * root ** (decay // 2))
+    unit = variance[1:].sum() / 2 / tau**2
     scale = unit * 2 / n_cells
-    squared = np.zeros((3, n_cells + 2))  # L**2
-    squared[0, :n_cells], squared[1, 1:n_cells], squared[2, 2:n_cells] = 6, -4, 1
-    squared[0, [0, n_cells - 1]], squared[1, [1, n_cells - 1]] = 2, -3
-    bands = scale * quartic * squared
+    power = np.zeros((3, n_cells + 2))  # of L
+    if decay == 2:
+        power[0, :n_cells], power[1, 1:n_cells] = 2, -1
+        power[0, [0, n_cells - 1]] = 1
+    else:
+        power[0, :n_cells], power[1, 1:n_cells], power[2, 2:n_cells] = 6, -4, 1
+        power[0, [0, n_cells - 1]], power[1, [1, n_cells - 1]] = 2, -3
+    bands = scale * factor * power
     bands[0, :n_cells] += scale
     # The process has a constant of its own, which is taken off b_0.
     line = np.array([1 / (tau**2 - 0.5 / unit), 1 / (SLOPE * tau) ** 2])

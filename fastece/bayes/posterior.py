@@ -4,20 +4,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from fastece.bayes.curves import Curves, cells_of_problems, cells_of_rows
+from fastece.bayes.curves import CellRows, Curves, cells_of_problems
 from fastece.bayes.hyperpriors import draw_order
 from fastece.inputs.parameters import check_real
 from fastece.problems.problems import one_problem
-from fastece.protocol import Sample, increasing
+from fastece.protocol import Sample
 from fastece.typing import F64
-
-if TYPE_CHECKING:
-    from fastece.kernels.bayes import Cells
-
 
 # The variance of log errors is taken so many times as large: cells, Laplace's approximation and
 # fixed hyperpriors leave something out.
@@ -39,26 +35,22 @@ class Part:
     Attributes
     ----------
     sample : Sample
-    cells : Cells
+    rows : CellRows
     means : (3, C) float64 array
         Of drawn curves: of the gap in each cell, of its size and of its sign.
     """
 
     sample: Sample
-    cells: "Cells"
+    rows: CellRows
     means: F64
 
     @cached_property
     def by_row(self) -> ByRow:
         """What is known of each row from its cell."""
         gap, size, sign = self.means
-        order = increasing(self.sample.s)
-        ordered = self.sample.where(order)
-        cell = cells_of_rows(ordered).cell
-        influence, sizes = np.empty((2, order.size))
-        influence[order] = sign[cell] * (ordered.y - (self.cells.score + gap)[cell])
-        sizes[order] = size[cell]
-        return ByRow(influence, sizes)
+        cell = self.rows.cell_of(self.sample)
+        chance = (self.rows.cells.score + gap)[cell]
+        return ByRow(sign[cell] * (self.sample.y - chance), size[cell])
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +99,8 @@ class Posterior:
             below, above = alpha / 2, alpha / 2
         else:
             below, above = 0.0, min(alpha, doubt / 2) if doubt < 1 else alpha
-        high = float(np.quantile(self.errors, 1 - above))
-        low = float(np.quantile(self.errors, below)) if below else 0.0
-        return min(low, self.value), max(high, self.value)
+        low, high = np.quantile(self.errors, [below, 1 - above])
+        return min(float(low) if below else 0.0, self.value), max(float(high), self.value)
 
 
 def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
@@ -117,13 +108,13 @@ def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
     values, errors, limits, factors, parts = [], [], [], [], []
     for k, sample in enumerate(samples):
         (rows,) = cells_of_problems(one_problem(sample), map)
-        curves = Curves(rows, k, for_interval=True)
+        curves = Curves(rows, k)
         values.append(curves.errors(curves.probabilities(curves.value_draws()), norm).mean())
         p = curves.probabilities(curves.interval_draws())
         errors.append(curves.errors(p, norm))
         limits.append(curves.largest_error(norm))
         factors.append(curves.log_bayes_factor)
-        parts.append(Part(sample, rows.cells, curves.means(p)))
+        parts.append(Part(sample, rows, curves.means(p)))
     top = max(factors)
     return Posterior(
         value=float(np.mean(values)),
@@ -140,7 +131,7 @@ def widened(errors: F64, parts: Sequence[Part], count: float, norm: float) -> F6
     the sum of theirs. And scores are a sample too: for the norm 1 the error is the mean of the gap
     over all scores there are, of which this many were seen.
     """
-    variance, size, w = WIDER, parts[0].means[1], parts[0].cells.weight
+    variance, size, w = WIDER, parts[0].means[1], parts[0].rows.cells.weight
     if len(parts) > 1:
         v = parts[0].sample.v
         w = np.ones(parts[0].sample.n) if v is None else v

@@ -17,6 +17,10 @@ from fastece.cli.options import COMMANDS, make_parser
 from fastece.cli.page import Page
 from fastece.cli.terminal import progress
 
+# Options of `fastece study` that belong to simulated models, or to files.
+SIMULATED, OF_FILES = ("preset", "holdout", "largest"), ("sizes", "y_true", "y_prob")
+# What text of a tuple has beside its numbers, and names of folders have not.
+FOLDER = str.maketrans(",", "-", "() ")
 PACKAGE = os.path.join(os.path.dirname(fastece.__file__), "")
 # What messages say of the arguments of Python, and the options that are meant.
 OPTIONS = {
@@ -54,14 +58,21 @@ def run_study(options: Namespace) -> Page:
     """``fastece study``."""
     from fastece import study
 
-    names = ("convention", "holdout", "largest", "draws", "seed")
-    changes = {name: getattr(options, name) for name in names}
     if options.estimators and os.getcwd() not in sys.path:  # they may be in the working folder
         sys.path.append(os.getcwd())
-    design = study.preset(options.preset, **changes, estimators=tuple(options.estimators))
-    given = [f"{name}-{value}" for name, value in changes.items() if value is not None]
-    given += [path.rpartition(":")[2] for path in options.estimators]
-    folder = options.out or "-".join(["fastece-study", options.preset, *given])
+    names = ("convention", *SIMULATED, *OF_FILES, "draws", "seed")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    for name in SIMULATED if options.predictions else OF_FILES:
+        if name in given:
+            where = "does not go with" if options.predictions else "goes with"
+            raise ValueError(f"--{name.replace('_', '-')}: {where} --predictions")
+    title = "predictions" if options.predictions else given.pop("preset", "quick")
+    parts = [f"{name}-{value}".translate(FOLDER) for name, value in given.items()]
+    parts += [path.rpartition(":")[2] for path in options.estimators]
+    given["estimators"] = tuple(options.estimators)
+    files = tuple(options.predictions)
+    design = study.Predictions(files, **given) if files else study.preset(title, **given)
+    folder = options.out or "-".join(["fastece-study", title, *parts])
     result = study.run_study(design, folder, n_jobs=options.jobs)
     return Page(str(result), result.to_dict())
 

@@ -22,6 +22,8 @@ def run_curve(options: Namespace) -> Page:
     is_kde = options.estimator == "ece_kde"
     usual = {"bandwidth": "silverman", "kernel": "gaussian"}
     fields = {name: x for name in usual if (x := getattr(options, name)) != usual[name]}
+    if fields and not is_kde:
+        raise ValueError(f"--{min(fields)}: goes with --estimator ece_kde")
     with progress() as say:
         say(f"reading {options.file}")
         predictions = read_file(options.file, options)
@@ -55,20 +57,18 @@ def values_of(curve: ReliabilityCurve, at: Sequence[float] | None) -> dict[str, 
 
 
 def point(curve: ReliabilityCurve, score: float) -> dict[str, Any]:
-    """A curve at one score. Where nothing can be said, the probability is the score itself; of a
-    Bayesian curve None, as are its ends."""
+    """A curve at one score; None where there are no scores that could tell, or no resamples."""
     low, high = curve.score_range
     inside = low <= score <= high
-    ends = (None, None) if curve.low is None else curve.interval(score) if inside else (0.0, 1.0)
-    probability = float(curve(score)) if inside else score
-    found: dict[str, Any] = {"probability": probability, "low": ends[0], "high": ends[1]}
-    if curve.bandwidth is None and not (inside and math.isfinite(probability)):
-        found = dict.fromkeys(found, None)
+    supported = inside and math.isfinite(curve(score))
+    ends = curve.interval(score) if supported and curve.low is not None else (None, None)
     return {
         "score": score,
-        **found,
+        "probability": float(curve(score)) if supported else None,
+        "low": ends[0],
+        "high": ends[1],
         "rows": float(np.interp(score, curve.score, curve.rows)) if inside else 0.0,
-        "supported": inside and bool(np.interp(score, curve.score, curve.supported) == 1),
+        "supported": supported,
     }
 
 
@@ -91,19 +91,15 @@ def text_of(values: dict[str, Any], pairs: bool) -> str:
             "",
             f"{curve['estimator']}, setting {curve['setting']}: calibration error "
             f"{curve['value']:.5f}" + (f", bandwidth {bandwidth:.4g}" if bandwidth else ""),
-            *table(head, [row_of(point) for point in curve["points"]]),
+            *table(head, [row_of(point, len(wide)) for point in curve["points"]]),
         ]
     return "\n".join(lines)
 
 
-def row_of(point: dict[str, Any]) -> list[str]:
-    """One line of the table as text."""
-    if point["probability"] is None:
-        cells, note = ["-", "-"], "no scores"
-    else:
-        cells = [f"{point['probability']:.4f}"]
-        if point["low"] is not None:
-            cells.append(ends_of(point, ".4f"))
-        note = "" if point["supported"] else "too few scores"
-        cells = ["-"] * len(cells) if note else cells
+def row_of(point: dict[str, Any], ends: int) -> list[str]:
+    """One line of the table as text, with a column of `ends` or without one."""
+    cells, note = ["-"] * (1 + ends), "no scores"
+    if point["supported"]:
+        cells, note = [f"{point['probability']:.4f}"], ""
+        cells += [ends_of(point, ".4f")] if ends else []
     return [f"{point['score']:.4f}", *cells, f"{point['rows']:.0f}", note]

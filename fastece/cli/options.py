@@ -81,13 +81,20 @@ OPTIONS = {
     ),
     "--from-logits": {"action": "store_true", "help": "the file holds logits"},
     "--n-bins": value(None, 'a number or "sqrt"', number_or("sqrt", int), 15),
-    "--resamples": value("N", "resamples behind the intervals (default %(default)s)", int),
+    "--resamples": value("N", "replicates behind the intervals (default %(default)s)", int),
     "--confidence-level": value("LEVEL", "of the intervals (default 0.95)", read_level, 0.95),
     "--plot": value("FILE", "write a picture: .png, .svg or .pdf, with matplotlib"),
     "--markdown": form("markdown", "tables for a README"),
     "--preset": value(
-        None, "quick (default: less than a minute) or paper (64.8 million evaluations)",
-        default="quick",
+        None, "quick (default: less than a minute) or paper (69 million evaluations)"
+    ),
+    "--predictions": {
+        "nargs": "+", "default": [], "metavar": "FILE", "help":
+        "compare on these files, as fastece report reads them, in place of simulated models",
+    },
+    "--sizes": value(
+        "N[,N...]", "evaluation sets of --predictions (default: 50 to a tenth of the rows)",
+        reader("numbers and commas", lambda text: tuple(map(int, text.split(",")))),
     ),
     "--out": value("FOLDER", "of the results (default: fastece-study-PRESET, and other options)"),
     "--convention": value("NAME", "corrected (default), or published: with that code's slips"),
@@ -96,8 +103,8 @@ OPTIONS = {
         "help": "one more estimator: an object with prepare and evaluate, or what makes one",
     },
     "curve --estimator": {
-        "choices": ["ece_kde", "ece_bayes"], "default": "ece_kde",
-        "help": "densities (default), or a Bayesian curve, which needs no resamples",
+        "choices": ["ece_bayes", "ece_kde"], "default": "ece_bayes",
+        "help": "a Bayesian curve (default), which needs no resamples, or densities",
     },
     "--holdout": value("N", "rows to draw from (200000)", int),
     "--largest": value("N", "largest evaluation set (500)", int),
@@ -110,8 +117,8 @@ FILE = ("--y-true", "--y-prob", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
 CURVE = ("curve --estimator", "--at", "--bandwidth", "--kernel")
 STUDY = (
-    "--preset", "--out", "--convention", "--estimator", "--holdout", "--largest", "--draws",
-    "--seed", "--jobs",
+    "--preset", "--predictions", "--y-true", "--y-prob", "--sizes", "--out", "--convention",
+    "--estimator", "--holdout", "--largest", "--draws", "--seed", "--jobs",
 )  # fmt: skip
 
 
@@ -138,7 +145,7 @@ COMMANDS = {
         "Compare two files of predictions, as fastece report reads them, which have the same "
         "labels row by row: every error of both, the difference a - b, its interval, and the "
         "p-value of there being none.",
-        ("a", "b"), (*FILE, *MEASURE, "--n-bins", "--plot"), {"resamples": 9999, "seed": 0},
+        ("a", "b"), (*FILE, *MEASURE, "--n-bins", "--plot"), {"resamples": 1999, "seed": 0},
     ),
     "demo": Command(
         "report:run_report", "the report on predictions that ship with fastece",
@@ -148,7 +155,7 @@ COMMANDS = {
     ),
     "curve": Command(
         "curve:run_curve", "how often scores come true, at any score",
-        "How often scores come true, from densities or as a Bayesian curve, with intervals, for a "
+        "How often scores come true, as a Bayesian curve or from densities, with intervals, for a "
         "file of predictions as fastece report reads it. With --resamples 0 densities have none.",
         ("file",), (*FILE, *CURVE, *MEASURE, "--plot"), {"resamples": 500, "seed": 0},
     ),
@@ -165,9 +172,10 @@ COMMANDS = {
         (), (), {},
     ),
     "study": Command(
-        "commands:run_study", "which estimator is best, on synthetic problems with known truth",
-        "Compare estimators on distributions of scores whose calibration error is known (Posocco "
-        "and Bonnefoy, 2021). An interrupted study goes on where it was.",
+        "commands:run_study", "which estimator is best, on simulated models or on your own files",
+        "Compare estimators on distributions of scores whose calibration error is known: of "
+        "simulated models (Posocco and Bonnefoy, 2021), or of large files of predictions. An "
+        "interrupted study goes on where it was.",
         (), STUDY, {},
     ),
 }  # fmt: skip

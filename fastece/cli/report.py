@@ -16,14 +16,18 @@ from fastece.estimators import direct_values
 from fastece.inputs.files import Predictions
 from fastece.kde.estimator import KDE
 from fastece.plot.files import check_picture, save_picture
+from fastece.protocol import Sample, increasing
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of, reliability_diagram
 from fastece.resampling.arguments import Call
+from fastece.resampling.calibration_test import hits_and_misses
 from fastece.resampling.rehearsal import compile_resampling
 
 DEMO = "handwritten digits, a small neural network"
-# A density of whose error half rests on fewer rows says nothing.
-FEWEST_ROWS = 20
+# A density of whose error half rests on fewer rows says nothing, nor does one of which more than
+# this part would be there if every probability were right: half of it where scores are spread and
+# calibrated, five sixths and more where they are heaped.
+FEWEST_ROWS, MOST_SMOOTHING = 20, 2 / 3
 
 
 def run_report(options: Namespace) -> Page:
@@ -80,7 +84,7 @@ def line_of(name: str, call: Call) -> tuple[dict[str, Any], list[Any]]:
     curves that these are of. Class by class, errors and bandwidths are means and bins are added."""
     estimator, problems = call.estimators[name], call.models[0]
     results: list[Any] = []
-    n_bins = occupied = bandwidth = rows = None
+    n_bins = occupied = bandwidth = rows = smoothing = None
     if isinstance(estimator, Binned):
         results = diagrams_of(estimator, problems)
         counts = np.concatenate([diagram.count for diagram in results])
@@ -89,20 +93,50 @@ def line_of(name: str, call: Call) -> tuple[dict[str, Any], list[Any]]:
         results = curves_of(replace(call, estimators={"": estimator}, n_resamples=0), None)
         bandwidth = float(np.mean([curve.bandwidth for curve in results]))
         rows = float(np.median([rows_behind(curve) for curve in results]))
+        smoothing = float(np.mean([error_of_smoothing(estimator, x) for x in problems.samples()]))
     values = np.array([result.value for result in results])
     values = values if results else direct_values(estimator, problems)
     return {
         "name": name, "low": None, "high": None, "value": float(call.average_of(values)),
         "estimator": str(estimator), "n_bins": n_bins, "occupied": occupied,
-        "bandwidth": bandwidth, "rows_behind": rows,
+        "bandwidth": bandwidth, "rows_behind": rows, "smoothing": smoothing,
     }, results  # fmt: skip
 
 
 def rows_behind(curve: ReliabilityCurve) -> float:
-    """On about how many rows, or fewer, the curve rests where half of its error comes from."""
-    error, order = np.abs(curve.lce) * curve.density, np.argsort(curve.rows)
-    below = np.cumsum(error[order])
-    return float(curve.rows[order][np.searchsorted(below, below[-1] / 2)])
+    """On about how many rows, or fewer, the curve rests where half of its error comes from: none
+    where no row is near, so that there is no curve."""
+    low, high = curve.score_range
+    error = np.nan_to_num(np.abs(curve.lce) * curve.density) * (high - low) / curve.score.size
+    order, unseen = np.argsort(curve.rows), max(curve.value - float(error.sum()), 0.0)
+    below = unseen + np.cumsum(error[order])
+    half = below[-1] / 2
+    return 0.0 if unseen > half else float(curve.rows[order][np.searchsorted(below, half)])
+
+
+def error_of_smoothing(kde: KDE, sample: Sample) -> float:
+    """The error that a density would show if every score came true as often as it says."""
+    twice = hits_and_misses(sample)
+    order = increasing(twice.s)
+    expected = np.where(twice.y == 1, twice.s, 1 - twice.s)[order]
+    return kde.evaluate(kde.prepare(twice.where(order), sample.n), expected)
+
+
+def notes_of(values: dict[str, Any]) -> list[str]:
+    """Which lines of the table are not to be read, and why."""
+    notes = []
+    for line in values["measures"]:
+        if line["rows_behind"] is None:
+            continue
+        why = ""
+        if values["n"] < FEWEST_ROWS:
+            why = f"there are fewer than {FEWEST_ROWS} rows"
+        elif line["rows_behind"] < FEWEST_ROWS:
+            why = "few rows carry it, as where scores are heaped"
+        elif line["smoothing"] > MOST_SMOOTHING * line["value"]:
+            why = f"smoothing alone makes {line['smoothing']:.5f}, as where scores are heaped"
+        notes += [f"  {line['name']}: {why}: do not read this one"] * bool(why)
+    return notes
 
 
 def size_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
@@ -141,12 +175,7 @@ def text_of(values: dict[str, Any], diagrams: list[ReliabilityDiagram], pairs: b
             f"  p-value {values['p_value']:.4f}: the chance of so large an ece if every "
             "probability were right",
         ]
-    lines += [
-        f"  {line['name']}: few rows carry it, as where scores are heaped: do not read this one"
-        for line in values["measures"]
-        if line["rows_behind"] is not None and line["rows_behind"] < FEWEST_ROWS
-    ]
-    return "\n".join([*lines, *(f"\n{diagram}" for diagram in diagrams)])
+    return "\n".join([*lines, *notes_of(values), *(f"\n{diagram}" for diagram in diagrams)])
 
 
 def row_of(line: dict[str, Any], is_mean: bool) -> list[str]:

@@ -127,9 +127,9 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
 
 
 @jit
-def cell_logits(cells: Cells, largest: float, x: F64, t: F64) -> None:
-    """Logits x (C,) of the mean scores, cut to ``[-largest, largest]``, and their distance t (C,)
-    from the mean; empty cells have those of the cell before, the first ones those of the first
+def cell_logits(cells: Cells, low: float, high: float, x: F64, t: F64) -> None:
+    """Logits x (C,) of the mean scores, cut to ``[low, high]``, and their distance t (C,) from the
+    mean; empty cells have those of the cell before, the first ones those of the first
     that is not empty."""
     total = mean = 0.0
     n_cells = cells.weight.size
@@ -139,7 +139,7 @@ def cell_logits(cells: Cells, largest: float, x: F64, t: F64) -> None:
             s = cells.score[c]
             odds = s / (1.0 - s) if s < 1.0 else np.inf
             z = math.log(odds) if odds > 0.0 else -np.inf
-            x[c] = min(max(z, -largest), largest)
+            x[c] = min(max(z, low), high)
             mean += cells.weight[c] * x[c]
             total += cells.weight[c]
             first = min(first, c)

@@ -1,4 +1,4 @@
-"""Reliability curves: how often a score comes true, from densities, at any score."""
+"""Reliability curves: how often a score comes true, at any score."""
 
 import math
 from dataclasses import dataclass
@@ -46,7 +46,8 @@ class ReliabilityCurve(Plain, Tabular):
         Evenly spaced scores: the centres of G cells of the range; of a `BayesCurve` from one end
         of the range to the other.
     posterior : (G,) float64 array
-        ``P(y = 1 | s)``; where the curve has no support the score itself, of a `BayesCurve` nan.
+        ``P(y = 1 | s)``; nan where the curve is not `supported`, as are `lce`, `low`, `high` and
+        `median`.
     lce : (G,) float64 array
         Local calibration error, ``posterior - score``.
     density : (G,) float64 array
@@ -92,14 +93,42 @@ class ReliabilityCurve(Plain, Tabular):
     setting: str
 
     def __call__(self, s: Any) -> Any:
-        """Probability of a hit at a score in [0, 1], a float, or at an array of them, interpolated
-        linearly; outside the range, that at its nearest end. What is no score is a ValueError or a
-        TypeError."""
+        """Probability of a hit at a score, or at some.
+
+        Parameters
+        ----------
+        s : float or array_like
+            Scores in [0, 1]. What is no score is a ValueError or a TypeError.
+
+        Returns
+        -------
+        float, or float64 array of the shape of `s`
+            Interpolated linearly; of a `BayesCurve` its posterior mean. Outside the range, that at
+            its nearest end. Where the curve is not `supported`, nan: there are no scores that could
+            tell.
+        """
         return self._at(s, self.posterior)
 
     def interval(self, s: Any) -> ConfidenceInterval:
-        """``(low, high)`` of the probability of a hit at a score, or at an array of them, at the
-        `confidence_level` of the curve; a ValueError without resamples."""
+        """Interval of the probability of a hit at a score, or at each of some by itself.
+
+        Parameters
+        ----------
+        s : float or array_like
+            Scores in [0, 1].
+
+        Returns
+        -------
+        ConfidenceInterval
+            ``(low, high)``, floats or arrays of the shape of `s`, at the `confidence_level` of the
+            curve: quantiles of the posterior of a `BayesCurve`, of the resamples of a `KDE`. Where
+            the curve is not `supported`, nan.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what is no score; for a `KDE` without resamples.
+        """
         if self.low is None or self.high is None:
             raise ValueError("interval: the curve has no resamples; ask for them by n_resamples=")
         return ConfidenceInterval(self._at(s, self.low), self._at(s, self.high))
@@ -133,13 +162,11 @@ class ReliabilityCurve(Plain, Tabular):
         wide = [] if self.low is None else [f"{level:<16}"]  # as wide as an interval
         rows = [["score", "P(hit)", "  rows", *wide, ""]]
         for s in np.linspace(*self.score_range, 11):
-            note = "" if self._at(s, self.supported) == 1 else "no support"
-            probability, interval = f"{self(s):.4f}", ["-" for _ in wide]
-            if math.isnan(self(s)):
-                probability, note = "-", "no scores"
-            elif wide:
-                interval = ["[{:.4f}, {:.4f}]".format(*self.interval(s))]
-            rows.append([f"{s:.3f}", probability, f"{self._at(s, self.rows):.0f}", *interval, note])
+            cells, note = ["-", *("-" for _ in wide)], "no scores"
+            if not math.isnan(self(s)):
+                ends = ["[{:.4f}, {:.4f}]".format(*self.interval(s))] if wide else []
+                cells, note = [f"{self(s):.4f}", *ends], ""
+            rows.append([f"{s:.3f}", cells[0], f"{self._at(s, self.rows):.0f}", *cells[1:], note])
         return title, rows
 
     def __str__(self) -> str:
@@ -238,13 +265,19 @@ def curve_of(call: Call, kde: KDE, k: int, key: int | None) -> ReliabilityCurve:
     density, hits = densities[0, :, :, 0].copy()
     score = mesh.score.copy()
     curve = posterior(density, hits, score, mesh.low, mesh.high)
-    low, high, median = [None] * 3 if key is None else band_of(call, kde, sample, score, key)
+    supported = is_supported(density, mesh.low, mesh.high)
+    curve[~supported] = np.nan
+    low = high = median = None
+    if key is not None:
+        band = band_of(call, kde, sample, score, key)
+        band[:, ~supported] = np.nan
+        low, high, median = (part.copy() for part in band)
     return ReliabilityCurve(
         score=score,
         posterior=curve,
         lce=curve - score,
         density=density,
-        supported=is_supported(density, mesh.low, mesh.high),
+        supported=supported,
         rows=np.minimum(call.n, call.n * density * mesh.effective_width(plan.bandwidth)),
         low=low,
         high=high,
@@ -275,17 +308,16 @@ def reliability_curve(
     sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
     n_jobs: int | None = None, executor: Any = None, **fields: Any,
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
-    """The probability of a hit as a function of the score, from kernel densities or as a Bayesian
-    curve.
+    """The probability of a hit as a function of the score: from densities, or a Bayesian curve.
 
     Parameters
     ----------
     y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
         As in `fastece.ece`.
-    estimator : str, KDE or BayesCurve, default "ece_kde"
+    estimator : {"ece_kde", "ece_bayes"}, KDE or BayesCurve, default "ece_kde"
     n_resamples : int, default 0
         Bootstrap resamples behind the band of a `KDE`; without any, there is none. A `BayesCurve`
-        has its band from the posterior, and needs none.
+        has its band from the posterior, and makes none.
     confidence_level, rng, n_jobs, executor
         As in `fastece.bootstrap`.
     **fields
@@ -302,15 +334,17 @@ def reliability_curve(
 
     Notes
     -----
-    ``P(y = 1 | s) = g(s) / f(s)`` with the densities f of the scores and g of the hits: Posocco and
-    Bonnefoy (2021, "Estimating expected calibration errors", section 3 and figure 1). Where
-    ``f < 0.01 / (high - low)`` the curve is the diagonal, and not `supported`. The band is made of
-    the percentiles of the curves of resampled rows, each with its own bandwidth, at every score by
-    itself; what smoothing itself puts off, bias, is not in it.
+    A `BayesCurve` is the posterior mean, and the band is between quantiles of the posterior at
+    every score by itself. It also works where scores are heaped, as those of modern networks are at
+    1. What it assumes is in ``docs/bayes.md``.
 
-    A `BayesCurve` also works where scores are heaped. It is the posterior mean, between quantiles
-    of the posterior at every score by itself; where no row is within 0.025 of a score, there is no
-    number (nan).
+    A `KDE` gives ``P(y = 1 | s) = g(s) / f(s)`` with the densities f of the scores and g of the
+    hits: Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 3 and figure
+    1). Its band is made of the percentiles of the curves of resampled rows, each with its own
+    bandwidth, at every score by itself; what smoothing itself puts off, bias, is not in it.
+
+    Where there are no scores to speak of there is no number (nan): of a `BayesCurve` where no row
+    is within 0.025, of a `KDE` where ``f < 0.01 / (high - low)``.
 
     Examples
     --------
@@ -318,10 +352,12 @@ def reliability_curve(
     >>> from fastece import reliability_curve
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
-    >>> curve = reliability_curve(rng.random(1000) < p**2, p, n_resamples=500, rng=0)
-    >>> "probability {:.3f}, interval {:.3f} to {:.3f}".format(curve(0.5), *curve.interval(0.5))
-    'probability 0.276, interval 0.231 to 0.324'
-    >>> print(curve)
+    >>> y = rng.random(1000) < p**2
+    >>> curve = reliability_curve(y, p, estimator="ece_bayes")
+    >>> low, high = curve.interval(0.5)  # 0.25 is true
+    >>> low < curve(0.5) < high, low < 0.25 < high
+    (True, True)
+    >>> print(reliability_curve(y, p, n_resamples=500, rng=0))
     KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
       score  P(hit)    rows  95 % interval
       0.000  0.0044     119  [0.0015, 0.0090]

@@ -1,6 +1,6 @@
 """How sure one can be of a calibration error: its bootstrap."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import eq
@@ -13,9 +13,9 @@ from fastece.protocol import Estimator
 from fastece.resampling.arguments import Call, describe, read_call
 from fastece.resampling.draws import LeaveOut, draws_of, new_key
 from fastece.resampling.engine import Problem
-from fastece.resampling.intervals import METHODS, Method
+from fastece.resampling.intervals import Method
 from fastece.resampling.rehearsal import compile_resampling
-from fastece.resampling.results import BootstrapResult, Replicated, Results
+from fastece.resampling.results import HONEST, BootstrapResult, Replicated, Results
 from fastece.typing import F64
 
 # Groups of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
@@ -50,12 +50,16 @@ def replicate_values(
     }
 
 
-def jackknife(call: Call, name: str, point: Any) -> F64:
-    """The values (..., groups) of an estimator without the rows i of each group ``i % groups``; an
-    error if the data are not those on which it has the value `point`."""
+def check_data(call: Call, name: str, point: Any, what: str) -> None:
+    """An error if the data are not those on which an estimator has the value `point`."""
     if not is_near(call.quantity(call.values(name)), point):
-        raise ValueError("acceleration: the data have changed since the bootstrap; call it anew")
-    call = replace(call, estimators={name: call.estimators[name]})
+        raise ValueError(f"{what}: the data have changed since the bootstrap; call it anew")
+
+
+def jackknife(call: Call, name: str, point: Any) -> F64:
+    """The values (..., groups) of the estimator of a call, called so, without the rows i of each
+    group ``i % groups``."""
+    check_data(call, name, point, "acceleration")
     problems, groups = problems_of(call), min(call.n, GROUPS)
     least, longer = divmod(call.n, groups)
     parts = []
@@ -96,42 +100,59 @@ def check_earlier(
     return found
 
 
+def draw_late(call: Call, name: str, point: Any, old: list[F64], *options: Any) -> F64:
+    """The distribution of the estimator of a call, called so, after the `old` replicates; the
+    options are those of `replicate_values`."""
+    check_data(call, name, point, "bootstrap_distribution")
+    new = replicate_values(call, problems_of(call), *options)[name]
+    return np.concatenate([*old, new], axis=-1)
+
+
 def resample(
     call: Call, kind: type[Replicated], *, method: Any = "basic", size: Any = None, rng: Any = None,
-    bootstrap_result: Any = None,
+    bootstrap_result: Any = None, honest: Callable[[str, list[Any], int], Any] | None = None,
 ) -> Any:  # fmt: skip
     """A result of this kind, or `Results` of the estimators by their names, from drawn rows; the
-    options are those of `bootstrap`."""
-    method = check_choice("method", method, METHODS)
+    options are those of `bootstrap`. The method "honest" needs no rows: `honest` gives its
+    intervals from the name of an estimator, its value for each model, and the key."""
+    method = check_choice("method", method, kind._methods)
     size = call.n if size is None else check_integer("size", size, 1, MOST_DRAWN)
     key, start, earlier = new_key(rng), 0, {}
+    of_models = {name: call.values(name) for name in call.estimators}
     points: dict[str, Any] = {}
-    for name in call.estimators:
-        of_models = call.values(name)
-        each = dict(zip(kind._models, of_models, strict=False))
-        points[name] = {kind._estimated: call.quantity(of_models), **each}
+    for name, found in of_models.items():
+        each = dict(zip(kind._models, found, strict=False))
+        points[name] = {kind._estimated: call.quantity(found), **each}
     if bootstrap_result is not None:
         earlier = check_earlier(call, kind, points, size, bootstrap_result)
         first = next(iter(earlier.values()))
         key, start = key if rng is not None else first.key, first.bootstrap_distribution.shape[-1]
-    draws, end = draws_of(key, call.n, size), start + call.n_resamples
-    values = replicate_values(call, problems_of(call), draws, size, start, end)
+    options = (draws_of(key, call.n, size), size, start, start + call.n_resamples)
+    honest = honest if method == HONEST else None
+    values = {} if honest else replicate_values(call, problems_of(call), *options)
     # Of BCa intervals the jackknife is part of this call, else whoever wants it later waits for it.
     later = call if method == "bca" else replace(call, executor=None)
     results: Results[Any] = Results()
-    for name, new in values.items():
+    for name, estimator in call.estimators.items():
+        alone, point = replace(later, estimators={name: estimator}), points[name][kind._estimated]
         old = [earlier[name].bootstrap_distribution] if earlier else []
+        more: dict[str, Any]
+        if honest:
+            late = partial(draw_late, alone, name, point, old, *options)
+            more = {"_honest": honest(name, of_models[name], key), "_distribution": late}
+        else:
+            more = {"_distribution": np.concatenate([*old, values[name]], axis=-1)}
         results[name] = kind(
             **points[name],
-            bootstrap_distribution=np.concatenate([*old, new], axis=-1),
+            **more,
             confidence_level=call.level,
             method=method,
             n=call.n,
             size=size,
             key=key,
-            estimator=describe(call.estimators[name]),
+            estimator=describe(estimator),
             setting=call.setting,
-            _jackknife=partial(jackknife, later, name),
+            _jackknife=partial(jackknife, alone, name),
         )
     return results.get("", results)
 

@@ -47,6 +47,11 @@ def digits(value: Any) -> str:
     return " ".join(f"{x:.5f}" for x in np.atleast_1d(value))
 
 
+def cell(value: Any) -> str:
+    """A value of a table as text."""
+    return f"{value:.5f}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
 def aligned(rows: Sequence[Sequence[str]], last: str = ">") -> list[str]:
     """Rows as lines with aligned columns: the first to the left, the others to the right, but the
     last to the side `last`."""
@@ -114,10 +119,7 @@ class Results(dict[str, R], Tabular):
     def _table(self) -> tuple[str, list[list[str]]]:
         if not self:
             return "no results", [[]]
-        columns = [
-            [key, *(f"{x:.5f}" if isinstance(x, float) else str(x) for x in values)]
-            for key, values in self.to_dict().items()
-        ]
+        columns = [[key, *(cell(x) for x in values)] for key, values in self.to_dict().items()]
         first = next(iter(self.values()))
         ranges = [key for key, x in first._numbers.items() if isinstance(x, ConfidenceInterval)]
         return "; ".join([first._head, *ranges]), [list(row) for row in zip(*columns, strict=True)]
@@ -156,17 +158,21 @@ class Result(Plain, Tabular):
 
     @property
     def _lines(self) -> list[dict[str, Any]]:
-        """The numbers as lines of a table, one for each class."""
+        """The numbers as lines of a table, one for each class; None for what there is not."""
         numbers: dict[str, Any] = {}
         for name, value in self._numbers.items():
             numbers |= value._asdict() if isinstance(value, ConfidenceInterval) else {name: value}
-        per_class = zip(*map(np.atleast_1d, numbers.values()), strict=True)
-        lines = [dict(zip(numbers, map(float, line), strict=True)) for line in per_class]
+        count = max(map(np.size, numbers.values()))
+        columns = (
+            np.broadcast_to(np.asarray(x).astype(object), count).tolist() for x in numbers.values()
+        )
+        lines = [dict(zip(numbers, line, strict=True)) for line in zip(*columns, strict=True)]
         has_classes = any(map(np.ndim, numbers.values()))
         return [{"class": k, **line} for k, line in enumerate(lines)] if has_classes else lines
 
     def _table(self) -> tuple[str, list[list[str]]]:
-        numbers = [[name.replace("_", " "), digits(x)] for name, x in self._numbers.items()]
+        known = [(name, x) for name, x in self._numbers.items() if x is not None]
+        numbers = [[name.replace("_", " "), digits(x)] for name, x in known]
         return f"{self.estimator}, {self._head}", numbers
 
     def __str__(self) -> str:
@@ -178,11 +184,12 @@ class Result(Plain, Tabular):
 class Replicated(Result):
     """What every result of a bootstrap has: `BootstrapResult` tells what it is."""
 
-    bootstrap_distribution: F64 = field(repr=False)
     confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
     method: str
     size: int
+    # The values in the order of the replicates, or what draws them.
+    _distribution: F64 | Callable[[], F64] = field(repr=False)
     # Gives the values without each group of rows, of the data, which it holds, if the value on them
     # is `_point`. None in what was pickled.
     _jackknife: Callable[[Any], F64] | None = field(repr=False)
@@ -192,8 +199,11 @@ class Replicated(Result):
     _estimated: ClassVar[str]
     _models: ClassVar[tuple[str, ...]] = ()
     _lowest = 0.0
+    _methods: ClassVar[tuple[str, ...]] = intervals.METHODS
     _replicates = "bootstrap_distribution"
-    _derived: ClassVar[tuple[str, ...]] = ("acceleration", "standard_error", "bias")
+    _derived: ClassVar[tuple[str, ...]] = (
+        "bootstrap_distribution", "acceleration", "standard_error", "bias"
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence_interval", self.interval())
@@ -202,11 +212,23 @@ class Replicated(Result):
         acceleration = np.nan
         with suppress(ValueError):  # the data have changed
             acceleration = self.acceleration
-        return {**vars(self), "acceleration": acceleration, "_jackknife": None}
+        known = {"acceleration": acceleration, "_jackknife": None}
+        return {**vars(self), **known, "_distribution": self.bootstrap_distribution}
 
     @property
     def _point(self) -> Any:
         return getattr(self, self._estimated)
+
+    @cached_property
+    def bootstrap_distribution(self) -> F64:
+        """Values (n_resamples,), or (K, n_resamples) of classes, in the order of the replicates.
+
+        Those of an "honest" comparison, which does without, are drawn when they are first needed,
+        also for `standard_error` and `bias`; until then the result refers to the data, which must
+        not change.
+        """
+        values = self._distribution
+        return values() if callable(values) else values
 
     @cached_property
     def acceleration(self) -> Any:
@@ -257,8 +279,10 @@ class Replicated(Result):
     @property
     def _numbers(self) -> dict[str, Any]:
         range_name = f"{100 * self.confidence_level:g} % interval ({self.method})"
-        spread = {"standard_error": self.standard_error, "bias": self.bias}
-        return {**super()._numbers, range_name: self.confidence_interval, **spread}
+        numbers = {**super()._numbers, range_name: self.confidence_interval}
+        if self.method != HONEST:
+            numbers |= {"standard_error": self.standard_error, "bias": self.bias}
+        return numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -323,8 +347,14 @@ class ComparisonResult(Replicated):
     _estimated = "difference"
     _models = ("a", "b")
     _lowest = -np.inf
+    _methods = (*intervals.METHODS, HONEST)
     _shown = ("a", "b", "difference", "p_value")
     _derived = (*Replicated._derived, "p_value")
+
+    @property
+    def _head(self) -> str:
+        made = f"setting {self.setting}: {self.n} rows"
+        return super()._head if self._honest is None else made
 
     def interval(
         self, confidence_level: float | None = None, method: Any = None

@@ -1,10 +1,11 @@
-"""The study of estimators on synthetic problems with known calibration error.
-
-Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 4), at full size; with
-an estimator of one's own in the same arena. Needs the extra "study".
+"""The study of estimators where the calibration error is known: on simulated problems, as Posocco
+and Bonnefoy (2021, "Estimating expected calibration errors", section 4), at full size; or on large
+files of a user's own predictions. With an estimator of one's own in the same arena. Needs the extra
+"study".
 """
 
 from fastece.study.design import PRESETS, Design, preset
+from fastece.study.predictions import Predictions
 from fastece.study.study import StudyResult, run_study
 
-__all__ = ["PRESETS", "Design", "StudyResult", "preset", "run_study"]
+__all__ = ["PRESETS", "Design", "Predictions", "StudyResult", "preset", "run_study"]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fastece.bayes.estimator import BayesCurve
 from fastece.binned.estimator import Binned
 from fastece.estimators import find_estimator
 from fastece.kde.estimator import KDE
@@ -22,7 +23,7 @@ BINNED: dict[str, dict[str, Any]] = {
     "ece_c": {"mapping": "convex"},
     "ece_ac": {"edges": "quantile", "mapping": "convex"},
 }
-ZERO = "zero"
+BAYES, ZERO = "ece_bayes", "zero"
 
 
 class Drawn(NamedTuple):
@@ -57,14 +58,15 @@ class Zero:
 
 
 def corrected() -> list[Contestant]:
-    """The fifteen estimators of the study as `fastece` defines them: all bins divide the support of
-    the score, so that equal numbers of them mean equal widths."""
+    """The fifteen estimators of the paper as `fastece` defines them: all bins divide the support of
+    the score, so that equal numbers of them mean equal widths. And the Bayesian curve."""
     binned = [
         Contestant(f"{name}_{bins}", Binned(n_bins=bins, score_range="support", **fields))
         for name, fields in BINNED.items()
         for bins in BINS
     ]
-    return binned + [Contestant(f"ece_kde_{h}", KDE(bandwidth=h)) for h in BANDWIDTHS]
+    densities = [Contestant(f"ece_kde_{h}", KDE(bandwidth=h)) for h in BANDWIDTHS]
+    return [*binned, *densities, Contestant(BAYES, BayesCurve())]
 
 
 def own(path: str) -> Contestant:

@@ -13,7 +13,7 @@ import numpy as np
 from fastece.inputs.parameters import check_choice
 from fastece.plot.files import KINDS, new_figure
 from fastece.plot.marks import BLACK
-from fastece.study.contestants import BANDWIDTHS, BINS, ZERO
+from fastece.study.contestants import BANDWIDTHS, BAYES, BINS, ZERO
 from fastece.study.store import write_whole
 from fastece.typing import F64
 
@@ -26,7 +26,7 @@ DPI = 200
 NOT_MEASURING = "not\nmeasuring"
 # Inches of a panel, of a line of the legend, of a letter in it, and of a column without letters.
 PANEL, LINE, LETTER, MARK = (4.6, 4.1), 0.19, 0.076, 0.7
-BAND = 0.1  # opacity of an interval: fifteen of them lie over each other
+BAND = 0.1  # opacity of an interval: sixteen of them lie over each other
 MARKERS_A_CURVE = 4
 FITTING = 7  # sizes that can be written below a panel in letters of the usual size
 
@@ -37,14 +37,16 @@ MEASURES = {
     "median_abs_log_ratio": ("median of |log(estimate / truth)|", True),
     "relative_bias": ("bias relative to the truth", False),
 }
-# Title, colour, marker and variants of each family. Okabe and Ito's colours: blues are hard bins,
-# oranges convex ones, the light ones adaptive.
+# Title, colour, marker and variants of each family. Okabe and Ito's colours:
+# blues are hard bins, oranges convex ones, the light ones adaptive; their yellow is too pale for a
+# line, so that the last is another.
 FAMILIES: dict[str, tuple[str, str, str, tuple[Any, ...]]] = {
     "ece": ("equal width", "#0072B2", "o", BINS),
     "ece_a": ("equal mass", "#56B4E9", "s", BINS),
     "ece_c": ("equal width, convex", "#D55E00", "^", BINS),
     "ece_ac": ("equal mass, convex", "#E69F00", "v", BINS),
     "ece_kde": ("kernel density", "#009E73", "D", BANDWIDTHS),
+    BAYES: ("Bayesian curve", "#882255", "p", ()),
 }
 OWN, OWN_COLOR, OWN_MARKERS = "own", "#CC79A7", "*PXh<>d"
 # Of the first, second and third variant: dashes, and whether its markers are filled.
@@ -126,7 +128,8 @@ def looks_of(names: Sequence[str]) -> Looks:
     user's own."""
     looks, others = Looks(), list(names)
     for prefix, (title, color, marker, variants) in FAMILIES.items():
-        known = {f"{prefix}_{variant}": k for k, variant in enumerate(variants)}
+        every = [f"{prefix}_{variant}" for variant in variants] or [prefix]
+        known = {name: k for k, name in enumerate(every)}
         mine = [name for name in names if name in known]
         looks[title] = {name: line_of(color, marker, *VARIANTS[known[name]]) for name in mine}
         others = [name for name in others if name not in known]

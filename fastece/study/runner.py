@@ -1,59 +1,32 @@
-"""One distribution of scores: a model is fitted, its hold-out drawn from, every contestant
-evaluated on the same draws.
+"""One distribution of scores: evaluation sets are drawn from its rows, and every contestant is
+evaluated on all of them.
 
 Everything depends on the design and on the distribution alone, so it does not matter where, when
 and after which others one is run.
 """
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.problems.reading import read_problems
 from fastece.protocol import Sample
-from fastece.resampling.draws import RowDraws, new_key
 from fastece.resampling.engine import Problem
+from fastece.study.arena import Arena, add_time
 from fastece.study.contestants import ZERO, Contestant, Drawn, Zero, corrected, own
-from fastece.study.design import Design, Distribution
-from fastece.study.distributions import GaussianMixture
-from fastece.study.models import MODELS, new_model, predicted
 from fastece.study.published import published
 from fastece.study.truth import truths_of
-from fastece.typing import F64, I32, I64
-
-# What random numbers are for.
-MIXTURE, HOLDOUT, TRAINING, MODEL, DRAWS = range(5)
-
-
-class Holdout(NamedTuple):
-    """Rows of a mixture that evaluation sets are drawn from, with the exact posterior."""
-
-    mixture: GaussianMixture
-    x: F64
-    y: I64
-    posterior: F64
+from fastece.typing import F64, I32
 
 
 class Outcome(NamedTuple):
     """What is found of one distribution of scores: estimates (settings, contestants, sizes, draws),
-    the truth (settings, 2) from the posterior and from labels, and seconds by kind of work."""
+    the truth (settings, 3), as `truths_of` has it, and seconds by kind of work."""
 
     estimates: F64
     truth: F64
     seconds: dict[str, float]
-
-
-@contextmanager
-def add_time(seconds: dict[str, float], kind: str) -> Iterator[None]:
-    """Add what the block takes to the seconds of its kind of work."""
-    start = time.perf_counter()
-    yield
-    seconds[kind] = seconds.get(kind, 0.0) + time.perf_counter() - start
 
 
 class OneThread:
@@ -78,48 +51,15 @@ class OneThread:
                 OneThread.limits.restore_original_limits()
 
 
-def contestants_of(design: Design) -> list[Contestant]:
-    """What competes in a design: its convention's estimators, the user's own, and zero."""
-    found = published() if design.convention == "published" else corrected()
-    found += [*map(own, design.estimators), Contestant(ZERO, Zero())]
+def contestants_of(arena: Arena) -> list[Contestant]:
+    """What competes: its convention's estimators, the user's own, and zero."""
+    found = published() if arena.convention == "published" else corrected()
+    found += [*map(own, arena.estimators), Contestant(ZERO, Zero())]
     names = [contestant.name for contestant in found]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"estimator: the name {name!r} is taken")
     return found
-
-
-# One: the distributions of a mixture follow one another. With 2 000 000 rows one has 0.4 GB.
-@lru_cache(maxsize=1)
-def holdout_of(design: Design, n_classes: int, n_features: int, number: int) -> Holdout:
-    """The hold-out of a mixture."""
-    kind = (n_classes, n_features, number)
-    mixture = GaussianMixture.draw(n_classes, n_features, design.rng(MIXTURE, *kind))
-    x, y = mixture.sample(design.holdout, design.rng(HOLDOUT, *kind))
-    return Holdout(mixture, x, y, mixture.posterior(x))
-
-
-def scores_of(
-    design: Design, which: Distribution, holdout: Holdout, seconds: dict[str, float]
-) -> F64:
-    """Probabilities (n, K) that the model gives to the hold-out."""
-    numbers = (*which[:3], which.training)
-    x, y = holdout.mixture.sample(design.train_size, design.rng(TRAINING, *numbers))
-    seed = int(design.rng(MODEL, *numbers).integers(2**31))
-    with add_time(seconds, "fitting"):
-        model = new_model(which.model, seed).fit(x, y)
-    with add_time(seconds, "prediction"):
-        return predicted(model, holdout.x, which.n_classes)
-
-
-def problems_of(holdout: Holdout, prob: F64, setting: str) -> tuple[list[Sample], list[F64]]:
-    """The problems of a setting, and the exact probability of a hit of each of their rows."""
-    problems = read_problems(holdout.y, prob, setting=setting)
-    samples = [problems.sample(k) for k in range(problems.n_problems)]
-    if setting == "confidence":
-        top = prob.argmax(1)
-        return samples, [holdout.posterior[np.arange(top.size), top]]
-    return samples, list(np.ascontiguousarray(holdout.posterior.T))
 
 
 def drawn_rows(problem: Problem, rows: I32) -> Drawn:
@@ -134,15 +74,14 @@ def drawn_rows(problem: Problem, rows: I32) -> Drawn:
 
 
 def estimates_of(
-    design: Design, which: Distribution, samples: Sequence[Sample], entrants: Sequence[Contestant]
+    arena: Arena, which: Any, samples: Sequence[Sample], entrants: Sequence[Contestant]
 ) -> F64:
     """Values (contestants, sizes, draws) on the drawn rows, which all of them share."""
-    out = np.empty((len(entrants), len(design.sizes), design.draws))
+    sizes = arena.sizes_of(which)
+    out = np.empty((len(entrants), len(sizes), arena.draws))
     problems = [Problem(sample) for sample in samples]
-    model = MODELS.index(which.model)
-    for i, size in enumerate(design.sizes):
-        rng = design.rng(DRAWS, *which[:3], model, which.training, size)
-        rows = RowDraws(new_key(rng), design.holdout, size).rows(0, design.draws)
+    for i, size in enumerate(sizes):
+        rows = arena.rows(which, size)
         drawn = [drawn_rows(problem, rows) for problem in problems]
         for e, entrant in enumerate(entrants):
             try:
@@ -154,18 +93,14 @@ def estimates_of(
     return out
 
 
-def run_distribution(design: Design, which: Distribution) -> Outcome:
-    """Every estimate and both truths of one distribution of scores."""
+def run_distribution(arena: Arena, which: Any) -> Outcome:
+    """Every estimate and the truth of one distribution of scores."""
     estimates, truth, seconds = [], [], dict[str, float]()
-    entrants = contestants_of(design)
+    entrants = contestants_of(arena)
     with OneThread():
-        with add_time(seconds, "hold-out"):
-            holdout = holdout_of(design, *which[:3])
-        prob = scores_of(design, which, holdout, seconds)
-        for setting in design.settings:
+        for population in arena.populations(which, seconds):
             with add_time(seconds, "estimation"):
-                samples, chances = problems_of(holdout, prob, setting)
-                estimates.append(estimates_of(design, which, samples, entrants))
+                estimates.append(estimates_of(arena, which, population.samples, entrants))
             with add_time(seconds, "truth"):
-                truth.append(truths_of(samples, chances))
+                truth.append(truths_of(population))
     return Outcome(np.array(estimates), np.array(truth), seconds)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import fastece
-from fastece.study.design import Design, Distribution
+from fastece.study.arena import Arena
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,9 +50,9 @@ class Store:
     """A folder with the results of one design, and a note of the design and of the code that made
     them: plain values by name. ValueError if it is another's."""
 
-    def __init__(self, folder: Path, design: Design, made_by: dict[str, str]) -> None:
+    def __init__(self, folder: Path, arena: Arena, made_by: dict[str, str]) -> None:
         self.folder, self.cells = folder, folder / "distributions"
-        note = json.dumps({**made_by, **design.to_dict()}, indent=1)
+        note = json.dumps({**made_by, **arena.to_dict()}, indent=1)
         path = folder / "study.json"
         if path.exists():
             check_note(folder, json.loads(path.read_text(encoding="utf-8")), json.loads(note))
@@ -63,15 +63,15 @@ class Store:
             self.write_text(path.name, note + "\n")
         self.cells.mkdir(exist_ok=True)
 
-    def has(self, which: Distribution) -> bool:
+    def has(self, which: Any) -> bool:
         """Whether the results of one distribution are there."""
-        return (self.cells / which.file_name).exists()
+        return bool((self.cells / which.file_name).exists())
 
-    def write(self, which: Distribution, table: "pa.Table") -> None:
+    def write(self, which: Any, table: "pa.Table") -> None:
         """Keep the results of one distribution."""
         self.write_parquet(f"{self.cells.name}/{which.file_name}", table)
 
-    def read(self, which: Distribution) -> "pa.Table":
+    def read(self, which: Any) -> "pa.Table":
         """The results of one distribution."""
         from pyarrow import parquet
 
@@ -107,11 +107,12 @@ def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> N
             )
 
 
-def code_of(design: Design) -> dict[str, str]:
-    """What decides on the results of a design besides its parameters: versions, and a hash of the
-    sources of this package and of each of the user's estimators."""
+def code_of(arena: Arena) -> dict[str, str]:
+    """What decides on the results of a study besides its parameters: versions, and a hash of the
+    sources of this package, of each of the user's estimators and of each of the user's files."""
     versions = {"fastece": fastece.__version__} | {name: version(name) for name in PACKAGES}
-    sources = {"fastece": package_hash()} | {path: source_hash(path) for path in design.estimators}
+    sources = {"fastece": package_hash()} | {path: source_hash(path) for path in arena.estimators}
+    sources |= {path: file_hash(path) for path in arena.files}
     found = {f"version of {name}": value for name, value in versions.items()}
     return found | {f"source of {name}": value for name, value in sources.items()}
 
@@ -129,4 +130,9 @@ def package_hash(folder: Path = Path(fastece.__file__).parent) -> str:
 def source_hash(path: str) -> str:
     """Hash of the file that a user's estimator "module:name" is in; "" where there is none."""
     file = import_module(path.partition(":")[0]).__file__
-    return sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""
+    return file_hash(file) if file else ""
+
+
+def file_hash(path: str) -> str:
+    """Hash of a file."""
+    return sha256(Path(path).read_bytes()).hexdigest()[:16]

@@ -10,11 +10,12 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from fastece.resampling.arguments import check_executor
+from fastece.study.arena import CONVENTIONS, Arena
 from fastece.study.contestants import ZERO
-from fastece.study.design import CONVENTIONS, Design, Distribution
-from fastece.study.runner import contestants_of, holdout_of, run_distribution
+from fastece.study.mixtures import holdout_of
+from fastece.study.runner import contestants_of, run_distribution
 from fastece.study.store import Store, code_of
-from fastece.study.summary import distribution_table, ranking_of, summarise
+from fastece.study.summary import distribution_table, is_noise, ranking_of, summarise, truths_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,7 @@ class StudyResult:
 
     Attributes
     ----------
-    design, folder : Design, Path
+    design, folder : Design or Predictions, Path
         What was asked, and where the files are.
     values : pyarrow.Table
         A row for each distribution, setting, estimator and size, as
@@ -41,15 +42,19 @@ class StudyResult:
         it, against the truth of the design's convention.
     ranking : pyarrow.Table
         The estimators of each setting, best first.
+    truths : list of dict
+        Of each distribution and setting: "distribution", "setting", "truth", its standard error
+        "truth_se", and "is_noise": whether it is mostly noise, and so not in the summary.
     seconds : dict
         What the work took, by kind, of all processes together.
     """
 
-    design: Design
+    design: Arena
     folder: Path
     values: "pa.Table"
     summary: "pa.Table"
     ranking: "pa.Table"
+    truths: list[dict[str, Any]]
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -62,11 +67,16 @@ class StudyResult:
         design = self.design
         seconds = ", ".join(f"{kind} {value:.0f}" for kind, value in self.seconds.items())
         division = " / truth" if design.convention == "corrected" else ""
+        sizes = sorted(set(self.values["n"].to_pylist()))
+        what = "files of predictions" if design.files else "distributions of scores"
+        # Those of simulated models are many, and known from the posterior.
+        known = [row for row in self.truths if design.files or row["is_noise"]]
+        truths = "".join(truth_text(row) + "\n" for row in known)
         return (
-            f"{len(design.distributions)} distributions of scores, {len(design.sizes)} sizes from "
-            f"{design.smallest} to {design.largest}, {design.draws} draws, "
-            f"{self.evaluations:,} evaluations; {design.convention} convention\n"
-            f"{self._ranking_text()}\n\n"
+            f"{len(design.distributions)} {what}, {len(sizes)} sizes from {sizes[0]} to "
+            f"{sizes[-1]}, {design.draws} draws, {self.evaluations:,} evaluations; "
+            f"{design.convention} convention\n"
+            f"{self._ranking_text()}\n\n{truths}"
             f"95th percentile over draws of |estimate - truth|{division}, median over the "
             "distributions; rank: mean over sizes;\n"
             "best, bias: how often, and how far off on average, over sizes.\n"
@@ -84,7 +94,7 @@ class StudyResult:
                 setting = row["setting"]
                 lines += ["", f"{setting:<10} rank  {'estimator':<20} {sizes}   best   bias"]
             rank = f"{row['mean_rank']:4.1f}" if row["rank"] else ""
-            cells = "  ".join(f"{row[name]:8.2f}" for name in errors)
+            cells = "  ".join(f"{row[name]:8.2f}".replace("nan", "  -") for name in errors)
             lines.append(
                 f"{rank:>15}  {row['estimator']:<20} {cells}  {row['best']:4.0%}  "
                 f"{row['relative_bias']:+5.0%}"
@@ -100,12 +110,20 @@ class StudyResult:
             "seconds": self.seconds,
             "summary": self.summary.to_pylist(),
             "ranking": self.ranking.to_pylist(),
+            "truths": self.truths,
         }
 
 
-def rows_of(
-    design: Design, which: Distribution, folders: list[str]
-) -> tuple[Distribution, "pa.Table"]:
+def truth_text(row: dict[str, Any]) -> str:
+    """One of a study's truths, in words."""
+    noise = ", which is mostly noise: not counted" if row["is_noise"] else ""
+    return (
+        f"{row['distribution']}, {row['setting']}: the true error is {row['truth']:.4f}, with a "
+        f"standard error of {row['truth_se']:.4f}{noise}"
+    )
+
+
+def rows_of(design: Arena, which: Any, folders: list[str]) -> tuple[Any, "pa.Table"]:
     """The table of one distribution, with what it took: what a worker does. It looks for modules of
     the user in the folders where the caller does."""
     sys.path += [folder for folder in folders if folder not in sys.path]
@@ -116,8 +134,8 @@ def rows_of(
 
 
 def tables(
-    design: Design, todo: list[Distribution], n_jobs: int | None, executor: Any
-) -> Iterator[tuple[Distribution, "pa.Table"]]:
+    design: Arena, todo: list[Any], n_jobs: int | None, executor: Any
+) -> Iterator[tuple[Any, "pa.Table"]]:
     """The tables of some distributions, as they are finished."""
     if executor is None:
         from joblib import Parallel, delayed
@@ -138,14 +156,15 @@ def tables(
 
 
 def run_study(
-    design: Design, out: str | Path, *, n_jobs: int | None = None, executor: Any = None,
+    design: Arena, out: str | Path, *, n_jobs: int | None = None, executor: Any = None,
     progress: bool = True, pictures: bool = True,
 ) -> StudyResult:  # fmt: skip
     """Run what is not yet finished of a study, and write its tables and figures.
 
     Parameters
     ----------
-    design : Design
+    design : Design or Predictions
+        Of simulated models, or of files.
     out : path
         Folder of the results. A study that was interrupted there goes on.
     n_jobs : int, optional
@@ -166,8 +185,9 @@ def run_study(
     Raises
     ------
     ValueError
-        If `out` holds something else, or the results of another design or of other code; if a
-        user's estimator is not found, or fails.
+        If `out` holds something else, or the results of another design, of other code or of files
+        that have changed; if a user's estimator is not found, or fails; if every truth is mostly
+        noise.
     ImportError
         Without the packages of the extra "study".
 
@@ -215,7 +235,7 @@ def run_study(
     return result
 
 
-def write_tables(store: Store, design: Design) -> StudyResult:
+def write_tables(store: Store, design: Arena) -> StudyResult:
     """Every table, from those of all distributions."""
     import pyarrow as pa
 
@@ -224,14 +244,19 @@ def write_tables(store: Store, design: Design) -> StudyResult:
     times = [json.loads(table.schema.metadata[SECONDS]) for table in found]
     seconds = {kind: sum(one[kind] for one in times) for kind in times[0]}
     values = pa.concat_tables([table.replace_schema_metadata(None) for table in found])
-    summary = summarise(values, design, truth)
+    pairs = zip(design.distributions, found, strict=True)
+    truths = [row for which, table in pairs for row in truths_in(which, table)]
+    if all(row["is_noise"] for row in truths):
+        raise ValueError(f"truth: nothing to compare with. {truth_text(truths[0])}")
+    known = values.filter(~is_noise(values))
+    summary = summarise(known, design, truth)
     ranking = ranking_of(summary, measure)
     store.write_parquet("values.parquet", values)
     store.write_csv("summary.csv", summary)
-    store.write_csv(f"summary_{other}.csv", summarise(values, design, other))
+    store.write_csv(f"summary_{other}.csv", summarise(known, design, other))
     store.write_csv("ranking.csv", ranking)
     store.write_csv("timings.csv", pa.table({kind: [x] for kind, x in seconds.items()}))
-    return StudyResult(design, store.folder, values, summary, ranking, seconds)
+    return StudyResult(design, store.folder, values, summary, ranking, truths, seconds)
 
 
 def write_pictures(store: Store, result: StudyResult) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.study.arena import INTERVALS, Arena
 from fastece.study.contestants import ZERO
-from fastece.study.design import Design, Distribution
 from fastece.study.runner import Outcome
 from fastece.typing import F64
 
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 KEY = ("setting", "estimator", "n")
 # Resamples of the distributions behind the intervals, whose ends are known to a tenth of their
-# length; what makes them random is a purpose like those in `fastece.study.runner`.
-RESAMPLES, INTERVALS = 400, 5
-LEVEL = 0.95
+# length.
+RESAMPLES, LEVEL = 400, 0.95
+# A truth of less than three standard errors is mostly noise.
+NOISE = 3
 
 
 def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
     """Measures (settings, contestants, sizes) of estimates (settings, contestants, sizes, draws)
     against the truth (settings,)."""
-    ratio = estimates / truth[:, None, None, None]
-    with np.errstate(divide="ignore"):  # below 0 is as far off as 0
+    with np.errstate(divide="ignore", invalid="ignore"):  # below 0 is as far off as 0
+        ratio = estimates / truth[:, None, None, None]
         distance = np.abs(np.log(np.maximum(ratio, 0.0)))
     return {
         f"p95_relative_error{suffix}": np.quantile(np.abs(ratio - 1), 0.95, axis=-1),
@@ -34,26 +35,28 @@ def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
 
 
 def distribution_table(
-    design: Design, which: Distribution, names: Sequence[str], outcome: Outcome
+    arena: Arena, which: Any, names: Sequence[str], outcome: Outcome
 ) -> "pa.Table":
     """What is kept of one distribution: a row for each setting, estimator and size.
 
-    Columns n_classes, n_features, mixture, model, training, setting, estimator, n; truth and
-    truth_labels, the truth from the posterior and from 2000 bins of labels; mean and sd of the
-    estimates; p95_relative_error and median_abs_log_ratio against the first truth, and with the
-    suffix _labels against the second.
+    Columns n_classes, n_features, mixture, model, training, or number, file, n_rows, holds; then
+    setting, estimator, n; truth and truth_labels, the debiased error and the one from 2000 bins of
+    labels, and truth_se, the standard error of the first; mean and sd of the estimates;
+    p95_relative_error and median_abs_log_ratio against the first truth, and with the suffix _labels
+    against the second.
     """
     import pyarrow as pa
 
     estimates = outcome.estimates
     shape = estimates.shape[:3]
-    exact, labels = outcome.truth.T
+    exact, labels, error = outcome.truth.T
     columns: dict[str, Any] = {
-        "setting": np.array(design.settings)[:, None, None],
+        "setting": np.array(arena.settings_of(which))[:, None, None],
         "estimator": np.array(names)[:, None],
-        "n": np.array(design.sizes),
+        "n": np.array(arena.sizes_of(which)),
         "truth": exact[:, None, None],
         "truth_labels": labels[:, None, None],
+        "truth_se": error[:, None, None],
         "mean": estimates.mean(-1),
         "sd": estimates.std(-1, ddof=1),
         **errors_of(estimates, exact, ""),
@@ -64,9 +67,23 @@ def distribution_table(
     return pa.table({**same, **rows})
 
 
-def summarise(values: "pa.Table", design: Design, truth: str = "posterior") -> "pa.Table":
-    """Every estimator's errors against the truth from the "posterior" or from "labels", given the
-    tables of all distributions, one after the other: a row for each setting, estimator and size n.
+def is_noise(values: "pa.Table") -> NDArray[np.bool_]:
+    """Whether the truth of each row is mostly noise: less than three standard errors."""
+    return np.asarray(values["truth"].to_numpy() < NOISE * values["truth_se"].to_numpy())
+
+
+def truths_in(which: Any, values: "pa.Table") -> list[dict[str, Any]]:
+    """The truth in each setting of a distribution, as `fastece.study.StudyResult` has it."""
+    columns = ["setting", "truth", "truth_se"]
+    found = values.group_by(columns, use_threads=False).aggregate([])
+    rows = zip(found.to_pylist(), is_noise(found).tolist(), strict=True)
+    return [{"distribution": str(which), **row, "is_noise": noise} for row, noise in rows]
+
+
+def summarise(values: "pa.Table", arena: Arena, truth: str = "posterior") -> "pa.Table":
+    """Every estimator's errors against the debiased truth ("posterior") or the one from "labels",
+    given the tables of some distributions, one after the other: a row for each setting, estimator
+    and size n, over the distributions that have this setting and size.
 
     The median over the distributions of p95_relative_error, the 95th percentile over draws of
     ``|estimate - truth| / truth``; of p95_absolute_error, the same without the division; of
@@ -79,12 +96,32 @@ def summarise(values: "pa.Table", design: Design, truth: str = "posterior") -> "
     """
     import pyarrow as pa
 
-    shape = (len(design.distributions), len(design.settings), -1, len(design.sizes))
+    suffix = "_labels" if truth == "labels" else ""
+    setting_of, n_of = values["setting"].to_numpy(), values["n"].to_numpy()
+    names = list(dict.fromkeys(values["estimator"].to_pylist()))
+    tables = []
+    for setting in dict.fromkeys(setting_of.tolist()):
+        sizes = np.unique(n_of[setting_of == setting])
+        found = []
+        for size in sizes:
+            rows = np.flatnonzero((setting_of == setting) & (n_of == size))
+            found.append(measures_of(values.take(rows), names, arena, suffix))
+        key = np.full(len(names) * sizes.size, setting), np.repeat(names, sizes.size)
+        columns = dict(zip(KEY, (*key, np.tile(sizes, len(names))), strict=True))
+        for name in found[0]:
+            columns[name] = np.stack([one[name] for one in found], axis=1).ravel()
+        tables.append(pa.table(columns))
+    return pa.concat_tables(tables)
+
+
+def measures_of(
+    values: "pa.Table", names: Sequence[str], arena: Arena, suffix: str
+) -> dict[str, F64]:
+    """What `summarise` says of each estimator (E,) in one setting at one size, by column."""
 
     def column(name: str) -> Any:
-        return values[name].to_numpy().reshape(shape)
+        return values[name].to_numpy().reshape(-1, len(names))
 
-    suffix = "_labels" if truth == "labels" else ""
     exact = column(f"truth{suffix}")
     relative, bias = column(f"p95_relative_error{suffix}"), column("mean") - exact
     medians = {
@@ -95,57 +132,52 @@ def summarise(values: "pa.Table", design: Design, truth: str = "posterior") -> "
         "relative_bias": bias / exact,
         "sd": column("sd"),
     }
-    out = {name: column(name)[0].ravel() for name in KEY}
-    for name, of_each in medians.items():
-        out[name] = np.median(of_each, axis=0).ravel()
-        low, high = resampled(design, of_each)
-        out[f"{name}_low"], out[f"{name}_high"] = low.ravel(), high.ravel()
-    out["best"] = share_of_best(relative, column("estimator")[0, 0, :, 0] == ZERO).ravel()
-    return pa.table(out)
-
-
-def resampled(design: Design, of_each: F64) -> F64:
-    """Ends (2, ...) of the interval of a median over distributions (D, ...), by resampling them."""
-    rng = design.rng(INTERVALS)
-    draws = rng.integers(len(of_each), size=(RESAMPLES, len(of_each)))
-    found = [np.median(of_each[draw], axis=0) for draw in draws]
+    out = {}
+    draws = arena.rng(INTERVALS).integers(len(exact), size=(RESAMPLES, len(exact)))
     outside = round(RESAMPLES * (1 - LEVEL) / 2)
-    # Order statistics, nothing between two: medians may be infinite.
-    return np.sort(found, axis=0)[[outside - 1, -outside]]
+    for name, of_each in medians.items():
+        out[name] = np.median(of_each, axis=0)
+        # Order statistics, nothing between two: medians may be infinite.
+        found = np.sort(np.median(of_each[draws], axis=1), axis=0)
+        out[f"{name}_low"], out[f"{name}_high"] = found[outside - 1], found[-outside]
+    out["best"] = share_of_best(relative, np.array(names) == ZERO)
+    return out
 
 
 def share_of_best(relative: F64, is_zero: NDArray[np.bool_]) -> F64:
-    """How often each estimator has the smallest error (D, settings, estimators, sizes), those that
-    measure nothing apart."""
-    errors = np.where(is_zero[:, None] | np.isnan(relative), np.inf, relative)
-    is_best = (errors == errors.min(axis=2, keepdims=True)) & (errors < np.inf)
-    return np.asarray((is_best / is_best.sum(axis=2, keepdims=True).clip(1)).mean(axis=0))
+    """How often each estimator has the smallest error (D, E), those that measure nothing apart."""
+    errors = np.where(is_zero | np.isnan(relative), np.inf, relative)
+    is_best = (errors == errors.min(axis=1, keepdims=True)) & (errors < np.inf)
+    return np.asarray((is_best / is_best.sum(axis=1, keepdims=True).clip(1)).mean(axis=0))
 
 
 def ranking_of(summary: "pa.Table", measure: str = "p95_relative_error") -> "pa.Table":
     """The estimators of each setting, best first, by one column of what `summarise` makes.
 
     Columns setting, rank, estimator, mean_rank over the sizes, error_at_n for the smallest, a
-    middle and the largest size n, and the means over sizes of best and relative_bias. "zero" comes
-    last, with the rank 0.
+    middle and the largest size n, nan where a setting has no such size, and the means over sizes of
+    best and relative_bias. "zero" comes last, with the rank 0.
     """
     import pyarrow as pa
 
     settings, names, sizes = (list(dict.fromkeys(summary[k].to_pylist())) for k in KEY)
-    shape = (len(settings), len(names), len(sizes))
-    error, best, bias = (
-        summary[name].to_numpy().reshape(shape) for name in (measure, "best", "relative_bias")
-    )
-    three = sorted({0, len(sizes) // 2, len(sizes) - 1})
+    sizes = sorted(sizes)
+    three = sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]})
     real = np.array([name != ZERO for name in names])
     rows = []
-    for k, setting in enumerate(settings):
-        ranks = 1 + error[k, real].argsort(axis=0, kind="stable").argsort(axis=0)
+    for setting in settings:
+        mine = summary.take(np.flatnonzero(summary["setting"].to_numpy() == setting))
+        error, best, bias, n = (
+            mine[name].to_numpy().reshape(len(names), -1)
+            for name in (measure, "best", "relative_bias", "n")
+        )
+        ranks = 1 + error[real].argsort(axis=0, kind="stable").argsort(axis=0)
         mean_rank = np.full(len(names), np.nan)
         mean_rank[real] = ranks.mean(axis=1)
         for rank, e in enumerate(np.argsort(mean_rank, kind="stable"), 1):
+            at = dict(zip(n[e].tolist(), error[e].tolist(), strict=True))
             row = {"setting": setting, "rank": rank if real[e] else 0, "estimator": names[e]}
             row |= {"mean_rank": mean_rank[e]}
-            row |= {f"error_at_{sizes[i]}": error[k, e, i] for i in three}
-            rows.append(row | {"best": best[k, e].mean(), "relative_bias": bias[k, e].mean()})
+            row |= {f"error_at_{size}": at.get(size, np.nan) for size in three}
+            rows.append(row | {"best": best[e].mean(), "relative_bias": bias[e].mean()})
     return pa.Table.from_pylist(rows)

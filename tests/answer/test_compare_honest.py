@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from answer_cases import LEVELS, Stand
-from probes import OneBin
+from probes import Counted, OneBin
 from resample_cases import binary, classes, same_bits, two_models
 
 import fastece
@@ -126,3 +126,37 @@ def test_a_much_better_model_is_seen():
     result = fastece.compare(true, prob**3, prob, method="honest", n_resamples=999, rng=0)
     assert result.p_value < 0.01
     assert result.confidence_interval.low > 0.1
+
+
+def test_rows_are_drawn_when_they_are_asked_for():
+    data = two_models(60)
+    estimator = Counted()
+    result = compare(*data, estimator=estimator, **OPTIONS)
+    before = len(estimator.sizes)
+    assert "standard error" not in str(result)
+    assert "replicates" not in str(result)
+    result.interval(0.5)
+    assert len(estimator.sizes) == before
+    other = compare(*data, estimator=Counted(), n_resamples=99, rng=0)
+    assert (result.standard_error, result.bias) == (other.standard_error, other.bias)
+    assert len(estimator.sizes) > before + 2 * 99
+    drawn = len(estimator.sizes)
+    assert same_bits(result.bootstrap_distribution, other.bootstrap_distribution)
+    assert len(estimator.sizes) == drawn
+    more = compare(
+        *data, n_resamples=11, method="honest", bootstrap_result=compare(*data, **OPTIONS)
+    )
+    assert more.bootstrap_distribution.shape == (110,)
+
+
+def test_rows_that_have_changed_are_not_drawn():
+    true, a, b = two_models(60)
+    result = compare(true, a, b, **OPTIONS)
+    b[:] = b[::-1].copy()
+    with pytest.raises(ValueError, match="bootstrap_distribution: the data have changed"):
+        _ = result.standard_error
+
+
+def test_methods_that_are_known_are_named():
+    with pytest.raises(ValueError, match=r"method: got 'mover'.*basic.*honest"):
+        compare(*two_models(20), method="mover")

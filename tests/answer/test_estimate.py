@@ -5,12 +5,13 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from answer_cases import LEVELS, Stand, tiny_data
+from answer_cases import LEVELS, Stand, cells_for, tiny_classes, tiny_data
 from probes import OneBin
-from resample_cases import VARIANTS, binary, classes, same_bits
+from resample_cases import VARIANTS, binary, classes, same_bits, two_models
 
 import fastece
 from fastece import KDE, Binned, Estimate, estimate
+from fastece.answer.inversion import cell_curve
 
 WAYS = {"ece": "ece", "convex": "ece_ac", "kde": "ece_kde", "labels": OneBin(), "stand": Stand()}
 
@@ -44,18 +45,39 @@ def test_p_values_of_bins_are_those_of_the_calibration_test(name, setting):
         assert (result.key, result.setting, result.n) == (test.key, test.setting, test.n)
 
 
-def test_laws_hold_for_a_thousand_tiny_data_sets():
-    rng = np.random.default_rng(0)
-    for i in range(1000):
+def check_laws(curve, what):
+    """It begins at 0 exactly where p > alpha, holds the centre, and grows with the level."""
+    intervals = [curve.interval(level) for level in LEVELS]
+    for level, (low, high) in zip(LEVELS, intervals, strict=True):
+        assert 0 <= low <= high <= 1 + 1e-12, what
+        assert (low > 0) == (curve.p_value <= round(1 - level, 12)), what
+        assert level < 0.5 or low <= curve.centre <= high, what
+    assert np.all(np.diff(intervals, axis=0) * [-1, 1] >= 0), what
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_laws_hold_for_bins_of_tiny_data_of_every_kind(count):
+    rng = np.random.default_rng(count)
+    for i in range(count):
         y, p = tiny_data(rng)
-        estimator = ["ece", "ece_ac", Binned(n_bins=3, norm=np.inf), "ece_kde"][i % 4]
-        weight = rng.random(y.size) + 0.1 if i % 3 == 0 else None
-        result = estimate(y, p, estimator=estimator, n_resamples=39, sample_weight=weight)
-        intervals = [result.interval(level) for level in LEVELS]
-        for level, (low, high) in zip(LEVELS, intervals, strict=True):
-            assert 0 <= low <= high <= 1 + 1e-12, (y, p, estimator)
-            assert (low > 0) == (result.p_value <= round(1 - level, 12))
-        assert np.all(np.diff(intervals, axis=0) * [-1, 1] >= 0)
+        setting = ["binary", "classwise", "confidence"][i % 3]
+        if i % 3:
+            y, p = tiny_classes(rng)
+        estimator = Binned(
+            n_bins=[15, 1, 3, "sqrt"][rng.integers(4)], edges=["uniform", "quantile"][i % 2],
+            mapping=["hard", "convex"][rng.integers(2)], norm=[1, 2, np.inf][rng.integers(3)],
+        )  # fmt: skip
+        weight = [None, rng.random(y.size) + 0.1, rng.integers(1, 4, y.size)][rng.integers(3)]
+        cells = cells_for(y, p, estimator, 39, key=i, sample_weight=weight, setting=setting)
+        check_laws(cell_curve(cells), (i, estimator, setting, y, p, weight))
+
+
+def test_laws_hold_for_densities_of_tiny_data():
+    rng = np.random.default_rng(0)
+    for i in range(24):
+        y, p = tiny_data(rng)
+        cells = cells_for(y, p, KDE(bandwidth=[0.05, 0.2, 1.0][i % 3]), 39, key=i)
+        check_laws(cell_curve(cells), (i, y, p))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -116,8 +138,8 @@ def test_several_estimators_share_their_draws_and_print_as_a_table():
     alone = estimate(*data, estimator="ece_ac", n_resamples=99)
     assert same_bits(ends(found["ece_ac"]), ends(alone))
     table = found.to_dict()
-    assert list(table) == ["name", "value", "low", "high", "p_value"]
-    assert np.isnan(table["p_value"][2])
+    assert list(table) == ["name", "value", "low", "high", "p_value", "method"]
+    assert table["p_value"][2] is None
     assert "95 % interval" in str(found)
 
 
@@ -148,8 +170,6 @@ def test_answers_are_plain_values_and_can_be_pickled():
 def test_no_number_no_interval():
     result = estimate(*binary(30), estimator="ece", norm=np.inf, min_count=1e9, n_resamples=9)
     assert np.isnan([result.value, result.p_value, *result.confidence_interval]).all()
-    nothing = estimate(*binary(30), estimator="ece", threshold=1.0, n_resamples=9)
-    assert (nothing.value, nothing.p_value, *nothing.confidence_interval) == (0, 1, 0, 0)
 
 
 def test_estimators_without_gaps_agree_with_those_that_tell_them():
@@ -216,3 +236,49 @@ def test_a_p_value_that_is_exactly_alpha_rejects_at_every_level():
         result = estimate(*data, estimator="ece", n_resamples=99, rng=rng)
         level = 1 - result.p_value  # as it is rounded
         assert result.interval(level).low > 0
+
+
+def test_posteriors_need_no_replicates_and_tables_say_which_is_which():
+    data = binary(40)
+    alone = estimate(*data, n_resamples=0)
+    assert alone.to_dict() == {**estimate(*data).to_dict(), "n_resamples": 0}
+    with pytest.raises(ValueError, match=r"n_resamples: must be at least 1, got 0; .*Binned"):
+        estimate(*data, estimator=["ece_bayes", "ece"], n_resamples=0)
+    both = estimate(*data, estimator=["ece_bayes", "ece"], n_resamples=39)
+    table = both.to_dict()
+    assert table["method"] == ["posterior", "test inversion"]
+    assert table["p_value"] == [both["ece_bayes"].to_dict()["p_value"], both["ece"].p_value]
+    assert table["p_value"][0] is None
+    line = next(x for x in str(both).splitlines() if "ece_bayes" in x)
+    assert line.split()[-2:] == ["-", "posterior"]
+    assert "p value" not in str(alone)
+    assert (alone.n_resamples, both["ece"].n_resamples) == (0, 39)
+    classwise = {"setting": "classwise", "average": None, "n_resamples": 0}
+    table = estimate(*classes(40), estimator=["ece_bayes"], **classwise).to_dict()
+    assert (table["class"], table["p_value"]) == ([0, 1, 2], [None] * 3)
+
+
+@pytest.mark.parametrize("name", ["size", "method", "bootstrap_result"])
+def test_options_of_the_bootstrap_are_refused_as_such(name):
+    with pytest.raises(TypeError, match=f"{name}: estimate has no such option, but bootstrap has"):
+        estimate(*binary(20), **{name: None})
+
+
+def test_fewer_replicates_than_were_asked_for_are_told(monkeypatch):
+    monkeypatch.setattr("fastece.answer.cells.MOST_GAPS", 15 * 250)
+    for n_bins, count in ((15, 250), (30, 199), (3, 999)):
+        result = estimate(*binary(50), estimator="ece", n_bins=n_bins, n_resamples=999)
+        assert result.n_resamples == count
+        assert round(result.p_value * (count + 1), 9) % 1 == 0
+
+
+@pytest.mark.parametrize("norm", [1, 2, np.inf])
+def test_rows_that_there_are_none_of_may_have_any_error(norm):
+    true, a, b = two_models(40)
+    options = {"threshold": 1.0, "norm": norm, "n_resamples": 39}
+    result = estimate(true, a, estimator="ece", **options)
+    assert (result.value, result.p_value, *result.confidence_interval) == (0, 1, 0, 1)
+    assert result.value == fastece.ece(true, a, threshold=1.0, norm=norm)
+    difference = fastece.compare(true, a, b, method="honest", **options)
+    assert (difference.p_value, *difference.confidence_interval) == (1, -1, 1)
+    assert fastece.compare(true, a, a, method="honest", **options).confidence_interval == (0, 0)

@@ -8,17 +8,15 @@ import reference_bayes as reference
 
 import fastece
 from fastece import BayesCurve, bootstrap, ece, mce, reliability_curve
-from fastece.bayes.curves import LEAST_ODDS, ODDS, cells_of_problems
+from fastece.bayes.curves import FAR_ODDS, LEAST_ODDS, NEAR_ODDS, cells_of_problems
 from fastece.bayes.estimator import REACH
 from fastece.bayes.hyperpriors import (
     DRAWS,
-    IS_SMOOTH,
     MOST_CELLS,
     ROUGHNESS,
     SCALES,
     VALUE_MIDDLE,
     VALUE_POWER,
-    VALUE_SCALES,
     cell_count,
     normals,
 )
@@ -36,12 +34,11 @@ def reference_value(y, s, w, norm=1.0):
     count = reference.effective_count(w)
     n_cells = cell_count(count)
     found = reference.cells(list(zip(s, y, w, strict=True)), n_cells, count)
-    x, t = reference.logits(found, math.log(LEAST_ODDS + ODDS * count))
-    low, high = VALUE_SCALES
+    cuts = [math.log(LEAST_ODDS + odds * count) for odds in (NEAR_ODDS, FAR_ODDS)]
+    x, t = reference.logits(found, *reference.logit_range(found, *cuts))
     chosen = [
         (2.0**VALUE_POWER / (tau / VALUE_MIDDLE + VALUE_MIDDLE / tau) ** VALUE_POWER, tau, *family)
-        for tau in SCALES if low <= tau <= high
-        for k, family in enumerate(ROUGHNESS) if k != IS_SMOOTH
+        for tau in SCALES for family in ROUGHNESS
     ]  # fmt: skip
     return reference.posterior_mean(found, x, t, chosen, normals(n_cells, 0).T.tolist(), norm)
 

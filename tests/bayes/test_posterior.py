@@ -40,8 +40,8 @@ def importance_sample(curves, draws=3000, seed=0):
     weight, hits, score = (np.array(part) for part in zip(*found, strict=True))
     lines = np.hstack([np.eye(n), np.ones((n, 1)), t[:, None]])
     errors, logs = [], []
-    log_prior = hyperpriors(n, True).interval
-    tops = curves.fits.state.reshape(2, n + 4, -1, bayes.LANES)[:, 2:-2, 0]
+    log_prior = hyperpriors(n).interval
+    tops = curves.fits.state.reshape(1, n + 4, -1, bayes.LANES)[:, 2:-2, 0]
     for g, ((tau, family), log_p) in enumerate(
         zip([(tau, f) for tau in SCALES for f in ROUGHNESS], log_prior, strict=True)
     ):
@@ -65,9 +65,9 @@ def importance_sample(curves, draws=3000, seed=0):
     return np.concatenate(errors), np.exp(logs - logs.max())
 
 
-def dense_prior(n, tau, rho, kappa):
+def dense_prior(n, tau, rho, decay):
     """`reference.prior_precision`, with cosines as a matrix: it is of a hundred cells."""
-    v = np.array(reference.variances(n, tau, rho, kappa))
+    v = np.array(reference.variances(n, tau, rho, decay))
     wave = np.cos(np.pi * np.outer(np.arange(n) + 0.5, np.arange(n)) / n)
     wave[:, 0] /= n
     wave[:, 1:] /= n / 2
@@ -84,11 +84,11 @@ def weighted_quantiles(values, weights, q):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_posterior_is_that_of_importance_sampling(name):
-    curves = rooms.Curves(rooms.cells_of_rows(PROBLEMS[name].sorted()), for_interval=True)
+    curves = rooms.Curves(rooms.cells_of_rows(PROBLEMS[name].sorted()))
     errors, weights = importance_sample(curves)
     assert weights.sum() ** 2 / (weights @ weights) > 300  # what they are worth
     x, t = curves.logits
-    share, _ = curves.shares(hyperpriors(x.size, True).interval)
+    share, _ = curves.shares(hyperpriors(x.size).interval)
     many = np.random.default_rng(1).normal(size=(x.size + 2, 4000))
     logit, found = np.empty((x.size, 4000)), np.empty(4000)
     bayes.draw_logits(x, t, curves.fits, share, many, logit)
@@ -124,8 +124,22 @@ def test_influence_is_in_the_order_of_the_rows():
     assert posterior.influence[low].mean() > 0.1 > posterior.influence[~low].mean()
 
 
-def laws_of_intervals(posterior):
-    levels = np.linspace(0.01, 0.999, 60)
+def test_influence_of_many_rows_is_that_of_their_cells():
+    """They are not sorted: the cells that the means are of must be those that rows are put in."""
+    sample = drawn(70_000, lambda s: s**1.2)
+    many = sample.where(np.arange(sample.n))
+    many.s[:20_000] = many.s[:20_000].round(2)
+    (part,) = BayesCurve().posterior([many]).parts
+    cells, cell = part.rows.cells, part.rows.cell_of(many)
+    assert np.bincount(cell, minlength=cells.weight.size) == pytest.approx(cells.weight)
+    assert np.bincount(cell, many.y, cells.weight.size) == pytest.approx(cells.hits)
+    gap, size, sign = part.means[:, cell]
+    assert part.by_row.influence == pytest.approx(sign * (many.y - cells.score[cell] - gap))
+    assert np.array_equal(part.by_row.size, size)
+
+
+def laws_of_intervals(posterior, n_levels=60):
+    levels = np.linspace(0.01, 0.999, n_levels)
     ends = np.array([posterior.interval(level) for level in levels])
     assert (np.diff(ends[:, 0]) <= 0).all()
     assert (np.diff(ends[:, 1]) >= 0).all()
@@ -147,6 +161,37 @@ def test_a_higher_level_is_never_narrower(seed):
     laws_of_intervals(BayesCurve().posterior(samples))
 
 
+def random_case(rng):
+    """One to three problems of a few rows, of one kind or another: ties, all scores equal, scores
+    of exactly 0 and 1, one class alone, weights."""
+    n = int(np.exp(rng.uniform(0, np.log(300))))
+    hit = rng.random(n)
+    samples = []
+    for _ in range(rng.integers(1, 4)):
+        s = rng.beta(*np.exp(rng.uniform(-3, 3, 2)), n)
+        s = [s, s.round(1), np.full(n, s[0]), s.round(), np.where(hit < 0.3, s.round(), s)][
+            rng.integers(5)
+        ]
+        y = [hit < s, hit < s ** rng.uniform(0.1, 9), hit < 1 - s, hit < 0, hit < 2][
+            rng.integers(5)
+        ]
+        v = np.exp(rng.normal(0, 2, n)) if rng.random() < 0.2 else None
+        samples.append(sample_of(s, y, v))
+    return samples
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_laws_of_intervals_in_a_thousand_random_cases(seed):
+    rng = np.random.default_rng([7, seed])
+    for _ in range(1000):
+        samples = random_case(rng)
+        posterior = BayesCurve(rng.choice([1.0, 1.0, 2.0, math.inf])).posterior(samples)
+        assert np.isfinite([posterior.value, posterior.log_bayes_factor]).all()
+        assert np.isfinite(posterior.influence).all()
+        laws_of_intervals(posterior, 9)
+
+
 @pytest.mark.parametrize("factor", [-5.0, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 50.0])
 def test_intervals_widen_on_both_sides_of_where_doubt_begins(factor):
     errors = np.random.default_rng(0).gamma(4, 0.01, DRAWS)
@@ -166,10 +211,24 @@ def test_a_score_of_0_with_a_hit_is_not_calibrated():
     assert posterior.interval(0.999)[0] > 0
 
 
+def test_logits_are_cut_further_where_hits_do_not_object():
+    """At each end by itself, and at both as the reference has it."""
+    low, high = np.full(200, 1e-6), np.full(200, 1.0)
+    near, far = (math.log(rooms.LEAST_ODDS + odds * 400) for odds in (0.5, 2.0))
+    for misses, expected in ((0, (-far, far)), (20, (-far, near))):
+        y = np.append(np.zeros(200), np.arange(200) >= misses)
+        rows = rooms.cells_of_rows(sample_of(np.append(low, high), y).sorted())
+        assert rooms.Curves(rows).logit_range == pytest.approx(expected)
+        found = list(zip(*(part.tolist() for part in rows.cells), strict=True))
+        assert reference.logit_range(found, near, far) == pytest.approx(expected)
+    rows = rooms.cells_of_rows(sample_of([0.3, 0.6], [0, 1]))
+    assert rooms.Curves(rows).logit_range == pytest.approx((-math.log(3), math.log(3)))
+
+
 def test_many_rows_are_not_sorted_and_say_the_same():
     sample = drawn(70_000, lambda s: s**1.2)
     posterior = BayesCurve().posterior([sample])
-    curves = rooms.Curves(rooms.cells_of_rows(sample.sorted()), for_interval=True)
+    curves = rooms.Curves(rooms.cells_of_rows(sample.sorted()))
     sorted_errors = curves.errors(curves.probabilities(curves.interval_draws()), 1.0)
     assert np.median(posterior.errors) == pytest.approx(np.median(sorted_errors), rel=5e-3)
     low, high = posterior.interval(0.95)

@@ -20,14 +20,14 @@ def test_compare_two_models_of_the_digits(capsys, setting):
     found = as_json(capsys, "compare", DIGITS, FOREST, *options)
     assert (found["a"], found["b"], found["n"]) == (str(DIGITS), str(FOREST), 1797)
     assert (found["n_resamples"], found["confidence_level"]) == (32, 0.95)
-    assert [*differences(found)] == [
-        name for name in (*fastece.ESTIMATORS, "mce") if name != "ece_bayes"
-    ]
+    others = [name for name in fastece.ESTIMATORS if name != "ece_bayes"]
+    assert [*differences(found)] == ["ece_bayes", *others, "mce"]  # the answer comes first
     for line in found["differences"][:4]:
         result = fastece.compare(
             a["y_true"], a["y_prob"], b["y_prob"], estimator=line["name"], n_resamples=32, rng=3,
-            setting=setting,
+            setting=setting, method="honest",
         )  # fmt: skip
+        assert line["method"] == "honest"
         assert (line["a"], line["b"]) == (result.a, result.b)
         assert line["difference"] == result.difference
         assert (line["low"], line["high"]) == result.confidence_interval
@@ -38,7 +38,7 @@ def test_comparison_in_words(capsys):
     options = ["--resamples", 32, "--confidence-level", 0.9]
     out = text(capsys, "compare", DIGITS, FOREST, *options)
     for part in (f"a: {DIGITS}\nb: {FOREST}\n", "setting          confidence", "90 % interval",
-                 "ece_ac", "mce", "p-value: the chance of", "a - b above 0: b"):  # fmt: skip
+                 "ece_ac", "mce", "p-value: below 0.05", "a - b above 0: b"):  # fmt: skip
         assert part in out
     head, *rows = [x for x in out.splitlines() if re.match("  (error|ece|mce)", x)]
     assert all(x.index("Binned") == head.index("estimator") for x in rows if "Binned" in x)
@@ -86,7 +86,7 @@ def test_compare_top_labels_by_the_hits_of_each_model(capsys, write):
         for i, (label, confidence) in enumerate(rows):
             p[k, i] = (1 - confidence) / 3
             p[k, i, label] = confidence
-    result = fastece.compare([3, 1, 0, 2], *p, n_resamples=64, n_bins=4, rng=0)
+    result = fastece.compare([3, 1, 0, 2], *p, n_resamples=64, n_bins=4, rng=0, method="honest")
     assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval)
     found = as_json(capsys, "compare", a, b, "--classes", 4, "--resamples", 9)
     value = fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], score_range=(0.25, 1.0))

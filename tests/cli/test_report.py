@@ -48,7 +48,7 @@ def test_json_has_the_same_keys_with_and_without_resamples(capsys):
     ]  # fmt: skip
     keys = {
         "name", "value", "low", "high", "estimator", "n_bins", "occupied", "bandwidth",
-        "rows_behind",
+        "rows_behind", "smoothing",
     }  # fmt: skip
     assert all(set(line) == keys for line in with_intervals["measures"])
 
@@ -190,7 +190,7 @@ def test_empty_bins_are_null_in_json_and_one_line_in_text(capsys, write):
 def test_report_shows_the_bandwidth_that_was_used(capsys, digits, setting, said):
     report = as_json(capsys, "demo", "--setting", setting)
     line = {m["name"]: m for m in report["measures"]}
-    curves = fastece.reliability_curve(*digits, setting=setting)
+    curves = fastece.reliability_curve(*digits, setting=setting, estimator="ece_kde")
     curves = curves if setting == "classwise" else [curves]
     used = np.mean([curve.bandwidth for curve in curves])
     assert line["ece_kde"]["bandwidth"] == pytest.approx(used)
@@ -254,16 +254,36 @@ def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, figures):
     assert figures[0].get_suptitle() == "Binned(n_bins=15)"
 
 
-def test_a_density_that_few_rows_carry_is_not_to_be_read(capsys, write):
+def test_a_density_that_few_rows_carry_is_not_to_be_read(capsys):
     note = "ece_kde: few rows carry it, as where scores are heaped: do not read this one"
     assert note in text(capsys, "demo")
     rows = {m["name"]: m["rows_behind"] for m in as_json(capsys, "demo")["measures"]}
     assert rows["ece_kde"] < 20
     assert rows["ece"] is rows["ece_bayes"] is None
-    rng = np.random.default_rng(0)
-    p = rng.random(200)
-    lines = "".join(f"{int(x < q)},{q}\n" for x, q in zip(rng.random(200), p, strict=True))
-    assert note not in text(capsys, "report", write(f"y_true,y_prob\n{lines}"))
+
+
+def report_on(capsys, write, p, seed=0):
+    """The report on calibrated scores."""
+    y = np.random.default_rng(seed).random(len(p)) < p
+    lines = "".join(f"{int(hit)},{score}\n" for hit, score in zip(y, p, strict=True))
+    return text(capsys, "report", write(f"y_true,y_prob\n{lines}"))
+
+
+@pytest.mark.parametrize("n", [1000, 5000])
+def test_densities_of_scores_of_exactly_0_and_1_are_not_to_be_read(capsys, write, n):
+    # A wide kernel brings the rows at the ends to scores where there are none.
+    rng = np.random.default_rng(1)
+    spread = rng.random(n)
+    ends = np.where(rng.random(n) < 0.8, rng.integers(0, 2, n), spread)
+    said = report_on(capsys, write, ends)
+    assert re.search("ece_kde: (smoothing alone makes 0.0[0-9]+|few rows carry it), as where", said)
+    for scores in (spread, spread.round(2), rng.beta(5, 1.5, n)):
+        assert "do not read" not in report_on(capsys, write, scores)
+
+
+def test_densities_of_few_rows_are_not_to_be_read(capsys, write):
+    said = report_on(capsys, write, np.linspace(0.1, 0.9, 19))
+    assert "ece_kde: there are fewer than 20 rows: do not read this one" in said
 
 
 @pytest.mark.parametrize("command", ["report", "curve", "compare"])

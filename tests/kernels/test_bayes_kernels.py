@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from fastece.bayes.hyperpriors import prior_fits, prior_of
 from fastece.kernels import NO_WEIGHTS, bayes
 
-FAMILIES = [(4.0, 1.0), (12.0, 1.0), (4.0, 0.25), (1.5, 0.7)]
+FAMILIES = [(4.0, 4), (12.0, 2), (1.5, 4), (2.0, 2)]
 HYPERPARAMETERS = [(tau, *family) for tau in (0.1, 0.5, 1.0, 3.0) for family in FAMILIES]
 
 
@@ -29,7 +29,7 @@ def example(n_cells=7, seed=0, heavy=1.0):
     score = np.where(weight > 0, np.sort(rng.random(n_cells)), 0.0)
     hits = (weight * rng.random(n_cells)).round(1)
     cells = cells_of(weight, hits, score)
-    x, t = (np.array(part) for part in reference.logits(list(zip(*cells, strict=True)), 4.0))
+    x, t = (np.array(part) for part in reference.logits(list(zip(*cells, strict=True)), -4.0, 4.0))
     return cells, x, t
 
 
@@ -74,8 +74,8 @@ def test_cell_logits_are_cut_and_empty_cells_take_those_of_others():
     cells = cells_of([0, 2, 0, 1, 3], [0, 1, 0, 1, 0], [0, 0, 0, 0.4, 1])
     for kernel in forms(bayes.cell_logits):
         x, t = np.empty((2, 5))
-        kernel(cells, 5.0, x, t)
-        assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 5])
+        kernel(cells, -5.0, 6.0, x, t)
+        assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 6])
         assert t == pytest.approx(x - (2 * x[1] + x[3] + 3 * x[4]) / 6)
 
 
@@ -205,7 +205,7 @@ def test_fits_are_those_of_the_reference_whatever_the_rows():
     score = np.linspace(0.01, 0.99, 6)
     for weight, hits in ((np.ones(6), np.zeros(6)), (np.full(6, 300.0), 300.0 * (score < 0.5))):
         cells = cells_of(weight, hits, score)
-        x, t = (np.array(z) for z in reference.logits(list(zip(*cells, strict=True)), 9.0))
+        x, t = (np.array(z) for z in reference.logits(list(zip(*cells, strict=True)), -9.0, 9.0))
         sets.append((cells, x, t))
     for kernel, (cells, x, t) in product(forms(bayes.fit), sets):
         fits = start(6)

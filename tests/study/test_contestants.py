@@ -6,7 +6,7 @@ from math import fsum
 import numpy as np
 import pytest
 import study_cases as cases
-from study_cases import FIFTEEN, SINGLE
+from study_cases import SINGLE, SIXTEEN
 
 from fastece.protocol import Sample
 from fastece.study import run_study
@@ -65,14 +65,14 @@ def test_ones_own_estimators_compete_on_the_same_draws():
     which = design.distributions[0]
     outcome = run_distribution(design, which)
     entrants = [contestant.name for contestant in contestants_of(design)]
-    assert entrants == [*FIFTEEN, *names, "zero"]
+    assert entrants == [*SIXTEEN, *names, "zero"]
     values = dict(zip(entrants, outcome.estimates.swapaxes(0, 1), strict=True))
     assert np.array_equal(values["ready"], values["ece_10"])  # Binned, by its subsets
     assert values["Slow"] == pytest.approx(values["ece_10"], abs=1e-15)
     assert values["Narrow"] == pytest.approx(values["Gap"], abs=1e-15)
     # Nobody is disturbed by them.
     alone = run_distribution(SINGLE, which)
-    assert np.array_equal(alone.estimates[:, :15], outcome.estimates[:, :15])
+    assert np.array_equal(alone.estimates[:, :16], outcome.estimates[:, :16])
     again = cases.Replay(design, which)
     for i, size in enumerate(design.sizes):
         for j, row in enumerate(again.rows(size)):

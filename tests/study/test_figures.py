@@ -9,7 +9,7 @@ matplotlib = pytest.importorskip("matplotlib")
 pa = pytest.importorskip("pyarrow")
 
 from matplotlib.colors import to_hex  # noqa: E402
-from study_cases import FIFTEEN  # noqa: E402
+from study_cases import FIFTEEN, SIXTEEN  # noqa: E402
 
 from fastece.study import figures  # noqa: E402
 from fastece.study.figures import MEASURES, curves_figure, save_figure  # noqa: E402
@@ -20,7 +20,7 @@ RELATIVE, ABSOLUTE, RATIO, BIAS = MEASURES
 SETTINGS = ["confidence", "classwise"]
 SIZES = [100, 200, 500, 1000, 2000]
 OWN = [f"mine {i}" for i in range(21)]
-NAMES = [FIFTEEN[-1], "zero", *OWN[:2], *FIFTEEN[:-1]]
+NAMES = [FIFTEEN[-1], "zero", *OWN[:2], *FIFTEEN[:-1], "ece_bayes"]
 OF_ZERO = {RELATIVE: 1.0, RATIO: inf, BIAS: -1.0}
 LONG = "a name of one's own that is long"
 
@@ -229,14 +229,14 @@ def test_ticks_are_round_numbers_and_both_ends_of_the_sizes(want):
 
 
 def test_every_estimator_is_told_apart_in_grey_too():
-    figure = curves_figure(summary_of([*FIFTEEN, *OWN], settings=["a"]))
+    figure = curves_figure(summary_of([*SIXTEEN, *OWN], settings=["a"]))
     looks = looks_of(figure)
-    assert set(lines_of(figure, figure.axes[0])[0]) == set(looks) == {*FIFTEEN, *OWN}
-    assert len({mark[1:] for mark in looks.values()}) == 36
-    families = [*(FIFTEEN[i : i + 3] for i in range(0, 15, 3)), OWN]
+    assert set(lines_of(figure, figure.axes[0])[0]) == set(looks) == {*SIXTEEN, *OWN}
+    assert len({mark[1:] for mark in looks.values()}) == 37
+    families = [*(FIFTEEN[i : i + 3] for i in range(0, 15, 3)), SIXTEEN[15:], OWN]
     colors = [{looks[name][0] for name in family} for family in families]
-    assert [len(of_family) for of_family in colors] == [1] * 6
-    assert len(set.union(*colors)) == 6
+    assert [len(of_family) for of_family in colors] == [1] * 7
+    assert len(set.union(*colors)) == 7
     for name in FIFTEEN[::4]:
         alone = curves_figure(summary_of([name], settings=["a"], sizes=[10]))
         assert looks_of(alone) == {name: looks[name]}
@@ -256,7 +256,8 @@ def test_legend_has_every_name_once_below_the_title_of_its_family(settings):
     want = [
         ["equal width", *FIFTEEN[:3]], ["equal mass", FIFTEEN[5]],
         ["equal width, convex", *FIFTEEN[6:9]], ["equal mass, convex", *FIFTEEN[9:12]],
-        ["kernel density", FIFTEEN[14], *FIFTEEN[12:14]], ["own", *OWN[:2], LONG],
+        ["kernel density", FIFTEEN[14], *FIFTEEN[12:14]], ["Bayesian curve", "ece_bayes"],
+        ["own", *OWN[:2], LONG],
     ]  # fmt: skip
     if len(settings) == 1:  # beside the panel
         want = [[text for column in want for text in column]]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import study_cases as cases
 import threadpoolctl
-from study_cases import FIFTEEN, SINGLE, TINY, contents
+from study_cases import FIFTEEN, SINGLE, SIXTEEN, TINY, contents
 
 from fastece import Binned
 from fastece.cli.commands import main
@@ -39,7 +39,7 @@ def test_the_files_of_a_study(whole):
     cells = {which.file_name for which in TINY.distributions}
     assert {path.name for path in (folder / "distributions").iterdir()} == cells
     assert len(cells) == len(TINY.distributions) == 16
-    assert result.evaluations == 16 * 2 * 15 * 2 * 4
+    assert result.evaluations == 16 * 2 * 16 * 2 * 4
 
 
 def test_pictures_are_what_their_names_say(tmp_path, monkeypatch):
@@ -145,13 +145,14 @@ def test_values_of_a_study_are_those_of_its_distributions(whole):
             for row in result.values.to_pylist()
             if all(row[name] == value for name, value in which._asdict().items())
         }
-        assert len(mine) == 2 * 16 * 2
+        assert len(mine) == 2 * 17 * 2
         for s, setting in enumerate(TINY.settings):
-            for e, name in enumerate([*FIFTEEN, "zero"]):
+            for e, name in enumerate([*SIXTEEN, "zero"]):
                 for i, n in enumerate(TINY.sizes):
                     row = mine[setting, name, n]
                     assert row["truth"] == outcome.truth[s, 0]
                     assert row["truth_labels"] == outcome.truth[s, 1]
+                    assert row["truth_se"] == outcome.truth[s, 2]
                     assert row["mean"] == pytest.approx(outcome.estimates[s, e, i].mean())
     assert next(rows)["n_classes"] == TINY.classes[0]
     zero = [row for row in result.summary.to_pylist() if row["estimator"] == "zero"]
@@ -198,10 +199,10 @@ def test_the_command_in_words(capsys, tmp_path):
     code, out, err = run(capsys, "--out", tmp_path / "a", "--jobs", 1)
     assert (code, err) == (0, "")
     for text in ("1 distributions of scores", "3 sizes from 10 to 40", "5 draws",
-                 "450 evaluations", "corrected convention", "confidence", "classwise", "rank",
+                 "480 evaluations", "corrected convention", "confidence", "classwise", "rank",
                  "n =   10", "n =   40", "zero", str(tmp_path / "a")):  # fmt: skip
         assert text in out, text
-    for name in FIFTEEN:
+    for name in SIXTEEN:
         assert out.count(f" {name} ") == 2, name
     assert out == str(run_study(SINGLE, tmp_path / "a")) + "\n"
 
@@ -212,11 +213,19 @@ def test_the_command_as_json(capsys, tmp_path):
     assert (code, err) == (0, "")
     assert out.count("\n") == 1
     found = json.loads(out)
-    assert set(found) == {"design", "folder", "evaluations", "seconds", "summary", "ranking"}
+    assert set(found) == {
+        "design",
+        "folder",
+        "evaluations",
+        "seconds",
+        "summary",
+        "ranking",
+        "truths",
+    }
     assert Design(**found["design"]) == SINGLE
     assert found["folder"] == str(tmp_path / "a")
-    assert found["evaluations"] == 450
-    assert len(found["summary"]) == 2 * 16 * 3
+    assert found["evaluations"] == 480
+    assert len(found["summary"]) == 2 * 17 * 3
     zero = [row for row in found["summary"] if row["estimator"] == "zero"]
     assert {row["median_abs_log_ratio"] for row in zero} == {None}  # JSON has no infinity
     assert {row["p95_relative_error"] for row in zero} == {1.0}

@@ -30,7 +30,7 @@ def made_up():
         estimates = rng.gamma(2, 0.05, shape)
         estimates[:, 1] *= 0.3
         estimates[:, -1] = 0
-        outcomes.append(Outcome(estimates, rng.uniform(0.02, 0.2, (2, 2)), {}))
+        outcomes.append(Outcome(estimates, rng.uniform(0.02, 0.2, (2, 3)), {}))
         tables.append(distribution_table(THREE, which, NAMES, outcomes[-1]))
     return outcomes, pa.concat_tables(tables)
 
@@ -75,7 +75,8 @@ def test_values_of_each_distribution_are_those_of_plain_loops(made_up):
     assert values.num_rows == 5 * 2 * len(NAMES) * 3
     kinds = ["n_classes", "n_features", "mixture", "model", "training"]
     assert values.column_names == [
-        *kinds, "setting", "estimator", "n", "truth", "truth_labels", "mean", "sd",
+        *kinds, "setting", "estimator", "n", "truth", "truth_labels", "truth_se", "mean",
+        "sd",
         "p95_relative_error", "median_abs_log_ratio", "p95_relative_error_labels",
         "median_abs_log_ratio_labels",
     ]  # fmt: skip
@@ -84,7 +85,7 @@ def test_values_of_each_distribution_are_those_of_plain_loops(made_up):
         d = THREE.distributions.index(Distribution(*(row[kind] for kind in kinds)))
         key = row["setting"], row["estimator"], row["n"]
         s = THREE.settings.index(row["setting"])
-        assert [row["truth"], row["truth_labels"]] == outcomes[d].truth[s].tolist()
+        assert [row["truth"], row["truth_labels"], row["truth_se"]] == outcomes[d].truth[s].tolist()
         for suffix, found in (("", exact[key][d]), ("_labels", labels[key][d])):
             for name in ("p95_relative_error", "median_abs_log_ratio"):
                 assert row[name + suffix] == pytest.approx(found[name], rel=1e-12)
@@ -140,7 +141,7 @@ def test_best_is_who_has_the_smallest_error(made_up):
 def test_those_who_are_equally_good_share_the_first_place():
     which = SINGLE.distributions[0]
     estimates = np.random.default_rng(0).random((2, 1, 3, 5)).repeat(3, axis=1)
-    outcome = Outcome(estimates, np.full((2, 2), 0.1), {})
+    outcome = Outcome(estimates, np.full((2, 3), 0.1), {})
     table = summarise(distribution_table(SINGLE, which, ("a", "b", "zero"), outcome), SINGLE)
     for row in table.to_pylist():
         assert row["best"] == (0 if row["estimator"] == "zero" else 0.5)
@@ -194,7 +195,7 @@ def test_an_estimator_without_a_value_is_never_best_and_comes_last():
     which = SINGLE.distributions[0]
     estimates = np.random.default_rng(0).random((2, 3, 3, 5))
     estimates[:, 0, 0] = nan
-    outcome = Outcome(estimates, np.full((2, 2), 0.1), {})
+    outcome = Outcome(estimates, np.full((2, 3), 0.1), {})
     table = distribution_table(SINGLE, which, ("a", "b", "zero"), outcome)
     summary = summarise(table, SINGLE)
     first = summary.to_pylist()[0]
@@ -210,7 +211,7 @@ def test_a_negative_estimate_is_as_far_off_as_zero():
     which = SINGLE.distributions[0]
     estimates = np.random.default_rng(0).random((2, 2, 3, 5)) - 0.5
     table = distribution_table(
-        SINGLE, which, ("a", "zero"), Outcome(estimates, np.full((2, 2), 0.1), {})
+        SINGLE, which, ("a", "zero"), Outcome(estimates, np.full((2, 3), 0.1), {})
     )
     found = iter(table.to_pylist())
     for of_setting in estimates.tolist():

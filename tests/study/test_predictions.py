@@ -1,0 +1,452 @@
+"""Studies of files: what is drawn, what is true, what is said of them, and how they are resumed."""
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from math import fsum
+
+import numpy as np
+import pytest
+import reference
+import study_cases as cases
+from study_cases import FIFTEEN, SIXTEEN
+
+from fastece.cli.commands import main
+from fastece.study import Predictions, run_study
+from fastece.study.predictions import PredictionFile
+from fastece.study.runner import contestants_of, run_distribution
+from fastece.study.store import Store
+from fastece.study.truth import debiased_error
+
+ROWS = 600
+
+
+def drawn(n, seed=0, power=2.0):
+    """Scores (n,), and hits that come true with the probability score**power."""
+    rng = np.random.default_rng(seed)
+    s = rng.random(n).round(3)
+    return s, (rng.random(n) < s**power).astype(int)
+
+
+def drawn_classes(n, seed=0):
+    """Labels and probabilities of three classes, of a model that is too sure."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([0.6, 0.5, 0.4], n)
+    y = (rng.random(n)[:, None] > np.cumsum(0.6 * p + 0.4 / 3, axis=1)).sum(axis=1)
+    return y.clip(0, 2), p
+
+
+def write_csv(path, names, *columns):
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    text = "\n".join([",".join(names), *(",".join(map(str, row)) for row in rows)])
+    path.write_text(text + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Paths of a file of each layout, and of a calibrated model."""
+    folder = tmp_path_factory.mktemp("files")
+    s, y = drawn(ROWS)
+    labels, prob = drawn_classes(800)
+    np.savez(folder / "classes.npz", y_true=labels, y_prob=prob)
+    pairs = drawn(2100, 1)
+    predicted = np.where(pairs[1] == 1, 7, 8)
+    calibrated = drawn(1000, 2, power=1.0)
+    return {
+        "probabilities": write_csv(folder / "binary.csv", ["y_true", "y_prob"], y, s),
+        "class vectors": str(folder / "classes.npz"),
+        "predictions": write_csv(
+            folder / "pairs.csv", ["true_label", "pred_label", "confidence"],
+            np.full(2100, 7), predicted, pairs[0],
+        ),
+        "calibrated": write_csv(
+            folder / "calibrated.csv", ["y_true", "y_prob"], *reversed(calibrated)
+        ),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def three(files):
+    """A study of a file of each layout."""
+    names = ("probabilities", "class vectors", "predictions")
+    return Predictions(tuple(files[name] for name in names), draws=4)
+
+
+@pytest.fixture(scope="module")
+def whole(three, tmp_path_factory):
+    """Its folder and what was returned, at one go by one process."""
+    folder = tmp_path_factory.mktemp("study") / "whole"
+    return folder, run_study(three, folder, pictures=False)
+
+
+# -- what is drawn ---------------------------------------------------------------------------------
+
+
+def test_settings_and_sizes_are_those_that_fit_a_file(three):
+    found = {which.holds: which for which in three.distributions}
+    assert {holds: three.settings_of(which) for holds, which in found.items()} == {
+        "probabilities": ("binary",),
+        "class vectors": ("confidence", "classwise"),
+        "predictions": ("confidence",),
+    }
+    assert [which.n_rows for which in three.distributions] == [600, 800, 2100]
+    assert [three.sizes_of(which) for which in three.distributions] == [
+        (50,),
+        (50,),
+        (50, 100, 200),
+    ]
+    for rows, sizes in ((500, (50,)), (1999, (50, 100)), (50_000, 7), (10**7, 7), (499, ())):
+        found = three.sizes_of(PredictionFile(0, "a.csv", rows, "probabilities"))
+        assert sizes in (found, len(found)), rows
+
+
+def test_no_row_is_drawn_twice_and_draws_have_numbers_of_their_own(three):
+    which = three.distributions[2]
+    for size in (50, 200, 2100):
+        rows = three.rows(which, size)
+        assert rows.shape == (4, size)
+        assert rows.dtype == np.int32
+        assert all(len(set(row)) == size for row in rows.tolist())
+        assert rows.min() >= 0
+        assert rows.max() < 2100
+        assert np.array_equal(rows, three.rows(which, size))
+    assert not np.array_equal(three.rows(which, 50), three.rows(which, 200)[:, :50])
+    other = which._replace(number=0)
+    assert not np.array_equal(three.rows(which, 50), three.rows(other, 50))
+    seeded = Predictions(three.files[2:], draws=4, seed=1)
+    assert not np.array_equal(seeded.rows(other, 50), three.rows(other, 50))
+
+
+def test_every_row_is_as_likely_as_another(files):
+    # 600 rows, each in a tenth of 2000 draws: their counts have a standard deviation of 13.4, so
+    # that one of them is six of those away in one of a million runs.
+    design = Predictions((files["probabilities"],), sizes=(60,), draws=2000)
+    counts = np.bincount(design.rows(design.distributions[0], 60).ravel(), minlength=ROWS)
+    assert np.abs(counts - 200).max() < 6 * math.sqrt(2000 * 0.1 * 0.9)
+
+
+def test_estimates_are_those_of_plain_loops_on_the_drawn_rows(three):
+    assert [contestant.name for contestant in contestants_of(three)] == [*SIXTEEN, "zero"]
+    labels, prob = drawn_classes(800)
+    which = three.distributions[1]
+    outcome = run_distribution(three, which)
+    assert outcome.estimates.shape == (2, 17, 1, 4)
+    for k, setting in enumerate(("confidence", "classwise")):
+        for j, row in enumerate(three.rows(which, 50)):
+            row = np.sort(row)
+            problems = reference.problems(labels[row].tolist(), prob[row].tolist(), setting)
+            for e, name in enumerate(FIFTEEN):
+                want = cases.corrected(name, problems, points=12, error=cases.quick_error)
+                rel = 1e-3 if "kde" in name else 1e-10
+                assert outcome.estimates[k, e, 0, j] == pytest.approx(want, rel=rel, abs=1e-6)
+
+
+# -- what is true ----------------------------------------------------------------------------------
+
+
+def pulls_of_plain_loops(s, q, n_bins, value):
+    """How each row pulls at the truth, in the order of the rows."""
+    order = sorted(range(len(s)), key=lambda i: s[i])
+    bins, b = {}, 0
+    for place, i in enumerate(order):
+        if place == 0 or s[i] != s[order[place - 1]]:
+            b = place * n_bins // len(s)
+        bins.setdefault(b, []).append(i)
+    out = [0.0] * len(s)
+    for rows in bins.values():
+        gaps = [q[i] - s[i] for i in rows]
+        m, mean = len(rows), fsum(gaps) / len(rows)
+        sd = math.sqrt(fsum((gap - mean) ** 2 for gap in gaps) / (m * max(m - 1, 1)))
+        part = 2 * abs(mean) - cases.folded(abs(mean), sd)
+        for i, gap in zip(rows, gaps, strict=True):
+            out[i] = math.copysign(1.0, mean) * (gap - mean) + part - value
+    return out
+
+
+def truth_of_plain_loops(problems, n_bins):
+    """The mean of the problems, and its standard error."""
+    found, pulls = [], []
+    for s, y, _, _ in problems:
+        found.append(cases.truth(s, y, n_bins))
+        pulls.append(pulls_of_plain_loops(s, y, n_bins, found[-1]))
+    together = [fsum(row) / len(problems) for row in zip(*pulls, strict=True)]
+    return fsum(found) / len(found), math.sqrt(fsum(x * x for x in together)) / len(together)
+
+
+def test_the_truth_of_files_is_that_of_plain_loops(three):
+    labels, prob = drawn_classes(800)
+    s, y = drawn(ROWS)
+    want = {("binary.csv", "binary"): [(s.tolist(), y.tolist(), 0.0, 1.0)]}
+    for setting in ("confidence", "classwise"):
+        want["classes.npz", setting] = reference.problems(labels.tolist(), prob.tolist(), setting)
+    for which in three.distributions[:2]:
+        outcome = run_distribution(three, which)
+        for setting, (value, _, error) in zip(three.settings_of(which), outcome.truth, strict=True):
+            problems = want[which.file.rpartition("/")[2], setting]
+            value_of_loops, error_of_loops = truth_of_plain_loops(problems, 40)
+            assert value == pytest.approx(value_of_loops, rel=1e-10)
+            assert error == pytest.approx(error_of_loops, rel=1e-10)
+
+
+def test_large_files_have_a_hundred_bins(tmp_path):
+    s, y = drawn(10_000)
+    path = write_csv(tmp_path / "large.csv", ["y_true", "y_prob"], y, s)
+    for n, n_bins in ((10_000, 100), (9999, 40)):
+        write_csv(tmp_path / "large.csv", ["y_true", "y_prob"], y[:n], s[:n])
+        design = Predictions((path,), sizes=(10,), draws=2)
+        value, _, error = run_distribution(design, design.distributions[0]).truth[0]
+        want = truth_of_plain_loops([(s[:n].tolist(), y[:n].tolist(), 0.0, 1.0)], n_bins)
+        assert (value, error) == pytest.approx(want, rel=1e-10)
+
+
+def test_the_truth_has_little_bias_and_its_standard_error_is_its_spread():
+    # E |S**2 - S| = 1/6. Of 300 samples the spread is known to 4 %, so that 17 % is four of those:
+    # false-alarm rate 6e-5. The mean is off by chance by 0.0006, and by bins that are too wide or
+    # too noisy by little more.
+    found = [debiased_error(*drawn(3000, seed), 40) for seed in range(300)]
+    values = [truth.value for truth in found]
+    errors = [math.sqrt(fsum(truth.influence**2)) / 3000 for truth in found]
+    assert np.mean(values) == pytest.approx(1 / 6, abs=0.003)
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.17)
+
+
+# -- what is said ----------------------------------------------------------------------------------
+
+
+def test_the_summary_is_over_the_files_that_have_a_setting_and_a_size(whole):
+    _, result = whole
+    summary = result.summary.to_pylist()
+    sizes = {}
+    for row in summary:
+        sizes.setdefault(row["setting"], set()).add(row["n"])
+    assert sizes == {"binary": {50}, "confidence": {50, 100, 200}, "classwise": {50}}
+    values = {
+        (row["file"], row["setting"], row["estimator"], row["n"]): row
+        for row in result.values.to_pylist()
+    }
+    for row in summary:
+        key = row["setting"], row["estimator"], row["n"]
+        mine = [value for (_, *rest), value in values.items() if tuple(rest) == key]
+        assert len(mine) == (2 if key[0] == "confidence" and key[2] == 50 else 1)
+        for name in ("p95_relative_error", "sd"):
+            assert row[name] == pytest.approx(np.median([one[name] for one in mine]))
+    assert result.ranking.column_names[4:7] == ["error_at_50", "error_at_100", "error_at_200"]
+    missing = {
+        row["setting"] for row in result.ranking.to_pylist() if math.isnan(row["error_at_200"])
+    }
+    assert missing == {"binary", "classwise"}
+
+
+def test_the_text_has_every_truth_and_its_standard_error(whole, three):
+    text = str(whole[1])
+    assert text.startswith("3 files of predictions, 3 sizes from 50 to 200, 4 draws, ")
+    assert "nan" not in text
+    assert len(whole[1].truths) == 4
+    for row in whole[1].truths:
+        assert row["distribution"] in three.files
+        assert not row["is_noise"]
+        assert (
+            f"{row['distribution']}, {row['setting']}: the true error is {row['truth']:.4f}, with "
+            f"a standard error of {row['truth_se']:.4f}\n"
+        ) in text
+    assert whole[1].to_dict()["truths"] == whole[1].truths
+
+
+def test_a_truth_that_is_mostly_noise_is_named_and_not_counted(files, tmp_path):
+    design = Predictions((files["probabilities"], files["calibrated"]), draws=3)
+    result = run_study(design, tmp_path / "a", pictures=False)
+    of, calibrated = result.truths
+    assert of["truth"] > 3 * of["truth_se"]
+    assert calibrated["truth"] < 3 * calibrated["truth_se"]
+    assert (of["is_noise"], calibrated["is_noise"]) == (False, True)
+    (line,) = [line for line in str(result).splitlines() if "noise" in line]
+    assert line.startswith(f"{files['calibrated']}, binary: the true error is ")
+    assert line.endswith(", which is mostly noise: not counted")
+    assert set(result.values["file"].to_pylist()) == {*design.files}
+    alone = run_study(
+        Predictions((files["probabilities"],), draws=3), tmp_path / "b", pictures=False
+    )
+    assert result.summary.filter(result.summary["n"].to_numpy() == 50).equals(alone.summary)
+
+
+def test_nothing_is_ranked_by_noise_alone(files, tmp_path):
+    design = Predictions((files["calibrated"],), draws=2)
+    with pytest.raises(
+        ValueError, match=r"truth: nothing to compare with. .*calibrated.* mostly noise"
+    ):
+        run_study(design, tmp_path / "a", pictures=False)
+
+
+def test_sizes_above_a_tenth_are_warned_about_once_for_each_file(files):
+    both = files["probabilities"], files["predictions"]
+    with pytest.warns(UserWarning, match="more than a tenth") as caught:
+        Predictions(both, sizes=(400, 100, 20))
+    assert [str(one.message) for one in caught] == [
+        f"{both[0]}: evaluation sets of 100, 400 rows are more than a tenth of its 600: errors "
+        "look smaller than they are",
+        f"{both[1]}: evaluation sets of 400 rows are more than a tenth of its 2100: errors look "
+        "smaller than they are",
+    ]
+    assert caught[0].filename == __file__
+    assert Predictions(both[1:], sizes=(210, 20)).sizes == (20, 210)  # without a warning
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"sizes": (601,)}, ValueError, r"sizes: 601 rows, but .*binary.csv has 600"),
+        ({"sizes": ()}, ValueError, r"sizes: must be a list of some, got \(\)"),
+        ({"sizes": (1,)}, ValueError, "sizes: must be an integer from 2"),
+        ({"sizes": (20, 20)}, ValueError, "sizes: has 20 twice"),
+        ({"sizes": 20}, TypeError, "sizes: must be a list of some, got 20"),
+        ({"sizes": (2.5,)}, TypeError, "sizes: must be an integer, got 2.5"),
+        ({"files": ()}, ValueError, r"files: must be a list of some, got \(\)"),
+        ({"files": "a.csv"}, ValueError, "files: must be a list of some, got 'a.csv'"),
+        ({"files": ("a.csv", "a.csv")}, ValueError, "files: has 'a.csv' twice"),
+        ({"files": ("nowhere.csv",)}, OSError, "nowhere.csv"),
+        ({"draws": 1}, ValueError, "draws: must be an integer from 2"),
+        ({"seed": -1}, ValueError, "seed: must be an integer from 0"),
+        ({"convention": "paper"}, ValueError, "convention: got 'paper'"),
+        ({"estimators": (3,)}, TypeError, "estimators"),
+        ({"y_prob": "q"}, ValueError, "binary.csv: no column 'q'"),
+    ],
+)
+def test_wrong_studies_of_files_are_refused(files, changes, error, message):
+    with pytest.raises(error, match=message):
+        Predictions(**{"files": (files["probabilities"],), **changes})
+
+
+def test_bad_files_are_named(tmp_path):
+    short = write_csv(tmp_path / "short.csv", ["y_true", "y_prob"], *reversed(drawn(499)))
+    with pytest.raises(
+        ValueError, match=r"short.csv: has 499 rows, too few to draw from: it takes 500"
+    ):
+        Predictions((short,))
+    assert Predictions((short,), sizes=(20,)).distributions[0].n_rows == 499
+    s, y = drawn(600)
+    wrong = write_csv(tmp_path / "wrong.csv", ["y_true", "y_prob"], y, s + 0.5)
+    with pytest.raises(ValueError, match=r"^wrong.csv: y_prob"):
+        Predictions((wrong,))
+
+
+def test_columns_may_have_other_names(tmp_path):
+    s, y = drawn(600)
+    path = write_csv(tmp_path / "named.csv", ["hit", "score"], y, s)
+    design = Predictions((path,), y_true="hit", y_prob="score", draws=2)
+    assert [which.holds for which in design.distributions] == ["probabilities"]
+    assert np.isfinite(run_distribution(design, design.distributions[0]).estimates).all()
+
+
+# -- how it is run ---------------------------------------------------------------------------------
+
+FILES = ["summary.csv", "summary_labels.csv", "ranking.csv", "values.parquet", "study.json"]
+
+
+def test_a_pool_of_threads_gives_the_same_bits(three, whole, tmp_path):
+    with ThreadPoolExecutor(3) as pool:
+        run_study(three, tmp_path / "pool", executor=pool, pictures=False)
+    cases.assert_same_files(tmp_path / "pool", whole[0], FILES)
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_same_bits(three, whole, tmp_path):
+    run_study(three, tmp_path / "two", n_jobs=2, pictures=False)
+    cases.assert_same_files(tmp_path / "two", whole[0], FILES)
+
+
+def test_an_interrupted_study_goes_on_with_the_same_bits(three, whole, tmp_path, monkeypatch):
+    original, wrote, stops = Store.write, [], [True]
+
+    def write(self, which, table):
+        if len(wrote) == 2 and stops:
+            raise KeyboardInterrupt
+        wrote.append(which.file)
+        original(self, which, table)
+
+    monkeypatch.setattr(Store, "write", write)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(three, tmp_path / "a", pictures=False)
+    assert wrote == list(three.files[:2])
+    stops.clear()
+    run_study(three, tmp_path / "a", pictures=False)
+    assert wrote == list(three.files)
+    cases.assert_same_files(tmp_path / "a", whole[0], FILES)
+
+
+def test_results_of_a_file_that_has_changed_are_refused(tmp_path):
+    s, y = drawn(600)
+    path = write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], y, s)
+    run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
+    write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], 1 - y, s)
+    with pytest.raises(ValueError, match=r"holds a study with source of .*a\.csv '"):
+        run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
+
+
+@pytest.mark.usefixtures("module")
+def test_the_published_code_and_ones_own_estimators_are_measured_on_files(files, tmp_path):
+    design = Predictions(
+        (files["class vectors"],), draws=2, convention="published",
+        estimators=("own_estimators:Gap",),
+    )  # fmt: skip
+    result = run_study(design, tmp_path / "a", pictures=False)
+    assert set(result.summary["estimator"].to_pylist()) == {*FIFTEEN, "Gap", "zero"}
+    zero = [row for row in result.summary.to_pylist() if row["estimator"] == "zero"]
+    truth = set(result.values["truth_labels"].to_pylist())
+    assert {row["p95_absolute_error"] for row in zero} == truth
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def run(capsys, *arguments):
+    code = main([str(a) for a in ("study", "--jobs", 1, *arguments)])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_command_studies_files(files, capsys, tmp_path, monkeypatch):
+    cases.with_quick_figures(monkeypatch.setattr)
+    monkeypatch.chdir(tmp_path)
+    both = files["probabilities"], files["class vectors"]
+    code, out, err = run(capsys, "--draws", 2, "--predictions", *both)
+    assert (code, err) == (0, "")
+    assert out.startswith("2 files of predictions, 1 sizes from 50 to 50, 2 draws")
+    assert (tmp_path / "fastece-study-predictions-draws-2" / "figure2.svg").exists()
+    code, out, err = run(capsys, "--predictions", *both, "--sizes", "20,80", "--draws", 2, "--json")
+    assert code == 0
+    assert err.count("\n") == err.count("fastece: warning: ") == 1
+    assert f"{both[0]}: evaluation sets of 80 rows are more than a tenth of its 600" in err
+    found = json.loads(out)
+    assert Predictions(**{**found["design"], "sizes": (20,)}).files == both
+    assert found["folder"] == "fastece-study-predictions-sizes-20-80-draws-2"
+    assert len(found["truths"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--predictions", "nowhere.csv"], "nowhere.csv"),
+        (["--predictions", "bad.csv"], "bad.csv: no column 'y_true'"),
+        (["--predictions", "empty.csv"], "empty.csv: "),
+        (["--predictions", "short.csv"], "short.csv: has 3 rows"),
+        (["--predictions", "short.csv", "--sizes", "4"], "sizes: 4 rows, but short.csv has 3"),
+        (["--predictions", "short.csv", "--preset", "quick"], "--preset: does not go with --pred"),
+        (["--predictions", "short.csv", "--holdout", "5000"], "--holdout: does not go with --pred"),
+        (["--predictions", "short.csv", "--largest", "50"], "--largest: does not go with --pred"),
+        (["--sizes", "50"], "--sizes: goes with --predictions"),
+        (["--y-true", "a"], "--y-true: goes with --predictions"),
+    ],
+)
+def test_bad_files_and_options_are_answered_in_one_line(
+    capsys, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "empty.csv").write_text("y_true,y_prob\n")
+    (tmp_path / "short.csv").write_text("y_true,y_prob\n1,0.5\n0,0.5\n1,0.25\n")
+    code, out, err = run(capsys, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("fastece: error: ")
+    assert message in err
+    assert not list(tmp_path.glob("fastece-study*"))
