@@ -75,7 +75,7 @@ def test_picture_of_a_curve(capsys, write, tmp_path, figures):
     out = text(capsys, "curve", path, "--resamples", 16, "--plot", picture)
     assert out.endswith(f"\n\npicture: {picture}\n")
     assert picture.read_bytes().startswith(b"%PDF")
-    assert [ax.get_title() for ax in figures[0].axes] == ["KDE(bandwidth='silverman'), confidence"]
+    assert [ax.get_title() for ax in figures[0].axes] == ["BayesCurve(), confidence"]
     options = ["--resamples", 0, "--setting", "classwise"]
     found = as_json(capsys, "curve", path, *options, "--plot", picture)
     assert found["plot"] == str(picture)
