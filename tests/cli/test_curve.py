@@ -119,8 +119,8 @@ def test_a_bayesian_curve_needs_no_resamples_and_says_where_no_scores_are(capsys
 
 def test_neither_kind_of_curve_has_numbers_where_no_scores_are(capsys, write):
     path = write("y_true,y_prob\n" + "1,0.9\n" * 30 + "0,0.3\n" * 10)
-    for name in ("ece_bayes", "ece_kde"):
-        options = ["--estimator", name, "--at", "0.5,0.9"]
+    for name in (["ece_bayes"], ["ece_kde", "--bandwidth", 0.02]):
+        options = ["--at", "0.5,0.9", "--estimator", *name]
         silent, seen = as_json(capsys, "curve", path, *options)["curves"][0]["points"]
         assert [silent[k] for k in ("probability", "low", "high", "supported")] == [None] * 3 + [0]
         assert 0.5 < seen["low"] <= seen["probability"] <= seen["high"]
