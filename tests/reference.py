@@ -7,7 +7,7 @@ share of the total) is made in exact fractions.
 """
 
 from fractions import Fraction
-from math import exp, fsum, inf, isqrt, log, nan
+from math import comb, exp, fsum, inf, isqrt, log, nan
 
 # -- settings: (y_true, y_prob) -> problems --------------------------------------------------------
 
@@ -320,6 +320,40 @@ def diagram(problem, weights=None, **fields):
     frequency = [y / w if w > 0 else nan for w, _, _, y in found]
     gap = [d / w if w > 0 else nan for w, d, _, _ in found]
     return cuts, count, score, frequency, gap
+
+
+def effective_rows(problem, weights, **fields):
+    """Kish's number of rows per bin: (sum w a)^2 / sum w^2 a, with the shares a of the rows, which
+    do not depend on weights where edges do not."""
+    weights = [w / max(weights) for w in weights]
+    cells = [[w for _, _, w in cell] for cell in members(problem, weights, **fields)[1]]
+    squares = [fsum(w * w for w in cell) for cell in cells]
+    if fields["mapping"] == "convex":
+        assert fields["edges"] == "uniform"
+        squared = members(problem, [w * w for w in weights], **fields)[1]
+        squares = [fsum(w for _, _, w in cell) for cell in squared]
+    return [fsum(w) ** 2 / q if q > 0 else 0.0 for w, q in zip(cells, squares, strict=True)]
+
+
+def binomial_interval(hits, rows, level):
+    """Clopper and Pearson's interval of a rate: the rates under which so many hits, or so few, have
+    at least half of the probability 1 - level. By bisection of sums of the binomial law."""
+
+    def tail(rate, counts):
+        return fsum(comb(rows, k) * rate**k * (1 - rate) ** (rows - k) for k in counts)
+
+    def bisect(is_low):
+        low, high = 0.0, 1.0
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if is_low(middle) else (low, middle)
+        return low
+
+    half = (1 - level) / 2
+    more, fewer = range(hits, rows + 1), range(hits + 1)
+    low = bisect(lambda rate: tail(rate, more) < half) if hits > 0 else 0.0
+    high = bisect(lambda rate: tail(rate, fewer) > half) if hits < rows else 1.0
+    return low, high
 
 
 # -- test inversion --------------------------------------------------------------------------------

@@ -54,6 +54,12 @@ def test_python_blocks_print_what_is_beside_them(page, capsys):
             assert line in printed
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_pictures_of_pages_are_there(page):
+    for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", PAGES[page]):
+        assert (ROOT / page).parent.joinpath(picture).stat().st_size < 200_000
+
+
 def test_worked_example_of_an_estimator_is_short():
     (example,) = PYTHON["docs/adding_an_estimator.md"]
     assert "def evaluate" in example

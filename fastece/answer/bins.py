@@ -110,3 +110,22 @@ def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, fl
             cells += np.bincount(upper, x * (w * (1 - a)) ** 2, layout.cells)
         sums.append(layout.spread(cells))
     return sums[0], sums[1], float(w @ w)
+
+
+def effective_rows(binned: Binned, problems: Problems, bins: Bins) -> F64:
+    """How many rows of equal weight each bin (K, B) is worth, ``(sum w a)^2 / sum w^2 a`` with the
+    shares a of the rows: Kish (1965, "Survey sampling", section 11.7); 0 where it is empty."""
+    rows, (scaled, _) = bins.weight.copy(), scale_weights(problems)
+    if scaled.v is None:
+        return rows
+    for k, sample in enumerate(map(scaled.sample, range(scaled.n_problems))):
+        layout, lower, a = place_rows(binned, sample, rows.shape[1])
+        exists = binned.threshold is None or sample.s > binned.threshold
+        square = np.where(exists, scaled.v**2, 0.0)
+        cells: F64 = np.bincount(lower, square * a, layout.cells).astype(np.float64)
+        if layout.grid.convex:
+            upper = np.minimum(lower + 1, layout.cells - 1)
+            cells += np.bincount(upper, square * (1 - a), layout.cells)
+        squares = layout.spread(cells)
+        np.divide(rows[k] ** 2, squares, out=rows[k], where=squares > 0)
+    return rows

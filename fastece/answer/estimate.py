@@ -80,9 +80,9 @@ class Estimate(Result):
     def _lines(self) -> list[dict[str, Any]]:
         return [{**line, "method": self.method} for line in super()._lines]
 
-    def __str__(self) -> str:
-        first, *lines = super().__str__().splitlines()
-        return "\n".join([f"{first}; by {self.method}", *lines])
+    def _table(self) -> tuple[str, list[list[str]]]:
+        title, rows = super()._table()
+        return f"{title}; by {self.method}", rows
 
 
 # --- ways to an answer ----------------------------------------------------------------------

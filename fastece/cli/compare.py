@@ -8,16 +8,21 @@ from typing import Any
 import numpy as np
 
 from fastece.answer.compare import comparison_results
-from fastece.cli.inputs import LEAD, estimators_of, read_data, read_file, title_of
-from fastece.cli.page import Page, ends_of, facts, level_of, noted, question, table
+from fastece.cli.inputs import estimators_of, read_data, read_file, title_of
+from fastece.cli.page import Page, ends_of, facts, level_of, noted, table
 from fastece.cli.terminal import progress
 from fastece.inputs.files import STANDARD_INPUT, Predictions
+from fastece.plot.files import check_picture, save_picture
+from fastece.report.measures import TEST
+from fastece.report.pictures import compare_panels
+from fastece.report.words import question
 from fastece.resampling.results import HONEST, ComparisonResult
 
 
 def run_compare(options: Namespace) -> Page:
     """``fastece compare A B``. Each model is read by itself: whether the predicted class is right
     is another question for each. Draws are shared."""
+    picture = options.plot and check_picture(options.plot)
     paths = [title_of(path) for path in (options.a, options.b)]
     if options.a == options.b == STANDARD_INPUT:
         raise ValueError("-: standard input can be only one of the files")
@@ -26,8 +31,7 @@ def run_compare(options: Namespace) -> Page:
         models = [read_file(path, options) for path in (options.a, options.b)]
         check_same_rows(models[0], models[1], paths)
         say(f"intervals of both, {options.resamples} replicates of a calibrated model")
-        found = estimators_of(models[0], options.n_bins)
-        estimators = {LEAD: found.pop(LEAD), **found}
+        estimators = estimators_of(models[0], options)
         a, b = (
             read_data(model, options, estimators, f"{path}: y_prob", least=1)
             for path, model in zip(paths, models, strict=True)
@@ -44,7 +48,20 @@ def run_compare(options: Namespace) -> Page:
         "confidence_level": call.level,
         "differences": [values_of(name, result) for name, result in results.items()],
     }
-    return Page(text_of(values, models[0].pairs), values)
+    page = Page(text_of(values, models[0].pairs), values)
+    if not picture:
+        return page
+    save_picture(picture, compare_panels(call, [options.a, options.b]), note_of(values))
+    return page.with_file("plot", options.plot)
+
+
+def note_of(values: dict[str, Any]) -> str:
+    """What is above the picture: the difference of the errors that it shows."""
+    line = next(line for line in values["differences"] if line["name"] == TEST)
+    return (
+        f"a - b: {line['difference']:+.4f}, {100 * values['confidence_level']:g} % interval "
+        f"{ends_of(line, '+.4f')}; above 0: b is better calibrated"
+    )
 
 
 def check_same_rows(a: Predictions, b: Predictions, paths: Sequence[str]) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from fastece.cli.inputs import read_data, read_file, score_range, title_of
-from fastece.cli.page import Page, ends_of, facts, level_of, noted, question, table
+from fastece.cli.page import Page, ends_of, facts, level_of, noted, table
 from fastece.cli.terminal import progress
 from fastece.estimators import find_estimator
 from fastece.plot.files import check_picture, save_picture
 from fastece.reliability.curve import ReliabilityCurve, curves_of
+from fastece.report.pictures import curve_panels
+from fastece.report.words import question
 
 
 def run_curve(options: Namespace) -> Page:
@@ -32,7 +34,7 @@ def run_curve(options: Namespace) -> Page:
         call = read_data(predictions, options, {"": find_estimator(options.estimator, fields)})
         curves = curves_of(call, options.seed)
         if path:
-            save_picture(path, title, curves)
+            save_picture(path, curve_panels(curves))
     values = {
         "title": title,
         "n": call.n,
@@ -43,7 +45,7 @@ def run_curve(options: Namespace) -> Page:
         "curves": [values_of(curve, options.at) for curve in curves],
     }
     page = Page(text_of(values, predictions.pairs), values)
-    return page.with_picture(options.plot) if path else page
+    return page.with_file("plot", options.plot) if path else page
 
 
 def values_of(curve: ReliabilityCurve, at: Sequence[float] | None) -> dict[str, Any]:

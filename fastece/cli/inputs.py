@@ -2,22 +2,20 @@
 
 import ast
 import csv
-import math
 from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import as_file, files
 from numbers import Real
 from typing import Any
 
-from fastece.binned.estimator import Binned
-from fastece.estimators import find_estimator
 from fastece.inputs.arrays import EntryError
 from fastece.inputs.files import STANDARD_INPUT, Predictions, read_predictions
+from fastece.report.measures import ERRORS, choose_errors
 from fastece.resampling.arguments import Call, read_call
 
 DEMO = "digits_neural_network.npz"
-# The answer of a report: it comes first, and its curve is beside the diagram.
-LEAD = "ece_bayes"
 BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
 
@@ -27,15 +25,25 @@ def title_of(path: str) -> str:
     return "standard input" if path == STANDARD_INPUT else path
 
 
-def read_file(path: str | None, options: Namespace) -> Predictions:
-    """Read a file as the options say; without one, the predictions that ship with fastece."""
+def read_file(path: str | None, options: Namespace, columns: Sequence[str] = ()) -> Predictions:
+    """Read a file as the options say, with more of its columns; without one, the predictions that
+    ship with fastece."""
     if path is None:
         with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
             return read_predictions(shipped)
     return read_predictions(
         path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes,
-        weights=options.weights,
+        weights=options.weights, columns=columns,
     )  # fmt: skip
+
+
+@contextmanager
+def words_of(predictions: Predictions) -> Iterator[None]:
+    """While the block runs, errors about entries name the row and the column of the file."""
+    try:
+        yield
+    except EntryError as error:
+        raise ValueError(predictions.words(error)) from error
 
 
 def read_data(
@@ -97,10 +105,8 @@ def score_range(predictions: Predictions) -> dict[str, Any]:
     return {} if predictions.classes is None else {"score_range": (1 / predictions.classes, 1.0)}
 
 
-def estimators_of(predictions: Predictions, n_bins: Any) -> dict[str, Any]:
-    """Calibration errors of the table and "mce", with the bins and the range if they have them."""
-    fields = {"n_bins": n_bins, **score_range(predictions)}
-    return {
-        name: find_estimator(row, {k: v for k, v in fields.items() if hasattr(row, k)})
-        for name, row in {**calibration_errors(), "mce": Binned(norm=math.inf)}.items()
-    }
+def estimators_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
+    """The errors of a report, and those that are asked for, with the bins and the range if they
+    have them."""
+    names = [*ERRORS, *options.estimators]
+    return choose_errors(names, n_bins=options.n_bins, **score_range(predictions))

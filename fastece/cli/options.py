@@ -85,6 +85,12 @@ OPTIONS = {
     "--resamples": value("N", "replicates behind the intervals (default %(default)s)", int),
     "--confidence-level": value("LEVEL", "of the intervals (default 0.95)", read_level, 0.95),
     "--plot": value("FILE", "write a picture: .png, .svg or .pdf, with matplotlib"),
+    "--html": value("FILE", "write the report as one HTML page, with jinja2 and matplotlib"),
+    "--by": value("COLUMN", "errors of the groups of rows that this column tells, too"),
+    "report --estimator": {
+        "action": "append", "default": [], "metavar": "NAME", "dest": "estimators",
+        "help": "one more error by name, such as ece_sweep, smooth_ece or mmce",
+    },
     "--markdown": form("markdown", "tables for a README"),
     "--preset": value(
         None, "quick (default: less than a minute) or paper (69 million evaluations)"
@@ -116,6 +122,7 @@ OPTIONS = {
 }  # fmt: skip
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
+REPORT = ("report --estimator", "--n-bins", *MEASURE, "--plot", "--html")
 CURVE = ("curve --estimator", "--at", "--bandwidth", "--kernel")
 STUDY = (
     "--preset", "--predictions", "--y-true", "--y-prob", "--sizes", "--out", "--convention",
@@ -141,20 +148,20 @@ COMMANDS = {
         f"{LAYOUTS}; also between tabs or semicolons, as JSON Lines, NPY, NPZ or Parquet (with "
         "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 there "
         "are no intervals.",
-        ("file",), (*FILE, *MEASURE, "--n-bins", "--plot"), {"resamples": 1000, "seed": 0},
+        ("file",), (*FILE, "--by", *REPORT), {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(
         "compare:run_compare", "the difference between two models, on the same rows",
         "Compare two files of predictions, as fastece report reads them, which have the same "
         "labels row by row: every error of both, the difference a - b, its interval, and the "
         "p-value of there being none.",
-        ("a", "b"), (*FILE, *MEASURE, "--n-bins"), {"resamples": 1999, "seed": 0},
+        ("a", "b"), (*FILE, *REPORT[:-1]), {"resamples": 1999, "seed": 0},
     ),
     "demo": Command(
         "report:run_report", "the report on predictions that ship with fastece",
         "Report on a small neural network that reads handwritten digits (1797 rows, 10 classes, "
         "cross-validated).",
-        (), (*MEASURE, "--n-bins", "--plot"), {"resamples": 1000, "seed": 0},
+        (), REPORT, {"resamples": 1000, "seed": 0},
     ),
     "curve": Command(
         "curve:run_curve", "how often scores come true, at any score",

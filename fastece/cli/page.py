@@ -5,15 +5,19 @@ from typing import Any, NamedTuple
 
 from fastece.resampling.results import aligned
 
+# What options write.
+FILES = {"plot": "picture", "html": "page"}
+
+
 class Page(NamedTuple):
     """What a command prints: text, or with ``--json`` the same as plain values."""
 
     text: str
     values: dict[str, Any]
 
-    def with_picture(self, path: str) -> "Page":
-        """The page with the name of the file of its picture."""
-        return Page(f"{self.text}\n\npicture: {path}", {**self.values, "plot": path})
+    def with_file(self, option: str, path: str) -> "Page":
+        """The page with the name of a file that was written, as an option asked."""
+        return Page(f"{self.text}\n\n{FILES[option]}: {path}", {**self.values, option: path})
 
 
 def facts(title: str, **values: Any) -> list[str]:

@@ -3,13 +3,12 @@
 from argparse import Namespace
 from pathlib import Path
 
-from fastece.cli.inputs import data_of, read_file, score_range, title_of, words_of
+from fastece.cli.inputs import data_of, estimators_of, read_file, title_of, words_of
 from fastece.cli.page import Page
 from fastece.cli.terminal import progress
-from fastece.plot.files import check_picture, check_writable
-from fastece.report.measures import ERRORS, choose_errors
+from fastece.plot.files import check_picture, check_writable, save_picture
 from fastece.report.report import make_report
-from fastece.report.writers import check_packages, draw_report
+from fastece.report.writers import check_packages
 
 DEMO = "handwritten digits, a small neural network"
 
@@ -23,11 +22,10 @@ def run_report(options: Namespace) -> Page:
     with progress() as say:
         say(f"reading {title}")
         predictions = read_file(file, options, () if by is None else (by,))
-        fields = {"n_bins": options.n_bins, **score_range(predictions)}
         with words_of(predictions):
             report = make_report(
                 data_of(predictions, options),
-                choose_errors([*ERRORS, *options.estimators], **fields),
+                estimators_of(predictions, options),
                 title=title, by=None if by is None else predictions.others[by],
                 pairs=predictions.pairs, n_classes=predictions.classes, note=predictions.note,
                 say=say, rng=options.seed, n_resamples=options.resamples,
@@ -37,11 +35,11 @@ def run_report(options: Namespace) -> Page:
         if html:
             say("the page")
             report.to_html(html)
-            page = page.with_file("page", options.html)
+            page = page.with_file("html", options.html)
         if picture:
             say("the picture")
-            draw_report(report, picture)
-            page = page.with_file("picture", options.plot)
+            save_picture(picture, report._panels)
+            page = page.with_file("plot", options.plot)
     return page
 
 

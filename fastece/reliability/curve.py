@@ -19,7 +19,7 @@ from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import draws_of, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
-from fastece.resampling.results import Plain
+from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64, U8
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ MOST_VALUES = 2**25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReliabilityCurve(Plain):
+class ReliabilityCurve(Plain, Tabular):
     """The probability of a hit as a function of the score, on a grid: what
     `fastece.reliability_curve` gives.
 
@@ -144,28 +144,34 @@ class ReliabilityCurve(Plain):
         found = np.interp(at, self.score, values)
         return float(found[0]) if one else as_float(found)
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the curve with its band: `fastece.plot.plot_curve`, which needs matplotlib."""
+    def plot(
+        self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
+        legend: bool = True, band: bool = True,
+    ) -> "Axes":  # fmt: skip
+        """Draw the curve with its band:
+        `fastece.plot.plot_curve`, which needs matplotlib."""
         from fastece.plot.results import plot_curve
 
-        return plot_curve(self, ax)
+        return plot_curve(self, ax, color=color, label=label, legend=legend, band=band)
+
+    def _table(self) -> tuple[str, list[list[str]]]:
+        title = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
+        if self.bandwidth is not None:
+            title += f", bandwidth {self.bandwidth:.4g}"
+        level = f"{100 * self.confidence_level:g} % interval"
+        wide = [] if self.low is None else [f"{level:<16}"]  # as wide as an interval
+        rows = [["score", "P(hit)", "  rows", *wide, ""]]
+        for s in np.linspace(*self.score_range, 11):
+            cells, note = ["-", *("-" for _ in wide)], "no scores"
+            if not math.isnan(self(s)):
+                ends = ["[{:.4f}, {:.4f}]".format(*self.interval(s))] if wide else []
+                cells, note = [f"{self(s):.4f}", *ends], ""
+            rows.append([f"{s:.3f}", cells[0], f"{self._at(s, self.rows):.0f}", *cells[1:], note])
+        return title, rows
 
     def __str__(self) -> str:
-        head = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
-        if self.bandwidth is not None:
-            head += f", bandwidth {self.bandwidth:.4g}"
-        band = self.low is not None
-        wide = f"  {100 * self.confidence_level:g} % interval" if band else ""
-        lines = [head, f"  score  P(hit)    rows{wide}"]
-        for s in np.linspace(*self.score_range, 11):
-            if math.isnan(self(s)):
-                lines.append(f"  {s:.3f}       -  {self._at(s, self.rows):6.0f}  no scores")
-                continue
-            line = f"  {s:.3f}  {self(s):.4f}  {self._at(s, self.rows):6.0f}"
-            if band:
-                line += "  [{:.4f}, {:.4f}]".format(*self.interval(s))
-            lines.append(line)
-        return "\n".join(lines)
+        title, rows = self._table()
+        return "\n  ".join([title, *aligned(rows, last="<")])
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from fastece.answer.bins import effective_rows
 from fastece.binned.estimator import Binned
 from fastece.estimators import find_estimator, with_threads
 from fastece.inputs.parameters import check_jobs
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map, read_problems
-from fastece.resampling.results import Plain, aligned
+from fastece.resampling.intervals import ConfidenceInterval, check_level, tails_of
+from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityDiagram(Plain):
+class ReliabilityDiagram(Plain, Tabular):
     """Bins of the score with their mean score and their frequency of hits: what
     `fastece.reliability_diagram` gives.
 
@@ -44,6 +46,10 @@ class ReliabilityDiagram(Plain):
         "class k", with the label if the classes have labels.
     closed : str
         Side on which the bins are closed, "right" or "left".
+    rows : (B,) float64 array
+        How many rows of equal weight each bin is worth: ``(sum w a)^2 / sum w^2 a`` with the share
+        a of each row, 1 in hard bins (Kish 1965, "Survey sampling", section 11.7). Without sample
+        weights, `count`.
     """
 
     edges: F64
@@ -55,21 +61,61 @@ class ReliabilityDiagram(Plain):
     estimator: str
     setting: str
     closed: str
+    rows: F64
+
+    def interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """An interval ``(low, high)`` for the frequency of hits in each bin (B,), nan where it is
+        empty, at a level between 0 and 1.
+
+        It is that of Clopper and Pearson (1934, "The use of confidence or fiducial limits
+        illustrated in the case of the binomial"), which holds the truth at least as often as it
+        says, however few the rows are::
+
+            low = Beta(h, m + 1) at (1 - level) / 2,  high = Beta(h + 1, m) at (1 + level) / 2
+
+        with the hits ``h = rows * frequency`` and the misses ``m = rows - h``; 0 without hits and 1
+        without misses. With weights `rows` is Kish's number (Korn and Graubard 1998, "Confidence
+        intervals for proportions with small expected number of positive counts estimated from
+        survey data").
+
+        Examples
+        --------
+        >>> from fastece import reliability_diagram
+        >>> diagram = reliability_diagram([0, 0, 1, 1], [0.2, 0.4, 0.6, 1.0], n_bins=2)
+        >>> low, high = diagram.interval(0.95)
+        >>> low.round(3), high.round(3)
+        (array([0.   , 0.158]), array([0.842, 1.   ]))
+        """
+        from scipy.special import betaincinv
+
+        lower, upper = tails_of(check_level(confidence_level))
+        rate = self.frequency.clip(0.0, 1.0)  # rounding
+        hits, misses = self.rows * rate, self.rows * (1 - rate)
+        low = np.where(hits > 0, betaincinv(hits, misses + 1, lower), 0.0 * rate)
+        high = np.where(misses > 0, betaincinv(hits + 1, misses, upper), 0.0 * rate + 1)
+        return ConfidenceInterval(low, high)
+
+    def _table(self) -> tuple[str, list[list[str]]]:
+        head = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
+        return head, table_rows(self)
 
     def __str__(self) -> str:
-        head = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
-        return "\n".join([head, *table_lines(self)])
+        head, rows = self._table()
+        return "\n  ".join([head, *aligned(rows, last="<")])
 
-    def plot(self, ax: "Axes | None" = None, *, band: "ConsistencyBand | None" = None) -> "Axes":
-        """Draw the diagram with the occupancy of its bins: `fastece.plot.plot_diagram`, which needs
-        matplotlib."""
+    def plot(
+        self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
+        legend: bool = True, band: "ConsistencyBand | bool | None" = True,
+    ) -> "Axes":  # fmt: skip
+        """Draw the diagram: its bins with their intervals, and how many rows they have:
+        `fastece.plot.plot_diagram`, which needs matplotlib."""
         from fastece.plot.results import plot_diagram
 
-        return plot_diagram(self, ax, band)
+        return plot_diagram(self, ax, color=color, label=label, legend=legend, band=band)
 
 
-def table_lines(diagram: ReliabilityDiagram, width: int = 30) -> list[str]:
-    """A line for each bin that holds rows, and one for empty neighbours together; the bar is the
+def table_rows(diagram: ReliabilityDiagram, width: int = 30) -> list[list[str]]:
+    """A row for each bin that holds rows, and one for empty neighbours together; the bar is the
     occupancy, full for the fullest bin."""
     count, rows = diagram.count, [["bin", "rows", "score", "frequency", "gap", ""]]
     starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
@@ -80,7 +126,7 @@ def table_lines(diagram: ReliabilityDiagram, width: int = 30) -> list[str]:
             score, frequency = diagram.score[b], diagram.frequency[b]
             values = [f"{score:.4f}", f"{frequency:.4f}", f"{diagram.gap[b]:+.4f}", bar]
         rows.append([name, f"{count[b]:.7g}", *values])
-    return [f"  {line}" for line in aligned(rows, last="<")]
+    return rows
 
 
 def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
@@ -105,6 +151,7 @@ def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[Reli
     )
     with np.errstate(over="ignore"):  # weights that add up beyond float64 are an infinite count
         count = sums.weight * sums.unit
+    rows = effective_rows(estimator, problems, sums)
     return [
         ReliabilityDiagram(
             edges=sums.edges[k].copy(),  # uniform ones are kept for the next call
@@ -116,6 +163,7 @@ def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[Reli
             estimator=str(estimator),
             setting=problems.name(k),
             closed=estimator.closed,
+            rows=rows[k],
         )
         for k in range(problems.n_problems)
     ]

@@ -13,6 +13,7 @@ from fastece.answer.slices import Group, Slices, groups_by, groups_by_class, sli
 from fastece.bayes.curves import effective_count
 from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
 from fastece.inputs.probabilities import as_probabilities
+from fastece.plot.results import Panel
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
 from fastece.reliability.curve import ReliabilityCurve, curves_of
@@ -27,6 +28,7 @@ from fastece.report.measures import (
     measure_errors,
     measure_scores,
 )
+from fastece.report.pictures import report_panels
 from fastece.report.words import judge
 from fastece.resampling.arguments import Call, read_call
 from fastece.resampling.draws import new_key
@@ -104,6 +106,7 @@ class Report(Plain):
     curve: ReliabilityCurve | None
     pairs: bool = field(repr=False)
     note: str
+    _panels: list[Panel] = field(repr=False)
 
     def __str__(self) -> str:
         from fastece.report.writers import to_text
@@ -245,6 +248,7 @@ def make_report(
         curve=curves_of(lead, None)[0] if problems.n_problems == 1 else None,
         pairs=pairs,
         note=note,
+        _panels=report_panels(errors_call, seed),
     )
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # Classes and groups in a table: what is worst comes first, and the rest is counted.
 MOST_ROWS = 10
+
+
 @dataclass(frozen=True)
 class Section:
     """One part of a report.

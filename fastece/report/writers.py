@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastece import __version__
+from fastece.plot.files import draw_page
+from fastece.plot.svg import to_svg
 from fastece.report.sections import sections_of
 from fastece.resampling.results import aligned
 
@@ -58,19 +60,34 @@ def marked(text: str) -> str:
 
 def to_html(report: "Report") -> str:
     """The report as one page with its pictures in it: no script, and nothing that it loads."""
-    try:
-        from jinja2 import Environment
-    except ImportError as error:
-        raise ImportError(NEEDS) from error
+    check_packages()
+    from jinja2 import Environment
+
     source = files("fastece").joinpath("report", "page.html").read_text(encoding="utf-8")
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    sections = [(section, pictures_of(section.results)) for section in sections_of(report)]
+    svg = pictures_of(report)
+    sections = [(section, svg if section.results else []) for section in sections_of(report)]
     page: str = template.from_string(source).render(
         report=report, sections=sections, version=__version__
     )
     return page
 
 
-def pictures_of(results: Sequence[Any]) -> list[str]:
-    """Drawings of diagrams and curves, as SVG."""
-    return []
+def check_packages() -> None:
+    """What the page needs is there, or an error says how to get it."""
+    try:
+        import jinja2  # noqa: F401
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise ImportError(NEEDS) from error
+
+
+def pictures_of(report: "Report") -> list[str]:
+    """Drawings of the panels as SVG: each by itself, so that narrow pages have them one below the
+    other; those of classes together."""
+    panels = report._panels
+    pages = [[panel] for panel in panels] if report.curve is not None else [panels]
+    return [
+        to_svg(draw_page(page), f"{report.title}: picture {i}", f"picture-{i}")
+        for i, page in enumerate(pages, 1)
+    ]

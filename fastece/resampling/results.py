@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -61,10 +62,28 @@ def aligned(rows: Sequence[Sequence[str]], last: str = ">") -> list[str]:
     return [form.format(*row).rstrip() for row in rows]
 
 
+class Tabular:
+    """What prints as a line and a table below it; in a notebook as a table of HTML."""
+
+    def _table(self) -> tuple[str, list[list[str]]]:
+        """The line, and the cells of the table, its head first."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        title, (head, *rows) = self._table()
+        lines = [f"<table><caption>{escape(title)}</caption>", html_row("th", head)]
+        return "\n".join([*lines, *(html_row("td", row) for row in rows), "</table>"])
+
+
+def html_row(tag: str, cells: Sequence[str]) -> str:
+    """A row of a table of HTML; what is in its cells is text."""
+    return f"<tr>{''.join(f'<{tag}>{escape(cell.strip())}</{tag}>' for cell in cells)}</tr>"
+
+
 R = TypeVar("R", bound="Result")
 
 
-class Results(dict[str, R]):
+class Results(dict[str, R], Tabular):
     """Results by the names of their estimators: a dict that prints as a table.
 
     Examples
@@ -98,21 +117,27 @@ class Results(dict[str, R]):
             raise ImportError("to_frame: needs pandas; to_dict() gives the same columns") from error
         return DataFrame(self.to_dict())
 
-    def __str__(self) -> str:
+    def _table(self) -> tuple[str, list[list[str]]]:
         if not self:
-            return "no results"
+            return "no results", [[]]
         columns = [[key, *(cell(x) for x in values)] for key, values in self.to_dict().items()]
-        lines = aligned([*zip(*columns, strict=True)])
         first = next(iter(self.values()))
         ranges = [key for key, x in first._numbers.items() if isinstance(x, ConfidenceInterval)]
-        notes = dict.fromkeys(note for result in self.values() for note in result._notes)
-        return "\n  ".join(["; ".join([first._head, *ranges]), *lines, *notes])
+        return "; ".join([first._head, *ranges]), [list(row) for row in zip(*columns, strict=True)]
+
+    @property
+    def _notes(self) -> list[str]:
+        return list(dict.fromkeys(note for result in self.values() for note in result._notes))
+
+    def __str__(self) -> str:
+        title, rows = self._table()
+        return "\n  ".join([title, *(aligned(rows) if self else ()), *self._notes])
 
     __repr__ = __str__
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result(Plain):
+class Result(Plain, Tabular):
     """What every result of a function that resamples has: `BootstrapResult` tells what it is."""
 
     n: int
@@ -155,12 +180,14 @@ class Result(Plain):
         has_classes = any(map(np.ndim, numbers.values()))
         return [{"class": k, **line} for k, line in enumerate(lines)] if has_classes else lines
 
+    def _table(self) -> tuple[str, list[list[str]]]:
+        known = [(name, x) for name, x in self._numbers.items() if x is not None]
+        numbers = [[name.replace("_", " "), digits(x)] for name, x in known]
+        return f"{self.estimator}, {self._head}", numbers
+
     def __str__(self) -> str:
-        known = {name: x for name, x in self._numbers.items() if x is not None}
-        numbers = {name.replace("_", " "): digits(x) for name, x in known.items()}
-        width = max(map(len, numbers))
-        lines = [f"{name:<{width}}  {text}" for name, text in numbers.items()]
-        return "\n  ".join([f"{self.estimator}, {self._head}", *lines, *self._notes])
+        title, rows = self._table()
+        return "\n  ".join([title, *aligned(rows, last="<"), *self._notes])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -45,6 +45,27 @@ def test_comparison_in_words(capsys):
     assert all(x.index("Binned") == head.index("estimator") for x in rows if "Binned" in x)
 
 
+@pytest.mark.parametrize("setting", ["auto", "classwise"])
+def test_picture_of_a_comparison_has_both_models(capsys, tmp_path, figures, setting):
+    picture = tmp_path / "a.svg"
+    options = ["--resamples", 32, "--setting", setting]
+    out = text(capsys, "compare", DIGITS, FOREST, *options, "--plot", picture)
+    assert out.endswith(f"\n\npicture: {picture}\n")
+    line = differences(as_json(capsys, "compare", DIGITS, FOREST, *options))["ece"]
+    (figure,) = figures
+    note = figure.get_suptitle().splitlines()[-1]
+    assert note.startswith(f"a - b: {line['difference']:+.4f}, 95 % interval [{line['low']:+.4f}, ")
+    ax = figure.axes[0]
+    legend = ax.get_legend() if setting == "auto" else figure.legends[0]
+    names = [entry.get_text() for entry in legend.get_texts()]
+    assert [name[:4] for name in names if name[1] == ":"] == ["a: …", "b: …"]
+    colours = {
+        x.get_color() for x in ax.get_lines() if x.get_label() in names if len(x.get_xdata())
+    }
+    assert len(colours) == 3  # those of the models, and of the diagonal
+    assert len(figure.axes) == (2 if setting == "auto" else 10)
+
+
 def test_compare_a_model_with_itself(capsys, write):
     path = write("y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n")
     for line in as_json(capsys, "compare", path, path, "--resamples", 64)["differences"]:

@@ -75,7 +75,7 @@ def test_picture_of_a_curve(capsys, write, tmp_path, figures):
     out = text(capsys, "curve", path, "--resamples", 16, "--plot", picture)
     assert out.endswith(f"\n\npicture: {picture}\n")
     assert picture.read_bytes().startswith(b"%PDF")
-    assert [ax.get_title().partition(",")[0] for ax in figures[0].axes] == ["confidence"]
+    assert [ax.get_title() for ax in figures[0].axes] == ["BayesCurve(), confidence"]
     options = ["--resamples", 0, "--setting", "classwise"]
     found = as_json(capsys, "curve", path, *options, "--plot", picture)
     assert found["plot"] == str(picture)
@@ -127,3 +127,9 @@ def test_neither_kind_of_curve_has_numbers_where_no_scores_are(capsys, write):
         line = next(x for x in text(capsys, "curve", path, *options).splitlines() if " 0.5000" in x)
         assert line.split()[1:3] == ["-", "-"]
         assert line.endswith("no scores")
+
+
+def test_heaped_scores_are_also_drawn_over_log_odds(capsys, write, tmp_path, figures):
+    path = write("y_true,y_prob\n" + "1,0.98\n" * 19 + "0,0.97\n" + "1,0.5\n0,0.5\n" * 5)
+    text(capsys, "curve", path, "--estimator", "ece_bayes", "--plot", tmp_path / "a.svg")
+    assert [ax.get_xscale() for ax in figures[0].axes] == ["linear", "logit"]

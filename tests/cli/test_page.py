@@ -25,5 +25,5 @@ def test_a_question_names_the_label_of_the_caller():
 
 
 def test_a_picture_is_named_at_the_end():
-    page = Page("text", {"n": 1}).with_picture("a.png")
+    page = Page("text", {"n": 1}).with_file("plot", "a.png")
     assert page == ("text\n\npicture: a.png", {"n": 1, "plot": "a.png"})

@@ -222,8 +222,28 @@ def test_picture_of_a_report_has_the_diagram_and_the_curve(capsys, write, tmp_pa
     as_json(capsys, "report", write(SMALL), *options)
     left, right = figures[-1].axes
     assert (left.get_ylabel(), right.get_ylabel()) == ("frequency of hits", "probability of a hit")
-    legend = [entry.get_text() for entry in right.get_legend().get_texts()]
-    assert [name for name in legend if "%" in name] == ["90 % of the posterior"]
+    assert [ax.get_title() for ax in (left, right)] == [
+        "Binned(n_bins=15), binary", "BayesCurve(), binary"
+    ]  # fmt: skip
+    assert figures[-1].get_suptitle() == ""  # not the path
+    legends = [[entry.get_text() for entry in ax.get_legend().get_texts()] for ax in (left, right)]
+    known = "90 % if calibrated" in legends[0]
+    assert known == bool(count)
+    assert [name for name in legends[1] if "%" in name] == ["90 % of the posterior"]
+
+
+def test_heaped_scores_are_drawn_in_equal_bins_over_log_odds(capsys, tmp_path, figures):
+    options = ["--resamples", 32, "--plot", tmp_path / "a.svg"]
+    assert run(capsys, "demo", *options)[0] == 0
+    plain, odds, _ = figures[0].axes
+    assert odds.get_xscale() == "logit"
+    assert "edges='quantile'" in odds.get_title()
+    data = np.load(DIGITS)
+    band = fastece.calibration_test(
+        data["y_true"], data["y_prob"], estimator="ece", n_resamples=32, rng=0
+    ).band
+    bars = [bar for bar in plain.patches if bar.get_alpha() is None][: np.isfinite(band.low).sum()]
+    assert [bar.get_y() for bar in bars] == band.low[np.isfinite(band.low)].tolist()
 
 
 def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, figures):
@@ -231,7 +251,7 @@ def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, figures):
     assert run(capsys, "demo", *options)[0] == 0
     titles = [ax.get_title().partition(",")[0] for ax in figures[0].axes]
     assert titles == [f"class {k}" for k in range(10)]
-    assert figures[0].get_suptitle() == "handwritten digits, a small neural network"
+    assert figures[0].get_suptitle() == "Binned(n_bins=15)"
 
 
 def test_a_density_that_few_rows_carry_is_not_to_be_read(capsys):
@@ -266,12 +286,12 @@ def test_densities_of_few_rows_are_not_to_be_read(capsys, write):
     assert "ece_kde: there are fewer than 20 rows: do not read this one" in said
 
 
-@pytest.mark.parametrize("command", ["report", "curve"])
+@pytest.mark.parametrize("command", ["report", "curve", "compare"])
 def test_pictures_that_cannot_be_written_are_refused_before_anything_is_read(
     capsys, monkeypatch, tmp_path, command
 ):
-    missing = tmp_path / "nothing.csv"
-    assert "--plot: " in failure(capsys, command, missing, "--plot", tmp_path / "a.gif")
+    missing = [tmp_path / "nothing.csv"] * (1 + (command == "compare"))
+    assert "--plot: " in failure(capsys, command, *missing, "--plot", tmp_path / "a.gif")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    err = failure(capsys, command, missing, "--plot", tmp_path / "a.png")
+    err = failure(capsys, command, *missing, "--plot", tmp_path / "a.png")
     assert "pip install matplotlib" in err

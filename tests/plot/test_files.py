@@ -7,6 +7,7 @@ import pytest
 
 import fastece
 from fastece.plot.files import check_picture, draw_page, save_picture
+from fastece.plot.results import Panel
 
 pytest.importorskip("matplotlib")
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -21,7 +22,7 @@ def diagram():
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
 def test_the_name_of_the_file_says_its_kind(diagram, tmp_path, suffix):
     path = check_picture(tmp_path / f"a{suffix}")
-    save_picture(path, "title", [diagram])
+    save_picture(path, [Panel({None: diagram})])
     assert path.read_bytes().startswith(STARTS[suffix.lower()])
 
 
@@ -41,26 +42,22 @@ def test_what_cannot_be_written_is_refused(tmp_path, name, message):
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 
 
-def test_results_of_one_setting_are_side_by_side(diagram):
-    figure = draw_page("title", [diagram, diagram])
+def test_panels_of_one_setting_are_side_by_side(diagram):
+    models = {"a": diagram, "b": replace(diagram, value=0.5)}
+    figure = draw_page([Panel(models), Panel({None: diagram}, is_logit=True)], "$note")
     left, right = figure.axes
     assert left.get_legend() is not None
     assert right.get_legend() is not None
-    assert figure.get_suptitle() == "title"
-
-
-def test_classes_are_small_panels_and_the_title_says_which(diagram):
-    classes = [replace(diagram, setting=f"class {k}") for k in range(13)]
-    figure = draw_page("$title", classes)
-    assert len(figure.axes) == 12
-    title, note = figure.get_suptitle().splitlines()
-    assert title == "$title"  # and no formula
-    assert note == "the 12 of 13 classes with the largest errors"
+    assert right.get_xscale() == "logit"
+    assert figure.get_suptitle() == "$note"  # and no formula
     figure.draw_without_rendering()
 
 
-def test_a_long_title_is_cut_at_the_front(diagram):
-    title = draw_page("folder/" * 30 + "a.csv", [diagram]).get_suptitle()
-    assert title.startswith("…")
-    assert title.endswith("folder/a.csv")
-    assert len(title) <= 42
+def test_classes_are_small_panels_and_the_title_says_which(diagram):
+    panels = [Panel({None: replace(diagram, setting=f"class {k}")}) for k in range(13)]
+    figure = draw_page(panels, "$note")
+    assert len(figure.axes) == 12
+    estimator, note, own = figure.get_suptitle().splitlines()
+    assert (estimator, own) == ("Binned(n_bins=5)", "$note")
+    assert note == "the 12 of 13 classes with the largest errors"
+    figure.draw_without_rendering()

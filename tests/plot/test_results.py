@@ -1,5 +1,6 @@
 """Pictures are drawn on the axes that are given and change nothing else."""
 
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.plot.results import best_columns, plot_classes, plot_curve
+from fastece.plot.marks import MODEL, kind_of, logit_frame
+from fastece.plot.results import best_columns, plot_classes, plot_curve, plot_result
 from fastece.reliability.curve import ReliabilityCurve
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -22,6 +24,25 @@ def diagram():
     return fastece.reliability_diagram(rng.random(300) < p**1.5, p, n_bins=10)
 
 
+def points_of(ax):
+    """The points of each diagram on axes: scores with frequencies, sizes and filled ones."""
+    from matplotlib.collections import PathCollection
+
+    return [part for part in ax.collections if isinstance(part, PathCollection)]
+
+
+def segments_of(ax):
+    """The ends of all intervals by their scores."""
+    from matplotlib.collections import LineCollection
+
+    lines = [part for part in ax.collections if isinstance(part, LineCollection)]
+    return {x: (y0, y1) for part in lines for (x, y0), (_, y1) in part.get_segments()}
+
+
+def models_of(ax):
+    return [line for line in ax.get_lines() if line.get_gid() == MODEL]
+
+
 def test_diagram_draws_what_it_holds_on_the_given_axes(diagram):
     from matplotlib import pyplot as plt
 
@@ -29,9 +50,8 @@ def test_diagram_draws_what_it_holds_on_the_given_axes(diagram):
     figure, (left, right) = plt.subplots(1, 2)
     assert diagram.plot(ax=right) is right
     assert not left.has_data()
-    line = right.get_lines()[-1]
-    assert line.get_xdata().tolist() == diagram.score.tolist()
-    assert line.get_ydata().tolist() == diagram.frequency.tolist()
+    (points,) = points_of(right)
+    assert points.get_offsets().T.tolist() == [diagram.score.tolist(), diagram.frequency.tolist()]
     assert len(right.patches) == 10
     heights = [bar.get_height() for bar in right.patches]
     assert np.argmax(heights) == np.argmax(diagram.count)
@@ -43,9 +63,207 @@ def test_without_axes_a_figure_is_made(diagram):
     from matplotlib import pyplot as plt
 
     ax = diagram.plot()
-    assert ax.get_xlabel() == "mean score"
-    assert f"{diagram.value:.4f}" in ax.get_title()
+    assert len(ax.figure.axes) == 1
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mean score", "frequency of hits")
+    assert ax.get_title() == "Binned(n_bins=10), binary"
+    assert f"error {diagram.value:.4f}" in legend_of(ax.get_legend())
     plt.close(ax.figure)
+
+
+def test_points_have_the_intervals_of_their_bins(diagram, axes):
+    diagram.plot(axes)
+    low, high = diagram.interval()
+    wanted = dict(zip(diagram.score, zip(low, high, strict=True), strict=True))
+    assert segments_of(axes) == wanted
+    assert "95 % interval" in legend_of(axes.get_legend())
+
+
+def test_bins_of_few_rows_look_like_it(axes):
+    p = np.repeat([0.1, 0.3, 0.5, 0.7], [19, 20, 100, 400])
+    diagram = fastece.reliability_diagram(np.arange(p.size) % 2, p, n_bins=5)
+    diagram.plot(axes)
+    (points,) = points_of(axes)
+    filled = [color[3] > 0 if len(color) else False for color in points.get_facecolors()]
+    assert filled == [False, True, True, True]
+    assert np.all(np.diff(points.get_sizes()) > 0)
+    assert "fewer than 20 rows" in legend_of(axes.get_legend())
+    (line,) = models_of(axes)
+    assert np.isnan(line.get_ydata()).tolist() == [True, False, False, False]
+
+
+def test_two_models_are_told_apart_and_named(diagram, axes):
+    from matplotlib.colors import to_hex
+
+    other = replace(diagram, frequency=diagram.score, value=0.0)
+    diagram.plot(axes, label="net_1")
+    title = axes.get_title()
+    other.plot(axes, label="_forest $x")
+    assert axes.get_title() == title
+    first, second = models_of(axes)
+    assert first.get_color() != second.get_color()
+    assert first.get_marker() != second.get_marker()
+    for line, points in zip((first, second), points_of(axes), strict=True):
+        assert {to_hex(color) for color in points.get_edgecolors()} == {to_hex(line.get_color())}
+    names = legend_of(axes.get_legend())
+    assert [name for name in names if "error" in name] == [
+        f"net_1, error {diagram.value:.4f}", "'_forest $x', error 0.0000",
+    ]  # fmt: skip
+    assert len(names) == len(set(names))
+    assert len(axes.patches) == 10 + 1  # the occupancy of the second is an outline
+    axes.figure.draw_without_rendering()
+
+
+def test_models_without_names_have_numbers_and_another_estimator_its_own(diagram, axes):
+    for result in (diagram, diagram, make_curve()):
+        result.plot(axes)
+    error = f"error {diagram.value:.4f}"
+    assert [name for name in legend_of(axes.get_legend()) if "error" in name] == [
+        f"model 1, {error}", f"model 2, {error}", "model 3, error 0.1000, KDE()"
+    ]  # fmt: skip
+
+
+def test_colour_legend_band_and_title_are_the_callers(diagram, axes):
+    axes.set_title("mine")
+    diagram.plot(axes, color="red", legend=False, band=False)
+    assert axes.get_title() == "mine"
+    assert axes.get_legend() is None
+    assert models_of(axes)[0].get_color() == "red"
+    assert not segments_of(axes)
+    with pytest.raises(TypeError, match="legend: must be True or False"):
+        diagram.plot(axes, legend="best")
+
+
+def test_colours_go_on_where_the_axes_are(diagram):
+    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
+
+    with plt.rc_context({"axes.prop_cycle": matplotlib.cycler(color=["red", "lime"])}):
+        ax = Figure().subplots()
+        for _ in range(3):
+            diagram.plot(ax)
+    assert [line.get_color() for line in models_of(ax)] == ["red", "lime", "red"]
+
+
+# --- room --------------------------------------------------------------------------------------
+
+
+def parts_of(ax):
+    """What a legend must not lie on, of axes: their inside, their labels and their title."""
+    labels = [*ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label]
+    return [ax.patch, ax.title, *(label for label in labels if label.get_text())]
+
+
+@pytest.mark.parametrize(
+    ("shape", "models", "dpi"), [((1, 1), 1, 72), ((1, 2), 2, 300), ((2, 2), 1, 100)], ids=str
+)
+@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, models, dpi, layout):
+    from matplotlib import pyplot as plt
+
+    with plt.rc_context({"font.size": 7}):
+        size = (5.5, 2.4 * shape[0])
+        figure, grid = plt.subplots(*shape, figsize=size, layout=layout, dpi=dpi)
+        axes = np.atleast_1d(grid).ravel()
+        for ax in axes:
+            for k in range(models):
+                diagram.plot(ax, label=f"network {k}")
+        for _ in range(2):
+            figure.draw_without_rendering()
+        for owner in axes:
+            box = owner.get_legend().get_window_extent().padded(-dpi / 72)
+            for ax in axes:
+                for part in parts_of(ax):
+                    name = getattr(part, "get_text", lambda: "axes")()
+                    assert not box.overlaps(part.get_window_extent()), name
+                assert ax is owner or not box.overlaps(ax.get_legend().get_window_extent())
+            whole = figure.bbox
+            assert box.x0 >= whole.x0
+            assert box.y0 >= whole.y0
+            assert box.x1 <= whole.x1
+            assert owner.get_window_extent().width > 0.6 * dpi  # there is still a picture
+        plt.close(figure)
+
+
+def test_figures_can_be_kept_and_parts_of_figures_drawn_on(diagram):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    left, right = figure.subfigures(1, 2)
+    diagram.plot(left.subplots())
+    diagram.plot(right.subplots().inset_axes([0.2, 0.2, 0.7, 0.7]))
+    figure.draw_without_rendering()
+    pickle.loads(pickle.dumps(figure)).draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "fields"),
+    [
+        ([1], [1.0], {}),
+        ([0, 1], [0.0, 1.0], {}),
+        ([0, 1], [1.0, 0.0], {}),
+        ([0, 1], [0.2, 0.5], {"threshold": 0.5}),
+        ([1, 0, 1], [0.2, 0.4, 0.9], {"sample_weight": [1e300, 1e300, 1e-300]}),
+    ],
+)
+@pytest.mark.parametrize("size", [(1, 1), (20, 1), (5, 5)])
+def test_what_is_hardly_there_is_drawn_too(y, p, fields, size):
+    from matplotlib.figure import Figure
+
+    diagram = fastece.reliability_diagram(y, p, n_bins=4, **fields)
+    for frame in (None, logit_frame([diagram])):
+        figure = Figure(figsize=size)
+        plot_result(diagram, figure.subplots(), frame=frame)
+        figure.draw_without_rendering()
+
+
+# --- heaped scores -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("near", "count"), [(0.45, 1), (0.55, 2)])
+def test_heaped_scores_get_axes_of_log_odds_beside(near, count):
+    from matplotlib import pyplot as plt
+
+    n = 1000
+    p = np.where(np.arange(n) < near * n, 0.97, 0.6)
+    y = np.random.default_rng(0).random(n) < p
+    diagram = fastece.reliability_diagram(y, p)
+    curve = fastece.reliability_curve(y, p, estimator="ece_bayes")
+    for result in (diagram, curve):
+        ax = result.plot(label="net")
+        axes = ax.figure.axes
+        assert len(axes) == count
+        assert axes[0] is ax
+        assert ax.get_xscale() == "linear"
+        assert [other.get_xscale() for other in axes[1:]] == ["logit"] * (count - 1)
+        for other in axes[1:]:
+            assert other.get_xlabel().endswith("(log odds)")
+            assert not other.patches  # heights mean nothing there
+            low, high = other.get_xlim()
+            assert 0 < low < 0.6 < 0.97 < high < 1
+        ax.figure.draw_without_rendering()
+        plt.close(ax.figure)
+
+
+def test_rates_of_0_and_1_lie_at_the_ends_of_log_odds():
+    from matplotlib.figure import Figure
+
+    p = np.repeat([0.001, 0.03, 0.97, 1.0], 50)
+    diagram = fastece.reliability_diagram(p > 0.5, p, n_bins=50)
+    frame = logit_frame([diagram])
+    ax = Figure().subplots()
+    plot_result(diagram, ax, frame=frame)
+    (points,) = points_of(ax)
+    assert points.get_offsets()[:, 1].tolist() == [frame.low] * 2 + [frame.high] * 2
+    assert 1e-4 <= frame.low < 0.001
+    assert 0.97 < frame.high <= 1 - 1e-4
+    ax.figure.draw_without_rendering()
+
+
+def test_results_that_cannot_be_drawn_are_named():
+    with pytest.raises(
+        TypeError, match=r"results: must be of ReliabilityDiagram or Reliab.*, got i"
+    ):
+        kind_of(3)
 
 
 def test_band_is_a_bar_in_each_bin_that_holds_rows():
@@ -55,15 +273,21 @@ def test_band_is_a_bar_in_each_bin_that_holds_rows():
     p = rng.random(300) * 0.8
     y = rng.random(300) < p
     diagram = fastece.reliability_diagram(y, p, n_bins=10)
-    band = fastece.calibration_test(y, p, n_bins=10, n_resamples=99, rng=0).band
+    band = fastece.calibration_test(
+        y, p, n_bins=10, n_resamples=99, confidence_level=0.9, rng=0
+    ).band
     text = str(diagram)
     ax = diagram.plot(band=band)
-    bars = ax.patches[10:]
-    assert len(bars) == np.count_nonzero(diagram.count) == 8
+    bars = ax.patches[:8]
+    assert len(ax.patches) == 8 + 10
+    assert np.count_nonzero(diagram.count) == 8
     assert [bar.get_y() for bar in bars] == band.low[:8].tolist()
     tops = [bar.get_y() + bar.get_height() for bar in bars]
     assert tops == pytest.approx(band.high[:8].tolist())
-    assert "95 % if calibrated" in [t.get_text() for t in ax.get_legend().get_texts()]
+    names = [t.get_text() for t in ax.get_legend().get_texts()]
+    assert {"90 % if calibrated", "90 % interval"} <= set(names)
+    low, high = diagram.interval(0.9)
+    assert segments_of(ax)[diagram.score[3]] == (low[3], high[3])
     assert str(diagram) == text
     plt.close(ax.figure)
 
@@ -118,32 +342,28 @@ def test_curve_draws_what_it_holds_on_the_given_axes(axes):
     before = dict(matplotlib.rcParams)
     curve = make_curve()
     assert plot_curve(curve, axes) is axes
-    line = lines_of(axes)["probability of a hit"]
+    line = lines_of(axes)["error 0.1000"]
     assert line.get_xdata().tolist() == curve.score.tolist()
     assert line.get_ydata().tolist() == curve.posterior.tolist()
-    assert legend_of(axes.get_legend()) == [
-        "density of scores (peak 1)",
-        "calibrated",
-        "probability of a hit",
-    ]
+    assert legend_of(axes.get_legend()) == ["calibrated", "error 0.1000", "density (up to 1)"]
     (density,) = axes.collections
     assert density.get_datalim(axes.transData).y1 == pytest.approx(0.25)  # the lowest quarter
-    assert axes.get_title() == "binary, calibration error 0.1000"
+    assert axes.get_title() == "KDE(), binary"
     assert dict(matplotlib.rcParams) == before
 
 
 def test_curve_with_resamples_has_a_median_and_a_band(axes):
     curve = make_curve(500)
     plot_curve(curve, axes)
-    assert legend_of(axes.get_legend())[2:] == [
-        "95 % of resamples", "median of resamples", "probability of a hit"
+    assert legend_of(axes.get_legend())[1:] == [
+        "error 0.1000", "95 % of resamples", "median of resamples", "density (up to 1)"
     ]  # fmt: skip
     lines = lines_of(axes)
-    thick, thin = lines["median of resamples"], lines["probability of a hit"]
-    assert thick.get_ydata().tolist() == curve.median.tolist()
-    assert thin.get_ydata().tolist() == curve.posterior.tolist()
+    thick, thin = lines["error 0.1000"], lines["median of resamples"]
+    assert thick.get_ydata().tolist() == curve.posterior.tolist()
+    assert thin.get_ydata().tolist() == curve.median.tolist()
     assert thin.get_linewidth() < thick.get_linewidth()
-    band = axes.collections[1].get_datalim(axes.transData)
+    band = axes.collections[0].get_datalim(axes.transData)
     assert (band.y0, band.y1) == (curve.low.min(), curve.high.max())
 
 
@@ -152,7 +372,7 @@ def test_no_curve_is_drawn_where_there_are_too_few_scores(axes, n_resamples):
     supported = np.abs(np.arange(200) - 100) > 20
     plot_curve(make_curve(n_resamples, supported=supported), axes)
     assert "too few scores" in legend_of(axes.get_legend())
-    for name in ("median of resamples", "probability of a hit")[not n_resamples :]:
+    for name in ("error 0.1000", "median of resamples")[: 1 + bool(n_resamples)]:
         assert np.isfinite(lines_of(axes)[name].get_ydata()).tolist() == supported.tolist()
 
 
@@ -160,7 +380,7 @@ def test_a_kernel_that_reaches_fewer_rows_than_five_makes_no_curve(axes):
     density = np.where(np.arange(200) < 100, 0.2, 1.8)
     # 0.05 * 2 sqrt(pi) * density * n rows: 3.5 and 32
     plot_curve(make_curve(n=100, density=density), axes)
-    drawn = np.isfinite(lines_of(axes)["probability of a hit"].get_ydata())
+    drawn = np.isfinite(lines_of(axes)["error 0.1000"].get_ydata())
     assert drawn.tolist() == (density > 1).tolist()
 
 
@@ -176,7 +396,7 @@ def test_curve_without_axes_makes_a_figure():
 def test_dollars_in_the_label_of_a_class_are_no_formula(axes):
     plot_curve(make_curve(setting="class 0 ('$5 or $x_')"), axes)
     axes.figure.draw_without_rendering()
-    assert "'$5 or $x_'" in axes.get_title()
+    assert "'$5 or $x_'" in " ".join(axes.get_title().split())
 
 
 @pytest.mark.parametrize("n", [1, 4, 5, 12, 100])
@@ -230,6 +450,42 @@ def test_nothing_of_the_small_multiples_is_cut_off():
         for i, one in enumerate(titles):
             assert not any(one.overlaps(other) for other in titles[i + 1 :])
         plt.close(figure)
+
+
+def test_panels_have_the_bands_of_their_classes(diagram):
+    from matplotlib.figure import Figure
+
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1.0] * 3, 300)
+    y = rng.integers(0, 3, 300)
+    diagrams = fastece.reliability_diagram(y, p, setting="classwise", n_bins=5)
+    bands = fastece.calibration_test(
+        y, p, setting="classwise", n_bins=5, n_resamples=99, rng=0
+    ).band
+    figure = plot_classes(diagrams, band=bands, figure=Figure())
+    for ax, one, band in zip(figure.axes, diagrams, bands, strict=True):
+        known = band.low[one.count > 0].tolist()
+        assert [bar.get_y() for bar in ax.patches[: len(known)]] == known
+    assert "95 % if calibrated" in legend_of(figure.legends[0])
+    with pytest.raises(ValueError, match="band: must be of the bins of the diagram, 10 of"):
+        plot_classes([diagram] * 3, band=bands, figure=Figure())
+    with pytest.raises(
+        ValueError, match=r"results: must be of the same .* got \[2\] and 3 of them"
+    ):
+        plot_classes(diagrams[:2], band=bands, figure=Figure())
+
+
+def test_panels_of_two_models(diagram):
+    from matplotlib.figure import Figure
+
+    other = replace(diagram, value=0.5)
+    figure = plot_classes({"a$": [diagram] * 13, "b": [*[diagram] * 12, other]}, figure=Figure())
+    assert all(len(models_of(ax)) == 2 for ax in figure.axes)
+    assert figure.axes[0].get_title() == f"binary, {diagram.value:.4f}, 0.5000"
+    assert [name for name in legend_of(figure.legends[0]) if name in ("a$", "b")] == ["a$", "b"]
+    figure.draw_without_rendering()
+    with pytest.raises(ValueError, match="results: must be of the same classes"):
+        plot_classes({"a": [diagram], "b": [diagram] * 2}, figure=Figure())
 
 
 def test_columns_of_small_multiples(diagram):

@@ -229,3 +229,67 @@ def test_whoever_writes_to_a_diagram_changes_no_other(setting, estimator):
     for other, copy in zip(arrays_of(diagrams()), kept, strict=True):
         np.testing.assert_array_equal(other, copy)
     assert fastece.ece(*CLASSES, setting=setting, estimator=estimator, n_bins=6) == value
+
+
+# --- rows and intervals ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("binning", BINNINGS, ids="-".join)
+def test_rows_are_those_of_kish(binning):
+    for kind in WEIGHTS:
+        for threshold in (None, 0.5):
+            weight = cases.weights_for(kind, len(BELL))
+            fields = {**fields_of(binning), "threshold": threshold}
+            result = reliability_diagram(*BINARY, sample_weight=weight, **fields)
+            assert not result.rows[result.count == 0].any()
+            if weight is None:
+                assert result.rows.tolist() == result.count.tolist()
+            elif binning[:2] != ("quantile", "convex"):
+                y, s, v = as_lists(*BINARY, weight)
+                wanted = np.array(reference.effective_rows((s, y, 0.0, 1.0), v, **fields))
+                solid = result.count > 1e-9 * result.count.sum()
+                assert result.rows[solid] == pytest.approx(wanted[solid], rel=1e-9), kind
+
+
+def test_rows_without_weights_are_counted_and_weights_have_no_unit():
+    for estimator in ("ece", "ece_ac"):
+        result = reliability_diagram(*BINARY, estimator=estimator)
+        assert result.rows.tolist() == result.count.tolist()
+        for scale in (1e-300, 3.0, 1e300):
+            weight = np.full(len(BELL), scale)
+            scaled = reliability_diagram(*BINARY, estimator=estimator, sample_weight=weight)
+            assert scaled.rows == pytest.approx(result.rows)
+    result.rows[:] = 0  # nobody else's
+    assert result.count.any()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_intervals_are_those_of_clopper_and_pearson(level):
+    rows = [1, 1, 2, 7, 7, 7, 40, 40]
+    hits = [0, 1, 1, 0, 3, 7, 1, 39]
+    scores = np.repeat((np.arange(8) + 0.5) / 8, rows)
+    labels = np.concatenate([np.arange(n) < k for n, k in zip(rows, hits, strict=True)])
+    low, high = reliability_diagram(labels, scores, n_bins=8).interval(level)
+    wanted = [reference.binomial_interval(k, n, level) for k, n in zip(hits, rows, strict=True)]
+    assert np.column_stack([low, high]) == pytest.approx(np.array(wanted), abs=1e-9)
+
+
+def test_empty_bins_have_no_interval_and_levels_are_checked():
+    result = reliability_diagram([0, 1, 1], [0.1, 0.15, 0.9], n_bins=4)
+    low, high = result.interval()
+    for end in (low, high):
+        assert np.isnan(end).tolist() == [False, True, True, False]
+    assert (low <= result.frequency)[[0, 3]].all()
+    assert (high >= result.frequency)[[0, 3]].all()
+    with pytest.raises(ValueError, match="confidence_level: must be between 0 and 1"):
+        result.interval(1.0)
+
+
+def test_intervals_hold_the_rate_as_often_as_they_say():
+    rng = np.random.default_rng(0)
+    p = np.full((400, 30), 0.1)
+    inside = 0
+    for hits in rng.random(p.shape) < p:
+        low, high = reliability_diagram(hits, p[0], n_bins=1).interval(0.9)
+        inside += int(low[0] <= 0.1 <= high[0])
+    assert inside >= 0.9 * 400 - 3 * np.sqrt(400 * 0.09)

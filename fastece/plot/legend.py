@@ -1,0 +1,104 @@
+"""Legends that cover neither data nor labels, on axes of any size. Needs matplotlib."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastece.plot.marks import MODEL, place_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+    from matplotlib.transforms import Bbox
+
+# From so many times as wide as high, the place of axes has room for a legend beside the square.
+BESIDE = 1.4
+# In heights of a letter: the width of one, and what an entry has beside its text.
+LETTER, HANDLE = 0.53, 2.8
+# Parts of the place of axes that a legend below takes: it may lie below their ticks too.
+WIDER = 1.18
+# Points from axes to the far side of their label, beside the letters, which are 1.2 high.
+PADS = 12.0
+# Characters of an entry.
+LONGEST = 44
+
+
+def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
+    """What is in a legend of axes: marks with their names, each name once; models of whom nothing
+    but the error is known have numbers."""
+    pairs = [pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
+    known: dict[str, Any] = {}
+    entries: list[tuple[Any, str]] = []
+    models = [mark for mark, _ in pairs if is_model(mark)]
+    for mark, name in pairs:
+        if is_model(mark) and len(axes) == 1 and len(models) > 1 and name.startswith("error "):
+            name = f"model {models.index(mark) + 1}, {name}"
+        if name not in known or (is_model(mark) and len(axes) == 1):
+            known[name] = mark
+            entries.append((mark, name))
+    return entries
+
+
+def is_model(mark: Any) -> bool:
+    """Whether a mark stands for a model, and not for what is said about one."""
+    return getattr(mark, "get_gid", lambda: None)() == MODEL
+
+
+def draw_legend(ax: "Axes") -> "Legend":
+    """A legend beside axes that have room there, else below their labels.
+
+    The layout of a figure sees to the room for it. Where there is none, axes and legend share the
+    place of the axes.
+    """
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.transforms import ScaledTranslation
+
+    entries = entries_of(ax)
+    names = [x if len(x) <= LONGEST else f"{x[: LONGEST - 1]}…" for _, x in entries]
+    across, up = place_of(ax)
+    is_beside = across > BESIDE * up
+    labels = (ax.xaxis.label, *ax.get_xticklabels()[:1])
+    below = PADS + 1.2 * sum(float(label.get_fontsize()) for label in labels)
+    size = FontProperties(size="small").get_size_in_points()
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "borderaxespad": 0.5}
+    if not is_beside:
+        move = ScaledTranslation(0, -below / 72, ax.figure.dpi_scale_trans)
+        widest = size * (LETTER * max(map(len, names)) + HANDLE)
+        place = {
+            "loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0,
+            "bbox_transform": ax.transAxes + move, "ncols": 1 + (2 * widest < WIDER * across),
+        }  # fmt: skip
+    legend = ax.legend(
+        [mark for mark, _ in entries], names, frameon=False, fontsize=size, handlelength=1.5,
+        handletextpad=0.5, columnspacing=0.8, borderpad=0, **place,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # names are the caller's: a dollar is no formula
+    if ax.figure.get_layout_engine() is None:
+        ax.set_axes_locator(SharedPlace(legend, below, is_beside))
+    return legend
+
+
+@dataclass(frozen=True)
+class SharedPlace:
+    """Where axes are that leave a part of their place to their legend, and to labels that the
+    figure would cut off, whatever size it gets. Only the lowest axes may have theirs below their
+    place. `below`: points from the axes to the far side of their label."""
+
+    legend: Any
+    below: float
+    is_beside: bool
+
+    def __call__(self, ax: Any, renderer: Any) -> "Bbox":
+        """The place in parts of the figure, as matplotlib asks for it before it draws axes."""
+        from matplotlib.transforms import Bbox
+
+        place, whole = ax.get_position(original=True), ax.figure.bbox
+        box = self.legend.get_window_extent(renderer)
+        width, height = box.width / whole.width, box.height / whole.height
+        outside = self.below / 72 * ax.figure.dpi / whole.height + 0.01
+        x1, y0 = (place.x1 - width, place.y0) if self.is_beside else (place.x1, place.y0 + height)
+        if place.y0 <= min(other.get_position(original=True).y0 for other in ax.figure.axes):
+            y0 = max(place.y0, outside + y0 - place.y0)
+        elif not self.is_beside:
+            y0 += outside
+        return Bbox.from_extents(place.x0, min(y0, place.y1), max(x1, place.x0), place.y1)

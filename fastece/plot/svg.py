@@ -1,0 +1,73 @@
+"""Pictures as parts of a page of HTML. Needs matplotlib."""
+
+import io
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Names of the elements, not addresses that anything is loaded from.
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+
+
+def to_svg(figure: "Figure", title: str, key: str) -> str:
+    """A figure as one SVG element that can stand in a page of HTML.
+
+    It refers to nothing outside itself, has no background, and what is black takes the colour of
+    the text around it, so it can be read on dark pages. On narrow ones it shrinks.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    title : str
+        What it shows, for those who do not see it.
+    key : str
+        A word of letters, digits and hyphens that all its ids begin with: another one for each
+        picture of a page.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        For a key that is no such word.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> to_svg(Figure(), "nothing & more", "a").splitlines()[1]
+    '<title id="a-title">nothing &amp; more</title>'
+    """
+    from matplotlib import rc_context
+
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key):
+        raise ValueError(f"key: must be letters, digits and hyphens, a letter first, got {key!r}")
+    page = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    # Letters stay text, and ids depend on what is drawn alone.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": key}):
+        figure.savefig(page, format="svg", transparent=True, metadata=nothing)
+    found = re.search(r"<svg\b([^>]*)>(.*)</svg>", page.getvalue(), re.DOTALL)
+    assert found is not None
+    head, body = found.groups()
+    # This style would be that of the whole page.
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r"<[^>]*>", lambda tag: own_tag(tag[0], key), body)
+    size = " ".join(re.findall(r'\b(?:width|height|viewBox)="[^"]*"', head))
+    return (
+        f'<svg xmlns="{SVG}" xmlns:xlink="{XLINK}" {size} role="img" '
+        f'aria-labelledby="{key}-title" fill="currentColor" stroke-linejoin="round" '
+        f'stroke-linecap="butt" style="max-width: 100%; height: auto">\n'
+        f'<title id="{key}-title">{escape(title)}</title>\n{body}</svg>'
+    )
+
+
+def own_tag(tag: str, key: str) -> str:
+    """A tag whose ids and references begin with the key, and whose black is the colour of text."""
+    tag = re.sub(r'\bid="', f'id="{key}-', tag)
+    tag = re.sub(r'(url\(|href=")#', rf"\1#{key}-", tag)
+    return tag.replace("#000000", "currentColor")
