@@ -13,7 +13,7 @@ from fastece.cli.page import Page, ends_of, facts, level_of, noted, table
 from fastece.cli.terminal import progress
 from fastece.inputs.files import STANDARD_INPUT, Predictions
 from fastece.plot.files import check_picture, save_picture
-from fastece.report.measures import TEST
+from fastece.report.measures import LEAD, TEST
 from fastece.report.pictures import compare_panels
 from fastece.report.words import question
 from fastece.resampling.results import HONEST, ComparisonResult
