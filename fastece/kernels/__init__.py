@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         bayes,
         binning,
         common_call,
+        debias,
         density,
         inversion,
         logits,
@@ -29,13 +30,18 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "common_call", "density",
+    "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "common_call", "debias", "density",
     "inversion", "logits", "moments", "quantiles", "reading", "replicates", "resampling",
     "subsets", "weights",
 ]  # fmt: skip
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.
 NO_WEIGHTS = np.empty(0)
+# What is added up in bins, of each row: weight * (hit - score), weight, weight * score, weight * hit,
+# weight squared; and, where every row counts 1, how many rows and hits there are, in one number.
+GAP, WEIGHT, SCORE, HITS, SQUARE, COUNTS = MOMENTS = tuple(range(6))
+# A hit in `COUNTS`: sums are exact, and rows and hits can be told apart, of fewer rows than this.
+PACK = 2.0**26
 # Replicates of a block: the multiplicities of one row, a byte each, fill half a cache line.
 REPLICATES = 32
 
