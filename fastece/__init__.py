@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from fastece.answer.estimate import Estimate, estimate
     from fastece.bayes.estimator import BayesCurve
     from fastece.binned.estimator import Binned
+    from fastece.binned.sweep import Sweep
     from fastece.estimators import ESTIMATORS
     from fastece.kde.estimator import KDE
+    from fastece.kde.mmce import MMCE
+    from fastece.kde.smooth import SmoothECE
     from fastece.protocol import Sample
     from fastece.reliability.curve import ReliabilityCurve, reliability_curve
     from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
@@ -39,9 +42,9 @@ _NAMES = {
     "answer.compare": ("compare",),
     "answer.estimate": ("Estimate", "estimate"),
     "bayes": ("BayesCurve",),
-    "binned": ("Binned",),
+    "binned": ("Binned", "Sweep"),
     "estimators": ("ESTIMATORS",),
-    "kde": ("KDE",),
+    "kde": ("KDE", "MMCE", "SmoothECE"),
     "protocol": ("Sample",),
     "reliability.curve": ("ReliabilityCurve", "reliability_curve"),
     "reliability.diagram": ("ReliabilityDiagram", "reliability_diagram"),
@@ -56,6 +59,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
     "ESTIMATORS",
     "KDE",
+    "MMCE",
     "BayesCurve",
     "Binned",
     "BootstrapResult",
@@ -66,6 +70,8 @@ __all__ = [
     "ReliabilityCurve",
     "ReliabilityDiagram",
     "Sample",
+    "SmoothECE",
+    "Sweep",
     "ace",
     "bandwidth_sweep",
     "bootstrap",

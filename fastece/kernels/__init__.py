@@ -19,20 +19,24 @@ if TYPE_CHECKING:
         common_call,
         debias,
         density,
+        gaps,
         inversion,
         logits,
+        mmce,
         moments,
         quantiles,
         reading,
         replicates,
         resampling,
+        sorting,
         subsets,
+        sweep,
     )  # fmt: skip
 
 __all__ = [
     "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "common_call", "debias", "density",
-    "inversion", "logits", "moments", "quantiles", "reading", "replicates", "resampling",
-    "subsets", "weights",
+    "gaps", "inversion", "logits", "mmce", "moments", "quantiles", "reading", "replicates", "resampling",
+    "sorting", "subsets", "sweep", "weights",
 ]  # fmt: skip
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.
