@@ -308,7 +308,8 @@ class Binned(Parameters):
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
         """The value of each problem, every row counting once."""
-        return self.values(self._bins(problems, run, self._moments(False, problems.n)))
+        moments = self._moments(problems.v is not None, problems.n)
+        return self.values(self._bins(problems, run, moments))
 
     def bins(self, problems: Problems, run: Map = map, moments: int = 4) -> Bins:
         """Edges and the first `moments` of `kernels.MOMENTS` of the bins of each problem; with
