@@ -73,7 +73,7 @@ def test_values_are_those_of_the_reference(name, data, draw):
     assert value_of(name, y, s, weight) == near(expected, ESTIMATORS[name][1])
 
 
-@pytest.mark.parametrize("h", [0.004, 0.05, 0.3, 4.0])
+@pytest.mark.parametrize("h", [0.004, 0.05, 0.3, 2.0])
 def test_smooth_errors_are_the_integral(h):
     for seed in range(6):
         y, s = random_problem(seed, most=8)
@@ -101,8 +101,8 @@ def test_a_smooth_error_never_grows_with_its_scale():
 
 
 def test_a_sweep_is_the_error_of_as_many_bins():
-    for seed in range(30):
-        y, s = random_problem(seed, most=300)
+    for seed in range(18):
+        y, s = random_problem(seed, most=120)
         n_bins = reference.sweep_bins(problem_of(y, s))
         fields = {"edges": "quantile", "n_bins": n_bins}
         for norm in (1.0, 2.0, inf):
@@ -137,12 +137,13 @@ def test_debiased_errors_are_those_of_their_authors():
         assert value**2 == near(square**2, 1e-10)
 
 
-def test_smooth_errors_are_those_of_their_authors(monkeypatch):
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(500), marks=pytest.mark.slow)])
+def test_smooth_errors_are_those_of_their_authors(monkeypatch, seeds):
     relplot = pytest.importorskip("relplot")
     # With 200 points their integral is right to 0.01. They count scores of 0 and 1 half, where the
     # reflected kernel of their text counts them whole, and cut kernels off at a distance of 1/2.
-    monkeypatch.setattr(relplot.config, "smECE_mesh_pts", 20_000)
-    for seed in range(100):
+    monkeypatch.setattr(relplot.config, "smECE_mesh_pts", 5000)
+    for seed in seeds:
         y, s = random_problem(seed, inside=True)
         for h in (0.02, 0.07, 0.12):
             theirs = relplot.metrics.smECE_sigma(s, y, h)

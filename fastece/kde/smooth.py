@@ -23,6 +23,8 @@ CELLS = 16
 FIRST_CELLS, FINER = 1024, 2
 # Rows are spread to one of these, and sums of fewer cosines are taken from it.
 SPREAD_CELLS = (4096, 65536, MOST_CELLS)
+# What rounding leaves of gaps that add up to nothing wherever they are.
+NOTHING = 1e-14
 # How close to its value a scale is.
 PRECISION, MOST_STEPS = 1e-12, 100
 
@@ -137,7 +139,7 @@ class SmoothECE(Parameters):
             wide = value > least
             out[left] = value
             out[left[wide]] = own_scale(cosines[wide], least[wide], value[wide])
-            finer = ~wide & (np.abs(cosines).max(1) > 0) & (count < MOST_CELLS)
+            finer = ~wide & (np.abs(spectrum).max(1) > NOTHING) & (count < MOST_CELLS)
             left, spectrum = left[finer], spectrum[finer]
         return out
 
