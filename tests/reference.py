@@ -261,9 +261,7 @@ def error(problem, weights=None, **fields):
     return value(cells(problem, weights, **binning)[1], **rest)
 
 
-def debiased_error(
-    problem, weights=None, *, norm=1.0, min_count=0, bin_weights="mass", **binning
-):
+def debiased_error(problem, weights=None, *, norm=1.0, min_count=0, bin_weights="mass", **binning):
     """The error of bins without what chance adds, Kumar, Liang and Ma (2019).
 
     With g_b = |D_b / W_b|, q_b the hit rate, n_b = W_b^2 / sum w^2, t_b^2 = q_b (1 - q_b) / n_b:

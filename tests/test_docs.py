@@ -74,6 +74,10 @@ def test_tables_name_every_estimator(page):
 
 
 def test_tables_name_every_parameter():
+    for estimator in (fastece.Sweep, fastece.SmoothECE, fastece.MMCE):
+        ((field,), default) = fields(estimator), repr(fields(estimator)[0].default)
+        (row,) = rows_of("docs/estimators.md", f"`{estimator.__name__}`", f"`{field.name}`")
+        assert row[2].strip("`").startswith(default.replace("'", '"').removesuffix(".0"))
     for estimator in (fastece.Binned, fastece.KDE, fastece.BayesCurve):
         named = section_of("docs/estimators.md", estimator.__name__)
         for field in fields(estimator):

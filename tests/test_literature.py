@@ -29,9 +29,7 @@ ESTIMATORS = {
 }
 REFERENCE = {
     "ece_debiased": lambda *rows: reference.debiased_error(*rows),
-    "debiased quantiles": lambda *rows: reference.debiased_error(
-        *rows, edges="quantile", n_bins=5
-    ),
+    "debiased quantiles": lambda *rows: reference.debiased_error(*rows, edges="quantile", n_bins=5),
     "debiased square": lambda *rows: reference.debiased_error(*rows, norm=2),
     "ece_sweep": reference.sweep_error,
     "sweep, norm 2": lambda *rows: reference.sweep_error(*rows, norm=2),

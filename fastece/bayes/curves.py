@@ -94,7 +94,9 @@ def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
         samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
         return [cells_of_rows(sample) for sample in samples]
     count = effective_count(problems.v, problems.n)
-    sums = cell_sums(problems, float_layout(problems.low, problems.high), -math.inf, MOMENTS[:3], run)
+    sums = cell_sums(
+        problems, float_layout(problems.low, problems.high), -math.inf, MOMENTS[:3], run
+    )
     return [cells_of_sums(count, *(part[k] for part in sums)) for k in range(problems.n_problems)]
 
 

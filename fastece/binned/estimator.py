@@ -131,7 +131,7 @@ class Binned(Parameters):
     ``(sum_b W_b / W * |D_b / W_b|**p)**(1/p)``; for p = 1 that is ``sum_b |D_b| / W``, for p = inf
     the largest ``|D_b / W_b|``. Empty bins contribute nothing.
 
-    With ``debias=True``, what chance adds to the gaps of a calibrated model is taken off again. With
+    With ``debias=True``, what chance adds to the gaps of a calibrated model is taken off. With
     ``g_b = |D_b / W_b|``, the hit rate q_b, the number ``n_b = W_b**2 / sum_i w_i**2`` of rows in
     the bin and ``t_b**2 = q_b (1 - q_b) / n_b``, the value for p = 1 is ``sum_b W_b / W * (2 g_b -
     E|N(g_b, t_b**2)|)``, with a normal variable N, and may be negative. For p = 2 it is
@@ -243,7 +243,10 @@ class Binned(Parameters):
         right."""
         if type(self) is not Binned:  # a class made from this one may add up something else
             return None
-        plain_sum = self._moments(False) == (GAP,) and (self.edges, self.mapping) == ("uniform", "hard")
+        plain_sum = self._moments(False) == (GAP,) and (self.edges, self.mapping) == (
+            "uniform",
+            "hard",
+        )
         low, high = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
         if not plain_sum or self.score_range == "support" or isinstance(self.n_bins, str):
             return None
@@ -261,9 +264,7 @@ class Binned(Parameters):
     def evaluate(self, plan: BinnedPlan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
         v = plan.sample.v
-        drawn = one_problem(
-            replace(plan.sample, v=c.astype(np.float64) if v is None else c * v)
-        )
+        drawn = one_problem(replace(plan.sample, v=c.astype(np.float64) if v is None else c * v))
         # Copies of a row are rows: squares of their weights are added up, not that of their sum.
         moments = (GAP, WEIGHT, HITS) if self.debias else self._moments(False)
         bins = self._sums(drawn, plan.n_bins, moments, plan.unit, map)
@@ -363,10 +364,11 @@ class Binned(Parameters):
     def _debiased_values(self, bins: Bins) -> F64:
         """`values` without what chance adds to them."""
         equal, out = self.bin_weights == "equal", np.empty(len(bins.gap))
-        sums = (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
+        least, flat = EMPTY if equal else 0.0, np.ascontiguousarray
         kernels.debias.debiased_errors(
-            *map(np.ascontiguousarray, sums), EMPTY if equal else 0.0, equal, self.norm, out
-        )
+            flat(bins.gap), flat(bins.weight), flat(bins.hits), flat(bins.square),
+            flat(bins.total), least, equal, self.norm, out,
+        )  # fmt: skip
         return out
 
     def _moments(self, weighted: bool, size: int = 0) -> tuple[int, ...]:
@@ -392,7 +394,9 @@ class Binned(Parameters):
         """Whether bins are closed at the right, and whether two of them share a score."""
         return self.closed == "right", self.mapping == "convex"
 
-    def _sums(self, problems: Problems, n_bins: int, moments: tuple[int, ...], unit: float, run: Map) -> Bins:
+    def _sums(
+        self, problems: Problems, n_bins: int, moments: tuple[int, ...], unit: float, run: Map
+    ) -> Bins:
         """Sums of the bins of all problems; where they are of equal weight, one problem, or bins
         that are found without a sort."""
         low, high = self.range_of(problems)

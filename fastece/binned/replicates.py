@@ -96,9 +96,7 @@ class Records(NamedTuple):
         """Write the records."""
         kinds, v = np.array(moments), kernels.weights(sample.v)
         records = np.empty((sample.n, 1 + kinds.size * layout.sides))
-        kernels.subsets.fill_records(
-            sample.s, sample.y, v, layout.grid, threshold, kinds, records
-        )
+        kernels.subsets.fill_records(sample.s, sample.y, v, layout.grid, threshold, kinds, records)
         return cls(layout, records)
 
     def sums(self, rows: I32) -> F64:

@@ -53,9 +53,7 @@ def grid_sums(
         out, only = np.empty((kinds.size, k, cells)), np.empty(k * cells if is_float else 0)
         part = slice(start, start + rows)
         prob, label = problems.prob[part], problems.label[part]
-        kernels.moments.cell_moments(
-            prob, label, v[part], layout.grid, threshold, kinds, only, out
-        )
+        kernels.moments.cell_moments(prob, label, v[part], layout.grid, threshold, kinds, only, out)
         return out, only
 
     sums, scores = zip(*run(one, range(0, problems.n, rows)), strict=True)

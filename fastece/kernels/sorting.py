@@ -1,5 +1,7 @@
 """Scores in increasing order, digit by digit: 20 to 30 ns a row where comparisons take 100."""
 
+from typing import Any
+
 import numpy as np
 
 from fastece.kernels._jit import jit
@@ -14,7 +16,7 @@ TOP, FEW = np.uint64(30), 24
 
 
 @jit
-def sort_digit(key: U64, row: I32, shift: int, moved: U64, moved_row: I32) -> None:
+def sort_digit(key: U64, row: I32, shift: Any, moved: U64, moved_row: I32) -> None:
     """Keys and their rows in the order of the digit at `shift`, equal ones staying in theirs;
     without rows if there are none."""
     at = np.zeros(DIGITS, np.int64)
@@ -35,7 +37,7 @@ def sort_digit(key: U64, row: I32, shift: int, moved: U64, moved_row: I32) -> No
 
 
 @jit
-def sort_neighbours(key: U64, row: I32, low: int) -> bool:
+def sort_neighbours(key: U64, row: I32, low: Any) -> bool:
     """Sort keys that are in the order of their bits from `low` on, if few of them have these in
     common; whether they are sorted now."""
     start = 0
@@ -58,12 +60,12 @@ def sort_neighbours(key: U64, row: I32, low: int) -> bool:
 
 
 @jit
-def sort_keys(key: U64, row: I32, low: int) -> None:
+def sort_keys(key: U64, row: I32, low: Any) -> None:
     """Bring keys, and their rows if there are any, into increasing order, equal ones staying in
     theirs. Most keys should differ in the 32 bits from `low` on, and none have later ones."""
     moved, moved_row = np.empty_like(key), np.empty_like(row)
     for pairs in (2, 4):  # of digits, so that keys end where they were: first the last four
-        shift = low if pairs == 2 else np.uint64(0)
+        shift: Any = low if pairs == 2 else np.uint64(0)
         for _ in range(pairs):
             sort_digit(key, row, shift, moved, moved_row)
             sort_digit(moved, moved_row, shift + WIDTH, key, row)

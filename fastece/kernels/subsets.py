@@ -31,8 +31,8 @@ BLOCK = 1024
 def fill_records(
     s: F64, y: U8, v: F64, grid: Grid, threshold: float, kinds: I64, records: F64
 ) -> None:
-    """The records of `drawn_sums`, of these of `kernels.MOMENTS`; block by block, so that what is made of the rows stays in the
-    first-level cache (3 ns a row, convex 6; with arrays of all rows 5 and 9)."""
+    """The records of `drawn_sums`, of these of `kernels.MOMENTS`; block by block, so that
+    what is made of the rows stays in the first-level cache (3 ns a row, convex 6; with arrays of all rows 5 and 9)."""
     moments = kinds.size
     lower, work, share = np.empty(BLOCK, np.int32), np.empty(BLOCK), np.empty(BLOCK)
     x = np.empty(BLOCK)
@@ -104,8 +104,8 @@ def drawn_equal_mass_sums(
     s: F64, y: U8, v: F64, threshold: float, low: float, high: float, right: bool,
     convex: bool, kinds: I64, rows: I32, total: F64, out: F64,
 ) -> None:  # fmt: skip
-    """Sums of `kinds` (Q,), some of `kernels.MOMENTS`, in bins of equal weight of the drawn rows, in
-    `out` (Q, B, R), and in `total` (R,) their weight.
+    """Sums of `kinds` (Q,), some of `kernels.MOMENTS`, in bins of equal weight of the drawn rows,
+    in `out` (Q, B, R), and in `total` (R,) their weight.
 
     Scores are in increasing order, as are the `rows` (R, size) of each replicate. Scores up to the
     threshold do not exist. With an empty `v`, every row counts 1.

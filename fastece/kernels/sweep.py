@@ -1,5 +1,7 @@
 """How many bins of equal weight have hit rates that do not decrease."""
 
+from typing import Any
+
 import numpy as np
 
 from fastece.kernels._jit import jit
@@ -13,7 +15,8 @@ def run_sums(s: F64, y: U8, w: F64, end: I32, weight: F64, hits: F64, misses: F6
     """The distinct scores that have weight: their number.
 
     Of each, arrays with room for n get the row behind its last one, and the weight of all rows, of
-    the hits and of the misses up to it. `s` is in increasing order, and `w` are weights; empty: every row counts 1.
+    the hits and of the misses up to it. `s` is in increasing order, and `w` are weights; empty:
+    every row counts 1.
     """
     count, n, drawn = 0, s.size, False
     hit = miss = hit_lost = miss_lost = 0.0
@@ -47,7 +50,7 @@ def fill_guide(weight: F64, guide: I32) -> None:
 
 
 @jit
-def run_of_cut(weight: F64, guide: I32, j: int, n_bins: int) -> int:
+def run_of_cut(weight: F64, guide: I32, j: Any, n_bins: int) -> Any:
     """The run behind which cut j is, as `quantiles.quantile_edges` defines it: the first up to
     which the weight is the share j / B of all. Looked for between two entries of the guide."""
     least, _ = cut_weights(j, n_bins, weight[-1])
@@ -65,7 +68,7 @@ def run_of_cut(weight: F64, guide: I32, j: int, n_bins: int) -> int:
 
 
 @jit
-def next_cut(weight: F64, run: int, j: int, n_bins: int) -> int:
+def next_cut(weight: F64, run: int, j: Any, n_bins: int) -> Any:
     """The first cut after cut j that may be behind a later run than this one, or one before it."""
     passed = int(weight[run] / weight[-1] * n_bins)
     return max(j + 1, passed)
@@ -92,8 +95,8 @@ def has_decrease(
     0, those behind the rate 1, and are not looked at. Where the two classes are nearly apart, a
     sweep over thousands of bins is short.
     """
-    j = np.int64(1)
-    before = -1
+    j: Any = np.int64(1)
+    before: Any = -1
     if first > 0:
         j = max(int(weight[first - 1] / weight[-1] * n_bins) - 1, 1)
         run = run_of_cut(weight, guide, j, n_bins)
@@ -114,9 +117,7 @@ def has_decrease(
 
 
 @jit
-def most_bins(
-    weight: F64, hits: F64, misses: F64, guide: I32, most: int, tolerance: float
-) -> int:
+def most_bins(weight: F64, hits: F64, misses: F64, guide: I32, most: int, tolerance: float) -> int:
     """The largest B, at most `most`, such that of each of 1, ..., B bins the hit rates of the
     occupied ones do not decrease, from what `run_sums` and `fill_guide` have filled in."""
     runs = weight.size
@@ -143,7 +144,9 @@ def most_bins(
 @jit
 def occupied_bins(weight: F64, guide: I32, n_bins: int, last: I32) -> int:
     """The last run of each occupied bin, in `last`; their number."""
-    count, j, before = 0, np.int64(1), -1
+    count = 0
+    j: Any = np.int64(1)
+    before: Any = -1
     while before < weight.size - 1:
         run = weight.size - 1 if j >= n_bins else run_of_cut(weight, guide, j, n_bins)
         if run > before:

@@ -10,8 +10,8 @@ from kernel_cases import counts, expected_sums, quantile_fields
 from samples import R, runs_of, sample_of
 
 from fastece.binned.edges import uniform_layout
-from fastece.kernels import MOMENTS
 from fastece.binned.replicates import TILE, Ordered, Records, Tiles, drawn_equal_mass_sums
+from fastece.kernels import MOMENTS
 
 
 def fields_of(n_bins, convex):

@@ -66,7 +66,12 @@ def test_few_neighbours_are_sorted_by_insertion_and_many_are_not():
 
 def test_the_gap_of_chance_is_that_of_many_normal_draws():
     z = np.random.default_rng(2).standard_normal(200_000)
-    for gap, rate, count in ((0.0, 0.5, 10.0), (0.1, 0.3, 20.0), (0.9, 0.5, 100.0), (0.2, 1.0, 3.0)):
+    for gap, rate, count in (
+        (0.0, 0.5, 10.0),
+        (0.1, 0.3, 20.0),
+        (0.9, 0.5, 100.0),
+        (0.2, 1.0, 3.0),
+    ):
         t = sqrt(rate * (1 - rate) / count)
         expected = np.abs(gap + t * z).mean() - gap
         for kernel in forms(debias.chance_gap):
@@ -206,5 +211,3 @@ def test_gaps_are_shared_by_the_cells_around_their_score():
             kernel(c.astype(np.float64), s, gap, out)
             assert out == pytest.approx((c * gap[:, None]).T @ share, abs=1e-14)
             assert out.sum(1) == pytest.approx(gap @ c)
-
-
