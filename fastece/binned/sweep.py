@@ -46,8 +46,8 @@ class Sweep(Parameters):
     Examples
     --------
     >>> from fastece import Sweep, ece
-    >>> ece([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9], estimator=Sweep())  # 3 bins: rates 0, 1/2, 1
-    0.075
+    >>> ece([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9], estimator=Sweep())  # 2 bins
+    0.25
     >>> print(Sweep(norm=2))
     Sweep(norm=2.0)
     """

@@ -72,7 +72,7 @@ class MMCE(Parameters):
     --------
     >>> from fastece import MMCE, ece
     >>> round(ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=MMCE()), 6)
-    0.188637
+    0.226522
     >>> print(MMCE())
     MMCE(width=0.4)
     """

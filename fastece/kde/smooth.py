@@ -81,13 +81,14 @@ class SmoothECE(Parameters):
     Scales below 6e-6 are taken as that.
 
     Reflected at both ends, gaps are a sum of cosines, of which a Gaussian makes each smaller by a
-    factor (Rudin 1976 calls it the heat equation; it is why a wider kernel never raises the value).
+    factor. Smoothing twice is smoothing more, so a wider kernel never raises the value, and there
+    is one scale that the value equals.
 
     Examples
     --------
     >>> from fastece import SmoothECE, ece
-    >>> print(f"{ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=SmoothECE()):.5f}")
-    0.22489
+    >>> print(f"{ece([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9], estimator=SmoothECE()):.5f}")
+    0.14228
     >>> print(SmoothECE(scale=0.05))
     SmoothECE(scale=0.05)
     """

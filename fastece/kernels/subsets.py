@@ -32,7 +32,8 @@ def fill_records(
     s: F64, y: U8, v: F64, grid: Grid, threshold: float, kinds: I64, records: F64
 ) -> None:
     """The records of `drawn_sums`, of these of `kernels.MOMENTS`; block by block, so that
-    what is made of the rows stays in the first-level cache (3 ns a row, convex 6; with arrays of all rows 5 and 9)."""
+    what is made of the rows stays in the first-level cache (3 ns a row, convex 6; with arrays of
+    all rows 5 and 9)."""
     moments = kinds.size
     lower, work, share = np.empty(BLOCK, np.int32), np.empty(BLOCK), np.empty(BLOCK)
     x = np.empty(BLOCK)
