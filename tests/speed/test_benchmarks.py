@@ -87,6 +87,14 @@ def test_benchmark_runs_and_calls_what_it_names(found, last, monkeypatch):
         assert np.array_equal(data[0], expected)
 
 
+@pytest.mark.parametrize("estimator", MODULES["single"].Literature.params[0])
+def test_estimators_of_the_literature_run_beside_plain_ones(estimator):
+    benchmark = MODULES["single"].Literature()
+    benchmark.setup(estimator, 100)
+    assert benchmark.call() != benchmark.plain()
+    assert benchmark.track_ratio_to_plain() > 0
+
+
 @pytest.mark.parametrize("n", MODULES["single"].Between.params[0])
 def test_calls_between_other_work_are_of_the_default_call(n, monkeypatch):
     calls, others = recorded(monkeypatch, "ece"), []
