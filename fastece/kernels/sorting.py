@@ -65,13 +65,13 @@ def sort_keys(key: U64, row: I32, low: Any) -> None:
     theirs. Most keys should differ in the 32 bits from `low` on, and none have later ones."""
     moved, moved_row = np.empty_like(key), np.empty_like(row)
     for pairs in (2, 4):  # of digits, so that keys end where they were: first the last four
+        if pairs == 4 and sort_neighbours(key, row, low):
+            return
         shift: Any = low if pairs == 2 else np.uint64(0)
         for _ in range(pairs):
             sort_digit(key, row, shift, moved, moved_row)
             sort_digit(moved, moved_row, shift + WIDTH, key, row)
             shift += WIDTH + WIDTH
-        if sort_neighbours(key, row, low):
-            return
 
 
 @jit

@@ -173,6 +173,12 @@ def test_cuts_are_behind_the_run_that_reaches_their_share():
     for kernel in forms(sweep.has_decrease):
         assert not kernel(weight, hits, misses, guide, 2, 1, 2, 0.0)
         assert kernel(weight, hits, misses, guide, 8, 1, 2, 0.0)
+        assert kernel(weight, misses, hits, guide, 8, 0, 3, 0.0)
+        rising = np.array([0.0, 0.0, 1.0, 2.0]), np.array([1.0, 2.0, 5.0, 6.0])
+        assert not kernel(weight, *rising, guide, 8, 2, 3, 0.0)
+    heavy = np.array([1.0, 2.0, 12.0]), np.array([1.0, 1.0, 11.0]), np.array([0.0, 1.0, 1.0])
+    for kernel in forms(sweep.most_bins):  # no cut of three bins is before the last score
+        assert kernel(*heavy, np.array([0, 2, 2, 2], np.int32), 3, 0.0) == 3
 
 
 # -- pairs and gaps --------------------------------------------------------------------------------
