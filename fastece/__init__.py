@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from fastece.answer.slices import Slice, Slices, slices
     from fastece.bayes.estimator import BayesCurve
     from fastece.binned.estimator import Binned
+    from fastece.binned.sweep import Sweep
     from fastece.decomposition.binned import BrierDecomposition, brier_decomposition
     from fastece.decomposition.isotonic import ScoreDecomposition, score_decomposition
     from fastece.estimators import ESTIMATORS
     from fastece.kde.estimator import KDE
+    from fastece.kde.mmce import MMCE
+    from fastece.kde.smooth import SmoothECE
     from fastece.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
     from fastece.proper_scores import accuracy, brier_score, entropy, log_loss, sharpness
     from fastece.protocol import Sample, Vectors
@@ -50,11 +53,11 @@ _NAMES = {
     "answer.estimate": ("Estimate", "estimate"),
     "answer.slices": ("Slice", "Slices", "slices"),
     "bayes": ("BayesCurve",),
-    "binned": ("Binned",),
+    "binned": ("Binned", "Sweep"),
     "decomposition.binned": ("BrierDecomposition", "brier_decomposition"),
     "decomposition.isotonic": ("ScoreDecomposition", "score_decomposition"),
     "estimators": ("ESTIMATORS",),
-    "kde": ("KDE",),
+    "kde": ("KDE", "MMCE", "SmoothECE"),
     "losses": ("Accuracy", "BrierScore", "Entropy", "LogLoss", "Sharpness"),
     "proper_scores": ("accuracy", "brier_score", "entropy", "log_loss", "sharpness"),
     "protocol": ("Sample", "Vectors"),
@@ -72,6 +75,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
     "ESTIMATORS",
     "KDE",
+    "MMCE",
     "Accuracy",
     "BayesCurve",
     "Binned",
@@ -93,6 +97,8 @@ __all__ = [
     "Sharpness",
     "Slice",
     "Slices",
+    "SmoothECE",
+    "Sweep",
     "Vectors",
     "accuracy",
     "ace",

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fastece.bayes import BayesCurve
-from fastece.binned import Binned
+from fastece.binned import Binned, Sweep
 from fastece.inputs.parameters import list_names
-from fastece.kde import KDE
+from fastece.kde import KDE, MMCE, SmoothECE
 from fastece.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map
@@ -28,6 +28,10 @@ ESTIMATORS: dict[str, Estimator] = {
     "ece_ac": Binned(edges="quantile", mapping="convex"),
     "ece_kde": KDE(),
     "ece_bayes": BayesCurve(),
+    "ece_debiased": Binned(debias=True),
+    "ece_sweep": Sweep(),
+    "smooth_ece": SmoothECE(),
+    "mmce": MMCE(),
     "brier_score": BrierScore(),
     "log_loss": LogLoss(),
     "accuracy": Accuracy(),

@@ -12,7 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece import kernels
 from fastece.typing import F64, I64, U8
+
+# From so many rows on they are sorted by digits, which takes a sixth of the time at 1e5 rows.
+MANY_ROWS = 1024
 
 
 class Writable:
@@ -88,17 +92,13 @@ class Sample(Writable):
         return self.where(increasing(self.s))
 
 
-def increasing(s: F64) -> I64:
-    """The order in which scores increase, equal ones staying as they are.
-
-    The sort that is not stable is vectorised, and several times as fast; without equal scores it
-    makes no difference.
-    """
-    order = np.argsort(s)
-    ordered = s[order]
-    if (ordered[1:] == ordered[:-1]).any():
+def increasing(s: F64) -> NDArray[Any]:
+    """The order in which scores from 0 to 1 increase, equal ones staying as they are."""
+    if s.size < MANY_ROWS:
         return np.argsort(s, kind="stable")
-    return order
+    order = np.empty(s.size, np.int32)
+    kernels.sorting.increasing_order(s, order)
+    return order.astype(np.intp)  # with which numpy is faster
 
 
 class Parameters:

@@ -7,7 +7,7 @@ share of the total) is made in exact fractions.
 """
 
 from fractions import Fraction
-from math import comb, exp, fsum, inf, isqrt, log, nan
+from math import comb, erf, exp, fsum, inf, isqrt, log, nan, pi, sqrt
 
 # -- settings: (y_true, y_prob) -> problems --------------------------------------------------------
 
@@ -253,9 +253,93 @@ VALUE_FIELDS = {"norm", "min_count", "bin_weights"}
 
 def error(problem, weights=None, **fields):
     """The calibration error of one binary problem; fields as those of Binned."""
+    fields = dict(fields)
+    if fields.pop("debias", False):
+        return debiased_error(problem, weights, **fields)
     binning = {name: given for name, given in fields.items() if name not in VALUE_FIELDS}
     rest = {name: given for name, given in fields.items() if name in VALUE_FIELDS}
     return value(cells(problem, weights, **binning)[1], **rest)
+
+
+def debiased_error(problem, weights=None, *, norm=1.0, min_count=0, bin_weights="mass", **binning):
+    """The error of bins without what chance adds, Kumar, Liang and Ma (2019).
+
+    With g_b = |D_b / W_b|, q_b the hit rate, n_b = W_b^2 / sum w^2, t_b^2 = q_b (1 - q_b) / n_b:
+    norm 1: sum W_b/W (2 g_b - E|N(g_b, t_b^2)|), with the mean of a folded normal variable
+    t sqrt(2 / pi) exp(-g^2 / 2 t^2) + g erf(g / (t sqrt 2)).
+    norm 2: sqrt(max(0, sum W_b/W (g_b^2 - q_b (1 - q_b) / (n_b - 1)))), n_b < 2 counting 0.
+    """
+    assert min_count == 0
+    inside = members(problem, weights, **binning)[1]
+    total = fsum(w for cell in inside for _, _, w in cell)
+    parts = []
+    for cell in inside:
+        weight = fsum(w for _, _, w in cell)
+        if weight <= (1e-9 * total if bin_weights == "equal" else 0):
+            continue
+        g = abs(fsum(w * (y - s) for s, y, w in cell) / weight)
+        q = fsum(w * y for _, y, w in cell) / weight
+        n = weight / fsum(w * (w / weight) for _, _, w in cell)
+        share = 1 / len(inside) if bin_weights == "equal" else weight / total
+        if norm == 2:
+            parts.append(share * (g * g - q * (1 - q) / (n - 1)) if n > 2 - 1e-9 else 0.0)
+            continue
+        t = sqrt(max(q * (1 - q), 0.0) / n)
+        folded = t * sqrt(2 / pi) * exp(-((g / t) ** 2) / 2) + g * erf(g / t / sqrt(2)) if t else g
+        parts.append(share * (2 * g - folded))
+    return fsum(parts) if norm == 1 else sqrt(max(0.0, fsum(parts)))
+
+
+# -- estimators of the literature ------------------------------------------------------------------
+
+
+def sweep_bins(problem, weights=None):
+    """The largest B, at most the number of rows, such that for each of 1, ..., B bins of equal
+    weight the hit rates of the occupied ones do not decrease; in exact fractions."""
+    rows = len([s for i, s in enumerate(problem[0]) if weights is None or weights[i] > 0])
+    for n_bins in range(1, rows + 1):
+        before = Fraction(0)
+        for cell in members(problem, weights, n_bins=n_bins, edges="quantile")[1]:
+            if cell:
+                hits = sum(Fraction(w) for _, y, w in cell if y)
+                rate = hits / sum(Fraction(w) for _, _, w in cell)
+                if rate < before:
+                    return n_bins - 1
+                before = rate
+    return rows
+
+
+def sweep_error(problem, weights=None, norm=1.0):
+    """The error of the bins of the monotone sweep, Roelofs et al. (2022)."""
+    n_bins = sweep_bins(problem, weights)
+    return error(problem, weights, n_bins=n_bins, edges="quantile", norm=norm)
+
+
+def smooth_error(problem, weights=None, scale=0.1, points=4000):
+    """int |sum w_i (y_i - s_i) K_h(t, s_i)| dt / W, Blasiok and Nakkiran (2023): the Gaussian of
+    standard deviation h with all its images beyond 0 and 1, by the midpoint rule."""
+    scores, hits, _, _ = problem
+    weights = weights or [1.0] * len(scores)
+    reach = 1 + int(5 * scale)  # 10 standard deviations
+    parts = []
+    for j in range(points):
+        t, total = (j + 0.5) / points, 0.0
+        for s, y, w in zip(scores, hits, weights, strict=True):
+            for k in range(-reach, reach + 1):
+                near = exp(-(((t - s - 2 * k) / scale) ** 2) / 2)
+                total += w * (y - s) * (near + exp(-(((t + s - 2 * k) / scale) ** 2) / 2))
+        parts.append(abs(total))
+    return fsum(parts) / points / scale / sqrt(2 * pi) / fsum(weights)
+
+
+def mmce(problem, weights=None, width=0.4):
+    """sqrt(sum_ij w_i w_j (y_i - s_i)(y_j - s_j) exp(-|s_i - s_j| / width)) / W, Kumar, Sarawagi
+    and Jain (2018): over all pairs."""
+    scores, hits, _, _ = problem
+    weights = weights or [1.0] * len(scores)
+    rows = [(s, w * (y - s)) for s, y, w in zip(scores, hits, weights, strict=True)]
+    pairs = [a * b * exp(-abs(s - t) / width) for s, a in rows for t, b in rows]
+    return sqrt(max(fsum(pairs), 0.0)) / fsum(weights)
 
 
 def ece(

@@ -43,6 +43,10 @@ BINNED = {  # the rows of the table that are binned, and variants of every optio
     "threshold, quantiles": Binned(threshold=0.4, edges="quantile", bin_weights="equal"),
     "threshold, sqrt": Binned(threshold=0.4, n_bins="sqrt"),
     "nothing above the threshold": Binned(threshold=1.0),
+    "debiased square": Binned(debias=True, norm=2),
+    "debiased quantiles": Binned(debias=True, edges="quantile", n_bins="sqrt"),
+    "debiased square of quantiles": Binned(debias=True, edges="quantile", norm=2, closed="left"),
+    "debiased, equal, threshold": Binned(debias=True, bin_weights="equal", threshold=0.3),
 }
 
 

@@ -87,6 +87,10 @@ def test_page_on_scores_names_the_other_rows_of_the_table():
 
 
 def test_tables_name_every_parameter():
+    for estimator in (fastece.Sweep, fastece.SmoothECE, fastece.MMCE):
+        ((field,), default) = fields(estimator), repr(fields(estimator)[0].default)
+        (row,) = rows_of("docs/estimators.md", f"`{estimator.__name__}`", f"`{field.name}`")
+        assert row[2].strip("`").startswith(default.replace("'", '"').removesuffix(".0"))
     for estimator in (fastece.Binned, fastece.KDE, fastece.BayesCurve):
         named = section_of("docs/estimators.md", estimator.__name__)
         for field in fields(estimator):

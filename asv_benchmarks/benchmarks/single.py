@@ -55,6 +55,28 @@ class Between:
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
 
 
+class Literature:
+    """Estimators that are made of bins, beside the plain ones with the same bins."""
+
+    params = (["ece_debiased", "ece_sweep"], [100_000])
+    param_names = ("estimator", "n")
+    timeout = 180.0
+
+    def setup(self, estimator: str, n: int) -> None:
+        """Make the data and compile."""
+        y, p = yardstick.binary("uniform", n)
+        plain = {"ece_debiased": "ece", "ece_sweep": "ece_a"}[estimator]
+        self.call = partial(fastece.ece, y, p, estimator=estimator)
+        self.plain = partial(fastece.ece, y, p, estimator=plain)
+        self.call()
+
+    def track_ratio_to_plain(self, *params: Any) -> float:  # noqa: ARG002
+        """Time over that of the plain error: at most 1.3 for debiased ones, and 3 for sweeps."""
+        return round(1 / yardstick.race(self.call, self.plain).ratio, 4)
+
+    track_ratio_to_plain.unit = "of plain"  # type: ignore[attr-defined]
+
+
 class Shapes(Single):
     """Every estimator on scores that are harder, or easier, to bin than uniform ones."""
 

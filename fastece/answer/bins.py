@@ -11,7 +11,7 @@ from fastece.binned.edges import Layout
 from fastece.binned.estimator import EMPTY, MAX_SUMS, Binned, Bins
 from fastece.binned.replicates import Tiles
 from fastece.inputs.arrays import contiguous
-from fastece.kernels import REPLICATES
+from fastece.kernels import MOMENTS, REPLICATES
 from fastece.problems.order import scale_weights
 from fastece.problems.problems import Problems, one_problem
 from fastece.protocol import Sample
@@ -45,7 +45,7 @@ class HitSums:
         """Rows with their weights, in tiles."""
         sample, _ = scale_weights(sample)
         layout = self.binned.layout(one_problem(sample), self.n_bins)
-        tiles = Tiles.of(sample, layout, self.binned._threshold, 2)
+        tiles = Tiles.of(sample, layout, self.binned._threshold, MOMENTS[:2])
         return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
 
     def blocks(self, tiles: Tiles, c: U8) -> F64:

@@ -91,7 +91,7 @@ class Estimate(Result):
 def has_cells(estimator: Any) -> bool:
     """Whether the error of an estimator is a norm of gaps that it tells."""
     is_even = type(estimator) is KDE and estimator.kernel != "beta"
-    return is_even or type(estimator) is Binned
+    return is_even or (type(estimator) is Binned and not estimator.debias)
 
 
 def cells_of(call: Call, estimator: Any, key: int) -> Cells:

@@ -5,6 +5,7 @@ but `prepare` and `evaluate` is asked of the estimator, so it costs some bootstr
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,9 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     samples = data.samples()
     problems = [Problem(hits_and_misses(sample)) for sample in samples]
 
+    # What chance adds is no part of the error of a population.
+    is_debiased = isinstance(estimator, Binned) and estimator.debias
+    truth = replace(estimator, debias=False) if is_debiased else estimator
     # The mass of beta kernels is not exactly 1, nor are their errors at most 1.
     most = 1.0 if isinstance(estimator, Binned | KDE) else np.inf
     scores = [sample.s for sample in samples]
@@ -55,12 +59,12 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
         values = evaluate(replicates, 0, count, call.jobs, call.executor)
         return np.asarray(values.mean(0))
 
-    def expected(hits: list[F64]) -> float:
+    def expected(hits: list[F64], of: Any) -> float:
         values = []
         for hit, member in zip(hits, members, strict=True):
             c = np.concatenate([hit, 1 - hit])
             c = c if member.order is None else c[member.order]
-            values.append(float(estimator.evaluate(member.plan, c)))
+            values.append(float(of.evaluate(member.plan, c)))
         return min(float(np.mean(values)), most)
 
     def path(direction: list[F64]) -> Path:
@@ -68,7 +72,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
             return [np.clip(s + m * d, 0, 1) for s, d in zip(scores, direction, strict=True)]
 
         return Path(
-            lambda scales: np.array([expected(probabilities(m)) for m in scales]),
+            lambda scales: np.array([expected(probabilities(m), truth) for m in scales]),
             lambda scales: np.array([drawn(probabilities(m), count) for m in scales]),
             NODES,
         )
@@ -76,5 +80,5 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     count = min(call.n_resamples, REPLICATES)
     few, even = (None if d is None else path(d) for d in row_directions(data, samples))
     assert even is not None
-    seen = expected([sample.y.astype(np.float64) for sample in samples])
+    seen = expected([sample.y.astype(np.float64) for sample in samples], estimator)
     return invert(drawn(scores, call.n_resamples), seen, 0.0, few, even)

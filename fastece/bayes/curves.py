@@ -20,6 +20,7 @@ from fastece import kernels
 from fastece.bayes.hyperpriors import DRAWS, MOST_CELLS, cell_count, hyperpriors, normals
 from fastece.binned.edges import float_layout
 from fastece.binned.single import cell_sums, fits_float_grid
+from fastece.kernels import MOMENTS
 from fastece.problems.order import scale_weights
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map
@@ -106,7 +107,9 @@ def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
         samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
         return [cells_of_rows(sample) for sample in samples]
     count = effective_count(problems.v, problems.n)
-    sums = cell_sums(problems, float_layout(problems.low, problems.high), -math.inf, 3, run)
+    sums = cell_sums(
+        problems, float_layout(problems.low, problems.high), -math.inf, MOMENTS[:3], run
+    )
     return [cells_of_sums(count, *(part[k] for part in sums)) for k in range(problems.n_problems)]
 
 

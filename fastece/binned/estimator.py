@@ -1,9 +1,10 @@
 """The binned estimators: edges times mapping, and the norm of what the bins add up to."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,14 @@ from fastece.binned.edges import Layout, convex_layout, hard_layout, is_even, un
 from fastece.binned.replicates import Ordered, Records, Tiles, drawn_equal_mass_sums
 from fastece.binned.single import cell_sums, equal_mass_sums, fits_float_grid
 from fastece.inputs.arrays import as_blocks, contiguous
-from fastece.inputs.parameters import check_choice, check_integer, check_range, check_real
-from fastece.kernels import REPLICATES
+from fastece.inputs.parameters import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_range,
+    check_real,
+)
+from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, REPLICATES, SCORE, SQUARE, WEIGHT
 from fastece.problems.order import quantile_edges, scale_weights, sort_scores
 from fastece.problems.problems import Problems, one_problem
 from fastece.problems.reading import Map
@@ -32,13 +39,15 @@ MAX_CELLS = 2**27
 MAX_SUMS = 2**19
 
 NO_SUMS = np.empty((0, 0))
+WITH_WEIGHT = {(GAP,): (GAP, WEIGHT), (GAP, COUNTS): (GAP, WEIGHT, HITS)}
+SUMS = {GAP: "gap", WEIGHT: "weight", SCORE: "score", HITS: "hits", SQUARE: "square"}
 
 
 class Bins(NamedTuple):
     """Sums over the bins of K problems: (K, B) arrays, and the edges (B + 1,) of each.
 
-    `gap` is the sum of w (y - s), the others of w, w s and w y; a sum that nobody needs is empty.
-    `total` (K,) is the weight of the rows that exist. Weights are in units of `unit`.
+    `gap` is the sum of w (y - s), the others of w, w s, w y and w**2; a sum that nobody needs is
+    empty. `total` (K,) is the weight of the rows that exist. Weights are in units of `unit`.
     """
 
     edges: list[F64]
@@ -48,6 +57,20 @@ class Bins(NamedTuple):
     weight: F64 = NO_SUMS
     score: F64 = NO_SUMS
     hits: F64 = NO_SUMS
+    square: F64 = NO_SUMS
+
+    @classmethod
+    def of(
+        cls, edges: list[F64], unit: float, total: F64 | None, moments: Sequence[int], sums: Any
+    ) -> Self:
+        """From sums of some `kernels.MOMENTS`; without a `total`, it is that of the weights."""
+        found = dict(zip(moments, sums, strict=True))
+        if COUNTS in found:
+            counts = found.pop(COUNTS)
+            found[HITS] = np.floor(counts * (1 / PACK))
+            found[WEIGHT] = counts - found[HITS] * PACK
+        total = found[WEIGHT].sum(-1) if total is None else total
+        return cls(edges, unit, total, **{SUMS[kind]: sums for kind, sums in found.items()})
 
 
 @dataclass(frozen=True)
@@ -59,12 +82,7 @@ class BinnedPlan(Plan):
     sample: Sample
     unit: float
     n_bins: int
-
-    @property
-    def moments(self) -> int:
-        """How many sums the value of a replicate needs: of the weights too, if it needs their
-        total, and that is not the size of the draw."""
-        return 2 if self.sample.v is not None else self.binned._moments
+    moments: tuple[int, ...]  # the sums that the value of a replicate needs
 
     @property
     def range(self) -> tuple[float, float]:
@@ -93,15 +111,15 @@ class BinnedPlan(Plan):
 
     def replicates_at_once(self, of: int) -> int:
         """How many times `of` replicates have sums that are not larger than some megabytes."""
-        return max(1, MAX_SUMS // (self.n_bins * self.moments * of))
+        return max(1, MAX_SUMS // (self.n_bins * len(self.moments) * of))
 
     def bins(self, sums: F64, total: F64 | float) -> Bins:
         """Sums (Q, B, R) of R replicates as `Bins` without edges; `total` is the weight of the
         drawn rows, unless that is one of the sums."""
+        known = isinstance(total, np.ndarray) or len(self.moments) == 1
         sums = sums.swapaxes(1, 2)
-        if self.moments > 1 and not isinstance(total, np.ndarray):
-            total = sums[1].sum(-1)
-        return Bins([], self.unit, np.broadcast_to(total, sums.shape[1]), *sums)
+        whole = np.broadcast_to(total, sums.shape[1]) if known else None
+        return Bins.of([], self.unit, whole, self.moments, sums)
 
 
 @dataclass(frozen=True)
@@ -112,6 +130,13 @@ class Binned(Parameters):
     ``D_b = sum_i w_i a_ib (y_i - s_i)``, the value is
     ``(sum_b W_b / W * |D_b / W_b|**p)**(1/p)``; for p = 1 that is ``sum_b |D_b| / W``, for p = inf
     the largest ``|D_b / W_b|``. Empty bins contribute nothing.
+
+    With ``debias=True``, what chance adds to the gaps of a calibrated model is taken off. With
+    ``g_b = |D_b / W_b|``, the hit rate q_b, the number ``n_b = W_b**2 / sum_i w_i**2`` of rows in
+    the bin and ``t_b**2 = q_b (1 - q_b) / n_b``, the value for p = 1 is ``sum_b W_b / W * (2 g_b -
+    E|N(g_b, t_b**2)|)``, with a normal variable N, and may be negative. For p = 2 it is
+    ``sqrt(max(0, sum_b W_b / W * (g_b**2 - q_b (1 - q_b) / (n_b - 1))))``, where bins of less than
+    2 rows count 0.
 
     Parameters
     ----------
@@ -134,19 +159,23 @@ class Binned(Parameters):
         Bins count by their weight, or 1/B each.
     threshold : float or None
         Only rows with a score greater than this exist; a problem without any counts 0.
+    debias : bool
+        Take off what chance adds. Hard mapping and the norms 1 and 2 only.
 
     Raises
     ------
     ValueError, TypeError
         For a parameter outside its range; ``closed="left"`` with ``mapping="convex"``; `min_count`
-        without ``norm=inf``.
+        without ``norm=inf``; `debias` with ``mapping="convex"`` or another norm than 1 and 2.
 
     Notes
     -----
     Right-closed uniform bins are those of Guo et al. (2017, "On calibration of modern neural
     networks", eq. 3), other norms those of Kumar et al. (2019, "Verified uncertainty
     calibration", def. 2.1), adaptive bins and convex mapping those of Posocco and Bonnefoy (2021,
-    "Estimating expected calibration errors", section 3).
+    "Estimating expected calibration errors", section 3). Debiased errors are those of Kumar et al.
+    too (section 5 and appendix on the plugin estimator of other norms), whose program draws the
+    normal variables at random.
 
     Examples
     --------
@@ -166,6 +195,7 @@ class Binned(Parameters):
     min_count: float = 0
     bin_weights: Literal["mass", "equal"] = "mass"
     threshold: float | None = None
+    debias: bool = False
 
     def __post_init__(self) -> None:
         values: dict[str, Any] = {
@@ -182,6 +212,7 @@ class Binned(Parameters):
             "threshold": None
             if self.threshold is None
             else check_real("threshold", self.threshold, -math.inf),
+            "debias": check_flag("debias", self.debias),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -195,6 +226,10 @@ class Binned(Parameters):
                 f"min_count: goes with norm=inf only, and norm is {self.norm!r}; "
                 f"got {self.min_count!r}"
             )
+        if self.debias and self.mapping == "convex":
+            raise ValueError("debias: goes with mapping='hard' only; got mapping='convex'")
+        if self.debias and self.norm not in (1.0, 2.0):
+            raise ValueError(f"debias: goes with norm=1 and norm=2 only; got norm={self.norm!r}")
 
     @property
     def needs_sorted(self) -> bool:
@@ -208,7 +243,10 @@ class Binned(Parameters):
         right."""
         if type(self) is not Binned:  # a class made from this one may add up something else
             return None
-        plain_sum = self._moments == 1 and (self.edges, self.mapping) == ("uniform", "hard")
+        plain_sum = self._moments(False) == (GAP,) and (self.edges, self.mapping) == (
+            "uniform",
+            "hard",
+        )
         low, high = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
         if not plain_sum or self.score_range == "support" or isinstance(self.n_bins, str):
             return None
@@ -218,14 +256,23 @@ class Binned(Parameters):
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """What the other methods need, for draws of `size` rows."""
         sample, unit = scale_weights(sample)
-        return BinnedPlan(self, sample, unit, self._bin_count(size))
+        moments = self._moments(sample.v is not None, size)
+        if sample.v is not None and len(moments) == 1:  # weights need their total
+            moments = MOMENTS[:2]
+        return BinnedPlan(self, sample, unit, self._bin_count(size), moments)
 
     def evaluate(self, plan: BinnedPlan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
         v = plan.sample.v
-        drawn = replace(plan.sample, v=c.astype(np.float64) if v is None else c * v)
-        sums = self._sums(one_problem(drawn), plan.n_bins, self._moments, plan.unit, map)
-        return float(self.values(sums)[0])
+        drawn = one_problem(replace(plan.sample, v=c.astype(np.float64) if v is None else c * v))
+        # Copies of a row are rows: squares of their weights are added up, not that of their sum.
+        moments = (GAP, WEIGHT, HITS) if self.debias else self._moments(False)
+        bins = self._sums(drawn, plan.n_bins, moments, plan.unit, map)
+        if self.debias and v is not None:
+            copies, layout = replace(drawn, v=c * v * v), self.layout(drawn, plan.n_bins)
+            (square,) = cell_sums(copies, layout, self._threshold, (WEIGHT,), map)
+            bins = bins._replace(square=square)
+        return float(self.values(bins)[0])
 
     def block(self, plan: BinnedPlan, c: U8) -> F64:
         """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
@@ -262,10 +309,18 @@ class Binned(Parameters):
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
         """The value of each problem, every row counting once."""
-        return self.values(self.bins(problems, run, self._moments))
+        moments = self._moments(problems.v is not None, problems.n)
+        return self.values(self._bins(problems, run, moments))
 
     def bins(self, problems: Problems, run: Map = map, moments: int = 4) -> Bins:
-        """Edges and the first `moments` sums of the bins of each problem."""
+        """Edges and the first `moments` of `kernels.MOMENTS` of the bins of each problem; with
+        `debias` those that the value needs as well."""
+        weighted = problems.v is not None
+        more = ((HITS, SQUARE) if weighted else (HITS,)) if self.debias else ()
+        return self._bins(problems, run, (*MOMENTS[:moments], *more[max(0, moments - 3) :]))
+
+    def _bins(self, problems: Problems, run: Map, moments: tuple[int, ...]) -> Bins:
+        """`bins` with some of the sums."""
         n_bins = self._bin_count(problems.n)
         if problems.n_problems * n_bins > MAX_CELLS:
             raise ValueError(
@@ -286,6 +341,8 @@ class Binned(Parameters):
 
     def values(self, bins: Bins) -> F64:
         """The value (K,) of each problem from the sums of its bins."""
+        if self.debias:
+            return self._debiased_values(bins)
         # Without any row, gaps are 0 and so is the value.
         gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight
         norm, equal = self.norm, self.bin_weights == "equal"
@@ -304,10 +361,24 @@ class Binned(Parameters):
             sums = (share * (ratio / unit[:, None]) ** norm).sum(-1)
             return np.asarray(sums ** (1 / norm) * unit)
 
-    @property
-    def _moments(self) -> int:
-        """How many sums `values` needs: the gaps alone, or the weights of the bins too."""
-        return 1 if self.norm == 1 and self.bin_weights == "mass" and self.threshold is None else 2
+    def _debiased_values(self, bins: Bins) -> F64:
+        """`values` without what chance adds to them."""
+        equal, out = self.bin_weights == "equal", np.empty(len(bins.gap))
+        least, flat = EMPTY if equal else 0.0, np.ascontiguousarray
+        kernels.debias.debiased_errors(
+            flat(bins.gap), flat(bins.weight), flat(bins.hits), flat(bins.square),
+            flat(bins.total), least, equal, self.norm, out,
+        )  # fmt: skip
+        return out
+
+    def _moments(self, weighted: bool, size: int = 0) -> tuple[int, ...]:
+        """The sums that `values` needs of so many rows: the gaps alone, or the weights of the bins
+        too, and for `debias` the hits."""
+        if self.debias:
+            both = (COUNTS,) if size < PACK else (WEIGHT, HITS)
+            return (GAP, WEIGHT, HITS, SQUARE) if weighted else (GAP, *both)
+        plain = self.norm == 1 and self.bin_weights == "mass" and self.threshold is None
+        return (GAP,) if plain else (GAP, WEIGHT)
 
     @property
     def _threshold(self) -> float:
@@ -323,7 +394,9 @@ class Binned(Parameters):
         """Whether bins are closed at the right, and whether two of them share a score."""
         return self.closed == "right", self.mapping == "convex"
 
-    def _sums(self, problems: Problems, n_bins: int, moments: int, unit: float, run: Map) -> Bins:
+    def _sums(
+        self, problems: Problems, n_bins: int, moments: tuple[int, ...], unit: float, run: Map
+    ) -> Bins:
         """Sums of the bins of all problems; where they are of equal weight, one problem, or bins
         that are found without a sort."""
         low, high = self.range_of(problems)
@@ -332,6 +405,7 @@ class Binned(Parameters):
         if self.edges == "uniform":
             layouts = [uniform_layout(n_bins, low, high, right, convex)] * problems.n_problems
         elif fits_float_grid(problems, n_bins, convex):
+            moments = WITH_WEIGHT.get(moments, moments)
             layouts, found = equal_mass_sums(
                 problems, n_bins, low, high, right, self._threshold, moments, run
             )
@@ -340,12 +414,11 @@ class Binned(Parameters):
         else:
             layouts = [self.layout(problems, n_bins)]
         sums = found or cell_sums(problems, layouts[0], self._threshold, moments, run)
+        total = None
         if self.threshold is None:  # every row exists, whatever its shares round to
             whole = problems.n if problems.v is None else problems.v.sum()
             total = np.full(problems.n_problems, float(whole))
-        else:
-            total = sums[1].sum(-1)
-        return Bins([layout.edges for layout in layouts], unit, total, *sums)
+        return Bins.of([layout.edges for layout in layouts], unit, total, moments, sums)
 
     def layout(self, problems: Problems, n_bins: int) -> Layout:
         """The bins of one problem."""

@@ -12,6 +12,7 @@ equal mass     `Ordered`: cuts between sorted rows    the drawn rows, as a sampl
 =============  =====================================  ==========================================
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 TILE = 1024
 
 
-def terms_of(sample: Sample, threshold: float, moments: int) -> F64:
-    """What each row adds to each of the first `moments` sums when it is drawn once: (Q, n)."""
-    terms, v = np.empty((moments, sample.n)), kernels.weights(sample.v)
-    for q, term in enumerate(terms):
-        kernels.binning.moment(q, sample.s, sample.y, v, threshold, term)
+def terms_of(sample: Sample, threshold: float, moments: Sequence[int]) -> F64:
+    """What each row adds to each of some `kernels.MOMENTS` when it is drawn once: (Q, n)."""
+    terms, v = np.empty((len(moments), sample.n)), kernels.weights(sample.v)
+    for kind, term in zip(moments, terms, strict=True):
+        kernels.binning.moment(kind, sample.s, sample.y, v, threshold, term)
     return terms
 
 
@@ -57,7 +58,7 @@ class Tiles(NamedTuple):
     cells: I32
 
     @classmethod
-    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> Self:
+    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]) -> Self:
         """Bring the rows into tiles, and in each tile those of one cell together."""
         n = sample.n
         lower, share = np.empty(n, np.int32), np.ones(n)
@@ -91,10 +92,11 @@ class Records(NamedTuple):
     records: F64
 
     @classmethod
-    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: int) -> Self:
+    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]) -> Self:
         """Write the records."""
-        records, v = np.empty((sample.n, 1 + moments * layout.sides)), kernels.weights(sample.v)
-        kernels.subsets.fill_records(sample.s, sample.y, v, layout.grid, threshold, records)
+        kinds, v = np.array(moments), kernels.weights(sample.v)
+        records = np.empty((sample.n, 1 + kinds.size * layout.sides))
+        kernels.subsets.fill_records(sample.s, sample.y, v, layout.grid, threshold, kinds, records)
         return cls(layout, records)
 
     def sums(self, rows: I32) -> F64:
@@ -113,7 +115,9 @@ class Ordered(NamedTuple):
     terms: F64
 
     @classmethod
-    def of(cls, sample: Sample, low: float, high: float, threshold: float, moments: int) -> Self:
+    def of(
+        cls, sample: Sample, low: float, high: float, threshold: float, moments: Sequence[int]
+    ) -> Self:
         """The rows that exist of a sorted sample."""
         rows = order_rows(sample, low, high, threshold)
         return cls(rows, terms_of(sample.where(slice(rows.skip, None)), threshold, moments))
@@ -128,13 +132,13 @@ class Ordered(NamedTuple):
 
 def drawn_equal_mass_sums(
     sample: Sample, rows: I32, n_bins: int, low: float, high: float, right: bool, convex: bool,
-    threshold: float, moments: int,
+    threshold: float, moments: Sequence[int],
 ) -> tuple[F64, F64]:  # fmt: skip
     """Weight (R,) and sums (Q, B, R) over bins of equal weight of the drawn rows (R, size)."""
-    total, out = np.empty(len(rows)), np.empty((moments, n_bins, len(rows)))
+    total, out = np.empty(len(rows)), np.empty((len(moments), n_bins, len(rows)))
     rows = np.sort(contiguous(rows, np.int32), axis=1)
     kernels.subsets.drawn_equal_mass_sums(
-        sample.s, sample.y, kernels.weights(sample.v), threshold, low, high, right, convex, rows,
-        total, out,
+        sample.s, sample.y, kernels.weights(sample.v), threshold, low, high, right, convex,
+        np.array(moments), rows, total, out,
     )  # fmt: skip
     return total, out

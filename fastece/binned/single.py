@@ -6,6 +6,7 @@ at again: a third of the time of a sort at 1e6 rows.
 """
 
 import math
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -39,20 +40,20 @@ FEW_BINS = 512
 
 
 def grid_sums(
-    problems: Problems, layout: Layout, threshold: float, moments: int, run: Map
+    problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map
 ) -> tuple[F64, F64]:
-    """The first `moments` moments (Q, K, cells) of each cell, and on a float grid the only score of
+    """Some `kernels.MOMENTS` (Q, K, cells) of each cell, and on a float grid the only score of
     each (K cells,)."""
     k, cells = problems.n_problems, layout.cells
     rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells)
     is_float = layout.grid.spacing == kernels.binning.FLOAT
-    v = kernels.weights(problems.v)
+    v, kinds = kernels.weights(problems.v), np.array(moments)
 
     def one(start: int) -> tuple[F64, F64]:
-        out, only = np.empty((moments, k, cells)), np.empty(k * cells if is_float else 0)
+        out, only = np.empty((kinds.size, k, cells)), np.empty(k * cells if is_float else 0)
         part = slice(start, start + rows)
         prob, label = problems.prob[part], problems.label[part]
-        kernels.moments.cell_moments(prob, label, v[part], layout.grid, threshold, only, out)
+        kernels.moments.cell_moments(prob, label, v[part], layout.grid, threshold, kinds, only, out)
         return out, only
 
     sums, scores = zip(*run(one, range(0, problems.n, rows)), strict=True)
@@ -60,9 +61,9 @@ def grid_sums(
 
 
 def cell_sums(
-    problems: Problems, layout: Layout, threshold: float, moments: int, run: Map
+    problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map
 ) -> tuple[F64, ...]:
-    """The first `moments` moments of each bin: (K, B) arrays."""
+    """Some `kernels.MOMENTS` of each bin: (K, B) arrays."""
     sums, _ = grid_sums(problems, layout, threshold, moments, run)
     return tuple(layout.spread(sums))
 
@@ -134,19 +135,19 @@ def cuts_between(
 
 def equal_mass_sums(
     problems: Problems, n_bins: int, low: float, high: float, right: bool, threshold: float,
-    moments: int, run: Map,
+    moments: Sequence[int], run: Map,
 ) -> tuple[list[Layout], tuple[F64, ...]]:  # fmt: skip
-    """Bins of equal weight of each problem, and the first `moments` moments (K, B) of each: sums of
-    w (y - s), w, w s and w y, of rows with a score above the threshold."""
+    """Bins of equal weight of each problem, and some `kernels.MOMENTS` (K, B) of each, the second
+    of which is the weight; of rows with a score above the threshold."""
     floats = float_layout(low, high)
-    sums, only = grid_sums(problems, floats, threshold, max(2, moments), run)
+    sums, only = grid_sums(problems, floats, threshold, moments, run)
     only = only.reshape(sums.shape[1:])
     mixed = np.zeros(only.shape, np.bool_)
     for k, weight in enumerate(sums[1]):
         mixed[k, cells_of_cuts(weight, n_bins)] = True
     mixed &= only == kernels.moments.SEVERAL
     score = np.where((only >= 0) & (only <= 1), only, float_scores())
-    layouts, bins = [], np.empty((moments, len(only), n_bins))
+    layouts, bins = [], np.empty((len(moments), len(only), n_bins))
     for k, sample in enumerate(rows_in_cells(problems, floats, mixed, run)):
         if threshold > -math.inf:
             sample = sample.where(sample.s > threshold)
@@ -157,7 +158,7 @@ def equal_mass_sums(
         inside = np.searchsorted(
             layout.grid.knots, where.clip(low, high), "left" if right else "right"
         )
-        for q in range(moments):
+        for q in range(len(moments)):
             bins[q, k] = np.bincount(inside, sums[q, k, rest], n_bins)
         if sample.n:
             mixed_sums = cell_sums(one_problem(sample), layout, threshold, moments, map)

@@ -17,25 +17,36 @@ if TYPE_CHECKING:
         bayes,
         binning,
         common_call,
+        debias,
         density,
+        gaps,
         inversion,
         logits,
+        mmce,
         moments,
         quantiles,
         reading,
         replicates,
         resampling,
+        sorting,
         subsets,
+        sweep,
     )  # fmt: skip
 
 __all__ = [
-    "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "common_call", "density",
-    "inversion", "logits", "moments", "quantiles", "reading", "replicates", "resampling",
-    "subsets", "weights",
+    "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "common_call", "debias", "density",
+    "gaps", "inversion", "logits", "mmce", "moments", "quantiles", "reading", "replicates",
+    "resampling", "sorting", "subsets", "sweep", "weights",
 ]  # fmt: skip
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.
 NO_WEIGHTS = np.empty(0)
+# What is added up in bins, of each row: weight times gap, which is hit less score; weight; weight
+# times score; times hit; times weight; and, where every row counts 1, how many rows and how many
+# hits there are, in one number.
+GAP, WEIGHT, SCORE, HITS, SQUARE, COUNTS = MOMENTS = tuple(range(6))
+# A hit in `COUNTS`: sums are exact, and rows and hits can be told apart, of fewer rows than this.
+PACK = 2.0**26
 # Replicates of a block: the multiplicities of one row, a byte each, fill half a cache line.
 REPLICATES = 32
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastece.kernels import COUNTS, GAP, HITS, PACK, SCORE, SQUARE
 from fastece.kernels._jit import jit
 from fastece.kernels.shared import two_sum
 from fastece.typing import F64, I32, U8
@@ -208,21 +209,23 @@ def place(s: F64, grid: Grid, lower: I32, work: F64, share: F64) -> None:
 
 
 @jit
-def moment(q: int, s: F64, y: U8, weight: F64, threshold: float, x: F64) -> None:
-    """What row i adds to moment `q`: 0 weight * (hit - score), 1 weight, 2 and 3 weight times
-    score and hit; nothing where the score is not above the threshold. Empty weights are 1."""
+def moment(kind: int, s: F64, y: U8, weight: F64, threshold: float, x: F64) -> None:
+    """What each row adds to one of `kernels.MOMENTS`: nothing where its score is not above the
+    threshold. Empty weights are 1."""
     for i in range(s.size):
-        if q == 0:
+        if kind == GAP:
             term = np.float64(y[i]) - s[i]
-        elif q == 1:
-            term = 1.0
-        elif q == 2:
+        elif kind == SCORE:
             term = s[i]
-        else:
+        elif kind == HITS:
             term = np.float64(y[i])
+        elif kind == COUNTS:
+            term = 1.0 + PACK * np.float64(y[i])
+        else:
+            term = 1.0
         x[i] = term if s[i] > threshold else 0.0
     for i in range(weight.size):
-        x[i] *= weight[i]
+        x[i] *= weight[i] * weight[i] if kind == SQUARE else weight[i]
 
 
 @jit

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.kernels import WEIGHT
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import (
     FLOAT,
@@ -107,7 +108,7 @@ def rows_in_cells(
 @jit
 def cell_moments(
     prob: NDArray[Any], label: NDArray[Any], weight: F64, grid: Grid, threshold: float,
-    only: F64, out: F64,
+    kinds: I64, only: F64, out: F64,
 ) -> None:  # fmt: skip
     """Moments in each cell of one grid, of one problem or of every class.
 
@@ -122,11 +123,13 @@ def cell_moments(
     grid : Grid
     threshold : float
         Scores up to this one do not exist.
+    kinds : (Q,) int64 array
+        Which of `kernels.MOMENTS` are added up.
     only : (K cells,) float64 array
         On a float grid: overwritten with the score of each cell where it has but one, `NONE` or
         `SEVERAL` where not. Not read on another grid.
     out : (Q, K, cells) float64 array
-        The first Q of: sum of w (y - s), w, w s, w y. Overwritten.
+        Overwritten.
     """
     n = label.size
     moments, problems, cells = out.shape
@@ -165,17 +168,17 @@ def cell_moments(
             for i in range(s.size):
                 w[i] = weight[start + i // problems]
         for q in range(moments):
-            moment(q, s, y, w, threshold, x)
+            moment(kinds[q], s, y, w, threshold, x)
             if grid.convex:
                 scatter_shares(lower, x, share, step, lanes, sums[q])
-            elif (q == 1) & is_float & (w.size > 0):
+            elif (kinds[q] == WEIGHT) & is_float & (w.size > 0):
                 scatter_weights(lower, x, lanes, sums[q], lost)
             else:
                 scatter(lower, x, lanes, sums[q])
-    if moments > 1:
-        for i in range(lost.size):
-            sums[1, i] += lost[i]
     for q in range(moments):
+        if kinds[q] == WEIGHT:
+            for i in range(lost.size):
+                sums[q, i] += lost[i]
         for k in range(problems):
             for b in range(cells):
                 out[q, k, b] = lane_total(sums[q], k * cells + b, lanes)

@@ -173,12 +173,15 @@ def tile_sums(terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8,
         block = slice(g * REPLICATES, (g + 1) * REPLICATES)
         for j in range(cells.size):
             first, last, cell = np.int64(starts[j]), np.int64(starts[j + 1]), cells[j]
-            for q in range(moments):
+            # Two sums at a time, those of both cells or else of two moments: 1.3 times one.
+            for q in range(0, moments, 1 if convex else 2):
                 zero(sums)
-                if convex:
+                if convex | (q + 1 < moments):
                     zero(upper)
-                    add_twice(c[g], order, terms[q], terms[q + moments], first, last, sums, upper)
-                    add(upper, out[q, cell + step, block])
+                    other = terms[q + moments if convex else q + 1]
+                    add_twice(c[g], order, terms[q], other, first, last, sums, upper)
+                    to = out[q, cell + step, block] if convex else out[q + 1, cell, block]
+                    add(upper, to)
                 else:
                     add_rows(c[g], order, terms[q], first, last, sums)
                 add(sums, out[q, cell, block])

@@ -21,17 +21,20 @@ from fastece.kernels.binning import (
 from fastece.kernels.moments import lane_total
 from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.shared import zero
-from fastece.typing import F64, I32, U8
+from fastece.typing import F64, I32, I64, U8
 
 # Rows that are placed at once.
 BLOCK = 1024
 
 
 @jit
-def fill_records(s: F64, y: U8, v: F64, grid: Grid, threshold: float, records: F64) -> None:
-    """The records of `drawn_sums`; block by block, so that what is made of the rows stays in the
-    first-level cache (3 ns a row, convex 6; with arrays of all rows 5 and 9)."""
-    moments = (records.shape[1] - 1) // (2 if grid.convex else 1)
+def fill_records(
+    s: F64, y: U8, v: F64, grid: Grid, threshold: float, kinds: I64, records: F64
+) -> None:
+    """The records of `drawn_sums`, of these of `kernels.MOMENTS`; block by block, so that
+    what is made of the rows stays in the first-level cache (3 ns a row, convex 6; with arrays of
+    all rows 5 and 9)."""
+    moments = kinds.size
     lower, work, share = np.empty(BLOCK, np.int32), np.empty(BLOCK), np.empty(BLOCK)
     x = np.empty(BLOCK)
     for first in range(0, s.size, BLOCK):
@@ -41,7 +44,7 @@ def fill_records(s: F64, y: U8, v: F64, grid: Grid, threshold: float, records: F
         for i in range(m):
             record[i, 0] = lower[i]
         for q in range(1, moments + 1):
-            moment(q - 1, score, hit, v[first : first + BLOCK], threshold, x)
+            moment(kinds[q - 1], score, hit, v[first : first + BLOCK], threshold, x)
             if grid.convex:
                 for i in range(m):
                     record[i, q], record[i, q + moments] = x[i] * share[i], x[i] * (1.0 - share[i])
@@ -100,10 +103,10 @@ def drawn_rows(
 @jit
 def drawn_equal_mass_sums(
     s: F64, y: U8, v: F64, threshold: float, low: float, high: float, right: bool,
-    convex: bool, rows: I32, total: F64, out: F64,
+    convex: bool, kinds: I64, rows: I32, total: F64, out: F64,
 ) -> None:  # fmt: skip
-    """Sums in bins of equal weight of the drawn rows, in `out` (Q, B, R), and in `total` (R,) their
-    weight.
+    """Sums of `kinds` (Q,), some of `kernels.MOMENTS`, in bins of equal weight of the drawn rows,
+    in `out` (Q, B, R), and in `total` (R,) their weight.
 
     Scores are in increasing order, as are the `rows` (R, size) of each replicate. Scores up to the
     threshold do not exist. With an empty `v`, every row counts 1.
@@ -134,7 +137,7 @@ def drawn_equal_mass_sums(
         grid = Grid(low, high, n_bins, ANY, knots, right & (not convex), convex)
         place(score if convex else u, grid, cell, x, share)
         for q in range(out.shape[0]):
-            moment(q, score, hit, weight, threshold, x)
+            moment(kinds[q], score, hit, weight, threshold, x)
             zero(sums)
             if convex:
                 scatter_shares(cell, x, share, 1 if count > 1 else 0, lanes, sums)

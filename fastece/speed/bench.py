@@ -119,17 +119,19 @@ class BenchResult:
         return f"fastece {m['fastece']}, {', '.join(versions)}; {where}"
 
     def __str__(self) -> str:
-        head = "  scores  setting     estimator      time   scores/s  ns/score  numpy  idiom"
+        head = "  scores  setting     estimator         time   scores/s  ns/score  numpy  idiom"
         lines = [self.where, "numpy: how many times as long the idiom written for it takes", head]
         lines += [
-            f"{r.n:>8}  {r.setting:<10}  {r.estimator:<9}  {with_unit(r.seconds, SECONDS):>8}  "
+            f"{r.n:>8}  {r.setting:<10}  {r.estimator:<12}  {with_unit(r.seconds, SECONDS):>8}  "
             f"{with_unit(r.n / r.seconds, PER_SECOND):>9}  {r.ns:8.2f}  {r.ratio:5.2f}  {r.idiom}"
             for r in self.rows
         ]
         lines += ["", "bootstrap: one of many replicates, and one turn of the numpy loop"]
-        lines += ["  scores  estimator  replicate  replicates/s    rows/s    ns/row  numpy  loop"]
         lines += [
-            f"{r.n:>8}  {r.estimator:<9}  {with_unit(r.seconds, SECONDS):>9}  "
+            "  scores  estimator     replicate  replicates/s    rows/s    ns/row  numpy  loop"
+        ]
+        lines += [
+            f"{r.n:>8}  {r.estimator:<12}  {with_unit(r.seconds, SECONDS):>9}  "
             f"{with_unit(1 / r.seconds, PER_SECOND):>12}  "
             f"{with_unit(r.n / r.seconds, PER_SECOND):>8}  {r.ns:8.2f}  {r.ratio:5.1f}  {r.idiom}"
             for r in self.bootstrap

@@ -11,6 +11,7 @@ from samples import R, runs_of, sample_of
 
 from fastece.binned.edges import uniform_layout
 from fastece.binned.replicates import TILE, Ordered, Records, Tiles, drawn_equal_mass_sums
+from fastece.kernels import MOMENTS
 
 
 def fields_of(n_bins, convex):
@@ -32,7 +33,7 @@ def test_each_row_is_in_one_tile_with_the_others_of_its_cell(n, convex, n_bins):
     sample = some_sample(n)
     sample = sample.where(np.random.default_rng(1).permutation(n))
     layout = uniform_layout(n_bins, 0.0, 1.0, True, convex)
-    tiles, records = (kind.of(sample, layout, 0.1, 2) for kind in (Tiles, Records))
+    tiles, records = (kind.of(sample, layout, 0.1, MOMENTS[:2]) for kind in (Tiles, Records))
     assert sorted(tiles.order) == list(range(n))
     assert (tiles.order // TILE == np.arange(n) // TILE).all()
     assert (tiles.starts[0], tiles.starts[-1]) == (0, n)
@@ -68,14 +69,14 @@ def test_sums_on_a_grid_are_those_of_the_definition(n_bins, convex, weighted):
     drawn = [c[at // R, :, at % R] for at in range(2 * R)]
     listed = [np.bincount(row, minlength=n) for row in rows]
     for times, sums in (
-        (drawn, Tiles.of(sample, layout, 0.1, 2).sums(c)),
-        (listed, Records.of(sample, layout, 0.1, 2).sums(rows)),
+        (drawn, Tiles.of(sample, layout, 0.1, MOMENTS[:2]).sums(c)),
+        (listed, Records.of(sample, layout, 0.1, MOMENTS[:2]).sums(rows)),
     ):
         assert sums.shape == (2, n_bins, len(times))
         for r, count in enumerate(times):
             expected = expected_sums(sample, (count * v).tolist(), fields_of(n_bins, convex))[1]
             assert sums[..., r] == pytest.approx(expected, abs=1e-12)
-    gaps = Tiles.of(sample, layout, -inf, 1).sums(c)  # the gaps alone
+    gaps = Tiles.of(sample, layout, -inf, MOMENTS[:1]).sums(c)  # the gaps alone
     assert gaps.shape == (1, n_bins, 2 * R)
     assert gaps.sum(1)[0] == pytest.approx(
         [(count * v) @ (sample.y - sample.s) for count in drawn], abs=1e-11
@@ -92,10 +93,10 @@ def test_sums_of_equal_weight_are_those_of_the_definition(weighted, right, conve
     rows = rng.integers(0, n, (7, 20))  # in any order
     for n_bins, low, high, threshold in ((5, 0.0, 1.0, 0.1), (9, 0.25, 0.6, -inf)):
         fields = quantile_fields(n_bins, low, high, threshold, right, convex)
-        ordered = Ordered.of(sample, low, high, threshold, 2)
+        ordered = Ordered.of(sample, low, high, threshold, MOMENTS[:2])
         drawn = [c[at // R, :, at % R] for at in range(2 * R)]
         listed = [np.bincount(row, minlength=n) for row in rows]
-        arguments = sample, rows, n_bins, low, high, right, convex, threshold, 2
+        arguments = sample, rows, n_bins, low, high, right, convex, threshold, MOMENTS[:2]
         for times, (total, sums) in (
             (drawn, ordered.sums(c, n_bins, right, convex)),
             (listed, drawn_equal_mass_sums(*arguments)),
@@ -108,7 +109,7 @@ def test_sums_of_equal_weight_are_those_of_the_definition(weighted, right, conve
 
 def test_rows_are_ordered_without_those_that_do_not_exist():
     sample = sample_of([0.1, 0.3, 0.3, 0.5, 0.9], [0, 1, 0, 1, 1], [1.0, 2.0, 3.0, 4.0, 5.0])
-    rows = Ordered.of(sample, 0.2, 0.6, 0.1, 2).rows
+    rows = Ordered.of(sample, 0.2, 0.6, 0.1, MOMENTS[:2]).rows
     assert rows.skip == 1
     assert rows.s.tolist() == [0.3, 0.3, 0.5, 0.9]
     assert rows.u.tolist() == [0.3, 0.3, 0.5, 0.6]

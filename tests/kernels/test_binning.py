@@ -11,7 +11,7 @@ from kernel_cases import BINS, RANGES, awkward_scores
 from kernel_forms import forms
 
 from fastece.binned.edges import float_layout, float_scores, hard_layout, uniform_layout
-from fastece.kernels import NO_WEIGHTS, binning
+from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -118,14 +118,14 @@ def test_distinct_centres_are_kept_with_the_first_bin_of_each(n_bins):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_moments_are_of_gap_weight_score_and_hit_above_the_threshold(weighted):
+def test_moments_are_of_rows_above_the_threshold(weighted):
     s, y = np.array([0.1, 0.5, 0.9]), np.array([1, 0, 1], np.uint8)
     w = np.array([2.0, 3.0, 0.0]) if weighted else NO_WEIGHTS
     v = w if weighted else np.ones(3)
-    expected = [v * (y - s), v, v * s, v * y]
+    expected = [v * (y - s), v, v * s, v * y, v * v, v * (1 + PACK * y)]
     x = np.empty(3)
     for kernel in forms(binning.moment):
-        for q in range(4):
+        for q in MOMENTS:
             kernel(q, s, y, w, -np.inf, x)
             assert x.tolist() == expected[q].tolist()
             kernel(q, s, y, w, 0.5, x)

@@ -7,7 +7,7 @@ from kernel_cases import seven_bins
 from kernel_forms import forms
 
 from fastece.binned.edges import float_layout
-from fastece.kernels import NO_WEIGHTS, binning, moments
+from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning, moments
 
 
 @pytest.mark.parametrize("convex", [False, True])
@@ -25,7 +25,7 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
     chosen = seven_bins(even, convex)
     cuts = chosen.edges.tolist()
     found = reference.centres(cuts)
-    expected = np.zeros((problems, 4, 7))
+    expected = np.zeros((problems, 6, 7))
     scores = prob.reshape(n, problems)
     hits = label[:, None] == np.arange(problems) if problems > 1 else label[:, None]
     for k in range(problems):
@@ -33,10 +33,12 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
             if s > 0.05:
                 hard = [(reference.which_bin(s, cuts), 1.0)]
                 for b, a in reference.convex_shares(s, found) if convex else hard:
-                    expected[k, :, b] += a * v * np.array([y - s, 1, s, y])
+                    of_row = np.array([y - s, 1, s, y, v, (1 + PACK * y) / PACK])
+                    expected[k, :, b] += a * v * of_row
     for kernel in forms(moments.cell_moments):
-        out = np.full((4, problems, chosen.cells), np.nan)
-        kernel(prob, label, w, chosen.grid, 0.05, np.empty(0), out)
+        out = np.full((6, problems, chosen.cells), np.nan)
+        kernel(prob, label, w, chosen.grid, 0.05, np.array(MOMENTS), np.empty(0), out)
+        out[5] /= PACK
         out = chosen.spread(out).swapaxes(0, 1)
         assert out == pytest.approx(expected, abs=1e-11)
 
@@ -66,7 +68,7 @@ def test_cells_of_a_float_grid_keep_their_only_score(problems, weighted):
     assert (only == moments.SEVERAL).any()
     for kernel in forms(moments.cell_moments)[: None if problems == 1 else 1]:
         found, out = np.full(problems * cells, np.nan), np.full(sums.shape, np.nan)
-        kernel(data, label, w, layout.grid, threshold, found, out)
+        kernel(data, label, w, layout.grid, threshold, np.array(MOMENTS[:2]), found, out)
         assert out == pytest.approx(sums, abs=1e-13)
         assert found.tolist() == only.ravel().tolist()
 

@@ -17,7 +17,7 @@ from kernel_cases import (
 from kernel_forms import forms
 from samples import sample_of
 
-from fastece.kernels import NO_WEIGHTS, subsets, weights
+from fastece.kernels import MOMENTS, NO_WEIGHTS, subsets, weights
 
 SETS = ordered_sets(80)
 
@@ -57,7 +57,7 @@ def test_records_have_the_cell_and_the_terms_of_each_row(convex, even):
                     expected[i, :, b] += a * w[i] * (y[i] - x), a * w[i]
             for kernel in forms(subsets.fill_records)[: None if n < 60 else 1]:
                 records = np.full((n, 5 if convex else 3), np.nan)
-                kernel(s, y, v, layout.grid, 0.3, records)
+                kernel(s, y, v, layout.grid, 0.3, np.array(MOMENTS[:2]), records)
                 got = np.zeros((n, 2, layout.cells))
                 rows, cell = np.arange(n), records[:, 0].astype(int)
                 assert cell.tolist() == records[:, 0].tolist()
@@ -109,7 +109,7 @@ def test_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
                 options = threshold, low, high, right, convex
                 for kernel in forms(subsets.drawn_equal_mass_sums)[: None if size == 13 else 1]:
                     total, out = np.full(2, np.nan), np.full((2, n_bins, 2), np.nan)
-                    kernel(*arrays, *options, rows, total, out)
+                    kernel(*arrays, *options, np.array(MOMENTS[:2]), rows, total, out)
                     for r in range(2):
                         drawn = (np.bincount(rows[r], minlength=n) * v).tolist()
                         weight, sums = expected_sums(sample, drawn, fields)

@@ -1,0 +1,292 @@
+"""The estimators of the literature: their definitions, the authors' packages, laws, extremes."""
+
+from math import erfc, exp, inf, pi, sqrt
+
+import numpy as np
+import pytest
+import reference
+import strategies as cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastece
+from fastece import MMCE, Binned, SmoothECE, Sweep
+from fastece.answer.estimate import has_cells
+from fastece.binned.sweep import sweep_bins
+
+ROWS = ["ece_debiased", "ece_sweep", "smooth_ece", "mmce"]
+# What hypothesis tries, with how close two equal values are: an integral's scale is found to 1e-12,
+# and of a debiased square noise may be taken off but for rounding, whose root is larger.
+ESTIMATORS = {
+    "ece_debiased": (Binned(debias=True), 1e-12),
+    "debiased quantiles": (Binned(debias=True, edges="quantile", n_bins=5), 1e-12),
+    "debiased square": (Binned(debias=True, norm=2), 1e-7),
+    "ece_sweep": (Sweep(), 1e-12),
+    "sweep, norm 2": (Sweep(norm=2), 1e-12),
+    "smooth_ece": (SmoothECE(), 1e-9),
+    "smooth, fixed": (SmoothECE(scale=0.1), 1e-12),
+    "mmce": (MMCE(), 1e-12),
+}
+REFERENCE = {
+    "ece_debiased": lambda *rows: reference.debiased_error(*rows),
+    "debiased quantiles": lambda *rows: reference.debiased_error(*rows, edges="quantile", n_bins=5),
+    "debiased square": lambda *rows: reference.debiased_error(*rows, norm=2),
+    "ece_sweep": reference.sweep_error,
+    "sweep, norm 2": lambda *rows: reference.sweep_error(*rows, norm=2),
+    "mmce": reference.mmce,
+}
+names = st.sampled_from(list(ESTIMATORS))
+
+
+def near(value, slack=1e-12):
+    return pytest.approx(value, abs=slack)
+
+
+def value_of(name, y, s, weight=None):
+    return fastece.ece(y, s, estimator=ESTIMATORS[name][0], sample_weight=weight)
+
+
+def problem_of(y, s):
+    """As the reference takes it."""
+    return [float(x) for x in s], [int(x) for x in y], 0.0, 1.0
+
+
+def random_problem(seed, most=60, inside=False):
+    """(labels, scores) of two to `most` rows: spread, tied or heaped at the ends."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, most))
+    s = [rng.random(n), rng.random(n).round(1), rng.beta(0.2, 0.1, n)][seed % 3]
+    s = s.clip(0.02, 0.98) if inside else s
+    return (rng.random(n) < s ** [1, 1.5, 0.5][seed // 3 % 3]).astype(int), s
+
+
+# -- definitions -----------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(list(REFERENCE)), cases.binary(max_size=25), st.data())
+def test_values_are_those_of_the_reference(name, data, draw):
+    y, s = data
+    weight = draw.draw(st.none() | cases.integer_weights(len(s), smallest=1))
+    expected = REFERENCE[name](problem_of(y, s), None if weight is None else weight.tolist())
+    assert value_of(name, y, s, weight) == near(expected, ESTIMATORS[name][1])
+
+
+@pytest.mark.parametrize("h", [0.004, 0.05, 0.3, 2.0])
+def test_smooth_errors_are_the_integral(h):
+    for seed in range(6):
+        y, s = random_problem(seed, most=8)
+        weight = None if seed % 2 else np.random.default_rng(seed).random(len(s)) + 0.1
+        expected = reference.smooth_error(
+            problem_of(y, s), None if weight is None else weight.tolist(), h, points=1500
+        )
+        got = fastece.ece(y, s, estimator="smooth_ece", scale=h, sample_weight=weight)
+        assert got == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+def test_the_own_scale_of_a_smooth_error_is_its_value():
+    for seed in range(30):
+        y, s = random_problem(seed, most=300)
+        value = fastece.ece(y, s, estimator="smooth_ece")
+        fixed = fastece.ece(y, s, estimator="smooth_ece", scale=value)
+        assert fixed == pytest.approx(value, rel=1e-3, abs=1e-5)
+
+
+def test_a_smooth_error_never_grows_with_its_scale():
+    for seed in range(9):
+        y, s = random_problem(seed)
+        values = [fastece.ece(y, s, estimator=SmoothECE(scale=h)) for h in np.geomspace(5e-3, 5, 9)]
+        assert (np.diff(values) <= 1e-3 * values[0]).all()
+
+
+def test_a_sweep_is_the_error_of_as_many_bins():
+    for seed in range(18):
+        y, s = random_problem(seed, most=120)
+        n_bins = reference.sweep_bins(problem_of(y, s))
+        fields = {"edges": "quantile", "n_bins": n_bins}
+        for norm in (1.0, 2.0, inf):
+            expected = fastece.ece(y, s, norm=norm, **fields)
+            assert fastece.ece(y, s, estimator="ece_sweep", norm=norm) == near(expected)
+
+
+def test_equal_rates_do_not_decrease_whatever_their_weights_round_to():
+    n = 3000
+    s = np.arange(n) / n
+    y, weight = np.arange(n) % 2, np.full(n, 0.1)
+    sample = fastece.Sample(s, y.astype(np.uint8), weight, 0.0, 1.0, np.arange(n))
+    assert sweep_bins(sample, weight, n, 1e-12)[1] == sweep_bins(sample, weight * 10, n, 0.0)[1]
+
+
+# -- the authors' packages -------------------------------------------------------------------------
+
+
+def test_debiased_errors_are_those_of_their_authors():
+    calibration = pytest.importorskip("calibration")
+    for seed in range(500):
+        y, s = random_problem(seed)
+        theirs = [[(a, b) for a, b in zip(s, y, strict=True) if 0.1 * k < a <= 0.1 * (k + 1) - 1e-9]
+                  for k in range(10)]  # fmt: skip
+        theirs = [cell for cell in theirs if len(cell) > 1]
+        rows = [row for cell in theirs for row in cell]
+        if not rows:
+            continue
+        s, y = (np.array(column) for column in zip(*rows, strict=True))
+        value = fastece.ece(y, s, estimator="ece_debiased", n_bins=10, norm=2)
+        square = calibration.utils.unbiased_l2_ce(theirs)
+        assert value**2 == near(square**2, 1e-10)
+
+
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(500), marks=pytest.mark.slow)])
+def test_smooth_errors_are_those_of_their_authors(monkeypatch, seeds):
+    relplot = pytest.importorskip("relplot")
+    # With 200 points their integral is right to 0.01. They count scores of 0 and 1 half, where the
+    # reflected kernel of their text counts them whole, and cut kernels off at a distance of 1/2.
+    monkeypatch.setattr(relplot.config, "smECE_mesh_pts", 5000)
+    for seed in seeds:
+        y, s = random_problem(seed, inside=True)
+        for h in (0.02, 0.07, 0.12):
+            theirs = relplot.metrics.smECE_sigma(s, y, h)
+            value = fastece.ece(y, s, estimator="smooth_ece", scale=h)
+            assert value == pytest.approx(theirs, rel=1.5e-3, abs=1e-5)
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+
+@given(names, cases.binary(), st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_does_not_matter(name, data, random):
+    y, s = data
+    order = list(range(len(s)))
+    random.shuffle(order)
+    slack = ESTIMATORS[name][1]
+    assert value_of(name, y[order], s[order]) == near(value_of(name, y, s), slack)
+
+
+@given(names, cases.binary(), st.data())
+def test_scaling_all_weights_changes_nothing(name, data, draw):
+    weight = draw.draw(cases.integer_weights(len(data[0]), smallest=1)).astype(float)
+    scale = draw.draw(st.sampled_from([0.1, 3.0, 1e-9, 1e-150, 1e150, 1e300]))
+    value, slack = value_of(name, *data, weight), ESTIMATORS[name][1]
+    assert value_of(name, *data, weight * scale) == near(value, slack)
+
+
+@given(st.sampled_from(["smooth_ece", "smooth, fixed", "mmce"]), cases.binary(), st.data())
+def test_integer_weights_are_repetitions(name, data, draw):
+    # Not of debiased errors, for which two copies of a row are more rows than one that counts
+    # twice, nor of sweeps, which have at most as many bins as rows.
+    y, s = data
+    weight = draw.draw(cases.integer_weights(len(s)))
+    repeated = np.repeat(y, weight), np.repeat(s, weight)
+    slack = ESTIMATORS[name][1]
+    assert value_of(name, y, s, weight) == near(value_of(name, *repeated), slack)
+
+
+@given(names, cases.binary(), st.data())
+def test_copies_of_a_row_are_rows(name, data, draw):
+    y, s = data
+    c = draw.draw(cases.integer_weights(len(s)))
+    estimator, slack = ESTIMATORS[name]
+    v = draw.draw(st.none() | cases.integer_weights(len(s), smallest=1))
+    v = None if v is None else v / 8
+    sample = fastece.Sample(
+        s, y.astype(np.uint8), v, 0.0, 1.0, np.arange(len(s), dtype=np.int64)
+    ).sorted()
+    c = c[sample.rows]
+    value = estimator.evaluate(estimator.prepare(sample, int(c.sum())), c)
+    rows = sample.rows.repeat(c)
+    assert value == near(value_of(name, y[rows], s[rows], None if v is None else v[rows]), slack)
+
+
+# -- extremes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_extreme_data_have_finite_values(name):
+    ends = np.array([0.0, 1.0, 1.0, 0.0])
+    sets = [
+        ([1], [0.5]), ([0, 1], [0.2, 0.9]), ([1, 1, 1], [0.3, 0.5, 0.5]), ([0, 0], [0.0, 0.0]),
+        ([0, 1, 0, 1], ends), ([1, 0, 0, 1], ends), ([0, 1, 1], [0.4, 0.4, 0.4]),
+        (np.arange(50) > 25, np.linspace(0, 1, 50)),
+    ]  # fmt: skip
+    for y, s in sets:
+        for weight in (None, np.arange(1.0, len(s) + 1)):
+            value = value_of(name, np.array(y, dtype=int), np.array(s), weight)
+            assert -1 <= value <= 1
+    for y, s in (([0, 0], [0.0, 0.0]), ([0, 1, 1, 0], ends)):  # always right, and sure
+        assert value_of(name, np.array(y), np.array(s)) == 0
+
+
+def test_values_that_can_be_worked_out():
+    t = sqrt(0.25 / 4)  # one bin: 4 rows, half of them hits, a gap of 0.1
+    z = 0.1 / t / sqrt(2)
+    folded = t * sqrt(2 / pi) * exp(-z * z) + 0.1 * (1 - erfc(z))
+    y, s = [0, 1, 0, 1], [0.6] * 4
+    assert fastece.ece(y, s, estimator="ece_debiased") == near(0.2 - folded)
+    assert fastece.ece(y, s, estimator="ece_debiased", norm=2) == 0.0
+    assert fastece.ece([1] * 4, s, estimator="ece_debiased", norm=2) == near(0.4)
+    assert fastece.ece(y, s, estimator="mmce") == near(0.1)
+    assert fastece.ece(y, s, estimator="ece_sweep") == near(0.1)
+    assert fastece.ece([1, 1], [0.0, 0.0], estimator="smooth_ece") == near(1.0)
+    assert fastece.ece([0, 1], [0.5, 0.5], estimator="smooth_ece") == 0.0
+    # Next to nothing: the smallest scale that is looked at.
+    assert fastece.ece([0, 1], [1e-7, 1 - 1e-7], estimator="smooth_ece") < 1e-6
+
+
+def test_classes_that_scores_keep_apart_have_as_many_bins_as_rows():
+    n = 20_000
+    s = (np.arange(n) + 0.5) / n
+    y = s > 0.5
+    assert fastece.ece(y, s, estimator="ece_sweep") == near(np.abs(y - s).mean(), 1e-9)
+    y[n // 2 - 1 : n // 2 + 1] ^= True  # nearly so: half as many are looked at in no time
+    assert 0.2 < fastece.ece(y, s, estimator="ece_sweep") < 0.3
+
+
+# -- what follows from the protocol ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_intervals_and_tests_take_the_rows(name):
+    rng = np.random.default_rng(7)
+    s = rng.random(150)
+    y = (rng.random(150) < s**2).astype(int)
+    value = fastece.ece(y, s, estimator=name)
+    options = {"estimator": name, "n_resamples": 64, "rng": 0}
+    result = fastece.bootstrap(y, s, **options)
+    assert result.estimate == near(value)
+    low, high = result.confidence_interval
+    assert low < value < high
+    assert not has_cells(fastece.ESTIMATORS[name])
+    answer = fastece.estimate(y, s, **options)
+    low, high = answer.confidence_interval
+    assert answer.value == near(value)
+    assert 0 < low < value < high
+    assert answer.p_value < 0.05
+    calibrated = fastece.estimate((rng.random(150) < s).astype(int), s, **options)
+    assert calibrated.confidence_interval[0] == 0
+    assert fastece.calibration_test(y, s, **options).p_value < 0.05
+    assert fastece.compare(y, s**2, s, **options).difference < 0
+    classes = np.column_stack([1 - s, s])
+    assert fastece.ece(y, classes, estimator=name, setting="classwise", average=None).shape == (2,)
+    if name == "ece_debiased":
+        diagram = fastece.reliability_diagram(y, s, estimator=name, sample_weight=s + 0.1)
+        expected = fastece.ece(y, s, estimator=name, sample_weight=s + 0.1)
+        assert diagram.value == near(expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Binned(debias=True, mapping="convex"), "debias: goes with mapping='hard' only"),
+        (lambda: Binned(debias=True, norm=3), r"debias: goes with norm=1 and norm=2 only.*norm=3"),
+        (lambda: Binned(debias=True, norm=inf), "debias: goes with norm=1 and norm=2 only"),
+        (lambda: Binned(debias=2), "debias: "),
+        (lambda: Sweep(norm=0.5), "norm: "),
+        (lambda: MMCE(width=0), "width: must be positive and finite"),
+        (lambda: MMCE(width=inf), "width: must be positive and finite"),
+        (lambda: SmoothECE(scale=-1), "scale: "),
+        (lambda: SmoothECE(scale="own"), "scale: got 'own'"),
+        (lambda: SmoothECE(scale=1e-7), "scale: 1e-07 needs a grid of more than"),
+    ],
+)
+def test_bad_parameters_are_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
