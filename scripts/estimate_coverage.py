@@ -1,4 +1,4 @@
-"""Coverage of the intervals of `estimate`, `compare` (method="honest"), `direction` and `slices`, and
+"""Coverage of the intervals of `estimate`, `compare` (method="honest"), `direction`, `slices`, and
 how often `compare` tells equal models apart.
 
 Scores of several shapes, each with a curve ``c(s) = P(y = 1 | s)`` that is known, so the error that

@@ -13,9 +13,10 @@ from fastece.cli.page import Page, ends_of, facts, level_of, noted, table
 from fastece.cli.terminal import progress
 from fastece.inputs.files import STANDARD_INPUT, Predictions
 from fastece.plot.files import check_picture, save_picture
-from fastece.report.measures import LEAD, TEST
+from fastece.report.measures import LEAD, SCORES, TEST, scores_of
 from fastece.report.pictures import compare_panels
-from fastece.report.words import question
+from fastece.report.words import decimals, ends, floor_of, number, p_text, question, sentence
+from fastece.resampling.intervals import ConfidenceInterval
 from fastece.resampling.results import HONEST, ComparisonResult
 
 
@@ -31,13 +32,16 @@ def run_compare(options: Namespace) -> Page:
         models = [read_file(path, options) for path in (options.a, options.b)]
         check_same_rows(models[0], models[1], paths)
         say(f"intervals of both, {options.resamples} replicates of a calibrated model")
-        estimators = estimators_of(models[0], options)
+        errors = estimators_of(models[0], options)
+        scores = scores_of(models[0].pairs)
         a, b = (
-            read_data(model, options, estimators, f"{path}: y_prob", least=1)
+            read_data(model, options, {**errors, **scores}, f"{path}: y_prob", least=1)
             for path, model in zip(paths, models, strict=True)
         )
-        call = replace(a, models=[*a.models, *b.models])
+        call = replace(a, estimators=errors, models=[*a.models, *b.models])
         results = comparison_results(call, method=HONEST, rng=options.seed)
+        say(f"scores of both, {options.resamples} resamples")
+        scored = comparison_results(replace(call, estimators=scores), rng=options.seed)
     values = {
         "a": paths[0],
         "b": paths[1],
@@ -46,13 +50,32 @@ def run_compare(options: Namespace) -> Page:
         "setting": call.setting,
         "n_resamples": call.n_resamples,
         "confidence_level": call.level,
+        "verdict": verdict_of(results[LEAD], scored["brier_score"]),
         "differences": [values_of(name, result) for name, result in results.items()],
+        "scores": [values_of(name, result) for name, result in scored.items()],
     }
     page = Page(text_of(values, models[0].pairs), values)
     if not picture:
         return page
     save_picture(picture, compare_panels(call, [options.a, options.b]), note_of(values))
     return page.with_file("plot", options.plot)
+
+
+def verdict_of(error: ComparisonResult, brier: ComparisonResult) -> str:
+    """Which model is better calibrated, and which predicts better, in a sentence."""
+    calibration = winner_of(
+        error, "is better calibrated", "neither is shown to be better calibrated"
+    )
+    whole = winner_of(brier, "predicts better in all", "neither is shown to predict better in all")
+    return sentence(f"{calibration}; by the Brier score {whole}.")
+
+
+def winner_of(result: ComparisonResult, what: str, unclear: str) -> str:
+    """The model with the smaller value, if that is clear, and the interval that says so."""
+    interval = result.confidence_interval
+    said = f"{'b' if interval.low > 0 else 'a'} {what}"
+    said = said if interval.low > 0 or interval.high < 0 else unclear
+    return f"{said} ({100 * result.confidence_level:g} % interval of a - b {ends(interval)})"
 
 
 def note_of(values: dict[str, Any]) -> str:
@@ -97,27 +120,37 @@ def values_of(name: str, result: ComparisonResult) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def row_of(line: dict[str, Any], n_resamples: int, last: str) -> list[str]:
+    """One line of a table as text, with as many digits as the interval is worth."""
+    interval = ConfidenceInterval(line["low"], line["high"])
+    places = decimals(interval)
+    return [
+        line["name"], number(line["a"], places), number(line["b"], places),
+        number(line["difference"], places), ends(interval),
+        p_text(line["p_value"], floor_of(n_resamples)), last,
+    ]  # fmt: skip
+
+
 def text_of(values: dict[str, Any], pairs: bool) -> str:
     """The page as text."""
-    title = f"a: {values['a']}\nb: {values['b']}"
-    rows = [
-        [
-            line["name"], f"{line['a']:.5f}", f"{line['b']:.5f}", f"{line['difference']:+.5f}",
-            ends_of(line, "+.5f"), f"{line['p_value']:.4f}", line["estimator"],
-        ]
-        for line in values["differences"]
-    ]  # fmt: skip
+    title = f"a: {values['a']}\nb: {values['b']}\n{values['verdict']}"
+    count = values["n_resamples"]
+    errors = [row_of(line, count, line["estimator"]) for line in values["differences"]]
+    scores = [row_of(line, count, SCORES[line["name"]]) for line in values["scores"]]
+    head = ["a", "b", "a - b", *level_of(values), "p-value"]
     lines = [
         *facts(
             title, rows=values["n"], setting=question(values["setting"], pairs), **noted(values)
         ),
         "",
-        *table(["error", "a", "b", "a - b", *level_of(values), "p-value", "estimator"], rows),
+        *table(["error", *head, "estimator"], errors),
         "",
-        "  a - b above 0: b is better calibrated",
+        *table(["score", *head, ""], scores),
+        "",
+        "  a - b above 0: b is better calibrated, or has the larger score",
         "  p-value: below 0.05 exactly where the 95 % interval leaves out 0, and so at any level",
         f"  intervals: joined from those of both models, {LEAD} by its posterior, others by test "
         "inversion;",
-        "  noise lifts values, so a - b itself may lie outside",
+        "  noise lifts values, so a - b itself may lie outside; those of scores by bootstrap",
     ]
     return "\n".join(lines)

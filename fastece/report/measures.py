@@ -52,6 +52,12 @@ def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
     return found
 
 
+def scores_of(pairs: bool) -> dict[str, Any]:
+    """The scores by name; of hits and confidences alone the accuracy would be that of the guess
+    whether a prediction is right."""
+    return {name: ESTIMATORS[name] for name in SCORES if not pairs or name != "accuracy"}
+
+
 def measure_errors(call: Call, seed: int, say: Say) -> list[dict[str, Any]]:
     """A line for each estimator of a call; without resamples only posteriors have intervals."""
     lines = {}

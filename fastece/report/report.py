@@ -27,6 +27,7 @@ from fastece.report.measures import (
     choose_errors,
     measure_errors,
     measure_scores,
+    scores_of,
 )
 from fastece.report.pictures import report_panels
 from fastece.report.words import judge
@@ -170,7 +171,9 @@ def calibration_report(
     >>> p = rng.beta(5, 1.5, size=1000)
     >>> y = rng.random(1000) < p - 0.5 * p * (1 - p)
     >>> report = calibration_report(y, p)
-    >>> print(report.headline)
+    >>> print(report.headline)  # doctest: +NORMALIZE_WHITESPACE
+    Off, its probabilities too high, by 0.100 (95 % interval 0.075 to 0.128); chance alone would
+    show as much in fewer than 1 of 1000 samples of a calibrated model.
     """
     errors = choose_errors(estimator, n_bins=n_bins)
     data = {name: options.pop(name) for name in READ if name in options}
@@ -223,7 +226,6 @@ def make_report(
         call.n, call.setting, first["value"], interval, call.level, test["p_value"],
         call.n_resamples, direction.over, direction.error,
     )  # fmt: skip
-    scores = {name: row for name, row in call.estimators.items() if not pairs or name != "accuracy"}
     return Report(
         title=title,
         headline=judgement.headline,
@@ -240,7 +242,7 @@ def make_report(
         p_value=test["p_value"],
         measures=measures,
         direction=direction,
-        scores=measure_scores(replace(call, estimators=scores), seed),
+        scores=measure_scores(replace(call, estimators=scores_of(pairs)), seed),
         decomposition=decomposition_of(call),
         classes=class_table(lead, read, key, say),
         slices=table_of(lead, groups, key, say),

@@ -113,7 +113,7 @@ def rows_needed(n: int, interval: ConfidenceInterval) -> int:
     """About how many rows make an interval as narrow as is useful, with two digits: widths fall
     with the square root of the rows."""
     needed = n * ((interval.high - interval.low) / USEFUL_WIDTH) ** 2
-    unit = 10 ** max(math.floor(math.log10(needed)) - 1, 0) if needed > 1 else 1
+    unit = int(10 ** max(math.floor(math.log10(max(needed, 1.0))) - 1, 0))
     return math.ceil(needed / unit) * unit
 
 

@@ -198,5 +198,5 @@ def test_bad_input_names_the_argument(classes):
         calibration_report(y, p, by=[1, 2], n_resamples=0)
     with pytest.raises(ValueError, match="estimator: got 'nothing'"):
         calibration_report(y, p, estimator=["nothing"])
-    with pytest.raises(ValueError, match="estimator: .* is no calibration error"):
+    with pytest.raises(ValueError, match=r"estimator: .* is no calibration error"):
         calibration_report(y, p, estimator=["brier_score"])

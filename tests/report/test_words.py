@@ -73,8 +73,8 @@ def test_an_interval_has_two_digits_of_its_width(width, low):
 
 @pytest.mark.parametrize(
     ("value", "places", "text"),
-    [(0.02149, 3, "0.021"), (0.0, 3, "0"), (1.0, 2, "1"), (0.0002, 3, "2e-04"), (math.inf, 2, "inf"),
-     (math.nan, 2, "-"), (None, 2, "-"), (-0.0213, 3, "-0.021")],
+    [(0.02149, 3, "0.021"), (0.0, 3, "0"), (1.0, 2, "1"), (0.0002, 3, "2e-04"),
+     (math.inf, 2, "inf"), (math.nan, 2, "-"), (None, 2, "-"), (-0.0213, 3, "-0.021")],
 )  # fmt: skip
 def test_numbers(value, places, text):
     assert number(value, places) == text
