@@ -63,19 +63,18 @@ def run_compare(options: Namespace) -> Page:
 
 def verdict_of(error: ComparisonResult, brier: ComparisonResult) -> str:
     """Which model is better calibrated, and which predicts better, in a sentence."""
-    calibration = winner_of(
-        error, "is better calibrated", "neither is shown to be better calibrated"
-    )
-    whole = winner_of(brier, "predicts better in all", "neither is shown to predict better in all")
-    return sentence(f"{calibration}; by the Brier score {whole}.")
-
-
-def winner_of(result: ComparisonResult, what: str, unclear: str) -> str:
-    """The model with the smaller value, if that is clear, and the interval that says so."""
-    interval = result.confidence_interval
-    said = f"{'b' if interval.low > 0 else 'a'} {what}"
-    said = said if interval.low > 0 or interval.high < 0 else unclear
-    return f"{said} ({100 * result.confidence_level:g} % interval of a - b {ends(interval)})"
+    parts = []
+    for result, says, neither in (
+        (error, "is better calibrated", "to be better calibrated"),
+        (brier, "predicts better by the Brier score", "to predict better by the Brier score"),
+    ):
+        interval = result.confidence_interval
+        said = f"neither model is shown {neither}"
+        if interval.low > 0 or interval.high < 0:
+            said = f"model {'b' if interval.low > 0 else 'a'} {says}"
+        level = f"{100 * result.confidence_level:g} %"
+        parts.append(f"{said} ({level} interval of a - b {ends(interval)})")
+    return sentence("; ".join(parts)) + "."
 
 
 def note_of(values: dict[str, Any]) -> str:

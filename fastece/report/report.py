@@ -172,7 +172,7 @@ def calibration_report(
     >>> y = rng.random(1000) < p - 0.5 * p * (1 - p)
     >>> report = calibration_report(y, p)
     >>> print(report.headline)  # doctest: +NORMALIZE_WHITESPACE
-    Off, its probabilities too high, by 0.100 (95 % interval 0.075 to 0.128); chance alone would
+    Off, its probabilities too high, by 0.100 (95 % interval 0.071 to 0.126); chance alone would
     show as much in fewer than 1 of 1000 samples of a calibrated model.
     """
     errors = choose_errors(estimator, n_bins=n_bins)

@@ -114,7 +114,7 @@ def rows_needed(n: int, interval: ConfidenceInterval) -> int:
     with the square root of the rows."""
     needed = n * ((interval.high - interval.low) / USEFUL_WIDTH) ** 2
     unit = int(10 ** max(math.floor(math.log10(max(needed, 1.0))) - 1, 0))
-    return math.ceil(needed / unit) * unit
+    return int(math.ceil(needed / unit) * unit)
 
 
 def judge(
