@@ -146,8 +146,8 @@ COMMANDS = {
         "report:run_report", "size, accuracy, calibration errors and reliability diagram of a file",
         f"Report on a file of predictions, or with - on standard input: CSV with the columns "
         f"{LAYOUTS}; also between tabs or semicolons, as JSON Lines, NPY, NPZ or Parquet (with "
-        "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 there "
-        "are no intervals.",
+        "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 only "
+        "what has a posterior has intervals.",
         ("file",), (*FILE, "--by", *REPORT), {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(

@@ -31,7 +31,7 @@ from fastece.report.measures import (
 )
 from fastece.report.pictures import report_panels
 from fastece.report.words import judge
-from fastece.resampling.arguments import Call, read_call
+from fastece.resampling.arguments import Call, check_can_be_null, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval
 from fastece.resampling.rehearsal import compile_resampling
@@ -216,6 +216,7 @@ def make_report(
     )
     top = problems if pairs or problems.setting.is_top else read(setting="confidence")
     lead, errors_call = only(call, errors[LEAD]), replace(call, estimators=errors)
+    check_can_be_null(errors_call, "a report")
     with compile_resampling(problems, list(errors.values()), rows=False, labels=True):
         measures = measure_errors(errors_call, seed, say)
     first, test = measures[0], measures[1]

@@ -11,8 +11,9 @@ from fastece.resampling.intervals import ConfidenceInterval
 if TYPE_CHECKING:
     from fastece.report.report import Report
 
-# Classes and groups in a table: what is worst comes first, and the rest is counted.
-MOST_ROWS = 10
+# Classes and groups in a table, the clearest first: those that are off, at least a few, at most so
+# many; the rest is counted.
+FEW_ROWS, MOST_ROWS = 3, 10
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,9 @@ def errors(report: "Report") -> Section:
         rows.append([line["name"], *numbers, bins, estimator])
     if report.n_resamples:
         notes.append(
-            "Intervals hold the true error. Noise counts as error in the values of bins and "
-            "densities, which so may be above their own interval."
-        )
-        notes.append(
-            "p-value: how often chance alone shows as much, if the model is calibrated; the first "
-            "sentence has that of ece."
+            "Intervals hold the true error; noise lifts values of bins and densities, even above "
+            "their own. p-value: how often chance alone shows as much if the model is calibrated; "
+            "the first sentence has that of ece."
         )
     notes += [
         f"{line['name']}: {why}: do not read this one."
@@ -141,18 +139,24 @@ def breakdown(found: Any, what: str, title: str) -> Section | None:
     """Errors of classes or of groups."""
     if found is None:
         return None
+    off = sum(row.low > 0 for row in found)
+    shown = found[: min(max(off, FEW_ROWS), MOST_ROWS)]
     head = [what, "rows", "error", level_of(found), "p-value", ""]
     rows = [
         [
             str(row.label), f"{row.n}", *number_and_ends(row.estimate, row.low, row.high),
             p_text(row.p_value), row.note,
         ]
-        for row in found[:MOST_ROWS]
+        for row in shown
     ]  # fmt: skip
-    notes = ["All intervals hold at once at that level, and p-values allow for their number."]
-    if len(found) > MOST_ROWS:
-        notes.append(f"{len(found) - MOST_ROWS} more are less clear.")
-    return Section(title, {}, head, rows, notes)
+    more = len(found) - len(shown)
+    notes = [
+        f"{off} of {len(found)} are off: their interval leaves out 0. All intervals hold at once, "
+        "and p-values allow for their number."
+    ]
+    return Section(
+        title, {}, head, rows, [*([f"and {more} that are less clear"] * (more > 0)), *notes]
+    )
 
 
 def picture(report: "Report") -> Section:

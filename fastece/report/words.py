@@ -146,20 +146,17 @@ def judge(
         ))  # fmt: skip
     direction = side(setting, over, total)
     leaves_zero_out = interval.low > 0
+    fits = f"no sign of miscalibration: the error is {number(error, places)} ({span})"
     if p_value is None:
-        said = (
-            f"{direction} {by}." if leaves_zero_out else f"off by {number(error, places)} ({span})."
-        )
-        return Judgement(SHOWN if leaves_zero_out else NO_SIGN, sentence(said))
+        if leaves_zero_out:
+            return Judgement(SHOWN, sentence(f"{direction} {by}."))
+        return Judgement(NO_SIGN, sentence(f"{fits}."))
     chance = f"chance alone would show as much {frequency(p_value, n_resamples)}"
     rejects = p_value < 1 - level
     if leaves_zero_out and rejects:
         return Judgement(SHOWN, sentence(f"{direction} {by}; {chance} of a calibrated model."))
     if not leaves_zero_out and not rejects:
-        return Judgement(NO_SIGN, sentence(
-            f"no sign of miscalibration: the error is {number(error, places)} ({span}), and "
-            f"{chance} of a calibrated model."
-        ))  # fmt: skip
+        return Judgement(NO_SIGN, sentence(f"{fits}, and {chance} of a calibrated model."))
     if rejects:
         return Judgement(UNCLEAR, sentence(
             f"probably {direction} {by}: {chance} of a calibrated model, but the interval still "

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.resources import files
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from fastece import __version__
@@ -14,19 +15,22 @@ if TYPE_CHECKING:
     from fastece.report.report import Report
 
 NEEDS = "to_html: needs jinja2 and matplotlib: pip install 'fastece[report]'"
+# Characters of a line of sentences.
+WIDTH = 100
 MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\|*_`<>[]"})
 
 
 def to_text(report: "Report") -> str:
     """The report for a terminal."""
-    lines = [report.title, report.headline]
+    lines = [report.title, *fill(report.headline, WIDTH).splitlines()]
     for section in sections_of(report):
         lines += ["", section.title]
         if section.facts:
             lines += indented(aligned([*section.facts.items()], last="<"))
         if section.rows:
             lines += indented(aligned([section.head, *section.rows], last="<"))
-        lines += indented(section.notes)
+        for note in section.notes:
+            lines += indented(fill(note, WIDTH).splitlines())
         lines += [str(result) for result in section.results if hasattr(result, "edges")]
     return "\n".join(lines)
 

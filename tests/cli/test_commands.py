@@ -27,7 +27,7 @@ def test_a_fault_of_the_package_shows_its_traceback(capsys, monkeypatch, write, 
     def fault(*_, **__):
         return int("x") if error is ValueError else len(3)
 
-    monkeypatch.setattr(report, "reliability_diagram", fault)
+    monkeypatch.setattr(report, "make_report", fault)
     path = write(SMALL)
     with pytest.raises(error, match=r"invalid literal|has no len"):
         run(capsys, "report", path)
@@ -36,8 +36,8 @@ def test_a_fault_of_the_package_shows_its_traceback(capsys, monkeypatch, write, 
 def test_a_call_that_does_not_fit_is_a_fault(capsys, monkeypatch, write):
     from fastece.cli import report
 
-    monkeypatch.setattr(report, "size_of", lambda: None)
-    with pytest.raises(TypeError, match="positional argument"):
+    monkeypatch.setattr(report, "make_report", lambda: None)
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
         run(capsys, "report", write(SMALL))
 
 

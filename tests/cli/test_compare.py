@@ -7,7 +7,7 @@ import pytest
 from command_line import DIGITS, FOREST, PAIRS, as_json, failure, text
 
 import fastece
-from fastece.estimators import calibration_errors
+from fastece.report.measures import ERRORS, SCORES
 
 
 def differences(comparison):
@@ -21,8 +21,8 @@ def test_compare_two_models_of_the_digits(capsys, setting):
     found = as_json(capsys, "compare", DIGITS, FOREST, *options)
     assert (found["a"], found["b"], found["n"]) == (str(DIGITS), str(FOREST), 1797)
     assert (found["n_resamples"], found["confidence_level"]) == (32, 0.95)
-    others = [name for name in calibration_errors() if name != "ece_bayes"]
-    assert [*differences(found)] == ["ece_bayes", *others, "mce"]  # the answer comes first
+    assert [*differences(found)] == [*ERRORS]
+    assert [line["name"] for line in found["scores"]] == [*SCORES]
     for line in found["differences"][:4]:
         result = fastece.compare(
             a["y_true"], a["y_prob"], b["y_prob"], estimator=line["name"], n_resamples=32, rng=3,
@@ -33,6 +33,18 @@ def test_compare_two_models_of_the_digits(capsys, setting):
         assert line["difference"] == result.difference
         assert (line["low"], line["high"]) == result.confidence_interval
         assert line["p_value"] == result.p_value
+
+
+def test_a_comparison_has_a_verdict_and_scores(capsys):
+    found = as_json(capsys, "compare", DIGITS, FOREST, "--resamples", 99)
+    assert found["verdict"].startswith("Model a is better calibrated (95 % interval of a - b [-0.2")
+    assert "; model a predicts better by the Brier score (95 % interval" in found["verdict"]
+    same = as_json(capsys, "compare", DIGITS, DIGITS, "--resamples", 99)
+    assert same["verdict"].startswith("Neither model is shown to be better calibrated (95 % ")
+    a, b = np.load(DIGITS), np.load(FOREST)
+    brier = found["scores"][0]
+    assert brier["a"] == pytest.approx(fastece.brier_score(a["y_true"], a["y_prob"]), rel=1e-12)
+    assert brier["b"] == pytest.approx(fastece.brier_score(b["y_true"], b["y_prob"]), rel=1e-12)
 
 
 def test_comparison_in_words(capsys):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from fastece.cli.page import Page, question, table
+from fastece.cli.page import Page, table
 from fastece.problems.settings import SETTINGS
+from fastece.report.words import question
 
 
 def test_columns_are_aligned():

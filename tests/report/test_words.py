@@ -53,7 +53,7 @@ def told(n=1000, setting="confidence", error=0.021, interval=(0.012, 0.031), p_v
          "Too few rows to judge: 20 rows leave the error anywhere from 0 to 0.15; some 45 would "
          "tell it to within 0.05."),
         ({"interval": (0, 0.031), "p_value": None}, "no sign",
-         "Off by 0.021 (95 % interval 0 to 0.031)."),
+         "No sign of miscalibration: the error is 0.021 (95 % interval 0 to 0.031)."),
     ],
 )  # fmt: skip
 def test_the_headline(changes, verdict, headline):
