@@ -18,6 +18,7 @@ from fastece.cli import main
 from fastece.estimators import calibration_errors
 from fastece.problems.settings import SETTINGS
 from fastece.protocol import Estimator
+from fastece.report.words import FEWEST_ROWS, NO_SIGN, SHOWN, TOO_FEW, UNCLEAR
 
 ROOT = Path(__file__).parents[1]
 FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -148,6 +149,30 @@ def test_commands_and_options_that_pages_name_exist(capsys):
         if page != "asv_benchmarks/README.md":  # whose options are of other programs
             ours = re.sub("^python3 -m venv .*", "", text, flags=re.MULTILINE)
             assert set(re.findall(r"--[a-z][a-z-]+", ours)) <= options, page
+
+
+def test_output_on_the_page_of_the_command_line_is_what_is_printed(capsys):
+    (shown,) = re.findall(r"```text\n(.*?)\.\.\.\n```", PAGES["docs/command_line.md"], re.DOTALL)
+    assert main(["demo"]) == 0
+    assert capsys.readouterr().out.startswith(shown)
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "curve"])
+def test_page_of_the_command_line_names_the_keys_of_json(command, capsys):
+    table = section_of("docs/command_line.md", "JSON")
+    (named,) = re.findall(rf"^\| `fastece {command}`.*?\|(.*)\|$", table, re.MULTILINE)
+    demo = ROOT / "fastece" / "data" / "digits_neural_network.npz"
+    files = [str(demo)] * (2 if command == "compare" else 1)
+    assert main([command, *files, "--resamples", "20", "--json"]) == 0
+    keys = set(json.loads(capsys.readouterr().out))
+    assert keys == set(re.findall(r"`(\w+)`", named)) - {"points"}
+
+
+def test_page_of_the_report_has_every_verdict():
+    verdicts = {TOO_FEW, NO_SIGN, SHOWN, UNCLEAR}
+    assert {row[0].strip('`"') for row in rows_of("docs/report.md", '`"')} == verdicts
+    few = section_of("docs/report.md", "The headline")
+    assert f"less than {FEWEST_ROWS} rows" in few
 
 
 def test_table_of_speeds_has_every_estimator():
