@@ -172,7 +172,7 @@ def test_page_of_the_report_has_every_verdict():
     verdicts = {TOO_FEW, NO_SIGN, SHOWN, UNCLEAR}
     assert {row[0].strip('`"') for row in rows_of("docs/report.md", '`"')} == verdicts
     few = section_of("docs/report.md", "The headline")
-    assert f"less than {FEWEST_ROWS} rows" in few
+    assert f"fewer than {FEWEST_ROWS} rows" in few
 
 
 def test_table_of_speeds_has_every_estimator():
