@@ -109,6 +109,17 @@ def test_benchmarks_of_scores_run_beside_the_same_score(found, last, monkeypatch
         found().setup(*params)
 
 
+def test_the_benchmark_of_the_report_writes_the_page(monkeypatch):
+    benchmark, params = MODULES["report"].Report(), (3, 300)
+    benchmark.setup(*params)
+    assert benchmark.call().endswith("</html>")
+    assert benchmark.time_page(*params) is None
+    monkeypatch.delattr(fastece, "calibration_report", raising=False)
+    monkeypatch.delitem(fastece._HOMES, "calibration_report")
+    with pytest.raises(NotImplementedError):
+        benchmark.setup(*params)
+
+
 @pytest.mark.parametrize("estimator", MODULES["single"].Literature.params[0])
 def test_estimators_of_the_literature_run_beside_plain_ones(estimator):
     benchmark = MODULES["single"].Literature()
