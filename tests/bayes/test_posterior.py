@@ -221,7 +221,7 @@ def test_sides_are_parts_of_the_error_of_each_draw(norm):
     sample = PROBLEMS["one side"]
     whole, over, under = side_posteriors([sample], norm)
     assert whole.errors == pytest.approx(posterior_of([sample], norm).errors)
-    curves = rooms.Curves(rooms.cells_of_rows(sample.sorted()), for_interval=True)
+    curves = rooms.Curves(rooms.cells_of_rows(sample.sorted()))
     p, cells = curves.probabilities(curves.interval_draws()), curves.rows.cells
     weight = cells.weight / cells.weight.sum()
     gap = p - cells.score[:, None]

@@ -29,7 +29,8 @@ def test_the_p_value_counts_errors_as_large_as_that_of_the_data(name, setting):
             assert type(result.statistic) is type(result.p_value) is float
             assert result.statistic == fastece.ece(*data, **options)
             assert result.null_distribution.shape == (99,)
-            above = np.sum(result.null_distribution >= result.statistic)
+            # A draw like the data is as far off, whatever the order of its sums.
+            above = np.sum(result.null_distribution >= result.statistic - 1e-12)
             assert result.p_value == (1 + above) / 100
 
 
