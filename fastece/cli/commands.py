@@ -28,6 +28,7 @@ OPTIONS = {
     r"^(setting|bandwidth|kernel|labels):": r"--\1:",
     r"^n_(resamples|jobs):": r"--\1:",
     r"^rng:": "--seed:",
+    r"^(estimator|by):": r"--\1:",
     r"\bfrom_logits=True\b": "--from-logits",
     r"\blabels=(?=\[)": "--labels ",
     r"\blabels=": "--labels",

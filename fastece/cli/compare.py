@@ -3,19 +3,30 @@
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 
 from fastece.answer.compare import comparison_results
 from fastece.cli.inputs import estimators_of, read_data, read_file, title_of
-from fastece.cli.page import Page, ends_of, facts, level_of, noted, table
+from fastece.cli.page import Page, facts, level_of, noted, table
 from fastece.cli.terminal import progress
 from fastece.inputs.files import STANDARD_INPUT, Predictions
 from fastece.plot.files import check_picture, save_picture
 from fastece.report.measures import LEAD, SCORES, TEST, scores_of
 from fastece.report.pictures import compare_panels
-from fastece.report.words import decimals, ends, floor_of, number, p_text, question, sentence
+from fastece.report.words import (
+    LEAST_GAP,
+    decimals,
+    ends,
+    floor_of,
+    number,
+    p_text,
+    question,
+    sentence,
+)
+from fastece.report.writers import WIDTH
 from fastece.resampling.intervals import ConfidenceInterval
 from fastece.resampling.results import HONEST, ComparisonResult
 
@@ -50,40 +61,42 @@ def run_compare(options: Namespace) -> Page:
         "setting": call.setting,
         "n_resamples": call.n_resamples,
         "confidence_level": call.level,
-        "verdict": verdict_of(results[LEAD], scored["brier_score"]),
+        "verdict": verdict_of(results[LEAD], results[TEST], scored["brier_score"]),
         "differences": [values_of(name, result) for name, result in results.items()],
         "scores": [values_of(name, result) for name, result in scored.items()],
     }
     page = Page(text_of(values, models[0].pairs), values)
     if not picture:
         return page
-    save_picture(picture, compare_panels(call, [options.a, options.b]), note_of(values))
+    save_picture(picture, compare_panels(call, [options.a, options.b]), str(values["verdict"]))
     return page.with_file("plot", options.plot)
 
 
-def verdict_of(error: ComparisonResult, brier: ComparisonResult) -> str:
+def verdict_of(error: ComparisonResult, bins: ComparisonResult, brier: ComparisonResult) -> str:
     """Which model is better calibrated, and which predicts better, in a sentence."""
-    parts = []
-    for result, says, neither in (
-        (error, "is better calibrated", "to be better calibrated"),
-        (brier, "predicts better by the Brier score", "to predict better by the Brier score"),
-    ):
-        interval = result.confidence_interval
-        said = f"neither model is shown {neither}"
-        if interval.low > 0 or interval.high < 0:
-            said = f"model {'b' if interval.low > 0 else 'a'} {says}"
-        level = f"{100 * result.confidence_level:g} %"
-        parts.append(f"{said} ({level} interval of a - b {ends(interval)})")
-    return sentence("; ".join(parts)) + "."
+    said = [
+        winner_of(error, f"better calibrated by {LEAD}"),
+        winner_of(brier, "better in all by the Brier score"),
+    ]
+    if sign_of(error) != sign_of(bins):
+        said.insert(1, winner_of(bins, f"better calibrated by {TEST}"))
+    return sentence("; ".join(said)) + "."
 
 
-def note_of(values: dict[str, Any]) -> str:
-    """What is above the picture: the difference of the errors that it shows."""
-    line = next(line for line in values["differences"] if line["name"] == TEST)
-    return (
-        f"a - b: {line['difference']:+.4f}, {100 * values['confidence_level']:g} % interval "
-        f"{ends_of(line, '+.4f')}; above 0: b is better calibrated"
+def winner_of(result: ComparisonResult, what: str) -> str:
+    """The model with the smaller value, if that is clear, and the interval that says so."""
+    sign = sign_of(result)
+    said = (
+        f"model {'b' if sign > 0 else 'a'} is {what}" if sign else f"neither is shown to be {what}"
     )
+    level = f"{100 * result.confidence_level:g} %"
+    return f"{said} ({level} interval of a - b {ends(result.confidence_interval)})"
+
+
+def sign_of(result: ComparisonResult) -> int:
+    """On which side of 0 the interval lies, but for rounding; 0 if it holds 0."""
+    low, high = result.confidence_interval
+    return int(low > LEAST_GAP) - int(high < -LEAST_GAP)
 
 
 def check_same_rows(a: Predictions, b: Predictions, paths: Sequence[str]) -> None:
@@ -132,7 +145,7 @@ def row_of(line: dict[str, Any], n_resamples: int, last: str) -> list[str]:
 
 def text_of(values: dict[str, Any], pairs: bool) -> str:
     """The page as text."""
-    title = f"a: {values['a']}\nb: {values['b']}\n{values['verdict']}"
+    title = "\n".join([f"a: {values['a']}", f"b: {values['b']}", fill(values["verdict"], WIDTH)])
     count = values["n_resamples"]
     errors = [row_of(line, count, line["estimator"]) for line in values["differences"]]
     scores = [row_of(line, count, SCORES[line["name"]]) for line in values["scores"]]
@@ -146,8 +159,8 @@ def text_of(values: dict[str, Any], pairs: bool) -> str:
         "",
         *table(["score", *head, ""], scores),
         "",
-        "  a - b above 0: b is better calibrated, or has the larger score",
-        "  p-value: below 0.05 exactly where the 95 % interval leaves out 0, and so at any level",
+        "  a - b above 0: b has the smaller value, which is better but for accuracy and sharpness",
+        "  p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
         f"  intervals: joined from those of both models, {LEAD} by its posterior, others by test "
         "inversion;",
         "  noise lifts values, so a - b itself may lie outside; those of scores by bootstrap",

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from fastece.plot.results import HEIGHT, WIDTH, Panel, draw_classes, panels_size, plot_panel
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 KINDS = (".png", ".svg", ".pdf")
 DPI = 150
+# Characters of a title to an inch.
+FIT = 11
 
 
 def check_picture(path: str | Path) -> Path:
@@ -57,6 +60,7 @@ def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
         figure = draw_classes(panels, figure=new_figure((width, height + 0.4)))
         note = "\n".join(filter(None, [panels[0].first.estimator, figure.get_suptitle(), note]))
     if note:
+        note = "\n".join(fill(line, int(FIT * figure.get_figwidth())) for line in note.splitlines())
         figure.suptitle(note, fontsize="medium", parse_math=False)
     return figure
 

@@ -137,8 +137,11 @@ def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
         results = resample(call, BootstrapResult, method="percentile", rng=seed)
         values = {name: result.estimate for name, result in results.items()}
         ends = {name: tuple(result.confidence_interval) for name, result in results.items()}
+    (problems,) = call.models
+    is_whole = problems.setting.is_top or problems.setting.name == "binary"
+    meaning = SCORES if is_whole else {**SCORES, "accuracy": "how often a score above 1/2 is right"}
     return [
         {"name": name, "value": value, "low": ends[name][0], "high": ends[name][1],
-         "meaning": SCORES[name]}
+         "meaning": meaning[name]}
         for name, value in values.items()
     ]  # fmt: skip

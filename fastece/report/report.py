@@ -1,5 +1,6 @@
 """The report on the calibration of one model: what was measured, and what it comes down to."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,6 +13,7 @@ from fastece.answer.direction import Direction, direction_of
 from fastece.answer.slices import Group, Slices, groups_by, groups_by_class, slices_of
 from fastece.bayes.curves import effective_count
 from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
+from fastece.inputs.parameters import list_names
 from fastece.inputs.probabilities import as_probabilities
 from fastece.plot.results import Panel
 from fastece.problems.problems import Problems
@@ -30,7 +32,7 @@ from fastece.report.measures import (
     scores_of,
 )
 from fastece.report.pictures import report_panels
-from fastece.report.words import judge
+from fastece.report.words import Findings, judge
 from fastece.resampling.arguments import Call, check_can_be_null, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval
@@ -39,6 +41,8 @@ from fastece.resampling.results import Plain
 
 # Arguments that say how data are read.
 READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
+# Others of `fastece.bootstrap`.
+WORK = ("confidence_level", "n_jobs", "executor")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,8 +55,8 @@ class Report(Plain):
     headline : str
         One sentence with the error, its interval, its direction and the p-value.
     verdict : str
-        "miscalibrated"; "no sign" of it, where chance explains all; "unclear", where interval and
-        test do not agree; "too few rows".
+        "miscalibrated"; "no sign" of it, where chance explains all; "unclear", where interval,
+        test, mean gap, classes and groups do not agree; "too few rows".
     n, n_effective : int, float
         Rows, and Kish's effective number of them where they have weights.
     n_classes : int or None
@@ -109,6 +113,16 @@ class Report(Plain):
     note: str
     _panels: list[Panel] = field(repr=False)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON can hold, by name: nan is None, and an infinite number the text "inf"."""
+        plain: dict[str, Any] = finite(super().to_dict())
+        return plain
+
+    def _repr_html_(self) -> str:
+        from fastece.report.writers import to_fragment
+
+        return to_fragment(self)
+
     def __str__(self) -> str:
         from fastece.report.writers import to_text
 
@@ -131,6 +145,17 @@ class Report(Plain):
         return page
 
 
+def finite(value: Any) -> Any:
+    """Plain values of which no number is nan or infinite."""
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
 def calibration_report(
     y_true: Any, y_prob: Any, *, estimator: Any = tuple(ERRORS), by: Any = None, n_bins: Any = 15,
     title: str = "Calibration report", n_resamples: int = 1000, rng: Any = 0, **options: Any,
@@ -140,9 +165,9 @@ def calibration_report(
     Parameters
     ----------
     y_true, y_prob, **options
-        As in `fastece.bootstrap`, with the same defaults, but no `average`, `size`, `method`,
-        `bootstrap_result` and parameters of estimators.
-    estimator : list of str or objects
+        As in `fastece.bootstrap`, with the same defaults: `setting`, `labels`, `pos_label`,
+        `sample_weight`, `from_logits`, `confidence_level`, `n_jobs`, `executor`.
+    estimator : str or object, or a list of them
         The errors to show, "mce" among them; "ece_bayes" and "ece" always come first.
     by : (n,) array_like, optional
         A label for each row: the errors of the groups are shown too, as by `fastece.slices`.
@@ -173,9 +198,14 @@ def calibration_report(
     >>> report = calibration_report(y, p)
     >>> print(report.headline)  # doctest: +NORMALIZE_WHITESPACE
     Off, its probabilities too high, by 0.100 (95 % interval 0.071 to 0.126); chance alone would
-    show as much in fewer than 1 of 1000 samples of a calibrated model.
+    show as large an ECE in fewer than 1 of 1000 samples of a calibrated model.
     """
-    errors = choose_errors(estimator, n_bins=n_bins)
+    for name in options:
+        if name not in (*READ, *WORK):
+            known = list_names([*READ, *WORK])
+            raise TypeError(f"{name}: is no argument of calibration_report; {known}")
+    names = estimator if isinstance(estimator, list | tuple) else [estimator]
+    errors = choose_errors(names, n_bins=n_bins)
     data = {name: options.pop(name) for name in READ if name in options}
     data |= {"y_true": y_true, "y_prob": y_prob}
     return make_report(
@@ -222,17 +252,25 @@ def make_report(
     first, test = measures[0], measures[1]
     say("direction and scores")
     direction = direction_of(lead, key)
-    interval = ConfidenceInterval(first["low"], first["high"])
-    judgement = judge(
-        call.n, call.setting, first["value"], interval, call.level, test["p_value"],
-        call.n_resamples, direction.over, direction.error,
-    )  # fmt: skip
+    classes = class_table(lead, read, key, say)
+    slices = table_of(lead, groups, key, say)
+    n = effective_count(problems.v, call.n)
+    off = {
+        what: (sum(row.low > 0 for row in table), len(table))
+        for what, table in (("classes", classes), ("groups", slices)) if table is not None
+    }  # fmt: skip
+    judgement = judge(Findings(
+        n=n, setting=call.setting, level=call.level, error=first["value"],
+        interval=ConfidenceInterval(first["low"], first["high"]), p_value=test["p_value"],
+        n_resamples=call.n_resamples, over=direction.over, total=direction.error,
+        mean_gap=direction.mean_gap, mean_gap_interval=direction.mean_gap_interval, off=off,
+    ))  # fmt: skip
     return Report(
         title=title,
         headline=judgement.headline,
         verdict=judgement.verdict,
         n=call.n,
-        n_effective=effective_count(problems.v, call.n),
+        n_effective=n,
         n_classes=n_classes if pairs else top.n_classes,
         accuracy=mean_of(top, top.label),
         mean_confidence=mean_of(top, top.prob),
@@ -245,8 +283,8 @@ def make_report(
         direction=direction,
         scores=measure_scores(replace(call, estimators=scores_of(pairs)), seed),
         decomposition=decomposition_of(call),
-        classes=class_table(lead, read, key, say),
-        slices=table_of(lead, groups, key, say),
+        classes=classes,
+        slices=slices,
         diagrams=diagrams_of(errors[TEST], problems),
         curve=curves_of(lead, None)[0] if problems.n_problems == 1 else None,
         pairs=pairs,

@@ -1,5 +1,6 @@
 """A report as sections, which every form of it shows: text, Markdown, HTML."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -93,9 +94,9 @@ def errors(report: "Report") -> Section:
         rows.append([line["name"], *numbers, bins, estimator])
     if report.n_resamples:
         notes.append(
-            "Intervals hold the true error; noise lifts values of bins and densities, even above "
-            "their own. p-value: how often chance alone shows as much if the model is calibrated; "
-            "the first sentence has that of ece."
+            "Intervals hold the true error; noise lifts values of bins, most of all of mce, even "
+            "above their own. p-value: how often chance alone shows as much if the model is "
+            "calibrated; the first sentence has that of ece."
         )
     notes += [
         f"{line['name']}: {why}: do not read this one."
@@ -116,7 +117,8 @@ def direction(report: "Report") -> Section:
             ("mean gap", found.mean_gap, found.mean_gap_interval, "hit rate less mean score"),
         )
     ]
-    return Section("Direction", {}, ("", "value", level_of(report), ""), rows)
+    note = "Parts of ece_bayes. Their low ends are what the mean gap alone shows."
+    return Section("Direction", {}, ("", "value", level_of(report), ""), rows, [note])
 
 
 def scores(report: "Report") -> Section:
@@ -127,12 +129,18 @@ def scores(report: "Report") -> Section:
         for line in report.scores
     ]
     parts = report.decomposition
-    note = (
-        f"Brier score of the setting {number(parts.score)} = miscalibration "
-        f"{number(parts.miscalibration)} - discrimination {number(parts.discrimination)} + "
-        f"uncertainty {number(parts.uncertainty)}, by isotonic regression."
-    )
-    return Section("Proper scores", {}, head, rows, [note])
+    what = {"confidence": "top label", "classwise": "mean class"}.get(report.setting, "score")
+    notes = [
+        f"Brier score of the {what} alone, {parts.score:.4f} = miscalibration "
+        f"{parts.miscalibration:.4f} - discrimination {parts.discrimination:.4f} + uncertainty "
+        f"{parts.uncertainty:.4f}, by isotonic regression."
+    ]
+    notes += [
+        f"{line['name']}: what came true had the probability 0; fastece.log_loss can clip that"
+        for line in report.scores
+        if math.isinf(line["value"])
+    ]
+    return Section("Proper scores", {}, head, rows, notes)
 
 
 def breakdown(found: Any, what: str, title: str) -> Section | None:
@@ -152,7 +160,7 @@ def breakdown(found: Any, what: str, title: str) -> Section | None:
     more = len(found) - len(shown)
     notes = [
         f"{off} of {len(found)} are off: their interval leaves out 0. All intervals hold at once, "
-        "and p-values allow for their number."
+        "and p-values, bounds from Bayes factors, allow for their number."
     ]
     return Section(
         title, {}, head, rows, [*([f"and {more} that are less clear"] * (more > 0)), *notes]

@@ -7,10 +7,13 @@ from fastece.resampling.intervals import ConfidenceInterval
 
 # Below so many rows the interval is as wide as what usual models are off by.
 FEWEST_ROWS = 30
-# An interval of this width tells a model that is off by 0.05 from one that is not.
-USEFUL_WIDTH = 0.1
+# With so many rows the interval is at most 0.1 wide, for models that are off by up to 0.1 (uniform
+# and Beta(5, 1.5) scores, 60 samples each: 0.07 to 0.096; 0.11 to 0.12 with 200).
+ENOUGH_ROWS = 300
 # A part of the error from which on it is said to be of one direction.
 ONE_SIDED = 0.75
+# Smaller numbers are rounding, and shown as 0.
+LEAST_GAP = 1e-9
 # A smaller p-value is said to be below.
 LEAST_P = 1e-4
 # No more digits are shown, however sure a number is.
@@ -65,9 +68,12 @@ def number(value: float | None, places: int = MOST_DECIMALS) -> str:
     they are, "-" for one that there is not."""
     if value is None or math.isnan(value):
         return "-"
-    if value in (0, 1) or math.isinf(value):
+    if abs(value) < LEAST_GAP:
+        return "0"
+    if value == 1 or math.isinf(value):
         return f"{value:.0f}"
-    return f"{value:.{places}f}" if abs(value) >= 0.5 * 10**-places else f"{value:.0e}"
+    first_digit = -math.floor(math.log10(abs(value)))
+    return f"{value:.{max(places, first_digit)}f}"
 
 
 def ends(interval: ConfidenceInterval | None, places: int | None = None) -> str:
@@ -96,6 +102,8 @@ def frequency(p_value: float, n_resamples: int) -> str:
     """How often chance alone would show as much, in whole samples."""
     if p_value <= floor_of(n_resamples):
         return f"in fewer than 1 of {n_resamples} samples"
+    if p_value > 0.995:
+        return "in more than 99 of 100 samples"
     whole = 100 if p_value >= 0.1 else 1000
     return f"in {max(1, round(whole * p_value))} of {whole} samples"
 
@@ -109,63 +117,90 @@ def side(setting: str, over: float, error: float) -> str:
     return SIDES[kind][1] if share <= 1 - ONE_SIDED else BOTH_SIDES
 
 
-def rows_needed(n: int, interval: ConfidenceInterval) -> int:
-    """About how many rows make an interval as narrow as is useful, with two digits: widths fall
-    with the square root of the rows."""
-    needed = n * ((interval.high - interval.low) / USEFUL_WIDTH) ** 2
-    unit = int(10 ** max(math.floor(math.log10(max(needed, 1.0))) - 1, 0))
-    return int(math.ceil(needed / unit) * unit)
+@dataclass(frozen=True)
+class Findings:
+    """What a judgement rests on.
 
-
-def judge(
-    n: int, setting: str, error: float, interval: ConfidenceInterval, level: float,
-    p_value: float | None, n_resamples: int, over: float, total: float,
-) -> Judgement:  # fmt: skip
-    """The judgement about an error of n rows.
-
-    Parameters
+    Attributes
     ----------
-    error, interval, level
-        The error, and its interval at a level.
+    n : float
+        Effective number of rows.
+    setting : str
+    level : float
+        Of the intervals.
+    error, interval
+        The error, and its interval.
     p_value, n_resamples
         Of the calibration test, from so many replicates; None without them.
-    over, total
+    over, total : float
         Error of scores that are too high, and of all.
+    mean_gap, mean_gap_interval
+        Hit rate less mean score.
+    off : dict
+        How many classes and groups are off for sure, and of how many, by what they are called.
     """
-    places = decimals(interval)
-    span = (
-        f"{100 * level:g} % interval {number(interval.low, places)} to "
-        f"{number(interval.high, places)}"
-    )
-    by = f"by {number(error, places)} ({span})"
-    if n < FEWEST_ROWS:
+
+    n: float
+    setting: str
+    level: float
+    error: float
+    interval: ConfidenceInterval
+    p_value: float | None
+    n_resamples: int
+    over: float
+    total: float
+    mean_gap: float
+    mean_gap_interval: ConfidenceInterval
+    off: dict[str, tuple[int, int]]
+
+    @property
+    def objections(self) -> list[str]:
+        """What speaks against a calibrated model beside the error and the test."""
+        found = []
+        low, high = self.mean_gap_interval
+        if low > LEAST_GAP or high < -LEAST_GAP:
+            places = decimals(self.mean_gap_interval)
+            found.append(
+                f"the hit rate differs from the mean score by {number(self.mean_gap, places)} "
+                f"{ends(self.mean_gap_interval)}"
+            )
+        found += [
+            f"{off} of {count} {what} are off" for what, (off, count) in self.off.items() if off
+        ]
+        return found
+
+
+def judge(found: Findings) -> Judgement:
+    """The judgement: about the error if its interval and the test agree, "unclear" if they do not,
+    or if neither shows anything but something else does."""
+    places = decimals(found.interval)
+    low, high = (number(end, places) for end in found.interval)
+    error = f"{number(found.error, places)} ({100 * found.level:g} % interval {low} to {high})"
+    if found.n < FEWEST_ROWS:
+        rows = f"{found.n:.0f} row{'' if round(found.n) == 1 else 's'}"
         return Judgement(TOO_FEW, (
-            f"Too few rows to judge: {n} rows leave the error anywhere from "
-            f"{number(interval.low, places)} to {number(interval.high, places)}; some "
-            f"{max(rows_needed(n, interval), FEWEST_ROWS)} would tell it to within 0.05."
+            f"Too few rows to judge: {rows} may have an error from {low} to {high}; some "
+            f"{ENOUGH_ROWS} tell that of most models to within 0.05."
         ))  # fmt: skip
-    direction = side(setting, over, total)
-    leaves_zero_out = interval.low > 0
-    fits = f"no sign of miscalibration: the error is {number(error, places)} ({span})"
-    if p_value is None:
-        if leaves_zero_out:
-            return Judgement(SHOWN, sentence(f"{direction} {by}."))
-        return Judgement(NO_SIGN, sentence(f"{fits}."))
-    chance = f"chance alone would show as much {frequency(p_value, n_resamples)}"
-    rejects = p_value < 1 - level
-    if leaves_zero_out and rejects:
-        return Judgement(SHOWN, sentence(f"{direction} {by}; {chance} of a calibrated model."))
-    if not leaves_zero_out and not rejects:
-        return Judgement(NO_SIGN, sentence(f"{fits}, and {chance} of a calibrated model."))
+    direction = side(found.setting, found.over, found.total)
+    shows = found.interval.low > 0
+    rejects = shows if found.p_value is None else found.p_value < 1 - found.level
+    chance = ""
+    if found.p_value is not None:
+        often = frequency(found.p_value, found.n_resamples)
+        chance = f"chance alone would show as large an ECE {often} of a calibrated model"
+    if shows and rejects:
+        return Judgement(SHOWN, sentence(f"{direction} by {error}{chance and '; '}{chance}."))
+    if shows:
+        text = f"probably {direction} by {error}: the interval leaves out 0, but {chance}."
+        return Judgement(UNCLEAR, sentence(text))
     if rejects:
-        return Judgement(UNCLEAR, sentence(
-            f"probably {direction} {by}: {chance} of a calibrated model, but the interval still "
-            "holds 0, so that more rows are needed."
-        ))  # fmt: skip
-    return Judgement(UNCLEAR, sentence(
-        f"probably {direction} {by}: the interval leaves out 0, but {chance} of a calibrated "
-        "model in the bins of the test, so that more rows are needed."
-    ))  # fmt: skip
+        text = f"probably {direction} by {error}: {chance}, but the interval still holds 0."
+        return Judgement(UNCLEAR, sentence(text))
+    fits = f"the error is {error}{chance and ', and '}{chance}"
+    if found.objections:
+        return Judgement(UNCLEAR, f"Not clear: {fits}; but {' and '.join(found.objections)}.")
+    return Judgement(NO_SIGN, f"No sign of miscalibration: {fits}.")
 
 
 def sentence(text: str) -> str:

@@ -1,6 +1,7 @@
 """The forms of a report: text, Markdown, and one HTML file that needs nothing else."""
 
 from collections.abc import Sequence
+from html import escape
 from importlib.resources import files
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from fastece import __version__
 from fastece.plot.files import draw_page
 from fastece.plot.svg import to_svg
 from fastece.report.sections import sections_of
-from fastece.resampling.results import aligned
+from fastece.resampling.results import aligned, html_row
 
 if TYPE_CHECKING:
     from fastece.report.report import Report
@@ -75,6 +76,19 @@ def to_html(report: "Report") -> str:
         report=report, sections=sections, version=__version__
     )
     return page
+
+
+def to_fragment(report: "Report") -> str:
+    """The report as HTML for a notebook: its tables, without pictures."""
+    lines = [f"<h3>{escape(report.title)}</h3>", f"<p><b>{escape(report.headline)}</b></p>"]
+    for section in sections_of(report):
+        rows = [section.head, *section.rows] if section.rows else []
+        body = [html_row("td", fact) for fact in section.facts.items()]
+        body += [html_row("td" if i else "th", row) for i, row in enumerate(rows)]
+        if body:
+            lines += [f"<h4>{section.title}</h4>", "<table>", *body, "</table>"]
+            lines += [f"<p>{escape(note)}</p>" for note in section.notes]
+    return "\n".join(lines)
 
 
 def check_packages() -> None:

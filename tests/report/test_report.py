@@ -61,7 +61,7 @@ def test_the_headline_is_about_the_first_error(report):
 
 
 def test_a_report_is_plain_values(report):
-    values = json.loads(json.dumps(report.to_dict(), allow_nan=True))
+    values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert values["headline"] == report.headline
     assert len(values["classes"]["rows"]) == 3
     assert values["direction"]["over"] == report.direction.over
@@ -127,7 +127,37 @@ def test_odd_data_have_defined_values_or_a_word(y, p):
 
 def test_infinite_log_loss_is_said():
     found = calibration_report([1, 0] * 40, [0.0, 1.0] * 40, n_resamples=19)
-    assert "inf" in str(found)
+    assert "log_loss: what came true had the probability 0" in str(found)
+    scores = {line["name"]: line["value"] for line in found.to_dict()["scores"]}
+    assert scores["log_loss"] == "inf"
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_few_effective_rows_are_few_rows():
+    rng = np.random.default_rng(0)
+    p, w = rng.random(400), np.ones(400)
+    w[0] = 1e12
+    found = calibration_report(rng.random(400) < p, p, sample_weight=w, n_resamples=19)
+    assert found.verdict == "too few rows"
+
+
+def test_what_else_speaks_against_calibration_is_not_passed_over():
+    rng = np.random.default_rng(1)
+    p = np.column_stack([rng.uniform(0.4, 0.5, 400)] * 2)
+    p = np.column_stack([p[:, 0], 0.9 - p[:, 0], np.full(400, 0.1)])
+    y = (rng.random(400) < 0.5).astype(int)  # never the third class
+    found = calibration_report(y, p, **QUICK)
+    off = [row.label for row in found.classes if row.low > 0]
+    assert 2 in off
+    assert found.verdict in ("unclear", "miscalibrated")
+    assert found.verdict == "miscalibrated" or f"{len(off)} of 3 classes are off" in found.headline
+
+
+def test_a_notebook_shows_the_tables(report):
+    page = Page()
+    page.feed(report._repr_html_())
+    assert page.open == []
+    assert report.headline in "".join(page.words)
 
 
 class Page(HTMLParser):
@@ -199,4 +229,7 @@ def test_bad_input_names_the_argument(classes):
     with pytest.raises(ValueError, match="estimator: got 'nothing'"):
         calibration_report(y, p, estimator=["nothing"])
     with pytest.raises(ValueError, match=r"estimator: .* is no calibration error"):
-        calibration_report(y, p, estimator=["brier_score"])
+        calibration_report(y, p, estimator="brier_score")
+    for name in ("average", "size", "bandwidth"):
+        with pytest.raises(TypeError, match=f"{name}: is no argument of calibration_report"):
+            calibration_report(y, p, **{name: None})
