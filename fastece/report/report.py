@@ -260,10 +260,11 @@ def make_report(
         for what, table in (("classes", classes), ("groups", slices)) if table is not None
     }  # fmt: skip
     judgement = judge(Findings(
-        n=n, setting=call.setting, level=call.level, error=first["value"],
-        interval=ConfidenceInterval(first["low"], first["high"]), p_value=test["p_value"],
-        n_resamples=call.n_resamples, over=direction.over, total=direction.error,
-        mean_gap=direction.mean_gap, mean_gap_interval=direction.mean_gap_interval, off=off,
+        n=n, setting="confidence" if pairs else call.setting, level=call.level,
+        error=first["value"], interval=ConfidenceInterval(first["low"], first["high"]),
+        p_value=test["p_value"], n_resamples=call.n_resamples, over=direction.over,
+        total=direction.error, mean_gap=direction.mean_gap,
+        mean_gap_interval=direction.mean_gap_interval, off=off,
     ))  # fmt: skip
     return Report(
         title=title,

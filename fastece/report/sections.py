@@ -129,9 +129,10 @@ def scores(report: "Report") -> Section:
         for line in report.scores
     ]
     parts = report.decomposition
-    what = {"confidence": "top label", "classwise": "mean class"}.get(report.setting, "score")
+    # By default class vectors are scored whole, and what is taken apart is the top label's score.
+    is_part = not math.isclose(parts.score, report.scores[0]["value"], rel_tol=1e-9)
     notes = [
-        f"Brier score of the {what} alone, {parts.score:.4f} = miscalibration "
+        f"Brier score{' of the top label' if is_part else ''} {parts.score:.4f} = miscalibration "
         f"{parts.miscalibration:.4f} - discrimination {parts.discrimination:.4f} + uncertainty "
         f"{parts.uncertainty:.4f}, by isotonic regression."
     ]
