@@ -17,16 +17,16 @@ from fastece.protocol import Parameters, Plan, Sample
 from fastece.typing import F64, U8
 
 AUTO = "auto"
-# Cells of the grid in a standard deviation of the kernel, for an integral right to 4e-4: c cells are
-# for 0.1 / c^2 of it.
+# Cells of the grid in a standard deviation of the kernel, for an integral right to 4e-4: with c of
+# them it is off by 0.1 / c^2.
 CELLS = 16
-# Where a value is its own scale, errors of 4e-6 are no more than those of 4e-4 of it at this scale.
+# Of a value that equals this, 4e-4 are 4e-6: of smaller ones the grid may leave out that much.
 COARSE = 0.01
-# Cells of the first grid on which a scale is looked for, how many times finer the next is, and cells
-# of the last.
+# Cells of the first grid on which a scale is looked for, how many times finer the next is, and
+# cells of the last.
 FIRST_CELLS, FINER, LAST_CELLS = 1024, 2, 2**17
 # Rows are spread to one of these, and sums of fewer cosines are taken from it.
-SPREAD_CELLS = (4096, 65536, LAST_CELLS, MOST_CELLS)
+SPREAD_CELLS = (4096, 65536, LAST_CELLS, 2**20, MOST_CELLS)
 # Cells of all replicates that are worked on at once: 34 MB.
 BATCH_CELLS = 2**22
 # What rounding leaves of gaps that add up to nothing wherever they are.
