@@ -260,7 +260,9 @@ def direction_of(call: Call, key: int) -> Direction:
     error_interval, over_interval, under_interval = parts.intervals
     return Direction(
         error=error, over=over, under=under, mean_gap=gap,
-        error_interval=above_parts(error_interval, parts.intervals[1:]), over_interval=over_interval, under_interval=under_interval,
+        error_interval=above_parts(error_interval, [over_interval, under_interval]),
+        over_interval=over_interval,
+        under_interval=under_interval,
         mean_gap_interval=gap_ends,
         confidence_level=call.level,
         method=method,
