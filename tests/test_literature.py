@@ -1,5 +1,6 @@
 """The estimators of the literature: their definitions, the authors' packages, laws, extremes."""
 
+import tracemalloc
 from math import erfc, exp, inf, pi, sqrt
 
 import numpy as np
@@ -89,6 +90,68 @@ def test_the_own_scale_of_a_smooth_error_is_its_value():
         value = fastece.ece(y, s, estimator="smooth_ece")
         fixed = fastece.ece(y, s, estimator="smooth_ece", scale=value)
         assert fixed == pytest.approx(value, rel=1e-3, abs=1e-5)
+
+
+def integral_near_the_ends(gap_of, h):
+    """`reference.smooth_error` of gaps by their scores, which are all within 0.01 of 0 or 1: on
+    points near the ends only, the midpoint rule."""
+    width = 0.01 + 10 * h
+    count = int(16 * width / h) + 1
+    total = 0.0
+    for low in (0.0, 1.0 - width):
+        t = low + (np.arange(count) + 0.5) * width / count
+        parts = np.zeros(count)
+        for s, gap in gap_of.items():
+            for image in (s, -s, 2 - s):
+                parts += gap * np.exp(-(((t - image) / h) ** 2) / 2)
+        total += np.abs(parts).sum() * width / count
+    return total / h / sqrt(2 * pi)
+
+
+@pytest.mark.parametrize("farthest", [5e-3, 3e-4, 1e-4])
+def test_small_smooth_errors_of_sharp_scores_are_the_integral_at_their_own_scale(farthest):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        is_high, off = np.arange(60) % 2, farthest * rng.random(60) ** 3
+        y, s = np.copy(is_high), np.where(is_high == 1, 1 - off, off)
+        weight = np.ones(60)
+        y[:2], weight[:2] = 1 - y[:2], farthest * rng.random(2)  # gaps of the other sign
+        gap_of = dict(zip(s.tolist(), (weight * (y - s) / weight.sum()).tolist(), strict=True))
+        low, high = 5e-6, 0.01
+        for _ in range(16):
+            middle = sqrt(low * high)
+            is_wide = integral_near_the_ends(gap_of, middle) > middle
+            low, high = (middle, high) if is_wide else (low, middle)
+        value = fastece.ece(y, s, estimator="smooth_ece", sample_weight=weight)
+        assert value == pytest.approx(low, rel=1e-3, abs=1e-5)
+        assert low < 2e-3
+
+
+def test_scores_of_exactly_0_and_1_count_in_full():
+    s = np.repeat([0.0, 1.0, 0.3], [12, 10, 2])
+    y = np.repeat([0, 1, 1, 0, 1], [9, 3, 6, 4, 2])
+    for h in (0.01, 0.05, 0.3):
+        expected = reference.smooth_error(problem_of(y, s), None, h, points=1500)
+        got = fastece.ece(y, s, estimator="smooth_ece", scale=h)
+        assert got == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize("scale", ["auto", 1e-4])
+def test_replicates_of_near_perfect_scores_take_little_memory(scale):
+    s = 1 - np.random.default_rng(0).random(1000) * 1e-4
+    fastece.bootstrap([0, 1], [0.2, 0.9], estimator="smooth_ece", n_resamples=2, rng=0)
+    tracemalloc.start()
+    try:
+        result = fastece.bootstrap(
+            np.ones(1000), s, estimator=SmoothECE(scale=scale), n_resamples=32, rng=0, n_jobs=1
+        )
+        assert tracemalloc.get_traced_memory()[1] < 4e8
+    finally:
+        tracemalloc.stop()
+    # No gap is of the other sign: the values are the mean gaps.
+    assert result.estimate == pytest.approx(np.mean(1 - s), rel=1e-3)
+    assert result.bias == pytest.approx(0, abs=1e-6)
+    assert np.ptp(result.bootstrap_distribution) > 0
 
 
 def test_a_smooth_error_never_grows_with_its_scale():

@@ -21,14 +21,14 @@ from fastece.resampling.arguments import Call, check_single, describe, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, of_parts
 from fastece.resampling.rehearsal import compile_resampling
-from fastece.resampling.results import Plain, aligned
+from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64
 
 SHOWN = ("error", "over", "under", "mean_gap")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Direction(Plain):
+class Direction(Plain, Tabular):
     """A calibration error in two parts: what `fastece.direction` gives.
 
     Attributes
@@ -79,7 +79,7 @@ class Direction(Plain):
         words = np.array([["unclear", "under-confident"], ["over-confident", "both"]])
         return words[sure[0].astype(int), sure[1].astype(int)].tolist()
 
-    def __str__(self) -> str:
+    def _table(self) -> tuple[str, list[list[str]]]:
         level = f"{100 * self.confidence_level:g} % intervals by {self.method}"
         head = f"{self.estimator}, setting {self.setting}: {self.n} rows; {level}"
         names = [name.replace("_", " ") for name in SHOWN]
@@ -88,12 +88,20 @@ class Direction(Plain):
             lines = [["class", *names, "verdict"]]
             for k, (*numbers, verdict) in enumerate(zip(*values, self.verdict, strict=True)):
                 lines.append([str(k), *map(four_digits, numbers), verdict])
-            return "\n  ".join([head, *aligned(lines)])
+            return head, lines
         lines = [["", "value", "low", "high"]]
         for name, field, value in zip(names, SHOWN, values, strict=True):
             ends = getattr(self, f"{field}_interval") or (math.nan, math.nan)
             lines.append([name, *map(four_digits, (value, *ends))])
-        return "\n  ".join([head, *aligned(lines), f"verdict: {self.verdict}"])
+        return head, lines
+
+    @property
+    def _notes(self) -> list[str]:
+        return [] if np.ndim(self.error) else [f"verdict: {self.verdict}"]
+
+    def __str__(self) -> str:
+        head, lines = self._table()
+        return "\n  ".join([head, *aligned(lines), *self._notes])
 
 
 def four_digits(x: float) -> str:
@@ -183,6 +191,18 @@ def intervals_of(call: Call, parts: Sequence[Any]) -> ConfidenceInterval:
     return of_parts(parts, call.level, call.average is None)
 
 
+def above_parts(
+    whole: ConfidenceInterval | None, parts: Sequence[ConfidenceInterval | None]
+) -> ConfidenceInterval | None:
+    """The interval of an error that begins no lower than those of its parts: with every norm, no
+    part exceeds it."""
+    if whole is None:
+        return None
+    lows = [part.low for part in parts if part is not None]
+    low = as_float(np.maximum.reduce([whole.low, *lows]))
+    return ConfidenceInterval(low, as_float(np.maximum(whole.high, low)))
+
+
 # --- the mean gap ---------------------------------------------------------------------------
 
 
@@ -240,7 +260,9 @@ def direction_of(call: Call, key: int) -> Direction:
     error_interval, over_interval, under_interval = parts.intervals
     return Direction(
         error=error, over=over, under=under, mean_gap=gap,
-        error_interval=error_interval, over_interval=over_interval, under_interval=under_interval,
+        error_interval=above_parts(error_interval, [over_interval, under_interval]),
+        over_interval=over_interval,
+        under_interval=under_interval,
         mean_gap_interval=gap_ends,
         confidence_level=call.level,
         method=method,
@@ -287,7 +309,8 @@ def direction(
     classes is 0. The words are those of top labels: in the setting "binary", "over" says that the
     event is rarer than its probability.
 
-    `error_interval` is that of `fastece.estimate`. The parts have a kink at 0 too, so their
+    `error_interval` is that of `fastece.estimate`, but begins no lower than those of the parts,
+    none of which exceeds the error. The parts have a kink at 0 too, so their
     intervals come from the same test inversion, on gaps of one sign; gaps that are more than 2.5
     standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are
     those of the posterior. The low ends are 0 or, where that is more, ``-high`` and ``low`` of the

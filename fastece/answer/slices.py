@@ -5,22 +5,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, ClassVar, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from fastece.answer.estimate import INVERSION, POSTERIOR, Estimate, estimate_of
+from fastece.bayes.curves import effective_count
 from fastece.estimators import with_threads
 from fastece.inputs.labels import as_groups
 from fastece.inputs.probabilities import as_probabilities
 from fastece.problems.problems import Problems, one_problem
-from fastece.resampling.arguments import Call, check_single, describe, read_call
+from fastece.resampling.arguments import (
+    Call,
+    check_can_be_null,
+    check_single,
+    describe,
+    read_call,
+)
 from fastece.resampling.draws import new_key
 from fastece.resampling.rehearsal import compile_resampling
-from fastece.resampling.results import Plain, aligned
+from fastece.resampling.results import Plain, Tabular, aligned
 
 # Of groups with fewer rows the table says so.
 LEAST_ROWS = 20
+TOO_FEW, NEVER = "too few rows", "never the label"
 # The smallest p-value of replicates is at most this part of the level of each group, or the upper
 # end of its interval would be the largest error there is.
 PART = 4
@@ -40,6 +48,9 @@ class Slice(Plain):
         The label of the group; of class tables the class.
     n : int
         Its rows of positive weight; of a class the rows that have it as their label.
+    n_effective : float
+        How many rows of equal weight tell its error: ``(sum w)^2 / sum w^2`` (Kish 1965, "Survey
+        sampling", section 11.7). Of a class all rows do.
     estimate : float
         The calibration error.
     low, high : float
@@ -50,27 +61,23 @@ class Slice(Plain):
     raw_p_value : float
         The same of this group alone.
     note : str
-        "too few rows" for a group of less than 20, else "". A property.
+        "too few rows" for a group with `n_effective` below 20; for a class "never the label" where
+        `n` is 0; else "".
     """
 
     label: Any
     n: int
+    n_effective: float
     estimate: float
     low: float
     high: float
     p_value: float
     raw_p_value: float
-
-    _derived: ClassVar[tuple[str, ...]] = ("note",)
-
-    @property
-    def note(self) -> str:
-        """What the reader of the numbers should know."""
-        return "too few rows" if self.n < LEAST_ROWS else ""
+    note: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Slices(Plain, Sequence[Slice]):
+class Slices(Plain, Tabular, Sequence[Slice]):
     """The calibration error of each group of rows: a sequence of `Slice`, the one with the most
     evidence of miscalibration first; what `fastece.slices` gives.
 
@@ -116,7 +123,7 @@ class Slices(Plain, Sequence[Slice]):
     def __iter__(self) -> Iterator[Slice]:
         return iter(self.rows)
 
-    def __str__(self) -> str:
+    def _table(self) -> tuple[str, list[list[str]]]:
         level = f"joint {100 * self.confidence_level:g} % intervals ({self.correction})"
         head = f"{self.estimator}, setting {self.setting}: {self.n} rows; {level} by {self.method}"
         lines = [["group", "rows", "estimate", "low", "high", "p value", ""]]
@@ -125,20 +132,30 @@ class Slices(Plain, Sequence[Slice]):
             if row.p_value < SMALLEST:
                 numbers[-1] = f"<{SMALLEST:.4f}"
             lines.append([str(row.label), str(row.n), *numbers, row.note])
+        return head, lines
+
+    @property
+    def _notes(self) -> list[str]:
         more = len(self.rows) - MOST_LINES
-        rest = [f"and {more} groups with less evidence"] if more > 0 else []
-        return "\n  ".join([head, *aligned(lines, last="<"), *rest])
+        return [f"and {more} groups with less evidence"] if more > 0 else []
+
+    def __str__(self) -> str:
+        head, lines = self._table()
+        return "\n  ".join([head, *aligned(lines, last="<"), *self._notes])
 
 
 # --- from groups to rows --------------------------------------------------------------------
 
 
 class Group(NamedTuple):
-    """A label, the number of rows to be told, and what gives the problems of the group."""
+    """A label, the numbers of rows to be told, what gives the problems of the group, and what the
+    reader of its numbers should know."""
 
     label: Any
     n: int
+    n_effective: float
     data: Callable[[], Problems]
+    note: str
 
 
 def groups_by(call: Call, by: Any, n: int) -> list[Group]:
@@ -148,8 +165,12 @@ def groups_by(call: Call, by: Any, n: int) -> list[Group]:
     position = position[data.positions]
     order = np.argsort(position, kind="stable")
     present, first = np.unique(position[order], return_index=True)
-    parts = zip(present, np.split(order, first[1:]), strict=True)
-    return [Group(labels[k], rows.size, partial(data.where, rows)) for k, rows in parts]
+    groups = []
+    for k, rows in zip(present, np.split(order, first[1:]), strict=True):
+        count = effective_count(None if data.v is None else data.v[rows], rows.size)
+        note = TOO_FEW if count < LEAST_ROWS else ""
+        groups.append(Group(labels[k], rows.size, count, partial(data.where, rows), note))
+    return groups
 
 
 def groups_by_class(call: Call) -> list[Group]:
@@ -158,9 +179,9 @@ def groups_by_class(call: Call) -> list[Group]:
     if not data.setting.per_class:
         raise ValueError(f"by: is needed but for setting='classwise', and that is {call.setting!r}")
     counts = np.bincount(data.label, minlength=data.n_problems).tolist()
-    labels = data.labels or range(data.n_problems)
+    labels, effective = data.labels or range(data.n_problems), effective_count(data.v, data.n)
     return [
-        Group(label, count, partial(class_problem, data, k))
+        Group(label, count, effective, partial(class_problem, data, k), "" if count else NEVER)
         for k, (label, count) in enumerate(zip(labels, counts, strict=True))
     ]
 
@@ -197,8 +218,9 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
         low, high = result.confidence_interval
         p_value = math.exp(-evidence) if result.p_value is None else result.p_value
         row = Slice(
-            label=group.label, n=group.n, estimate=result.value, low=low, high=high,
-            p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
+            label=group.label, n=group.n, n_effective=group.n_effective, estimate=result.value,
+            low=low, high=high, p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
+            note=group.note,
         )  # fmt: skip
         # What is no number comes last.
         rows.append(((math.isnan(evidence), -evidence, -low, -result.value), row))
@@ -245,7 +267,7 @@ def slices(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.ece`; for labels that are missing or not one a row.
+        As in `fastece.estimate`; for labels that are missing or not one a row.
 
     Notes
     -----
@@ -282,6 +304,7 @@ def slices(
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples, **options
     )
+    check_can_be_null(call, "slices")
     if by is None:
         groups = groups_by_class(call)
     else:

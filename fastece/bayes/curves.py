@@ -72,7 +72,11 @@ class CellRows(NamedTuple):
 
 def effective_count(w: F64 | None, n: int) -> float:
     """Kish's (1965) effective number of rows, ``(sum w)**2 / sum w**2``."""
-    return float(n) if w is None else float(w.sum() ** 2 / (w * w).sum())
+    if w is None:
+        return float(n)
+    # The squares of 1e300 and of 1e-300 are no numbers; a power of two rounds nothing.
+    w = np.ldexp(w, -math.frexp(w.max())[1])
+    return float(w.sum() ** 2 / (w * w).sum())
 
 
 def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:

@@ -22,7 +22,8 @@ PAIRS = "the file has labels and confidences of predicted classes, which is a bi
 
 def title_of(path: str) -> str:
     """What pages and messages call a file."""
-    return "standard input" if path == STANDARD_INPUT else path
+    name = path.encode("utf-8", "backslashreplace").decode()  # of a path that is not UTF-8
+    return "standard input" if path == STANDARD_INPUT else name
 
 
 def read_file(path: str | None, options: Namespace, columns: Sequence[str] = ()) -> Predictions:

@@ -9,7 +9,7 @@ import numpy as np
 from fastece.inputs.probabilities import as_probabilities
 from fastece.problems.reading import read_problems
 from fastece.protocol import Sample
-from fastece.resampling.results import Plain
+from fastece.resampling.results import Plain, Tabular, aligned
 
 
 def add_parts(
@@ -28,7 +28,7 @@ def add_parts(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Decomposition(Plain):
+class Decomposition(Plain, Tabular):
     """A score as a sum of parts, some of which are taken off."""
 
     score: float
@@ -47,9 +47,11 @@ class Decomposition(Plain):
     def _head(self) -> str:
         return f"setting {self.setting}: {self.n} rows"
 
-    def __str__(self) -> str:
+    def _table(self) -> tuple[str, list[list[str]]]:
         rows = {"score": self.score}
         rows |= {f"{sign} {name}": getattr(self, name) for sign, name in self._parts}
-        width = max(map(len, rows))
-        lines = [f"{name.replace('_', ' '):<{width}}  {x:.5f}" for name, x in rows.items()]
-        return "\n  ".join([self._head, *lines])
+        return self._head, [[name.replace("_", " "), f"{x:.5f}"] for name, x in rows.items()]
+
+    def __str__(self) -> str:
+        head, rows = self._table()
+        return "\n  ".join([head, *aligned(rows, last="<")])

@@ -23,8 +23,8 @@ LONGEST = 44
 
 
 def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
-    """What is in a legend of axes: marks with their names, each name once; models of whom nothing
-    but the error is known have numbers."""
+    """What is in a legend of axes: marks with their names, each name once, the models together;
+    models of whom nothing but the error is known have numbers."""
     pairs = [pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
     known: dict[str, Any] = {}
     entries: list[tuple[Any, str]] = []
@@ -35,7 +35,9 @@ def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
         if name not in known or (is_model(mark) and len(axes) == 1):
             known[name] = mark
             entries.append((mark, name))
-    return entries
+    lines = [entry for entry in entries if is_model(entry[0])]
+    first = entries.index(lines[0]) if lines else 0
+    return [*entries[:first], *lines, *(x for x in entries[first:] if not is_model(x[0]))]
 
 
 def is_model(mark: Any) -> bool:

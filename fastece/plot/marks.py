@@ -35,8 +35,9 @@ SIDE, THIN = 220, 0.6
 OWN = "own scale"
 # The first models on the same axes; the next begin again.
 SHAPES, DASHES = "osD^v", ("-", "--", "-.", ":")
-# What the line of a model is known by among all that may be on axes.
-MODEL = "fastece-model"
+# What the line of a model, and the hatch where one has too few scores, are known by among all that
+# may be on axes.
+MODEL, HATCH = "fastece-model", "fastece-hatch"
 # A mark of 7 points covers 0.05 of axes of two inches: of scores so near the ends all lie on each
 # other, and where they are most of the rows, a picture needs axes that spread them.
 NEAR, HEAPED = 0.05, 0.5
@@ -137,7 +138,9 @@ def draw_curve(curve: ReliabilityCurve, ax: "Axes", look: Look) -> None:
             s, look.inside(np.where(enough, curve.median, np.nan)), color=color, zorder=5,
             linewidth=0.8 * scale, linestyle=":", clip_on=False, label="median of resamples",
         )  # fmt: skip
-    if look.place:
+    if look.place:  # a hatch would not tell which of the models has too few scores there
+        for mark in [mark for mark in ax.collections if mark.get_gid() == HATCH]:
+            mark.remove()
         draw_outline(ax, look, color, height[:-1], s)
     elif not look.frame.is_logit:
         ax.fill_between(
@@ -147,7 +150,7 @@ def draw_curve(curve: ReliabilityCurve, ax: "Axes", look: Look) -> None:
         if not enough.all():
             ax.fill_between(
                 s, 0, 1, where=~enough, facecolor="none", edgecolor=LIGHT, hatch="///",
-                linewidth=0.5, zorder=0, label="too few scores",
+                linewidth=0.5, zorder=0, label="too few scores", gid=HATCH,
             )  # fmt: skip
 
 

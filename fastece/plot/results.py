@@ -120,8 +120,8 @@ def plot_curve(
 ) -> "Axes":  # fmt: skip
     """Probability of a hit over the score, with the diagonal, and the density of the scores below.
 
-    Where there are too few scores to speak of, there is a hatch and no curve: where the curve has
-    no support, and where its kernel averages over fewer than five rows.
+    Where there are too few scores to speak of, there is no curve, and a hatch where it is the only
+    one: where the curve has no support, and where its kernel averages over fewer than five rows.
 
     Parameters
     ----------

@@ -116,8 +116,10 @@ class ReliabilityDiagram(Plain, Tabular):
 
 def table_rows(diagram: ReliabilityDiagram, width: int = 30) -> list[list[str]]:
     """A row for each bin that holds rows, and one for empty neighbours together; the bar is the
-    occupancy, full for the fullest bin."""
-    count, rows = diagram.count, [["bin", "rows", "score", "frequency", "gap", ""]]
+    occupancy, full for the fullest bin. Of rows with weights it tells their weight."""
+    count = diagram.count
+    amount = "rows" if np.array_equal(diagram.rows, count) else "weight"
+    rows = [["bin", amount, "score", "frequency", "gap", ""]]
     starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
     for b, name in zip(starts, bin_names(diagram, [*starts, count.size]), strict=True):
         values = ["-", "-", "-", ""]

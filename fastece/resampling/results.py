@@ -69,10 +69,18 @@ class Tabular:
         """The line, and the cells of the table, its head first."""
         raise NotImplementedError
 
+    @property
+    def _notes(self) -> list[str]:
+        """What is printed below the numbers, if they need a word."""
+        return []
+
     def _repr_html_(self) -> str:
         title, (head, *rows) = self._table()
         lines = [f"<table><caption>{escape(title)}</caption>", html_row("th", head)]
-        return "\n".join([*lines, *(html_row("td", row) for row in rows), "</table>"])
+        lines += [html_row("td", row) for row in rows]
+        wide = f'<tr><td colspan="{len(head)}">'
+        lines += [f"{wide}{escape(note)}</td></tr>" for note in self._notes]
+        return "\n".join([*lines, "</table>"])
 
 
 def html_row(tag: str, cells: Sequence[str]) -> str:
@@ -148,11 +156,6 @@ class Result(Plain, Tabular):
     # Names of the field of replicates, and of the numbers that are printed first.
     _replicates: ClassVar[str]
     _shown: ClassVar[tuple[str, ...]]
-
-    @property
-    def _notes(self) -> list[str]:
-        """What is printed below the numbers, if they need a word."""
-        return []
 
     @property
     def _head(self) -> str:

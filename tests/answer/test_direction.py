@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -131,8 +132,35 @@ def test_the_interval_of_the_error_is_that_of_estimate(estimator):
     data = binary(70)
     options = {"estimator": estimator, "n_resamples": 199, "confidence_level": 0.9}
     found, other = direction(*data, **options), fastece.estimate(*data, **options)
-    assert found.error_interval == other.confidence_interval
+    low, high = other.confidence_interval
+    parts = (found.over_interval.low, found.under_interval.low)
+    assert found.error_interval == (max(low, *parts), max(high, *parts))
     assert found.method == other.method
+
+
+def test_no_error_begins_below_its_parts():
+    raised = 0
+    for seed in range(12):
+        y, p = binary(120, seed)
+        for estimator in (Binned(threshold=0.5), Binned(norm=2), "ece_bayes", "ece_kde"):
+            options = {"estimator": estimator, "n_resamples": 199}
+            found, other = direction(y, p**2, **options), fastece.estimate(y, p**2, **options)
+            lows = found.over_interval.low, found.under_interval.low
+            assert found.error_interval.low >= max(lows)
+            assert found.error_interval.low <= found.error_interval.high
+            raised += max(lows) > other.confidence_interval.low
+    assert raised
+    true, prob = classes(80)
+    each = direction(true, prob**2 / (prob**2).sum(1)[:, None], setting="classwise", average=None)
+    assert (each.error_interval.low >= each.over_interval.low).all()
+
+
+def test_mean_gaps_of_rounding_print_as_0():
+    true, prob = classes(80)
+    for sign in (-8e-11, 8e-11):
+        found = direction(true, prob, setting="classwise", n_resamples=0)
+        line = next(x for x in str(replace(found, mean_gap=sign)).splitlines() if "mean gap" in x)
+        assert line.split()[2] == "0.0000"
 
 
 def test_laws_of_intervals_hold_for_tiny_data():

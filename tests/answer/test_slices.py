@@ -17,7 +17,7 @@ from scipy import stats
 
 import fastece
 from fastece import estimate, slices
-from fastece.answer.slices import LEAST_ROWS, MOST_LINES
+from fastece.answer.slices import LEAST_ROWS, MOST_LINES, TOO_FEW
 
 WAYS = ["ece_bayes", "ece", "ece_ac", "ece_kde"]
 FIELDS = ["n", "estimate", "low", "high", "p_value", "raw_p_value"]
@@ -180,7 +180,10 @@ def test_without_labels_classes_are_the_groups(estimator):
     assert sorted(row.label for row in plain) == [0, 1, 2, 3]
     never = slices(np.zeros(50, int), np.full((50, 3), 1 / 3), setting="classwise")
     assert sorted(row.n for row in never) == [0, 0, 50]
-    assert [row.note for row in never if row.n == 0] == ["too few rows"] * 2
+    assert {row.n: row.note for row in never} == {0: "never the label", 50: ""}
+    assert {row.n_effective for row in never} == {50}
+    few = slices(np.arange(60) < 55, np.full((60, 2), 0.5), setting="classwise")
+    assert {row.n: row.note for row in few} == {5: "", 55: ""}
 
 
 def test_replicates_are_as_many_as_groups_need():
@@ -204,6 +207,24 @@ def test_few_rows_are_kept_and_said_to_be_few():
         assert str(table).count("too few rows") == 2
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e300, 1e-300])
+def test_rows_without_much_weight_are_few(unit):
+    y, p = binary(100)
+    by, weight = np.arange(100) % 2, np.ones(100)
+    weight[0] = 20  # the others of its group add up to 49
+    notes, counts = {0: TOO_FEW, 1: ""}, {0: 69**2 / 449, 1: 50}
+    for row in slices(y, p, by=by, sample_weight=unit * weight):
+        assert (row.note, row.n) == (notes[row.label], 50)
+        assert row.n_effective == pytest.approx(counts[row.label])
+
+
+def test_scores_that_are_no_calibration_errors_have_no_slices():
+    y, p, by = data()
+    for name in ("accuracy", "brier_score"):
+        with pytest.raises(ValueError, match="is no calibration error, so slices has no value"):
+            slices(y, p, by=by, estimator=name)
+
+
 def test_a_table_is_a_sequence_that_prints_and_is_written_as_json():
     table = slices(*data(2000)[:2], by=data(2000)[2])
     assert len(table) == 4
@@ -217,7 +238,7 @@ def test_a_table_is_a_sequence_that_prints_and_is_written_as_json():
     found = json.loads(json.dumps(table.to_dict()))
     assert found["correction"] == "Bonferroni"
     assert found["rows"][0] == {**table[0].to_dict()}
-    assert {"label", "note", *FIELDS} == set(found["rows"][0])
+    assert {"label", "note", "n_effective", *FIELDS} == set(found["rows"][0])
     many = slices(np.zeros(90), np.full(90, 0.1), by=np.arange(90) // 2)
     assert "and 5 groups with less evidence" in str(many)
     assert str(many).count("\n") == MOST_LINES + 2

@@ -2,15 +2,17 @@
 
 import io
 import json
+import os
 import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import PAIRS, as_json, failure, text, values
+from command_line import PAIRS, SMALL, as_json, failure, text, values
 
 import fastece
+from fastece.cli import main
 
 LOG = Path(__file__).parents[1] / "data" / "lm_eval_samples.jsonl"
 
@@ -318,3 +320,16 @@ def test_a_log_says_how_it_is_read(capsys, tmp_path):
         assert "which has 2 to 3: of the likeliest choice alone" in page
         assert "binary: is the predicted class right as often as its confidence says?" in page
     assert "which has 2 to 3" in text(capsys, "compare", path, path, "--resamples", 8)
+
+
+def test_a_path_that_is_not_utf_8_is_told(tmp_path, capsysbinary):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.csv")
+    try:
+        Path(path).write_text(SMALL)
+    except OSError:
+        pytest.skip("the file system has no such names")
+    for command in ("report", "curve"):
+        assert main([command, path, "--resamples", "9"]) == 0
+        out, err = capsysbinary.readouterr()
+        assert rb"\udcff\udcfe.csv" in out
+        assert err == b""

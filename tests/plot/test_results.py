@@ -376,6 +376,18 @@ def test_no_curve_is_drawn_where_there_are_too_few_scores(axes, n_resamples):
         assert np.isfinite(lines_of(axes)[name].get_ydata()).tolist() == supported.tolist()
 
 
+def test_of_several_models_none_has_a_hatch_and_their_lines_come_together(axes):
+    supported = np.abs(np.arange(200) - 100) > 20
+    curves = [make_curve(500, supported=supported), make_curve(500, supported=~supported)]
+    for name, curve in zip("ab", curves, strict=True):
+        plot_curve(curve, axes, label=name)
+    assert not any(mark.get_hatch() for mark in axes.collections)
+    assert legend_of(axes.get_legend()) == [
+        "calibrated", "a, error 0.1000", "b, error 0.1000", "95 % of resamples",
+        "median of resamples", "density (up to 1)",
+    ]  # fmt: skip
+
+
 def test_a_kernel_that_reaches_fewer_rows_than_five_makes_no_curve(axes):
     density = np.where(np.arange(200) < 100, 0.2, 1.8)
     # 0.05 * 2 sqrt(pi) * density * n rows: 3.5 and 32

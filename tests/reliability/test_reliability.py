@@ -293,3 +293,12 @@ def test_intervals_hold_the_rate_as_often_as_they_say():
         low, high = reliability_diagram(hits, p[0], n_bins=1).interval(0.9)
         inside += int(low[0] <= 0.1 <= high[0])
     assert inside >= 0.9 * 400 - 3 * np.sqrt(400 * 0.09)
+
+
+def test_the_table_says_whether_it_counts_rows_or_weights():
+    y, s = [0, 0, 1, 1], [0.2, 0.4, 0.6, 1.0]
+    for weight, name in ((None, "rows"), (np.ones(4), "rows"), ([2, 1, 1, 5], "weight")):
+        diagram = reliability_diagram(y, s, n_bins=2, sample_weight=weight)
+        assert str(diagram).splitlines()[1].split()[:2] == ["bin", name]
+    convex = reliability_diagram(y, s, n_bins=2, estimator="ece_ac")
+    assert str(convex).splitlines()[1].split()[1] == "rows"

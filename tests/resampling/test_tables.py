@@ -34,6 +34,12 @@ RESULTS = {
     "diagram": lambda: fastece.reliability_diagram(Y, P),
     "curve": lambda: fastece.reliability_curve(Y, P, estimator="ece_kde", n_resamples=32, rng=0),
     "bayes": lambda: fastece.reliability_curve(Y, P * 0.5, estimator="ece_bayes"),
+    "slices": lambda: fastece.slices(Y, P, by=np.arange(60) % 3),
+    "classes": lambda: fastece.direction(
+        Y, SHARE[:, ::-1], setting="classwise", average=None, n_resamples=0
+    ),
+    "brier": lambda: fastece.brier_decomposition(Y, P),
+    "isotonic": lambda: fastece.score_decomposition(Y, P),
     "alone": lambda: fastece.reliability_curve(Y, P, estimator="ece_kde"),
 }
 
@@ -48,6 +54,18 @@ def test_tables_hold_what_the_text_does(name):
     assert ["".join("".join(row).split()) for row in rows] == ["".join(x.split()) for x in lines]
 
 
+def test_what_is_said_below_the_numbers_spans_the_table():
+    direction = fastece.direction(Y, P, n_resamples=0)
+    many = fastece.slices(np.tile(Y, 2), np.tile(P, 2), by=np.arange(120) // 2)
+    for result, note in (
+        (direction, "verdict: unclear"),
+        (many, "and 20 groups with less evidence"),
+    ):
+        *_, head, last = ET.fromstring(result._repr_html_())
+        assert (last[0].text, last[0].get("colspan")) == (note, str(len(head)))
+        assert str(result).splitlines()[-1].strip() == note
+
+
 def test_what_is_in_tables_is_text():
     class Hostile(fastece.Binned):
         """An estimator with a name that would be a script."""
@@ -56,6 +74,9 @@ def test_what_is_in_tables_is_text():
             return "<script>alert('&')</script>"
 
     label = "<img src=x onerror=alert(1)>"
+    groups = fastece.slices(Y, P, by=np.where(Y, label, "b"))
+    assert "<img" not in groups._repr_html_()
+    assert label in [row[0] for row in cells_of(groups)[1]]
     result = fastece.reliability_diagram(
         np.where(Y, label, "b"), SHARE, labels=["b", label], setting=1
     )

@@ -79,7 +79,8 @@ def read_predictions(
         if weights is None and not columns:
             return replace(found, file=file, row=table.row)
         more = [weights] if weights else []
-        check_names(table, [*more, *columns])
+        check_names(table, more, "--weights")
+        check_names(table, columns, "--by")
         others, weight = table.read([[name] for name in columns], [more] if more else [])
         return replace(
             found, file=file, row=table.row, weights=weight[0] if more else None,
@@ -145,14 +146,17 @@ def read_questions(table: Objects) -> Predictions:
     return Predictions(logits.argmax(axis=1) == label, top, label, True, note=note)
 
 
-def check_names(table: Table, names: Sequence[str]) -> None:
-    """Each name is that of one column."""
+def check_names(table: Table, names: Sequence[str], option: str = "") -> None:
+    """Each name is that of one column; `option` names it, unless it is one of predictions."""
+    advice = (
+        f"{option} takes the name of a column" if option
+        else f"expected {LAYOUTS}, or columns named with --y-true and --y-prob"
+    )  # fmt: skip
     for name in names:
         if name not in table.names:
             more = ", ..." if len(table.names) > 8 else ""
             raise ValueError(
-                f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}; "
-                f"expected {LAYOUTS}, or columns named with --y-true and --y-prob"
+                f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}; {advice}"
             )
         if table.names.count(name) > 1:
             raise ValueError(f"two columns are named {name!r}")

@@ -57,8 +57,10 @@ def read_source(file: IO[bytes], suffix: str, wanted: Collection[str]) -> Table:
     if suffix in [ending for ending, _ in BINARY.values()]:
         raise ValueError(f"is no {suffix[1:]} file: it starts with {start!r}")
     lines = read_lines(file)
-    is_json = next((line.lstrip().startswith(("{", "[")) for line in lines if line.strip()), False)
-    return Objects(lines) if is_json else Text(lines, wanted)
+    first = next(filter(None, map(str.strip, lines)), "")
+    if first.startswith("["):
+        raise ValueError("is a JSON array; one object a line (JSON Lines) is read")
+    return Objects(lines) if first.startswith("{") else Text(lines, wanted)
 
 
 def read_lines(file: IO[bytes]) -> list[str]:
