@@ -310,7 +310,8 @@ def direction(
     event is rarer than its probability.
 
     `error_interval` is that of `fastece.estimate`, but begins no lower than those of the parts,
-    none of which exceeds the error. The parts have a kink at 0 too, so their
+    none of which exceeds the error; so it leaves out the 0 of a calibrated model more often, in 11 %
+    of simulations at the level 95 %. The parts have a kink at 0 too, so their
     intervals come from the same test inversion, on gaps of one sign; gaps that are more than 2.5
     standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are
     those of the posterior. The low ends are 0 or, where that is more, ``-high`` and ``low`` of the
@@ -327,7 +328,7 @@ def direction(
     >>> print(direction(rng.random(1000) < p**1.3, p))
     Binned(n_bins=15), setting binary: 1000 rows; 95 % intervals by test inversion
                   value      low     high
-      error      0.0597   0.0097   0.0807
+      error      0.0597   0.0177   0.0807
       over       0.0553   0.0177   0.0781
       under      0.0044   0.0000   0.0180
       mean gap  -0.0509  -0.0761  -0.0254

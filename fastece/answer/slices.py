@@ -292,9 +292,9 @@ def slices(
     >>> print(table)
     BayesCurve(), setting binary: 3000 rows; joint 95 % intervals (Bonferroni) by posterior
       group  rows  estimate     low    high  p value
-      west   1004    0.0829  0.0558  0.1149  <0.0001
-      south   970    0.0421  0.0000  0.0753   1.0000
-      north  1026    0.0315  0.0000  0.0431   1.0000
+      west   1004    0.0823  0.0487  0.1151  <0.0001
+      south   970    0.0401  0.0000  0.0752   1.0000
+      north  1026    0.0297  0.0000  0.0490   1.0000
     >>> table[0].label
     'west'
     """
