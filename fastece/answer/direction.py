@@ -310,14 +310,14 @@ def direction(
     event is rarer than its probability.
 
     `error_interval` is that of `fastece.estimate`, but begins no lower than those of the parts,
-    none of which exceeds the error; so it leaves out the 0 of a calibrated model more often, in 11 %
-    of simulations at the level 95 %. The parts have a kink at 0 too, so their
-    intervals come from the same test inversion, on gaps of one sign; gaps that are more than 2.5
-    standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are
-    those of the posterior. The low ends are 0 or, where that is more, ``-high`` and ``low`` of the
-    mean gap, which no part can be below. The interval of the mean gap is Wilson's (1927,
-    "Probable inference, the law of succession, and statistical inference") for scores that differ;
-    the mean over classes has the mean of the ends. See ``docs/direction.md``.
+    none of which exceeds the error; so it leaves out the 0 of a calibrated model more often, at the
+    level 95 % in 11 % of simulations. The parts have a kink at 0 too, so their intervals come from
+    the same test inversion, on gaps of one sign; gaps that are more than 2.5 standard errors on the
+    other side are taken as they are. Of a `BayesCurve` the high ends are those of the posterior.
+    The low ends are 0 or, where that is more, ``-high`` and ``low`` of the mean gap, which no part
+    can be below. The interval of the mean gap is Wilson's (1927, "Probable inference, the law of
+    succession, and statistical inference") for scores that differ; the mean over classes has the
+    mean of the ends. See ``docs/direction.md``.
 
     Examples
     --------
