@@ -310,13 +310,14 @@ def direction(
     event is rarer than its probability.
 
     `error_interval` is that of `fastece.estimate`, but begins no lower than those of the parts,
-    none of which exceeds the error. The parts have a kink at 0 too, so their
-    intervals come from the same test inversion, on gaps of one sign; gaps that are more than 2.5
-    standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are
-    those of the posterior. The low ends are 0 or, where that is more, ``-high`` and ``low`` of the
-    mean gap, which no part can be below. The interval of the mean gap is Wilson's (1927,
-    "Probable inference, the law of succession, and statistical inference") for scores that differ;
-    the mean over classes has the mean of the ends. See ``docs/direction.md``.
+    none of which exceeds the error; so it leaves out the 0 of a calibrated model more often, at the
+    level 95 % in 11 % of simulations. The parts have a kink at 0 too, so their intervals come from
+    the same test inversion, on gaps of one sign; gaps that are more than 2.5 standard errors on the
+    other side are taken as they are. Of a `BayesCurve` the high ends are those of the posterior.
+    The low ends are 0 or, where that is more, ``-high`` and ``low`` of the mean gap, which no part
+    can be below. The interval of the mean gap is Wilson's (1927, "Probable inference, the law of
+    succession, and statistical inference") for scores that differ; the mean over classes has the
+    mean of the ends. See ``docs/direction.md``.
 
     Examples
     --------
@@ -327,7 +328,7 @@ def direction(
     >>> print(direction(rng.random(1000) < p**1.3, p))
     Binned(n_bins=15), setting binary: 1000 rows; 95 % intervals by test inversion
                   value      low     high
-      error      0.0597   0.0097   0.0807
+      error      0.0597   0.0177   0.0807
       over       0.0553   0.0177   0.0781
       under      0.0044   0.0000   0.0180
       mean gap  -0.0509  -0.0761  -0.0254
