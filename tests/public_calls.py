@@ -19,8 +19,10 @@ from fastece.problems.settings import SETTINGS
 
 CALLS = 1500
 NAMES = list(fastece.ESTIMATORS)
-# Without the Bayesian curve, a replicate of which takes 0.3 ms a class and more of many rows.
-FAST = [name for name in NAMES if name != "ece_bayes"]
+# Of these a replicate takes 0.3 ms a class, and more of many rows.
+SLOW = {"ece_bayes", "ece_sweep", "smooth_ece", "mmce"}
+# What has no largest error.
+NO_NORM = {"smooth_ece", "mmce"}
 SHAPES = [
     (1,), (2,), (50,), (5000,), (70_000,), (1, 2), (60, 2), (60, 3), (4000, 4), (66_000, 3),
     (30, 150),
@@ -120,11 +122,11 @@ def sweep(y, p, *, n_jobs, **options):  # noqa: ARG001
 
 def resample(function, y, p, options, fields):
     """Few replicates, of draws of any size, for one estimator or several, in any executor."""
-    counts = [1, 31, 70] if options["estimator"] in FAST else [1, 2]
+    counts = [1, 31, 70] if options["estimator"] not in SLOW else [1, 2]
     options |= {"n_resamples": pick(counts), "rng": pick([0, rng, None])}
     options["average"] = pick(["macro", None])
     if not fields and rng.random() < 0.2:
-        options["estimator"] = FAST
+        options["estimator"] = [name for name in NAMES if name not in SLOW]
     if rng.random() < 0.3:
         options["executor"] = POOL
     else:
@@ -152,12 +154,14 @@ def call():
             "ece_kde": [fastece.reliability_curve, sweep],
             "ece_bayes": [fastece.reliability_curve],
         }
-        own = shown.get(name, [fastece.reliability_diagram])
-        single = [fastece.ece, fastece.mce, *CLASSWISE, *own]
+        if isinstance(fastece.ESTIMATORS[name], fastece.Binned):
+            shown[name] = [fastece.reliability_diagram]
+        largest = [] if name in NO_NORM else [fastece.mce]
+        single = [fastece.ece, *largest, *CLASSWISE, *shown.get(name, [])]
         function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
     else:
         function = pick([fastece.ece, evaluate, fastece.bootstrap, fastece.compare, decompose])
-    is_slow = function in RESAMPLING and (name not in FAST or function is fastece.estimate)
+    is_slow = function in RESAMPLING and (name in SLOW or function is fastece.estimate)
     y, p, options = data(SMALL if is_slow else SHAPES)
     if function is evaluate:
         evaluate(y, p, find_estimator(name, fields), options)

@@ -22,6 +22,7 @@ from fastece.estimators import ESTIMATORS, is_calibration_error
 from fastece.kde.estimator import KDE
 from fastece.kernels import _jit, ahead, cache
 from fastece.problems.reading import read_problems
+from fastece.protocol import MANY_ROWS as SORTED_ROWS
 
 FEW = 40
 # A process takes 200 MB.
@@ -139,6 +140,8 @@ def steps() -> Iterator[Callable[[], object]]:
         options = arguments(shape, *kind, setting, False)
         for name in ("ece_a", "ece_ac"):
             yield partial(fastece.ece, **options, estimator=name)
+    # So many rows that a kernel sorts them.
+    yield partial(fastece.ece, **arguments((SORTED_ROWS,), "f8", "i8", 0, False), estimator="mmce")
     # What resamples gets rows that have been read.
     for shape, weighted in product(((FEW,), (FEW, 3)), (False, True)):
         for setting, estimator in product(SETTINGS[len(shape)][:2], estimators):
