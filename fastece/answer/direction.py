@@ -194,12 +194,14 @@ def intervals_of(call: Call, parts: Sequence[Any]) -> ConfidenceInterval:
 def above_parts(
     whole: ConfidenceInterval | None, parts: Sequence[ConfidenceInterval | None]
 ) -> ConfidenceInterval | None:
-    """The interval of an error that begins no lower than those of its parts: with every norm, no
-    part exceeds it."""
+    """The interval of an error, which if it leaves out 0 begins no lower than those of its parts:
+    with every norm, no part exceeds it. At 0 it stays, since three intervals have three chances to
+    miss: of calibrated samples 11 % would leave 0 out in place of 5."""
     if whole is None:
         return None
     lows = [part.low for part in parts if part is not None]
-    low = as_float(np.maximum.reduce([whole.low, *lows]))
+    raised = np.maximum.reduce([whole.low, *lows])
+    low = as_float(np.where(np.asarray(whole.low) > 0, raised, whole.low))
     return ConfidenceInterval(low, as_float(np.maximum(whole.high, low)))
 
 
@@ -309,11 +311,10 @@ def direction(
     classes is 0. The words are those of top labels: in the setting "binary", "over" says that the
     event is rarer than its probability.
 
-    `error_interval` is that of `fastece.estimate`, but begins no lower than those of the parts,
-    none of which exceeds the error; so it leaves out the 0 of a calibrated model more often, at the
-    level 95 % in 11 % of simulations. The parts have a kink at 0 too, so their intervals come from
-    the same test inversion, on gaps of one sign; gaps that are more than 2.5 standard errors on the
-    other side are taken as they are. Of a `BayesCurve` the high ends are those of the posterior.
+    `error_interval` is that of `fastece.estimate`; where it leaves out 0 it begins no lower than
+    those of the parts, none of which exceeds the error. The parts have a kink at 0 too, so their
+    intervals come from the same test inversion, on gaps of one sign; gaps that are more than 2.5
+    standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are those of the posterior.
     The low ends are 0 or, where that is more, ``-high`` and ``low`` of the mean gap, which no part
     can be below. The interval of the mean gap is Wilson's (1927, "Probable inference, the law of
     succession, and statistical inference") for scores that differ; the mean over classes has the
