@@ -314,11 +314,11 @@ def direction(
     `error_interval` is that of `fastece.estimate`; where it leaves out 0 it begins no lower than
     those of the parts, none of which exceeds the error. The parts have a kink at 0 too, so their
     intervals come from the same test inversion, on gaps of one sign; gaps that are more than 2.5
-    standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are those of the posterior.
-    The low ends are 0 or, where that is more, ``-high`` and ``low`` of the mean gap, which no part
-    can be below. The interval of the mean gap is Wilson's (1927, "Probable inference, the law of
-    succession, and statistical inference") for scores that differ; the mean over classes has the
-    mean of the ends. See ``docs/direction.md``.
+    standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are
+    those of the posterior. The low ends are 0 or, where that is more, ``-high`` and ``low`` of the
+    mean gap, which no part can be below. The interval of the mean gap is Wilson's (1927, "Probable
+    inference, the law of succession, and statistical inference") for scores that differ; the mean
+    over classes has the mean of the ends. See ``docs/direction.md``.
 
     Examples
     --------
