@@ -159,7 +159,7 @@ def text_of(values: dict[str, Any], pairs: bool) -> str:
         "",
         *table(["score", *head, ""], scores),
         "",
-        "  a - b above 0: b has the smaller value, which is better but for accuracy and sharpness",
+        "  a - b above 0: b has the smaller value, which is better but for accuracy, sharpness",
         "  p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
         f"  intervals: joined from those of both models, {LEAD} by its posterior, others by test "
         "inversion;",

@@ -31,6 +31,7 @@ SCORES = {
     "log_loss": "mean -log of the probability of what came true",
     "accuracy": "how often the most probable class is right",
     "sharpness": "variance of the score: how much the model tells apart",
+    "entropy": "mean entropy of the probabilities: how much they leave open",
 }
 # A density of whose error half rests on fewer rows says nothing, nor does one of which more than
 # this part would be there if every probability were right: half of it where scores are spread and
