@@ -364,10 +364,10 @@ class Binned(Parameters):
     def _debiased_values(self, bins: Bins) -> F64:
         """`values` without what chance adds to them."""
         equal, out = self.bin_weights == "equal", np.empty(len(bins.gap))
-        least, flat = EMPTY if equal else 0.0, np.ascontiguousarray
+        sums = (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
         kernels.debias.debiased_errors(
-            flat(bins.gap), flat(bins.weight), flat(bins.hits), flat(bins.square),
-            flat(bins.total), least, equal, self.norm, out,
+            *(contiguous(x, np.float64) for x in sums), EMPTY if equal else 0.0, equal, self.norm,
+            out,
         )  # fmt: skip
         return out
 
