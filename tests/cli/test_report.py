@@ -299,3 +299,17 @@ def test_pictures_that_cannot_be_written_are_refused_before_anything_is_read(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     err = failure(capsys, command, *missing, "--plot", tmp_path / "a.png")
     assert "pip install matplotlib" in err
+
+
+def test_a_report_has_groups_and_a_page(capsys, write, tmp_path):
+    rows = [f"{i % 2},{0.2 + 0.6 * (i % 2)},{'north' if i % 3 else 'south'}\n" for i in range(90)]
+    path, page = write("y_true,y_prob,site\n" + "".join(rows)), tmp_path / "a.html"
+    out = text(capsys, "report", path, "--by", "site", "--html", page, "--resamples", 9)
+    assert "Groups, the clearest case first" in out
+    assert "north" in out
+    assert out.endswith(f"page: {page}\n")
+    assert page.read_text(encoding="utf-8").endswith("</html>")
+    said = failure(capsys, "report", path, "--html", tmp_path / "a.txt")
+    assert "--html: " in said
+    assert "must end in .html" in said
+    assert "no folder" in failure(capsys, "report", path, "--html", tmp_path / "none" / "a.html")
