@@ -364,11 +364,13 @@ class Binned(Parameters):
     def _debiased_values(self, bins: Bins) -> F64:
         """`values` without what chance adds to them."""
         equal, out = self.bin_weights == "equal", np.empty(len(bins.gap))
-        sums = (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
+        gap, weight, hits, square, total = (
+            contiguous(x, np.float64)
+            for x in (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
+        )
         kernels.debias.debiased_errors(
-            *(contiguous(x, np.float64) for x in sums), EMPTY if equal else 0.0, equal, self.norm,
-            out,
-        )  # fmt: skip
+            gap, weight, hits, square, total, EMPTY if equal else 0.0, equal, self.norm, out
+        )
         return out
 
     def _moments(self, weighted: bool, size: int = 0) -> tuple[int, ...]:
