@@ -188,7 +188,7 @@ def test_without_labels_classes_are_the_groups(estimator):
 
 def test_replicates_are_as_many_as_groups_need():
     y, p, by = data(4000, 40)
-    table = slices(y, p, by=by, estimator="ece", n_resamples=99, confidence_level=0.9)
+    table = slices(y, p, by=by, estimator="ece", n_resamples=99, confidence_level=0.9, rng=0)
     assert table.n_resamples == pytest.approx(4 * 40 / 0.1, abs=1)
     # So that no end is the largest error there is only because replicates are few.
     assert max(row.high for row in table) < 0.7
