@@ -80,19 +80,22 @@ def line_of(name: str, call: Call) -> dict[str, Any]:
     """The error of an estimator, how many bins hold rows, or the bandwidth. Class by class, errors
     and bandwidths are means and bins are added."""
     estimator, problems = call.estimators[name], call.models[0]
+    results: list[Any] = []
     n_bins = occupied = bandwidth = rows = smoothing = None
     if isinstance(estimator, Binned):
-        count = np.concatenate([found.count for found in diagrams_of(estimator, problems)])
+        results = diagrams_of(estimator, problems)
+        count = np.concatenate([diagram.count for diagram in results])
         n_bins, occupied = count.size, int(np.count_nonzero(count))
     elif isinstance(estimator, KDE):
-        curves = curves_of(replace(call, estimators={"": estimator}, n_resamples=0), None)
-        bandwidth = float(np.mean([curve.bandwidth for curve in curves]))
-        rows = float(np.median([rows_behind(curve) for curve in curves]))
+        results = curves_of(replace(call.only(estimator), n_resamples=0), None)
+        bandwidth = float(np.mean([curve.bandwidth for curve in results]))
+        rows = float(np.median([rows_behind(curve) for curve in results]))
         smoothing = float(np.mean([error_of_smoothing(estimator, x) for x in problems.samples()]))
-    value = float(call.average_of(direct_values(estimator, problems)))
+    values = np.array([result.value for result in results])
+    values = values if results else direct_values(estimator, problems)
     return {
-        "name": name, "value": value, "low": None, "high": None, "p_value": None,
-        "estimator": str(estimator), "n_bins": n_bins, "occupied": occupied,
+        "name": name, "value": float(call.average_of(values)), "low": None, "high": None,
+        "p_value": None, "estimator": str(estimator), "n_bins": n_bins, "occupied": occupied,
         "bandwidth": bandwidth, "rows_behind": rows, "smoothing": smoothing,
     }  # fmt: skip
 

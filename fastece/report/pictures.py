@@ -32,7 +32,7 @@ def report_panels(call: Call, seed: int) -> list[Panel]:
         bands = tests[TEST].band if per_class else [tests[name].band for name in names]
         panels = [panel._replace(band=band) for panel, band in zip(panels, bands, strict=True)]
     if not call.models[0].setting.per_class:
-        (curve,) = curves_of(replace(call, estimators={"": call.estimators[LEAD]}), None)
+        (curve,) = curves_of(call.only(call.estimators[LEAD]), None)
         panels.append(Panel({None: curve}))
     return panels
 

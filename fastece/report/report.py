@@ -18,13 +18,12 @@ from fastece.inputs.probabilities import as_probabilities
 from fastece.plot.results import Panel
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
-from fastece.reliability.curve import ReliabilityCurve, curves_of
-from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
+from fastece.reliability.curve import ReliabilityCurve
+from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report.measures import (
     ERRORS,
     LEAD,
     SCORES,
-    TEST,
     Say,
     choose_errors,
     measure_errors,
@@ -245,7 +244,7 @@ def make_report(
         else groups_by(call, by, len(as_probabilities(models["y_prob"], "y_prob")))
     )
     top = problems if pairs or problems.setting.is_top else read(setting="confidence")
-    lead, errors_call = only(call, errors[LEAD]), replace(call, estimators=errors)
+    lead, errors_call = call.only(errors[LEAD]), replace(call, estimators=errors)
     check_can_be_null(errors_call, "a report")
     with compile_resampling(problems, list(errors.values()), rows=False, labels=True):
         measures = measure_errors(errors_call, seed, say)
@@ -255,17 +254,16 @@ def make_report(
     classes = class_table(lead, read, key, say)
     slices = table_of(lead, groups, key, say)
     n = effective_count(problems.v, call.n)
-    off = {
-        what: (sum(row.low > 0 for row in table), len(table))
-        for what, table in (("classes", classes), ("groups", slices)) if table is not None
-    }  # fmt: skip
     judgement = judge(Findings(
         n=n, setting="confidence" if pairs else call.setting, level=call.level,
         error=first["value"], interval=ConfidenceInterval(first["low"], first["high"]),
         p_value=test["p_value"], n_resamples=call.n_resamples, over=direction.over,
         total=direction.error, mean_gap=direction.mean_gap,
-        mean_gap_interval=direction.mean_gap_interval, off=off,
+        mean_gap_interval=direction.mean_gap_interval,
+        off=count_off(classes=classes, groups=slices),
     ))  # fmt: skip
+    panels = report_panels(errors_call, seed)
+    drawn = [panel.first for panel in panels if not panel.is_logit]
     return Report(
         title=title,
         headline=judgement.headline,
@@ -286,17 +284,12 @@ def make_report(
         decomposition=decomposition_of(call),
         classes=classes,
         slices=slices,
-        diagrams=diagrams_of(errors[TEST], problems),
-        curve=curves_of(lead, None)[0] if problems.n_problems == 1 else None,
+        diagrams=[x for x in drawn if isinstance(x, ReliabilityDiagram)],
+        curve=next((x for x in drawn if isinstance(x, ReliabilityCurve)), None),
         pairs=pairs,
         note=note,
-        _panels=report_panels(errors_call, seed),
+        _panels=panels,
     )
-
-
-def only(call: Call, estimator: Any) -> Call:
-    """The call with a single estimator."""
-    return replace(call, estimators={"": estimator})
 
 
 def mean_of(problems: Problems, x: Any) -> float:
@@ -320,6 +313,13 @@ def class_table(call: Call, read: Callable[..., Problems], key: int, say: Say) -
         return None
     call = replace(call, models=[read(setting="classwise")])
     return table_of(call, groups_by_class(call), key, say)
+
+
+def count_off(**tables: Slices | None) -> dict[str, tuple[int, int]]:
+    """How many rows of each table, where there is one, have an interval that leaves out 0, and how
+    many there are."""
+    known = {what: table for what, table in tables.items() if table is not None}
+    return {what: (sum(row.low > 0 for row in x), len(x)) for what, x in known.items()}
 
 
 def table_of(call: Call, groups: list[Group] | None, key: int, say: Say) -> Slices | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,10 @@ class Call:
         """The setting, as results name it."""
         problems = self.models[0]
         return "classwise" if problems.setting.per_class else problems.name(0)
+
+    def only(self, estimator: Any) -> "Call":
+        """The same call on one estimator, which is in no list."""
+        return replace(self, estimators={"": estimator})
 
     def setting_of(self, name: str) -> str:
         """The setting as the result of one estimator names it."""
