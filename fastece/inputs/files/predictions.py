@@ -40,6 +40,12 @@ class Predictions:
     table: Table | None = None  # the file itself, where it is wanted to be written again
     prob_columns: Sequence[str] = ()  # in that table; none in a log, which has no probabilities
 
+    def with_probabilities(self, y_prob: NDArray[Any]) -> "Predictions":
+        """The same rows with other probabilities, in columns of the same names."""
+        named = isinstance(self.y_prob, NamedColumns)
+        prob = NamedColumns(y_prob, self.y_prob.columns) if named else y_prob
+        return replace(self, y_prob=prob, from_logits=False)
+
     def words(self, error: EntryError) -> str:
         """The message about a bad entry of an argument, by the row and the column of the file."""
         argument, (row, *place) = error.name.rpartition(": ")[2], error.index
@@ -55,7 +61,7 @@ class Predictions:
 def read_predictions(
     path: str | PathLike[str], *, y_true: str | None = None, y_prob: str | None = None,
     classes: int | None = None, weights: str | None = None, columns: Sequence[str] = (),
-    keep_table: bool = False,
+    option: str = "--by", keep_table: bool = False,
 ) -> Predictions:  # fmt: skip
     """Read a file of predictions, or standard input, "-".
 
@@ -64,8 +70,8 @@ def read_predictions(
     unpacked. `y_true` and `y_prob` name the columns, `y_prob` several, separated by commas, in
     class order or named as the classes are; prob_* means all columns named so. `classes` is the
     number of classes behind the top label of a file of labels and confidences: its scores then lie
-    on [1/K, 1]. `weights` and `columns` name the column of the weights, and others that are wanted.
-    `keep_table`: also hold the whole file, which `write_predictions` wants.
+    on [1/K, 1]. `weights` and `columns` name the column of the weights, and others that are wanted
+    by an option. `keep_table`: also hold the whole file, which `write_predictions` wants.
     """
     file = "standard input" if str(path) == STANDARD_INPUT else str(path)
     try:
@@ -85,7 +91,7 @@ def read_predictions(
             return replace(found, row=table.row)
         more = [weights] if weights else []
         check_names(table, more, "--weights")
-        check_names(table, columns, "--by")
+        check_names(table, columns, option)
         others, weight = table.read([[name] for name in columns], [more] if more else [])
         return replace(
             found, row=table.row, weights=weight[0] if more else None,

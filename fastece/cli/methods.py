@@ -1,0 +1,234 @@
+"""What a method of recalibration makes of a file: out of folds, fitted to another file, or by a
+model that was saved."""
+
+import math
+import os
+from argparse import Namespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.cli.commands import in_options, is_refusal
+from fastece.cli.inputs import (
+    data_of,
+    estimators_of,
+    read_data,
+    read_file,
+    title_of,
+    words_of,
+)
+from fastece.cli.terminal import Say
+from fastece.estimators import ESTIMATORS
+from fastece.inputs.files import STANDARD_INPUT, Predictions
+from fastece.inputs.labels import as_labels
+from fastece.inputs.parameters import list_names
+from fastece.inputs.probabilities import column_names
+from fastece.problems.reading import read_problems
+from fastece.recalibration import METHODS, Calibrator, load, recalibrate
+from fastece.report.measures import LEAD
+
+ALL, LOSS = "all", "log_loss"
+FOLDS = 5
+
+
+class Rows(NamedTuple):
+    """Checked predictions, as methods take them: labels are the numbers of their columns, and
+    `order` what these stand for, if they have names."""
+
+    x: NDArray[Any]
+    label: NDArray[Any]
+    weight: NDArray[Any] | None
+    from_logits: bool
+    pairs: bool
+    order: list[Any] | None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; one column is of two."""
+        return 2 if self.x.ndim == 1 else self.x.shape[1]
+
+
+class Task(NamedTuple):
+    """What is to be recalibrated, and what `--fit` names."""
+
+    before: Predictions
+    rows: Rows
+    other: Rows | None
+    options: Namespace
+
+
+class Result(NamedTuple):
+    """What a method makes of a file, and the model, which is not fitted if each fold had its
+    own."""
+
+    model: Calibrator
+    after: Predictions
+
+
+def check_choice(options: Namespace) -> None:
+    """Which method it is, and that there is one way to fit it."""
+    excluded = {"load": ("method", "folds", "groups", "fit", "save"), "fit": ("folds", "groups")}
+    for name, others in excluded.items():
+        given = [x for x in others if getattr(options, x) is not None]
+        if getattr(options, name) is not None and given:
+            raise ValueError(f"--{given[0]}: does not go with --{name}")
+    names = [*METHODS, ALL]
+    if options.method is not None and options.method not in names:
+        raise ValueError(f"--method: got {options.method!r}; {list_names(names)}")
+    if options.fit is None:
+        return
+    paths = [options.file, options.fit]
+    if paths == [STANDARD_INPUT] * 2 or (
+        all(map(os.path.exists, paths)) and os.path.samefile(*paths)
+    ):
+        raise ValueError(
+            "--fit: must be another file, or rows are recalibrated by what was fitted to them; "
+            "--folds is for one file"
+        )
+
+
+def read_task(options: Namespace) -> Task:
+    """Read the file, and the one of `--fit`, which must have the same kind of predictions."""
+    column = [] if options.groups is None else [options.groups]
+    keep = options.out is not None
+    before = read_file(options.file, options, column, option="--groups", keep_table=keep)
+    rows = rows_of(before, options)
+    if options.fit is None:
+        return Task(before, rows, None, options)
+    other = rows_of(read_file(options.fit, options), options)
+    same = {
+        "the kind of columns": lambda x: "pairs of labels" if x.pairs else "probabilities",
+        "the number of classes": lambda x: x.n_classes,
+        "the number of columns": lambda x: x.x[:1].size,
+        "logits or probabilities": lambda x: "logits" if x.from_logits else "probabilities",
+        "its classes in the order": lambda x: x.order,
+    }
+    for what, value in same.items():
+        if value(other) != value(rows):
+            raise ValueError(
+                f"--fit: {title_of(options.fit)} must have {what} of {title_of(options.file)}, "
+                f"{value(rows)}; got {value(other)}"
+            )
+    return Task(before, rows, other, options)
+
+
+def rows_of(predictions: Predictions, options: Namespace) -> Rows:
+    """Check predictions as every command does, and read them as methods take them."""
+    data = data_of(predictions, options)
+    y_true, y_prob = data.pop("y_true"), data.pop("y_prob")
+    with words_of(predictions):
+        order = read_problems(y_true, y_prob, **data).labels
+    x = np.asarray(y_prob)
+    label, _ = as_labels(
+        y_true, x, "y_prob", column_names(y_prob), data["labels"], data["pos_label"]
+    )
+    label = label.astype(np.int64)
+    return Rows(x, label, predictions.weights, data["from_logits"], predictions.pairs, order)
+
+
+def apply_methods(task: Task, say: Say) -> tuple[dict[str, Result], dict[str, str]]:
+    """What the methods that are asked for make of a file, by their names; and for those that
+    cannot be used among all the reason."""
+    options = task.options
+    if options.load is not None:
+        return apply_saved(task), {}
+    names = [*METHODS] if options.method == ALL else [options.method or "temperature"]
+    results, refused = {}, {}
+    for name in names:
+        say(f"{title_of_method(METHODS[name])}, {way_of(options)}")
+        try:
+            if len(names) > 1:
+                check_size(name, task)
+            results[name] = apply(name, task)
+        except ValueError as error:
+            if len(names) == 1 or not is_refusal(error):
+                raise
+            refused[name] = in_options(str(error))
+    if not results:
+        raise ValueError(f"--method: no method can be used; {next(iter(refused.values()))}")
+    return results, refused
+
+
+def apply(name: str, task: Task) -> Result:
+    """What a method makes of a file: fitted to another one, or out of folds."""
+    rows, options = task.rows, task.options
+    model = METHODS[name](from_logits=rows.from_logits)
+    if task.other is not None:
+        model.fit(task.other.x, task.other.label, task.other.weight)
+        return Result(model, task.before.with_probabilities(model.transform(rows.x)))
+    groups = None if options.groups is None else task.before.others[options.groups]
+    p = recalibrate(
+        rows.label, rows.x, method=model, cv=FOLDS if options.folds is None else options.folds,
+        groups=groups, rng=options.seed, from_logits=rows.from_logits, sample_weight=rows.weight,
+    )  # fmt: skip
+    return Result(model, task.before.with_probabilities(p))
+
+
+def apply_saved(task: Task) -> dict[str, Result]:
+    """What the model of `--load` makes of a file."""
+    path, rows = task.options.load, task.rows
+    model = load(path)
+    if model.n_classes_ != rows.n_classes:
+        raise ValueError(f"--load: {path} is of {model.n_classes_} classes, not {rows.n_classes}")
+    if model.from_logits != rows.from_logits:
+        kinds = ["probabilities", "logits"]
+        if rows.from_logits:
+            kinds.reverse()
+        raise ValueError(f"--load: {path} is of {kinds[1]}, and the file holds {kinds[0]}")
+    names = {row: name for name, row in METHODS.items()}
+    after = task.before.with_probabilities(model.transform(rows.x))
+    return {names[type(model)]: Result(model, after)}
+
+
+def check_size(name: str, task: Task) -> None:
+    """Among all methods, none is tried that has more parameters than rows to fit them to."""
+    n_classes, n = task.rows.n_classes, len((task.other or task.rows).label)
+    count = n_classes * (n_classes + 1)
+    if name == "matrix" and count > n:
+        raise ValueError(f"it has {count} parameters, more than the {n} rows to fit them to")
+
+
+def rank(task: Task, results: dict[str, Result], say: Say) -> list[dict[str, Any]]:
+    """The log loss and the error that each method leaves, and the share of rows whose class stays
+    the predicted one: the least log loss first, infinite ones last."""
+    lines = []
+    errors = estimators_of(task.before, task.options)
+    measured = {LEAD: errors[LEAD], LOSS: ESTIMATORS[LOSS]}
+    guess = guess_of(task.rows.x, 0.0 if task.rows.from_logits else 0.5)
+    for name, result in results.items():
+        say(f"measuring {title_of_method(result.model)}")
+        call = read_data(result.after, of_probabilities(task.options), measured)
+        kept = guess_of(np.asarray(result.after.y_prob), 0.5) == guess
+        lines.append({
+            "method": name, **{name: call.values(name)[0] for name in (LOSS, LEAD)},
+            "same_class": None if task.rows.pairs else float(kept.mean()),
+        })  # fmt: skip
+    return sorted(lines, key=lambda line: (math.isinf(line[LOSS]), line[LOSS]))
+
+
+def guess_of(x: NDArray[Any], middle: float) -> NDArray[Any]:
+    """The predicted class of each row."""
+    return x > middle if x.ndim == 1 else x.argmax(axis=1)
+
+
+def of_probabilities(options: Namespace) -> Namespace:
+    """Options for what has been recalibrated, which is never logits."""
+    return Namespace(**{**vars(options), "from_logits": False})
+
+
+def title_of_method(model: Any) -> str:
+    """What a page calls a method: the name of its class, in words."""
+    name = model.__name__ if isinstance(model, type) else type(model).__name__
+    words = "".join(f" {x.lower()}" if x.isupper() else x for x in name)
+    return words.strip().replace("platt", "Platt")
+
+
+def way_of(options: Namespace) -> str:
+    """How a model is fitted, in words."""
+    if options.load is not None:
+        return f"loaded from {title_of(options.load)}"
+    if options.fit is not None:
+        return f"fitted to {title_of(options.fit)}"
+    whole = "" if options.groups is None else f", rows of one {options.groups} in one of them"
+    return f"{FOLDS if options.folds is None else options.folds} folds{whole}"
