@@ -22,7 +22,7 @@ from fastece.cli.terminal import Say
 from fastece.estimators import ESTIMATORS
 from fastece.inputs.files import STANDARD_INPUT, Predictions
 from fastece.inputs.labels import as_labels
-from fastece.inputs.parameters import list_names
+from fastece.inputs.parameters import check_choice
 from fastece.inputs.probabilities import column_names
 from fastece.problems.reading import read_problems
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate
@@ -66,16 +66,15 @@ class Result(NamedTuple):
     after: Predictions
 
 
-def check_choice(options: Namespace) -> None:
+def check_way(options: Namespace) -> None:
     """Which method it is, and that there is one way to fit it."""
     excluded = {"load": ("method", "folds", "groups", "fit", "save"), "fit": ("folds", "groups")}
     for name, others in excluded.items():
         given = [x for x in others if getattr(options, x) is not None]
         if getattr(options, name) is not None and given:
             raise ValueError(f"--{given[0]}: does not go with --{name}")
-    names = [*METHODS, ALL]
-    if options.method is not None and options.method not in names:
-        raise ValueError(f"--method: got {options.method!r}; {list_names(names)}")
+    if options.method is not None:
+        check_choice("--method", options.method, [*METHODS, ALL])
     if options.fit is None:
         return
     paths = [options.file, options.fit]
@@ -97,18 +96,19 @@ def read_task(options: Namespace) -> Task:
     if options.fit is None:
         return Task(before, rows, None, options)
     other = rows_of(read_file(options.fit, options), options)
-    same = {
-        "the kind of columns": lambda x: "pairs of labels" if x.pairs else "probabilities",
-        "the number of classes": lambda x: x.n_classes,
-        "the number of columns": lambda x: x.x[:1].size,
-        "logits or probabilities": lambda x: "logits" if x.from_logits else "probabilities",
-        "its classes in the order": lambda x: x.order,
+    both = (rows, other)
+    same: dict[str, list[Any]] = {
+        "the kind of columns": ["pairs of labels" if x.pairs else "probabilities" for x in both],
+        "the number of classes": [x.n_classes for x in both],
+        "the number of columns": [x.x[:1].size for x in both],
+        "logits or probabilities": ["logits" if x.from_logits else "probabilities" for x in both],
+        "its classes in the order": [x.order for x in both],
     }
-    for what, value in same.items():
-        if value(other) != value(rows):
+    for what, (wanted, got) in same.items():
+        if wanted != got:
             raise ValueError(
                 f"--fit: {title_of(options.fit)} must have {what} of {title_of(options.file)}, "
-                f"{value(rows)}; got {value(other)}"
+                f"{wanted}; got {got}"
             )
     return Task(before, rows, other, options)
 
@@ -118,7 +118,8 @@ def rows_of(predictions: Predictions, options: Namespace) -> Rows:
     data = data_of(predictions, options)
     y_true, y_prob = data.pop("y_true"), data.pop("y_prob")
     with words_of(predictions):
-        order = read_problems(y_true, y_prob, **data).labels
+        name = f"{predictions.file}: y_prob"
+        order = read_problems(y_true, y_prob, prob_name=name, **data).labels
     x = np.asarray(y_prob)
     label, _ = as_labels(
         y_true, x, "y_prob", column_names(y_prob), data["labels"], data["pos_label"]
@@ -230,5 +231,5 @@ def way_of(options: Namespace) -> str:
         return f"loaded from {title_of(options.load)}"
     if options.fit is not None:
         return f"fitted to {title_of(options.fit)}"
-    whole = "" if options.groups is None else f", rows of one {options.groups} in one of them"
+    whole = "" if options.groups is None else f", rows of the same {options.groups} together"
     return f"{FOLDS if options.folds is None else options.folds} folds{whole}"

@@ -16,7 +16,7 @@ from fastece.cli.methods import (
     ALL,
     LOSS,
     apply_methods,
-    check_choice,
+    check_way,
     of_probabilities,
     rank,
     read_task,
@@ -51,7 +51,7 @@ OF_ALL_ROWS = "fitted to all rows; the numbers above are of one for each fold"
 
 def run_recalibrate(options: Namespace) -> Page:
     """``fastece recalibrate FILE``."""
-    check_choice(options)
+    check_way(options)
     picture = options.plot and check_picture(options.plot)
     out, model_file = check_targets(options)
     title = title_of(options.file)
@@ -66,7 +66,7 @@ def run_recalibrate(options: Namespace) -> Page:
         model, after = results[best]
         name = title_of_method(model)
         own = of_probabilities(options)
-        found = measure([(title, task.before, options), (name, after, own)], say)
+        found = measure([(title, task.before, options), (f"{title} after", after, own)], say)
         if model_file:
             if options.fit is None:
                 say(f"{name}, fitted to all rows")
@@ -145,12 +145,14 @@ def text_of(values: dict[str, Any], options: Namespace, pairs: bool) -> str:
     title = "\n".join([values["title"], fill(values["verdict"], WIDTH)])
     known = {"rows": values["n"], "setting": question(values["setting"], pairs), **noted(values)}
     known |= {"method": f"{title_of_method(METHODS[values['method']])}, {values['fitted']}"}
-    known |= {name: f"{value:.5g}" for name, value in values["parameters"].items()}
+    is_of_folds = options.load is None and options.fit is None
+    note = " (of all rows)" if is_of_folds else ""
+    known |= {name: f"{value:.5g}{note}" for name, value in values["parameters"].items()}
     lines = facts(title, **known)
     if values["ranks"]:
         lines += ranks_of(values)
     lines += tables_of(values, NAMES)
-    if options.load is None and options.fit is None:
+    if is_of_folds:
         lines.append("  after: out of folds, so no row by what was fitted to it")
     return "\n".join(lines)
 
