@@ -55,13 +55,14 @@ def test_folds_of_the_digits(capsys, tmp_path):
         assert new["y_prob"].tolist() == p.tolist()
     assert (found["title"], found["method"], found["out"]) == (str(DIGITS), "temperature", str(out))
     assert (found["n"], found["n_resamples"], found["parameters"]) == (1797, 32, {})
-    names = {"ece_bayes": "differences", "ece": "differences", "log_loss": "scores"}
-    for name, key in names.items():
-        line = lines_of(found, key)[name]
-        result = fastece.compare(
-            a["y_true"], a["y_prob"], p, estimator=name, n_resamples=32, rng=3,
-            method="honest" if key == "differences" else "basic",
-        )  # fmt: skip
+    models = (a["y_true"], a["y_prob"], p)
+    errors = fastece.compare(
+        *models, estimator=["ece_bayes", "ece"], n_resamples=32, rng=3, method="honest"
+    )
+    score = fastece.compare(*models, estimator="log_loss", n_resamples=32, rng=3)
+    lines = {**lines_of(found, "differences"), **lines_of(found, "scores")}
+    for name, result in {**errors, "log_loss": score}.items():
+        line = lines[name]
         assert (line["before"], line["after"]) == (result.a, result.b)
         assert line["difference"] == result.difference
         assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval, rel=1e-12)
@@ -234,6 +235,11 @@ def test_picture_of_before_and_after(capsys, write, tmp_path, figures):
         (["--fit", "none.csv"], "none.csv"),
         (["--fit", "f.csv"], "f.csv: line 2, column y_prob: .*got 1.5"),
         (["--load", "b.csv"], "b.csv: "),
+        (
+            ["--load", "n.json", "--from-logits"],
+            "n.json is of probabilities, and the file holds logits",
+        ),
+        (["--fit", "g.csv", "--method", "all"], "--method: no method can be used; .* got 1 alone"),
         (["--load", "m.json"], "m.json is of 3 classes, not 2"),
         (["--folds", "1"], "--folds: must be"),
         (["--folds", "200"], "--folds: must be"),
@@ -252,13 +258,15 @@ def test_what_is_refused_before_anything_is_computed(
     capsys, tmp_path, monkeypatch, options, message
 ):
     monkeypatch.chdir(tmp_path)
+    model = {
+        "format": "fastece.recalibration", "version": 1, "method": "temperature",
+        "options": {"from_logits": False}, "n_classes": 3, "parameters": {"temperature": 1.5},
+    }  # fmt: skip
     files = {
         "a.csv": BINARY, "b.csv": BINARY, "c.csv": VECTORS, "e.csv": f"{PAIRS}0,0,0.5\n",
         "d.csv": table("y_true,p_0,p_1", HIT, 1 - SCORE, SCORE), "f.csv": "y_true,y_prob\n0,1.5\n",
-        "m.json": json.dumps({
-            "format": "fastece.recalibration", "version": 1, "method": "temperature",
-            "options": {"from_logits": False}, "n_classes": 3, "parameters": {"temperature": 1.5},
-        }),
+        "g.csv": "y_true,y_prob\n1,0.5\n",
+        "m.json": json.dumps(model), "n.json": json.dumps({**model, "n_classes": 2}),
     }  # fmt: skip
     for name, content in files.items():
         (tmp_path / name).write_text(content)
