@@ -3,7 +3,11 @@ model that was saved."""
 
 import math
 import os
+import re
+import warnings
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +34,8 @@ from fastece.report.measures import LEAD
 
 ALL, LOSS = "all", "log_loss"
 FOLDS = 5
+# Warnings about the rows, which are given as they are read, and again by methods, for each fold.
+OF_ROWS = re.compile(r"do not sum to 1 |: probabilities, but from_logits=True\?")
 
 
 class Rows(NamedTuple):
@@ -151,19 +157,44 @@ def apply_methods(task: Task, say: Say) -> tuple[dict[str, Result], dict[str, st
     return results, refused
 
 
+@contextmanager
+def warnings_of(method: Any) -> Iterator[None]:
+    """While the block runs, warnings name the method, and none is about rows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for message in dict.fromkeys(str(one.message) for one in caught):
+        if not OF_ROWS.search(message):
+            said = re.sub(r"^(X|y|y_true): ", "", message)
+            warnings.warn(f"{title_of_method(method)}: {said}", stacklevel=2)
+
+
 def apply(name: str, task: Task) -> Result:
     """What a method makes of a file: fitted to another one, or out of folds."""
     rows, options = task.rows, task.options
     model = METHODS[name](from_logits=rows.from_logits)
     if task.other is not None:
-        model.fit(task.other.x, task.other.label, task.other.weight)
-        return Result(model, task.before.with_probabilities(model.transform(rows.x)))
+        return transform(fit(model, task.other), task)
     groups = None if options.groups is None else task.before.others[options.groups]
-    p = recalibrate(
-        rows.label, rows.x, method=model, cv=FOLDS if options.folds is None else options.folds,
-        groups=groups, rng=options.seed, from_logits=rows.from_logits, sample_weight=rows.weight,
-    )  # fmt: skip
+    with warnings_of(model):
+        p = recalibrate(
+            rows.label, rows.x, method=model, groups=groups, rng=options.seed,
+            cv=FOLDS if options.folds is None else options.folds, from_logits=rows.from_logits,
+            sample_weight=rows.weight,
+        )  # fmt: skip
     return Result(model, task.before.with_probabilities(p))
+
+
+def fit(model: Calibrator, rows: Rows) -> Calibrator:
+    """A model, fitted to checked predictions."""
+    with warnings_of(model):
+        return model.fit(rows.x, rows.label, rows.weight)
+
+
+def transform(model: Calibrator, task: Task) -> Result:
+    """What a fitted model makes of a file."""
+    with warnings_of(model):
+        return Result(model, task.before.with_probabilities(model.transform(task.rows.x)))
 
 
 def apply_saved(task: Task) -> dict[str, Result]:
@@ -173,13 +204,13 @@ def apply_saved(task: Task) -> dict[str, Result]:
     if model.n_classes_ != rows.n_classes:
         raise ValueError(f"--load: {path} is of {model.n_classes_} classes, not {rows.n_classes}")
     if model.from_logits != rows.from_logits:
-        kinds = ["probabilities", "logits"]
-        if rows.from_logits:
-            kinds.reverse()
-        raise ValueError(f"--load: {path} is of {kinds[1]}, and the file holds {kinds[0]}")
+        kinds = {False: "probabilities", True: "logits"}
+        raise ValueError(
+            f"--load: {path} is of {kinds[model.from_logits]}, and the file holds "
+            f"{kinds[rows.from_logits]}"
+        )
     names = {row: name for name, row in METHODS.items()}
-    after = task.before.with_probabilities(model.transform(rows.x))
-    return {names[type(model)]: Result(model, after)}
+    return {names[type(model)]: transform(model, task)}
 
 
 def check_size(name: str, task: Task) -> None:

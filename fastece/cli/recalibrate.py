@@ -17,6 +17,7 @@ from fastece.cli.methods import (
     LOSS,
     apply_methods,
     check_way,
+    fit,
     of_probabilities,
     rank,
     read_task,
@@ -70,7 +71,7 @@ def run_recalibrate(options: Namespace) -> Page:
         if model_file:
             if options.fit is None:
                 say(f"{name}, fitted to all rows")
-                model.fit(task.rows.x, task.rows.label, task.rows.weight)
+                fit(model, task.rows)
             save(model, model_file)
         if out:
             say(f"writing {options.out}")

@@ -2,12 +2,13 @@
 and what is written is read again."""
 
 import json
+import os
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import DIGITS, FOREST, PAIRS, as_json, failure, text
+from command_line import DIGITS, FOREST, PAIRS, as_json, failure, run, text
 
 import fastece
 from fastece.inputs.files import read_predictions
@@ -212,6 +213,25 @@ def test_a_verdict_says_whether_it_helped(capsys, write):
         "Temperature scaling is not shown to have changed how well it is calibrated by ece_bayes"
     )
     assert found["verdict"].startswith(start)
+
+
+def test_warnings_are_given_once(capsys, write):
+    short = softmax(LOGITS) * np.where(np.arange(120) % 9, 1, 0.9)[:, None]
+    file = write(table("y_true,p_0,p_1,p_2", LABEL, *short.T))
+    code, _, err = run(capsys, "recalibrate", file, *QUICK)
+    assert code == 0
+    assert re.fullmatch(r"fastece: warning: \S+: y_prob: 14 of 120 rows do not sum .*\n", err)
+    alike = write(table("y_true,y_prob", HIT, np.full(120, 0.5)))
+    _, _, err = run(capsys, "recalibrate", alike, "--method", "beta", *QUICK)
+    assert err.startswith("fastece: warning: beta calibration: all scores are equal, so")
+    assert err.count("\n") == 1
+
+
+def test_a_file_in_a_folder_that_cannot_be_written(capsys, write, monkeypatch):
+    old = write("", "old.csv")
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).is_file())
+    error = failure(capsys, "recalibrate", write(BINARY), "--out", old)
+    assert f"--out: {old} cannot be written" in error
 
 
 def test_picture_of_before_and_after(capsys, write, tmp_path, figures):
