@@ -123,7 +123,12 @@ def verdict_of(name: str, found: Differences) -> str:
     said = [change(error, f"{name} {ERRORS[sign_of(error)].format(LEAD)}")]
     if sign_of(error) != sign_of(bins):
         said.append(change(bins, f"it {ERRORS[sign_of(bins)].format(TEST)}"))
-    said.append(change(loss, LOSSES[sign_of(loss)]))
+    if math.isinf(loss.b):
+        said.append("the log loss is infinite after, as a label had probability 0")
+    elif math.isinf(loss.a):
+        said.append(f"the log loss was infinite, and is {number(loss.b, 4)} after")
+    else:
+        said.append(change(loss, LOSSES[sign_of(loss)]))
     return sentence("; ".join(said)) + "."
 
 

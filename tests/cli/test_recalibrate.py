@@ -215,6 +215,15 @@ def test_a_verdict_says_whether_it_helped(capsys, write):
     assert found["verdict"].startswith(start)
 
 
+def test_an_infinite_log_loss_is_said(capsys, write):
+    found = as_json(capsys, "recalibrate", write(BINARY), "--method", "isotonic", *QUICK)
+    assert found["verdict"].endswith("infinite after, as a label had probability 0.")
+    assert lines_of(found, "scores")["log_loss"]["after"] is None
+    wrong = np.where(np.arange(120), SCORE, 1 - HIT[0])
+    found = as_json(capsys, "recalibrate", write(table("y_true,y_prob", HIT, wrong)), *QUICK)
+    assert re.search(r"; the log loss was infinite, and is 0\.\d+ after\.", found["verdict"])
+
+
 def test_warnings_are_given_once(capsys, write):
     short = softmax(LOGITS) * np.where(np.arange(120) % 9, 1, 0.9)[:, None]
     file = write(table("y_true,p_0,p_1,p_2", LABEL, *short.T))
