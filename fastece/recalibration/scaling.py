@@ -47,7 +47,7 @@ class Temperature(Loss):
         return np.asarray(self.second * direction)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class TemperatureScaling(Calibrator):
     """One number for all classes: ``softmax(z / T)`` with the T of the least log loss.
 
@@ -104,7 +104,7 @@ class TemperatureScaling(Calibrator):
         return softmax_of(predictions.logits(), 1 / self.temperature_)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class VectorScaling(Calibrator):
     """Two numbers a class: ``softmax(w * z + b)`` of the least log loss.
 
@@ -157,7 +157,7 @@ class VectorScaling(Calibrator):
         return softmax_of(predictions.logits() * self.weight_ + self.intercept_, 1.0)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class MatrixScaling(Calibrator):
     """Every logit of every class: ``softmax(W z + b)`` of the least log loss.
 
