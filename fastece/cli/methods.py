@@ -143,7 +143,7 @@ def apply_methods(task: Task, say: Say) -> tuple[dict[str, Result], dict[str, st
     names = [*METHODS] if options.method == ALL else [options.method or "temperature"]
     results, refused = {}, {}
     for name in names:
-        say(f"{title_of_method(METHODS[name])}, {way_of(options)}")
+        say(f"{METHODS[name].title}, {way_of(options)}")
         try:
             if len(names) > 1:
                 check_size(name, task)
@@ -166,7 +166,7 @@ def warnings_of(method: Any) -> Iterator[None]:
     for message in dict.fromkeys(str(one.message) for one in caught):
         if not OF_ROWS.search(message):
             said = re.sub(r"^(X|y|y_true): ", "", message)
-            warnings.warn(f"{title_of_method(method)}: {said}", stacklevel=2)
+            warnings.warn(f"{method.title}: {said}", stacklevel=2)
 
 
 def apply(name: str, task: Task) -> Result:
@@ -229,7 +229,7 @@ def rank(task: Task, results: dict[str, Result], say: Say) -> list[dict[str, Any
     measured = {LEAD: errors[LEAD], LOSS: ESTIMATORS[LOSS]}
     guess = guess_of(task.rows.x, 0.0 if task.rows.from_logits else 0.5)
     for name, result in results.items():
-        say(f"measuring {title_of_method(result.model)}")
+        say(f"measuring {result.model.title}")
         call = read_data(result.after, of_probabilities(task.options), measured)
         kept = guess_of(np.asarray(result.after.y_prob), 0.5) == guess
         lines.append({
@@ -247,13 +247,6 @@ def guess_of(x: NDArray[Any], middle: float) -> NDArray[Any]:
 def of_probabilities(options: Namespace) -> Namespace:
     """Options for what has been recalibrated, which is never logits."""
     return Namespace(**{**vars(options), "from_logits": False})
-
-
-def title_of_method(model: Any) -> str:
-    """What a page calls a method: the name of its class, in words."""
-    name = model.__name__ if isinstance(model, type) else type(model).__name__
-    words = "".join(f" {x.lower()}" if x.isupper() else x for x in name)
-    return words.strip().replace("platt", "Platt")
 
 
 def way_of(options: Namespace) -> str:

@@ -21,7 +21,6 @@ from fastece.cli.methods import (
     of_probabilities,
     rank,
     read_task,
-    title_of_method,
     way_of,
 )
 from fastece.cli.page import Page, facts, noted, table
@@ -65,7 +64,7 @@ def run_recalibrate(options: Namespace) -> Page:
         ranks = rank(task, results, say) if options.method == ALL else []
         best = ranks[0]["method"] if ranks else next(iter(results))
         model, after = results[best]
-        name = title_of_method(model)
+        name = model.title
         own = of_probabilities(options)
         found = measure([(title, task.before, options), (f"{title} after", after, own)], say)
         if model_file:
@@ -150,7 +149,7 @@ def text_of(values: dict[str, Any], options: Namespace, pairs: bool) -> str:
     """The page as text."""
     title = "\n".join([values["title"], fill(values["verdict"], WIDTH)])
     known = {"rows": values["n"], "setting": question(values["setting"], pairs), **noted(values)}
-    known |= {"method": f"{title_of_method(METHODS[values['method']])}, {values['fitted']}"}
+    known |= {"method": f"{METHODS[values['method']].title}, {values['fitted']}"}
     is_of_folds = options.load is None and options.fit is None
     note = " (of all rows)" if is_of_folds else ""
     known |= {name: f"{value:.5g}{note}" for name, value in values["parameters"].items()}
@@ -167,14 +166,14 @@ def ranks_of(values: dict[str, Any]) -> list[str]:
     """The table of methods as lines, the best first, and those that cannot be used."""
     before = {line["name"]: line["before"] for line in [*values["differences"], *values["scores"]]}
     rows: list[Sequence[str]] = [
-        [title_of_method(METHODS[line["method"]]), number(line[LOSS]), number(line[LEAD]),
+        [METHODS[line["method"]].title, number(line[LOSS]), number(line[LEAD]),
          share(line["same_class"])]
         for line in values["ranks"]
     ]  # fmt: skip
     rows.append(["as it is", number(before[LOSS]), number(before[LEAD]), ""])
     lines = ["", *table(["method", LOSS, LEAD, "rows that keep their class"], rows)]
     for name, reason in values["refused"].items():
-        lines.append(f"  {title_of_method(METHODS[name])} cannot be used: {reason}")
+        lines.append(f"  {METHODS[name].title} cannot be used: {reason}")
     return lines
 
 
