@@ -125,7 +125,9 @@ __all__ = [
 ]
 
 # Modules that are spoken of by name, such as fastece.protocol.Sample.
-_MODULES = {"binned", "estimators", "plot", "problems", "protocol", "reliability", "scores"}
+_MODULES = {
+    "binned", "estimators", "plot", "problems", "protocol", "recalibration", "reliability", "scores",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -140,24 +140,24 @@ def blocks_of(sample: Sample) -> tuple[F64, F64]:
     one value."""
     from scipy.optimize import isotonic_regression
 
-    hits, misses = pool_ties(scale_weights(sample)[0])
+    _, hits, misses = pool_ties(scale_weights(sample)[0])
     blocks = isotonic_regression(hits / (hits + misses), weights=hits + misses).blocks[:-1]
     return np.add.reduceat(hits, blocks), np.add.reduceat(misses, blocks)
 
 
-def pool_ties(sample: Sample) -> tuple[F64, F64]:
-    """Weight of the hits and of the misses of each distinct score, in increasing order."""
+def pool_ties(sample: Sample) -> tuple[F64, F64, F64]:
+    """Each distinct score, in increasing order, with the weight of its hits and of its misses."""
     if sample.v is None:
         # The bits of numbers from 0 to 1 increase as they do, and leave room for the hit at the
         # end: half the time of finding the order first.
         key: Any = (sample.s + 0.0).view(np.int64) << 1 | sample.y
         key.sort()
-        s, y, w = key >> 1, key & 1, np.ones(key.size)
+        s, y, w = (key >> 1).view(np.float64), key & 1, np.ones(key.size)
     else:
         order = np.argsort(sample.s)  # equal scores become one, in whatever order they are
         s, y, w = sample.s[order], sample.y[order], sample.v[order]
     first = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
-    return np.add.reduceat(w * y, first), np.add.reduceat(w * (1 - y), first)
+    return s[first], np.add.reduceat(w * y, first), np.add.reduceat(w * (1 - y), first)
 
 
 def least_score(rule: str, hits: F64, misses: F64) -> float:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import ROUND
 from fastece.kernels.shared import lane_sum
-from fastece.typing import F64
+from fastece.typing import F64, I64
 
 # Rows are taken in blocks of about so many numbers, which stay in the first-level cache.
 BLOCK = 1024
@@ -100,3 +100,42 @@ def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
             else:
                 for k in range(n_classes):
                     share[k] = row[k] / total
+
+
+@jit
+def temperature_sums(
+    z: NDArray[Any], top: F64, label: I64, weight: F64, inverse: float, sums: F64
+) -> None:
+    """Add to `sums` the log loss of ``softmax(inverse * z)`` and its first and second derivative by
+    `inverse`, of rows of logits (n, K) whose largest are `top`, times their weights.
+
+    With d = z - top: ``log sum_k e_k - inverse d_y``, ``m - d_y`` with m the mean of d under the
+    softmax, and its variance.
+    """
+    n_classes = z.shape[1]
+    rows = max(1, BLOCK // n_classes)
+    work, e_block = np.empty(rows * n_classes), np.empty(rows * n_classes)
+    d = np.empty(n_classes)
+    for start in range(0, z.shape[0], rows):
+        part = z[start : start + rows]
+        e_rows = e_block[: part.size]
+        for i in range(part.shape[0]):
+            row, largest = part[i], top[start + i]
+            for k in range(n_classes):
+                e_rows[i * n_classes + k] = (np.float64(row[k]) - largest) * inverse
+        exponential(e_rows, work)
+        for i in range(part.shape[0]):
+            row, largest = part[i], top[start + i]
+            e = e_rows[i * n_classes : (i + 1) * n_classes]
+            total = lane_sum(e)
+            for k in range(n_classes):
+                d[k] = np.float64(row[k]) - largest
+                e[k] *= d[k]
+            mean = lane_sum(e) / total
+            for k in range(n_classes):
+                e[k] *= d[k]
+            variance = lane_sum(e) / total - mean * mean
+            true, w = d[label[start + i]], weight[start + i]
+            sums[0] += w * (np.log(total) - inverse * true)
+            sums[1] += w * (mean - true)
+            sums[2] += w * variance

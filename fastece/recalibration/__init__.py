@@ -1,0 +1,23 @@
+"""Recalibration: maps from predictions to better calibrated ones, fitted to rows held apart.
+
+>>> import numpy as np
+>>> from fastece.recalibration import recalibrate
+>>> rng = np.random.default_rng(0)
+>>> p = rng.random(1000)
+>>> better = recalibrate(rng.random(1000) < p**2, p, method="beta")
+"""
+
+from fastece.recalibration.base import Calibrator as Calibrator
+from fastece.recalibration.bins import HistogramBinning as HistogramBinning
+from fastece.recalibration.bins import ScalingBinning as ScalingBinning
+from fastece.recalibration.curve import CurveCalibration as CurveCalibration
+from fastece.recalibration.folds import recalibrate as recalibrate
+from fastece.recalibration.isotonic import IsotonicCalibration as IsotonicCalibration
+from fastece.recalibration.logistic import BetaCalibration as BetaCalibration
+from fastece.recalibration.logistic import PlattScaling as PlattScaling
+from fastece.recalibration.methods import METHODS as METHODS
+from fastece.recalibration.saved import load as load
+from fastece.recalibration.saved import save as save
+from fastece.recalibration.scaling import MatrixScaling as MatrixScaling
+from fastece.recalibration.scaling import TemperatureScaling as TemperatureScaling
+from fastece.recalibration.scaling import VectorScaling as VectorScaling

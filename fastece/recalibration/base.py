@@ -1,0 +1,155 @@
+"""What every recalibration method has: scikit-learn's conventions, without scikit-learn."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.inputs.parameters import check_flag
+from fastece.recalibration.rows import (
+    Predictions,
+    Rows,
+    check_classes,
+    fit_words,
+    read_predictions,
+    read_rows,
+)
+
+
+class Parameter(NamedTuple):
+    """What a fitted attribute can be.
+
+    `shape` has a letter for each axis: K classes, B bins or points, b one less. A parameter of
+    `each` problem is one of this shape if there are two classes; else an array or a list of K.
+    """
+
+    shape: str = ""
+    each: bool = False
+    low: float = -math.inf
+    high: float = math.inf
+    increasing: bool = False
+    may_be_nan: bool = False
+
+
+@dataclass(kw_only=True)
+class Calibrator:
+    """A map from predictions to better ones, fitted to rows held apart.
+
+    A subclass has the options as fields, and writes `_fit`, which sets the fitted attributes, and
+    `_map`. `PARAMETERS` has these attributes by their names without the "_".
+    """
+
+    PARAMETERS: ClassVar[dict[str, Parameter]] = {}
+    # Whether the class of the largest probability stays the same, of class vectors.
+    keeps_argmax: ClassVar[bool] = False
+    # What the method works on: "logits" or "probabilities". Either is made of the other.
+    needs: ClassVar[str] = "probabilities"
+
+    from_logits: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("from_logits", self.from_logits)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Fit the map.
+
+        Parameters
+        ----------
+        X : array_like (n,) or (n, K)
+            Probabilities of the positive class or class vectors; with `from_logits` log odds or
+            logits.
+        y : array_like (n,)
+            Labels from 0 to K - 1, or the K sorted strings that stand for them.
+        sample_weight : array_like (n,), optional
+            Not negative; rows of weight 0 do not exist.
+
+        Returns
+        -------
+        The object itself. Its fitted attributes end in "_".
+
+        Raises
+        ------
+        ValueError, TypeError
+            For values that are no probabilities or labels, and for labels of one class alone.
+        """
+        with fit_words():
+            rows = read_rows(y, X, sample_weight, self.from_logits, "X").of_weight()
+            check_classes(rows)
+        self._fit(rows)
+        self.n_classes_ = rows.predictions.n_classes
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """Recalibrated probabilities.
+
+        Parameters
+        ----------
+        X : array_like (n,) or (n, K)
+            Predictions of the kind that the map was fitted to; of two classes, one column or two.
+
+        Returns
+        -------
+        (n,) or (n, K) array
+            Probabilities of the shape of X: float32 where X is, else float64.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Before `fit`; for another number of classes; for values that are no probabilities.
+        """
+        if not self.__sklearn_is_fitted__():
+            raise ValueError(f"X: {type(self).__name__} must be fitted before it maps anything")
+        with fit_words():
+            predictions = read_predictions(X, self.from_logits, "X")
+        if predictions.n_classes != self.n_classes_:
+            raise ValueError(
+                f"X: must have {self.n_classes_} classes, as what the map was fitted to, got shape "
+                f"{predictions.x.shape}"
+            )
+        p = self._map(predictions)
+        if p.ndim == 2 and predictions.x.ndim == 1:
+            p = p[:, 1]
+        elif p.ndim == 1 and predictions.x.ndim == 2:
+            p = np.column_stack([1 - p, p])
+        return p.astype(predictions.x.dtype, copy=False)
+
+    def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[Any]:  # noqa: N803
+        """Fit the map, and what it makes of the same rows. These know their own labels:
+        `recalibrate` gives probabilities that do not."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """The options by name; `deep` is of scikit-learn, and there is nothing deeper."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Replace options; a name or a value that there is not is a ValueError or a TypeError."""
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ValueError(f"{name}: {type(self).__name__} has {', '.join(known)} alone")
+        type(self)(**{**known, **params})
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def _fit(self, rows: Rows) -> None:
+        """Set the fitted attributes."""
+        raise NotImplementedError
+
+    def _map(self, predictions: Predictions) -> NDArray[Any]:
+        """Probabilities (n,) of class 1, or (n, K)."""
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_classes_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None, target_tags=TargetTags(required=True),
+            transformer_tags=TransformerTags(), input_tags=InputTags(one_d_array=True),
+        )  # fmt: skip

@@ -1,0 +1,120 @@
+"""Out-of-fold probabilities: each row recalibrated by a map that has not seen its label."""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.inputs.labels import as_groups
+from fastece.inputs.parameters import check_flag, check_integer, list_names
+from fastece.recalibration.base import Calibrator
+from fastece.recalibration.methods import METHODS
+from fastece.recalibration.rows import read_rows
+from fastece.resampling.draws import new_key
+from fastece.typing import I64
+
+
+def recalibrate(
+    y_true: Any, y_prob: Any, *, method: Any, cv: int = 5, groups: Any = None, rng: Any = 0,
+    from_logits: bool = False, sample_weight: Any = None,
+) -> NDArray[Any]:  # fmt: skip
+    """Recalibrated probabilities of all rows, none of them by a map that knows the row's label.
+
+    Parameters
+    ----------
+    y_true : array_like (n,)
+        Labels from 0 to K - 1, or the K sorted strings that stand for them.
+    y_prob : array_like (n,) or (n, K)
+        Probabilities of the positive class or class vectors.
+    method : str or object
+        A name of `METHODS`, or an object with `fit` and `transform` as its classes have them.
+    cv : int, default 5
+        Number of folds: each is recalibrated by what was fitted to the others.
+    groups : array_like (n,), optional
+        Rows of one group, such as one patient, stay in one fold.
+    rng : None, int or numpy.random.Generator, default 0
+        Which rows make a fold: they are shuffled, and every fold gets its share of each class.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+    sample_weight : array_like (n,), optional
+        Not negative. Rows of weight 0 are recalibrated, but nothing is fitted to them.
+
+    Returns
+    -------
+    (n,) or (n, K) array
+        Probabilities of the shape of `y_prob`: what is reported of them is what new rows may
+        expect.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an unknown method, more folds than rows or groups, labels of one class alone in what a
+        fold is fitted to, and as `fastece.ece` does for labels and probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import ece
+    >>> from fastece.recalibration import recalibrate
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> y = rng.random(2000) < p**2
+    >>> better = recalibrate(y, p, method="beta")
+    >>> print(f"{ece(y, p):.3f} {ece(y, better):.3f}")
+    0.171 0.025
+    """
+    model = find_method(method, check_flag("from_logits", from_logits))
+    rows = read_rows(y_true, y_prob, sample_weight, from_logits)
+    fold = folds_of(rows.label, check_integer("cv", cv, 2, rows.label.size), groups, rng)
+    x, out = rows.predictions.x, np.empty_like(rows.predictions.x)
+    for part in range(cv):
+        others = rows.where(fold != part).of_weight()
+        if np.unique(others.label).size < 2:
+            raise ValueError(
+                f"cv: without fold {part} there are no labels of two classes to fit to; take fewer "
+                f"folds than {cv}"
+            )
+        fitted = deepcopy(model).fit(others.predictions.x, others.label, others.v)
+        out[fold == part] = fitted.transform(x[fold == part])
+    return out
+
+
+def find_method(method: Any, from_logits: bool) -> Any:
+    """What is to be fitted, from a name or an object."""
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise ValueError(f"method: got {method!r}; {list_names(METHODS)}")
+        return METHODS[method](from_logits=from_logits)
+    if isinstance(method, type) or not all(
+        callable(getattr(method, name, None)) for name in ("fit", "transform")
+    ):
+        raise TypeError(
+            f"method: must be a name or an object with fit and transform, got {method!r}; "
+            f"{list_names(METHODS)}"
+        )
+    if isinstance(method, Calibrator) and method.from_logits != from_logits:
+        raise ValueError(f"from_logits: {method!r} is not for from_logits={from_logits}")
+    return method
+
+
+def folds_of(label: I64, cv: int, groups: Any, rng: Any) -> I64:
+    """The fold (n,) of each row, from 0 to cv - 1."""
+    generator = np.random.default_rng(new_key(rng))
+    order = generator.permutation(label.size)
+    if groups is None:
+        # Rows in turn, class by class: a fold has its share of each, and as many rows as others.
+        order = order[np.argsort(label[order], kind="stable")]
+        fold = np.empty(label.size, np.int64)
+        fold[order] = np.arange(label.size) % cv
+        return fold
+    group, _ = as_groups(groups, label.size, "groups")
+    count = np.bincount(group)
+    if count.size < cv:
+        raise ValueError(f"cv: must be at most the {count.size} groups there are, got {cv}")
+    home, load = np.empty(count.size, np.int64), np.zeros(cv)
+    shuffled = generator.permutation(count.size)
+    for one in shuffled[np.argsort(-count[shuffled], kind="stable")]:  # the largest first
+        home[one] = load.argmin()
+        load[home[one]] += count[one]
+    return home[group]

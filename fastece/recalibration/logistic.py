@@ -1,0 +1,183 @@
+"""Logistic maps of a score: Platt scaling and beta calibration."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fastece import kernels
+from fastece.inputs.parameters import check_flag
+from fastece.inputs.probabilities import warn
+from fastece.problems.order import scale_weights
+from fastece.protocol import Sample
+from fastece.recalibration.base import Parameter
+from fastece.recalibration.one_vs_rest import OneVsRest
+from fastece.recalibration.regression import Hits, minimise, warn_if_separable
+from fastece.recalibration.rows import CLIP, Score
+from fastece.typing import F64
+
+LINE = {"slope": Parameter(each=True), "intercept": Parameter(each=True)}
+# Which of a and b may be other than 0, in the order in which they are tried.
+FACES = ((True, True), (True, False), (False, True), (False, False))
+
+
+@dataclass(kw_only=True)
+class PlattScaling(OneVsRest):
+    """A logistic curve of the log odds: ``sigmoid(slope logit(s) + intercept)``.
+
+    Parameters
+    ----------
+    smooth : bool, default False
+        Whether the n+ hits count as ``(n+ + 1) / (n+ + 2)`` and the n- misses as ``1 / (n- + 2)``,
+        in place of 1 and 0; n+ and n- are sums of weights.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float, or (K,) float64 arrays
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit` and `transform` say.
+
+    Notes
+    -----
+    Platt (1999, "Probabilistic outputs for support vector machines"), on the log odds of the
+    scores, which are taken to be at least 2**-52 from 0 and 1.
+
+    Examples
+    --------
+    >>> from fastece.recalibration import PlattScaling
+    >>> model = PlattScaling().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(model.transform([0.1, 0.5, 0.9]).round(3))
+    [0.035 0.5   0.965]
+    """
+
+    PARAMETERS: ClassVar[dict[str, Parameter]] = LINE
+
+    smooth: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_flag("smooth", self.smooth)
+
+    def _fit_one(self, score: Score, sample: Sample) -> Sequence[float]:
+        return fit_platt(score.logit, sample, self.smooth)
+
+    def _map_one(self, score: Score, slope: float, intercept: float) -> F64:
+        return sigmoid(slope * score.logit + intercept)
+
+
+def fit_platt(logit: F64, sample: Sample, smooth: bool = False) -> tuple[float, float]:
+    """Slope and intercept of the least log loss."""
+    weight, target = weights_and_targets(sample)
+    if logit.min() == logit.max() or target.min() == target.max():
+        return 0.0, base_rate(logit, weight, target)
+    if smooth:
+        target = smooth_targets(sample)
+    centre, spread = logit.mean(), logit.std()
+    loss = Hits(np.column_stack([(logit - centre) / spread, np.ones(logit.size)]), target, weight)
+    (slope, intercept), least = minimise(loss, np.array([spread, centre]))
+    warn_if_separable(least, "X")
+    return float(slope / spread), float(intercept - slope * centre / spread)
+
+
+@dataclass(kw_only=True)
+class BetaCalibration(OneVsRest):
+    """The likelihood ratio of two beta distributions: ``logit q = a log s - b log(1 - s) + c``.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    a_, b_, c_ : float, or (K,) float64 arrays
+        a and b are 0 or more: the map does not decrease.
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit` and `transform` say.
+
+    Notes
+    -----
+    Kull, Silva Filho and Flach (2017, "Beta calibration: a well-founded and easily implemented
+    improvement on logistic calibration for binary classifiers"). The log loss is convex, so the
+    best a and b that are not negative are the best of all, or the best with one of them, or both,
+    at 0. Scores are taken to be at least 2**-52 from 0 and 1.
+
+    Examples
+    --------
+    >>> from fastece.recalibration import BetaCalibration
+    >>> model = BetaCalibration().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(model.transform([0.1, 0.5, 0.9]).round(3))
+    [0.035 0.5   0.965]
+    """
+
+    PARAMETERS: ClassVar[dict[str, Parameter]] = {
+        "a": Parameter(each=True, low=0.0),
+        "b": Parameter(each=True, low=0.0),
+        "c": Parameter(each=True),
+    }
+
+    def _fit_one(self, score: Score, sample: Sample) -> Sequence[float]:
+        weight, target = weights_and_targets(sample)
+        if score.s.min() == score.s.max() or target.min() == target.max():
+            return 0.0, 0.0, base_rate(score.s, weight, target)
+        both = np.column_stack([score.log_hit, -score.log_miss])
+        spread = both.std(axis=0)
+        features = np.column_stack([both / spread, np.ones(target.size)])
+        found: list[tuple[float, F64]] = []
+        for face in FACES:
+            used = np.array([*face, True])
+            theta = np.zeros(3)
+            start = np.append(spread, 0.0)[used]
+            theta[used], least = minimise(Hits(features[:, used], target, weight), start)
+            if theta[:2].min() >= 0:
+                found.append((least, theta))
+                if all(face):
+                    break
+        least, theta = min(found, key=lambda pair: pair[0])
+        warn_if_separable(least, "X")
+        a, b = theta[:2] / spread
+        return float(a), float(b), float(theta[2])
+
+    def _map_one(self, score: Score, a: float, b: float, c: float) -> F64:
+        return sigmoid(a * score.log_hit - b * score.log_miss + c)
+
+
+def weights_and_targets(sample: Sample) -> tuple[F64, F64]:
+    """Weights that add up to 1, and hits as numbers."""
+    v = np.ones(sample.n) if sample.v is None else scale_weights(sample)[0].v
+    assert v is not None, "they have been put in"
+    return v / v.sum(), sample.y.astype(np.float64)
+
+
+def smooth_targets(sample: Sample) -> F64:
+    """Platt's shares of hits, between 0 and 1."""
+    v = np.ones(sample.n) if sample.v is None else sample.v
+    hits = float(v @ sample.y)
+    misses = float(v.sum()) - hits
+    return np.where(sample.y == 1, (hits + 1) / (hits + 2), 1 / (misses + 2))
+
+
+def base_rate(score: F64, weight: F64, target: F64) -> float:
+    """Log odds of a hit, for a map that is the same for every score."""
+    if score.min() == score.max():
+        warn("X: all scores are equal, so the map is their share of hits, for any score")
+    rate = float(np.clip(weight @ target, CLIP, 1 - CLIP))
+    return float(np.log(rate) - np.log1p(-rate))
+
+
+def sigmoid(z: F64) -> F64:
+    """``1 / (1 + exp(-z))``."""
+    p = np.empty(z.size)
+    kernels.logits.sigmoid(z, p)
+    return p

@@ -1,0 +1,57 @@
+"""Maps of one score at a time: of two classes the second, of more each against the rest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.protocol import Sample
+from fastece.recalibration.base import Calibrator, Parameter
+from fastece.recalibration.rows import Predictions, Rows, Score
+from fastece.typing import F64
+
+# A function that is linear between some points.
+KNOTS = {
+    "score": Parameter("B", each=True, low=0.0, high=1.0, increasing=True),
+    "value": Parameter("B", each=True, low=0.0, high=1.0),
+}
+
+
+@dataclass(kw_only=True)
+class OneVsRest(Calibrator):
+    """A method of binary problems: a subclass writes `_fit_one` and `_map_one`.
+
+    Its fitted attributes are the parameters of the one problem of two classes, or a list with those
+    of each class; numbers make an array. Mapped scores of more than two classes are divided by
+    their sum; where all are 0 each class gets 1/K.
+    """
+
+    def _fit(self, rows: Rows) -> None:
+        fitted = [self._fit_one(score, sample) for score, sample in rows.problems()]
+        for place, name in enumerate(self.PARAMETERS):
+            values: Any = [parameters[place] for parameters in fitted]
+            if len(values) == 1:
+                (values,) = values
+            elif isinstance(values[0], float):
+                values = np.array(values)
+            setattr(self, f"{name}_", values)
+
+    def _map(self, predictions: Predictions) -> NDArray[Any]:
+        fitted = [getattr(self, f"{name}_") for name in self.PARAMETERS]
+        if predictions.n_classes == 2:
+            return self._map_one(predictions.score(1), *fitted)
+        p = np.empty((len(predictions.x), predictions.n_classes))
+        for k, score in predictions.scores():
+            p[:, k] = self._map_one(score, *(values[k] for values in fitted))
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p, 1.0) / np.where(total > 0, total, p.shape[1])
+
+    def _fit_one(self, score: Score, sample: Sample) -> Sequence[float | F64]:
+        """The parameters of one problem, in the order of `PARAMETERS`."""
+        raise NotImplementedError
+
+    def _map_one(self, score: Score, *parameters: Any) -> F64:
+        """Probabilities (n,) of a hit."""
+        raise NotImplementedError

@@ -1,0 +1,211 @@
+"""What a recalibration method is fitted to: predictions as logits or as binary scores, labels and
+weights."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.inputs.arrays import as_weights, contiguous
+from fastece.inputs.labels import as_labels, check_class_indices
+from fastece.inputs.probabilities import (
+    as_probabilities,
+    check_probabilities,
+    column_names,
+    row_sum_tolerance,
+    warn,
+    warn_if_probabilities,
+)
+from fastece.problems.reading import native_scores, softmax
+from fastece.problems.settings import class_count
+from fastece.protocol import Sample
+from fastece.typing import F64, I64
+
+# Probabilities are at least this far from 0 and 1 before their logarithms are taken.
+CLIP = 2.0**-52
+LOG_CLIP = float(np.log(CLIP))
+# Entries of class vectors that are turned into probabilities at once.
+SLICE = 2**20
+
+
+@dataclass(frozen=True)
+class Score:
+    """Scores (n,) of a binary problem, as the methods want them."""
+
+    s: F64
+    given_logit: F64 | None = None  # where the caller's predictions are logits
+
+    @cached_property
+    def log_hit(self) -> F64:
+        """Logarithms of the scores."""
+        if self.given_logit is not None:
+            return np.asarray(-np.logaddexp(0.0, -self.given_logit))
+        log: F64 = np.log(self.s.clip(CLIP, 1 - CLIP))
+        return log
+
+    @cached_property
+    def log_miss(self) -> F64:
+        """Logarithms of 1 minus the scores."""
+        if self.given_logit is not None:
+            return np.asarray(-np.logaddexp(0.0, self.given_logit))
+        log: F64 = np.log1p(-self.s.clip(CLIP, 1 - CLIP))
+        return log
+
+    @cached_property
+    def logit(self) -> F64:
+        """Log odds of the scores."""
+        return self.log_hit - self.log_miss if self.given_logit is None else self.given_logit
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Probabilities or logits (n,) or (n, K), each value checked."""
+
+    x: NDArray[Any]
+    from_logits: bool
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; one column is of two."""
+        return class_count(self.x.shape)
+
+    def where(self, rows: NDArray[Any]) -> "Predictions":
+        """Some of the rows."""
+        return Predictions(self.x[rows], self.from_logits)
+
+    def logits(self) -> NDArray[Any]:
+        """Logits (n, K) as given, or logarithms of the probabilities, in the dtype of the
+        predictions; a logit of -inf is a probability of 2**-52 of the largest."""
+        if self.from_logits:
+            z = self.x if self.x.ndim == 2 else np.column_stack([np.zeros(len(self.x)), self.x])
+            lowest = z == -np.inf
+            if not lowest.any():
+                return z
+            return np.where(lowest, z.max(axis=1, keepdims=True) + z.dtype.type(LOG_CLIP), z)
+        if self.x.ndim == 1:
+            score = self.score(1)
+            return np.column_stack([score.log_miss, score.log_hit])
+        p = np.maximum(self.x, self.x.dtype.type(CLIP))
+        np.log(p, out=p)
+        return np.asarray(p)
+
+    def score(self, k: int) -> Score:
+        """Scores of class k; of one column, of class 1."""
+        if self.from_logits and self.n_classes == 2:
+            z = self.logits().astype(np.float64)
+            logit = z[:, 1] - z[:, 0]
+            s = np.empty(logit.size)
+            kernels.logits.sigmoid(logit, s)
+            return Score(s, logit)
+        p = self.probabilities
+        return Score(np.ascontiguousarray(p if p.ndim == 1 else p[:, k], np.float64))
+
+    @cached_property
+    def probabilities(self) -> NDArray[Any]:
+        """Probabilities (n,) or (n, K)."""
+        if not self.from_logits:
+            return self.x
+        if self.x.ndim == 1:
+            return self.score(1).s
+        return softmax_of(self.x, 1.0)
+
+    def scores(self) -> Iterator[tuple[int, Score]]:
+        """Every class with the scores that tell it from the rest; of two, the second."""
+        for k in range(self.n_classes) if self.n_classes > 2 else [1]:
+            yield k, self.score(k)
+
+
+class Rows(NamedTuple):
+    """What a method is fitted to: predictions, labels from 0 to K - 1 and weights."""
+
+    predictions: Predictions
+    label: I64
+    v: F64 | None
+
+    @property
+    def weight(self) -> F64:
+        """Weights that add up to 1."""
+        if self.v is None:
+            return np.full(self.label.size, 1 / self.label.size)
+        scaled: F64 = self.v / self.v.max()
+        scaled /= scaled.sum()
+        return scaled
+
+    def where(self, rows: NDArray[Any]) -> "Rows":
+        """Some of the rows."""
+        v = None if self.v is None else self.v[rows]
+        return Rows(self.predictions.where(rows), self.label[rows], v)
+
+    def of_weight(self) -> "Rows":
+        """The rows whose weight is not 0."""
+        return self if self.v is None or self.v.all() else self.where(np.flatnonzero(self.v))
+
+    def problems(self) -> Iterator[tuple[Score, Sample]]:
+        """The binary problem of every class against the rest; of two classes, of the second."""
+        place = np.arange(self.label.size)
+        for k, score in self.predictions.scores():
+            hit = (self.label == k).view(np.uint8)
+            yield score, Sample(score.s, hit, self.v, 0.0, 1.0, place)
+
+
+def read_predictions(value: Any, from_logits: bool, name: str) -> Predictions:
+    """Check probabilities or logits."""
+    array = as_probabilities(value, name)
+    tolerance = row_sum_tolerance(value, array)
+    if from_logits:
+        warn_if_probabilities(array, tolerance, name)
+    if check_probabilities(array, from_logits, name, tolerance):
+        array = array.clip(0.0, 1.0)
+    return Predictions(native_scores(array), from_logits)
+
+
+def read_rows(
+    y_true: Any, y_prob: Any, sample_weight: Any, from_logits: bool, name: str = "y_prob"
+) -> Rows:
+    """Check what a method is fitted to."""
+    predictions = read_predictions(y_prob, from_logits, name)
+    x, n_classes = predictions.x, predictions.n_classes
+    label, order = as_labels(y_true, x, name, column_names(y_prob), None, None)
+    label = label if order is not None else check_class_indices(label, n_classes, x)
+    return Rows(predictions, contiguous(label, np.int64), as_weights(sample_weight, len(x)))
+
+
+def check_classes(rows: Rows) -> None:
+    """Refuse labels that are all of one class; a warning of classes that no label is of."""
+    n_classes = rows.predictions.n_classes
+    count = np.bincount(rows.label, minlength=n_classes)
+    found, never = np.flatnonzero(count), np.flatnonzero(count == 0)
+    if found.size == 1:
+        raise ValueError(
+            f"y_true: must have labels of two classes or more to be fitted to, got {found[0]} alone"
+        )
+    if never.size:
+        shown = ", ".join(map(str, never[:5])) + (", ..." if never.size > 5 else "")
+        what = "class" if never.size == 1 else f"{never.size} classes"
+        warn(f"y_true: no label is of {what} {shown}: fitted probabilities of it go to 0")
+
+
+@contextmanager
+def fit_words() -> Iterator[None]:
+    """While the block runs, messages call the labels y, as ``fit(X, y)`` does."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        message = str(error).replace("y_true comes first", "X comes first")
+        error.args = (message.replace("y_true", "y").replace("y_prob", "X"),)
+        raise
+
+
+def softmax_of(z: NDArray[Any], inverse: float) -> NDArray[Any]:
+    """Softmax of rows of logits (n, K) times a positive number, in the dtype of the logits."""
+    p = np.empty_like(z)
+    step = max(1, SLICE // z.shape[1])
+    for start in range(0, len(z), step):
+        part = z[start : start + step].astype(np.float64) * inverse
+        p[start : start + step] = softmax(part, part.max(axis=1), z.shape[1])
+    return p

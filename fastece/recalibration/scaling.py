@@ -1,0 +1,240 @@
+"""Maps of all logits of a row together: temperature, vector and matrix scaling."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.inputs.parameters import check_real
+from fastece.inputs.probabilities import warn
+from fastece.recalibration.base import Calibrator, Parameter
+from fastece.recalibration.regression import (
+    NO_PENALTY,
+    Classes,
+    Penalty,
+    minimise,
+    warn_if_separable,
+)
+from fastece.recalibration.rows import Predictions, Rows, softmax_of
+from fastece.typing import F64, I64
+
+
+class Temperature:
+    """Mean log loss of ``softmax(z / T)``, whose parameter is ``-log T``."""
+
+    def __init__(self, z: NDArray[Any], label: I64, weight: F64) -> None:
+        self.z, self.label, self.weight = z, label, weight
+        self.top = z.max(axis=1).astype(np.float64)
+        self._theta: float | None = None
+
+    def part(self, step: int) -> "Temperature":
+        """The mean loss of every step-th row."""
+        weight = self.weight[::step]
+        z, label = np.ascontiguousarray(self.z[::step]), self.label[::step].copy()
+        return Temperature(z, label, weight / weight.sum())
+
+    def _at(self, theta: F64) -> None:
+        """Compute what all three need, once: mean loss and its derivatives by 1 / T."""
+        if self._theta != theta[0]:
+            self._theta, sums = float(theta[0]), np.zeros(3)
+            inverse = float(np.exp(theta[0]))
+            kernels.logits.temperature_sums(
+                self.z, self.top, self.label, self.weight, inverse, sums
+            )
+            self._value, self._slope = float(sums[0]), inverse * float(sums[1])
+            self._curvature = inverse**2 * float(sums[2]) + self._slope
+
+    def value(self, theta: F64) -> float:
+        """The mean loss."""
+        self._at(theta)
+        return self._value
+
+    def gradient(self, theta: F64) -> F64:
+        """Its derivative, (1,)."""
+        self._at(theta)
+        return np.array([self._slope])
+
+    def curvature(self, theta: F64, direction: F64) -> F64:
+        """Its second derivative times a direction, (1,)."""
+        self._at(theta)
+        return self._curvature * direction
+
+
+@dataclass(kw_only=True)
+class TemperatureScaling(Calibrator):
+    """One number for all classes: ``softmax(z / T)`` with the T of the least log loss.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether predictions are logits; else z are the logarithms of the probabilities, which are
+        taken to be 2**-52 at least.
+
+    Attributes
+    ----------
+    temperature_ : float
+        T: above 1 for an over-confident model.
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit` and `transform` say.
+
+    Notes
+    -----
+    Guo, Pleiss, Sun and Weinberger (2017, "On calibration of modern neural networks", section 4.2).
+    The classes of a row keep their order. Logits are not copied: each step of Newton's method is
+    one pass over them, with the loss and both derivatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.recalibration import TemperatureScaling
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(5000, 3))
+    >>> y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    >>> model = TemperatureScaling(from_logits=True).fit(3 * z, y)
+    >>> print(f"{model.temperature_:.2f}")
+    2.99
+    """
+
+    PARAMETERS: ClassVar[dict[str, Parameter]] = {"temperature": Parameter(low=5e-324)}
+    keeps_argmax: ClassVar[bool] = True
+    needs: ClassVar[str] = "logits"
+
+    def _fit(self, rows: Rows) -> None:
+        z, label, weight = rows.predictions.logits(), rows.label, rows.weight
+        if (z == z[:, :1]).all():
+            warn("X: all logits of a row are equal, so that the temperature changes nothing")
+            self.temperature_ = 1.0
+            return
+        found, loss = minimise(Temperature(z, label, weight), np.zeros(1))
+        self.temperature_ = float(np.exp(-found[0]))
+        warn_if_separable(loss, "X")
+
+    def _map(self, predictions: Predictions) -> NDArray[Any]:
+        return softmax_of(predictions.logits(), 1 / self.temperature_)
+
+
+@dataclass(kw_only=True)
+class VectorScaling(Calibrator):
+    """Two numbers a class: ``softmax(w * z + b)`` of the least log loss.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        As for `TemperatureScaling`.
+
+    Attributes
+    ----------
+    weight_, intercept_ : (K,) float64 arrays
+        w and b.
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit` and `transform` say.
+
+    Notes
+    -----
+    Guo et al. (2017, section 4.2). Predictions of one column count as two: logits 0 and z, or the
+    logarithms of 1 - p and p. The intercepts of the least loss are many, since a constant changes
+    nothing: the nearest to the start, w = 1 and b = 0, is taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.recalibration import VectorScaling
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(5000, 3))
+    >>> y = (z + [1, 0, 0] + rng.gumbel(size=z.shape)).argmax(axis=1)
+    >>> model = VectorScaling(from_logits=True).fit(z, y)
+    >>> print((model.intercept_ - model.intercept_.min()).round(1))
+    [0.9 0.  0. ]
+    """
+
+    PARAMETERS: ClassVar[dict[str, Parameter]] = {
+        "weight": Parameter("K"), "intercept": Parameter("K"),
+    }  # fmt: skip
+    needs: ClassVar[str] = "logits"
+
+    def _fit(self, rows: Rows) -> None:
+        loss = Classes(rows.predictions.logits(), rows.label, rows.weight, True, NO_PENALTY)
+        theta, least = minimise(loss, loss.start())
+        self.weight_, self.intercept_ = loss.parameters(theta)
+        warn_if_separable(least, "X")
+
+    def _map(self, predictions: Predictions) -> NDArray[Any]:
+        return softmax_of(predictions.logits() * self.weight_ + self.intercept_, 1.0)
+
+
+@dataclass(kw_only=True)
+class MatrixScaling(Calibrator):
+    """Every logit of every class: ``softmax(W z + b)`` of the least log loss.
+
+    Parameters
+    ----------
+    off_diagonal, intercept : float, default 0
+        Penalties added to the mean loss: ``off_diagonal / (K (K - 1)) sum W_ij**2`` over i != j,
+        and ``intercept / K sum b_j**2``.
+    from_logits : bool, default False
+        As for `TemperatureScaling`.
+
+    Attributes
+    ----------
+    weight_ : (K, K) float64 array
+        W; its first index is that of the class.
+    intercept_ : (K,) float64 array
+        b.
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a penalty below 0; as `fit` and `transform` say.
+
+    Notes
+    -----
+    Guo et al. (2017, section 4.2). With penalties it is the matrix scaling with off-diagonal and
+    intercept regularisation of Kull et al. (2019, "Beyond temperature scaling", section 3), on the
+    logarithms of probabilities their Dirichlet calibration. It has K (K + 1) parameters: without
+    penalties it learns the rows by heart where these are few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.recalibration import MatrixScaling
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(5000, 3))
+    >>> y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    >>> MatrixScaling(from_logits=True, off_diagonal=1.0).fit(z, y).weight_.shape
+    (3, 3)
+    """
+
+    PARAMETERS: ClassVar[dict[str, Parameter]] = {
+        "weight": Parameter("KK"), "intercept": Parameter("K"),
+    }  # fmt: skip
+    needs: ClassVar[str] = "logits"
+
+    off_diagonal: float = 0.0
+    intercept: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_real("off_diagonal", self.off_diagonal, 0.0)
+        check_real("intercept", self.intercept, 0.0)
+
+    def _fit(self, rows: Rows) -> None:
+        penalty = Penalty(float(self.off_diagonal), float(self.intercept))
+        z = rows.predictions.logits()
+        loss = Classes(z, rows.label, rows.weight, False, penalty)
+        theta, least = minimise(loss, loss.start())
+        self.weight_, self.intercept_ = loss.parameters(theta)
+        warn_if_separable(least, "X")
+
+    def _map(self, predictions: Predictions) -> NDArray[Any]:
+        return softmax_of(predictions.logits() @ self.weight_.T + self.intercept_, 1.0)
