@@ -22,7 +22,8 @@ VARIANTS = {  # id -> (method, options): every row of the table, and every optio
     "histogram, quantiles": ("histogram", {"n_bins": 7, "edges": "quantile"}),
     "scaling_binning, 4 bins": ("scaling_binning", {"n_bins": 4}),
     "curve, not monotone": ("curve", {"monotone": False}),
-    "curve, bayes": ("curve", {"estimator": "ece_bayes"}),
+    "curve, densities": ("curve", {"estimator": "ece_kde"}),
+    "curve, densities, not monotone": ("curve", {"estimator": "ece_kde", "monotone": False}),
 }
 
 

@@ -178,6 +178,31 @@ def test_histogram_of_scores_on_edges(n_bins, edges):
     np.testing.assert_allclose(model.transform(used), want, rtol=0, atol=1e-12)
 
 
+def test_equal_mass_bins_end_halfway_where_the_weight_is_even():
+    """As the bins of an error do: a new score between two of the fit belongs to the nearer."""
+    p, y = np.array([0.1, 0.2, 0.4, 0.9]), np.array([0, 0, 1, 1])
+    model = METHODS["histogram"](n_bins=2, edges="quantile").fit(p, y)
+    np.testing.assert_array_equal(model.transform([0.25, 0.3, 0.31, 0.35]), [0, 0, 1, 1])
+    y = np.array([0, 1, 0, 1])
+    scaled = METHODS["platt"]().fit(p, y)
+    grid = np.linspace(0.2, 0.4, 201)
+    grid = grid[np.abs(scaled.transform(grid) - scaled.transform(p[1:3]).mean()) > 1e-3]
+    got = METHODS["scaling_binning"](n_bins=2).fit(p, y).transform(grid)
+    low, high = scaled.transform(p).reshape(2, 2).mean(axis=1)
+    halfway = scaled.transform(p[1:3]).mean()
+    want = np.where(scaled.transform(grid) < halfway, low, high)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["temperature", "vector", "matrix"])
+@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9])
+def test_the_unit_of_logits_does_not_matter(name, unit):
+    data = classes(n=200)
+    want = METHODS[name](from_logits=True).fit_transform(data.logits, data.y)
+    got = METHODS[name](from_logits=True).fit_transform(data.logits * unit, data.y)
+    np.testing.assert_allclose(got, want, **NEAR)
+
+
 def test_isotonic_of_few_points():
     p = np.array([0.1, 0.2, 0.2, 0.4, 0.7, 0.9])
     y = np.array([0, 1, 1, 0, 1, 1])

@@ -206,6 +206,35 @@ def test_weights_are_those_of_the_rows():
             assert all(by_score[s] == (label, weight) for s, label, weight in pairs)
 
 
+class Least:
+    """Just what is asked of an object: no parameters, nothing inherited."""
+
+    def fit(self, X, y, sample_weight=None):  # noqa: ARG002, N803
+        self.share_ = np.average(y, weights=sample_weight)
+        return self
+
+    def transform(self, X):  # noqa: N803
+        return np.full(len(X), self.share_)
+
+
+def test_an_object_of_ones_own():
+    x, y, w = distinct("one column")
+    q = recalibrate(y, x, method=Least(), rng=1, sample_weight=w)
+    for fit, t in folds_of(y, x, rng=1):
+        np.testing.assert_allclose(q[t], np.average(y[fit], weights=w[fit]), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("problem", ["two columns", "three classes"])
+def test_labels_of_text(problem):
+    """Their sorted order is that of the columns; of one column nobody says which is positive."""
+    x, y, _ = distinct(problem)
+    names = np.array(["bad", "good", "so-so"])[y]
+    want = recalibrate(y, x, method="platt")
+    np.testing.assert_array_equal(recalibrate(names, x, method="platt"), want)
+    model = PlattScaling().fit(x, names)
+    np.testing.assert_array_equal(model.transform(x), PlattScaling().fit(x, y).transform(x))
+
+
 def test_a_given_method_is_left_as_it_was():
     data = binary(n=100)
     model = TemperatureScaling()
