@@ -1,8 +1,8 @@
 """Methods of recalibration by brute force: the exact loss, a general optimiser, plain loops.
 
 Nothing of fastece is imported. Logits Z and probabilities P are arrays (n, K), scores p are (n,),
-labels y are integers, weights w are floats. Optima are found from finite differences, so no
-gradient is written down twice.
+labels y are integers, weights w are floats. Optima of few parameters are found from finite
+differences, without any gradient.
 """
 
 from itertools import product
@@ -44,14 +44,12 @@ def cross_entropy(x, target, w):
     return mean(np.logaddexp(0, x) - target * x, w)
 
 
-def minimum(loss, start, bounds=None):
-    """Where a smooth convex loss is least, by optimisers from finite differences, begun again from
-    where the last one stopped until nothing is gained."""
+def minimum(loss, start, gradient="3-point"):
+    """Where a smooth convex loss is least, by an optimiser that begins again from where it has
+    stopped until nothing is gained."""
     best, x = np.inf, np.asarray(start, dtype=float)
-    method = "BFGS" if bounds is None else "L-BFGS-B"
-    options = {"gtol": 1e-10} if bounds is None else {"gtol": 1e-10, "ftol": 1e-16}
     for _ in range(20):
-        found = minimize(loss, x, jac="3-point", method=method, bounds=bounds, options=options)
+        found = minimize(loss, x, jac=gradient, method="BFGS", options={"gtol": 1e-11})
         if not found.fun < best - 1e-16:
             break
         best, x = found.fun, found.x
@@ -80,21 +78,41 @@ def matrix_loss(weight, intercept, z, y, w, off_diagonal=0.0, penalty=0.0):
     return loss + off_diagonal / (k * (k - 1)) * outside + penalty / k * np.sum(intercept**2)
 
 
+def matrix_gradient(weight, intercept, z, y, w, off_diagonal=0.0, penalty=0.0):
+    """Derivatives of `matrix_loss` by weight and intercept, which a test holds against finite
+    differences."""
+    k = len(intercept)
+    gap = softmax(z @ weight.T + intercept, axis=1) - np.eye(k)[y]
+    by_weight = np.einsum("i,ij,il->jl", w, gap, z) / np.sum(w)
+    by_weight += 2 * off_diagonal / (k * (k - 1)) * weight * (1 - np.eye(k))
+    return by_weight, w @ gap / np.sum(w) + 2 * penalty / k * intercept
+
+
 def vector(z, y, w):
     """(weight (K,), intercept (K,)) of softmax(weight * z + intercept)."""
     k = z.shape[1]
-    x = minimum(lambda x: log_loss(z * x[:k] + x[k:], y, w), [1.0] * k + [0.0] * k)
+
+    def gradient(x):
+        by_weight, by_intercept = matrix_gradient(np.diag(x[:k]), x[k:], z, y, w)
+        return np.concatenate([np.diag(by_weight), by_intercept])
+
+    x = minimum(lambda x: log_loss(z * x[:k] + x[k:], y, w), [1.0] * k + [0.0] * k, gradient)
     return x[:k], x[k:]
 
 
 def matrix(z, y, w, off_diagonal=0.0, penalty=0.0):
     """(weight (K, K), intercept (K,)) of softmax(z @ weight.T + intercept), penalties included."""
     k = z.shape[1]
+    rest = (z, y, w, off_diagonal, penalty)
 
     def loss(x):
-        return matrix_loss(x[k:].reshape(k, k), x[:k], z, y, w, off_diagonal, penalty)
+        return matrix_loss(x[k:].reshape(k, k), x[:k], *rest)
 
-    x = minimum(loss, np.concatenate([np.zeros(k), np.eye(k).ravel()]))
+    def gradient(x):
+        by_weight, by_intercept = matrix_gradient(x[k:].reshape(k, k), x[:k], *rest)
+        return np.concatenate([by_intercept, by_weight.ravel()])
+
+    x = minimum(loss, np.concatenate([np.zeros(k), np.eye(k).ravel()]), gradient)
     return x[k:].reshape(k, k), x[:k]
 
 

@@ -38,6 +38,21 @@ def expected(name, options, new, prob, y, w):
     return mapping(new, prob, y, w)
 
 
+def test_the_gradient_of_the_oracle_is_that_of_its_loss():
+    data, rng = classes(n=50, k=4), np.random.default_rng(0)
+    weight, intercept = rng.standard_normal((4, 4)), rng.standard_normal(4)
+    rest = (data.logits, data.y, data.w, 0.7, 0.4)
+    by_weight, by_intercept = oracle.matrix_gradient(weight, intercept, *rest)
+    for step in (*np.eye(16).reshape(16, 4, 4) * 1e-5, *np.eye(4) * 1e-5):
+        one = step.ndim == 1
+        ends = [
+            oracle.matrix_loss(weight + (not one) * s, intercept + one * np.ravel(s)[:4], *rest)
+            for s in (step, -step)
+        ]
+        want = np.sum((by_intercept if one else by_weight) * step)
+        assert (ends[0] - ends[1]) / 2 == pytest.approx(want, abs=1e-13)
+
+
 def test_every_method_has_an_oracle():
     assert set(METHODS) == set(ORACLES) | {"curve"}
 
@@ -195,7 +210,7 @@ def test_equal_mass_bins_end_halfway_where_the_weight_is_even():
 
 
 @pytest.mark.parametrize("name", ["temperature", "vector", "matrix"])
-@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("unit", [1e-9, 1e-3, 1e3, 1e6])
 def test_the_unit_of_logits_does_not_matter(name, unit):
     data = classes(n=200)
     want = METHODS[name](from_logits=True).fit_transform(data.logits, data.y)
