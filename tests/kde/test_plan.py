@@ -34,7 +34,8 @@ def test_evaluate_is_the_value_of_the_repeated_rows(name):
             whole = replace(estimator, score_range=(sample.low, sample.high))
         for size in sizes(sample.n):
             plan = estimator.prepare(sample, size)
-            for c in multiplicities(sample.n, size, 3).T.copy():
+            # Draws of one score differ in the hits alone, and have the finest grids.
+            for c in multiplicities(sample.n, size, 3 if np.ptp(sample.s) else 1).T.copy():
                 y, s, w = rows_of(sample, c)
                 got = estimator.evaluate(plan, c)
                 want = ece(y, s, sample_weight=w, estimator=whole)
