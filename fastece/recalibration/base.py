@@ -77,12 +77,12 @@ class Calibrator:
             For values that are no probabilities or labels, and for labels of one class alone.
         """
         with fit_words():
-            return self.fit_rows(read_rows(y, X, sample_weight, self.from_logits, "X"))
+            rows = read_rows(y, X, sample_weight, self.from_logits, "X").of_weight()
+            check_classes(rows, "y")
+        return self.fit_rows(rows)
 
     def fit_rows(self, rows: Rows) -> Self:
-        """`fit` to rows that have been checked."""
-        rows = rows.of_weight()
-        check_classes(rows)
+        """`fit` to rows that have been checked, and have weights above 0."""
         self._fit(rows)
         self.n_classes_ = rows.predictions.n_classes
         return self

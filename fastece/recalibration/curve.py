@@ -12,7 +12,7 @@ from fastece.inputs.parameters import check_flag
 from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
-from fastece.recalibration.one_vs_rest import KNOTS, OneVsRest
+from fastece.recalibration.one_vs_rest import KNOTS, OneVsRest, Say
 from fastece.recalibration.rows import Score
 from fastece.reliability.curve import reliability_curve
 from fastece.typing import F64
@@ -78,7 +78,7 @@ class CurveCalibration(OneVsRest):
         if not isinstance(found, BayesCurve | KDE):
             raise ValueError(f"estimator: must have a curve, ece_bayes or ece_kde, got {found}")
 
-    def _fit_one(self, score: Score, sample: Sample) -> Sequence[F64]:  # noqa: ARG002
+    def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[F64]:  # noqa: ARG002
         from scipy.optimize import isotonic_regression
 
         found = find_estimator(self.estimator, {})

@@ -10,7 +10,7 @@ from fastece.inputs.labels import as_groups
 from fastece.inputs.parameters import check_flag, check_integer, list_names
 from fastece.recalibration.base import Calibrator
 from fastece.recalibration.methods import METHODS
-from fastece.recalibration.rows import Predictions, Rows, read_rows
+from fastece.recalibration.rows import Predictions, Rows, check_classes, read_rows
 from fastece.resampling.draws import new_key
 from fastece.typing import I64
 
@@ -70,11 +70,7 @@ def recalibrate(
     out = np.empty_like(rows.predictions.x)
     for part in range(cv):
         others = rows.where(fold != part).of_weight()
-        if np.unique(others.label).size < 2:
-            raise ValueError(
-                f"cv: without fold {part} there are no labels of two classes to fit to; take fewer "
-                f"folds than {cv}"
-            )
+        check_classes(others, f"y_true without fold {part}")
         fitted = deepcopy(model).fit_rows(others)
         out[fold == part] = fitted.map_predictions(rows.predictions.where(fold == part))
     return out

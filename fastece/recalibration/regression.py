@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.inputs.probabilities import warn
 from fastece.typing import F64, I64
 
 # Where the gradient of a mean loss is this small, the next step of Newton would gain 1e-16.
@@ -20,6 +19,10 @@ MOST_PARAMETERS = 512
 FLAT, TINY = 1e-10, 1e-300
 # Labels are told apart without error if the mean loss is as small.
 NO_LOSS = 1e-6
+SEPARABLE = (
+    "predictions tell the labels apart without error, so there is no best map; it ends where the "
+    f"mean log loss is below {NO_LOSS:g}"
+)
 
 
 class Loss(ABC):
@@ -125,13 +128,9 @@ def search(loss: Loss | Whitened, start: F64) -> tuple[F64, float]:
     return found.x, float(found.fun)
 
 
-def warn_if_separable(loss: float, what: str) -> None:
-    """A warning where the loss has no least value: it goes to 0 as parameters go to infinity."""
-    if loss < NO_LOSS:
-        warn(
-            f"{what}: predictions tell the labels apart without error, so larger parameters are "
-            f"always better; they end where the mean log loss is {loss:.2g}"
-        )
+def is_separable(loss: float) -> bool:
+    """Whether a least loss is none: it goes to 0 as parameters go to infinity."""
+    return loss < NO_LOSS
 
 
 class Hits(Loss):
@@ -209,19 +208,17 @@ class Classes(Loss):
         """Number of classes."""
         return int(self.z.shape[1])
 
-    def start(self) -> F64:
-        """The parameters that leave logits as they are."""
+    def start(self, factor: float) -> F64:
+        """The parameters that multiply all logits by a factor."""
         w = self.scale if self.diagonal else np.diag(self.scale)
-        return np.column_stack([w, self.mean]).ravel()
+        return factor * np.column_stack([w, self.mean]).ravel()
 
     def parameters(self, theta: F64) -> tuple[F64, F64]:
         """``W`` (K,) or (K, K), and ``b`` (K,), for logits as the caller has them."""
         lines = theta.reshape(self.n_classes, -1)
-        if self.diagonal:
-            w = lines[:, 0] / self.scale
-            return w, lines[:, 1] - w * self.mean
-        w = lines[:, :-1] / self.scale
-        return w, lines[:, -1] - w @ self.mean
+        w = (lines[:, 0] if self.diagonal else lines[:, :-1]) / self.scale
+        b: F64 = lines[:, -1] - (w * self.mean if self.diagonal else w @ self.mean)
+        return w, b
 
     def _apply(self, theta: F64) -> F64:
         """Logits (n, K) of the parameters."""
@@ -266,7 +263,7 @@ class Classes(Loss):
         if self.penalty == NO_PENALTY:
             return 0.0
         (off, each), (w, b) = self._rates(), self.parameters(theta)
-        return float((off * w**2).sum() + each * (b**2).sum())
+        return float((off * w * w).sum() + (each * b * b).sum())  # 0 of what has no square, too
 
     def _penalty_slope(self, theta: F64) -> F64:
         """Derivatives of the penalties by `theta`; they are linear, so also the second derivatives

@@ -12,14 +12,18 @@ from fastece.inputs.probabilities import warn
 from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.regression import (
     NO_PENALTY,
+    SEPARABLE,
     Classes,
     Loss,
     Penalty,
+    is_separable,
     minimise,
-    warn_if_separable,
 )
-from fastece.recalibration.rows import Predictions, Rows, softmax_of
+from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of
 from fastece.typing import F64, I64
+
+# A mean log loss this near to that of no predictions at all, log K, is no better.
+NO_GAIN = 1e-6
 
 
 class Temperature(Loss):
@@ -36,15 +40,23 @@ class Temperature(Loss):
         return Temperature(z, label, weight / weight.sum())
 
     def _measure(self, theta: F64) -> tuple[float, F64]:
-        # The loss, and its derivatives by 1 / T.
         inverse, sums = float(np.exp(theta[0])), np.zeros(3)
         kernels.logits.temperature_sums(self.z, self.top, self.label, self.weight, inverse, sums)
-        slope = inverse * sums[1]
-        self.second = inverse**2 * sums[2] + slope
-        return float(sums[0]), np.array([slope])
+        self.second = sums[1] + sums[2]
+        return float(sums[0]), sums[1:2]
 
     def _product(self, direction: F64) -> F64:
         return np.asarray(self.second * direction)
+
+
+def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> tuple[float, float]:
+    """The temperature of the least loss, and the loss."""
+    loss = Temperature(z, label, weight)
+    spread = float(weight @ (loss.top - z.min(axis=1)))
+    if spread == 0:  # any temperature will do
+        return 1.0, float(np.log(z.shape[1]))
+    found, least = minimise(loss, np.array([-np.log(spread)]))
+    return float(np.exp(-found[0])), least
 
 
 @dataclass(kw_only=True, eq=False)
@@ -92,17 +104,32 @@ class TemperatureScaling(Calibrator):
     needs: ClassVar[str] = "logits"
 
     def _fit(self, rows: Rows) -> None:
-        z, label, weight = rows.predictions.logits(), rows.label, rows.weight
-        if (z == z[:, :1]).all():
-            warn("X: all logits of a row are equal, so that the temperature changes nothing")
-            self.temperature_ = 1.0
-            return
-        found, loss = minimise(Temperature(z, label, weight), np.zeros(1))
-        self.temperature_ = float(np.exp(-found[0]))
-        warn_if_separable(loss, "X")
+        z = rows.predictions.logits()
+        self.temperature_, loss = fit_temperature(z, rows.label, rows.weight)
+        if is_separable(loss):
+            warn(f"X: {SEPARABLE}")
+        elif loss > np.log(z.shape[1]) - NO_GAIN:
+            warn(
+                "X: no temperature makes predictions better than none at all, so it is as good as "
+                "infinite, and probabilities become 1/K"
+            )
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits(), 1 / self.temperature_)
+
+
+def fit_classes(rows: Rows, diagonal: bool, penalty: Penalty) -> tuple[F64, F64]:
+    """Weights and intercepts of the least loss, searched from those of temperature scaling, which
+    are not far, whatever the unit of the logits."""
+    z, label, weight = rows.predictions.logits(), rows.label, rows.weight
+    temperature, least = fit_temperature(z, label, weight)
+    loss = Classes(z, label, weight, diagonal, penalty)
+    theta = loss.start(1.0 if is_separable(least) else 1 / temperature)
+    theta, least = minimise(loss, theta)
+    if is_separable(least):
+        warn(f"X: {SEPARABLE}")
+    w, b = loss.parameters(theta)
+    return w, b - b.mean()  # a constant changes nothing
 
 
 @dataclass(kw_only=True, eq=False)
@@ -128,8 +155,8 @@ class VectorScaling(Calibrator):
     Notes
     -----
     Guo et al. (2017, section 4.2). Predictions of one column count as two: logits 0 and z, or the
-    logarithms of 1 - p and p. The intercepts of the least loss are many, since a constant changes
-    nothing: the nearest to the start, w = 1 and b = 0, is taken.
+    logarithms of 1 - p and p. A constant added to all intercepts changes nothing: those that add up
+    to 0 are taken.
 
     Examples
     --------
@@ -150,10 +177,7 @@ class VectorScaling(Calibrator):
     needs: ClassVar[str] = "logits"
 
     def _fit(self, rows: Rows) -> None:
-        loss = Classes(rows.predictions.logits(), rows.label, rows.weight, True, NO_PENALTY)
-        theta, least = minimise(loss, loss.start())
-        self.weight_, self.intercept_ = loss.parameters(theta)
-        warn_if_separable(least, "X")
+        self.weight_, self.intercept_ = fit_classes(rows, True, NO_PENALTY)
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits() * self.weight_ + self.intercept_, 1.0)
@@ -213,16 +237,12 @@ class MatrixScaling(Calibrator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_real("off_diagonal", self.off_diagonal, 0.0)
-        check_real("intercept", self.intercept, 0.0)
+        check_real("off_diagonal", self.off_diagonal, 0.0, LARGEST)
+        check_real("intercept", self.intercept, 0.0, LARGEST)
 
     def _fit(self, rows: Rows) -> None:
         penalty = Penalty(float(self.off_diagonal), float(self.intercept))
-        z = rows.predictions.logits()
-        loss = Classes(z, rows.label, rows.weight, False, penalty)
-        theta, least = minimise(loss, loss.start())
-        self.weight_, self.intercept_ = loss.parameters(theta)
-        warn_if_separable(least, "X")
+        self.weight_, self.intercept_ = fit_classes(rows, False, penalty)
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits() @ self.weight_.T + self.intercept_, 1.0)

@@ -68,8 +68,8 @@ def test_sums_for_a_temperature_are_the_loss_and_its_derivatives(dtype, n_classe
     for row, y, w in zip(z.astype(np.float64), label, weight, strict=True):
         p = np.exp(inverse * (row - row.max()))
         p /= p.sum()
-        mean = p @ row
-        expected += w * np.array([-np.log(p[y]), mean - row[y], p @ (row - mean) ** 2])
+        d = inverse * (row - p @ row)
+        expected += w * np.array([-np.log(p[y]), -d[y], p @ d**2])
     for kernel in forms(logits.temperature_sums):
         sums = np.array([1.0, 2.0, 3.0])  # it adds
         kernel(z, z.max(axis=1).astype(np.float64), label, weight, inverse, sums)

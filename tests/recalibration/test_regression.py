@@ -62,7 +62,7 @@ def test_parameters_are_those_of_the_logits_as_they_are():
     for diagonal in (True, False):
         penalty = NO_PENALTY if diagonal else Penalty(0.3, 0.7)
         loss = Classes(z, label, weight, diagonal, penalty)
-        theta = loss.start() + 0.1 * rng.standard_normal(loss.start().size)
+        theta = loss.start(1.0) + 0.1 * rng.standard_normal(loss.start(1.0).size)
         w, b = loss.parameters(theta)
         scores = z * w + b if diagonal else z @ w.T + b
         value = -weight @ log_softmax(scores, axis=1)[np.arange(n), label]
@@ -70,7 +70,7 @@ def test_parameters_are_those_of_the_logits_as_they_are():
             off = w[~np.eye(K, dtype=bool)]
             value += 0.3 / (K * (K - 1)) * (off**2).sum() + 0.7 / K * (b**2).sum()
         assert loss.value(theta) == pytest.approx(value, rel=1e-12)
-        assert loss.parameters(loss.start())[1] == pytest.approx(np.zeros(K), abs=1e-12)
+        assert loss.parameters(loss.start(1.0))[1] == pytest.approx(np.zeros(K), abs=1e-12)
 
 
 def test_parts_of_the_rows_are_problems_of_their_own():
