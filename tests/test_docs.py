@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece import recalibration
 from fastece.cli import main
 from fastece.estimators import calibration_errors
 from fastece.problems.settings import SETTINGS
 from fastece.protocol import Estimator
+from fastece.recalibration import METHODS
 from fastece.report.words import FEWEST_ROWS, NO_SIGN, SHOWN, TOO_FEW, UNCLEAR
 
 ROOT = Path(__file__).parents[1]
@@ -46,7 +48,8 @@ def test_pages_are_short(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if PYTHON[page]])
-def test_python_blocks_print_what_is_beside_them(page, capsys):
+def test_python_blocks_print_what_is_beside_them(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     scope = {"__name__": page}
     for block in PYTHON[page]:
         exec(compile(block, page, "exec"), scope)
@@ -79,6 +82,18 @@ def test_tables_name_every_estimator(page):
         (row,) = rows_of(page, f'`"{name}"`')
         (written,) = [cell for cell in row if cell.endswith(")`")]
         assert eval(f"fastece.{written.strip('`')}") == estimator
+
+
+def test_page_on_recalibration_names_every_method_and_what_it_keeps():
+    rows = [row for row in rows_of("docs/recalibration.md", '`"') if len(row) == 5]
+    assert [row[0].strip('`"') for row in rows] == list(METHODS)
+    for row, method in zip(rows, METHODS.values(), strict=True):
+        options = [f.name for f in fields(method) if f.name != "from_logits"]
+        assert re.findall(r"(\w+)=", row[1]) == options
+        shown = eval(row[1].strip("`"), vars(recalibration))
+        assert type(shown) is method
+        assert shown.get_params() == method().get_params()
+        assert (row[4] == "yes") == method.keeps_argmax
 
 
 def test_page_on_scores_names_the_other_rows_of_the_table():

@@ -33,7 +33,7 @@ class Parameter(NamedTuple):
     may_be_nan: bool = False
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Calibrator:
     """A map from predictions to better ones, fitted to rows held apart.
 

@@ -40,7 +40,7 @@ def step(score: F64, cut: F64, value: F64) -> F64:
     return np.where(np.isnan(p), score, p)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class HistogramBinning(OneVsRest):
     """The share of hits in the bin of the score.
 
@@ -94,7 +94,7 @@ class HistogramBinning(OneVsRest):
         return step(score.s, cut, value)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class ScalingBinning(OneVsRest):
     """Platt scaling, whose probabilities are then averaged in bins of equal weight.
 

@@ -23,7 +23,7 @@ TOWARDS_END = np.logspace(-9, -2, 141)
 GRID = np.unique(np.concatenate([np.linspace(0, 1, 501), TOWARDS_END, 1 - TOWARDS_END]))
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class CurveCalibration(OneVsRest):
     """How often a score comes true, by a reliability curve.
 

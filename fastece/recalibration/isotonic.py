@@ -15,7 +15,7 @@ from fastece.recalibration.rows import Score
 from fastece.typing import F64
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class IsotonicCalibration(OneVsRest):
     """The nearest function that does not decrease, by squares.
 

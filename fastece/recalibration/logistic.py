@@ -22,7 +22,7 @@ LINE = {"slope": Parameter(each=True), "intercept": Parameter(each=True)}
 FACES = ((True, True), (True, False), (False, True), (False, False))
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class PlattScaling(OneVsRest):
     """A logistic curve of the log odds: ``sigmoid(slope logit(s) + intercept)``.
 
@@ -86,7 +86,7 @@ def fit_platt(logit: F64, sample: Sample, smooth: bool = False) -> tuple[float, 
     return float(slope / spread), float(intercept - slope * centre / spread)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class BetaCalibration(OneVsRest):
     """The likelihood ratio of two beta distributions: ``logit q = a log s - b log(1 - s) + c``.
 

@@ -19,7 +19,7 @@ KNOTS = {
 }
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class OneVsRest(Calibrator):
     """A method of binary problems: a subclass writes `_fit_one` and `_map_one`.
 

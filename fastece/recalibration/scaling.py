@@ -13,6 +13,7 @@ from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.regression import (
     NO_PENALTY,
     Classes,
+    Loss,
     Penalty,
     minimise,
     warn_if_separable,
@@ -21,13 +22,12 @@ from fastece.recalibration.rows import Predictions, Rows, softmax_of
 from fastece.typing import F64, I64
 
 
-class Temperature:
+class Temperature(Loss):
     """Mean log loss of ``softmax(z / T)``, whose parameter is ``-log T``."""
 
     def __init__(self, z: NDArray[Any], label: I64, weight: F64) -> None:
         self.z, self.label, self.weight = z, label, weight
         self.top = z.max(axis=1).astype(np.float64)
-        self._theta: float | None = None
 
     def part(self, step: int) -> "Temperature":
         """The mean loss of every step-th row."""
@@ -35,34 +35,19 @@ class Temperature:
         z, label = np.ascontiguousarray(self.z[::step]), self.label[::step].copy()
         return Temperature(z, label, weight / weight.sum())
 
-    def _at(self, theta: F64) -> None:
-        """Compute what all three need, once: mean loss and its derivatives by 1 / T."""
-        if self._theta != theta[0]:
-            self._theta, sums = float(theta[0]), np.zeros(3)
-            inverse = float(np.exp(theta[0]))
-            kernels.logits.temperature_sums(
-                self.z, self.top, self.label, self.weight, inverse, sums
-            )
-            self._value, self._slope = float(sums[0]), inverse * float(sums[1])
-            self._curvature = inverse**2 * float(sums[2]) + self._slope
+    def _measure(self, theta: F64) -> tuple[float, F64]:
+        # The loss, and its derivatives by 1 / T.
+        inverse, sums = float(np.exp(theta[0])), np.zeros(3)
+        kernels.logits.temperature_sums(self.z, self.top, self.label, self.weight, inverse, sums)
+        slope = inverse * sums[1]
+        self.second = inverse**2 * sums[2] + slope
+        return float(sums[0]), np.array([slope])
 
-    def value(self, theta: F64) -> float:
-        """The mean loss."""
-        self._at(theta)
-        return self._value
-
-    def gradient(self, theta: F64) -> F64:
-        """Its derivative, (1,)."""
-        self._at(theta)
-        return np.array([self._slope])
-
-    def curvature(self, theta: F64, direction: F64) -> F64:
-        """Its second derivative times a direction, (1,)."""
-        self._at(theta)
-        return self._curvature * direction
+    def _product(self, direction: F64) -> F64:
+        return np.asarray(self.second * direction)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class TemperatureScaling(Calibrator):
     """One number for all classes: ``softmax(z / T)`` with the T of the least log loss.
 
@@ -119,7 +104,7 @@ class TemperatureScaling(Calibrator):
         return softmax_of(predictions.logits(), 1 / self.temperature_)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class VectorScaling(Calibrator):
     """Two numbers a class: ``softmax(w * z + b)`` of the least log loss.
 
@@ -172,7 +157,7 @@ class VectorScaling(Calibrator):
         return softmax_of(predictions.logits() * self.weight_ + self.intercept_, 1.0)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class MatrixScaling(Calibrator):
     """Every logit of every class: ``softmax(W z + b)`` of the least log loss.
 
