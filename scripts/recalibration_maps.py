@@ -7,14 +7,14 @@ mean of ``|map(s) - P(hit | s)|`` over new scores s.
 
 Writes recalibration_maps.csv, which is notebooks/data/recalibration_maps.csv, prints the table of
 docs/recalibration.md, and what fits have warned of; with --picture it draws the picture there. Some
-four minutes of one core, with the same bits any time.
+three minutes of one core, with the same bits any time.
 """
 
 import argparse
 import csv
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +26,15 @@ from scipy.special import xlogy
 from fastece.plot.files import new_figure
 from fastece.plot.marks import BLACK
 from fastece.protocol import Sample
-from fastece.recalibration import METHODS, CurveCalibration
+from fastece.recalibration import (
+    BetaCalibration,
+    CurveCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    PlattScaling,
+    ScalingBinning,
+    TemperatureScaling,
+)
 from fastece.study import Design
 from fastece.study.figures import Curve, draw_curve, draw_scales, line_of, save_figure
 from fastece.study.truth import mean_of_folded
@@ -36,6 +44,7 @@ SIZES = (30, 60, 100, 200, 500, 1000, 2000, 5000)
 DRAWS = 10
 NEW_SCORES = 1000  # evenly among the ranks of the hold-out
 BINS = 200  # of equal mass, as many as the study has for its truth
+BENT = 0.01  # from monotone, of a truth that is far from it
 # Settings, and the distributions of each: of two classes three mixtures of each kind.
 DESIGNS = {
     "binary": Design(
@@ -46,31 +55,45 @@ DESIGNS = {
         mixtures=1, trainings=1, largest=SIZES[-1], draws=DRAWS, settings=("confidence",)
     ),
 }  # fmt: skip
-NONE = "none"
-MAPS = {
-    **{
-        name: METHODS[name]
-        for name in ("temperature", "platt", "beta", "isotonic", "histogram", "scaling_binning")
-    },
-    "kde": partial(CurveCalibration, estimator="ece_kde", monotone=False),
-    "kde_monotone": partial(CurveCalibration, estimator="ece_kde", monotone=True),
-    "bayes": partial(CurveCalibration, estimator="ece_bayes", monotone=False),
-    "bayes_monotone": partial(CurveCalibration, estimator="ece_bayes", monotone=True),
-}
+BAYES, KDE, DASHES = "#882255", "#009E73", (0, (4, 1.5))
 
-# Maps in words, in the order of the table and of the picture.
-LABELS = {
-    NONE: "no recalibration",
-    "temperature": "temperature",
-    "platt": "Platt",
-    "beta": "beta",
-    "isotonic": "isotonic",
-    "histogram": "histogram binning",
-    "scaling_binning": "scaling-binning",
-    "kde": "curve of densities",
-    "kde_monotone": "curve of densities, monotone",
-    "bayes": "Bayesian curve",
-    "bayes_monotone": "Bayesian curve, monotone",
+
+class Map(NamedTuple):
+    """What is compared: in words, what makes one to be fitted, and its line in the picture."""
+
+    label: str
+    make: Callable[[], Any] | None
+    line: dict[str, Any]
+
+
+MAPS = {
+    "none": Map("no recalibration", None, line_of(BLACK, "", "-", True)),
+    "temperature": Map("temperature", TemperatureScaling, line_of("#E69F00", "o", "-", True)),
+    "platt": Map("Platt", PlattScaling, line_of("#D55E00", "s", "-", True)),
+    "beta": Map("beta", BetaCalibration, line_of("#CC79A7", "^", "-", True)),
+    "isotonic": Map("isotonic", IsotonicCalibration, line_of("#0072B2", "v", "-", True)),
+    "histogram": Map("histogram binning", HistogramBinning, line_of("#56B4E9", "o", "-", False)),
+    "scaling_binning": Map("scaling-binning", ScalingBinning, line_of("0.55", "s", "-", False)),
+    "kde": Map(
+        "curve of densities",
+        partial(CurveCalibration, estimator="ece_kde", monotone=False),
+        line_of(KDE, "D", DASHES, False),
+    ),
+    "kde_monotone": Map(
+        "curve of densities, monotone",
+        partial(CurveCalibration, estimator="ece_kde", monotone=True),
+        line_of(KDE, "D", "-", True),
+    ),
+    "bayes": Map(
+        "Bayesian curve",
+        partial(CurveCalibration, estimator="ece_bayes", monotone=False),
+        line_of(BAYES, "p", DASHES, False),
+    ),
+    "bayes_monotone": Map(
+        "Bayesian curve, monotone",
+        partial(CurveCalibration, estimator="ece_bayes", monotone=True),
+        line_of(BAYES, "p", "-", True),
+    ),
 }
 
 
@@ -94,7 +117,7 @@ class Truth(NamedTuple):
     @property
     def bend(self) -> float:
         """The error of the nearest function that does not decrease."""
-        return self.error(isotonic_regression(self.chance).x)
+        return max(self.error(isotonic_regression(self.chance).x), 0.0)
 
 
 def truth_of(s: F64, q: F64) -> Truth:
@@ -128,53 +151,55 @@ def problems(setting: str) -> Iterator[tuple[Any, Sample, Truth]]:
 def mapped(name: str, s: F64, y: Any, score: F64, said: Counter[str]) -> F64:
     """New scores after a map that was fitted to some rows. Hits or misses alone are nothing to fit
     to, so that scores stay as they are. What a fit warns of is counted."""
+    make = MAPS[name].make
+    if make is None:
+        return score
     if y.min() == y.max():
         said[f"{name}: not fitted, for all labels are the same"] += 1
         return score
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        value = MAPS[name]().fit(s, y).transform(score)
+        value: F64 = make().fit(s, y).transform(score)
     said.update(f"{name}: {str(one.message).partition(',')[0]}" for one in caught)
     return value
 
 
-def measure(setting: str, said: Counter[str]) -> F64:
-    """Errors, and log losses divided by that of P(hit | s): (2, distributions, sizes, maps, draws),
-    the first map being none."""
-    found = []
+def measure(setting: str, said: Counter[str]) -> tuple[F64, F64]:
+    """Errors, and log losses divided by that of P(hit | s): (2, distributions, sizes, maps, draws);
+    how far each truth (distributions,) is from monotone."""
+    found, bends = [], []
     for which, sample, truth in problems(setting):
         least = truth.log_loss(truth.chance)
-
-        def measures(value: F64, truth: Truth = truth, least: float = least) -> list[float]:
-            return [truth.error(value), truth.log_loss(value) / least]
-
-        one = np.empty((2, len(SIZES), 1 + len(MAPS), DRAWS))
-        one[:, :, 0] = np.reshape(measures(truth.score), (2, 1, 1))
+        one = np.empty((2, len(SIZES), len(MAPS), DRAWS))
         for i, n in enumerate(SIZES):
             for k, rows in enumerate(DESIGNS[setting].rows(which, n)):
-                s, y = sample.s[rows], sample.y[rows]
-                for j, name in enumerate(MAPS, 1):
-                    one[:, i, j, k] = measures(mapped(name, s, y, truth.score, said))
+                for j, name in enumerate(MAPS):
+                    value = mapped(name, sample.s[rows], sample.y[rows], truth.score, said)
+                    one[:, i, j, k] = truth.error(value), truth.log_loss(value) / least
         found.append(one)
-        print(f"{setting}: {which}: bends by {truth.bend:.3f}", flush=True)
-    return np.stack(found, axis=1)
+        bends.append(truth.bend)
+        print(f"{setting}: {which}: {bends[-1]:.3f} from monotone", flush=True)
+    return np.stack(found, axis=1), np.array(bends)
 
 
-def rows_of(setting: str, found: F64) -> Iterator[dict[str, object]]:
+def rows_of(setting: str, found: F64, bends: F64) -> Iterator[dict[str, object]]:
     """The lines of the table. The standard error is that of other samples from the same
-    distributions; `nearest` are the distributions where the map has the smallest error."""
+    distributions; `nearest` are the distributions where the map has the smallest error, and
+    `error_bent` and `error_monotone` the means over those whose truth is and is not `BENT`."""
     error, ratio = found
-    each = error.mean(axis=-1)
+    each, bent = error.mean(axis=-1), bends > BENT
     noise = np.sqrt((error.var(axis=-1, ddof=1) / DRAWS).sum(axis=0)) / len(error)
     best = each.argmin(axis=2)
     for i, n in enumerate(SIZES):
-        for j, name in enumerate([NONE, *MAPS]):
+        for j, name in enumerate(MAPS):
             yield {
                 "setting": setting,
                 "n": n,
                 "map": name,
                 "error": f"{each[:, i, j].mean():.5f}",
                 "standard_error": f"{noise[i, j]:.5f}",
+                "error_bent": f"{each[bent, i, j].mean():.5f}",
+                "error_monotone": f"{each[~bent, i, j].mean():.5f}",
                 "nearest": int((best[:, i] == j).sum()),
                 "log_loss_ratio": f"{np.median(ratio[:, i, j]):.4f}",
                 "infinite_log_loss": f"{np.isinf(ratio[:, i, j]).mean():.4f}",
@@ -183,35 +208,17 @@ def rows_of(setting: str, found: F64) -> Iterator[dict[str, object]]:
 
 def lines_of(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The errors as a table of Markdown, the smallest of each size in bold."""
-    yield f"| | n | {' | '.join(map(str, SIZES))} |"
+    yield f"| setting | map | {' | '.join(map(str, SIZES))} |"
     yield "|---|---|" + "---:|" * len(SIZES)
     for setting in DESIGNS:
         found = {(row["n"], row["map"]): row["error"] for row in rows if row["setting"] == setting}
-        least = [min(found[n, name] for name in LABELS) for n in SIZES]
-        for k, (name, label) in enumerate(LABELS.items()):
-            cells = [
-                f"**{float(error):.3f}**" if error == best else f"{float(error):.3f}"
-                for error, best in zip([found[n, name] for n in SIZES], least, strict=True)
-            ]
-            yield f"| {'' if k else setting} | {label} | {' | '.join(cells)} |"
-
-
-# --- picture --------------------------------------------------------------------------------
-
-BAYES, KDE, DASHES = "#882255", "#009E73", (0, (4, 1.5))
-LOOKS = {
-    NONE: line_of(BLACK, "", "-", True),
-    "temperature": line_of("#E69F00", "o", "-", True),
-    "platt": line_of("#D55E00", "s", "-", True),
-    "beta": line_of("#CC79A7", "^", "-", True),
-    "isotonic": line_of("#0072B2", "v", "-", True),
-    "histogram": line_of("#56B4E9", "o", "-", False),
-    "scaling_binning": line_of("0.55", "s", "-", False),
-    "kde": line_of(KDE, "D", DASHES, False),
-    "kde_monotone": line_of(KDE, "D", "-", True),
-    "bayes": line_of(BAYES, "p", DASHES, False),
-    "bayes_monotone": line_of(BAYES, "p", "-", True),
-}
+        for name, (label, *_) in MAPS.items():
+            cells = []
+            for n in SIZES:
+                least = min(found[n, other] for other in MAPS)
+                mark = "**" if found[n, name] == least else ""
+                cells.append(f"{mark}{float(found[n, name]):.3f}{mark}")
+            yield f"| {setting} | {label} | {' | '.join(cells)} |"
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
@@ -220,18 +227,20 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     figure = new_figure((9.4, 5.4))
     panels: list[dict[str, Curve]] = []
     axes = figure.subplots(1, len(DESIGNS), sharey=True)
-    for ax, setting in zip(axes, DESIGNS, strict=True):
+    for ax, (setting, design) in zip(axes, DESIGNS.items(), strict=True):
         curves: dict[str, Curve] = {}
-        for place, (name, look) in enumerate(LOOKS.items()):
+        for place, (name, (label, _, line)) in enumerate(MAPS.items()):
             mine = [row for row in rows if (row["setting"], row["map"]) == (setting, name)]
             n, error, noise = (
                 np.array([float(row[key]) for row in mine])
                 for key in ("n", "error", "standard_error")
             )
             curves[name] = Curve(n, error, error - 2 * noise, error + 2 * noise)
-            draw_curve(curves[name], ax, place, look | {"label": LABELS[name]})
+            draw_curve(curves[name], ax, place, line | {"label": label})
         panels.append(curves)
-        ax.set(title=setting, xlabel="rows that the map is fitted to")
+        classes = ", ".join(map(str, design.classes))
+        ax.set_title(f"{setting}: {len(design.distributions)} models of {classes} classes")
+        ax.set_xlabel("rows that the map is fitted to")
     axes[0].set_ylabel("mean |map(s) - P(hit | s)|")
     draw_scales(axes, panels, is_log=True)
     figure.legend(
@@ -250,7 +259,7 @@ def main() -> None:
     said: Counter[str] = Counter()
     rows: list[dict[str, object]] = []
     for setting in DESIGNS:
-        rows += rows_of(setting, measure(setting, said))
+        rows += rows_of(setting, *measure(setting, said))
     with options.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
