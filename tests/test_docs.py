@@ -172,7 +172,7 @@ def test_output_on_the_page_of_the_command_line_is_what_is_printed(capsys):
     assert capsys.readouterr().out.startswith(shown)
 
 
-@pytest.mark.parametrize("command", ["report", "compare", "curve"])
+@pytest.mark.parametrize("command", ["report", "compare", "curve", "recalibrate"])
 def test_page_of_the_command_line_names_the_keys_of_json(command, capsys):
     table = section_of("docs/command_line.md", "JSON")
     (named,) = re.findall(rf"^\| `fastece {command}`.*?\|(.*)\|$", table, re.MULTILINE)

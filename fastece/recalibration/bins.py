@@ -78,6 +78,7 @@ class HistogramBinning(OneVsRest):
     [0.333 0.333 0.667]
     """
 
+    title: ClassVar[str] = "histogram binning"
     PARAMETERS: ClassVar[dict[str, Parameter]] = BINS
 
     n_bins: int = 15
@@ -133,6 +134,7 @@ class ScalingBinning(OneVsRest):
     [0.202 0.798]
     """
 
+    title: ClassVar[str] = "scaling-binning"
     PARAMETERS: ClassVar[dict[str, Parameter]] = LINE | BINS
 
     n_bins: int = 15

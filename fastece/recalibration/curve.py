@@ -65,6 +65,7 @@ class CurveCalibration(OneVsRest):
     [0.  0.3 0.7]
     """
 
+    title: ClassVar[str] = "curve calibration"
     PARAMETERS: ClassVar[dict[str, Parameter]] = KNOTS
 
     estimator: Any = "ece_bayes"

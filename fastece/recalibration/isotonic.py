@@ -50,6 +50,7 @@ class IsotonicCalibration(OneVsRest):
     [0.   0.5  0.75]
     """
 
+    title: ClassVar[str] = "isotonic calibration"
     PARAMETERS: ClassVar[dict[str, Parameter]] = KNOTS
 
     def _fit_one(self, score: Score, sample: Sample) -> Sequence[F64]:  # noqa: ARG002

@@ -57,6 +57,7 @@ class PlattScaling(OneVsRest):
     [0.035 0.5   0.965]
     """
 
+    title: ClassVar[str] = "Platt scaling"
     PARAMETERS: ClassVar[dict[str, Parameter]] = LINE
 
     smooth: bool = False
@@ -121,6 +122,7 @@ class BetaCalibration(OneVsRest):
     [0.035 0.5   0.965]
     """
 
+    title: ClassVar[str] = "beta calibration"
     PARAMETERS: ClassVar[dict[str, Parameter]] = {
         "a": Parameter(each=True, low=0.0),
         "b": Parameter(each=True, low=0.0),

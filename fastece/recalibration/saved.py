@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastece.bayes.estimator import BayesCurve
+from fastece.inputs.files import whole_file
 from fastece.inputs.parameters import check_integer
 from fastece.kde.estimator import KDE
 from fastece.recalibration.base import Calibrator, Parameter
@@ -65,7 +66,8 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
         "n_classes": model.n_classes_,
         "parameters": {name: plain(getattr(model, f"{name}_")) for name in model.PARAMETERS},
     }
-    Path(path).write_text(json.dumps(content, allow_nan=False) + "\n", encoding="utf-8")
+    with whole_file(Path(path)) as file:
+        file.write(json.dumps(content, allow_nan=False).encode() + b"\n")
 
 
 def load(path: str | PathLike[str]) -> Calibrator:

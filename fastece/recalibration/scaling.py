@@ -86,6 +86,7 @@ class TemperatureScaling(Calibrator):
     2.99
     """
 
+    title: ClassVar[str] = "temperature scaling"
     PARAMETERS: ClassVar[dict[str, Parameter]] = {"temperature": Parameter(low=5e-324)}
     keeps_argmax: ClassVar[bool] = True
     needs: ClassVar[str] = "logits"
@@ -142,6 +143,7 @@ class VectorScaling(Calibrator):
     [0.9 0.  0. ]
     """
 
+    title: ClassVar[str] = "vector scaling"
     PARAMETERS: ClassVar[dict[str, Parameter]] = {
         "weight": Parameter("K"), "intercept": Parameter("K"),
     }  # fmt: skip
@@ -200,6 +202,7 @@ class MatrixScaling(Calibrator):
     (3, 3)
     """
 
+    title: ClassVar[str] = "matrix scaling"
     PARAMETERS: ClassVar[dict[str, Parameter]] = {
         "weight": Parameter("KK"), "intercept": Parameter("K"),
     }  # fmt: skip
