@@ -179,5 +179,6 @@ def test_the_package_is_short():
     sources = [path.read_text(encoding="utf-8") for path in FOLDER.rglob("*.py")]
     # 12,000; 3,300 for the answer (the Bayesian curve, intervals by test inversion, studies of
     # files); 4,800 for the report (scores, estimators of the literature, direction, slices,
-    # pictures, formats of files, the page); 2,500 for recalibration.
-    assert sum(source.count("\n") for source in sources) < 22_600
+    # pictures, formats of files, the page); 2,900 for recalibration and
+    # files that are written again.
+    assert sum(source.count("\n") for source in sources) < 23_000

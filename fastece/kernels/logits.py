@@ -106,11 +106,11 @@ def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
 def temperature_sums(
     z: NDArray[Any], top: F64, label: I64, weight: F64, inverse: float, sums: F64
 ) -> None:
-    """Add to `sums` the log loss of ``softmax(inverse * z)``, of rows of logits (n, K) whose largest
-    are `top`, and what its derivatives by ``log(inverse)`` are made of, times the weights.
+    """Add to `sums` the log loss of ``softmax(inverse * z)``, of rows of logits (n, K) whose
+    largest are `top`, and its derivatives by ``log(inverse)``, times the weights.
 
-    With d = inverse (z - top): ``log sum_k exp(d_k) - d_y``, the first derivative ``m - d_y`` with m
-    the mean of d under the softmax, and the variance of d, which is the second less the first.
+    With d = inverse (z - top): ``log sum_k exp(d_k) - d_y``, the first derivative ``m - d_y`` with
+    m the mean of d under the softmax, and the variance of d, which is the second less the first.
     """
     n_classes = z.shape[1]
     rows = max(1, BLOCK // n_classes)

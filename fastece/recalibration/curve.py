@@ -13,13 +13,15 @@ from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
 from fastece.recalibration.one_vs_rest import KNOTS, OneVsRest, Say
-from fastece.recalibration.rows import Score
+from fastece.recalibration.rows import Score, row_weights
 from fastece.reliability.curve import reliability_curve
 from fastece.typing import F64
 
 # Scores at which a Bayesian curve is taken: evenly spaced, and closer towards both ends, where
 # modern networks have most of their scores.
 TOWARDS_END = np.logspace(-9, -2, 141)
+# What a point without rows counts, in a projection, of all rows.
+LEAST_WEIGHT = 1e-6
 GRID = np.unique(np.concatenate([np.linspace(0, 1, 501), TOWARDS_END, 1 - TOWARDS_END]))
 
 
@@ -83,9 +85,9 @@ class CurveCalibration(OneVsRest):
 
         found = find_estimator(self.estimator, {})
         if isinstance(found, BayesCurve):
-            at, (value, _, _) = GRID, found.curve(sample, GRID, 0.5)
-            middle = (GRID[1:] + GRID[:-1]) / 2
-            weight = 1.0 + np.bincount(np.searchsorted(middle, sample.s), minlength=GRID.size)
+            at, value = GRID, found.mean_curve(sample, GRID)
+            near = np.searchsorted((GRID[1:] + GRID[:-1]) / 2, sample.s)
+            weight = LEAST_WEIGHT + np.bincount(near, row_weights(sample), GRID.size)
         else:
             curve = reliability_curve(
                 sample.y, sample.s, estimator=found, sample_weight=sample.v

@@ -106,7 +106,10 @@ def find_method(method: Any, from_logits: bool) -> Calibrator | Other:
             f"method: must be a name or an object with fit and transform, got {method!r}; "
             f"{list_names(METHODS)}"
         )
-    if not isinstance(method, Calibrator):
+    kind = type(method)
+    if not isinstance(method, Calibrator) or (kind.fit, kind.transform) != (
+        Calibrator.fit, Calibrator.transform
+    ):  # fmt: skip
         return Other(method)
     if method.from_logits != from_logits:
         raise ValueError(f"from_logits: {method!r} is not for from_logits={from_logits}")

@@ -8,12 +8,11 @@ import numpy as np
 
 from fastece import kernels
 from fastece.inputs.parameters import check_flag
-from fastece.problems.order import scale_weights
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
 from fastece.recalibration.one_vs_rest import OneVsRest, Say
-from fastece.recalibration.regression import SEPARABLE, TINY, Hits, is_separable, minimise
-from fastece.recalibration.rows import CLIP, Score
+from fastece.recalibration.regression import TINY, Hits, Minimum, minimise
+from fastece.recalibration.rows import CLIP, Score, row_weights
 from fastece.typing import F64
 
 LINE = {"slope": Parameter(each=True), "intercept": Parameter(each=True)}
@@ -76,16 +75,17 @@ def fit_platt(
     logit: F64, sample: Sample, say: Say, smooth: bool = False
 ) -> tuple[float, float]:  # fmt: skip
     """Slope and intercept of the least log loss."""
-    weight, target = weights_and_targets(sample)
+    weight, target = row_weights(sample), sample.y.astype(np.float64)
     if logit.min() == logit.max() or target.min() == target.max():
         return 0.0, base_rate(logit, weight, target, say)
     if smooth:
         target = smooth_targets(sample)
     centre, spread = logit.mean(), logit.std()
     loss = Hits(np.column_stack([(logit - centre) / spread, np.ones(logit.size)]), target, weight)
-    (slope, intercept), least = minimise(loss, np.array([spread, centre]))
-    if is_separable(least):
-        say(SEPARABLE)
+    found = minimise(loss, np.array([spread, centre]))
+    slope, intercept = found.theta
+    if found.fault:
+        say(found.fault)
     return float(slope / spread), float(intercept - slope * centre / spread)
 
 
@@ -132,37 +132,31 @@ class BetaCalibration(OneVsRest):
     }
 
     def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[float]:
-        weight, target = weights_and_targets(sample)
+        weight, target = row_weights(sample), sample.y.astype(np.float64)
         if score.logit.min() == score.logit.max() or target.min() == target.max():
             return 0.0, 0.0, base_rate(score.logit, weight, target, say)
         both = np.column_stack([score.log_hit, -score.log_miss])
         spread = np.maximum(both.std(axis=0), TINY)  # of scores near an end, one may not vary
         features = np.column_stack([both / spread, np.ones(target.size)])
-        found: list[tuple[float, F64]] = []
+        best: Minimum | None = None
         for face in FACES:
             used = np.array([*face, True])
-            theta = np.zeros(3)
             start = np.append(spread, 0.0)[used]
-            theta[used], least = minimise(Hits(features[:, used], target, weight), start)
-            if theta[:2].min() >= 0:
-                found.append((least, theta))
-                if all(face):
-                    break
-        least, theta = min(found, key=lambda pair: pair[0])
-        if is_separable(least):
-            say(SEPARABLE)
-        a, b = theta[:2] / spread
-        return float(a), float(b), float(theta[2])
+            found = minimise(Hits(features[:, used], target, weight), start)
+            theta = np.zeros(3)
+            theta[used] = found.theta
+            if theta[:2].min() >= 0 and (best is None or found.loss < best.loss):
+                best = found._replace(theta=theta)
+            if best and all(face):
+                break
+        assert best is not None, "a and b may both be 0"
+        if best.fault:
+            say(best.fault)
+        a, b = best.theta[:2] / spread
+        return float(a), float(b), float(best.theta[2])
 
     def _map_one(self, score: Score, a: float, b: float, c: float) -> F64:
         return sigmoid(a * score.log_hit - b * score.log_miss + c)
-
-
-def weights_and_targets(sample: Sample) -> tuple[F64, F64]:
-    """Weights that add up to 1, and hits as numbers."""
-    v = np.ones(sample.n) if sample.v is None else scale_weights(sample)[0].v
-    assert v is not None, "they have been put in"
-    return v / v.sum(), sample.y.astype(np.float64)
 
 
 def smooth_targets(sample: Sample) -> F64:

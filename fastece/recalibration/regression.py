@@ -11,6 +11,13 @@ from fastece.typing import F64, I64
 
 # Where the gradient of a mean loss is this small, the next step of Newton would gain 1e-16.
 GRADIENT = 1e-8
+# Where some classes can be told apart and others not, a search without a penalty may take 100
+# times as many products with second derivatives as any that comes to an end.
+MOST_PRODUCTS = 5000
+ENDLESS = (
+    f"the search for the best map was ended after {MOST_PRODUCTS} steps, while the log loss was "
+    "still falling: there are few rows for so many parameters; take a penalty, or another method"
+)
 # Of how many rows, at least, the first parameters are.
 SOME_ROWS, ROWS_PER_PARAMETER = 2000, 50
 # Of more parameters the matrix of second derivatives is too large.
@@ -99,9 +106,24 @@ class Whitened:
         return curvature
 
 
-def minimise(loss: Loss, start: F64) -> tuple[F64, float]:
-    """The parameters of the least loss, and the loss, by Newton's method within a trust region,
-    whose steps come from conjugate gradients (Steihaug 1983).
+class Minimum(NamedTuple):
+    """The parameters of the least loss, that loss, and whether the search came to an end."""
+
+    theta: F64
+    loss: float
+    is_end: bool
+
+    @property
+    def fault(self) -> str:
+        """What a user has to be warned of; empty where all is well."""
+        if self.loss < NO_LOSS:  # it goes to 0 as parameters go to infinity
+            return SEPARABLE
+        return "" if self.is_end else ENDLESS
+
+
+def minimise(loss: Loss, start: F64) -> Minimum:
+    """The least of a loss, by Newton's method within a trust region, whose steps come from
+    conjugate gradients (Steihaug 1983).
 
     Some of many rows tell nearly where the least is, and how the loss is curved there. So matrix
     scaling of 50 000 rows of 10 classes takes 30 products with second derivatives, not 174.
@@ -109,28 +131,39 @@ def minimise(loss: Loss, start: F64) -> tuple[F64, float]:
     step = loss.weight.size // max(SOME_ROWS, ROWS_PER_PARAMETER * start.size)
     if step > 1 and start.size <= MOST_PARAMETERS:
         some = loss.part(step)
-        near, least = minimise(some, start)
-        if least > NO_LOSS:  # else they could be told apart, and near is anywhere
-            whitened = Whitened(loss, some, near)
-            phi, least = search(whitened, np.zeros(start.size))
-            return whitened.theta(phi), least
+        near = minimise(some, start)
+        if not near.fault:  # else it may be anywhere
+            whitened = Whitened(loss, some, near.theta)
+            found = search(whitened, np.zeros(start.size))
+            return found._replace(theta=whitened.theta(found.theta))
     return search(loss, start)
 
 
-def search(loss: Loss | Whitened, start: F64) -> tuple[F64, float]:
+def search(loss: Loss | Whitened, start: F64) -> Minimum:
     """`minimise`, of all rows from the start."""
     from scipy.optimize import minimize
 
-    found = minimize(
-        loss.value, start, jac=loss.gradient, hessp=loss.curvature, method="trust-ncg",
-        options={"gtol": GRADIENT, "max_trust_radius": 1e4},
-    )  # fmt: skip
-    return found.x, float(found.fun)
+    at, products = start, 0
 
+    def follow(theta: F64) -> None:
+        nonlocal at
+        at = theta.copy()
 
-def is_separable(loss: float) -> bool:
-    """Whether a least loss is none: it goes to 0 as parameters go to infinity."""
-    return loss < NO_LOSS
+    def curvature(theta: F64, direction: F64) -> F64:
+        nonlocal products
+        products += 1
+        if products > MOST_PRODUCTS:
+            raise StopIteration
+        return loss.curvature(theta, direction)
+
+    try:
+        found = minimize(
+            loss.value, start, jac=loss.gradient, hessp=curvature, method="trust-ncg",
+            callback=follow, options={"gtol": GRADIENT, "max_trust_radius": 1e4},
+        )  # fmt: skip
+    except StopIteration:
+        return Minimum(at, loss.value(at), False)
+    return Minimum(found.x, float(found.fun), True)
 
 
 class Hits(Loss):

@@ -1,6 +1,7 @@
 """What a recalibration method is fitted to: predictions as logits or as binary scores, labels and
 weights."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -132,11 +133,7 @@ class Rows(NamedTuple):
     @property
     def weight(self) -> F64:
         """Weights that add up to 1."""
-        if self.v is None:
-            return np.full(self.label.size, 1 / self.label.size)
-        scaled: F64 = self.v / self.v.max()
-        scaled /= scaled.sum()
-        return scaled
+        return row_weights(self)
 
     def where(self, rows: NDArray[Any]) -> "Rows":
         """Some of the rows."""
@@ -153,6 +150,16 @@ class Rows(NamedTuple):
         for k, score in self.predictions.scores():
             hit = (self.label == k).view(np.uint8)
             yield score, Sample(score.s, hit, self.v, 0.0, 1.0, place)
+
+
+def row_weights(rows: "Rows | Sample") -> F64:
+    """Weights (n,) that add up to 1."""
+    if rows.v is None:
+        n = len(rows.label if isinstance(rows, Rows) else rows.s)
+        return np.full(n, 1 / n)
+    weight: F64 = rows.v / rows.v.max()  # sums may be beyond float64
+    weight /= weight.sum()
+    return weight
 
 
 def read_predictions(value: Any, from_logits: bool, name: str) -> Predictions:
@@ -175,8 +182,9 @@ def read_rows(
     """Check what a method is fitted to."""
     predictions = read_predictions(y_prob, from_logits, name)
     x, n_classes = predictions.x, predictions.n_classes
-    label, order = as_labels(y_true, x, name, column_names(y_prob), None, None)
-    label = label if order is not None else check_class_indices(label, n_classes, x)
+    with label_words():
+        label, order = as_labels(y_true, x, name, column_names(y_prob), None, None)
+        label = label if order is not None else check_class_indices(label, n_classes, x)
     return Rows(predictions, contiguous(label, np.int64), as_weights(sample_weight, len(x)))
 
 
@@ -191,13 +199,24 @@ def check_classes(rows: Rows, name: str) -> None:
             f"{name}: must have labels of two classes or more to be fitted to, got {found[0]} alone"
         )
     if never.size:
-        warn(f"{name}: no label is of {name_classes(never)}, so that its probability goes to 0")
+        warn(f"{name}: no label is of {name_classes(never)}, which is fitted as if it never were")
 
 
 def name_classes(classes: Sequence[int] | NDArray[Any]) -> str:
     """Some classes in words, the first few by number."""
     shown = ", ".join(map(str, classes[:5])) + (", ..." if len(classes) > 5 else "")
     return f"class {shown}" if len(classes) == 1 else f"{len(classes)} classes ({shown})"
+
+
+@contextmanager
+def label_words() -> Iterator[None]:
+    """While the block runs, messages do not advise arguments that name labels: there are none."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        message = re.sub(r" \(labels= [^)]*\)", "", str(error))
+        error.args = (re.sub(r": pass (pos_label|labels)=[^;]*", ": number the classes", message),)
+        raise
 
 
 @contextmanager

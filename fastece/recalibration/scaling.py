@@ -12,11 +12,10 @@ from fastece.inputs.probabilities import warn
 from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.regression import (
     NO_PENALTY,
-    SEPARABLE,
     Classes,
     Loss,
+    Minimum,
     Penalty,
-    is_separable,
     minimise,
 )
 from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of
@@ -24,6 +23,10 @@ from fastece.typing import F64, I64
 
 # A mean log loss this near to that of no predictions at all, log K, is no better.
 NO_GAIN = 1e-6
+NO_TEMPERATURE = (
+    "no temperature makes predictions better than none at all, so it is as good as infinite, and "
+    "probabilities become 1/K"
+)
 
 
 class Temperature(Loss):
@@ -49,14 +52,13 @@ class Temperature(Loss):
         return np.asarray(self.second * direction)
 
 
-def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> tuple[float, float]:
-    """The temperature of the least loss, and the loss."""
+def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> Minimum:
+    """``-log T`` of the temperature of the least loss, and the loss."""
     loss = Temperature(z, label, weight)
     spread = float(weight @ (loss.top - z.min(axis=1)))
     if spread == 0:  # any temperature will do
-        return 1.0, float(np.log(z.shape[1]))
-    found, least = minimise(loss, np.array([-np.log(spread)]))
-    return float(np.exp(-found[0])), least
+        return Minimum(np.zeros(1), float(np.log(z.shape[1])), True)
+    return minimise(loss, np.array([-np.log(spread)]))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -105,14 +107,12 @@ class TemperatureScaling(Calibrator):
 
     def _fit(self, rows: Rows) -> None:
         z = rows.predictions.logits()
-        self.temperature_, loss = fit_temperature(z, rows.label, rows.weight)
-        if is_separable(loss):
-            warn(f"X: {SEPARABLE}")
-        elif loss > np.log(z.shape[1]) - NO_GAIN:
-            warn(
-                "X: no temperature makes predictions better than none at all, so it is as good as "
-                "infinite, and probabilities become 1/K"
-            )
+        found = fit_temperature(z, rows.label, rows.weight)
+        self.temperature_ = float(np.exp(-found.theta[0]))
+        if found.loss > np.log(z.shape[1]) - NO_GAIN:
+            warn(f"X: {NO_TEMPERATURE}")
+        elif found.fault:
+            warn(f"X: {found.fault}")
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits(), 1 / self.temperature_)
@@ -122,13 +122,12 @@ def fit_classes(rows: Rows, diagonal: bool, penalty: Penalty) -> tuple[F64, F64]
     """Weights and intercepts of the least loss, searched from those of temperature scaling, which
     are not far, whatever the unit of the logits."""
     z, label, weight = rows.predictions.logits(), rows.label, rows.weight
-    temperature, least = fit_temperature(z, label, weight)
+    near = fit_temperature(z, label, weight)
     loss = Classes(z, label, weight, diagonal, penalty)
-    theta = loss.start(1.0 if is_separable(least) else 1 / temperature)
-    theta, least = minimise(loss, theta)
-    if is_separable(least):
-        warn(f"X: {SEPARABLE}")
-    w, b = loss.parameters(theta)
+    found = minimise(loss, loss.start(float(np.exp(near.theta[0]))))
+    if found.fault:
+        warn(f"X: {found.fault}")
+    w, b = loss.parameters(found.theta)
     return w, b - b.mean()  # a constant changes nothing
 
 

@@ -1,6 +1,9 @@
 """Data on which fits have no optimum or no rows: a warning that says what happened, or one
 sentence; never nan, never outside [0, 1]."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from recalibration_cases import (
@@ -180,6 +183,20 @@ def test_a_class_that_is_never_the_label_is_named_in_a_warning(name):
     if name not in ("temperature", "curve"):  # which cannot leave a class out, or need not
         even = (q == q[:, :1]).all(axis=1)  # all maps gave 0
         assert q[~even, 1].max() < 0.05
+
+
+@pytest.mark.slow
+def test_few_rows_of_many_classes_come_to_an_end():
+    """Some classes can be told apart without error, others not: the optimum is at infinity, but
+    the loss there is not 0."""
+    code = (
+        "import numpy as np; from fastece.recalibration import METHODS;"
+        "rng = np.random.default_rng(0); z = 3 * rng.standard_normal((200, 20));"
+        "y = rng.integers(0, 20, 200); y = np.where(rng.random(200) < 0.6, z.argmax(1), y);"
+        "q = METHODS['matrix'](from_logits=True).fit_transform(z, y);"
+        "assert np.isfinite(q).all()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 @every_variant

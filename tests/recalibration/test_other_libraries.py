@@ -78,21 +78,22 @@ def test_isotonic_of_class_vectors_is_that_of_scikit_learn():
 
 @pytest.mark.filterwarnings("ignore")
 def test_beta_is_that_of_betacal():
-    """It has a penalty of 5e-12 and stops early, hence 1e-3 for parameters; it drops a negative
+    """Its optimiser stops at a gradient of 1e-4, hence 1e-4 for parameters; it drops a negative
     parameter as the authors say."""
     betacal = pytest.importorskip("betacal")
     data = binary(n=1000)
     their = betacal.BetaCalibration("abm").fit(data.X, data.y)
     want = their.predict(data.new)
     model = METHODS["beta"]().fit(data.X, data.y)
-    np.testing.assert_allclose([model.a_, model.b_], their.calibrator_.map_[:2], atol=1e-3)
-    np.testing.assert_allclose(model.transform(data.new), want, rtol=0, atol=1e-3)
+    np.testing.assert_allclose([model.a_, model.b_], their.calibrator_.map_[:2], atol=1e-4)
+    np.testing.assert_allclose(model.transform(data.new), want, rtol=0, atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_isotonic_and_histograms_are_those_of_netcal():
     binning = pytest.importorskip("netcal.binning")
     data = binary(n=500)
+    assert not np.isin(data.X, np.arange(11) / 10).any()  # its bins are closed on the left
     got = METHODS["isotonic"]().fit(data.X, data.y).transform(data.X)
     want = binning.IsotonicRegression().fit(data.X, data.y).transform(data.X)
     np.testing.assert_allclose(got, want, **NEAR)
@@ -108,7 +109,7 @@ def test_temperature_and_platt_are_those_of_netcal():
     data = two_columns(n=500)
     got = METHODS["temperature"]().fit(data.X, data.y).transform(data.X)[:, 1]
     want = scaling.TemperatureScaling().fit(data.X[:, 1], data.y).transform(data.X[:, 1])
-    np.testing.assert_allclose(got, np.ravel(want), rtol=0, atol=1e-3)
+    np.testing.assert_allclose(got, np.ravel(want), rtol=0, atol=1e-4)
     got = METHODS["platt"]().fit(data.X, data.y).transform(data.X)[:, 1]
     want = scaling.LogisticCalibration().fit(data.X[:, 1], data.y).transform(data.X[:, 1])
-    np.testing.assert_allclose(got, np.ravel(want), rtol=0, atol=1e-3)
+    np.testing.assert_allclose(got, np.ravel(want), rtol=0, atol=1e-4)

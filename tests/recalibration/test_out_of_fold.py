@@ -21,19 +21,19 @@ CALLS = []
 
 
 class Recorder:
-    """Keeps what it is asked, and answers as Platt scaling does."""
+    """Platt scaling that keeps what it is asked."""
 
-    model = PlattScaling()
+    def __init__(self):
+        self.inner = PlattScaling()
 
     def fit(self, X, y, sample_weight=None):  # noqa: N803
-        X = np.array(X)  # noqa: N806
-        CALLS.append(["fit", X, np.array(y), sample_weight])
-        self.model = PlattScaling().fit(X, y, sample_weight)
+        CALLS.append(["fit", np.array(X), np.array(y), sample_weight])
+        self.inner.fit(X, y, sample_weight)
         return self
 
     def transform(self, X):  # noqa: N803
         CALLS.append(["transform", np.array(X)])
-        return self.model.transform(X)
+        return self.inner.transform(X)
 
 
 def folds_of(y, x, **options):
@@ -216,6 +216,23 @@ class Least:
 
     def transform(self, X):  # noqa: N803
         return np.full(len(X), self.share_)
+
+
+class Halved(PlattScaling):
+    """A class of the table with a fit of its own."""
+
+    def fit(self, X, y, sample_weight=None):  # noqa: N803
+        super().fit(X, y, sample_weight)
+        self.slope_ /= 2
+        return self
+
+
+def test_a_class_derived_from_one_of_the_table():
+    x, y, w = distinct("one column")
+    got = recalibrate(y, x, method=Halved(), rng=1, sample_weight=w)
+    for fit, t in folds_of(y, x, rng=1):
+        want = Halved().fit(x[fit], y[fit], w[fit]).transform(x[t])
+        np.testing.assert_allclose(got[t], want, rtol=0, atol=1e-12)
 
 
 def test_an_object_of_ones_own():

@@ -92,7 +92,8 @@ def test_many_rows_have_the_minimum_of_a_search_from_afar():
     x = np.column_stack([rng.standard_normal((n, 2)) * [1, 50], np.ones(n)])
     hit = (rng.random(n) < 1 / (1 + np.exp(-(x @ [1, 0.02, 0.5])))).astype(float)
     loss = Hits(x, hit, shares(n))
-    theta, least = minimise(loss, np.array([1.0, 1.0, 0.0]))
+    theta, least, is_end = minimise(loss, np.array([1.0, 1.0, 0.0]))
+    assert is_end
     assert least == loss.value(theta)
     assert np.abs(loss.gradient(theta)).max() < 1e-8
     other = optimize.minimize(loss.value, np.zeros(3), jac=loss.gradient, method="BFGS", tol=1e-9)
@@ -105,6 +106,6 @@ def test_rows_of_which_some_can_be_told_apart_still_have_a_minimum():
     hit = (x[:, 0] > 0).astype(float)
     hit[1::2] = rng.integers(0, 2, n // 2)  # every other row, which no part of every 4th has
     loss = Hits(x, hit, np.full(n, 1 / n))
-    theta, _ = minimise(loss, np.zeros(2))
+    theta = minimise(loss, np.zeros(2)).theta
     assert np.abs(theta).max() < 100
     assert np.abs(loss.gradient(theta)).max() < 1e-7

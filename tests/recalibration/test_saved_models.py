@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -125,14 +126,14 @@ def test_what_is_not_a_model_is_refused(content, tmp_path):
 
 
 def leaves(node, path=()):
-    """Paths of everything in a document but the document itself."""
+    """Paths of everything in a document but itself; of a list its first entry stands for all."""
     if path:
         yield path
     if isinstance(node, dict):
         for key, value in node.items():
             yield from leaves(value, (*path, key))
     elif isinstance(node, list):
-        for index, value in list(enumerate(node))[:2]:
+        for index, value in list(enumerate(node))[:1]:
             yield from leaves(value, (*path, index))
 
 
@@ -142,9 +143,9 @@ def parent(found, path):
     return found
 
 
+@cache
 def models(name):
-    for data in (binary(n=60), classes(n=60)):
-        yield METHODS[name]().fit(data.X, data.y)
+    return [METHODS[name]().fit(data.X, data.y) for data in (binary(n=60), classes(n=60))]
 
 
 @every_method
@@ -177,21 +178,21 @@ WRONG = ["text", None, {}, [], [1.0, "a"], True, float("nan"), float("inf"), [[1
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
 @every_method
 def test_a_value_of_the_wrong_kind_is_refused(name, wrong, tmp_path):
-    """Every value of the file, one after the other; a wrong one that means the same is none."""
+    """Every value of the file, one after the other."""
     path = tmp_path / "model.json"
     for model in models(name):
         save(model, path)
-        for place in leaves(document(path)):
-            found = document(path)
-            old = parent(found, place)[place[-1]]
-            if old == wrong and type(old) is type(wrong):
-                continue
-            if isinstance(old, bool) and isinstance(wrong, bool):
+        found = document(path)
+        for place in list(leaves(found)):
+            holder, key = parent(found, place), place[-1]
+            old = holder[key]
+            if type(old) is type(wrong) and (old == wrong or isinstance(old, bool)):
                 continue
             if wrong is None and "value" in place and "bin" in type(model).__name__.lower():
                 continue  # a bin without rows
-            parent(found, place)[place[-1]] = wrong
+            holder[key] = wrong
             refusal(tmp_path / "damaged.json", found)
+            holder[key] = old
 
 
 @every_method
@@ -211,7 +212,7 @@ def test_lists_of_the_wrong_length_are_refused(name, tmp_path):
 @every_method
 def test_an_unknown_method_or_a_newer_format_is_refused(name, tmp_path):
     path = tmp_path / "model.json"
-    save(next(models(name)), path)
+    save(models(name)[0], path)
     later = document(path)["version"] + 1
     sentence = refusal(tmp_path / "new.json", {**document(path), "version": later})
     assert str(later) in sentence
