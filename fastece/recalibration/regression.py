@@ -11,9 +11,9 @@ from fastece.typing import F64, I64
 
 # Where the gradient of a mean loss is this small, the next step of Newton would gain 1e-16.
 GRADIENT = 1e-8
-# Where some classes can be told apart and others not, a search without a penalty may take 100
-# times as many products with second derivatives as any that comes to an end.
-MOST_PRODUCTS = 5000
+# Where some classes can be told apart and others not, a search without a penalty may take many
+# times as many products with second derivatives as one that comes to an end, some 200.
+MOST_PRODUCTS = 2000
 ENDLESS = (
     f"the search for the best map was ended after {MOST_PRODUCTS} steps, while the log loss was "
     "still falling: there are few rows for so many parameters; take a penalty, or another method"
