@@ -3,6 +3,7 @@
 import json
 import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, ma
 
 from fastece import KDE, BayesCurve
 from fastece.recalibration import load, save
+
+DATA = Path(__file__).parents[1] / "data"
 
 every_problem = pytest.mark.parametrize("problem", PROBLEMS)
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
@@ -229,3 +232,13 @@ def test_nothing_is_run_from_a_file(tmp_path):
     found = document(tmp_path / "model.json")
     for method in ("PlattScaling", "fastece.recalibration.PlattScaling", "os.system", "__init__"):
         refusal(tmp_path / "bad.json", {**found, "method": method})
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("recalibration_*.json")), ids=lambda p: p.stem)
+def test_maps_of_earlier_releases_are_read(path, tmp_path):
+    cases = json.loads(path.read_text(encoding="utf-8"))
+    assert {case["model"]["method"] for case in cases} == {*METHODS}
+    for case in cases:
+        (tmp_path / "model.json").write_text(json.dumps(case["model"]), encoding="utf-8")
+        got = load(tmp_path / "model.json").transform(case["x"])
+        np.testing.assert_allclose(got, case["p"], rtol=0, atol=1e-12)
