@@ -1,4 +1,4 @@
-"""Write tests/data/recalibration_1.json: fitted maps as this release saves them, and what they give.
+"""Write tests/data/recalibration_1.json: fitted maps as this release saves them, and their answers.
 
 Every later release must read it. It is written once for each version of the format.
 """
