@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from os import PathLike
 from pathlib import Path
@@ -139,8 +140,9 @@ def read_array(
     name: str, value: Any, parameter: Parameter, sizes: dict[str, int], problem: str
 ) -> Any:
     """A number or an array of the shape, and between the bounds, of a parameter."""
-    array = np.array(value, np.float64) if are_numbers(value) else np.array(None)
-    shape = []
+    array, shape = np.array(None), []
+    with suppress(ValueError):  # of lists of different lengths
+        array = np.array(value, np.float64) if are_numbers(value) else array
     for axis, letter in enumerate(parameter.shape):
         size = array.shape[axis] if axis < array.ndim else -1
         if letter != "K":  # the first of a problem's arrays says how many points there are
@@ -179,7 +181,8 @@ def plain(value: Any) -> Any:
 def plain_option(value: Any) -> Any:
     """An option as JSON has it: of an estimator its fields, by the name of its class."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {type(value).__name__: asdict(value)}
+        fields = {name: str(x) if x == math.inf else x for name, x in asdict(value).items()}
+        return {type(value).__name__: fields}
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -190,4 +193,4 @@ def read_option(value: Any) -> Any:
     name, fields = next(iter(value.items()), ("", None))
     if len(value) != 1 or name not in CURVES or not isinstance(fields, dict):
         raise ValueError(f"options: there is no {value!r:.80}")
-    return CURVES[name](**fields)
+    return CURVES[name](**{key: math.inf if x == "inf" else x for key, x in fields.items()})

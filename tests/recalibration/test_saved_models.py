@@ -242,3 +242,20 @@ def test_maps_of_earlier_releases_are_read(path, tmp_path):
         (tmp_path / "model.json").write_text(json.dumps(case["model"]), encoding="utf-8")
         got = load(tmp_path / "model.json").transform(case["x"])
         np.testing.assert_allclose(got, case["p"], rtol=0, atol=1e-12)
+
+
+def test_an_infinite_norm_is_kept(tmp_path):
+    data = binary(n=100)
+    model = METHODS["curve"](estimator=BayesCurve(norm=np.inf)).fit(data.X, data.y)
+    save(model, tmp_path / "model.json")
+    assert load(tmp_path / "model.json").estimator == BayesCurve(norm=np.inf)
+
+
+def test_lists_of_different_lengths_are_refused_by_name(tmp_path):
+    path = tmp_path / "model.json"
+    save(METHODS["matrix"]().fit(*(getattr(classes(n=100), name) for name in ("X", "y"))), path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["parameters"]["weight"][0].pop()
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"weight: must be numbers of shape \(3, 3\)"):
+        load(path)
