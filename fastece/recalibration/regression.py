@@ -2,6 +2,7 @@
 what finds the least of them."""
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ from fastece.typing import F64, I64
 
 # Where the gradient of a mean loss is this small, the next step of Newton would gain 1e-16.
 GRADIENT = 1e-8
+# Losses of two points that are no further apart, relatively, may differ by rounding alone.
+ROUNDING = 1e-13
 # Where some classes can be told apart and others not, a search without a penalty may take many
 # times as many products with second derivatives as one that comes to an end, some 200.
 MOST_PRODUCTS = 2000
@@ -143,11 +146,24 @@ def search(loss: Loss | Whitened, start: F64) -> Minimum:
     """`minimise`, of all rows from the start."""
     from scipy.optimize import minimize
 
-    at, products = start, 0
+    def measure(theta: F64) -> tuple[F64, float, float]:
+        return theta.copy(), loss.value(theta), float(np.abs(loss.gradient(theta)).max())
+
+    at = tried = measure(start)
+    products = 0
+
+    def value(theta: F64) -> float:
+        nonlocal tried
+        tried = measure(theta)
+        return tried[1]
 
     def follow(theta: F64) -> None:
         nonlocal at
-        at = theta.copy()
+        if np.array_equal(theta, tried[0]):
+            at = tried
+        elif abs(tried[1] - at[1]) <= ROUNDING * at[1]:  # no step is seen to gain: shorter ones
+            at = min(at, tried, key=lambda point: point[2])  # would be refused, too
+            raise StopIteration
 
     def curvature(theta: F64, direction: F64) -> F64:
         nonlocal products
@@ -156,14 +172,12 @@ def search(loss: Loss | Whitened, start: F64) -> Minimum:
             raise StopIteration
         return loss.curvature(theta, direction)
 
-    try:
-        found = minimize(
-            loss.value, start, jac=loss.gradient, hessp=curvature, method="trust-ncg",
+    with suppress(StopIteration):
+        minimize(
+            value, start, jac=loss.gradient, hessp=curvature, method="trust-ncg",
             callback=follow, options={"gtol": GRADIENT, "max_trust_radius": 1e4},
         )  # fmt: skip
-    except StopIteration:
-        return Minimum(at, loss.value(at), False)
-    return Minimum(found.x, float(found.fun), True)
+    return Minimum(at[0], at[1], products <= MOST_PRODUCTS)
 
 
 class Hits(Loss):
