@@ -26,11 +26,12 @@ from fastece.cli.terminal import Say
 from fastece.estimators import ESTIMATORS
 from fastece.inputs.files import STANDARD_INPUT, Predictions
 from fastece.inputs.labels import as_labels
-from fastece.inputs.parameters import check_choice
+from fastece.inputs.parameters import check_choice, check_integer
 from fastece.inputs.probabilities import column_names
 from fastece.problems.reading import read_problems
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate
 from fastece.report.measures import LEAD
+from fastece.resampling.arguments import MOST_RESAMPLES
 
 ALL, LOSS = "all", "log_loss"
 FOLDS = 5
@@ -73,12 +74,13 @@ class Result(NamedTuple):
 
 
 def check_way(options: Namespace) -> None:
-    """Which method it is, and that there is one way to fit it."""
+    """Which method it is, that there is one way to fit it, and that there are intervals."""
     excluded = {"load": ("method", "folds", "groups", "fit", "save"), "fit": ("folds", "groups")}
     for name, others in excluded.items():
         given = [x for x in others if getattr(options, x) is not None]
         if getattr(options, name) is not None and given:
             raise ValueError(f"--{given[0]}: does not go with --{name}")
+    check_integer("--resamples", options.resamples, 1, MOST_RESAMPLES)
     if options.method is not None:
         check_choice("--method", options.method, [*METHODS, ALL])
     if options.fit is None:
@@ -98,6 +100,7 @@ def read_task(options: Namespace) -> Task:
     column = [] if options.groups is None else [options.groups]
     keep = options.out is not None
     before = read_file(options.file, options, column, option="--groups", keep_table=keep)
+    estimators_of(before, options)  # refused now, not after methods have been fitted
     rows = rows_of(before, options)
     if options.fit is None:
         return Task(before, rows, None, options)

@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fastece.binned.estimator import Binned
+from fastece.binned.estimator import MAX_BINS, Binned
+from fastece.inputs.parameters import check_integer
 from fastece.problems.order import scale_weights
 from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
@@ -154,6 +155,4 @@ class ScalingBinning(OneVsRest):
 
 def make_bins(n_bins: int, edges: Literal["uniform", "quantile"]) -> Binned:
     """Bins whose number is known beforehand."""
-    if isinstance(n_bins, str):
-        raise TypeError(f"n_bins: must be an integer, got {n_bins!r}")
-    return Binned(n_bins=n_bins, edges=edges)
+    return Binned(n_bins=check_integer("n_bins", n_bins, 1, MAX_BINS), edges=edges)

@@ -10,7 +10,13 @@ from fastece.inputs.labels import as_groups
 from fastece.inputs.parameters import check_flag, check_integer, list_names
 from fastece.recalibration.base import Calibrator
 from fastece.recalibration.methods import METHODS
-from fastece.recalibration.rows import Predictions, Rows, check_classes, read_rows
+from fastece.recalibration.rows import (
+    Predictions,
+    Rows,
+    check_classes,
+    read_predictions,
+    read_rows,
+)
 from fastece.resampling.draws import new_key
 from fastece.typing import I64
 
@@ -89,8 +95,13 @@ class Other:
         return self
 
     def map_predictions(self, predictions: Predictions) -> NDArray[Any]:
-        """What the fitted object makes of predictions."""
-        return np.asarray(self.model.transform(predictions.x))
+        """What the fitted object makes of predictions, checked to be probabilities of their shape."""
+        p = read_predictions(self.model.transform(predictions.x), False, "method.transform(X)").x
+        if p.shape != predictions.x.shape:
+            raise ValueError(
+                f"method.transform(X): must have the shape of X, {predictions.x.shape}, got {p.shape}"
+            )
+        return p
 
 
 def find_method(method: Any, from_logits: bool) -> Calibrator | Other:

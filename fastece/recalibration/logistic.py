@@ -11,7 +11,7 @@ from fastece.inputs.parameters import check_flag
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
 from fastece.recalibration.one_vs_rest import OneVsRest, Say
-from fastece.recalibration.regression import TINY, Hits, Minimum, minimise
+from fastece.recalibration.regression import SMALLEST, Hits, Minimum, minimise
 from fastece.recalibration.rows import CLIP, Score, row_weights
 from fastece.typing import F64
 
@@ -76,7 +76,7 @@ def fit_platt(
 ) -> tuple[float, float]:  # fmt: skip
     """Slope and intercept of the least log loss."""
     weight, target = row_weights(sample), sample.y.astype(np.float64)
-    if logit.min() == logit.max() or target.min() == target.max():
+    if np.ptp(logit) < SMALLEST or target.min() == target.max():
         return 0.0, base_rate(logit, weight, target, say)
     if smooth:
         target = smooth_targets(sample)
@@ -133,10 +133,10 @@ class BetaCalibration(OneVsRest):
 
     def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[float]:
         weight, target = row_weights(sample), sample.y.astype(np.float64)
-        if score.logit.min() == score.logit.max() or target.min() == target.max():
+        if np.ptp(score.logit) < SMALLEST or target.min() == target.max():
             return 0.0, 0.0, base_rate(score.logit, weight, target, say)
         both = np.column_stack([score.log_hit, -score.log_miss])
-        spread = np.maximum(both.std(axis=0), TINY)  # of scores near an end, one may not vary
+        spread = np.maximum(both.std(axis=0), SMALLEST)  # of scores near an end, one may not vary
         features = np.column_stack([both / spread, np.ones(target.size)])
         best: Minimum | None = None
         for face in FACES:
@@ -169,7 +169,7 @@ def smooth_targets(sample: Sample) -> F64:
 
 def base_rate(score: F64, weight: F64, target: F64, say: Say) -> float:
     """Log odds of a hit, for a map that is the same for every score."""
-    if score.min() == score.max():
+    if np.ptp(score) < SMALLEST:
         say("all scores are equal, so the map is their share of hits, for any score")
     rate = float(np.clip(weight @ target, CLIP, 1 - CLIP))
     return float(np.log(rate) - np.log1p(-rate))

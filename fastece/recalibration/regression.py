@@ -27,6 +27,8 @@ SOME_ROWS, ROWS_PER_PARAMETER = 2000, 50
 MOST_PARAMETERS = 512
 # A direction in which a loss is less curved than this part of the most counts as that.
 FLAT, TINY = 1e-10, 1e-300
+# Logits that differ by less are equal: what is divided by this, and its square, are numbers.
+SMALLEST = 1e-60
 # Labels are told apart without error if the mean loss is as small.
 NO_LOSS = 1e-6
 SEPARABLE = (
@@ -238,7 +240,7 @@ class Classes(Loss):
         z = z.astype(np.float64)
         self.mean = weight @ z
         spread = np.sqrt(weight @ (z - self.mean) ** 2)
-        self.scale = np.where(spread > 0, spread, 1.0)
+        self.scale = np.where(spread > SMALLEST, spread, 1.0)
         self.z = (z - self.mean) / self.scale
         self.label, self.weight = label, weight
         self.diagonal, self.penalty = diagonal, penalty

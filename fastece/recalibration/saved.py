@@ -4,6 +4,7 @@ import json
 import math
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
+from json import JSONDecodeError
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,10 @@ def load(path: str | PathLike[str]) -> Calibrator:
     text = Path(path).read_bytes()
     try:
         return read_model(json.loads(text.decode("utf-8"), parse_constant=refuse_constant))
+    except (JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path}: is no map that fastece has saved, or is damaged: {error}"
+        ) from error
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
 

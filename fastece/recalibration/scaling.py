@@ -12,6 +12,7 @@ from fastece.inputs.probabilities import warn
 from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.regression import (
     NO_PENALTY,
+    SMALLEST,
     Classes,
     Loss,
     Minimum,
@@ -56,7 +57,7 @@ def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> Minimum:
     """``-log T`` of the temperature of the least loss, and the loss."""
     loss = Temperature(z, label, weight)
     spread = float(weight @ (loss.top - z.min(axis=1)))
-    if spread == 0:  # any temperature will do
+    if spread < SMALLEST:  # any temperature will do
         return Minimum(np.zeros(1), float(np.log(z.shape[1])), True)
     return minimise(loss, np.array([-np.log(spread)]))
 

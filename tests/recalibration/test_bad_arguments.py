@@ -72,7 +72,7 @@ OPTIONS = {  # method, options, patterns
     "intercept nan": ("matrix", {"intercept": np.nan}, ["intercept", "nan"]),
     "intercept None": ("matrix", {"intercept": None}, ["intercept", "None"]),
     "smooth": ("platt", {"smooth": "yes"}, ["smooth", "yes"]),
-    "no bins": ("histogram", {"n_bins": 0}, ["n_bins", r"\b0\b"]),
+    "no bins": ("histogram", {"n_bins": 0}, ["n_bins", r"integer from 1 .*\b0\b"]),
     "half a bin": ("histogram", {"n_bins": 2.5}, ["n_bins", r"2\.5"]),
     "bins of bool": ("histogram", {"n_bins": True}, ["n_bins", "True"]),
     "bins of text": ("histogram", {"n_bins": "many"}, ["n_bins", "many"]),

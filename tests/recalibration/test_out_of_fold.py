@@ -242,6 +242,27 @@ def test_an_object_of_ones_own():
         np.testing.assert_allclose(q[t], np.average(y[fit], weights=w[fit]), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            lambda x: np.column_stack([1 - x, x]),
+            r"method.transform\(X\): must have the shape of X, ",
+        ),
+        (lambda x: x * np.nan, r"method.transform\(X\)\[0\] is nan|method.transform\(X\).*nan"),
+        (lambda x: x + 2, r"method.transform\(X\): probabilities must lie in \[0, 1\]"),
+    ],
+)
+def test_answers_of_an_object_that_are_no_probabilities_of_the_shape(answer, message):
+    class Other(Least):
+        def transform(self, X):  # noqa: N803
+            return answer(X)
+
+    x, y, _ = distinct("one column")
+    with pytest.raises(ValueError, match=message):
+        recalibrate(y, x, method=Other())
+
+
 @pytest.mark.parametrize("problem", ["two columns", "three classes"])
 def test_labels_of_text(problem):
     """Their sorted order is that of the columns; of one column nobody says which is positive."""
