@@ -40,7 +40,8 @@ def recalibrate(
     groups : array_like (n,), optional
         Rows of one group, such as one patient, stay in one fold.
     rng : None, int or numpy.random.Generator, default 0
-        Which rows make a fold: they are shuffled, and every fold gets its share of each class.
+        Which rows make a fold: they are shuffled, and every fold gets its share of each class, but
+        with `groups` only about as many rows as others.
     from_logits : bool, default False
         Whether predictions are log odds or logits.
     sample_weight : array_like (n,), optional
@@ -56,7 +57,7 @@ def recalibrate(
     ------
     ValueError, TypeError
         For an unknown method, more folds than rows or groups, labels of one class alone in what a
-        fold is fitted to, and as `fastece.ece` does for labels and probabilities.
+        fold is fitted to, an object that gives no probabilities of the shape of `y_prob`, and as `fastece.ece` does for labels and probabilities.
 
     Examples
     --------
@@ -95,12 +96,11 @@ class Other:
         return self
 
     def map_predictions(self, predictions: Predictions) -> NDArray[Any]:
-        """What the fitted object makes of predictions, checked to be probabilities of their shape."""
-        p = read_predictions(self.model.transform(predictions.x), False, "method.transform(X)").x
-        if p.shape != predictions.x.shape:
-            raise ValueError(
-                f"method.transform(X): must have the shape of X, {predictions.x.shape}, got {p.shape}"
-            )
+        """What the fitted object makes of predictions: probabilities of their shape."""
+        x, name = predictions.x, "method.transform(X)"
+        p = read_predictions(self.model.transform(x), False, name).x
+        if p.shape != x.shape:
+            raise ValueError(f"{name}: must have the shape of X, {x.shape}, got {p.shape}")
         return p
 
 
