@@ -1,6 +1,5 @@
 """What every recalibration method has: scikit-learn's conventions, without scikit-learn."""
 
-import math
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -18,6 +17,10 @@ from fastece.recalibration.rows import (
 )
 
 
+# Times a logit of 1e100, and added up over classes, it is a number still.
+LARGEST_PARAMETER = 1e200
+
+
 class Parameter(NamedTuple):
     """What a fitted attribute can be.
 
@@ -27,8 +30,8 @@ class Parameter(NamedTuple):
 
     shape: str = ""
     each: bool = False
-    low: float = -math.inf
-    high: float = math.inf
+    low: float = -LARGEST_PARAMETER
+    high: float = LARGEST_PARAMETER
     increasing: bool = False
     may_be_nan: bool = False
 

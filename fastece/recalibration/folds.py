@@ -57,7 +57,8 @@ def recalibrate(
     ------
     ValueError, TypeError
         For an unknown method, more folds than rows or groups, labels of one class alone in what a
-        fold is fitted to, an object that gives no probabilities of the shape of `y_prob`, and as `fastece.ece` does for labels and probabilities.
+        fold is fitted to, an object that gives no probabilities of the shape of `y_prob`, and as
+        `fastece.ece` does for labels and probabilities.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.inputs.parameters import check_real
 from fastece.inputs.probabilities import warn
-from fastece.recalibration.base import Calibrator, Parameter
+from fastece.recalibration.base import LARGEST_PARAMETER, Calibrator, Parameter
 from fastece.recalibration.regression import (
     NO_PENALTY,
     SMALLEST,
@@ -102,7 +102,9 @@ class TemperatureScaling(Calibrator):
     """
 
     title: ClassVar[str] = "temperature scaling"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = {"temperature": Parameter(low=5e-324)}
+    PARAMETERS: ClassVar[dict[str, Parameter]] = {
+        "temperature": Parameter(low=1 / LARGEST_PARAMETER)
+    }
     keeps_argmax: ClassVar[bool] = True
     needs: ClassVar[str] = "logits"
 

@@ -259,3 +259,19 @@ def test_lists_of_different_lengths_are_refused_by_name(tmp_path):
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ValueError, match=r"weight: must be numbers of shape \(3, 3\)"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "number"),
+    [("temperature", "temperature", 1e-310), ("platt", "slope", 1e300), ("beta", "a", 1e250)],
+)
+def test_numbers_that_would_make_no_probabilities_are_refused(method, key, number, tmp_path):
+    path = tmp_path / "model.json"
+    save(METHODS[method]().fit([0.1, 0.4, 0.6, 0.8], [0, 1, 0, 1]), path)
+    found = document(path)
+    found["parameters"][key] = number
+    assert f"{key}: must be from" in refusal(tmp_path / "damaged.json", found)
+
+
+def test_a_file_of_another_kind_is_called_so(tmp_path):
+    assert "is no map that fastece has saved" in refusal(tmp_path / "a.json", b"a,b\n0,0.5\n")
