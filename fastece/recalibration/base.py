@@ -16,7 +16,6 @@ from fastece.recalibration.rows import (
     read_rows,
 )
 
-
 # Times a logit of 1e100, and added up over classes, it is a number still.
 LARGEST_PARAMETER = 1e200
 
