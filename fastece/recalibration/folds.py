@@ -18,6 +18,7 @@ from fastece.recalibration.rows import (
     read_rows,
 )
 from fastece.resampling.draws import new_key
+from fastece.resampling.engine import WATCHERS
 from fastece.typing import I64
 
 
@@ -81,6 +82,8 @@ def recalibrate(
         check_classes(others, f"y_true without fold {part}")
         fitted = deepcopy(model).fit_rows(others)
         out[fold == part] = fitted.map_predictions(rows.predictions.where(fold == part))
+        for watcher in WATCHERS:
+            watcher(part + 1, cv)
     return out
 
 

@@ -198,4 +198,11 @@ def read_option(value: Any) -> Any:
     name, fields = next(iter(value.items()), ("", None))
     if len(value) != 1 or name not in CURVES or not isinstance(fields, dict):
         raise ValueError(f"options: there is no {value!r:.80}")
-    return CURVES[name](**{key: math.inf if x == "inf" else x for key, x in fields.items()})
+    return CURVES[name](**{key: read_field(x) for key, x in fields.items()})
+
+
+def read_field(value: Any) -> Any:
+    """A field of an estimator from JSON, which has no infinity and no tuples."""
+    if value == "inf":
+        return math.inf
+    return tuple(value) if isinstance(value, list) else value

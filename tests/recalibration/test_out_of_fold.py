@@ -15,7 +15,7 @@ from recalibration_cases import (
     probabilities,
 )
 
-from fastece.recalibration import PlattScaling, TemperatureScaling, recalibrate
+from fastece.recalibration import PlattScaling, TemperatureScaling, folds, recalibrate
 
 CALLS = []
 
@@ -272,6 +272,13 @@ def test_labels_of_text(problem):
     np.testing.assert_array_equal(recalibrate(names, x, method="platt"), want)
     model = PlattScaling().fit(x, names)
     np.testing.assert_array_equal(model.transform(x), PlattScaling().fit(x, y).transform(x))
+
+
+def test_who_watches_is_told_how_many_folds_are_done(monkeypatch):
+    data, told = binary(n=100), []
+    monkeypatch.setattr(folds, "WATCHERS", [lambda *counts: told.append(counts)])
+    recalibrate(data.y, data.X, method="platt", cv=3)
+    assert told == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_a_given_method_is_left_as_it_was():

@@ -84,7 +84,9 @@ def test_a_file_is_plain_json(name, problem, tmp_path):
     assert path.read_bytes() == first
 
 
-@pytest.mark.parametrize("estimator", [KDE(bandwidth=0.07), BayesCurve(), "ece_kde", "ece_bayes"])
+@pytest.mark.parametrize(
+    "estimator", [KDE(bandwidth=0.07, score_range=(0.1, 0.9)), BayesCurve(), "ece_kde", "ece_bayes"]
+)
 @pytest.mark.parametrize("k", [1, 3])
 def test_curves_of_every_estimator(estimator, k, tmp_path):
     data = binary() if k == 1 else classes()
