@@ -54,7 +54,8 @@ class CurveCalibration(OneVsRest):
     Notes
     -----
     Posocco and Bonnefoy (2021, "Estimating expected calibration errors", conclusion) propose the
-    curve of densities as a map, and note that it need not be monotone.
+    curve of densities as a map, and note that it need not be monotone. Weighted rows are as many as
+    the estimator takes them for: a weight of 2 is not quite the same as two rows.
 
     Examples
     --------
