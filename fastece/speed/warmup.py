@@ -179,7 +179,7 @@ def measure(estimator: Any, options: dict[str, Any]) -> None:
 
 def recalibrate(options: dict[str, Any]) -> None:
     """The map that has a kernel of its own, on labels that have a best temperature."""
-    TemperatureScaling().fit(options["y_prob"][:, :2], np.arange(FEW) % 4 == 0)
+    TemperatureScaling().fit(options["y_prob"][:, :2], np.arange(FEW) % 4 == 1)
 
 
 def resample(estimator: Any, options: dict[str, Any]) -> None:
