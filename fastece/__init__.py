@@ -126,7 +126,8 @@ __all__ = [
 
 # Modules that are spoken of by name, such as fastece.protocol.Sample.
 _MODULES = {
-    "binned", "estimators", "plot", "problems", "protocol", "recalibration", "reliability", "scores",
+    "binned", "estimators", "plot", "problems", "protocol", "recalibration", "reliability",
+    "scores",
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from fastece.estimators import calibration_errors, find_estimator
 from fastece.kernels import _jit
 from fastece.problems.reading import read_problems
 from fastece.problems.settings import SETTINGS
+from fastece.recalibration import METHODS
 
 CALLS = 1500
 NAMES = list(fastece.ESTIMATORS)
@@ -114,6 +115,14 @@ def decompose(y, p, options):
     pick(DECOMPOSITIONS)(y, p, **options)
 
 
+def recalibrate(y, p, options):
+    """By any map."""
+    method = METHODS[pick(sorted(METHODS))](from_logits=options["from_logits"])
+    order = options.get("labels")
+    y = y if order is None else [order.index(label) for label in y]
+    method.fit_transform(p, y, options["sample_weight"])
+
+
 def sweep(y, p, *, n_jobs, **options):  # noqa: ARG001
     """Some bandwidths at once."""
     options.pop("bandwidth", None)
@@ -160,7 +169,8 @@ def call():
         single = [fastece.ece, *largest, *CLASSWISE, *shown.get(name, [])]
         function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
     else:
-        function = pick([fastece.ece, evaluate, fastece.bootstrap, fastece.compare, decompose])
+        others = [evaluate, decompose, recalibrate]
+        function = pick([fastece.ece, fastece.bootstrap, fastece.compare, *others])
     is_slow = function in RESAMPLING and (name in SLOW or function is fastece.estimate)
     y, p, options = data(SMALL if is_slow else SHAPES)
     if function is evaluate:
@@ -173,8 +183,8 @@ def call():
         options["estimator"] = name
     if function is fastece.mce:
         fields.pop("norm", None)
-    if function is decompose:
-        decompose(y, p, options)
+    if function in (decompose, recalibrate):
+        function(y, p, options)
         return
     if function in RESAMPLING:
         resample(function, y, p, options, fields)

@@ -3,10 +3,12 @@
 Slow on purpose, so that every line can be held against the definition it quotes. Nothing of
 fastece is imported. Data are lists of Python numbers; a class matrix is a list of rows. Sums are
 `math.fsum`, and the one comparison that decides where a score goes (a cumulated weight against a
-share of the total) is made in exact fractions.
+share of the total) is exact.
 """
 
+from bisect import bisect_left, bisect_right
 from fractions import Fraction
+from itertools import accumulate
 from math import comb, erf, exp, fsum, inf, isqrt, log, nan, pi, sqrt
 
 # -- settings: (y_true, y_prob) -> problems --------------------------------------------------------
@@ -99,23 +101,23 @@ def quantile_edges(scores, weights, n_bins, low=0.0, high=1.0, closed="right"):
     m_j = j W / B. With k the first index where C_k >= m_j: e_j = u_k, or the midpoint of u_k and
     u_{k+1} where C_k = m_j; both comparisons within 1e-12 W.
     """
+    # A float is an integer over a power of two: so many of the smallest such share is each weight.
+    ratios = [float(w).as_integer_ratio() for w in weights]
+    unit = max(denominator for _, denominator in ratios)
     mass = {}
-    for s, w in zip(scores, weights, strict=True):
-        if w > 0:
+    for s, (numerator, denominator) in zip(scores, ratios, strict=True):
+        if numerator > 0:
             s = min(max(s, low), high)
-            mass[s] = mass.get(s, 0) + Fraction(w)
+            mass[s] = mass.get(s, 0) + numerator * (unit // denominator)
     u = sorted(mass)
-    below, cumulated = Fraction(0), []
-    for s in u:
-        below += mass[s]
-        cumulated.append(below)
-    tolerance = below / 10**12
+    cumulated = list(accumulate(mass[s] for s in u))
+    total = cumulated[-1]
     edges, k = [low], 0
     for j in range(1, n_bins):
-        target = below * j / n_bins
-        while cumulated[k] < target - tolerance:
+        # (C_k - m_j) / W in parts of 10^12 B, of which the tolerance is B.
+        while (excess := (cumulated[k] * n_bins - total * j) * 10**12) < -total * n_bins:
             k += 1
-        tie = abs(cumulated[k] - target) <= tolerance
+        tie = abs(excess) <= total * n_bins
         edges.append(between(u[k], u[k + 1], closed) if tie else u[k])
     return [*edges, high]
 
@@ -126,11 +128,11 @@ def quantile_edges(scores, weights, n_bins, low=0.0, high=1.0, closed="right"):
 def which_bin(s, edges, closed="right"):
     """closed="right": (a, b] with low in the first bin; "left": [a, b) with high in the last.
 
-    Scores outside the range are placed at its nearest end. Counting the edges below s (or up to s)
-    is what searchsorted does.
+    Scores outside the range are placed at its nearest end. `passed` counts the edges below s (or
+    up to s).
     """
     s = min(max(s, edges[0]), edges[-1])
-    passed = sum(e < s for e in edges) if closed == "right" else sum(e <= s for e in edges)
+    passed = bisect_left(edges, s) if closed == "right" else bisect_right(edges, s)
     return min(max(passed - 1, 0), len(edges) - 2)
 
 
@@ -154,7 +156,7 @@ def convex_shares(s, found):
         return [(found[0][1], 1.0)]
     if s >= found[-1][0]:
         return [(found[-1][1], 1.0)]
-    j = sum(c <= s for c, _ in found) - 1
+    j = bisect_right(found, s, key=lambda centre: centre[0]) - 1
     (left, a), (right, b) = found[j], found[j + 1]
     share = (right - s) / (right - left)
     return [(a, share), (b, 1.0 - share)]

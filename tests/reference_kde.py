@@ -6,16 +6,17 @@ standard deviation h:
     f(s) = 1/W sum_i w_i k_h(s, s_i)        g(s) = 1/W sum_i w_i y_i k_h(s, s_i)
     ECE_p = (int |g/f - s|^p f ds)^(1/p)    norm=inf: the largest |g/f - s| where f is not too small
 
-Every score is looked at from every grid point within its reach. numpy only makes that affordable;
-nothing of fastece is imported. Integrals are those of parabolas through the two ends and the middle
-of each cell (Simpson's rule), and where g - s f changes its sign within a cell, of the power of the
-absolute value of the parabola. Cells are a twentieth of h and less.
+Every score is looked at from every grid point within its reach. numpy and scipy only make that
+affordable; nothing of fastece is imported. Integrals are those of parabolas through the two ends
+and the middle of each cell (Simpson's rule), and where g - s f changes its sign within a cell, of
+the power of the absolute value of the parabola. Cells are a twentieth of h and less.
 """
 
-from math import ceil, fsum, inf, lgamma, nan, pi, sqrt
+from math import ceil, fsum, inf, nan, pi, sqrt
 
 import numpy as np
 import reference
+from scipy.special import gammaln
 
 SMALLEST = 0.0003
 KERNELS = ["gaussian", "triweight", "epanechnikov", "beta"]
@@ -162,8 +163,7 @@ def beta_densities(angle, s, shares, h, low, high):
     where = np.arctan2(np.sqrt(left), np.sqrt(right))
     logs = np.array([log_of(left, right), log_of(right, left), np.ones(len(left))])
     a, c = beta_shapes(np.sin(angle) ** 2, np.cos(angle) ** 2, b)
-    norms = [lgamma(p + q) - lgamma(p) - lgamma(q) for p, q in zip(a, c, strict=True)]
-    powers = np.array([a - 1, c - 1, norms]).T
+    powers = np.array([a - 1, c - 1, gammaln(a + c) - gammaln(a) - gammaln(c)]).T
     return sums(
         angle, where, shares, REACH["beta"] * h, lambda i, j: np.exp(powers[i] @ logs[:, j])
     ) / width  # fmt: skip

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece import recalibration
 from fastece.cli import main
 from fastece.estimators import calibration_errors
 from fastece.problems.settings import SETTINGS
 from fastece.protocol import Estimator
+from fastece.recalibration import METHODS
 from fastece.report.words import FEWEST_ROWS, NO_SIGN, SHOWN, TOO_FEW, UNCLEAR
 
 ROOT = Path(__file__).parents[1]
@@ -46,7 +48,8 @@ def test_pages_are_short(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if PYTHON[page]])
-def test_python_blocks_print_what_is_beside_them(page, capsys):
+def test_python_blocks_print_what_is_beside_them(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     scope = {"__name__": page}
     for block in PYTHON[page]:
         exec(compile(block, page, "exec"), scope)
@@ -79,6 +82,18 @@ def test_tables_name_every_estimator(page):
         (row,) = rows_of(page, f'`"{name}"`')
         (written,) = [cell for cell in row if cell.endswith(")`")]
         assert eval(f"fastece.{written.strip('`')}") == estimator
+
+
+def test_page_on_recalibration_names_every_method_and_what_it_keeps():
+    rows = [row for row in rows_of("docs/recalibration.md", '`"') if len(row) == 5]
+    assert [row[0].strip('`"') for row in rows] == list(METHODS)
+    for row, method in zip(rows, METHODS.values(), strict=True):
+        options = [f.name for f in fields(method) if f.name != "from_logits"]
+        assert re.findall(r"(\w+)=", row[1]) == options
+        shown = eval(row[1].strip("`"), vars(recalibration))
+        assert type(shown) is method
+        assert shown.get_params() == method().get_params()
+        assert (row[4] == "yes") == method.keeps_argmax
 
 
 def test_page_on_scores_names_the_other_rows_of_the_table():
@@ -157,7 +172,7 @@ def test_output_on_the_page_of_the_command_line_is_what_is_printed(capsys):
     assert capsys.readouterr().out.startswith(shown)
 
 
-@pytest.mark.parametrize("command", ["report", "compare", "curve"])
+@pytest.mark.parametrize("command", ["report", "compare", "curve", "recalibrate"])
 def test_page_of_the_command_line_names_the_keys_of_json(command, capsys):
     table = section_of("docs/command_line.md", "JSON")
     (named,) = re.findall(rf"^\| `fastece {command}`.*?\|(.*)\|$", table, re.MULTILINE)
@@ -238,6 +253,65 @@ def test_tables_of_arenas_have_the_bayesian_curve_and_the_best_of_the_others(pag
             assert list(shown) == sorted(best, key=found.get)
             for name, error in shown.items():
                 assert error == pytest.approx(found[name], abs=0.51)
+
+
+def rows_of_maps():
+    path = ROOT / "notebooks" / "data" / "recalibration_maps.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{**row, "n": int(row["n"])} for row in csv.DictReader(file)]
+
+
+def test_table_of_recalibration_maps_is_that_of_the_file():
+    code = runpy.run_path(str(ROOT / "scripts" / "recalibration_maps.py"))
+    section = section_of("docs/recalibration.md", "The curve as a map")
+    written = [line for line in section.splitlines() if line.startswith("|")]
+    assert written == [*code["lines_of"](rows_of_maps())]
+
+
+def test_standard_errors_of_recalibration_maps_are_as_small_as_is_said():
+    said = r"at most (\S+) with (\d+) rows, and (\S+) from (\d+) on"
+    ((most, fewest, less, n),) = re.findall(said, " ".join(PAGES["docs/recalibration.md"].split()))
+    noise = {row["n"]: 0.0 for row in rows_of_maps()}
+    for row in rows_of_maps():
+        noise[row["n"]] = max(noise[row["n"]], float(row["standard_error"]))
+    assert min(noise) == int(fewest)
+    assert max(noise.values()) == pytest.approx(float(most), abs=5e-5)
+    assert max(x for size, x in noise.items() if size >= int(n)) <= float(less) + 5e-5
+
+
+def test_what_is_said_of_the_bayesian_curve_as_a_map_is_in_the_file():
+    page = " ".join(PAGES["docs/recalibration.md"].split())
+    found = {(row["setting"], row["n"], row["map"]): row for row in rows_of_maps()}
+
+    def shown(n, name, column):
+        return [float(found[setting, n, name][column]) for setting in ("binary", "confidence")]
+
+    (bent,) = re.findall(r"an error of (\S+) and (\S+), with .*? of (\S+) and (\S+);", page)
+    (later,) = re.findall(r"5000 rows (\S+) and (\S+), against (\S+) and (\S+)\. ", page)
+    for n, written in ((500, bent), (5000, later)):
+        errors = [x for name in ("bayes", "bayes_monotone") for x in shown(n, name, "error_bent")]
+        assert [*map(float, written)] == pytest.approx(errors, abs=6e-4)
+    (losses,) = re.findall(r"500 rows (\S+) % and (\S+) % above .*? (\S+) % and (\S+) %", page)
+    ratios = [x for name in ("bayes", "beta") for x in shown(500, name, "log_loss_ratio")]
+    assert [1 + float(x) / 100 for x in losses] == pytest.approx(ratios, abs=6e-4)
+    assert shown(500, "isotonic", "log_loss_ratio") == [np.inf, np.inf]
+    nearest = np.add(shown(500, "bayes", "nearest"), shown(500, "bayes_monotone", "nearest"))
+    assert "all maps for {:.0f} and {:.0f} of the 36".format(*nearest) in page
+
+
+def test_truths_of_recalibration_maps_are_what_is_drawn_from():
+    truth_of = runpy.run_path(str(ROOT / "scripts" / "recalibration_maps.py"))["truth_of"]
+    rng = np.random.default_rng(0)
+    s = rng.random(200_000)
+    for score in (s, s.round(2)):  # the latter with many equal scores
+        q = score**2 + rng.uniform(-0.2, 0.2, s.size) * (score > 0.5)
+        truth = truth_of(score, q)
+        np.testing.assert_allclose(truth.chance, truth.score**2, atol=0.02)
+        assert truth.error(truth.score) == pytest.approx(1 / 6, abs=0.001)
+        assert truth.error(truth.score**2) < 0.001
+        assert truth.bend < 0.001
+        # half of the scores are on a slope downwards, whose nearest is level
+        assert truth_of(score, np.abs(2 * score - 1)).bend > 0.1
 
 
 def test_calibrated_models_show_the_errors_that_the_readme_warns_of():

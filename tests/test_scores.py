@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from math import inf, isqrt, nextafter
+from math import fsum, inf, isqrt, nextafter
 
 import numpy as np
 import pytest
@@ -40,14 +40,22 @@ def data_of(setting, scores, seed=0):
     return cases.class_matrix(scores, seed)
 
 
-def value_by_norm(setting, data, weight, norms, **fields):
-    """norm -> the reference's value; the cells are found once for all norms."""
+def values_of(setting, data, weight, options, **fields):
+    """The reference's value for each of some options of it; the cells are found once for all."""
     y_true, y_prob, weight = as_lists(*data, weight)
     found = [
         reference.cells(problem, weight, **fields)[1]
         for problem in reference.problems(y_true, y_prob, setting)
     ]
-    return {p: sum(reference.value(cell, norm=p) for cell in found) / len(found) for p in norms}
+    return [
+        fsum(reference.value(cell, **option) for cell in found) / len(found) for option in options
+    ]
+
+
+def value_by_norm(setting, data, weight, norms, **fields):
+    """norm -> the reference's value."""
+    values = values_of(setting, data, weight, [{"norm": p} for p in norms], **fields)
+    return dict(zip(norms, values, strict=True))
 
 
 # -- every combination -----------------------------------------------------------------------------
@@ -96,17 +104,14 @@ def test_every_number_of_bins_equals_the_reference(n_bins, binning):
 @binnings
 def test_options_of_the_value_equal_the_reference(binning):
     checks = []
-    options = [
-        {"bin_weights": "equal"},
-        {"bin_weights": "equal", "norm": 2.0},
-        {"threshold": 0.25},
-        {"threshold": 0.25, "bin_weights": "equal"},
-        {"threshold": 0.0, "n_bins": "sqrt"},
-        {"threshold": 1 / 3, "score_range": (0.2, 0.7)},
-        {"norm": inf, "min_count": 2},
-        {"norm": inf, "min_count": 1.7321, "threshold": 0.1},
-        {"norm": inf, "min_count": 1e9},
-    ]
+    options = [  # of the bins, and of the value of each
+        ({}, [{"bin_weights": "equal"}, {"bin_weights": "equal", "norm": 2.0},
+              {"norm": inf, "min_count": 2}, {"norm": inf, "min_count": 1e9}]),
+        ({"threshold": 0.25}, [{}, {"bin_weights": "equal"}]),
+        ({"threshold": 0.0, "n_bins": "sqrt"}, [{}]),
+        ({"threshold": 1 / 3, "score_range": (0.2, 0.7)}, [{}]),
+        ({"threshold": 0.1}, [{"norm": inf, "min_count": 1.7321}]),
+    ]  # fmt: skip
     for name, scores in cases.score_sets().items():
         for kind in ("none", "integers", "random"):
             weight = cases.weights_for(kind, len(scores))
@@ -114,11 +119,14 @@ def test_options_of_the_value_equal_the_reference(binning):
                 if setting != "binary" and (len(scores) > 60 or kind == "random"):
                     continue
                 data = data_of(setting, scores)
-                for option in options:
-                    fields = {**fields_of(binning), **option}
-                    got = fastece.ece(*data, setting=setting, sample_weight=weight, **fields)
-                    want = reference.ece(*as_lists(*data, weight), setting=setting, **fields)
-                    checks.append(((name, kind, setting, option), got, want))
+                for of_bins, of_value in options:
+                    fields = {**fields_of(binning), **of_bins}
+                    expected = values_of(setting, data, weight, of_value, **fields)
+                    for option, want in zip(of_value, expected, strict=True):
+                        got = fastece.ece(
+                            *data, setting=setting, sample_weight=weight, **fields, **option
+                        )
+                        checks.append(((name, kind, setting, of_bins, option), got, want))
     bad = mismatches(checks)
     assert not bad, f"{len(bad)} of {len(checks)}: {bad[:5]}"
 

@@ -4,14 +4,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastece.answer.compare import comparison_results
 from fastece.cli.inputs import estimators_of, read_data, read_file, title_of
 from fastece.cli.page import Page, facts, level_of, noted, table
-from fastece.cli.terminal import progress
+from fastece.cli.terminal import Say, progress
 from fastece.inputs.files import STANDARD_INPUT, Predictions
 from fastece.plot.files import check_picture, save_picture
 from fastece.report.measures import LEAD, SCORES, TEST, scores_of
@@ -27,8 +27,9 @@ from fastece.report.words import (
     sentence,
 )
 from fastece.report.writers import WIDTH
+from fastece.resampling.arguments import Call
 from fastece.resampling.intervals import ConfidenceInterval
-from fastece.resampling.results import HONEST, ComparisonResult
+from fastece.resampling.results import HONEST, ComparisonResult, Results
 
 
 def run_compare(options: Namespace) -> Page:
@@ -42,34 +43,57 @@ def run_compare(options: Namespace) -> Page:
         say(f"reading {paths[0]} and {paths[1]}")
         models = [read_file(path, options) for path in (options.a, options.b)]
         check_same_rows(models[0], models[1], paths)
-        say(f"intervals of both, {options.resamples} replicates of a calibrated model")
-        errors = estimators_of(models[0], options)
-        scores = scores_of(models[0].pairs)
-        a, b = (
-            read_data(model, options, {**errors, **scores}, f"{path}: y_prob", least=1)
-            for path, model in zip(paths, models, strict=True)
-        )
-        call = replace(a, estimators=errors, models=[*a.models, *b.models])
-        results = comparison_results(call, method=HONEST, rng=options.seed)
-        say(f"scores of both, {options.resamples} resamples")
-        scored = comparison_results(replace(call, estimators=scores), rng=options.seed)
+        found = measure([*zip(paths, models, [options, options], strict=True)], say)
+    errors, scores = found.errors, found.scores
     values = {
         "a": paths[0],
         "b": paths[1],
-        "n": call.n,
         "note": models[0].note,
-        "setting": call.setting,
-        "n_resamples": call.n_resamples,
-        "confidence_level": call.level,
-        "verdict": verdict_of(results[LEAD], results[TEST], scored["brier_score"]),
-        "differences": [values_of(name, result) for name, result in results.items()],
-        "scores": [values_of(name, result) for name, result in scored.items()],
+        "verdict": verdict_of(errors[LEAD], errors[TEST], scores["brier_score"]),
+        **found.values(),
     }
     page = Page(text_of(values, models[0].pairs), values)
     if not picture:
         return page
-    save_picture(picture, compare_panels(call, [options.a, options.b]), str(values["verdict"]))
+    save_picture(
+        picture, compare_panels(found.call, [options.a, options.b]), str(values["verdict"])
+    )
     return page.with_file("plot", options.plot)
+
+
+class Differences(NamedTuple):
+    """Two models on the same rows: what was measured, and the differences of errors and scores."""
+
+    call: Call
+    errors: Results[ComparisonResult]
+    scores: Results[ComparisonResult]
+
+    def values(self, names: tuple[str, str] = ("a", "b")) -> dict[str, Any]:
+        """The differences as plain values, under the names of the models."""
+        return {
+            "n": self.call.n,
+            "setting": self.call.setting,
+            "n_resamples": self.call.n_resamples,
+            "confidence_level": self.call.level,
+            "differences": [values_of(name, x, names) for name, x in self.errors.items()],
+            "scores": [values_of(name, x, names) for name, x in self.scores.items()],
+        }
+
+
+def measure(models: Sequence[tuple[str, Predictions, Namespace]], say: Say) -> Differences:
+    """Measure two models: what messages call each, its predictions, and how they are read."""
+    _, first, options = models[0]
+    errors, scores = estimators_of(first, options), scores_of(first.pairs)
+    a, b = (
+        read_data(model, own, {**errors, **scores}, f"{name}: y_prob", least=1)
+        for name, model, own in models
+    )
+    say(f"intervals of both, {options.resamples} replicates of a calibrated model")
+    call = replace(a, estimators=errors, models=[*a.models, *b.models])
+    results = comparison_results(call, method=HONEST, rng=options.seed)
+    say(f"scores of both, {options.resamples} resamples")
+    scored = comparison_results(replace(call, estimators=scores), rng=options.seed)
+    return Differences(call, results, scored)
 
 
 def verdict_of(error: ComparisonResult, bins: ComparisonResult, brier: ComparisonResult) -> str:
@@ -122,47 +146,49 @@ def check_same_rows(a: Predictions, b: Predictions, paths: Sequence[str]) -> Non
                 )
 
 
-def values_of(name: str, result: ComparisonResult) -> dict[str, Any]:
+def values_of(name: str, result: ComparisonResult, names: tuple[str, str]) -> dict[str, Any]:
     """One line of the table: above 0 the second model is better calibrated."""
     low, high = result.confidence_interval
     return {
-        "name": name, "a": result.a, "b": result.b, "difference": result.difference,
+        "name": name, names[0]: result.a, names[1]: result.b, "difference": result.difference,
         "low": low, "high": high, "p_value": result.p_value, "method": result.method,
         "estimator": result.estimator,
     }  # fmt: skip
 
 
-def row_of(line: dict[str, Any], n_resamples: int, last: str) -> list[str]:
+def row_of(line: dict[str, Any], n_resamples: int, names: tuple[str, str], last: str) -> list[str]:
     """One line of a table as text, with as many digits as the interval is worth."""
     interval = ConfidenceInterval(line["low"], line["high"])
     places = decimals(interval)
+    numbers = [number(line[key], places) for key in (*names, "difference")]
+    p_value = p_text(line["p_value"], floor_of(n_resamples))
+    return [line["name"], *numbers, ends(interval), p_value, last]
+
+
+def tables_of(values: dict[str, Any], names: tuple[str, str] = ("a", "b")) -> list[str]:
+    """The tables of errors and of scores, and what is to be said about them, as lines."""
+    count, difference = values["n_resamples"], " - ".join(names)
+    errors = [row_of(line, count, names, line["estimator"]) for line in values["differences"]]
+    scores = [row_of(line, count, names, SCORES[line["name"]]) for line in values["scores"]]
+    head = [*names, difference, *level_of(values), "p-value"]
+    above = f"  {difference} above 0: {names[1]} has the smaller value, which is better"
+    noise = f"  noise lifts values, so {difference} itself may lie outside"
     return [
-        line["name"], number(line["a"], places), number(line["b"], places),
-        number(line["difference"], places), ends(interval),
-        p_text(line["p_value"], floor_of(n_resamples)), last,
-    ]  # fmt: skip
-
-
-def text_of(values: dict[str, Any], pairs: bool) -> str:
-    """The page as text."""
-    title = "\n".join([f"a: {values['a']}", f"b: {values['b']}", fill(values["verdict"], WIDTH)])
-    count = values["n_resamples"]
-    errors = [row_of(line, count, line["estimator"]) for line in values["differences"]]
-    scores = [row_of(line, count, SCORES[line["name"]]) for line in values["scores"]]
-    head = ["a", "b", "a - b", *level_of(values), "p-value"]
-    lines = [
-        *facts(
-            title, rows=values["n"], setting=question(values["setting"], pairs), **noted(values)
-        ),
         "",
         *table(["error", *head, "estimator"], errors),
         "",
         *table(["score", *head, ""], scores),
         "",
-        "  a - b above 0: b has the smaller value, which is better but for accuracy, sharpness",
+        f"{above} but for accuracy, sharpness",
         "  p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
         f"  intervals: joined from those of both models, {LEAD} by its posterior, others by test "
         "inversion;",
-        "  noise lifts values, so a - b itself may lie outside; those of scores by bootstrap",
+        f"{noise}; those of scores by bootstrap",
     ]
-    return "\n".join(lines)
+
+
+def text_of(values: dict[str, Any], pairs: bool) -> str:
+    """The page as text."""
+    title = "\n".join([f"a: {values['a']}", f"b: {values['b']}", fill(values["verdict"], WIDTH)])
+    known = {"rows": values["n"], "setting": question(values["setting"], pairs), **noted(values)}
+    return "\n".join([*facts(title, **known), *tables_of(values)])

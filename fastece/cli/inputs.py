@@ -26,15 +26,17 @@ def title_of(path: str) -> str:
     return "standard input" if path == STANDARD_INPUT else name
 
 
-def read_file(path: str | None, options: Namespace, columns: Sequence[str] = ()) -> Predictions:
+def read_file(
+    path: str | None, options: Namespace, columns: Sequence[str] = (), **more: Any
+) -> Predictions:
     """Read a file as the options say, with more of its columns; without one, the predictions that
-    ship with fastece."""
+    ship with fastece. What is `more` is for `read_predictions`."""
     if path is None:
         with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
             return read_predictions(shipped)
     return read_predictions(
         path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes,
-        weights=options.weights, columns=columns,
+        weights=options.weights, columns=columns, **more,
     )  # fmt: skip
 
 

@@ -113,6 +113,13 @@ OPTIONS = {
         "choices": ["ece_bayes", "ece_kde"], "default": "ece_bayes",
         "help": "a Bayesian curve (default), which needs no resamples, or densities",
     },
+    "--method": value("NAME", "temperature (default), or another one, or all: the best of them"),
+    "--folds": value("N", "recalibrate each of N parts by what the others say (default 5)", int),
+    "--groups": value("COLUMN", "rows with the same value here stay in one fold"),
+    "--fit": value("FILE", "fit to these predictions, of the same model, in place of folds"),
+    "--load": value("FILE", "fit nothing: a model of --save"),
+    "--save": value("FILE", "write the fitted model, as JSON; after folds, one of all rows"),
+    "recalibrate --out": value("FILE", "write the recalibrated predictions, as FILE has them"),
     "--holdout": value("N", "rows to draw from (200000)", int),
     "--largest": value("N", "largest evaluation set (500)", int),
     "--draws": value("N", "evaluation sets of each size (200)", int),
@@ -123,6 +130,9 @@ OPTIONS = {
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
 REPORT = ("report --estimator", "--n-bins", *MEASURE, "--plot", "--html")
+RECALIBRATE = (
+    "--method", "--folds", "--groups", "--fit", "--load", "--save", "recalibrate --out",
+)  # fmt: skip
 CURVE = ("curve --estimator", "--at", "--bandwidth", "--kernel")
 STUDY = (
     "--preset", "--predictions", "--y-true", "--y-prob", "--sizes", "--out", "--convention",
@@ -156,6 +166,13 @@ COMMANDS = {
         "labels row by row: every error of both, the difference a - b, its interval, and the "
         "p-value of there being none.",
         ("a", "b"), (*FILE, *REPORT[:-1]), {"resamples": 1999, "seed": 0},
+    ),
+    "recalibrate": Command(
+        "recalibrate:run_recalibrate", "better calibrated predictions, and whether they are",
+        "Recalibrate a file of predictions, as fastece report reads it, and compare before and "
+        "after. Out of folds, no row is recalibrated by what was fitted to it; or fit to another "
+        "file. --method all ranks the methods by their log loss.",
+        ("file",), (*FILE, *RECALIBRATE, *REPORT[:-1]), {"resamples": 1999, "seed": 0},
     ),
     "demo": Command(
         "report:run_report", "the report on predictions that ship with fastece",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from fastece.resampling.results import aligned
 
 # What options write.
-FILES = {"plot": "picture", "html": "page"}
+FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model"}
 
 
 class Page(NamedTuple):
@@ -15,9 +15,10 @@ class Page(NamedTuple):
     text: str
     values: dict[str, Any]
 
-    def with_file(self, option: str, path: str) -> "Page":
-        """The page with the name of a file that was written, as an option asked."""
-        return Page(f"{self.text}\n\n{FILES[option]}: {path}", {**self.values, option: path})
+    def with_file(self, option: str, path: str, note: str = "") -> "Page":
+        """The page with the name of a file that was written, as an option asked, and a note."""
+        said = f"{FILES[option]}: {path}{note and f' ({note})'}"
+        return Page(f"{self.text}\n\n{said}", {**self.values, option: path})
 
 
 def facts(title: str, **values: Any) -> list[str]:

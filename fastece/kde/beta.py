@@ -48,12 +48,11 @@ SIDE = 24
 FINE = 16
 
 
-def logs_at(u: NDArray[Any], h: float) -> F64:
-    """Logarithms of x and of 1 - x (2, ...) at positions."""
+def log_at(u: NDArray[Any], h: float) -> F64:
+    """Logarithms of x at positions: at those of the other sign, of 1 - x."""
     half = math.pi / 4 / h
     end = half + BEGIN
     z = u + TAIL * (np.exp((u - end) / TAIL) - np.exp((-u - end) / TAIL))
-    z = np.stack([z, -z])
     t = np.logaddexp(0.0, z + half) - np.logaddexp(0.0, z - half)
     return np.asarray(2.0 * np.log(np.sin(h * t)))
 
@@ -119,7 +118,8 @@ class BetaMesh:
     def scale(self) -> tuple[F64, F64]:
         """Logarithms of ``x / (1 - x)`` at positions, and these."""
         u = np.arange(-self.half * FINE, self.half * FINE + 1) / (NODES * FINE)
-        return np.asarray(np.subtract(*logs_at(u, self.unit))), u
+        log_x = log_at(u, self.unit)
+        return log_x - log_x[::-1], u
 
     def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
         """`Mesh.cells_of`: the nodes are the centres of cells."""
@@ -169,7 +169,8 @@ class BetaMesh:
         a, c = self.shapes(h)
         exponents = np.stack([a - 1, c - 1, -betaln(a, c)], axis=1)
         u = (np.arange(-self.half, self.half) + 0.5) / NODES
-        logs = np.concatenate([logs_at(u, self.unit), np.ones((1, u.size))])
+        log_x = log_at(u, self.unit)
+        logs = np.stack([log_x, log_x[::-1], np.ones(u.size)])
         end = math.pi / 4 / self.unit - NEAR_END
         at = self.positions(self.x, self.rest).clip(-end, end)
         first = np.searchsorted(u, np.where(at - REACH <= -end, -math.inf, at - REACH))
@@ -201,9 +202,11 @@ def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMes
             "memory"
         )
     u = (np.arange(-half, half) + 0.5) / per_unit
-    x, rest = np.exp(logs_at(u, unit))
-    before, after = (np.subtract(*logs_at(u + shift, unit)) for shift in (-1e-4, 1e-4))
-    width = x * rest * (after - before) / (2e-4 * per_unit)  # by the slope of log(x / (1 - x))
+    x = np.exp(log_at(u, unit))
+    rest = x[::-1]
+    before, after = (log_at(u + shift, unit) for shift in (-1e-4, 1e-4))
+    slope = (after - before[::-1]) - (before - after[::-1])  # of log(x / (1 - x))
+    width = x * rest * slope / (2e-4 * per_unit)
     return BetaMesh(low, high, h, x, rest, width * (high - low))
 
 

@@ -106,11 +106,11 @@ def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
 def temperature_sums(
     z: NDArray[Any], top: F64, label: I64, weight: F64, inverse: float, sums: F64
 ) -> None:
-    """Add to `sums` the log loss of ``softmax(inverse * z)`` and its first and second derivative by
-    `inverse`, of rows of logits (n, K) whose largest are `top`, times their weights.
+    """Add to `sums` the log loss of ``softmax(inverse * z)``, of rows of logits (n, K) whose largest
+    are `top`, and what its derivatives by ``log(inverse)`` are made of, times the weights.
 
-    With d = z - top: ``log sum_k e_k - inverse d_y``, ``m - d_y`` with m the mean of d under the
-    softmax, and its variance.
+    With d = inverse (z - top): ``log sum_k exp(d_k) - d_y``, the first derivative ``m - d_y`` with m
+    the mean of d under the softmax, and the variance of d, which is the second less the first.
     """
     n_classes = z.shape[1]
     rows = max(1, BLOCK // n_classes)
@@ -129,13 +129,13 @@ def temperature_sums(
             e = e_rows[i * n_classes : (i + 1) * n_classes]
             total = lane_sum(e)
             for k in range(n_classes):
-                d[k] = np.float64(row[k]) - largest
+                d[k] = (np.float64(row[k]) - largest) * inverse
                 e[k] *= d[k]
             mean = lane_sum(e) / total
             for k in range(n_classes):
                 e[k] *= d[k]
             variance = lane_sum(e) / total - mean * mean
             true, w = d[label[start + i]], weight[start + i]
-            sums[0] += w * (np.log(total) - inverse * true)
+            sums[0] += w * (np.log(total) - true)
             sums[1] += w * (mean - true)
             sums[2] += w * variance

@@ -33,7 +33,7 @@ class Parameter(NamedTuple):
     may_be_nan: bool = False
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Calibrator:
     """A map from predictions to better ones, fitted to rows held apart.
 
@@ -41,6 +41,8 @@ class Calibrator:
     `_map`. `PARAMETERS` has these attributes by their names without the "_".
     """
 
+    # What texts call the method.
+    title: ClassVar[str]
     PARAMETERS: ClassVar[dict[str, Parameter]] = {}
     # Whether the class of the largest probability stays the same, of class vectors.
     keeps_argmax: ClassVar[bool] = False
@@ -76,7 +78,11 @@ class Calibrator:
         """
         with fit_words():
             rows = read_rows(y, X, sample_weight, self.from_logits, "X").of_weight()
-            check_classes(rows)
+            check_classes(rows, "y")
+        return self.fit_rows(rows)
+
+    def fit_rows(self, rows: Rows) -> Self:
+        """`fit` to rows that have been checked, and have weights above 0."""
         self._fit(rows)
         self.n_classes_ = rows.predictions.n_classes
         return self
@@ -108,6 +114,10 @@ class Calibrator:
                 f"X: must have {self.n_classes_} classes, as what the map was fitted to, got shape "
                 f"{predictions.x.shape}"
             )
+        return self.map_predictions(predictions)
+
+    def map_predictions(self, predictions: Predictions) -> NDArray[Any]:
+        """`transform` of predictions that have been checked."""
         p = self._map(predictions)
         if p.ndim == 2 and predictions.x.ndim == 1:
             p = p[:, 1]

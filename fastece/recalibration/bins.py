@@ -12,7 +12,7 @@ from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
 from fastece.recalibration.logistic import LINE, fit_platt, sigmoid
-from fastece.recalibration.one_vs_rest import OneVsRest
+from fastece.recalibration.one_vs_rest import OneVsRest, Say
 from fastece.recalibration.rows import Score
 from fastece.typing import F64
 
@@ -26,8 +26,7 @@ def bin_means(bins: Binned, sample: Sample, target: F64) -> tuple[F64, F64]:
     """Inner edges (B - 1,) of bins of the scores, and the weighted mean (B,) of a number of each
     row in them; nan in a bin without rows."""
     sample, _ = scale_weights(sample)
-    layout = bins.layout(one_problem(sample), int(bins.n_bins))
-    cut = np.minimum(layout.grid.knots, layout.grid.high)  # no infinity: JSON has none
+    cut = bins.layout(one_problem(sample), int(bins.n_bins)).edges[1:-1]
     where = np.searchsorted(cut, sample.s)
     v = np.ones(sample.n) if sample.v is None else sample.v
     weight, total = (np.bincount(where, x, cut.size + 1) for x in (v, v * target))
@@ -40,7 +39,7 @@ def step(score: F64, cut: F64, value: F64) -> F64:
     return np.where(np.isnan(p), score, p)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class HistogramBinning(OneVsRest):
     """The share of hits in the bin of the score.
 
@@ -78,6 +77,7 @@ class HistogramBinning(OneVsRest):
     [0.333 0.333 0.667]
     """
 
+    title: ClassVar[str] = "histogram binning"
     PARAMETERS: ClassVar[dict[str, Parameter]] = BINS
 
     n_bins: int = 15
@@ -87,14 +87,14 @@ class HistogramBinning(OneVsRest):
         super().__post_init__()
         make_bins(self.n_bins, self.edges)
 
-    def _fit_one(self, score: Score, sample: Sample) -> Sequence[F64]:  # noqa: ARG002
+    def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[F64]:  # noqa: ARG002
         return bin_means(make_bins(self.n_bins, self.edges), sample, sample.y.astype(np.float64))
 
     def _map_one(self, score: Score, cut: F64, value: F64) -> F64:
         return step(score.s, cut, value)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class ScalingBinning(OneVsRest):
     """Platt scaling, whose probabilities are then averaged in bins of equal weight.
 
@@ -133,6 +133,7 @@ class ScalingBinning(OneVsRest):
     [0.202 0.798]
     """
 
+    title: ClassVar[str] = "scaling-binning"
     PARAMETERS: ClassVar[dict[str, Parameter]] = LINE | BINS
 
     n_bins: int = 15
@@ -141,8 +142,8 @@ class ScalingBinning(OneVsRest):
         super().__post_init__()
         make_bins(self.n_bins, "quantile")
 
-    def _fit_one(self, score: Score, sample: Sample) -> Sequence[float | F64]:
-        slope, intercept = fit_platt(score.logit, sample)
+    def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[float | F64]:
+        slope, intercept = fit_platt(score.logit, sample, say)
         p = sigmoid(slope * score.logit + intercept)
         scaled = Sample(p, sample.y, sample.v, 0.0, 1.0, sample.rows)
         return slope, intercept, *bin_means(make_bins(self.n_bins, "quantile"), scaled, p)

@@ -12,7 +12,7 @@ from fastece.inputs.parameters import check_flag
 from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
-from fastece.recalibration.one_vs_rest import KNOTS, OneVsRest
+from fastece.recalibration.one_vs_rest import KNOTS, OneVsRest, Say
 from fastece.recalibration.rows import Score
 from fastece.reliability.curve import reliability_curve
 from fastece.typing import F64
@@ -23,7 +23,7 @@ TOWARDS_END = np.logspace(-9, -2, 141)
 GRID = np.unique(np.concatenate([np.linspace(0, 1, 501), TOWARDS_END, 1 - TOWARDS_END]))
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class CurveCalibration(OneVsRest):
     """How often a score comes true, by a reliability curve.
 
@@ -65,6 +65,7 @@ class CurveCalibration(OneVsRest):
     [0.  0.3 0.7]
     """
 
+    title: ClassVar[str] = "curve calibration"
     PARAMETERS: ClassVar[dict[str, Parameter]] = KNOTS
 
     estimator: Any = "ece_bayes"
@@ -77,7 +78,7 @@ class CurveCalibration(OneVsRest):
         if not isinstance(found, BayesCurve | KDE):
             raise ValueError(f"estimator: must have a curve, ece_bayes or ece_kde, got {found}")
 
-    def _fit_one(self, score: Score, sample: Sample) -> Sequence[F64]:  # noqa: ARG002
+    def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[F64]:  # noqa: ARG002
         from scipy.optimize import isotonic_regression
 
         found = find_estimator(self.estimator, {})

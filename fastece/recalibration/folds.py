@@ -1,7 +1,7 @@
 """Out-of-fold probabilities: each row recalibrated by a map that has not seen its label."""
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from fastece.inputs.labels import as_groups
 from fastece.inputs.parameters import check_flag, check_integer, list_names
 from fastece.recalibration.base import Calibrator
 from fastece.recalibration.methods import METHODS
-from fastece.recalibration.rows import read_rows
+from fastece.recalibration.rows import Predictions, Rows, check_classes, read_rows
 from fastece.resampling.draws import new_key
 from fastece.typing import I64
 
@@ -67,20 +67,33 @@ def recalibrate(
     model = find_method(method, check_flag("from_logits", from_logits))
     rows = read_rows(y_true, y_prob, sample_weight, from_logits)
     fold = folds_of(rows.label, check_integer("cv", cv, 2, rows.label.size), groups, rng)
-    x, out = rows.predictions.x, np.empty_like(rows.predictions.x)
+    out = np.empty_like(rows.predictions.x)
     for part in range(cv):
         others = rows.where(fold != part).of_weight()
-        if np.unique(others.label).size < 2:
-            raise ValueError(
-                f"cv: without fold {part} there are no labels of two classes to fit to; take fewer "
-                f"folds than {cv}"
-            )
-        fitted = deepcopy(model).fit(others.predictions.x, others.label, others.v)
-        out[fold == part] = fitted.transform(x[fold == part])
+        check_classes(others, f"y_true without fold {part}")
+        fitted = deepcopy(model).fit_rows(others)
+        out[fold == part] = fitted.map_predictions(rows.predictions.where(fold == part))
     return out
 
 
-def find_method(method: Any, from_logits: bool) -> Any:
+class Other:
+    """An object of another library, as the classes of `METHODS` are fitted to checked rows."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit_rows(self, rows: Rows) -> Self:
+        """Fit the object, with weights if there are any."""
+        weight = {} if rows.v is None else {"sample_weight": rows.v}
+        self.model.fit(rows.predictions.x, rows.label, **weight)
+        return self
+
+    def map_predictions(self, predictions: Predictions) -> NDArray[Any]:
+        """What the fitted object makes of predictions."""
+        return np.asarray(self.model.transform(predictions.x))
+
+
+def find_method(method: Any, from_logits: bool) -> Calibrator | Other:
     """What is to be fitted, from a name or an object."""
     if isinstance(method, str):
         if method not in METHODS:
@@ -93,7 +106,9 @@ def find_method(method: Any, from_logits: bool) -> Any:
             f"method: must be a name or an object with fit and transform, got {method!r}; "
             f"{list_names(METHODS)}"
         )
-    if isinstance(method, Calibrator) and method.from_logits != from_logits:
+    if not isinstance(method, Calibrator):
+        return Other(method)
+    if method.from_logits != from_logits:
         raise ValueError(f"from_logits: {method!r} is not for from_logits={from_logits}")
     return method
 

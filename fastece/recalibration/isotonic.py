@@ -10,12 +10,12 @@ from fastece.decomposition.isotonic import pool_ties
 from fastece.problems.order import scale_weights
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
-from fastece.recalibration.one_vs_rest import KNOTS, OneVsRest
+from fastece.recalibration.one_vs_rest import KNOTS, OneVsRest, Say
 from fastece.recalibration.rows import Score
 from fastece.typing import F64
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class IsotonicCalibration(OneVsRest):
     """The nearest function that does not decrease, by squares.
 
@@ -50,9 +50,10 @@ class IsotonicCalibration(OneVsRest):
     [0.   0.5  0.75]
     """
 
+    title: ClassVar[str] = "isotonic calibration"
     PARAMETERS: ClassVar[dict[str, Parameter]] = KNOTS
 
-    def _fit_one(self, score: Score, sample: Sample) -> Sequence[F64]:  # noqa: ARG002
+    def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[F64]:  # noqa: ARG002
         from scipy.optimize import isotonic_regression
 
         s, hits, misses = pool_ties(scale_weights(sample)[0])

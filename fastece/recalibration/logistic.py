@@ -8,12 +8,11 @@ import numpy as np
 
 from fastece import kernels
 from fastece.inputs.parameters import check_flag
-from fastece.inputs.probabilities import warn
 from fastece.problems.order import scale_weights
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
-from fastece.recalibration.one_vs_rest import OneVsRest
-from fastece.recalibration.regression import Hits, minimise, warn_if_separable
+from fastece.recalibration.one_vs_rest import OneVsRest, Say
+from fastece.recalibration.regression import SEPARABLE, TINY, Hits, is_separable, minimise
 from fastece.recalibration.rows import CLIP, Score
 from fastece.typing import F64
 
@@ -22,7 +21,7 @@ LINE = {"slope": Parameter(each=True), "intercept": Parameter(each=True)}
 FACES = ((True, True), (True, False), (False, True), (False, False))
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class PlattScaling(OneVsRest):
     """A logistic curve of the log odds: ``sigmoid(slope logit(s) + intercept)``.
 
@@ -57,6 +56,7 @@ class PlattScaling(OneVsRest):
     [0.035 0.5   0.965]
     """
 
+    title: ClassVar[str] = "Platt scaling"
     PARAMETERS: ClassVar[dict[str, Parameter]] = LINE
 
     smooth: bool = False
@@ -65,28 +65,31 @@ class PlattScaling(OneVsRest):
         super().__post_init__()
         check_flag("smooth", self.smooth)
 
-    def _fit_one(self, score: Score, sample: Sample) -> Sequence[float]:
-        return fit_platt(score.logit, sample, self.smooth)
+    def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[float]:
+        return fit_platt(score.logit, sample, say, self.smooth)
 
     def _map_one(self, score: Score, slope: float, intercept: float) -> F64:
         return sigmoid(slope * score.logit + intercept)
 
 
-def fit_platt(logit: F64, sample: Sample, smooth: bool = False) -> tuple[float, float]:
+def fit_platt(
+    logit: F64, sample: Sample, say: Say, smooth: bool = False
+) -> tuple[float, float]:  # fmt: skip
     """Slope and intercept of the least log loss."""
     weight, target = weights_and_targets(sample)
     if logit.min() == logit.max() or target.min() == target.max():
-        return 0.0, base_rate(logit, weight, target)
+        return 0.0, base_rate(logit, weight, target, say)
     if smooth:
         target = smooth_targets(sample)
     centre, spread = logit.mean(), logit.std()
     loss = Hits(np.column_stack([(logit - centre) / spread, np.ones(logit.size)]), target, weight)
     (slope, intercept), least = minimise(loss, np.array([spread, centre]))
-    warn_if_separable(least, "X")
+    if is_separable(least):
+        say(SEPARABLE)
     return float(slope / spread), float(intercept - slope * centre / spread)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class BetaCalibration(OneVsRest):
     """The likelihood ratio of two beta distributions: ``logit q = a log s - b log(1 - s) + c``.
 
@@ -121,18 +124,19 @@ class BetaCalibration(OneVsRest):
     [0.035 0.5   0.965]
     """
 
+    title: ClassVar[str] = "beta calibration"
     PARAMETERS: ClassVar[dict[str, Parameter]] = {
         "a": Parameter(each=True, low=0.0),
         "b": Parameter(each=True, low=0.0),
         "c": Parameter(each=True),
     }
 
-    def _fit_one(self, score: Score, sample: Sample) -> Sequence[float]:
+    def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[float]:
         weight, target = weights_and_targets(sample)
-        if score.s.min() == score.s.max() or target.min() == target.max():
-            return 0.0, 0.0, base_rate(score.s, weight, target)
+        if score.logit.min() == score.logit.max() or target.min() == target.max():
+            return 0.0, 0.0, base_rate(score.logit, weight, target, say)
         both = np.column_stack([score.log_hit, -score.log_miss])
-        spread = both.std(axis=0)
+        spread = np.maximum(both.std(axis=0), TINY)  # of scores near an end, one may not vary
         features = np.column_stack([both / spread, np.ones(target.size)])
         found: list[tuple[float, F64]] = []
         for face in FACES:
@@ -145,7 +149,8 @@ class BetaCalibration(OneVsRest):
                 if all(face):
                     break
         least, theta = min(found, key=lambda pair: pair[0])
-        warn_if_separable(least, "X")
+        if is_separable(least):
+            say(SEPARABLE)
         a, b = theta[:2] / spread
         return float(a), float(b), float(theta[2])
 
@@ -168,10 +173,10 @@ def smooth_targets(sample: Sample) -> F64:
     return np.where(sample.y == 1, (hits + 1) / (hits + 2), 1 / (misses + 2))
 
 
-def base_rate(score: F64, weight: F64, target: F64) -> float:
+def base_rate(score: F64, weight: F64, target: F64, say: Say) -> float:
     """Log odds of a hit, for a map that is the same for every score."""
     if score.min() == score.max():
-        warn("X: all scores are equal, so the map is their share of hits, for any score")
+        say("all scores are equal, so the map is their share of hits, for any score")
     rate = float(np.clip(weight @ target, CLIP, 1 - CLIP))
     return float(np.log(rate) - np.log1p(-rate))
 

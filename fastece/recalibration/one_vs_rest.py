@@ -1,17 +1,21 @@
 """Maps of one score at a time: of two classes the second, of more each against the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.inputs.probabilities import warn
 from fastece.protocol import Sample
 from fastece.recalibration.base import Calibrator, Parameter
-from fastece.recalibration.rows import Predictions, Rows, Score
+from fastece.recalibration.rows import Predictions, Rows, Score, name_classes
 from fastece.typing import F64
 
+# What takes a sentence for the user.
+Say = Callable[[str], None]
 # A function that is linear between some points.
 KNOTS = {
     "score": Parameter("B", each=True, low=0.0, high=1.0, increasing=True),
@@ -19,7 +23,7 @@ KNOTS = {
 }
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class OneVsRest(Calibrator):
     """A method of binary problems: a subclass writes `_fit_one` and `_map_one`.
 
@@ -29,7 +33,12 @@ class OneVsRest(Calibrator):
     """
 
     def _fit(self, rows: Rows) -> None:
-        fitted = [self._fit_one(score, sample) for score, sample in rows.problems()]
+        notes: dict[str, list[int]] = {}
+        fitted = []
+        for k, (score, sample) in enumerate(rows.problems()):
+            fitted.append(self._fit_one(score, sample, partial(note_class, notes, k)))
+        for text, found in notes.items():
+            warn(f"X: {text}" if len(fitted) == 1 else f"X, {name_classes(found)}: {text}")
         for place, name in enumerate(self.PARAMETERS):
             values: Any = [parameters[place] for parameters in fitted]
             if len(values) == 1:
@@ -48,10 +57,16 @@ class OneVsRest(Calibrator):
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p, 1.0) / np.where(total > 0, total, p.shape[1])
 
-    def _fit_one(self, score: Score, sample: Sample) -> Sequence[float | F64]:
-        """The parameters of one problem, in the order of `PARAMETERS`."""
+    def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[float | F64]:
+        """The parameters of one problem, in the order of `PARAMETERS`; `say` takes what a user has
+        to be warned of."""
         raise NotImplementedError
 
     def _map_one(self, score: Score, *parameters: Any) -> F64:
         """Probabilities (n,) of a hit."""
         raise NotImplementedError
+
+
+def note_class(notes: dict[str, list[int]], k: int, text: str) -> None:
+    """Note that a sentence is about a class, too."""
+    notes.setdefault(text, []).append(k)

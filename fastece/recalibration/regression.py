@@ -1,12 +1,12 @@
 """Logistic and multinomial regression: losses with gradients and curvatures in closed form, and
 what finds the least of them."""
 
+from abc import ABC, abstractmethod
 from copy import copy
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.inputs.probabilities import warn
 from fastece.typing import F64, I64
 
 # Where the gradient of a mean loss is this small, the next step of Newton would gain 1e-16.
@@ -19,24 +19,53 @@ MOST_PARAMETERS = 512
 FLAT, TINY = 1e-10, 1e-300
 # Labels are told apart without error if the mean loss is as small.
 NO_LOSS = 1e-6
+SEPARABLE = (
+    "predictions tell the labels apart without error, so there is no best map; it ends where the "
+    f"mean log loss is below {NO_LOSS:g}"
+)
 
 
-class Loss(Protocol):
-    """A mean loss of some parameters, convex or nearly so."""
+class Loss(ABC):
+    """A mean loss of some parameters, convex or nearly so, of rows whose weights add up to 1.
+
+    A search asks for the loss, its derivatives and products with the second ones at one point after
+    another: what all three need of a point is computed once.
+    """
 
     weight: F64
+    _theta: F64 | None = None
 
+    @abstractmethod
     def part(self, step: int) -> "Loss":
-        """The mean loss of every step-th row."""
+        """The mean loss of every step-th row, of the same parameters."""
+
+    @abstractmethod
+    def _measure(self, theta: F64) -> tuple[float, F64]:
+        """The loss and its derivatives."""
+
+    @abstractmethod
+    def _product(self, direction: F64) -> F64:
+        """The matrix of second derivatives, where `_measure` was last, times a direction."""
 
     def value(self, theta: F64) -> float:
         """The loss."""
+        self._at(theta)
+        return self._value
 
     def gradient(self, theta: F64) -> F64:
         """Its derivatives."""
+        self._at(theta)
+        return self._gradient
 
     def curvature(self, theta: F64, direction: F64) -> F64:
         """The matrix of its second derivatives times a direction."""
+        self._at(theta)
+        return self._product(direction)
+
+    def _at(self, theta: F64) -> None:
+        if self._theta is None or not np.array_equal(theta, self._theta):
+            self._value, self._gradient = self._measure(theta)
+            self._theta = theta.copy()
 
 
 class Whitened:
@@ -99,16 +128,12 @@ def search(loss: Loss | Whitened, start: F64) -> tuple[F64, float]:
     return found.x, float(found.fun)
 
 
-def warn_if_separable(loss: float, what: str) -> None:
-    """A warning where the loss has no least value: it goes to 0 as parameters go to infinity."""
-    if loss < NO_LOSS:
-        warn(
-            f"{what}: predictions tell the labels apart without error, so larger parameters are "
-            f"always better; they end where the mean log loss is {loss:.2g}"
-        )
+def is_separable(loss: float) -> bool:
+    """Whether a least loss is none: it goes to 0 as parameters go to infinity."""
+    return loss < NO_LOSS
 
 
-class Hits:
+class Hits(Loss):
     """Mean log loss of binary hits, ``log(1 + exp(z)) - t z`` with ``z = features @ theta``.
 
     Parameters
@@ -122,39 +147,22 @@ class Hits:
 
     def __init__(self, features: F64, target: F64, weight: F64) -> None:
         self.features, self.target, self.weight = features, target, weight
-        self._theta: F64 | None = None
 
     def part(self, step: int) -> "Hits":
         """The mean loss of every step-th row."""
         weight = self.weight[::step]
         return Hits(self.features[::step], self.target[::step], weight / weight.sum())
 
-    def _at(self, theta: F64) -> None:
-        """Compute what all three need, once."""
-        if self._theta is not None and np.array_equal(theta, self._theta):
-            return
+    def _measure(self, theta: F64) -> tuple[float, F64]:
         z = self.features @ theta
         e = np.exp(-np.abs(z))
         p = np.where(z >= 0, 1.0, e) / (1 + e)
-        self._value = float(self.weight @ (np.maximum(z, 0) - self.target * z + np.log1p(e)))
-        self._gradient: F64 = self.features.T @ (self.weight * (p - self.target))
-        self._spread = self.weight * p * (1 - p)
-        self._theta = theta.copy()
+        self.spread = self.weight * p * (1 - p)
+        value = self.weight @ (np.maximum(z, 0) - self.target * z + np.log1p(e))
+        return float(value), self.features.T @ (self.weight * (p - self.target))
 
-    def value(self, theta: F64) -> float:
-        """The mean loss."""
-        self._at(theta)
-        return self._value
-
-    def gradient(self, theta: F64) -> F64:
-        """Mean of ``(p - t) x``."""
-        self._at(theta)
-        return self._gradient
-
-    def curvature(self, theta: F64, direction: F64) -> F64:
-        """Mean of ``p (1 - p) x (x . direction)``."""
-        self._at(theta)
-        product: F64 = self.features.T @ (self._spread * (self.features @ direction))
+    def _product(self, direction: F64) -> F64:
+        product: F64 = self.features.T @ (self.spread * (self.features @ direction))
         return product
 
 
@@ -168,7 +176,7 @@ class Penalty(NamedTuple):
 NO_PENALTY = Penalty()
 
 
-class Classes:
+class Classes(Loss):
     """Mean log loss of labels, of the softmax of ``z @ W.T + b``, with its penalties.
 
     Logits are centred and divided by their standard deviations, class by class: a step of the
@@ -187,7 +195,6 @@ class Classes:
         self.z = (z - self.mean) / self.scale
         self.label, self.weight = label, weight
         self.diagonal, self.penalty = diagonal, penalty
-        self._theta: F64 | None = None
 
     def part(self, step: int) -> "Classes":
         """The mean loss of every step-th row, of the same parameters."""
@@ -201,19 +208,17 @@ class Classes:
         """Number of classes."""
         return int(self.z.shape[1])
 
-    def start(self) -> F64:
-        """The parameters that leave logits as they are."""
+    def start(self, factor: float) -> F64:
+        """The parameters that multiply all logits by a factor."""
         w = self.scale if self.diagonal else np.diag(self.scale)
-        return np.column_stack([w, self.mean]).ravel()
+        return factor * np.column_stack([w, self.mean]).ravel()
 
     def parameters(self, theta: F64) -> tuple[F64, F64]:
         """``W`` (K,) or (K, K), and ``b`` (K,), for logits as the caller has them."""
         lines = theta.reshape(self.n_classes, -1)
-        if self.diagonal:
-            w = lines[:, 0] / self.scale
-            return w, lines[:, 1] - w * self.mean
-        w = lines[:, :-1] / self.scale
-        return w, lines[:, -1] - w @ self.mean
+        w = (lines[:, 0] if self.diagonal else lines[:, :-1]) / self.scale
+        b: F64 = lines[:, -1] - (w * self.mean if self.diagonal else w @ self.mean)
+        return w, b
 
     def _apply(self, theta: F64) -> F64:
         """Logits (n, K) of the parameters."""
@@ -227,22 +232,24 @@ class Classes:
         w = (residual * self.z).sum(axis=0) if self.diagonal else residual.T @ self.z
         return np.column_stack([w, residual.sum(axis=0)]).ravel()
 
-    def _at(self, theta: F64) -> None:
-        """Compute what all three need, once."""
-        if self._theta is not None and np.array_equal(theta, self._theta):
-            return
+    def _measure(self, theta: F64) -> tuple[float, F64]:
         z, each = self._apply(theta), np.arange(self.label.size)
         z -= z.max(axis=1, keepdims=True)
         true = z[each, self.label]
-        p = np.exp(z, out=z)
+        p = self.p = np.exp(z, out=z)
         total = p.sum(axis=1)
         p /= total[:, None]
-        self._value = float(self.weight @ (np.log(total) - true)) + self._penalty_value(theta)
-        self._p = p
         residual = p * self.weight[:, None]
         residual[each, self.label] -= self.weight
-        self._gradient = self._collect(residual) + self._penalty_slope(theta)
-        self._theta = theta.copy()
+        value = float(self.weight @ (np.log(total) - true)) + self._penalty_value(theta)
+        return value, self._collect(residual) + self._penalty_slope(theta)
+
+    def _product(self, direction: F64) -> F64:
+        u = self._apply(direction)
+        u *= self.p
+        u -= self.p * u.sum(axis=1, keepdims=True)
+        u *= self.weight[:, None]
+        return self._collect(u) + self._penalty_slope(direction)
 
     def _rates(self) -> tuple[F64, float]:
         """What the squares of the weights (K, K), and of the intercepts, are multiplied by."""
@@ -256,7 +263,7 @@ class Classes:
         if self.penalty == NO_PENALTY:
             return 0.0
         (off, each), (w, b) = self._rates(), self.parameters(theta)
-        return float((off * w**2).sum() + each * (b**2).sum())
+        return float((off * w * w).sum() + (each * b * b).sum())  # 0 of what has no square, too
 
     def _penalty_slope(self, theta: F64) -> F64:
         """Derivatives of the penalties by `theta`; they are linear, so also the second derivatives
@@ -267,23 +274,3 @@ class Classes:
         by_b = 2 * each * b
         by_w = (2 * off * w - np.outer(by_b, self.mean)) / self.scale
         return np.column_stack([by_w, by_b]).ravel()
-
-    def value(self, theta: F64) -> float:
-        """The mean loss with its penalties."""
-        self._at(theta)
-        return self._value
-
-    def gradient(self, theta: F64) -> F64:
-        """Mean of ``(p_k - t_k) z_j``, and the penalties' part."""
-        self._at(theta)
-        return self._gradient
-
-    def curvature(self, theta: F64, direction: F64) -> F64:
-        """Mean of ``p_k (u_k - sum_l p_l u_l) z_j`` with u the logits of the direction, and the
-        penalties' part."""
-        self._at(theta)
-        u = self._apply(direction)
-        u *= self._p
-        u -= self._p * u.sum(axis=1, keepdims=True)
-        u *= self.weight[:, None]
-        return self._collect(u) + self._penalty_slope(direction)

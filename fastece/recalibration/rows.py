@@ -1,7 +1,7 @@
 """What a recalibration method is fitted to: predictions as logits or as binary scores, labels and
 weights."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.arrays import as_weights, contiguous
+from fastece.inputs.arrays import as_weights, contiguous, refuse_where
 from fastece.inputs.labels import as_labels, check_class_indices
 from fastece.inputs.probabilities import (
     as_probabilities,
@@ -29,6 +29,8 @@ from fastece.typing import F64, I64
 # Probabilities are at least this far from 0 and 1 before their logarithms are taken.
 CLIP = 2.0**-52
 LOG_CLIP = float(np.log(CLIP))
+# Logits up to this have squares that can be added.
+LARGEST = 1e100
 # Entries of class vectors that are turned into probabilities at once.
 SLICE = 2**20
 
@@ -161,6 +163,9 @@ def read_predictions(value: Any, from_logits: bool, name: str) -> Predictions:
         warn_if_probabilities(array, tolerance, name)
     if check_probabilities(array, from_logits, name, tolerance):
         array = array.clip(0.0, 1.0)
+    if from_logits and array.dtype == np.float64:
+        rule = f"logits must lie within {LARGEST:g} of 0, or be -inf"
+        refuse_where(name, rule, array, lambda z: (np.abs(z) > LARGEST) & (z != -np.inf))
     return Predictions(native_scores(array), from_logits)
 
 
@@ -175,19 +180,24 @@ def read_rows(
     return Rows(predictions, contiguous(label, np.int64), as_weights(sample_weight, len(x)))
 
 
-def check_classes(rows: Rows) -> None:
-    """Refuse labels that are all of one class; a warning of classes that no label is of."""
+def check_classes(rows: Rows, name: str) -> None:
+    """Refuse labels that are all of one class; a warning of classes that no label is of. `name` is
+    what messages call the labels."""
     n_classes = rows.predictions.n_classes
     count = np.bincount(rows.label, minlength=n_classes)
     found, never = np.flatnonzero(count), np.flatnonzero(count == 0)
     if found.size == 1:
         raise ValueError(
-            f"y_true: must have labels of two classes or more to be fitted to, got {found[0]} alone"
+            f"{name}: must have labels of two classes or more to be fitted to, got {found[0]} alone"
         )
     if never.size:
-        shown = ", ".join(map(str, never[:5])) + (", ..." if never.size > 5 else "")
-        what = "class" if never.size == 1 else f"{never.size} classes"
-        warn(f"y_true: no label is of {what} {shown}: fitted probabilities of it go to 0")
+        warn(f"{name}: no label is of {name_classes(never)}, so that its probability goes to 0")
+
+
+def name_classes(classes: Sequence[int] | NDArray[Any]) -> str:
+    """Some classes in words, the first few by number."""
+    shown = ", ".join(map(str, classes[:5])) + (", ..." if len(classes) > 5 else "")
+    return f"class {shown}" if len(classes) == 1 else f"{len(classes)} classes ({shown})"
 
 
 @contextmanager

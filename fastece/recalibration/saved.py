@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastece.bayes.estimator import BayesCurve
+from fastece.inputs.files import whole_file
 from fastece.inputs.parameters import check_integer
 from fastece.kde.estimator import KDE
 from fastece.recalibration.base import Calibrator, Parameter
@@ -65,7 +66,8 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
         "n_classes": model.n_classes_,
         "parameters": {name: plain(getattr(model, f"{name}_")) for name in model.PARAMETERS},
     }
-    Path(path).write_text(json.dumps(content, allow_nan=False) + "\n", encoding="utf-8")
+    with whole_file(Path(path)) as file:
+        file.write(json.dumps(content, allow_nan=False).encode() + b"\n")
 
 
 def load(path: str | PathLike[str]) -> Calibrator:
@@ -89,9 +91,14 @@ def load(path: str | PathLike[str]) -> Calibrator:
     """
     text = Path(path).read_bytes()
     try:
-        return read_model(json.loads(text.decode("utf-8")))
-    except (ValueError, TypeError) as error:
+        return read_model(json.loads(text.decode("utf-8"), parse_constant=refuse_constant))
+    except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def refuse_constant(name: str) -> None:
+    """JSON has no nan and no infinity, though Python writes and reads them."""
+    raise ValueError(f"{name} is no number")
 
 
 def read_model(content: Any) -> Calibrator:
@@ -104,9 +111,10 @@ def read_model(content: Any) -> Calibrator:
     method, options = content.get("method"), content.get("options")
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"method: there is no {method!r}")
-    if not isinstance(options, dict):
-        raise ValueError("options: must be an object")
-    model = METHODS[method]().set_params(**{name: read_option(x) for name, x in options.items()})
+    model = METHODS[method]()
+    if not isinstance(options, dict) or options.keys() != model.get_params().keys():
+        raise ValueError(f"options: must be {', '.join(model.get_params())}")
+    model.set_params(**{name: read_option(x) for name, x in options.items()})
     model.n_classes_ = check_integer("n_classes", content.get("n_classes"), 2, MOST_CLASSES)
     found = content.get("parameters")
     if not isinstance(found, dict) or found.keys() != model.PARAMETERS.keys():
@@ -179,7 +187,7 @@ def read_option(value: Any) -> Any:
     """An option from JSON."""
     if not isinstance(value, dict):
         return value
-    (name, fields), *others = value.items()
-    if others or name not in CURVES or not isinstance(fields, dict):
+    name, fields = next(iter(value.items()), ("", None))
+    if len(value) != 1 or name not in CURVES or not isinstance(fields, dict):
         raise ValueError(f"options: there is no {value!r:.80}")
     return CURVES[name](**fields)

@@ -12,22 +12,26 @@ from fastece.inputs.probabilities import warn
 from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.regression import (
     NO_PENALTY,
+    SEPARABLE,
     Classes,
+    Loss,
     Penalty,
+    is_separable,
     minimise,
-    warn_if_separable,
 )
-from fastece.recalibration.rows import Predictions, Rows, softmax_of
+from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of
 from fastece.typing import F64, I64
 
+# A mean log loss this near to that of no predictions at all, log K, is no better.
+NO_GAIN = 1e-6
 
-class Temperature:
+
+class Temperature(Loss):
     """Mean log loss of ``softmax(z / T)``, whose parameter is ``-log T``."""
 
     def __init__(self, z: NDArray[Any], label: I64, weight: F64) -> None:
         self.z, self.label, self.weight = z, label, weight
         self.top = z.max(axis=1).astype(np.float64)
-        self._theta: float | None = None
 
     def part(self, step: int) -> "Temperature":
         """The mean loss of every step-th row."""
@@ -35,34 +39,27 @@ class Temperature:
         z, label = np.ascontiguousarray(self.z[::step]), self.label[::step].copy()
         return Temperature(z, label, weight / weight.sum())
 
-    def _at(self, theta: F64) -> None:
-        """Compute what all three need, once: mean loss and its derivatives by 1 / T."""
-        if self._theta != theta[0]:
-            self._theta, sums = float(theta[0]), np.zeros(3)
-            inverse = float(np.exp(theta[0]))
-            kernels.logits.temperature_sums(
-                self.z, self.top, self.label, self.weight, inverse, sums
-            )
-            self._value, self._slope = float(sums[0]), inverse * float(sums[1])
-            self._curvature = inverse**2 * float(sums[2]) + self._slope
+    def _measure(self, theta: F64) -> tuple[float, F64]:
+        inverse, sums = float(np.exp(theta[0])), np.zeros(3)
+        kernels.logits.temperature_sums(self.z, self.top, self.label, self.weight, inverse, sums)
+        self.second = sums[1] + sums[2]
+        return float(sums[0]), sums[1:2]
 
-    def value(self, theta: F64) -> float:
-        """The mean loss."""
-        self._at(theta)
-        return self._value
-
-    def gradient(self, theta: F64) -> F64:
-        """Its derivative, (1,)."""
-        self._at(theta)
-        return np.array([self._slope])
-
-    def curvature(self, theta: F64, direction: F64) -> F64:
-        """Its second derivative times a direction, (1,)."""
-        self._at(theta)
-        return self._curvature * direction
+    def _product(self, direction: F64) -> F64:
+        return np.asarray(self.second * direction)
 
 
-@dataclass(kw_only=True)
+def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> tuple[float, float]:
+    """The temperature of the least loss, and the loss."""
+    loss = Temperature(z, label, weight)
+    spread = float(weight @ (loss.top - z.min(axis=1)))
+    if spread == 0:  # any temperature will do
+        return 1.0, float(np.log(z.shape[1]))
+    found, least = minimise(loss, np.array([-np.log(spread)]))
+    return float(np.exp(-found[0])), least
+
+
+@dataclass(kw_only=True, eq=False)
 class TemperatureScaling(Calibrator):
     """One number for all classes: ``softmax(z / T)`` with the T of the least log loss.
 
@@ -101,25 +98,41 @@ class TemperatureScaling(Calibrator):
     2.99
     """
 
+    title: ClassVar[str] = "temperature scaling"
     PARAMETERS: ClassVar[dict[str, Parameter]] = {"temperature": Parameter(low=5e-324)}
     keeps_argmax: ClassVar[bool] = True
     needs: ClassVar[str] = "logits"
 
     def _fit(self, rows: Rows) -> None:
-        z, label, weight = rows.predictions.logits(), rows.label, rows.weight
-        if (z == z[:, :1]).all():
-            warn("X: all logits of a row are equal, so that the temperature changes nothing")
-            self.temperature_ = 1.0
-            return
-        found, loss = minimise(Temperature(z, label, weight), np.zeros(1))
-        self.temperature_ = float(np.exp(-found[0]))
-        warn_if_separable(loss, "X")
+        z = rows.predictions.logits()
+        self.temperature_, loss = fit_temperature(z, rows.label, rows.weight)
+        if is_separable(loss):
+            warn(f"X: {SEPARABLE}")
+        elif loss > np.log(z.shape[1]) - NO_GAIN:
+            warn(
+                "X: no temperature makes predictions better than none at all, so it is as good as "
+                "infinite, and probabilities become 1/K"
+            )
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits(), 1 / self.temperature_)
 
 
-@dataclass(kw_only=True)
+def fit_classes(rows: Rows, diagonal: bool, penalty: Penalty) -> tuple[F64, F64]:
+    """Weights and intercepts of the least loss, searched from those of temperature scaling, which
+    are not far, whatever the unit of the logits."""
+    z, label, weight = rows.predictions.logits(), rows.label, rows.weight
+    temperature, least = fit_temperature(z, label, weight)
+    loss = Classes(z, label, weight, diagonal, penalty)
+    theta = loss.start(1.0 if is_separable(least) else 1 / temperature)
+    theta, least = minimise(loss, theta)
+    if is_separable(least):
+        warn(f"X: {SEPARABLE}")
+    w, b = loss.parameters(theta)
+    return w, b - b.mean()  # a constant changes nothing
+
+
+@dataclass(kw_only=True, eq=False)
 class VectorScaling(Calibrator):
     """Two numbers a class: ``softmax(w * z + b)`` of the least log loss.
 
@@ -142,8 +155,8 @@ class VectorScaling(Calibrator):
     Notes
     -----
     Guo et al. (2017, section 4.2). Predictions of one column count as two: logits 0 and z, or the
-    logarithms of 1 - p and p. The intercepts of the least loss are many, since a constant changes
-    nothing: the nearest to the start, w = 1 and b = 0, is taken.
+    logarithms of 1 - p and p. A constant added to all intercepts changes nothing: those that add up
+    to 0 are taken.
 
     Examples
     --------
@@ -157,22 +170,20 @@ class VectorScaling(Calibrator):
     [0.9 0.  0. ]
     """
 
+    title: ClassVar[str] = "vector scaling"
     PARAMETERS: ClassVar[dict[str, Parameter]] = {
         "weight": Parameter("K"), "intercept": Parameter("K"),
     }  # fmt: skip
     needs: ClassVar[str] = "logits"
 
     def _fit(self, rows: Rows) -> None:
-        loss = Classes(rows.predictions.logits(), rows.label, rows.weight, True, NO_PENALTY)
-        theta, least = minimise(loss, loss.start())
-        self.weight_, self.intercept_ = loss.parameters(theta)
-        warn_if_separable(least, "X")
+        self.weight_, self.intercept_ = fit_classes(rows, True, NO_PENALTY)
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits() * self.weight_ + self.intercept_, 1.0)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class MatrixScaling(Calibrator):
     """Every logit of every class: ``softmax(W z + b)`` of the least log loss.
 
@@ -215,6 +226,7 @@ class MatrixScaling(Calibrator):
     (3, 3)
     """
 
+    title: ClassVar[str] = "matrix scaling"
     PARAMETERS: ClassVar[dict[str, Parameter]] = {
         "weight": Parameter("KK"), "intercept": Parameter("K"),
     }  # fmt: skip
@@ -225,16 +237,12 @@ class MatrixScaling(Calibrator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_real("off_diagonal", self.off_diagonal, 0.0)
-        check_real("intercept", self.intercept, 0.0)
+        check_real("off_diagonal", self.off_diagonal, 0.0, LARGEST)
+        check_real("intercept", self.intercept, 0.0, LARGEST)
 
     def _fit(self, rows: Rows) -> None:
         penalty = Penalty(float(self.off_diagonal), float(self.intercept))
-        z = rows.predictions.logits()
-        loss = Classes(z, rows.label, rows.weight, False, penalty)
-        theta, least = minimise(loss, loss.start())
-        self.weight_, self.intercept_ = loss.parameters(theta)
-        warn_if_separable(least, "X")
+        self.weight_, self.intercept_ = fit_classes(rows, False, penalty)
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits() @ self.weight_.T + self.intercept_, 1.0)

@@ -23,6 +23,7 @@ from fastece.kde.estimator import KDE
 from fastece.kernels import _jit, ahead, cache
 from fastece.problems.reading import read_problems
 from fastece.protocol import MANY_ROWS as SORTED_ROWS
+from fastece.recalibration.scaling import TemperatureScaling
 
 FEW = 40
 # A process takes 200 MB.
@@ -142,6 +143,8 @@ def steps() -> Iterator[Callable[[], object]]:
             yield partial(fastece.ece, **options, estimator=name)
     # So many rows that a kernel sorts them.
     yield partial(fastece.ece, **arguments((SORTED_ROWS,), "f8", "i8", 0, False), estimator="mmce")
+    for prob in PROBABILITIES:
+        yield partial(recalibrate, arguments((FEW, 3), prob, "i8", None, False))
     # What resamples gets rows that have been read.
     for shape, weighted in product(((FEW,), (FEW, 3)), (False, True)):
         for setting, estimator in product(SETTINGS[len(shape)][:2], estimators):
@@ -172,6 +175,11 @@ def measure(estimator: Any, options: dict[str, Any]) -> None:
     fastece.ece(**options, estimator=estimator)
     if isinstance(estimator, Binned):
         fastece.reliability_diagram(**options, estimator=estimator)
+
+
+def recalibrate(options: dict[str, Any]) -> None:
+    """The map that has a kernel of its own."""
+    TemperatureScaling().fit(options["y_prob"], options["y_true"])
 
 
 def resample(estimator: Any, options: dict[str, Any]) -> None:

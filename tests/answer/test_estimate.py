@@ -219,8 +219,9 @@ def test_intervals_hold_the_true_error(name, curve):
 def test_where_scores_are_equal_the_noise_of_a_density_is_that_of_the_labels(rows):
     y, p = np.arange(rows) % 2, np.full(rows, 0.7)
     options = {"estimator": "ece_kde", "n_resamples": 999, "rng": 0}
-    assert estimate(y, p, **options).p_value > 0.1
-    assert estimate(y, p, **options).confidence_interval.low == 0
+    result = estimate(y, p, **options)
+    assert result.p_value > 0.1
+    assert result.confidence_interval.low == 0
 
 
 def test_a_single_row_that_is_sure_and_right_or_wrong_says_little():

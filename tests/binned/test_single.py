@@ -1,14 +1,14 @@
 """Bins of equal weight without a sort are those with one."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import reference
 import strategies as cases
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_forms import PLAIN
 from strategies import as_lists
 
 import fastece
@@ -62,7 +62,10 @@ VARIANTS = {
 @pytest.mark.parametrize("name", VARIANTS)
 def test_cells_and_a_sort_agree_on_every_edge_and_sum(by_cells, name, weighted):
     n = 300
-    for case, s in crowded(n).items():
+    for i, (case, s) in enumerate(crowded(n).items()):
+        # As plain Python, each variant with some of the scores: 65 536 cells take a while.
+        if PLAIN and (i + [*VARIANTS].index(name)) % 4:
+            continue
         y = cases.labels_for(s)
         w = np.random.default_rng(1).integers(0, 4, n) / 4 if weighted else None
         diagrams = []
@@ -84,6 +87,8 @@ def test_classes_are_found_at_once_as_one_by_one(by_cells, name):
     p[:20] = np.eye(4)[rng.integers(0, 4, 20)]
     y = rng.integers(0, 4, 200)
     for w in (None, rng.random(200)):
+        if PLAIN and (w is None) == (VARIANTS[name].closed == "left"):
+            continue  # 65 536 cells of each class take a while
         by_cells(False)
         options = {"setting": "classwise", "average": None, "sample_weight": w}
         expected = fastece.ece(y, p, estimator=VARIANTS[name], **options)
@@ -93,6 +98,7 @@ def test_classes_are_found_at_once_as_one_by_one(by_cells, name):
             assert got == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
+@settings(max_examples=10 if PLAIN else 60)
 @given(cases.binary(), st.sampled_from([1, 2, 3, 7]), st.sampled_from(["right", "left"]))
 def test_cells_agree_with_the_reference(data, n_bins, closed):
     y, s = data
@@ -107,7 +113,7 @@ def test_cells_agree_with_the_reference(data, n_bins, closed):
 
 def test_chunks_are_merged_to_the_same_bins(by_cells, monkeypatch):
     monkeypatch.setattr(sums, "CHUNK_ROWS_PER_CELL", 0)
-    for chunk in (7, 64, 2**16):
+    for chunk in (7,) if PLAIN else (7, 64, 2**16):
         monkeypatch.setattr(sums, "CHUNK_SCORES", chunk)
         monkeypatch.setattr(sums, "SEARCH_SCORES", 3 * chunk)
         for s in crowded(100).values():
@@ -121,7 +127,7 @@ def test_chunks_are_merged_to_the_same_bins(by_cells, monkeypatch):
 
 @pytest.mark.parametrize("weight", [0.1, 0.7, 1e-3])
 def test_ties_of_many_weights_are_seen(by_cells, weight):
-    n = 400_000 if os.environ.get("NUMBA_DISABLE_JIT") != "1" else 400
+    n = 400 if PLAIN else 400_000
     s = np.repeat([0.2, 0.6, 0.7], [n // 2, n // 4, n // 4])
     for cells in (True, False):
         by_cells(cells)

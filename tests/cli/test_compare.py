@@ -63,12 +63,11 @@ def test_comparison_in_words(capsys):
 @pytest.mark.parametrize("setting", ["auto", "classwise"])
 def test_picture_of_a_comparison_has_both_models(capsys, tmp_path, figures, setting):
     picture = tmp_path / "a.svg"
-    options = ["--resamples", 32, "--setting", setting]
-    out = text(capsys, "compare", DIGITS, FOREST, *options, "--plot", picture)
-    assert out.endswith(f"\n\npicture: {picture}\n")
-    verdict = as_json(capsys, "compare", DIGITS, FOREST, *options)["verdict"]
+    options = ["--resamples", 32, "--setting", setting, "--plot", picture]
+    found = as_json(capsys, "compare", DIGITS, FOREST, *options)
+    assert found["plot"] == str(picture)
     (figure,) = figures
-    assert " ".join(figure.get_suptitle().split()).endswith(verdict)
+    assert " ".join(figure.get_suptitle().split()).endswith(found["verdict"])
     ax = figure.axes[0]
     legend = ax.get_legend() if setting == "auto" else figure.legends[0]
     names = [entry.get_text() for entry in legend.get_texts()]
@@ -80,8 +79,15 @@ def test_picture_of_a_comparison_has_both_models(capsys, tmp_path, figures, sett
     assert len(figure.axes) == (2 if setting == "auto" else 10)
 
 
+def test_comparison_says_where_its_picture_is(capsys, tmp_path, write, figures):
+    path, picture = write(BINARY), tmp_path / "a.svg"
+    out = text(capsys, "compare", path, path, "--resamples", 9, "--plot", picture)
+    assert out.endswith(f"\n\npicture: {picture}\n")
+    assert len(figures) == 1
+
+
 def test_compare_a_model_with_itself(capsys, write):
-    path = write("y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n")
+    path = write(BINARY)
     for line in as_json(capsys, "compare", path, path, "--resamples", 64)["differences"]:
         assert (line["difference"], line["p_value"]) == (0, 1)
 

@@ -6,7 +6,7 @@ import reference_kde as oracle
 from kde_helpers import kde, smooth
 
 from fastece import KDE, reliability_curve
-from fastece.kde.beta import PER_OCTAVE, even_beta_mesh, fitted_beta_mesh, logs_at
+from fastece.kde.beta import PER_OCTAVE, even_beta_mesh, fitted_beta_mesh, log_at
 from fastece.kde.plan import Copies
 from fastece.protocol import Sample
 
@@ -32,7 +32,7 @@ def test_positions_are_the_inverse_of_points(h):
     mesh = fitted_beta_mesh(0.0, 1.0, h, 1.0)
     u = np.linspace(0.0, np.pi / 4 / h + 8.0, 999)
     for sign in (-1, 1):  # scores are exact next to 0, what is left of them next to 1
-        x, rest = np.exp(logs_at(sign * u, h))
+        x, rest = np.exp(log_at(sign * u, h)), np.exp(log_at(-sign * u, h))
         assert mesh.positions(x, rest) == pytest.approx(sign * u, abs=2e-4)
     ends = mesh.positions(np.array([0.0, 5e-324, 1.0]), np.array([1.0, 1.0, 0.0]))
     assert ends[[0, 2]].tolist() == [-np.inf, np.inf]

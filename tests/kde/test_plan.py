@@ -34,7 +34,8 @@ def test_evaluate_is_the_value_of_the_repeated_rows(name):
             whole = replace(estimator, score_range=(sample.low, sample.high))
         for size in sizes(sample.n):
             plan = estimator.prepare(sample, size)
-            for c in multiplicities(sample.n, size, 3).T.copy():
+            # Draws of one score differ in the hits alone, and have the finest grids.
+            for c in multiplicities(sample.n, size, 3 if np.ptp(sample.s) else 1).T.copy():
                 y, s, w = rows_of(sample, c)
                 got = estimator.evaluate(plan, c)
                 want = ece(y, s, sample_weight=w, estimator=whole)
@@ -110,23 +111,23 @@ def test_block_is_thirty_two_evaluations(name):
             c = multiplicities(sample.n, size)
             values = np.asarray(block(plan, c))
             assert values.shape == (32,)
+            assert np.array_equal(estimator.blocks(plan, c[None]), values, equal_nan=True)
             lanes = lanes_of(estimator, 32)
             alone = [estimator.evaluate(plan, c[:, r].copy()) for r in lanes]
             assert values[lanes].tolist() == same(alone, slack_of(estimator)), (case, size)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.parametrize("blocks_", [1, 3])
-def test_blocks_are_evaluations(name, blocks_):
-    estimator = VARIANTS[name]
+def test_blocks_are_evaluations(name):
+    estimator, count = VARIANTS[name], 3
     blocks = method_of(estimator, "blocks")
     for case, sample in samples_for(estimator):
         for size in sizes(sample.n)[-2:]:
             plan = estimator.prepare(sample, size)
-            c = np.array([multiplicities(sample.n, size, 32, g) for g in range(blocks_)])
+            c = np.array([multiplicities(sample.n, size, 32, g) for g in range(count)])
             values = np.asarray(blocks(plan, c))
-            assert values.shape == (32 * blocks_,)
-            lanes = lanes_of(estimator, 32 * blocks_)
+            assert values.shape == (32 * count,)
+            lanes = lanes_of(estimator, 32 * count)
             alone = [estimator.evaluate(plan, c[r // 32, :, r % 32].copy()) for r in lanes]
             assert values[lanes].tolist() == same(alone, slack_of(estimator)), (case, size)
 

@@ -55,3 +55,22 @@ def test_a_binary_logit_is_read_as_its_sigmoid():
         p = np.empty(z.size)
         kernel(z, p)
         assert p == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 10, 200, logits.BLOCK + 3])
+def test_sums_for_a_temperature_are_the_loss_and_its_derivatives(dtype, n_classes):
+    rng = np.random.default_rng(12)
+    n, inverse = 2 * max(1, logits.BLOCK // n_classes) + 3, 0.7
+    z = (5 * rng.standard_normal((n, n_classes))).astype(dtype)
+    label, weight = rng.integers(0, n_classes, n), rng.random(n)
+    expected = np.zeros(3)
+    for row, y, w in zip(z.astype(np.float64), label, weight, strict=True):
+        p = np.exp(inverse * (row - row.max()))
+        p /= p.sum()
+        d = inverse * (row - p @ row)
+        expected += w * np.array([-np.log(p[y]), -d[y], p @ d**2])
+    for kernel in forms(logits.temperature_sums):
+        sums = np.array([1.0, 2.0, 3.0])  # it adds
+        kernel(z, z.max(axis=1).astype(np.float64), label, weight, inverse, sums)
+        assert sums - [1, 2, 3] == pytest.approx(expected, rel=1e-12)

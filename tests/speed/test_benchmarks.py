@@ -36,6 +36,8 @@ SINGLE = [found for found in CLASSES if issubclass(found, MODULES["common"].Sing
 OTHERS = {str(row) for name, row in fastece.ESTIMATORS.items() if name not in yardstick.IDIOMS}
 REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]
 BESIDE = [found for found in CLASSES if issubclass(found, MODULES["common"].Beside)]
+SCORES = [found for found in BESIDE if found.__module__ == "benchmarks.scores"]
+MAPS = [found for found in BESIDE if found.__module__ == "benchmarks.recalibration"]
 
 
 def methods(found):
@@ -91,7 +93,7 @@ def test_benchmark_runs_and_calls_what_it_names(found, last, monkeypatch):
 
 @pytest.mark.usefixtures("short_rounds")
 @pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("found", BESIDE, ids=lambda found: found.__name__)
+@pytest.mark.parametrize("found", SCORES, ids=lambda found: found.__name__)
 def test_benchmarks_of_scores_run_beside_the_same_score(found, last, monkeypatch):
     params = smallest(found, 3000, last)
     benchmark = found()
@@ -105,6 +107,28 @@ def test_benchmarks_of_scores_run_beside_the_same_score(found, last, monkeypatch
     name = "brier_score" if found.__name__ == "ScoresOfVectors" else name
     monkeypatch.delattr(fastece, name, raising=False)
     monkeypatch.delitem(fastece._HOMES, name)
+    with pytest.raises(NotImplementedError):
+        found().setup(*params)
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("found", MAPS, ids=lambda found: found.__name__)
+def test_benchmarks_of_maps_fit_beside_the_same_fit(found, last, monkeypatch):
+    params, benchmark = smallest(found, 300, last), found()
+    if found.__name__ == "Temperature":
+        pytest.importorskip("torch")
+        params[0] = 3  # classes
+    benchmark.setup(*params)
+    assert benchmark.track_ratio_to_other(*params) > 0
+    model, other = benchmark.call(), benchmark.other()
+    if found.__name__ == "Temperature":
+        assert model.temperature_ == pytest.approx(other, rel=0.5)  # 50 steps are not enough
+    elif params[0] == "isotonic":
+        assert np.array_equal(model.value_, other.y_thresholds_)
+    elif params[0] == "platt":
+        assert model.slope_ == pytest.approx(other.coef_[0, 0], abs=1e-4)
+    monkeypatch.setitem(sys.modules, "fastece.recalibration", None)
     with pytest.raises(NotImplementedError):
         found().setup(*params)
 

@@ -5,3 +5,6 @@ from fastece.inputs.files.predictions import LAYOUTS as LAYOUTS
 from fastece.inputs.files.predictions import Predictions as Predictions
 from fastece.inputs.files.predictions import read_predictions as read_predictions
 from fastece.inputs.files.source import STANDARD_INPUT as STANDARD_INPUT
+from fastece.inputs.files.writing import check_rewrite as check_rewrite
+from fastece.inputs.files.writing import whole_file as whole_file
+from fastece.inputs.files.writing import write_predictions as write_predictions

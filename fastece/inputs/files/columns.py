@@ -1,8 +1,8 @@
-"""Columns that are there one by one: NumPy arrays and archives, Apache Parquet."""
+"""Columns that are there one by one, of whatever format."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ Column = NDArray[Any] | list[Any]
 
 
 class Columns:
-    """A table whose columns are arrays, or lists of the cells that a file has."""
+    """A table whose columns are arrays, or lists of the cells that a file has; a format says how it
+    is written."""
 
     def __init__(
         self, names: list[str], column: Callable[[str], Column],
@@ -111,39 +112,11 @@ def as_numbers(column: Column) -> Any:
     return NamedColumns(array, [*names]) if names else array
 
 
-def read_npy(file: IO[bytes]) -> Columns:
-    """Read a NumPy array: one with named fields, or (n, 1 + K) of labels and probabilities."""
-    array = np.load(file, allow_pickle=False)
-    if array.dtype.names:
-        return Columns([*array.dtype.names], array.__getitem__)
-    if array.ndim != 2 or array.shape[1] < 2:
-        raise ValueError(
-            f"holds an array of shape {array.shape}, and must hold named fields, or a matrix whose "
-            "first column is y_true, and whose others are y_prob, or p_0, p_1 and so on"
-        )
-    names = ["y_true", *([f"p_{k}" for k in range(array.shape[1] - 1)])]
-    names = names if len(names) > 2 else ["y_true", "y_prob"]
-    return Columns(names, lambda name: array[:, names.index(name)])
+def by_column(names: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """The numbers of a group of columns, as `Table.read` gives them, column by column."""
+    return {names[0]: values} if len(names) == 1 else dict(zip(names, values.T, strict=True))
 
 
-def read_npz(file: IO[bytes]) -> Columns:
-    """Read a NumPy archive; `y_prob` may be a matrix."""
-    with np.load(file, allow_pickle=False) as archive:
-        arrays = dict(archive)
-    return Columns([*arrays], arrays.__getitem__)
-
-
-def read_parquet(file: IO[bytes]) -> Columns:
-    """Read an Apache Parquet file; `y_prob` may be lists."""
-    try:
-        from pyarrow import parquet, types
-    except ImportError as error:
-        raise ValueError("Parquet needs pyarrow: pip install pyarrow") from error
-    table = parquet.read_table(file)
-
-    def column(name: str) -> Column:
-        found = table.column(name)
-        is_plain = found.null_count == 0 and not types.is_nested(found.type)
-        return found.to_numpy() if is_plain else found.to_pylist()  # type: ignore[no-any-return]
-
-    return Columns(table.column_names, column)
+def float_type(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of new numbers where there were some of a type: float32 and float64 stay."""
+    return kind if kind.kind == "f" and kind.itemsize in (4, 8) else np.dtype(np.float64)

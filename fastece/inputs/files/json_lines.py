@@ -2,15 +2,19 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
-from fastece.inputs.files.columns import Columns
+from numpy.typing import NDArray
+
+from fastece.inputs.files.columns import Columns, by_column
 from fastece.inputs.files.table import refuse_rows, shown
 
 
 class Objects(Columns):
     """Rows that are objects. Columns are the keys of the first one; a dotted path, such as a.b.0,
     leads to what is inside."""
+
+    endings: tuple[str, ...] = (".jsonl", ".ndjson", ".json")
 
     def __init__(self, lines: Sequence[str]) -> None:
         found = [(k, read_object(line)) for k, line in enumerate(lines, 1) if line.strip()]
@@ -26,6 +30,20 @@ class Objects(Columns):
         if len(path) == 1:
             return [row.get(name) for row in self.rows]
         return [follow(row, path) for row in self.rows]
+
+    def write(self, file: IO[bytes], names: Sequence[str], values: NDArray[Any]) -> None:
+        """Write the table, as `Table` says; the values of all other keys stay what they are."""
+        new = [(self.paths[x], column.tolist()) for x, column in by_column(names, values).items()]
+        keys = follow(self.rows[0], new[0][0])  # of the numbers, where cells are objects
+        for index, row in enumerate(self.rows):
+            for path, cells in new:
+                cell = cells[index]
+                if isinstance(keys, dict):
+                    cell = {**follow(row, path), **dict(zip(keys, cell, strict=True))}
+                row = put(row, path, cell)
+            # What is no text in Unicode, half of a surrogate pair, was an escape and becomes one.
+            text = json.dumps(row, ensure_ascii=False)
+            file.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def read_object(line: str) -> dict[str, Any] | str:
@@ -54,3 +72,13 @@ def follow(value: Any, path: Sequence[str]) -> Any:
         except (LookupError, TypeError, ValueError):
             return None
     return value
+
+
+def put(value: Any, path: Sequence[str], new: Any) -> Any:
+    """A value with something new in the place to which a path leads."""
+    if not path:
+        return new
+    key = int(path[0]) if isinstance(value, list) else path[0]
+    changed = value.copy()
+    changed[key] = put(value[key], path[1:], new)
+    return changed

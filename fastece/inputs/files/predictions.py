@@ -37,6 +37,14 @@ class Predictions:
     file: str = ""
     row: Callable[[int], str] = str  # what messages call a row
     columns: dict[str, list[str]] = field(default_factory=dict)  # of each argument
+    table: Table | None = None  # the file itself, where it is wanted to be written again
+    prob_columns: Sequence[str] = ()  # in that table; none in a log, which has no probabilities
+
+    def with_probabilities(self, y_prob: NDArray[Any]) -> "Predictions":
+        """The same rows with other probabilities, in columns of the same names."""
+        named = isinstance(self.y_prob, NamedColumns)
+        prob = NamedColumns(y_prob, self.y_prob.columns) if named else y_prob
+        return replace(self, y_prob=prob, from_logits=False)
 
     def words(self, error: EntryError) -> str:
         """The message about a bad entry of an argument, by the row and the column of the file."""
@@ -53,6 +61,7 @@ class Predictions:
 def read_predictions(
     path: str | PathLike[str], *, y_true: str | None = None, y_prob: str | None = None,
     classes: int | None = None, weights: str | None = None, columns: Sequence[str] = (),
+    option: str = "--by", keep_table: bool = False,
 ) -> Predictions:  # fmt: skip
     """Read a file of predictions, or standard input, "-".
 
@@ -61,7 +70,8 @@ def read_predictions(
     unpacked. `y_true` and `y_prob` name the columns, `y_prob` several, separated by commas, in
     class order or named as the classes are; prob_* means all columns named so. `classes` is the
     number of classes behind the top label of a file of labels and confidences: its scores then lie
-    on [1/K, 1]. `weights` and `columns` name the column of the weights, and others that are wanted.
+    on [1/K, 1]. `weights` and `columns` name the column of the weights, and others that are wanted
+    by an option. `keep_table`: also hold the whole file, which `write_predictions` wants.
     """
     file = "standard input" if str(path) == STANDARD_INPUT else str(path)
     try:
@@ -76,14 +86,15 @@ def read_predictions(
             found = read_questions(table)
         else:
             found = read_columns(table, y_true or "y_true", y_prob, {weights, *columns})
+        found = replace(found, file=file, table=table if keep_table else None)
         if weights is None and not columns:
-            return replace(found, file=file, row=table.row)
+            return replace(found, row=table.row)
         more = [weights] if weights else []
         check_names(table, more, "--weights")
-        check_names(table, columns, "--by")
+        check_names(table, columns, option)
         others, weight = table.read([[name] for name in columns], [more] if more else [])
         return replace(
-            found, file=file, row=table.row, weights=weight[0] if more else None,
+            found, row=table.row, weights=weight[0] if more else None,
             others={name: column for name, (column,) in zip(columns, others, strict=True)},
             columns={**found.columns, "sample_weight": more},
         )  # fmt: skip
@@ -107,7 +118,8 @@ def read_columns(
     else:
         shown, is_named = names, y_prob and len(names) > 1
         prob = NamedColumns(prob, names) if is_named else prob
-    return Predictions(label, prob, label, columns={"y_true": [y_true], "y_prob": shown})
+    columns = {"y_true": [y_true], "y_prob": shown}
+    return Predictions(label, prob, label, columns=columns, prob_columns=names)
 
 
 def read_pairs(table: Table, classes: int | None) -> Predictions:
@@ -125,8 +137,10 @@ def read_pairs(table: Table, classes: int | None) -> Predictions:
     kinds = [column.dtype.kind.replace("u", "i") for column in (true, predicted)]
     if kinds[0] != kinds[1] and not {*kinds} <= {"i", "f", "b"}:
         raise ValueError(f"{PAIR[0]} has dtype {true.dtype}, {PAIR[1]} {predicted.dtype}")
-    columns = {"y_prob": [PAIR[2]]}
-    return Predictions(true == predicted, confidence, true, True, classes, columns=columns)
+    return Predictions(
+        true == predicted, confidence, true, True, classes,
+        columns={"y_prob": [PAIR[2]]}, prob_columns=PAIR[2:],
+    )  # fmt: skip
 
 
 def read_questions(table: Objects) -> Predictions:

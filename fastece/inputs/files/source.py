@@ -1,5 +1,6 @@
 """Which format a file has: its first bytes say so, whatever its name is."""
 
+import codecs
 import csv
 import gzip
 import io
@@ -8,10 +9,11 @@ import sys
 import zlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
-from fastece.inputs.files.columns import read_npy, read_npz, read_parquet
 from fastece.inputs.files.json_lines import Objects
+from fastece.inputs.files.numpy_files import Archive, read_npy
+from fastece.inputs.files.parquet import Parquet
 from fastece.inputs.files.table import Table, shown
 from fastece.inputs.files.text import Text
 
@@ -20,8 +22,8 @@ GZIP = b"\x1f\x8b"
 # How files that are no text start, and their names end.
 BINARY = {
     b"\x93NUMPY": (".npy", read_npy),
-    b"PK\x03\x04": (".npz", read_npz),
-    b"PAR1": (".parquet", read_parquet),
+    b"PK\x03\x04": (".npz", Archive),
+    b"PAR1": (".parquet", Parquet),
 }
 # Bytes that are no text, as Python keeps them.
 UNDECODED = re.compile("[\udc80-\udcff]")
@@ -44,8 +46,9 @@ def read_source(file: IO[bytes], suffix: str, wanted: Collection[str]) -> Table:
     start = file.read(6)
     file.seek(0)
     if start.startswith(GZIP):
-        with io.BufferedReader(gzip.open(file)) as unpacked:
-            return read_source(unpacked, "", wanted)
+        # No BufferedReader, of which numpy would take the file below, which is packed.
+        with gzip.open(file) as unpacked:
+            return read_source(cast("IO[bytes]", unpacked), "", wanted)
     for magic, (ending, read) in BINARY.items():
         if start.startswith(magic):
             try:
@@ -60,7 +63,9 @@ def read_source(file: IO[bytes], suffix: str, wanted: Collection[str]) -> Table:
     first = next(filter(None, map(str.strip, lines)), "")
     if first.startswith("["):
         raise ValueError("is a JSON array; one object a line (JSON Lines) is read")
-    return Objects(lines) if first.startswith("{") else Text(lines, wanted)
+    if first.startswith("{"):
+        return Objects(lines)
+    return Text(lines, wanted, has_mark=start.startswith(codecs.BOM_UTF8))
 
 
 def read_lines(file: IO[bytes]) -> list[str]:

@@ -1,10 +1,11 @@
 """Text with a header, whose cells are separated by commas, tabs or semicolons."""
 
 import csv
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, chain, islice, pairwise
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,16 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 class Text:
     """The lines of a file as a table. `wanted` are names of columns: the header has one of them if
-    it is split where it should be."""
+    it is split where it should be. `has_mark`: a byte order mark is before it, as Excel has it."""
 
-    def __init__(self, lines: list[str], wanted: Collection[str]) -> None:
+    endings: tuple[str, ...] = (".csv", ".tsv", ".txt")
+
+    def __init__(
+        self, lines: list[str], wanted: Collection[str], *, has_mark: bool = False
+    ) -> None:
         self.delimiter, self.names, self.header = read_header(lines, wanted)
-        self.lines = lines[self.header :]
+        self.head, self.lines = lines[: self.header], lines[self.header :]
+        self.mark = "\ufeff" if has_mark else ""
         self.row: Callable[[int], str] = str
 
     def read(self, labels: Groups, numbers: Groups) -> tuple[list[list[NDArray[Any]]], list[Any]]:
@@ -55,6 +61,24 @@ class Text:
             [label_arrays([*islice(found, len(group))]) for group in labels],
             [matrix[:, a:b] if b - a > 1 else matrix[:, a] for a, b in pairwise(starts)],
         )
+
+    def write(self, file: IO[bytes], names: Sequence[str], values: NDArray[Any]) -> None:
+        """Write the table, as `Table` says: every other character stays what it is."""
+        places = [self.names.index(name) for name in names]
+        new = values.reshape(len(values), len(names)).tolist()
+        file.write((self.mark + "".join(self.head)).encode())
+        start = 0
+        for (line, _), numbers in zip(self.rows(), new, strict=True):
+            end = line - self.header
+            lines = "".join(self.lines[start:end])
+            row = lines.strip("\r\n")  # blank lines are before it
+            first, start = lines.index(row), end
+            cells = split_row(row, self.delimiter)
+            for place, value in zip(places, numbers, strict=True):
+                cells[place] = repr(value)
+            text = lines[:first] + self.delimiter.join(cells) + lines[first + len(row) :]
+            file.write(text.encode())
+        file.write("".join(self.lines[start:]).encode())
 
     def matrix(self, names: Sequence[str]) -> NDArray[Any]:
         """Columns (n, m) of numbers; without rows if one of the cells is no number."""
@@ -89,6 +113,14 @@ class Text:
             if len(row) == width:
                 fault = row_fault((name, row[k].strip(), rule) for name, k, rule in columns)
             yield f"line {line}", fault
+
+
+def split_row(row: str, delimiter: str) -> list[str]:
+    """The cells of a row as they are written, with the quotes of those that have them."""
+    if '"' not in row:
+        return row.split(delimiter)
+    cell = rf'(?:^|{delimiter})("(?:[^"]|"")*"|[^{delimiter}]*)'
+    return re.findall(cell, row)
 
 
 def read_header(lines: list[str], wanted: Collection[str]) -> tuple[str, list[str], int]:

@@ -1,0 +1,259 @@
+"""What a method of recalibration makes of a file: out of folds, fitted to another file, or by a
+model that was saved."""
+
+import math
+import os
+import re
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.cli.commands import in_options, is_refusal
+from fastece.cli.inputs import (
+    data_of,
+    estimators_of,
+    read_data,
+    read_file,
+    title_of,
+    words_of,
+)
+from fastece.cli.terminal import Say
+from fastece.estimators import ESTIMATORS
+from fastece.inputs.files import STANDARD_INPUT, Predictions
+from fastece.inputs.labels import as_labels
+from fastece.inputs.parameters import check_choice
+from fastece.inputs.probabilities import column_names
+from fastece.problems.reading import read_problems
+from fastece.recalibration import METHODS, Calibrator, load, recalibrate
+from fastece.report.measures import LEAD
+
+ALL, LOSS = "all", "log_loss"
+FOLDS = 5
+# Warnings about the rows, which are given as they are read, and again by methods, for each fold.
+OF_ROWS = re.compile(r"do not sum to 1 |: probabilities, but from_logits=True\?")
+
+
+class Rows(NamedTuple):
+    """Checked predictions, as methods take them: labels are the numbers of their columns, and
+    `order` what these stand for, if they have names."""
+
+    x: NDArray[Any]
+    label: NDArray[Any]
+    weight: NDArray[Any] | None
+    from_logits: bool
+    pairs: bool
+    order: list[Any] | None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; one column is of two."""
+        return 2 if self.x.ndim == 1 else self.x.shape[1]
+
+
+class Task(NamedTuple):
+    """What is to be recalibrated, and what `--fit` names."""
+
+    before: Predictions
+    rows: Rows
+    other: Rows | None
+    options: Namespace
+
+
+class Result(NamedTuple):
+    """What a method makes of a file, and the model, which is not fitted if each fold had its
+    own."""
+
+    model: Calibrator
+    after: Predictions
+
+
+def check_way(options: Namespace) -> None:
+    """Which method it is, and that there is one way to fit it."""
+    excluded = {"load": ("method", "folds", "groups", "fit", "save"), "fit": ("folds", "groups")}
+    for name, others in excluded.items():
+        given = [x for x in others if getattr(options, x) is not None]
+        if getattr(options, name) is not None and given:
+            raise ValueError(f"--{given[0]}: does not go with --{name}")
+    if options.method is not None:
+        check_choice("--method", options.method, [*METHODS, ALL])
+    if options.fit is None:
+        return
+    paths = [options.file, options.fit]
+    if paths == [STANDARD_INPUT] * 2 or (
+        all(map(os.path.exists, paths)) and os.path.samefile(*paths)
+    ):
+        raise ValueError(
+            "--fit: must be another file, or rows are recalibrated by what was fitted to them; "
+            "--folds is for one file"
+        )
+
+
+def read_task(options: Namespace) -> Task:
+    """Read the file, and the one of `--fit`, which must have the same kind of predictions."""
+    column = [] if options.groups is None else [options.groups]
+    keep = options.out is not None
+    before = read_file(options.file, options, column, option="--groups", keep_table=keep)
+    rows = rows_of(before, options)
+    if options.fit is None:
+        return Task(before, rows, None, options)
+    other = rows_of(read_file(options.fit, options), options)
+    both = (rows, other)
+    same: dict[str, list[Any]] = {
+        "the kind of columns": ["pairs of labels" if x.pairs else "probabilities" for x in both],
+        "the number of classes": [x.n_classes for x in both],
+        "the number of columns": [x.x[:1].size for x in both],
+        "logits or probabilities": ["logits" if x.from_logits else "probabilities" for x in both],
+        "its classes in the order": [x.order for x in both],
+    }
+    for what, (wanted, got) in same.items():
+        if wanted != got:
+            raise ValueError(
+                f"--fit: {title_of(options.fit)} must have {what} of {title_of(options.file)}, "
+                f"{wanted}; got {got}"
+            )
+    return Task(before, rows, other, options)
+
+
+def rows_of(predictions: Predictions, options: Namespace) -> Rows:
+    """Check predictions as every command does, and read them as methods take them."""
+    data = data_of(predictions, options)
+    y_true, y_prob = data.pop("y_true"), data.pop("y_prob")
+    with words_of(predictions):
+        name = f"{predictions.file}: y_prob"
+        order = read_problems(y_true, y_prob, prob_name=name, **data).labels
+    x = np.asarray(y_prob)
+    label, _ = as_labels(
+        y_true, x, "y_prob", column_names(y_prob), data["labels"], data["pos_label"]
+    )
+    label = label.astype(np.int64)
+    return Rows(x, label, predictions.weights, data["from_logits"], predictions.pairs, order)
+
+
+def apply_methods(task: Task, say: Say) -> tuple[dict[str, Result], dict[str, str]]:
+    """What the methods that are asked for make of a file, by their names; and for those that
+    cannot be used among all the reason."""
+    options = task.options
+    if options.load is not None:
+        return apply_saved(task), {}
+    names = [*METHODS] if options.method == ALL else [options.method or "temperature"]
+    results, refused = {}, {}
+    for name in names:
+        say(f"{METHODS[name].title}, {way_of(options)}")
+        try:
+            if len(names) > 1:
+                check_size(name, task)
+            results[name] = apply(name, task)
+        except ValueError as error:
+            if len(names) == 1 or not is_refusal(error):
+                raise
+            refused[name] = in_options(str(error))
+    if not results:
+        raise ValueError(f"--method: no method can be used; {next(iter(refused.values()))}")
+    return results, refused
+
+
+@contextmanager
+def warnings_of(method: Any) -> Iterator[None]:
+    """While the block runs, warnings name the method, and none is about rows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for message in dict.fromkeys(str(one.message) for one in caught):
+        if not OF_ROWS.search(message):
+            said = re.sub(r"^(X|y|y_true): ", "", message)
+            warnings.warn(f"{method.title}: {said}", stacklevel=2)
+
+
+def apply(name: str, task: Task) -> Result:
+    """What a method makes of a file: fitted to another one, or out of folds."""
+    rows, options = task.rows, task.options
+    model = METHODS[name](from_logits=rows.from_logits)
+    if task.other is not None:
+        return transform(fit(model, task.other), task)
+    groups = None if options.groups is None else task.before.others[options.groups]
+    with warnings_of(model):
+        p = recalibrate(
+            rows.label, rows.x, method=model, groups=groups, rng=options.seed,
+            cv=FOLDS if options.folds is None else options.folds, from_logits=rows.from_logits,
+            sample_weight=rows.weight,
+        )  # fmt: skip
+    return Result(model, task.before.with_probabilities(p))
+
+
+def fit(model: Calibrator, rows: Rows) -> Calibrator:
+    """A model, fitted to checked predictions."""
+    with warnings_of(model):
+        return model.fit(rows.x, rows.label, rows.weight)
+
+
+def transform(model: Calibrator, task: Task) -> Result:
+    """What a fitted model makes of a file."""
+    with warnings_of(model):
+        return Result(model, task.before.with_probabilities(model.transform(task.rows.x)))
+
+
+def apply_saved(task: Task) -> dict[str, Result]:
+    """What the model of `--load` makes of a file."""
+    path, rows = task.options.load, task.rows
+    model = load(path)
+    if model.n_classes_ != rows.n_classes:
+        raise ValueError(f"--load: {path} is of {model.n_classes_} classes, not {rows.n_classes}")
+    if model.from_logits != rows.from_logits:
+        kinds = {False: "probabilities", True: "logits"}
+        raise ValueError(
+            f"--load: {path} is of {kinds[model.from_logits]}, and the file holds "
+            f"{kinds[rows.from_logits]}"
+        )
+    names = {row: name for name, row in METHODS.items()}
+    return {names[type(model)]: transform(model, task)}
+
+
+def check_size(name: str, task: Task) -> None:
+    """Among all methods, none is tried that has more parameters than rows to fit them to."""
+    n_classes, n = task.rows.n_classes, len((task.other or task.rows).label)
+    count = n_classes * (n_classes + 1)
+    if name == "matrix" and count > n:
+        raise ValueError(f"it has {count} parameters, more than the {n} rows to fit them to")
+
+
+def rank(task: Task, results: dict[str, Result], say: Say) -> list[dict[str, Any]]:
+    """The log loss and the error that each method leaves, and the share of rows whose class stays
+    the predicted one: the least log loss first, infinite ones last."""
+    lines = []
+    errors = estimators_of(task.before, task.options)
+    measured = {LEAD: errors[LEAD], LOSS: ESTIMATORS[LOSS]}
+    guess = guess_of(task.rows.x, 0.0 if task.rows.from_logits else 0.5)
+    for name, result in results.items():
+        say(f"measuring {result.model.title}")
+        call = read_data(result.after, of_probabilities(task.options), measured)
+        kept = guess_of(np.asarray(result.after.y_prob), 0.5) == guess
+        lines.append({
+            "method": name, **{name: call.values(name)[0] for name in (LOSS, LEAD)},
+            "same_class": None if task.rows.pairs else float(kept.mean()),
+        })  # fmt: skip
+    return sorted(lines, key=lambda line: (math.isinf(line[LOSS]), line[LOSS]))
+
+
+def guess_of(x: NDArray[Any], middle: float) -> NDArray[Any]:
+    """The predicted class of each row."""
+    return x > middle if x.ndim == 1 else x.argmax(axis=1)
+
+
+def of_probabilities(options: Namespace) -> Namespace:
+    """Options for what has been recalibrated, which is never logits."""
+    return Namespace(**{**vars(options), "from_logits": False})
+
+
+def way_of(options: Namespace) -> str:
+    """How a model is fitted, in words."""
+    if options.load is not None:
+        return f"loaded from {title_of(options.load)}"
+    if options.fit is not None:
+        return f"fitted to {title_of(options.fit)}"
+    whole = "" if options.groups is None else f", rows of the same {options.groups} together"
+    return f"{FOLDS if options.folds is None else options.folds} folds{whole}"

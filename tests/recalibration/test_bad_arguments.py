@@ -1,0 +1,192 @@
+"""Wrong arguments: each is refused by its name, with the rule, the first offender and its value."""
+
+import numpy as np
+import pytest
+from bad_input import assert_refused, put
+from recalibration_cases import METHODS, binary, classes
+
+import fastece.recalibration as room
+from fastece.recalibration import load, recalibrate, save
+
+ONE, MANY = binary(n=60), classes(n=60)
+FITS = {  # (X, y, sample_weight), and what the message has to say
+    "nan": ((put(ONE.X, (7, np.nan)), ONE.y), [r"\bX\b", r"\b7\b", "nan"]),
+    "nan in a column": ((put(MANY.X, ((7, 2), np.nan)), MANY.y), [r"\bX\b", r"\b7\b", "nan"]),
+    "above 1": ((put(ONE.X, (3, 1.5), (5, 2.0)), ONE.y), [r"\bX\b", r"\b3\b", r"1\.5"]),
+    "below 0": ((put(MANY.X, ((3, 1), -0.25)), MANY.y), [r"\bX\b", r"\b3\b", r"-0\.25"]),
+    "inf": ((put(ONE.X, (4, np.inf)), ONE.y), [r"\bX\b", r"\b4\b", "inf"]),
+    "three dimensions": ((MANY.X[None], MANY.y), [r"\bX\b", "dimension|shape"]),
+    "no dimensions": ((0.5, 1), ["X|y"]),
+    "one column": ((ONE.X[:, None], ONE.y), [r"\bX\b", "column"]),
+    "no rows": ((np.empty(0), np.empty(0, int)), ["empty|no rows|at least"]),
+    "no columns": ((np.empty((60, 0)), ONE.y), [r"\bX\b"]),
+    "strings": ((ONE.X.astype(str), ONE.y), [r"\bX\b"]),
+    "objects": ((np.array([*ONE.X[:-1], None], object), ONE.y), [r"\bX\b"]),
+    "complex": ((ONE.X + 0j, ONE.y), [r"\bX\b", "complex"]),
+    "none": ((None, ONE.y), [r"\bX\b"]),
+    "ragged": (([[0.5, 0.5], [1.0]], [0, 1]), [r"\bX\b"]),
+    "lengths": ((ONE.X, ONE.y[:-1]), [r"\bX\b", r"\by\b", r"\b60\b", r"\b59\b"]),
+    "label 2 of two": ((ONE.X, put(ONE.y, (6, 2))), [r"\by\b", r"\b6\b", r"\b2\b"]),
+    "label K": ((MANY.X, put(MANY.y, (6, 3))), [r"\by\b", r"\b6\b", r"\b3\b"]),
+    "label -1": ((MANY.X, put(MANY.y, (6, -1))), [r"\by\b", r"\b6\b", "-1"]),
+    "label 0.5": ((ONE.X, put(ONE.y, (6, 0.5))), [r"\by\b", r"\b6\b|probabilit", r"0\.5|swap"]),
+    "label nan": ((ONE.X, put(ONE.y, (6, np.nan))), [r"\by\b", r"\b6\b", "nan"]),
+    "labels of two columns": ((MANY.X, np.column_stack([MANY.y] * 2)), [r"\by\b"]),
+    "no labels": ((ONE.X, None), [r"\by\b"]),
+    "negative weight": ((ONE.X, ONE.y, put(ONE.w, (2, -1.0))), ["sample_weight", r"\b2\b", "-1"]),
+    "weight nan": ((ONE.X, ONE.y, put(ONE.w, (2, np.nan))), ["sample_weight", r"\b2\b", "nan"]),
+    "weights of 0": ((ONE.X, ONE.y, np.zeros(60)), ["sample_weight"]),
+    "few weights": ((ONE.X, ONE.y, ONE.w[:-1]), ["sample_weight", r"\b60\b", r"\b59\b"]),
+    "one weight": ((ONE.X, ONE.y, 1.0), ["sample_weight"]),
+}
+
+
+@pytest.mark.parametrize("case", FITS)
+@pytest.mark.parametrize("name", METHODS)
+def test_bad_data_of_a_fit(name, case):
+    data, patterns = FITS[case]
+    assert_refused(lambda: METHODS[name]().fit(*data), patterns)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_bad_logits(name):
+    for x, y in ((ONE.logits, ONE.y), (MANY.logits, MANY.y)):
+        for value in (np.nan, np.inf):
+            bad = x.copy()
+            bad[5] = value
+            patterns = [r"\bX\b", r"\b5\b", str(value)]
+            assert_refused(
+                lambda bad=bad, y=y: METHODS[name](from_logits=True).fit(bad, y), patterns
+            )
+    whole = MANY.logits.copy()
+    whole[5] = -np.inf
+    assert_refused(lambda: METHODS[name](from_logits=True).fit(whole, MANY.y), [r"\bX\b", r"\b5\b"])
+
+
+OPTIONS = {  # method, options, patterns
+    "penalty below 0": ("matrix", {"off_diagonal": -1.0}, ["off_diagonal", "-1"]),
+    "penalty nan": ("matrix", {"off_diagonal": np.nan}, ["off_diagonal", "nan"]),
+    "penalty inf": ("matrix", {"off_diagonal": np.inf}, ["off_diagonal", "inf"]),
+    "penalty of text": ("matrix", {"off_diagonal": "small"}, ["off_diagonal", "small"]),
+    "intercept below 0": ("matrix", {"intercept": -0.5}, ["intercept", r"-0\.5"]),
+    "intercept nan": ("matrix", {"intercept": np.nan}, ["intercept", "nan"]),
+    "intercept None": ("matrix", {"intercept": None}, ["intercept", "None"]),
+    "smooth": ("platt", {"smooth": "yes"}, ["smooth", "yes"]),
+    "no bins": ("histogram", {"n_bins": 0}, ["n_bins", r"\b0\b"]),
+    "half a bin": ("histogram", {"n_bins": 2.5}, ["n_bins", r"2\.5"]),
+    "bins of bool": ("histogram", {"n_bins": True}, ["n_bins", "True"]),
+    "bins of text": ("histogram", {"n_bins": "many"}, ["n_bins", "many"]),
+    "edges": ("histogram", {"edges": "round"}, ["edges", "round", "uniform", "quantile"]),
+    "edges None": ("histogram", {"edges": None}, ["edges", "uniform", "quantile"]),
+    "no scaled bins": ("scaling_binning", {"n_bins": 0}, ["n_bins", r"\b0\b"]),
+    "scaled bins of bool": ("scaling_binning", {"n_bins": True}, ["n_bins", "True"]),
+    "scaled bins of text": ("scaling_binning", {"n_bins": "many"}, ["n_bins", "many"]),
+    "unknown curve": ("curve", {"estimator": "ece_none"}, ["estimator", "ece_none"]),
+    "no curve": ("curve", {"estimator": "ece"}, ["estimator", "ece_kde"]),
+    "a number": ("curve", {"estimator": 3}, ["estimator", r"\b3\b"]),
+    "monotone": ("curve", {"monotone": "maybe"}, ["monotone", "maybe"]),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_bad_options_are_refused_by_the_fit_at_the_latest(case):
+    name, options, patterns = OPTIONS[case]
+    assert_refused(lambda: METHODS[name](**options).fit(ONE.X, ONE.y), patterns)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_options_of_every_method(name):
+    bad = ["from_logits", "perhaps"]
+    assert_refused(lambda: METHODS[name](from_logits="perhaps").fit(ONE.X, ONE.y), bad)
+    with pytest.raises(TypeError, match="nonsense"):
+        METHODS[name](nonsense=1)
+    with pytest.raises((ValueError, TypeError), match="nonsense"):
+        METHODS[name]().set_params(nonsense=1)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_transform_asks_for_a_fit(name):
+    assert_refused(lambda: METHODS[name]().transform(ONE.X), ["fit"])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_transform_asks_for_the_classes_of_the_fit(name):
+    three = METHODS[name]().fit(MANY.X, MANY.y)
+    one = METHODS[name]().fit(ONE.X, ONE.y)
+    four = np.full((5, 4), 0.25)
+    assert_refused(lambda: three.transform(four), [r"\bX\b", r"\b3\b", r"\b4\b"])
+    assert_refused(lambda: three.transform(ONE.X), [r"\bX\b", r"\b3\b"])
+    assert_refused(lambda: one.transform(four), [r"\bX\b", r"\b4\b"])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_bad_data_of_a_transform(name):
+    model = METHODS[name]().fit(MANY.X, MANY.y)
+    cases = [
+        (put(MANY.X, ((7, 2), np.nan)), [r"\bX\b", r"\b7\b", "nan"]),
+        (put(MANY.X, ((7, 2), 1.5)), [r"\bX\b", r"\b7\b", r"1\.5"]),
+        (MANY.X[None], [r"\bX\b"]),
+        ("words", [r"\bX\b"]),
+        (None, [r"\bX\b"]),
+    ]
+    for bad, patterns in cases:
+        assert_refused(lambda bad=bad: model.transform(bad), patterns)
+
+
+def again(y_true=ONE.y, y_prob=ONE.X, method="temperature", **options):
+    return recalibrate(y_true, y_prob, method=method, **options)
+
+
+CALLS = {
+    "unknown method": (lambda: again(method="cold"), ["method", "cold", *METHODS]),
+    "no method": (lambda: again(method=None), ["method", "None"]),
+    "a number": (lambda: again(method=3), ["method", r"\b3\b"]),
+    "a class": (lambda: again(method=METHODS["beta"]), ["method"]),
+    "one fold": (lambda: again(cv=1), ["cv", r"\b1\b"]),
+    "no folds": (lambda: again(cv=0), ["cv", r"\b0\b"]),
+    "half a fold": (lambda: again(cv=2.5), ["cv", r"2\.5"]),
+    "folds of bool": (lambda: again(cv=True), ["cv", "True"]),
+    "folds of text": (lambda: again(cv="five"), ["cv", "five"]),
+    "more folds than rows": (lambda: again(cv=61), ["cv", r"\b61\b", r"\b60\b"]),
+    "few groups": (lambda: again(groups=np.zeros(59)), ["groups", r"\b59\b", r"\b60\b"]),
+    "one group": (lambda: again(groups=np.zeros(60)), ["groups"]),
+    "fewer groups than folds": (
+        lambda: again(groups=np.arange(60) % 3),
+        ["groups", r"\b3\b", r"\b5\b"],
+    ),
+    "groups of two columns": (lambda: again(groups=np.zeros((60, 2))), ["groups"]),
+    "seed": (lambda: again(rng="lucky"), ["rng"]),
+    "negative seed": (lambda: again(rng=-1), ["rng"]),
+    "logits": (lambda: again(from_logits="no"), ["from_logits"]),
+    "weights": (lambda: again(sample_weight=-ONE.w), ["sample_weight"]),
+    "few weights": (lambda: again(sample_weight=ONE.w[1:]), ["sample_weight", r"\b59\b"]),
+    "labels": (lambda: again(y_true=put(ONE.y, (4, 2))), ["y_true", r"\b4\b", r"\b2\b"]),
+    "probabilities": (lambda: again(y_prob=put(ONE.X, (4, 2.0))), ["y_prob", r"\b4\b"]),
+    "nan": (lambda: again(y_prob=put(ONE.X, (4, np.nan))), ["y_prob", r"\b4\b", "nan"]),
+    "swapped": (lambda: again(y_true=ONE.X, y_prob=ONE.y), ["y_true"]),
+    "lengths": (lambda: again(y_true=ONE.y[1:]), ["y_true", "y_prob", r"\b59\b"]),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_bad_calls_of_recalibrate(case):
+    call, patterns = CALLS[case]
+    assert_refused(call, patterns)
+
+
+def test_bad_objects_to_save(tmp_path):
+    path = tmp_path / "model.json"
+    for model in (None, "temperature", METHODS["beta"], {"method": "beta"}):
+        assert_refused(lambda model=model: save(model, path), ["model"])
+    assert_refused(lambda: save(METHODS["beta"](), path), ["fit"])
+    assert not path.exists()
+    with pytest.raises(OSError, match="nothing"):
+        load(tmp_path / "nothing.json")
+
+
+def test_public_names_are_documented():
+    for thing in (room, recalibrate, save, load, *METHODS.values()):
+        assert len(thing.__doc__) > 100
+    for kind in METHODS.values():
+        for method in ("fit", "transform", "fit_transform", "get_params", "set_params"):
+            assert getattr(kind, method).__doc__, (kind, method)

@@ -1,0 +1,241 @@
+"""scikit-learn's conventions without scikit-learn, and containers of every kind."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, make
+
+from fastece import KDE
+from fastece.recalibration import recalibrate
+
+OPTIONS = {
+    "temperature": {"from_logits"},
+    "vector": {"from_logits"},
+    "matrix": {"from_logits", "off_diagonal", "intercept"},
+    "platt": {"from_logits", "smooth"},
+    "beta": {"from_logits"},
+    "isotonic": {"from_logits"},
+    "histogram": {"from_logits", "n_bins", "edges"},
+    "scaling_binning": {"from_logits", "n_bins"},
+    "curve": {"from_logits", "estimator", "monotone"},
+}
+every_method = pytest.mark.parametrize("name", METHODS)
+every_variant = pytest.mark.parametrize("variant", VARIANTS)
+
+
+def fitted(model):
+    """Names of what a fit has left."""
+    return {key for key in vars(model) if key.endswith("_") and not key.startswith("_")}
+
+
+@every_method
+def test_parameters_are_the_options(name):
+    model = METHODS[name]()
+    assert set(model.get_params()) == set(model.get_params(deep=False)) >= {"from_logits"}
+    if name in OPTIONS:
+        assert set(model.get_params()) == OPTIONS[name]
+    assert model.get_params()["from_logits"] is False
+    assert model.set_params(from_logits=True) is model
+    assert model.from_logits is True
+    assert model.get_params()["from_logits"] is True
+    assert model.set_params() is model
+    for key, value in model.get_params().items():
+        assert getattr(model, key) == value
+
+
+@every_method
+def test_the_constructor_only_keeps_what_it_is_given(name):
+    assert not fitted(METHODS[name]())
+    with pytest.raises(TypeError):
+        METHODS[name](True)  # options are keywords
+
+
+@every_variant
+def test_a_fit_does_not_change_the_options(variant):
+    model, data = make(variant), binary()
+    before = model.get_params()
+    model.fit(data.X, data.y, data.w).transform(data.new)
+    assert model.get_params() == before
+    assert fitted(model)
+
+
+@every_variant
+def test_a_second_fit_forgets_the_first(variant):
+    one, many = binary(), classes()
+    model = make(variant).fit(many.X, many.y).fit(one.X, one.y, one.w)
+    want = make(variant).fit(one.X, one.y, one.w)
+    np.testing.assert_array_equal(model.transform(one.new), want.transform(one.new))
+    assert fitted(model) == fitted(want)
+
+
+@every_variant
+def test_sklearn_clones_the_options_alone(variant):
+    base = pytest.importorskip("sklearn.base")
+    data = binary()
+    model = make(variant).fit(data.X, data.y)
+    fresh = base.clone(model)
+    assert type(fresh) is type(model)
+    assert fresh is not model
+    assert fresh.get_params() == model.get_params()
+    assert not fitted(fresh)
+
+
+@every_method
+def test_last_step_of_a_pipeline(name):
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    from scipy.special import softmax
+
+    data = classes()
+    first = preprocessing.FunctionTransformer(softmax, kw_args={"axis": 1})
+    line = pipeline.Pipeline([("softmax", first), ("calibration", METHODS[name]())])
+    line.fit(data.logits, data.y, calibration__sample_weight=data.w)
+    want = METHODS[name]().fit(data.X, data.y, data.w).transform(data.new)
+    np.testing.assert_allclose(line.transform(data.new_logits), want, rtol=0, atol=1e-9)
+    both = line.fit_transform(data.logits, data.y)
+    np.testing.assert_allclose(both, METHODS[name]().fit_transform(data.X, data.y), atol=1e-9)
+    line.set_params(calibration__from_logits=False)
+    assert name in METHODS
+    assert repr(line)
+
+
+def test_a_grid_of_parameters_of_a_nested_object_is_one_parameter():
+    model = METHODS["curve"](estimator=KDE(bandwidth=0.1))
+    assert model.get_params(deep=True)["estimator"] == KDE(bandwidth=0.1)
+
+
+@every_variant
+def test_copies_and_pickles_answer_alike(variant):
+    data = classes()
+    model = make(variant).fit(data.X, data.y)
+    want = model.transform(data.new)
+    for other in (copy.deepcopy(model), copy.copy(model), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.transform(data.new), want)
+
+
+@every_variant
+def test_a_representation_is_the_call(variant):
+    model = make(variant)
+    text = repr(model)
+    assert text.startswith(type(model).__name__ + "(")
+    for key in VARIANTS[variant][1]:
+        assert key in text
+
+
+def test_nothing_optional_is_imported():
+    code = (
+        "import sys, fastece.recalibration as r;"
+        "import numpy as np; m = r.METHODS['temperature']();"
+        "m.get_params();"
+        "print([x for x in ('sklearn', 'pandas', 'torch', 'matplotlib') if x in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+# -- containers ------------------------------------------------------------------------------------
+
+
+class Tensor:
+    """What torch offers to numpy, and no more."""
+
+    def __init__(self, array):
+        self.array = np.asarray(array)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array.astype(dtype) if dtype else self.array.copy()
+
+
+def read_only(array):
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
+
+
+def strided(array):
+    wide = np.full((3 * len(array), *array.shape[1:]), 7, dtype=array.dtype)
+    wide[::3] = array
+    return wide[::3]
+
+
+def frame(array):
+    pandas = pytest.importorskip("pandas")
+    make = pandas.Series if array.ndim == 1 else pandas.DataFrame
+    return make(array, index=np.arange(len(array))[::-1] + 100)
+
+
+def polar(array):
+    polars = pytest.importorskip("polars")
+    return polars.Series(array) if array.ndim == 1 else polars.DataFrame(array)
+
+
+CONTAINERS = {
+    "list": lambda a: a.tolist(),
+    "Fortran order": np.asfortranarray,
+    "strided": strided,
+    "reversed": lambda a: np.ascontiguousarray(a[::-1])[::-1],
+    "read-only": read_only,
+    "tensor": Tensor,
+    "pandas": frame,
+    "polars": polar,
+    "other bytes": lambda a: a.astype(a.dtype.newbyteorder("S")),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("problem", PROBLEMS)
+@every_method
+def test_containers_give_the_same_bits_and_stay_as_they_are(name, problem, container):
+    data, put = PROBLEMS[problem](n=80), CONTAINERS[container]
+    want = METHODS[name]().fit(data.X, data.y, data.w).transform(data.new)
+    before = [data.X.copy(), data.y.copy(), data.w.copy(), data.new.copy()]
+    x, y, w, new = given = [put(a.copy()) for a in before]
+    got = METHODS[name]().fit(x, y, w).transform(new)
+    assert isinstance(got, np.ndarray)
+    np.testing.assert_array_equal(got, want)
+    for container_, array in zip(given, before, strict=True):
+        np.testing.assert_array_equal(np.asarray(container_), array)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "g"])
+@pytest.mark.parametrize("from_logits", [False, True])
+@every_method
+def test_floats_of_other_sizes_are_the_numbers_they_are(name, from_logits, dtype):
+    """float16 has probabilities that sum to 1 within 1e-3; the answer is as good as any other."""
+    for data in (binary(), classes()):
+        x = (data.logits if from_logits else data.X).astype(dtype)
+        new = (data.new_logits if from_logits else data.new).astype(dtype)
+        got = METHODS[name](from_logits=from_logits).fit(x, data.y).transform(new)
+        same = METHODS[name](from_logits=from_logits).fit(x.astype(float), data.y)
+        want = same.transform(new.astype(float))
+        assert got.dtype.kind == "f"
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-6)
+        if got.ndim == 2:
+            rounding = 1e-6 if got.dtype == np.float32 else 1e-12
+            np.testing.assert_allclose(got.sum(axis=1), 1, rtol=0, atol=rounding)
+
+
+@every_method
+def test_integer_and_bool_columns(name):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 60)
+    hard = np.where(rng.random(60) < 0.8, y, 1 - y)
+    y[:4], hard[:4] = [0, 0, 1, 1], [0, 1, 0, 1]
+    want = METHODS[name]().fit(hard.astype(float), y).transform(hard.astype(float))
+    for x in (hard, hard.astype(bool), hard.astype("u1")):
+        for labels in (y, y.astype(bool), y.astype(float), y[:, None]):
+            np.testing.assert_array_equal(METHODS[name]().fit(x, labels).transform(x), want)
+
+
+def test_recalibrate_takes_containers_and_leaves_them():
+    data = classes(n=100)
+    want = recalibrate(data.y, data.X, method="beta", groups=data.y * 7 + np.arange(100) % 7)
+    for put in CONTAINERS.values():
+        groups = put(data.y * 7 + np.arange(100) % 7)
+        got = recalibrate(put(data.y), put(data.X), method="beta", groups=groups)
+        np.testing.assert_array_equal(got, want)

@@ -1,0 +1,94 @@
+"""A reliability curve as a map: what the curve says, made monotone where that is asked."""
+
+import numpy as np
+import pytest
+import reference_recalibration as oracle
+from recalibration_cases import METHODS, PROBLEMS, binary, classes
+from samples import sample_of
+
+from fastece import KDE, BayesCurve, reliability_curve
+
+ESTIMATORS = ["ece_kde", "ece_bayes", KDE(bandwidth=0.08), BayesCurve()]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("estimator", ["ece_bayes", BayesCurve()], ids=str)
+def test_a_bayesian_map_is_the_posterior_mean(estimator, weighted):
+    """At its own points to the digit; between them, where lines are straight, within 0.005."""
+    data = binary(n=600)
+    w = data.w if weighted else None
+    model = METHODS["curve"](estimator=estimator, monotone=False).fit(data.X, data.y, w)
+    sample = sample_of(data.X, data.y, w)
+    for scores, near in ((model.score_, 1e-9), (data.X, 0.005)):
+        want = BayesCurve().curve(sample, np.sort(scores), 0.95)[0]
+        np.testing.assert_allclose(model.transform(np.sort(scores)), want, rtol=0, atol=near)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("estimator", ["ece_kde", KDE(bandwidth=0.08)], ids=str)
+def test_without_monotone_the_map_is_the_curve(estimator, weighted):
+    data = binary(n=600)
+    w = data.w if weighted else None
+    curve = reliability_curve(data.y, data.X, estimator=estimator, sample_weight=w)
+    model = METHODS["curve"](estimator=estimator, monotone=False).fit(data.X, data.y, w)
+    want = np.array([float(curve(s)) for s in data.X])
+    known = np.isfinite(want)
+    assert known.mean() > 0.9
+    np.testing.assert_allclose(model.transform(data.X)[known], want[known], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_a_monotone_map_never_falls(estimator):
+    rng = np.random.default_rng(4)
+    p = rng.random(400)
+    y = (rng.random(400) < 0.5 + 0.4 * np.sin(9 * p)).astype(int)  # up, down, up
+    grid = np.linspace(0, 1, 2001)
+    rough = METHODS["curve"](estimator=estimator, monotone=False).fit(p, y).transform(grid)
+    smooth = METHODS["curve"](estimator=estimator).fit(p, y).transform(grid)
+    assert np.diff(rough).min() < -1e-4
+    assert np.diff(smooth).min() >= 0
+    for q in (rough, smooth):
+        assert np.isfinite(q).all()
+        assert q.min() >= 0
+        assert q.max() <= 1
+
+
+@pytest.mark.parametrize("estimator", ["ece_kde", "ece_bayes"])
+def test_a_curve_that_rises_is_left_as_it_is(estimator):
+    rng = np.random.default_rng(7)
+    p = rng.uniform(0.02, 0.98, 3000)
+    y = (rng.random(3000) < 0.1 + 0.8 * p).astype(int)
+    grid = np.linspace(0.05, 0.95, 200)
+    both = [
+        METHODS["curve"](estimator=estimator, monotone=monotone).fit(p, y).transform(grid)
+        for monotone in (False, True)
+    ]
+    if np.diff(both[0]).min() >= 0:
+        np.testing.assert_allclose(*both, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(both[1], 0.1 + 0.8 * grid, rtol=0, atol=0.1)
+
+
+def test_classes_are_curves_of_their_own():
+    data = classes(k=3)
+    options = {"estimator": KDE(bandwidth=0.1), "monotone": False}
+    model = METHODS["curve"](**options).fit(data.X, data.y, data.w)
+
+    def mapping(new, p, hits, w):
+        return METHODS["curve"](**options).fit(p, hits, w).transform(new)
+
+    want = oracle.one_vs_rest(mapping, data.new, data.X, data.y, data.w)
+    np.testing.assert_allclose(model.transform(data.new), want, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_far_from_all_rows_there_is_a_probability_still(problem):
+    """A curve has no number where there are no scores to speak of; a map needs one."""
+    data = PROBLEMS[problem](n=40)
+    narrow = (
+        0.5 + 0.02 * (data.X - 0.5) if data.X.ndim == 1 else data.X * 0.02 + 0.98 / data.X.shape[1]
+    )
+    for estimator in ("ece_kde", "ece_bayes"):
+        q = METHODS["curve"](estimator=estimator).fit(narrow, data.y).transform(data.new)
+        assert np.isfinite(q).all()
+        assert q.min() >= 0
+        assert q.max() <= 1

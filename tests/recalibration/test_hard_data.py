@@ -1,0 +1,229 @@
+"""Data on which fits have no optimum or no rows: a warning that says what happened, or one
+sentence; never nan, never outside [0, 1]."""
+
+import numpy as np
+import pytest
+from recalibration_cases import (
+    METHODS,
+    OPTIMA,
+    PROBLEMS,
+    VARIANTS,
+    assert_probabilities,
+    make,
+    outcome,
+)
+from scipy.special import softmax
+
+from fastece.recalibration import recalibrate
+
+every_variant = pytest.mark.parametrize("variant", VARIANTS)
+
+
+def corners(k):
+    """Every row certain of a class, as (n, K)."""
+    return np.tile(np.eye(k), (4, 1))
+
+
+RNG = np.random.default_rng(12)
+LABELS, LABELS3 = np.tile([0, 1], 20), np.tile([0, 1, 2], 14)[:40]
+LINE = np.linspace(0.02, 0.98, 40)
+SURE = softmax(4 * np.eye(3)[LABELS3] + 0.3 * RNG.standard_normal((40, 3)), axis=1)
+HARD = {  # name -> (X, y, from_logits)
+    "separable": (LINE, (LINE > 0.5).astype(int), False),
+    "separable the other way": (LINE, (LINE < 0.5).astype(int), False),
+    "separable columns": (np.column_stack([1 - LINE, LINE]), (LINE > 0.5).astype(int), False),
+    "separable classes": (SURE, LABELS3, False),
+    "separable but for a tie": (
+        np.r_[LINE, 0.5, 0.5],
+        np.r_[(LINE > 0.5).astype(int), 0, 1],
+        False,
+    ),
+    "never right": (SURE, (LABELS3 + 1) % 3, False),
+    "constant": (np.full(40, 0.3), LABELS, False),
+    "constant 0": (np.zeros(40), LABELS, False),
+    "constant 1": (np.ones(40), LABELS, False),
+    "constant 1/2": (np.full(40, 0.5), LABELS, False),
+    "constant columns": (np.tile([0.7, 0.3], (40, 1)), LABELS, False),
+    "constant classes": (np.tile([0.2, 0.3, 0.5], (40, 1)), LABELS3, False),
+    "constant corner": (np.tile([0.0, 0.0, 1.0], (40, 1)), LABELS3, False),
+    "uniform classes": (np.full((40, 3), 1 / 3), LABELS3, False),
+    "one class absent": (softmax(RNG.standard_normal((40, 4)), axis=1), LABELS3, False),
+    "two classes absent": (softmax(RNG.standard_normal((40, 4)), axis=1), LABELS + 1, False),
+    "one class alone": (softmax(RNG.standard_normal((40, 3)), axis=1), np.ones(40, int), False),
+    "zeros and ones": (RNG.integers(0, 2, 40).astype(float), LABELS, False),
+    "certain and right": (LABELS.astype(float), LABELS, False),
+    "certain and wrong": (1.0 - LABELS, LABELS, False),
+    "certain classes": (np.eye(3)[RNG.integers(0, 3, 40)], LABELS3, False),
+    "certain classes, right": (np.eye(3)[LABELS3], LABELS3, False),
+    "a column of zeros": (np.column_stack([LINE, 1 - LINE, 0 * LINE]), LABELS3, False),
+    "logits of 1e4": (1e4 * (2.0 * RNG.integers(0, 2, 40) - 1), LABELS, True),
+    "class logits of 1e4": (1e4 * RNG.choice([-1.0, 1.0], (40, 3)), LABELS3, True),
+    "class logits of 1e4, right": (1e4 * (2 * np.eye(3)[LABELS3] - 1), LABELS3, True),
+    "one logit of 1e4": (np.r_[1e4, 2 * RNG.standard_normal(39)], LABELS, True),
+    "one class logit of 1e4": (
+        np.r_[[[1e4, 0, 0]], RNG.standard_normal((39, 3))],
+        np.r_[1, LABELS3[1:]],
+        True,
+    ),
+    "logits of 1e300": (1e300 * RNG.standard_normal((40, 3)), LABELS3, True),
+    "logits of 1e-300": (1e-300 * RNG.standard_normal((40, 3)), LABELS3, True),
+    "offset of 1e6": (1e6 + RNG.standard_normal((40, 3)), LABELS3, True),
+    "two rows": (np.array([0.3, 0.6]), np.array([0, 1]), False),
+    "two rows, alike": (np.array([0.3, 0.3]), np.array([0, 1]), False),
+    "two rows, the other way": (np.array([0.6, 0.3]), np.array([0, 1]), False),
+    "two rows of columns": (np.array([[0.7, 0.3], [0.2, 0.8]]), np.array([0, 1]), False),
+    "two rows of classes": (np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]]), np.array([0, 1]), False),
+    "one row": (np.array([[0.7, 0.2, 0.1]]), np.array([0]), False),
+    "tiny scores": (LINE * 1e-300, LABELS, False),
+    "subnormal scores": (np.r_[np.full(20, 5e-324), LINE[:20]], LABELS, False),
+}
+ASKED = {  # columns -> rows to transform, whatever the fit was
+    1: np.array([0.0, 1e-300, 0.1, 0.3, 0.5, 0.99, 1.0]),
+    2: np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [1e-300, 1.0]]),
+    3: np.array([[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.2, 0.3, 0.5], [1 / 3] * 3, [1.0, 0.0, 0.0]]),
+    4: np.array([[0.0, 1.0, 0.0, 0.0], [0.25] * 4, [0.1, 0.2, 0.3, 0.4]]),
+}
+Z1 = np.array([-1e4, -1.0, 0.0, 30.0, 1e4])
+ASKED_LOGITS = {1: Z1, 3: np.array(np.meshgrid(Z1, Z1, Z1)).reshape(3, -1).T}
+
+
+def asked(x, from_logits):
+    return (ASKED_LOGITS if from_logits else ASKED)[1 if x.ndim == 1 else x.shape[1]]
+
+
+@pytest.mark.parametrize("case", HARD)
+@every_variant
+def test_hard_data_are_fitted_or_refused(variant, case):
+    x, y, from_logits = HARD[case]
+    model, said = outcome(lambda: make(variant, from_logits=from_logits).fit(x, y))
+    if model is None:
+        assert {"one class alone", "one row", "logits of 1e300"} & {case} or (
+            "constant" in case or "two rows" in case or "absent" in case
+        ), said
+        return
+    for rows in (x, asked(x, from_logits)):
+        answer, more = outcome(lambda rows=rows: model.transform(rows))
+        assert not more
+        assert_probabilities(answer, rows)
+
+
+@pytest.mark.parametrize("name", OPTIMA)
+@pytest.mark.parametrize(
+    "case",
+    [
+        "separable",
+        "separable columns",
+        "separable classes",
+        "certain and right",
+        "two rows",
+        "certain classes, right",
+        "class logits of 1e4, right",
+    ],
+)
+def test_separable_data_are_called_so(name, case):
+    """Without a bound the optimum would be infinite, whatever the loss is called."""
+    x, y, from_logits = HARD[case]
+    model, said = outcome(lambda: METHODS[name](from_logits=from_logits).fit(x, y))
+    assert len(said) == 1
+    if model is not None:
+        q = model.transform(x)
+        right = q[np.arange(len(y)), y] if q.ndim == 2 else np.where(y == 1, q, 1 - q)
+        if name != "scaling_binning":
+            assert right.mean() > 0.95
+
+
+@pytest.mark.parametrize("name", ["temperature"])
+@pytest.mark.parametrize("case", ["separable the other way", "never right", "certain and wrong"])
+def test_scores_that_say_the_opposite_have_no_temperature(name, case):
+    """The least loss is at an infinite temperature, or one wins by saying nothing; what comes out
+    is uniform, and a warning says so."""
+    x, y, _ = HARD[case]
+    model, said = outcome(lambda: METHODS[name]().fit(x, y))
+    assert len(said) == 1
+    if model is not None:
+        uniform = 0.5 if x.ndim == 1 else 1 / x.shape[1]
+        np.testing.assert_allclose(model.transform(x), uniform, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["platt", "beta", "isotonic", "histogram", "scaling_binning"])
+@pytest.mark.parametrize("value", [0.3, 0.5, 1e-9])
+def test_a_constant_score_becomes_the_share_of_hits(name, value):
+    y = (np.arange(50) % 5 == 0).astype(int)
+    model, _ = outcome(lambda: METHODS[name]().fit(np.full(50, value), y))
+    if model is not None:
+        np.testing.assert_allclose(model.transform(np.full(3, value)), 0.2, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("problem", ["one column", "two columns"])
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("name", METHODS)
+def test_one_class_alone_of_two_is_refused(name, label, problem):
+    data = PROBLEMS[problem]()
+    model, said = outcome(lambda: METHODS[name]().fit(data.X, np.full(len(data.y), label)))
+    assert model is None
+    assert "class" in said[0]
+    assert f"{label}" in said[0]
+    # Also where the other class has no weight.
+    model, _ = outcome(lambda: METHODS[name]().fit(data.X, data.y, (data.y == label).astype(float)))
+    assert model is None
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_class_that_is_never_the_label_is_named_in_a_warning(name):
+    data = PROBLEMS["three classes"]()
+    y = np.where(data.y == 1, 2, data.y)
+    with pytest.warns(UserWarning, match=r"^y\b.*\b1\b") as caught:
+        model = METHODS[name]().fit(data.X, y)
+    assert len(caught) == 1
+    q = model.transform(data.new)
+    assert_probabilities(q, data.new)
+    if name not in ("temperature", "curve"):  # which cannot leave a class out, or need not
+        even = (q == q[:, :1]).all(axis=1)  # all maps gave 0
+        assert q[~even, 1].max() < 0.05
+
+
+@every_variant
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_ordinary_data_give_no_warning(variant, problem):
+    data = PROBLEMS[problem]()
+    make(variant).fit(data.X, data.y, data.w).transform(data.new)  # warnings are errors
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_rows_a_little_off_are_clipped_or_said(name):
+    """As everywhere: a probability may be 1e-6 outside [0, 1]; sums off by 1e-3 are a warning."""
+    data = PROBLEMS["one column"]()
+    model = METHODS[name]().fit(np.r_[-5e-7, 1 + 5e-7, data.X[2:]], data.y)
+    assert_probabilities(model.transform(np.array([-5e-7, 1 + 5e-7])), [0, 0])
+    rows = PROBLEMS["three classes"]()
+    with pytest.warns(UserWarning, match="sum"):
+        METHODS[name]().fit(rows.X * 0.9, rows.y)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_fold_without_a_class_is_fitted_or_refused(name):
+    """A class of one row is missing in the fit that answers this row."""
+    data = PROBLEMS["three classes"](n=60)
+    y = np.where(data.y == 2, 1, data.y)
+    y[5] = 2
+    answer, said = outcome(lambda: recalibrate(y, data.X, method=name))
+    assert said
+    if answer is not None:
+        assert_probabilities(answer, data.X)
+    z = PROBLEMS["one column"](n=60)
+    answer, said = outcome(lambda: recalibrate((np.arange(60) == 5).astype(int), z.X, method=name))
+    assert answer is None
+    assert said
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_minus_infinite_logits_are_probabilities_of_0(name):
+    """As in all of the package; plus infinity is refused."""
+    data = PROBLEMS["three classes"]()
+    z = data.logits.copy()
+    z[np.arange(0, len(z), 9), (data.y[::9] + 1) % 3] = -np.inf
+    model, said = outcome(lambda: METHODS[name](from_logits=True).fit(z, data.y))
+    if model is None:
+        assert "inf" in said[0]
+    else:
+        assert_probabilities(model.transform(z), z)

@@ -1,0 +1,249 @@
+"""Every method equals brute force: the same optimum of the same loss, the same bins, to 1e-6."""
+
+import numpy as np
+import pytest
+import reference_recalibration as oracle
+from recalibration_cases import (
+    METHODS,
+    ONE_SCORE,
+    PROBLEMS,
+    VARIANTS,
+    binary,
+    classes,
+    make,
+    probabilities,
+    two_columns,
+)
+from scipy.special import expit, softmax
+
+NEAR = {"rtol": 0, "atol": 1e-6}
+ORACLES = {  # the variants with a short oracle; the curve has a test of its own
+    "temperature": oracle.temperature_map,
+    "vector": oracle.vector_map,
+    "matrix": oracle.matrix_map,
+    "platt": oracle.platt_map,
+    "beta": oracle.fitted_beta_map,
+    "isotonic": oracle.isotonic_map,
+    "histogram": oracle.histogram_map,
+    "scaling_binning": oracle.scaling_binning_map,
+}
+
+
+def expected(name, options, new, prob, y, w):
+    def mapping(*data):
+        return ORACLES[name](*data, **options)
+
+    if name in ONE_SCORE:
+        return oracle.one_vs_rest(mapping, new, prob, y, w)
+    return mapping(new, prob, y, w)
+
+
+def test_the_gradient_of_the_oracle_is_that_of_its_loss():
+    data, rng = classes(n=50, k=4), np.random.default_rng(0)
+    weight, intercept = rng.standard_normal((4, 4)), rng.standard_normal(4)
+    rest = (data.logits, data.y, data.w, 0.7, 0.4)
+    by_weight, by_intercept = oracle.matrix_gradient(weight, intercept, *rest)
+    for step in (*np.eye(16).reshape(16, 4, 4) * 1e-5, *np.eye(4) * 1e-5):
+        one = step.ndim == 1
+        ends = [
+            oracle.matrix_loss(weight + (not one) * s, intercept + one * np.ravel(s)[:4], *rest)
+            for s in (step, -step)
+        ]
+        want = np.sum((by_intercept if one else by_weight) * step)
+        assert (ends[0] - ends[1]) / 2 == pytest.approx(want, abs=1e-13)
+
+
+def test_every_method_has_an_oracle():
+    assert set(METHODS) == set(ORACLES) | {"curve"}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("variant", [v for v, (name, _) in VARIANTS.items() if name in ORACLES])
+def test_outputs_are_those_of_brute_force(variant, problem, weighted):
+    name, options = VARIANTS[variant]
+    data = PROBLEMS[problem](seed=3)
+    w = data.w if weighted else None
+    model = make(variant).fit(data.X, data.y, w)
+    weights = data.w if weighted else np.ones(len(data.y))
+    for new in (data.X, data.new):
+        want = expected(name, options, new, data.X, data.y, weights)
+        known = np.isfinite(want) if want.ndim == 1 else np.isfinite(want).all(axis=1)
+        assert known.mean() > 0.8
+        np.testing.assert_allclose(model.transform(new)[known], want[known], **NEAR)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("seed", range(3))
+def test_temperature_is_that_of_minimize_scalar(k, seed):
+    data = classes(k=k, seed=seed)
+    got = METHODS["temperature"](from_logits=True).fit(data.logits, data.y, data.w).temperature_
+    assert got == pytest.approx(oracle.temperature(data.logits, data.y, data.w), rel=1e-6)
+
+
+@pytest.mark.parametrize("truth", [0.02, 0.3, 5.0, 60.0])
+def test_temperatures_far_from_one(truth):
+    rng = np.random.default_rng(1)
+    z = rng.standard_normal((2000, 4))
+    y = (rng.random((2000, 1)) > softmax(z, axis=1).cumsum(axis=1)[:, :-1]).sum(axis=1)
+    got = METHODS["temperature"](from_logits=True).fit(z * truth, y).temperature_
+    assert got == pytest.approx(truth, rel=0.15)
+    base = METHODS["temperature"](from_logits=True).fit(z, y).temperature_
+    assert got / truth == pytest.approx(base, rel=1e-6)
+
+
+def test_binary_logits_are_log_odds():
+    data = binary()
+    z = np.column_stack([np.zeros(len(data.y)), data.logits])
+    got = METHODS["temperature"](from_logits=True).fit(data.logits, data.y, data.w)
+    assert got.temperature_ == pytest.approx(oracle.temperature(z, data.y, data.w), rel=1e-6)
+    q = got.transform(data.new_logits)
+    np.testing.assert_allclose(q, expit(data.new_logits / got.temperature_), atol=1e-12)
+    slope, intercept = oracle.platt(data.logits, data.y, data.w)
+    got = METHODS["platt"](from_logits=True).fit(data.logits, data.y, data.w)
+    assert (got.slope_, got.intercept_) == pytest.approx((slope, intercept), abs=1e-6)
+
+
+@pytest.mark.parametrize("penalties", [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.3, 0.2), (100, 100)])
+def test_matrix_scaling_of_logits_has_the_least_loss(penalties):
+    data = classes(k=4)
+    names = dict(zip(("off_diagonal", "intercept"), penalties, strict=True))
+    model = METHODS["matrix"](from_logits=True, **names).fit(data.logits, data.y, data.w)
+    assert model.weight_.shape == (4, 4)
+    assert model.intercept_.shape == (4,)
+    want = oracle.matrix(data.logits, data.y, data.w, *penalties)
+    rest = (data.logits, data.y, data.w, *penalties)
+    least = oracle.matrix_loss(*want, *rest)
+    assert oracle.matrix_loss(model.weight_, model.intercept_, *rest) <= least + 1e-12
+    got = model.transform(data.new_logits)
+    np.testing.assert_allclose(got, softmax(data.new_logits @ want[0].T + want[1], axis=1), **NEAR)
+    z = data.new_logits @ model.weight_.T + model.intercept_
+    np.testing.assert_allclose(got, softmax(z, axis=1), atol=1e-12)
+    if min(penalties) > 0:  # then the parameters themselves are determined
+        np.testing.assert_allclose(model.weight_, want[0], **NEAR)
+        np.testing.assert_allclose(model.intercept_, want[1], **NEAR)
+
+
+def test_vector_scaling_of_logits_has_the_parameters_of_brute_force():
+    data = classes(k=4)
+    model = METHODS["vector"](from_logits=True).fit(data.logits, data.y, data.w)
+    weight, intercept = oracle.vector(data.logits, data.y, data.w)
+    assert model.weight_.shape == model.intercept_.shape == (4,)
+    np.testing.assert_allclose(model.weight_, weight, **NEAR)
+    # One number may be added to all of the intercept.
+    shift = np.mean(model.intercept_) - np.mean(intercept)
+    np.testing.assert_allclose(model.intercept_ - shift, intercept, **NEAR)
+
+
+@pytest.mark.parametrize("name", ["platt", "beta"])
+def test_parameters_of_one_score(name):
+    for data in (binary(), two_columns()):
+        p = data.X if data.X.ndim == 1 else data.X[:, 1]
+        model = METHODS[name]().fit(data.X, data.y, data.w)
+        if name == "platt":
+            got = (model.slope_, model.intercept_)
+            want = oracle.platt(oracle.log_odds(p), data.y, data.w)
+        else:
+            got, want = (model.a_, model.b_, model.c_), oracle.beta(p, data.y, data.w)
+        assert [np.shape(value) for value in got] == [()] * len(got)
+        assert got == pytest.approx(tuple(want), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["platt", "beta"])
+def test_parameters_of_one_against_the_rest(name):
+    data = classes(k=4)
+    model = METHODS[name]().fit(data.X, data.y, data.w)
+    names = ("slope_", "intercept_") if name == "platt" else ("a_", "b_", "c_")
+    got = np.array([getattr(model, n) for n in names])
+    assert got.shape == (len(names), 4)
+    for j in range(4):
+        p, hits = data.X[:, j], (data.y == j).astype(int)
+        if name == "platt":
+            want = oracle.platt(oracle.log_odds(p), hits, data.w)
+        else:
+            want = oracle.beta(p, hits, data.w)
+        np.testing.assert_allclose(got[:, j], want, **NEAR)
+
+
+@pytest.mark.parametrize("power", [(3.0, 0.0), (0.0, 3.0), (-2.0, 1.0), (1.0, -2.0), (-1.0, -1.0)])
+def test_beta_of_negative_powers_is_cut_at_zero(power):
+    """The labels ask for these a and b; where one is negative, the allowed optimum has it 0."""
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.02, 0.98, 1500)
+    true = oracle.beta_map(p, *power, 0.2)
+    y = (rng.random(1500) < true).astype(int)
+    model = METHODS["beta"]().fit(p, y)
+    got = np.array([model.a_, model.b_, model.c_])
+    assert got[:2].min() >= 0
+    np.testing.assert_allclose(got, oracle.beta(p, y, np.ones(1500)), **NEAR)
+    np.testing.assert_allclose(model.transform(p), oracle.beta_map(p, *got), atol=1e-12)
+
+
+@pytest.mark.parametrize("edges", ["uniform", "quantile"])
+@pytest.mark.parametrize("n_bins", [1, 2, 10, 15, 400])
+def test_histogram_of_scores_on_edges(n_bins, edges):
+    """Scores in hundredths lie on the edges of ten bins, which are closed on the right."""
+    rng = np.random.default_rng(2)
+    p = rng.integers(0, 101, 300) / 100
+    y = (rng.random(300) < p**2).astype(int)
+    w = rng.integers(0, 4, 300).astype(float)
+    model = METHODS["histogram"](n_bins=n_bins, edges=edges).fit(p, y, w)
+    used = p[w > 0]
+    want = oracle.histogram_map(used, p, y, w, n_bins, edges)
+    np.testing.assert_allclose(model.transform(used), want, rtol=0, atol=1e-12)
+
+
+def test_equal_mass_bins_end_halfway_where_the_weight_is_even():
+    """As the bins of an error do: a new score between two of the fit belongs to the nearer."""
+    p, y = np.array([0.1, 0.2, 0.4, 0.9]), np.array([0, 0, 1, 1])
+    model = METHODS["histogram"](n_bins=2, edges="quantile").fit(p, y)
+    np.testing.assert_array_equal(model.transform([0.25, 0.3, 0.31, 0.35]), [0, 0, 1, 1])
+    y = np.array([0, 1, 0, 1])
+    scaled = METHODS["platt"]().fit(p, y)
+    grid = np.linspace(0.2, 0.4, 201)
+    grid = grid[np.abs(scaled.transform(grid) - scaled.transform(p[1:3]).mean()) > 1e-3]
+    got = METHODS["scaling_binning"](n_bins=2).fit(p, y).transform(grid)
+    low, high = scaled.transform(p).reshape(2, 2).mean(axis=1)
+    halfway = scaled.transform(p[1:3]).mean()
+    want = np.where(scaled.transform(grid) < halfway, low, high)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["temperature", "vector", "matrix"])
+@pytest.mark.parametrize("unit", [1e-9, 1e-3, 1e3, 1e6])
+def test_the_unit_of_logits_does_not_matter(name, unit):
+    data = classes(n=200)
+    want = METHODS[name](from_logits=True).fit_transform(data.logits, data.y)
+    got = METHODS[name](from_logits=True).fit_transform(data.logits * unit, data.y)
+    np.testing.assert_allclose(got, want, **NEAR)
+
+
+def test_isotonic_of_few_points():
+    p = np.array([0.1, 0.2, 0.2, 0.4, 0.7, 0.9])
+    y = np.array([0, 1, 1, 0, 1, 1])
+    model = METHODS["isotonic"]().fit(p, y)
+    new = np.array([0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.55, 0.7, 0.8, 1.0])
+    third = 2 / 3
+    want = [0, 0, third / 2, third, third, third, (third + 1) / 2, 1, 1, 1]
+    np.testing.assert_allclose(model.transform(new), want, rtol=0, atol=1e-12)
+
+
+def test_isotonic_weights():
+    p, y = np.array([0.1, 0.3, 0.5, 0.7]), np.array([1, 0, 0, 1])
+    model = METHODS["isotonic"]().fit(p, y, [3.0, 1.0, 4.0, 2.0])
+    np.testing.assert_allclose(model.transform(p), [3 / 8] * 3 + [1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("row", [(0.4, 0.35, 0.25), (0.4, 0.25, 0.2, 0.1, 0.05)])
+def test_rows_that_every_map_takes_to_0_are_uniform(row):
+    """The label is always the class with 0.4, so at 1/K every map is 0."""
+    k = len(row)
+    rows = np.array([np.roll(row, shift) for shift in range(k)] * 3)
+    even = np.full((1, k), 1 / k)
+    q = METHODS["isotonic"]().fit(rows, rows.argmax(axis=1)).transform(np.vstack([rows, even]))
+    np.testing.assert_allclose(q[:-1], rows == 0.4, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(q[-1:], even, rtol=0, atol=1e-15)
+
+
+def test_probabilities_of_logits_are_softmax():
+    assert probabilities(np.zeros((1, 4)))[0, 0] == 0.25

@@ -1,0 +1,253 @@
+"""recalibrate: every row is transformed by a map that has not seen it."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from recalibration_cases import (
+    METHODS,
+    PROBLEMS,
+    VARIANTS,
+    assert_probabilities,
+    binary,
+    classes,
+    make,
+    probabilities,
+)
+
+from fastece.recalibration import PlattScaling, TemperatureScaling, recalibrate
+
+CALLS = []
+
+
+class Recorder:
+    """Keeps what it is asked, and answers as Platt scaling does."""
+
+    model = PlattScaling()
+
+    def fit(self, X, y, sample_weight=None):  # noqa: N803
+        X = np.array(X)  # noqa: N806
+        CALLS.append(["fit", X, np.array(y), sample_weight])
+        self.model = PlattScaling().fit(X, y, sample_weight)
+        return self
+
+    def transform(self, X):  # noqa: N803
+        CALLS.append(["transform", np.array(X)])
+        return self.model.transform(X)
+
+
+def folds_of(y, x, **options):
+    """(rows of the fit, rows transformed) of each fold, which the distinct scores tell."""
+    CALLS.clear()
+    recalibrate(y, x, method=Recorder(), **options)
+    keys = {row.tobytes(): i for i, row in enumerate(np.asarray(x, dtype=float))}
+    asked = [
+        (call[0], np.array([keys[row.tobytes()] for row in np.asarray(call[1], dtype=float)]))
+        for call in CALLS
+    ]
+    assert [kind for kind, _ in asked] == ["fit", "transform"] * (len(asked) // 2)
+    return [(asked[i][1], asked[i + 1][1]) for i in range(0, len(asked), 2)]
+
+
+def distinct(problem, n=300):
+    """Probabilities of which no two rows are equal, labels, and weights."""
+    data = PROBLEMS[problem](n=n, seed=4)
+    shift = 1e-4 * np.random.default_rng(11).standard_normal(data.logits.shape)
+    return probabilities(data.logits + shift), data.y, data.w
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("cv", [2, 5, 10])
+def test_every_row_is_transformed_once_by_a_fit_to_the_other_folds(problem, cv):
+    x, y, _ = distinct(problem)
+    folds = folds_of(y, x, cv=cv, rng=3)
+    assert len(folds) == cv
+    for fit, transformed in folds:
+        assert not set(fit) & set(transformed)
+        assert len(fit) + len(transformed) == len(y)
+        assert len(set(fit)) == len(fit)
+    assert sorted(np.concatenate([t for _, t in folds])) == list(range(len(y)))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_folds_keep_the_share_of_each_class(problem):
+    x, y, _ = distinct(problem, n=303)
+    folds = folds_of(y, x, cv=5, rng=1)
+    sizes = [len(t) for _, t in folds]
+    assert max(sizes) - min(sizes) <= len(set(y))
+    for c in set(y):
+        counts = [int(np.sum(y[t] == c)) for _, t in folds]
+        assert max(counts) - min(counts) <= 1
+
+
+def test_folds_are_shuffled_by_the_generator():
+    x, y, _ = distinct("one column")
+    one, again, other = (
+        [tuple(sorted(t)) for _, t in folds_of(y, x, rng=rng)] for rng in (1, 1, 2)
+    )
+    assert one == again
+    assert one != other
+    ordered = [t for _, t in folds_of(y, x, rng=1)]
+    assert any(np.ptp(t) > len(t) for t in ordered)  # no runs of neighbours
+    default = [tuple(sorted(t)) for _, t in folds_of(y, x)]
+    assert default == [tuple(sorted(t)) for _, t in folds_of(y, x, rng=0)]
+    assert default != one
+
+
+@pytest.mark.parametrize("labels", ["integers", "strings"])
+def test_groups_stay_together(labels):
+    x, y, _ = distinct("one column", n=400)
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 40, 400) * 7 - 3
+    given = groups if labels == "integers" else [f"patient {g}" for g in groups]
+    folds = folds_of(y, x, groups=given, rng=2)
+    assert len(folds) == 5
+    homes = [set(groups[t]) for _, t in folds]
+    assert sum(map(len, homes)) == len(set(groups))
+    for fit, t in folds:
+        assert not set(groups[fit]) & set(groups[t])
+    sizes = [len(t) for _, t in folds]
+    assert min(sizes) > 40  # of 80 on average
+    shares = [np.mean(y[t]) for _, t in folds]
+    assert max(abs(s - np.mean(y)) for s in shares) < 0.15
+
+
+def test_groups_that_hold_one_class_each_leave_every_class_in_every_fit():
+    x, y, _ = distinct("three classes")
+    groups = y * 100 + np.arange(len(y)) % 6
+    folds = folds_of(y, x, groups=groups, cv=3)
+    for fit, _ in folds:
+        assert set(y[fit]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("name", METHODS)
+def test_answers_are_those_of_fits_to_the_other_folds(name, problem):
+    x, y, w = distinct(problem)
+    got = recalibrate(y, x, method=name, rng=5, sample_weight=w)
+    assert_probabilities(got, x)
+    for fit, t in folds_of(y, x, rng=5, sample_weight=w):
+        model = METHODS[name]().fit(x[fit], y[fit], w[fit])
+        np.testing.assert_allclose(got[t], model.transform(x[t]), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_planted_row_does_not_change_its_own_fold(variant):
+    """Its score and its weight move far; folds come from labels and the generator alone. The rows
+    that share its fold keep every bit, and so does it with another weight."""
+    x, y, w = distinct("one column", n=200)
+    row = 17
+    before = recalibrate(y, x, method=make(variant), rng=1, sample_weight=w)
+    home = next(t for _, t in folds_of(y, x, rng=1) if row in t)
+    others = np.setdiff1d(np.arange(200), home)
+
+    heavy = w.copy()
+    heavy[row] = 60.0
+    after = recalibrate(y, x, method=make(variant), rng=1, sample_weight=heavy)
+    np.testing.assert_array_equal(after[home], before[home])
+    assert (after[others] != before[others]).any()
+
+    moved = x.copy()
+    moved[row] = 1 - 1e-4 if y[row] == 0 else 1e-4
+    after = recalibrate(y, moved, method=make(variant), rng=1, sample_weight=w)
+    rest = home[home != row]
+    np.testing.assert_array_equal(after[rest], before[rest])
+    assert (after[others] != before[others]).any()
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("name", METHODS)
+def test_the_label_of_a_row_does_not_change_its_own_answer(name, problem):
+    """As many groups as folds: then labels have no say in what the folds are."""
+    x, y, w = distinct(problem)
+    groups = np.arange(len(y)) % 4
+    changed = y.copy()
+    changed[7] = (y[7] + 1) % (y.max() + 1)
+    before, after = (
+        recalibrate(labels, x, method=name, cv=4, groups=groups, sample_weight=w)
+        for labels in (y, changed)
+    )
+    home = groups == groups[7]
+    np.testing.assert_array_equal(after[home], before[home])
+    assert (after[~home] != before[~home]).any()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_same_seed_gives_the_same_bits(name):
+    data = classes(n=200)
+    first = recalibrate(data.y, data.X, method=name, rng=4)
+    assert first.tobytes() == recalibrate(data.y, data.X, method=name, rng=4).tobytes()
+    assert (first != recalibrate(data.y, data.X, method=name, rng=5)).any()
+    generator = np.random.default_rng(4)
+    assert_probabilities(recalibrate(data.y, data.X, method=name, rng=generator), data.X)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_logits_are_passed_on(name):
+    data = binary(n=200)
+    q = recalibrate(data.y, data.logits, method=name, from_logits=True, rng=1)
+    assert_probabilities(q, data.logits)
+    if name not in ("vector", "matrix"):
+        want = recalibrate(data.y, data.X, method=name, rng=1)
+        np.testing.assert_allclose(q, want, rtol=0, atol=1e-7)
+    same = recalibrate(
+        data.y, data.logits, method=METHODS[name](from_logits=True), from_logits=True, rng=1
+    )
+    np.testing.assert_array_equal(same, q)
+
+
+def test_weights_are_those_of_the_rows():
+    x, y, w = distinct("one column")
+    CALLS.clear()
+    recalibrate(y, x, method=Recorder(), sample_weight=w)
+    by_score = dict(zip(x, zip(y, w, strict=True), strict=True))
+    for call in CALLS:
+        if call[0] == "fit":
+            pairs = zip(call[1], call[2], np.asarray(call[3]), strict=True)
+            assert all(by_score[s] == (label, weight) for s, label, weight in pairs)
+
+
+class Least:
+    """Just what is asked of an object: no parameters, nothing inherited."""
+
+    def fit(self, X, y, sample_weight=None):  # noqa: ARG002, N803
+        self.share_ = np.average(y, weights=sample_weight)
+        return self
+
+    def transform(self, X):  # noqa: N803
+        return np.full(len(X), self.share_)
+
+
+def test_an_object_of_ones_own():
+    x, y, w = distinct("one column")
+    q = recalibrate(y, x, method=Least(), rng=1, sample_weight=w)
+    for fit, t in folds_of(y, x, rng=1):
+        np.testing.assert_allclose(q[t], np.average(y[fit], weights=w[fit]), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("problem", ["two columns", "three classes"])
+def test_labels_of_text(problem):
+    """Their sorted order is that of the columns; of one column nobody says which is positive."""
+    x, y, _ = distinct(problem)
+    names = np.array(["bad", "good", "so-so"])[y]
+    want = recalibrate(y, x, method="platt")
+    np.testing.assert_array_equal(recalibrate(names, x, method="platt"), want)
+    model = PlattScaling().fit(x, names)
+    np.testing.assert_array_equal(model.transform(x), PlattScaling().fit(x, y).transform(x))
+
+
+def test_a_given_method_is_left_as_it_was():
+    data = binary(n=100)
+    model = TemperatureScaling()
+    recalibrate(data.y, data.X, method=model)
+    assert not hasattr(model, "temperature_")
+    fitted = TemperatureScaling().fit(data.X, data.y)
+    before = fitted.temperature_
+    recalibrate(data.y, data.X**3, method=fitted)
+    assert fitted.temperature_ == before
+
+
+def test_every_fold_of_few_rows_has_both_classes_to_fit():
+    x, y = np.linspace(0.1, 0.9, 12), np.array([0, 1] * 6)
+    for fit, _ in folds_of(y, x, cv=3):
+        assert Counter(y[fit]) == {0: 4, 1: 4}

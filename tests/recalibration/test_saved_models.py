@@ -1,0 +1,230 @@
+"""Models as JSON: every bit comes back, and what is damaged is refused in one line."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, make, outcome
+
+from fastece import KDE, BayesCurve
+from fastece.recalibration import load, save
+
+every_problem = pytest.mark.parametrize("problem", PROBLEMS)
+every_variant = pytest.mark.parametrize("variant", VARIANTS)
+every_method = pytest.mark.parametrize("name", METHODS)
+
+
+def no_constant(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+def document(path):
+    return json.loads(path.read_text(encoding="utf-8"), parse_constant=no_constant)
+
+
+def refusal(path, content):
+    """The sentence that refuses a file of this content."""
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(ValueError) as error:
+        load(path)
+    sentence = str(error.value)
+    assert "\n" not in sentence
+    assert path.name in sentence
+    return sentence
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@every_problem
+@every_variant
+def test_every_bit_comes_back(variant, problem, from_logits, tmp_path):
+    data = PROBLEMS[problem]()
+    x, new = (data.logits, data.new_logits) if from_logits else (data.X, data.new)
+    model = make(variant, from_logits=from_logits).fit(x, data.y, data.w)
+    for path in (tmp_path / "model.json", str(tmp_path / "other.json")):
+        save(model, path)
+        other = load(path)
+        assert type(other) is type(model)
+        assert other.transform(new).tobytes() == model.transform(new).tobytes()
+        assert other.transform(x).tobytes() == model.transform(x).tobytes()
+        got, want = other.get_params(), model.get_params()
+        if "estimator" in want:  # a name may come back as the object it stands for
+            assert str(got.pop("estimator")) or want.pop("estimator")
+            want.pop("estimator", None)
+        assert got == want
+        for key, value in vars(model).items():
+            if key.endswith("_") and isinstance(value, (float, np.ndarray)):
+                np.testing.assert_array_equal(getattr(other, key), value)
+                assert np.shape(getattr(other, key)) == np.shape(value)
+                assert type(getattr(other, key)) is type(value)
+
+
+@every_problem
+@every_method
+def test_a_file_is_plain_json(name, problem, tmp_path):
+    data = PROBLEMS[problem]()
+    path = tmp_path / "model.json"
+    save(METHODS[name]().fit(data.X, data.y), path)
+    found = document(path)
+    assert isinstance(found, dict)
+    assert set(found) == {"format", "version", "method", "options", "n_classes", "parameters"}
+    assert found["method"] == name
+    assert found["n_classes"] == (3 if problem == "three classes" else 2)
+    assert set(found["options"]) == set(METHODS[name]().get_params())
+    assert type(found["version"]) is int
+    first = path.read_bytes()
+    save(load(path), path)
+    assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize("estimator", [KDE(bandwidth=0.07), BayesCurve(), "ece_kde", "ece_bayes"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_curves_of_every_estimator(estimator, k, tmp_path):
+    data = binary() if k == 1 else classes()
+    model = METHODS["curve"](estimator=estimator).fit(data.X, data.y)
+    save(model, tmp_path / "curve.json")
+    other = load(tmp_path / "curve.json")
+    assert other.transform(data.new).tobytes() == model.transform(data.new).tobytes()
+
+
+@pytest.mark.parametrize("name", ["temperature", "vector", "matrix", "platt", "beta", "isotonic"])
+def test_a_model_of_separable_data_is_plain_json_too(name, tmp_path):
+    x = np.linspace(0.1, 0.9, 10)
+    for labels in (x > 0.5, x < 0.5):
+        model, _ = outcome(lambda labels=labels: METHODS[name]().fit(x, labels))
+        if model is not None:
+            save(model, tmp_path / "model.json")
+            document(tmp_path / "model.json")
+            got = load(tmp_path / "model.json").transform(x)
+            np.testing.assert_array_equal(got, model.transform(x))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        "null",
+        '"temperature"',
+        "not json",
+        "{}",
+        '{"method": "temperature"}',
+        b"\xff\xfe\x00",
+        b"PK\x03\x04",
+        '{"a": 1}',
+        "[" * 3000,
+    ],
+)
+def test_what_is_not_a_model_is_refused(content, tmp_path):
+    refusal(tmp_path / "model.json", content)
+
+
+def leaves(node, path=()):
+    """Paths of everything in a document but the document itself."""
+    if path:
+        yield path
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from leaves(value, (*path, key))
+    elif isinstance(node, list):
+        for index, value in list(enumerate(node))[:2]:
+            yield from leaves(value, (*path, index))
+
+
+def parent(found, path):
+    for key in path[:-1]:
+        found = found[key]
+    return found
+
+
+def models(name):
+    for data in (binary(n=60), classes(n=60)):
+        yield METHODS[name]().fit(data.X, data.y)
+
+
+@every_method
+def test_a_truncated_file_is_refused(name, tmp_path):
+    path = tmp_path / "model.json"
+    for model in models(name):
+        save(model, path)
+        whole = path.read_bytes().rstrip()
+        for end in {1, len(whole) // 3, len(whole) // 2, len(whole) - 2, len(whole) - 1}:
+            refusal(path, whole[:end])
+
+
+@every_method
+def test_a_missing_key_is_refused(name, tmp_path):
+    path = tmp_path / "model.json"
+    for model in models(name):
+        save(model, path)
+        for place in leaves(document(path)):
+            if isinstance(place[-1], str):
+                found = document(path)
+                del parent(found, place)[place[-1]]
+                sentence = refusal(tmp_path / "damaged.json", found)
+                if place != ("format",):  # without which it is no map at all
+                    assert place[-1] in sentence, (place, sentence)
+
+
+WRONG = ["text", None, {}, [], [1.0, "a"], True, float("nan"), float("inf"), [[1.0], [2.0, 3.0]]]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@every_method
+def test_a_value_of_the_wrong_kind_is_refused(name, wrong, tmp_path):
+    """Every value of the file, one after the other; a wrong one that means the same is none."""
+    path = tmp_path / "model.json"
+    for model in models(name):
+        save(model, path)
+        for place in leaves(document(path)):
+            found = document(path)
+            old = parent(found, place)[place[-1]]
+            if old == wrong and type(old) is type(wrong):
+                continue
+            if isinstance(old, bool) and isinstance(wrong, bool):
+                continue
+            if wrong is None and "value" in place and "bin" in type(model).__name__.lower():
+                continue  # a bin without rows
+            parent(found, place)[place[-1]] = wrong
+            refusal(tmp_path / "damaged.json", found)
+
+
+@every_method
+def test_lists_of_the_wrong_length_are_refused(name, tmp_path):
+    path = tmp_path / "model.json"
+    for model in models(name):
+        save(model, path)
+        for place in leaves(document(path)):
+            old = parent(document(path), place)[place[-1]]
+            if isinstance(old, list) and old:
+                for new in (old[:-1], [*old, old[-1]]):
+                    found = document(path)
+                    parent(found, place)[place[-1]] = new
+                    refusal(tmp_path / "damaged.json", found)
+
+
+@every_method
+def test_an_unknown_method_or_a_newer_format_is_refused(name, tmp_path):
+    path = tmp_path / "model.json"
+    save(next(models(name)), path)
+    later = document(path)["version"] + 1
+    sentence = refusal(tmp_path / "new.json", {**document(path), "version": later})
+    assert str(later) in sentence
+    assert re.search("newer|later|version", sentence)
+    refusal(tmp_path / "old.json", {**document(path), "version": 0})
+    refusal(tmp_path / "other.json", {**document(path), "format": "something else"})
+    sentence = refusal(tmp_path / "cold.json", {**document(path), "method": "cold"})
+    assert "cold" in sentence
+
+
+def test_nothing_is_run_from_a_file(tmp_path):
+    """No class, module or path of a file is looked up."""
+    save(METHODS["platt"]().fit([0.1, 0.4, 0.6, 0.8], [0, 1, 0, 1]), tmp_path / "model.json")
+    found = document(tmp_path / "model.json")
+    for method in ("PlattScaling", "fastece.recalibration.PlattScaling", "os.system", "__init__"):
+        refusal(tmp_path / "bad.json", {**found, "method": method})

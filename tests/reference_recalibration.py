@@ -1,0 +1,251 @@
+"""Methods of recalibration by brute force: the exact loss, a general optimiser, plain loops.
+
+Nothing of fastece is imported. Logits Z and probabilities P are arrays (n, K), scores p are (n,),
+labels y are integers, weights w are floats. Optima of few parameters are found from finite
+differences, without any gradient.
+"""
+
+from itertools import product
+
+import numpy as np
+from reference import quantile_edges, uniform_edges, which_bin
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, logsumexp, softmax
+
+TINY = 2.0**-52  # what 0 counts as in a logarithm
+
+
+def clip(p):
+    return np.clip(np.asarray(p, dtype=float), TINY, 1 - TINY)
+
+
+def log_odds(p):
+    p = clip(p)
+    return np.log(p) - np.log1p(-p)
+
+
+def columns(p):
+    """A single probability per row stands for the two columns (1 - p, p)."""
+    p = np.asarray(p, dtype=float)
+    return p if p.ndim == 2 else np.column_stack([1 - p, p])
+
+
+def mean(values, w):
+    return np.sum(values * w) / np.sum(w)
+
+
+def log_loss(z, y, w):
+    """Weighted mean of -log softmax(z)[y]."""
+    return mean(logsumexp(z, axis=1) - z[np.arange(len(y)), y], w)
+
+
+def cross_entropy(x, target, w):
+    """Weighted mean of -t log q - (1 - t) log(1 - q) with logit q = x."""
+    return mean(np.logaddexp(0, x) - target * x, w)
+
+
+def minimum(loss, start, gradient="3-point"):
+    """Where a smooth convex loss is least, by an optimiser that begins again from where it has
+    stopped until nothing is gained."""
+    best, x = np.inf, np.asarray(start, dtype=float)
+    for _ in range(20):
+        found = minimize(loss, x, jac=gradient, method="BFGS", options={"gtol": 1e-11})
+        if not found.fun < best - 1e-16:
+            break
+        best, x = found.fun, found.x
+    return x
+
+
+# -- of class vectors ------------------------------------------------------------------------------
+
+
+def temperature(z, y, w):
+    """T > 0 with the least log loss of softmax(z / T)."""
+
+    def loss(log_t):
+        return log_loss(z * np.exp(-log_t), y, w)
+
+    rough = minimize_scalar(loss, bracket=(-1.0, 1.0), tol=1e-10).x
+    x = minimize_scalar(loss, bounds=(rough - 1e-3, rough + 1e-3), options={"xatol": 1e-10}).x
+    return float(np.exp(x))
+
+
+def matrix_loss(weight, intercept, z, y, w, off_diagonal=0.0, penalty=0.0):
+    """Mean loss + off_diagonal / (K (K - 1)) sum w_ij^2 (i != j) + penalty / K sum b_j^2."""
+    k = len(intercept)
+    outside = sum(weight[i, j] ** 2 for i, j in product(range(k), repeat=2) if i != j)
+    loss = log_loss(z @ weight.T + intercept, y, w)
+    return loss + off_diagonal / (k * (k - 1)) * outside + penalty / k * np.sum(intercept**2)
+
+
+def matrix_gradient(weight, intercept, z, y, w, off_diagonal=0.0, penalty=0.0):
+    """Derivatives of `matrix_loss` by weight and intercept, which a test holds against finite
+    differences."""
+    k = len(intercept)
+    gap = softmax(z @ weight.T + intercept, axis=1) - np.eye(k)[y]
+    by_weight = np.einsum("i,ij,il->jl", w, gap, z) / np.sum(w)
+    by_weight += 2 * off_diagonal / (k * (k - 1)) * weight * (1 - np.eye(k))
+    return by_weight, w @ gap / np.sum(w) + 2 * penalty / k * intercept
+
+
+def vector(z, y, w):
+    """(weight (K,), intercept (K,)) of softmax(weight * z + intercept)."""
+    k = z.shape[1]
+
+    def gradient(x):
+        by_weight, by_intercept = matrix_gradient(np.diag(x[:k]), x[k:], z, y, w)
+        return np.concatenate([np.diag(by_weight), by_intercept])
+
+    x = minimum(lambda x: log_loss(z * x[:k] + x[k:], y, w), [1.0] * k + [0.0] * k, gradient)
+    return x[:k], x[k:]
+
+
+def matrix(z, y, w, off_diagonal=0.0, penalty=0.0):
+    """(weight (K, K), intercept (K,)) of softmax(z @ weight.T + intercept), penalties included."""
+    k = z.shape[1]
+    rest = (z, y, w, off_diagonal, penalty)
+
+    def loss(x):
+        return matrix_loss(x[k:].reshape(k, k), x[:k], *rest)
+
+    def gradient(x):
+        by_weight, by_intercept = matrix_gradient(x[k:].reshape(k, k), x[:k], *rest)
+        return np.concatenate([by_intercept, by_weight.ravel()])
+
+    x = minimum(loss, np.concatenate([np.zeros(k), np.eye(k).ravel()]), gradient)
+    return x[k:].reshape(k, k), x[:k]
+
+
+# -- of one score ----------------------------------------------------------------------------------
+
+
+def platt(x, y, w, smooth=False):
+    """(slope, intercept) of sigmoid(slope x + intercept); Platt's targets are (N+ + 1) / (N+ + 2)
+    and 1 / (N- + 2), with the weights of the two classes N+ and N-."""
+    target = np.asarray(y, dtype=float)
+    if smooth:
+        hits, misses = np.sum(w * (y == 1)), np.sum(w * (y == 0))
+        target = np.where(y == 1, (hits + 1) / (hits + 2), 1 / (misses + 2))
+    return minimum(lambda v: cross_entropy(v[0] * x + v[1], target, w), [1.0, 0.0])
+
+
+def beta(p, y, w):
+    """(a, b, c) of logit q = a ln p - b ln(1 - p) + c with a, b >= 0: the best of the optima with
+    both free, one of them 0, or both 0, that are allowed."""
+    left, right = np.log(clip(p)), -np.log(1 - clip(p))
+    target = np.asarray(y, dtype=float)
+
+    def loss(v):
+        return cross_entropy(v[0] * left + v[1] * right + v[2], target, w)
+
+    best = None
+    for use in product((1.0, 0.0), repeat=2):
+        mask = np.array([*use, 1.0])
+        v = minimum(lambda v, mask=mask: loss(v * mask), mask) * mask
+        if min(v[:2]) >= 0 and (best is None or loss(v) < loss(best)):
+            best = v
+    return best
+
+
+def beta_map(p, a, b, c):
+    return expit(a * np.log(clip(p)) - b * np.log(1 - clip(p)) + c)
+
+
+def isotonic(p, y, w):
+    """(scores, values): the non-decreasing values nearest to y at the distinct scores, by pooling
+    neighbours that are out of order."""
+    scores = sorted(set(np.asarray(p, dtype=float)[np.asarray(w) > 0]))
+    blocks = []  # mean, weight, number of distinct scores
+    for s in scores:
+        rows = [i for i in range(len(p)) if p[i] == s]
+        weight = sum(w[i] for i in rows)
+        blocks.append((sum(w[i] * y[i] for i in rows) / weight, weight, 1))
+        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
+            (m2, w2, n2), (m1, w1, n1) = blocks.pop(), blocks.pop()
+            blocks.append(((m1 * w1 + m2 * w2) / (w1 + w2), w1 + w2, n1 + n2))
+    return np.array(scores), np.array([m for m, _, n in blocks for _ in range(n)])
+
+
+def isotonic_map(new, p, y, w):
+    """Straight lines between the scores of the fit, and constant beyond them."""
+    return np.interp(new, *isotonic(p, y, w))
+
+
+def bin_means(values, into, w, n_bins):
+    """Mean of the values of each bin; nan where there are none."""
+    out = []
+    for b in range(n_bins):
+        rows = [i for i in range(len(into)) if into[i] == b and w[i] > 0]
+        total = sum(w[i] for i in rows)
+        out.append(sum(w[i] * values[i] for i in rows) / total if rows else np.nan)
+    return np.array(out)
+
+
+def edges_of(p, w, n_bins, edges):
+    if edges == "uniform":
+        return uniform_edges(n_bins)
+    return quantile_edges([float(s) for s in p], [float(v) for v in w], n_bins)
+
+
+def histogram_map(new, p, y, w, n_bins=15, edges="uniform"):
+    """The share of hits in the bin of the score; nan in a bin without rows."""
+    cuts = edges_of(p, w, n_bins, edges)
+    values = bin_means(y, [which_bin(s, cuts) for s in p], w, n_bins)
+    return np.array([values[which_bin(s, cuts)] for s in new])
+
+
+def scaling_binning_map(new, p, y, w, n_bins=15):
+    """Kumar, Liang and Ma (2019): Platt scaling, equal-mass bins of its outputs, and the mean
+    output in the bin; all rows are used for each of these."""
+    slope, intercept = platt(log_odds(p), y, w)
+    out, fresh = (expit(slope * log_odds(x) + intercept) for x in (p, new))
+    cuts = edges_of(out, w, n_bins, "quantile")
+    values = bin_means(out, [which_bin(s, cuts) for s in out], w, n_bins)
+    return np.array([values[which_bin(s, cuts)] for s in fresh])
+
+
+# -- one against the rest --------------------------------------------------------------------------
+
+
+def one_vs_rest(mapping, new, prob, y, w):
+    """`mapping(new, p, hits, w)` for every class, rows divided by their sum, or 1/K each where all
+    are 0. Two columns are the binary problem of column 1, and so is a single one."""
+    if np.ndim(prob) == 1:
+        return mapping(new, prob, y, w)
+    k = prob.shape[1]
+    if k == 2:
+        return columns(mapping(new[:, 1], prob[:, 1], y, w))
+    q = np.column_stack([mapping(new[:, j], prob[:, j], (y == j).astype(int), w) for j in range(k)])
+    total = q.sum(axis=1, keepdims=True)
+    return np.where(total > 0, q / np.where(total > 0, total, 1), 1 / k)
+
+
+def platt_map(new, p, y, w, smooth=False):
+    slope, intercept = platt(log_odds(p), y, w, smooth)
+    return expit(slope * log_odds(new) + intercept)
+
+
+def fitted_beta_map(new, p, y, w):
+    return beta_map(new, *beta(p, y, w))
+
+
+# -- probabilities of every method -----------------------------------------------------------------
+
+
+def temperature_map(new, prob, y, w):
+    t = temperature(np.log(clip(columns(prob))), y, w)
+    out = softmax(np.log(clip(columns(new))) / t, axis=1)
+    return out if np.ndim(new) == 2 else out[:, 1]
+
+
+def vector_map(new, prob, y, w):
+    weight, intercept = vector(np.log(clip(columns(prob))), y, w)
+    out = softmax(np.log(clip(columns(new))) * weight + intercept, axis=1)
+    return out if np.ndim(new) == 2 else out[:, 1]
+
+
+def matrix_map(new, prob, y, w, off_diagonal=0.0, intercept=0.0):
+    z = np.log(clip(columns(prob)))
+    weight, shift = matrix(z, y, w, off_diagonal, intercept)
+    out = softmax(np.log(clip(columns(new))) @ weight.T + shift, axis=1)
+    return out if np.ndim(new) == 2 else out[:, 1]
