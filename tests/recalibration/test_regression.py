@@ -54,6 +54,9 @@ def test_derivatives_are_those_of_differences(name):
     ahead, behind = (loss.gradient(theta + h * direction) for h in (1e-5, -1e-5))
     curvature = (ahead - behind) / 2e-5
     assert loss.curvature(theta, direction) == pytest.approx(curvature, rel=1e-5, abs=1e-7)
+    if not isinstance(loss, Whitened):
+        expected = loss.curvature(theta, direction)
+        assert loss.hessian(theta) @ direction == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
 def test_parameters_are_those_of_the_logits_as_they_are():
