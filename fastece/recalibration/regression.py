@@ -230,11 +230,12 @@ class Classes(Loss):
     Logits are centred and divided by their standard deviations, class by class: a step of the
     search then takes a fifth as many products with the second derivatives (CIFAR-10: 174, not 621).
     `theta` holds the parameters of these, one line (w, b) a class: of a diagonal W (K, 2), else
-    (K, K + 1). `parameters` are those of the caller's logits.
+    (K, K + 1). `parameters` are those of the caller's logits. The `start` of a search multiplies
+    these by a factor.
     """
 
     def __init__(
-        self, z: Any, label: I64, weight: F64, diagonal: bool, penalty: Penalty
+        self, z: Any, label: I64, weight: F64, diagonal: bool, penalty: Penalty, factor: float
     ) -> None:  # fmt: skip
         z = z.astype(np.float64)
         self.mean = weight @ z
@@ -243,6 +244,16 @@ class Classes(Loss):
         self.z = (z - self.mean) / self.scale
         self.label, self.weight = label, weight
         self.diagonal, self.penalty = diagonal, penalty
+        # A number added to an intercept, or to a weight of one logit, of every class changes
+        # nothing. So that a search has no such direction to run away in, sums over the classes are
+        # held where they are at the start, unless a penalty or a diagonal does that.
+        free = np.full(
+            2 if diagonal else self.n_classes + 1, not (diagonal or penalty.off_diagonal)
+        )
+        free[-1] = not penalty.intercept
+        self.held = free.astype(np.float64)
+        w = self.scale if diagonal else np.diag(self.scale)
+        self.start = factor * np.column_stack([w, self.mean]).ravel()
 
     def part(self, step: int) -> "Classes":
         """The mean loss of every step-th row, of the same parameters."""
@@ -255,11 +266,6 @@ class Classes(Loss):
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.z.shape[1])
-
-    def start(self, factor: float) -> F64:
-        """The parameters that multiply all logits by a factor."""
-        w = self.scale if self.diagonal else np.diag(self.scale)
-        return factor * np.column_stack([w, self.mean]).ravel()
 
     def parameters(self, theta: F64) -> tuple[F64, F64]:
         """``W`` (K,) or (K, K), and ``b`` (K,), for logits as the caller has them."""
@@ -290,14 +296,21 @@ class Classes(Loss):
         residual = p * self.weight[:, None]
         residual[each, self.label] -= self.weight
         value = float(self.weight @ (np.log(total) - true)) + self._penalty_value(theta)
-        return value, self._collect(residual) + self._penalty_slope(theta)
+        drift = theta - self.start
+        value += float(drift @ self._hold(drift)) / 2
+        return value, self._collect(residual) + self._penalty_slope(theta) + self._hold(drift)
 
     def _product(self, direction: F64) -> F64:
         u = self._apply(direction)
         u *= self.p
         u -= self.p * u.sum(axis=1, keepdims=True)
         u *= self.weight[:, None]
-        return self._collect(u) + self._penalty_slope(direction)
+        return self._collect(u) + self._penalty_slope(direction) + self._hold(direction)
+
+    def _hold(self, drift: F64) -> F64:
+        """Sums over the classes of what is held, for each class."""
+        sums = drift.reshape(self.n_classes, -1).sum(axis=0) * self.held
+        return np.tile(sums, self.n_classes)
 
     def hessian(self, theta: F64) -> F64:
         """The matrix of second derivatives, ``(p_k [k = l] - p_k p_l) x_k x_l`` with x_k the
@@ -314,8 +327,8 @@ class Classes(Loss):
         for k in range(self.n_classes):
             x, own = features[:, k if self.diagonal else 0], slice(k * size, (k + 1) * size)
             total[own, own] += x.T @ (x * (self.weight * self.p[:, k])[:, None])
-        if self.penalty != NO_PENALTY:
-            total += np.stack([self._penalty_slope(unit) for unit in np.eye(theta.size)])
+        for unit, line in zip(np.eye(theta.size), total, strict=True):
+            line += self._penalty_slope(unit) + self._hold(unit)
         return total
 
     def _rates(self) -> tuple[F64, float]:
