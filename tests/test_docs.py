@@ -343,11 +343,16 @@ def test_benchmarks_named_on_their_page_exist():
         assert classes == defined
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_notebooks_show_what_their_code_gives(path, capsys):
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+# Two minutes; a smaller one is run with the quick tests.
+LONG = ROOT / "notebooks" / "05_recalibration.ipynb"
+
+
+def run_notebook(path, capsys):
+    """The code cells of a notebook with what they print and their values, and what they define."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
-    scope = {"__name__": "notebook"}
+    done, scope = [], {"__name__": "notebook"}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":
             continue
@@ -355,13 +360,38 @@ def test_notebooks_show_what_their_code_gives(path, capsys):
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, path.name, "exec"), scope)
         value = last and eval(compile(ast.Expression(last.value), path.name, "eval"), scope)
-        printed = capsys.readouterr().out
+        done.append((cell, capsys.readouterr().out, value))
+    matplotlib.pyplot.close("all")
+    return done, scope
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(x, id=x.stem, marks=[pytest.mark.slow] * (x == LONG)) for x in NOTEBOOKS],
+)
+def test_notebooks_show_what_their_code_gives(path, capsys):
+    for cell, printed, value in run_notebook(path, capsys)[0]:
         for output in cell["outputs"]:
             if output["output_type"] == "stream":
                 assert "".join(output["text"]) == printed
             elif output["output_type"] == "execute_result":
                 assert "".join(output["data"]["text/plain"]) == repr(value)
-    matplotlib.pyplot.close("all")
+
+
+def test_the_long_notebook_runs_small_and_its_figures_of_cifar10_are_kept(
+    monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setenv("FASTECE_NOTEBOOK", "small")
+    _, scope = run_notebook(LONG, capsys)
+    kept = ROOT / "notebooks" / "data" / "recalibration_cifar10.csv"
+    with kept.open(encoding="utf-8", newline="") as file:
+        rows = [*csv.reader(file)][1:]
+    figures = {tuple(row[:3]): tuple(map(float, row[3:])) for row in rows}
+    assert list(figures) == list(scope["figures"]["digits, neural network"])
+    code = runpy.run_path(str(ROOT / "scripts" / "recalibrate_cifar10.py"))
+    assert "figures_of" in code["notebook_functions"]()
+    code["write"](tmp_path / "again.csv", figures)
+    assert (tmp_path / "again.csv").read_bytes() == kept.read_bytes()
 
 
 def test_digits_script_is_kept_with_its_output():

@@ -2,7 +2,6 @@
 what finds the least of them."""
 
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -14,17 +13,19 @@ from fastece.typing import F64, I64
 GRADIENT = 1e-8
 # Losses of two points that are no further apart, relatively, may differ by rounding alone.
 ROUNDING = 1e-13
-# Where some classes can be told apart and others not, a search without a penalty may take many
-# times as many products with second derivatives as one that comes to an end, some 200.
+# Where some classes can be told apart and others not, a search by products with second derivatives
+# may take many times as many as one that comes to an end, some 200.
 MOST_PRODUCTS = 2000
+# So do parameters of logits in units of their standard deviations.
+ENDLESS_PARAMETER = 1000.0
 ENDLESS = (
-    f"the search for the best map was ended after {MOST_PRODUCTS} steps, while the log loss was "
-    "still falling: there are few rows for so many parameters; take a penalty, or another method"
+    "predictions tell some classes apart without error, so the log loss falls as parameters grow, "
+    "and there is no best map: take a penalty, more rows or another method"
 )
 # Of how many rows, at least, the first parameters are.
 SOME_ROWS, ROWS_PER_PARAMETER = 2000, 50
 # Of more parameters the matrix of second derivatives is too large.
-MOST_PARAMETERS = 512
+MOST_PARAMETERS = 300
 # A direction in which a loss is less curved than this part of the most counts as that.
 FLAT, TINY = 1e-10, 1e-300
 # Logits that differ by less are equal: what is divided by this, and its square, are numbers.
@@ -74,6 +75,10 @@ class Loss(ABC):
         self._at(theta)
         return self._product(direction)
 
+    def hessian(self, theta: F64) -> F64:
+        """The matrix of its second derivatives."""
+        return np.stack([self.curvature(theta, unit) for unit in np.eye(theta.size)])
+
     def _at(self, theta: F64) -> None:
         if self._theta is None or not np.array_equal(theta, self._theta):
             self._value, self._gradient = self._measure(theta)
@@ -85,8 +90,7 @@ class Whitened:
     some rows, it is nearly as curved in every direction, so that few steps find the least."""
 
     def __init__(self, loss: Loss, some: Loss, start: F64) -> None:
-        hessian = np.stack([some.curvature(start, unit) for unit in np.eye(start.size)])
-        value, vector = np.linalg.eigh(hessian)
+        value, vector = np.linalg.eigh(some.hessian(start))
         self.steps = vector / np.sqrt(np.maximum(value, FLAT * value[-1] + TINY))
         self.loss, self.start = loss, start
 
@@ -109,6 +113,10 @@ class Whitened:
         product = self.loss.curvature(self.theta(phi), self.steps @ direction)
         curvature: F64 = product @ self.steps
         return curvature
+
+
+class Endless(Exception):  # noqa: N818
+    """A search goes on for ever: the loss falls as parameters grow."""
 
 
 class Minimum(NamedTuple):
@@ -145,14 +153,16 @@ def minimise(loss: Loss, start: F64) -> Minimum:
 
 
 def search(loss: Loss | Whitened, start: F64) -> Minimum:
-    """`minimise`, of all rows from the start."""
+    """`minimise`, of all rows from the start: with the whole matrix of second derivatives where it
+    is small, which finds in 20 steps what conjugate gradients creep up to."""
     from scipy.optimize import minimize
 
     def measure(theta: F64) -> tuple[F64, float, float]:
         return theta.copy(), loss.value(theta), float(np.abs(loss.gradient(theta)).max())
 
     at = tried = measure(start)
-    products = 0
+    products, is_end = 0, True
+    farthest = max(ENDLESS_PARAMETER, 2 * np.abs(start).max())  # logits may be far from 0
 
     def value(theta: F64) -> float:
         nonlocal tried
@@ -166,20 +176,27 @@ def search(loss: Loss | Whitened, start: F64) -> Minimum:
         elif abs(tried[1] - at[1]) <= ROUNDING * at[1]:  # no step is seen to gain: shorter ones
             at = min(at, tried, key=lambda point: point[2])  # would be refused, too
             raise StopIteration
+        if not isinstance(loss, Whitened) and np.abs(theta).max() > farthest:
+            raise Endless
 
     def curvature(theta: F64, direction: F64) -> F64:
         nonlocal products
         products += 1
         if products > MOST_PRODUCTS:
-            raise StopIteration
+            raise Endless
         return loss.curvature(theta, direction)
 
-    with suppress(StopIteration):
+    how: dict[str, Any] = {"method": "trust-ncg", "hessp": curvature}
+    if isinstance(loss, Loss) and start.size <= MOST_PARAMETERS:
+        how = {"method": "trust-exact", "hess": loss.hessian}
+    try:
         minimize(
-            value, start, jac=loss.gradient, hessp=curvature, method="trust-ncg",
-            callback=follow, options={"gtol": GRADIENT, "max_trust_radius": 1e4},
+            value, start, jac=loss.gradient, callback=follow, **how,
+            options={"gtol": GRADIENT, "max_trust_radius": 1e4},
         )  # fmt: skip
-    return Minimum(at[0], at[1], products <= MOST_PRODUCTS)
+    except Endless:
+        is_end = False
+    return Minimum(at[0], at[1], is_end)
 
 
 class Hits(Loss):
@@ -231,11 +248,12 @@ class Classes(Loss):
     Logits are centred and divided by their standard deviations, class by class: a step of the
     search then takes a fifth as many products with the second derivatives (CIFAR-10: 174, not 621).
     `theta` holds the parameters of these, one line (w, b) a class: of a diagonal W (K, 2), else
-    (K, K + 1). `parameters` are those of the caller's logits.
+    (K, K + 1). `parameters` are those of the caller's logits. The `start` of a search multiplies
+    these by a factor.
     """
 
     def __init__(
-        self, z: Any, label: I64, weight: F64, diagonal: bool, penalty: Penalty
+        self, z: Any, label: I64, weight: F64, diagonal: bool, penalty: Penalty, factor: float
     ) -> None:  # fmt: skip
         z = z.astype(np.float64)
         self.mean = weight @ z
@@ -244,6 +262,16 @@ class Classes(Loss):
         self.z = (z - self.mean) / self.scale
         self.label, self.weight = label, weight
         self.diagonal, self.penalty = diagonal, penalty
+        # A number added to an intercept, or to a weight of one logit, of every class changes
+        # nothing. So that a search has no such direction to run away in, sums over the classes are
+        # held where they are at the start, unless a penalty or a diagonal does that.
+        free = np.full(
+            2 if diagonal else self.n_classes + 1, not (diagonal or penalty.off_diagonal)
+        )
+        free[-1] = not penalty.intercept
+        self.held = free.astype(np.float64)
+        w = self.scale if diagonal else np.diag(self.scale)
+        self.start = factor * np.column_stack([w, self.mean]).ravel()
 
     def part(self, step: int) -> "Classes":
         """The mean loss of every step-th row, of the same parameters."""
@@ -256,11 +284,6 @@ class Classes(Loss):
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.z.shape[1])
-
-    def start(self, factor: float) -> F64:
-        """The parameters that multiply all logits by a factor."""
-        w = self.scale if self.diagonal else np.diag(self.scale)
-        return factor * np.column_stack([w, self.mean]).ravel()
 
     def parameters(self, theta: F64) -> tuple[F64, F64]:
         """``W`` (K,) or (K, K), and ``b`` (K,), for logits as the caller has them."""
@@ -291,14 +314,40 @@ class Classes(Loss):
         residual = p * self.weight[:, None]
         residual[each, self.label] -= self.weight
         value = float(self.weight @ (np.log(total) - true)) + self._penalty_value(theta)
-        return value, self._collect(residual) + self._penalty_slope(theta)
+        drift = theta - self.start
+        value += float(drift @ self._hold(drift)) / 2
+        return value, self._collect(residual) + self._penalty_slope(theta) + self._hold(drift)
 
     def _product(self, direction: F64) -> F64:
         u = self._apply(direction)
         u *= self.p
         u -= self.p * u.sum(axis=1, keepdims=True)
         u *= self.weight[:, None]
-        return self._collect(u) + self._penalty_slope(direction)
+        return self._collect(u) + self._penalty_slope(direction) + self._hold(direction)
+
+    def _hold(self, drift: F64) -> F64:
+        """Sums over the classes of what is held, for each class."""
+        sums = drift.reshape(self.n_classes, -1).sum(axis=0) * self.held
+        return np.tile(sums, self.n_classes)
+
+    def hessian(self, theta: F64) -> F64:
+        """The matrix of second derivatives, ``(p_k [k = l] - p_k p_l) x_k x_l`` with x_k the
+        features of class k, by products of matrices: a fifth of the time of `curvature`."""
+        self._at(theta)
+        if self.diagonal:
+            features = np.stack([self.z, np.ones_like(self.z)], axis=2)
+        else:
+            features = np.column_stack([self.z, np.ones(self.label.size)])[:, None]
+        root = np.sqrt(self.weight)[:, None, None]
+        a = (root * self.p[:, :, None] * features).reshape(self.label.size, -1)
+        total: F64 = -(a.T @ a)
+        size = features.shape[2]
+        for k in range(self.n_classes):
+            x, own = features[:, k if self.diagonal else 0], slice(k * size, (k + 1) * size)
+            total[own, own] += x.T @ (x * (self.weight * self.p[:, k])[:, None])
+        for unit, line in zip(np.eye(theta.size), total, strict=True):
+            line += self._penalty_slope(unit) + self._hold(unit)
+        return total
 
     def _rates(self) -> tuple[F64, float]:
         """What the squares of the weights (K, K), and of the intercepts, are multiplied by."""

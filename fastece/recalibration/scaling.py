@@ -126,9 +126,9 @@ def fit_classes(rows: Rows, diagonal: bool, penalty: Penalty) -> tuple[F64, F64]
     are not far, whatever the unit of the logits."""
     z, label, weight = rows.predictions.logits(), rows.label, rows.weight
     near = fit_temperature(z, label, weight)
-    loss = Classes(z, label, weight, diagonal, penalty)
-    found = minimise(loss, loss.start(float(np.exp(near.theta[0]))))
-    if found.fault:
+    loss = Classes(z, label, weight, diagonal, penalty, float(np.exp(near.theta[0])))
+    found = minimise(loss, loss.start)
+    if found.fault and np.bincount(label, minlength=z.shape[1]).all():  # else that has been said
         warn(f"X: {found.fault}")
     w, b = loss.parameters(found.theta)
     return w, b - b.mean()  # a constant changes nothing

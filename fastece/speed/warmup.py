@@ -178,8 +178,8 @@ def measure(estimator: Any, options: dict[str, Any]) -> None:
 
 
 def recalibrate(options: dict[str, Any]) -> None:
-    """The map that has a kernel of its own."""
-    TemperatureScaling().fit(options["y_prob"], options["y_true"])
+    """The map that has a kernel of its own, on labels that have a best temperature."""
+    TemperatureScaling().fit(options["y_prob"][:, :2], np.arange(FEW) % 4 == 1)
 
 
 def resample(estimator: Any, options: dict[str, Any]) -> None:

@@ -248,3 +248,17 @@ def test_minus_infinite_logits_are_probabilities_of_0(name):
         assert "inf" in said[0]
     else:
         assert_probabilities(model.transform(z), z)
+
+
+@pytest.mark.parametrize("name", ["vector", "matrix", "platt"])
+def test_logits_far_from_0_have_the_map_of_those_near(name):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((500, 1 if name == "platt" else 3))
+    y = (
+        (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+        if name != "platt"
+        else z[:, 0] > rng.random(500)
+    )
+    z = z[:, 0] if name == "platt" else z
+    near, far = (METHODS[name](from_logits=True).fit(x, y).transform(x) for x in (z, z + 1e5))
+    np.testing.assert_allclose(far, near, rtol=0, atol=1e-6)  # and nothing is warned of

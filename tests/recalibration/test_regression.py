@@ -34,10 +34,18 @@ def losses(n=60):
     weight, penalty = shares(n), Penalty(0.3, 0.7)
     yield "temperature", Temperature(z, label, weight), np.array([0.4])
     yield "hits", Hits(x, hit, weight), rng.standard_normal(3)
-    yield "vector", Classes(z, label, weight, True, NO_PENALTY), rng.standard_normal(2 * K)
-    yield "matrix", Classes(z, label, weight, False, NO_PENALTY), rng.standard_normal(K * (K + 1))
-    yield "penalties", Classes(z, label, weight, False, penalty), rng.standard_normal(K * (K + 1))
-    matrix = Classes(z, label, weight, False, penalty)
+    yield "vector", Classes(z, label, weight, True, NO_PENALTY, 1.0), rng.standard_normal(2 * K)
+    yield (
+        "matrix",
+        Classes(z, label, weight, False, NO_PENALTY, 1.0),
+        rng.standard_normal(K * (K + 1)),
+    )
+    yield (
+        "penalties",
+        Classes(z, label, weight, False, penalty, 0.5),
+        rng.standard_normal(K * (K + 1)),
+    )
+    matrix = Classes(z, label, weight, False, penalty, 0.5)
     some, start = matrix.part(2), rng.standard_normal(K * (K + 1))
     yield "whitened", Whitened(matrix, some, start), rng.standard_normal(K * (K + 1))
 
@@ -55,6 +63,9 @@ def test_derivatives_are_those_of_differences(name):
     ahead, behind = (loss.gradient(theta + h * direction) for h in (1e-5, -1e-5))
     curvature = (ahead - behind) / 2e-5
     assert loss.curvature(theta, direction) == pytest.approx(curvature, rel=1e-5, abs=1e-7)
+    if not isinstance(loss, Whitened):
+        expected = loss.curvature(theta, direction)
+        assert loss.hessian(theta) @ direction == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
 def test_parameters_are_those_of_the_logits_as_they_are():
@@ -62,8 +73,9 @@ def test_parameters_are_those_of_the_logits_as_they_are():
     z, label, weight = 5 * rng.standard_normal((n, K)) - 3, rng.integers(0, K, n), shares(n)
     for diagonal in (True, False):
         penalty = NO_PENALTY if diagonal else Penalty(0.3, 0.7)
-        loss = Classes(z, label, weight, diagonal, penalty)
-        theta = loss.start(1.0) + 0.1 * rng.standard_normal(loss.start(1.0).size)
+        loss = Classes(z, label, weight, diagonal, penalty, 1.0)
+        change = 0.1 * rng.standard_normal((K, 2 if diagonal else K + 1))
+        theta = loss.start + (change - change.mean(axis=0)).ravel()  # sums are held
         w, b = loss.parameters(theta)
         scores = z * w + b if diagonal else z @ w.T + b
         value = -weight @ log_softmax(scores, axis=1)[np.arange(n), label]
@@ -71,7 +83,7 @@ def test_parameters_are_those_of_the_logits_as_they_are():
             off = w[~np.eye(K, dtype=bool)]
             value += 0.3 / (K * (K - 1)) * (off**2).sum() + 0.7 / K * (b**2).sum()
         assert loss.value(theta) == pytest.approx(value, rel=1e-12)
-        assert loss.parameters(loss.start(1.0))[1] == pytest.approx(np.zeros(K), abs=1e-12)
+        assert loss.parameters(loss.start)[1] == pytest.approx(np.zeros(K), abs=1e-12)
 
 
 def test_parts_of_the_rows_are_problems_of_their_own():
