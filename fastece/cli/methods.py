@@ -35,6 +35,10 @@ from fastece.resampling.arguments import MOST_RESAMPLES
 
 ALL, LOSS = "all", "log_loss"
 FOLDS = 5
+# The classes of pairs of labels.
+HITS = ["wrong", "right"]
+# A warning that is the same for every method.
+OF_LABELS = "no label is of "
 # Warnings about the rows, which are given as they are read, and again by methods, for each fold.
 OF_ROWS = re.compile(r"do not sum to 1 |: probabilities, but from_logits=True\?")
 
@@ -54,6 +58,13 @@ class Rows(NamedTuple):
     def n_classes(self) -> int:
         """Number of classes; one column is of two."""
         return 2 if self.x.ndim == 1 else self.x.shape[1]
+
+    @property
+    def classes(self) -> list[str] | None:
+        """What a saved model calls the classes; None of numbers."""
+        if self.pairs:
+            return HITS
+        return None if self.order is None else [str(label) for label in self.order]
 
 
 class Task(NamedTuple):
@@ -169,7 +180,8 @@ def warnings_of(method: Any) -> Iterator[None]:
     for message in dict.fromkeys(str(one.message) for one in caught):
         if not OF_ROWS.search(message):
             said = re.sub(r"^(X|y|y_true): ", "", message)
-            warnings.warn(f"{method.title}: {said}", stacklevel=2)
+            of_method = "" if OF_LABELS in said else f"{method.title}: "
+            warnings.warn(f"{of_method}{said}", stacklevel=2)
 
 
 def apply(name: str, task: Task) -> Result:
@@ -191,7 +203,9 @@ def apply(name: str, task: Task) -> Result:
 def fit(model: Calibrator, rows: Rows) -> Calibrator:
     """A model, fitted to checked predictions."""
     with warnings_of(model):
-        return model.fit(rows.x, rows.label, rows.weight)
+        model.fit(rows.x, rows.label, rows.weight)
+    model.classes_ = rows.classes
+    return model
 
 
 def transform(model: Calibrator, task: Task) -> Result:
@@ -211,6 +225,13 @@ def apply_saved(task: Task) -> dict[str, Result]:
         raise ValueError(
             f"--load: {path} is of {kinds[model.from_logits]}, and the file holds "
             f"{kinds[rows.from_logits]}"
+        )
+    if model.classes_ != rows.classes and (model.classes_ == HITS or None not in (
+        model.classes_, rows.classes
+    )):  # fmt: skip
+        raise ValueError(
+            f"--load: {path} is of the classes {model.classes_}, in this order, and the file has "
+            f"{rows.classes or 'none that are named so'}"
         )
     names = {row: name for name, row in METHODS.items()}
     return {names[type(model)]: transform(model, task)}

@@ -71,7 +71,8 @@ class Calibrator:
 
         Returns
         -------
-        The object itself. Its fitted attributes end in "_".
+        The object itself. Its fitted attributes end in "_"; `classes_` are the labels of the
+        columns, where these are strings, else None.
 
         Raises
         ------
@@ -86,7 +87,7 @@ class Calibrator:
     def fit_rows(self, rows: Rows) -> Self:
         """`fit` to rows that have been checked, and have weights above 0."""
         self._fit(rows)
-        self.n_classes_ = rows.predictions.n_classes
+        self.n_classes_, self.classes_ = rows.predictions.n_classes, rows.classes
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:  # noqa: N803

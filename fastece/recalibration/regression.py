@@ -20,7 +20,7 @@ MOST_PRODUCTS = 2000
 ENDLESS_PARAMETER = 1000.0
 ENDLESS = (
     "predictions tell some classes apart without error, so the log loss falls as parameters grow, "
-    "and there is no best map: take a penalty, more rows or another method"
+    "and there is no best map: more rows, or a method with fewer parameters, would have one"
 )
 # Of how many rows, at least, the first parameters are.
 SOME_ROWS, ROWS_PER_PARAMETER = 2000, 50

@@ -99,23 +99,34 @@ class Predictions:
 
     def score(self, k: int) -> Score:
         """Scores of class k; of one column, of class 1."""
-        if self.from_logits and self.n_classes == 2:
-            z = self.logits().astype(np.float64)
-            logit = z[:, 1] - z[:, 0]
-            s = np.empty(logit.size)
-            kernels.logits.sigmoid(logit, s)
-            return Score(s, logit)
-        p = self.probabilities
-        return Score(np.ascontiguousarray(p if p.ndim == 1 else p[:, k], np.float64))
+        if not self.from_logits:
+            p = self.x if self.x.ndim == 1 else self.x[:, k]
+            return Score(np.ascontiguousarray(p, np.float64))
+        z = self.logits()
+        best, top, log_rest = self._others
+        below = z[:, k].astype(np.float64) - top
+        # exp(z_k) taken off a sum that it is most of would leave rounding alone.
+        others = np.where(best == k, 1.0, 1 + np.exp(log_rest) - np.exp(below))
+        logit = below - np.where(best == k, log_rest, np.log(others))
+        s = np.empty(logit.size)
+        kernels.logits.sigmoid(logit, s)
+        return Score(s, logit)
 
     @cached_property
-    def probabilities(self) -> NDArray[Any]:
-        """Probabilities (n,) or (n, K)."""
-        if not self.from_logits:
-            return self.x
-        if self.x.ndim == 1:
-            return self.score(1).s
-        return softmax_of(self.x, 1.0)
+    def _others(self) -> tuple[I64, F64, F64]:
+        """Of each row of logits the largest: its class, it, and the logarithm of the sum of
+        exp(z_j - z) over the other classes j."""
+        z = self.logits()
+        best, log_rest = z.argmax(axis=1), np.empty(len(z))
+        top = np.take_along_axis(z, best[:, None], axis=1)[:, 0].astype(np.float64)
+        step = max(1, SLICE // z.shape[1])
+        for start in range(0, len(z), step):
+            part = slice(start, start + step)
+            below = z[part] - top[part, None]
+            np.put_along_axis(below, best[part, None], -np.inf, axis=1)
+            second = below.max(axis=1)
+            log_rest[part] = second + np.log(np.exp(below - second[:, None]).sum(axis=1))
+        return best, top, log_rest
 
     def scores(self) -> Iterator[tuple[int, Score]]:
         """Every class with the scores that tell it from the rest; of two, the second."""
@@ -124,11 +135,13 @@ class Predictions:
 
 
 class Rows(NamedTuple):
-    """What a method is fitted to: predictions, labels from 0 to K - 1 and weights."""
+    """What a method is fitted to: predictions, labels from 0 to K - 1, weights, and what the labels
+    stand for, where that is no number."""
 
     predictions: Predictions
     label: I64
     v: F64 | None
+    classes: list[Any] | None = None
 
     @property
     def weight(self) -> F64:
@@ -138,7 +151,7 @@ class Rows(NamedTuple):
     def where(self, rows: NDArray[Any]) -> "Rows":
         """Some of the rows."""
         v = None if self.v is None else self.v[rows]
-        return Rows(self.predictions.where(rows), self.label[rows], v)
+        return self._replace(predictions=self.predictions.where(rows), label=self.label[rows], v=v)
 
     def of_weight(self) -> "Rows":
         """The rows whose weight is not 0."""
@@ -185,7 +198,8 @@ def read_rows(
     with label_words():
         label, order = as_labels(y_true, x, name, column_names(y_prob), None, None)
         label = label if order is not None else check_class_indices(label, n_classes, x)
-    return Rows(predictions, contiguous(label, np.int64), as_weights(sample_weight, len(x)))
+    v = as_weights(sample_weight, len(x))
+    return Rows(predictions, contiguous(label, np.int64), v, order)
 
 
 def check_classes(rows: Rows, name: str) -> None:

@@ -40,8 +40,8 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
 
     Notes
     -----
-    Plain JSON: `format`, `version`, `method`, `options`, `n_classes` and `parameters`; numbers have
-    all their digits, and null stands for nan.
+    Plain JSON: `format`, `version`, `method`, `options`, `n_classes`, `classes` and `parameters`;
+    numbers have all their digits, and null stands for nan.
 
     Examples
     --------
@@ -66,6 +66,7 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
         "method": names[type(model)],
         "options": {name: plain_option(x) for name, x in model.get_params().items()},
         "n_classes": model.n_classes_,
+        "classes": model.classes_,
         "parameters": {name: plain(getattr(model, f"{name}_")) for name in model.PARAMETERS},
     }
     with whole_file(Path(path)) as file:
@@ -122,6 +123,7 @@ def read_model(content: Any) -> Calibrator:
         raise ValueError(f"options: must be {', '.join(model.get_params())}")
     model.set_params(**{name: read_option(x) for name, x in options.items()})
     model.n_classes_ = check_integer("n_classes", content.get("n_classes"), 2, MOST_CLASSES)
+    model.classes_ = read_classes(content.get("classes", 0), model.n_classes_)
     found = content.get("parameters")
     if not isinstance(found, dict) or found.keys() != model.PARAMETERS.keys():
         raise ValueError(f"parameters: must be {', '.join(model.PARAMETERS)}")
@@ -129,6 +131,15 @@ def read_model(content: Any) -> Calibrator:
     for name, parameter in model.PARAMETERS.items():
         setattr(model, f"{name}_", read_parameter(name, found[name], parameter, sizes))
     return model
+
+
+def read_classes(value: Any, n_classes: int) -> list[str] | None:
+    """The labels of the columns, checked."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or len({x for x in value if isinstance(x, str)}) != n_classes:
+        raise ValueError(f"classes: must be null or {n_classes} strings")
+    return value
 
 
 def read_parameter(name: str, value: Any, parameter: Parameter, sizes: dict[str, int]) -> Any:

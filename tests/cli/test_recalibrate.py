@@ -291,7 +291,8 @@ def test_what_is_refused_before_anything_is_computed(
     monkeypatch.chdir(tmp_path)
     model = {
         "format": "fastece.recalibration", "version": 1, "method": "temperature",
-        "options": {"from_logits": False}, "n_classes": 3, "parameters": {"temperature": 1.5},
+        "options": {"from_logits": False}, "n_classes": 3, "classes": None,
+        "parameters": {"temperature": 1.5},
     }  # fmt: skip
     files = {
         "a.csv": BINARY, "b.csv": BINARY, "c.csv": VECTORS, "e.csv": f"{PAIRS}0,0,0.5\n",
@@ -322,3 +323,22 @@ def test_two_models_have_other_predictions(capsys, tmp_path):
     assert found["fitted"] == f"fitted to {FOREST}"
     with np.load(out) as new:
         assert new["y_prob"].tolist() == p.tolist()
+
+
+def test_a_model_of_other_classes_is_refused(capsys, tmp_path):
+    """Of the same number of columns in another order, or of pairs of labels."""
+    rng = np.random.default_rng(1)
+    names = np.array(["cat", "dog", "eel"])
+    p = rng.dirichlet(np.ones(3), 60)
+    for order in ([0, 1, 2], [2, 1, 0]):
+        rows = [f"{names[rng.choice(3, p=row)]}," + ",".join(map(str, row[order])) for row in p]
+        header = "label," + ",".join(names[order])
+        path = tmp_path / f"{names[order][0]}.csv"
+        path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    named = ("--y-true", "label", "--y-prob")
+    model = tmp_path / "model.json"
+    text(capsys, "recalibrate", tmp_path / "cat.csv", *named, "cat,dog,eel", "--save", model)
+    text(capsys, "recalibrate", tmp_path / "cat.csv", *named, "cat,dog,eel", "--load", model)
+    other = (tmp_path / "eel.csv", *named, "eel,dog,cat")
+    error = failure(capsys, "recalibrate", *other, "--load", model)
+    assert "is of the classes ['cat', 'dog', 'eel'], in this order, and the file has" in error

@@ -14,7 +14,7 @@ from recalibration_cases import (
     probabilities,
     two_columns,
 )
-from scipy.special import expit, softmax
+from scipy.special import expit, logsumexp, softmax
 
 NEAR = {"rtol": 0, "atol": 1e-6}
 ORACLES = {  # the variants with a short oracle; the curve has a test of its own
@@ -261,3 +261,19 @@ def test_rows_that_every_map_takes_to_0_are_uniform(row):
 
 def test_probabilities_of_logits_are_softmax():
     assert probabilities(np.zeros((1, 4)))[0, 0] == 0.25
+
+
+@pytest.mark.parametrize("name", ["platt", "beta"])
+def test_log_odds_of_one_class_are_those_of_its_logit_against_the_sum_of_the_others(name):
+    """A softmax rounds 1 - p away where a class is sure, in float32 from 1e-7 on."""
+    rng = np.random.default_rng(7)
+    z = (8 * rng.standard_normal((2000, 3))).astype(np.float32)
+    y = (0.3 * z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    got = METHODS[name](from_logits=True).fit_transform(z, y)
+    want = np.empty(z.shape)
+    for k in range(3):
+        others = np.delete(z, k, axis=1).astype(np.float64)
+        odds = z[:, k] - logsumexp(others, axis=1)
+        model = METHODS[name](from_logits=True).fit(odds, y == k)
+        want[:, k] = model.transform(odds)
+    np.testing.assert_allclose(got, want / want.sum(axis=1, keepdims=True), rtol=0, atol=1e-6)

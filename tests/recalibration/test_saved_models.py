@@ -74,7 +74,9 @@ def test_a_file_is_plain_json(name, problem, tmp_path):
     save(METHODS[name]().fit(data.X, data.y), path)
     found = document(path)
     assert isinstance(found, dict)
-    assert set(found) == {"format", "version", "method", "options", "n_classes", "parameters"}
+    assert {*found} == {
+        "format", "version", "method", "options", "n_classes", "classes", "parameters",
+    }  # fmt: skip
     assert found["method"] == name
     assert found["n_classes"] == (3 if problem == "three classes" else 2)
     assert set(found["options"]) == set(METHODS[name]().get_params())
@@ -277,3 +279,15 @@ def test_numbers_that_would_make_no_probabilities_are_refused(method, key, numbe
 
 def test_a_file_of_another_kind_is_called_so(tmp_path):
     assert "is no map that fastece has saved" in refusal(tmp_path / "a.json", b"a,b\n0,0.5\n")
+
+
+def test_names_of_classes_are_kept(tmp_path):
+    data, path = classes(n=100), tmp_path / "model.json"
+    model = METHODS["vector"]().fit(data.X, np.array(["ant", "bee", "cow"])[data.y])
+    save(model, path)
+    assert load(path).classes_ == model.classes_ == ["ant", "bee", "cow"]
+    for wrong in (["ant", "bee"], ["ant", "bee", "bee"], [1, 2, 3], "abc", 0):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        path.with_name("damaged.json").write_text(json.dumps({**content, "classes": wrong}))
+        with pytest.raises(ValueError, match="classes: must be null or 3 strings"):
+            load(path.with_name("damaged.json"))
