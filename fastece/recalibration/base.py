@@ -1,5 +1,6 @@
 """What every recalibration method has: scikit-learn's conventions, without scikit-learn."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -36,7 +37,7 @@ class Parameter(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False)
-class Calibrator:
+class Calibrator(ABC):
     """A map from predictions to better ones, fitted to rows held apart.
 
     A subclass has the options as fields, and writes `_fit`, which sets the fitted attributes, and
@@ -148,13 +149,13 @@ class Calibrator:
             setattr(self, name, value)
         return self
 
+    @abstractmethod
     def _fit(self, rows: Rows) -> None:
         """Set the fitted attributes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         """Probabilities (n,) of class 1, or (n, K)."""
-        raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_classes_")

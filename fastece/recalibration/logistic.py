@@ -11,8 +11,9 @@ from fastece.inputs.parameters import check_flag
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
 from fastece.recalibration.one_vs_rest import OneVsRest, Say
-from fastece.recalibration.regression import SMALLEST, Hits, Minimum, minimise
+from fastece.recalibration.regression import SMALLEST, Hits
 from fastece.recalibration.rows import CLIP, Score, row_weights
+from fastece.recalibration.search import Minimum, minimise
 from fastece.typing import F64
 
 LINE = {"slope": Parameter(each=True), "intercept": Parameter(each=True)}

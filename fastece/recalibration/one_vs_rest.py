@@ -1,5 +1,6 @@
 """Maps of one score at a time: of two classes the second, of more each against the rest."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -57,14 +58,14 @@ class OneVsRest(Calibrator):
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p, 1.0) / np.where(total > 0, total, p.shape[1])
 
+    @abstractmethod
     def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[float | F64]:
         """The parameters of one problem, in the order of `PARAMETERS`; `say` takes what a user has
         to be warned of."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _map_one(self, score: Score, *parameters: Any) -> F64:
         """Probabilities (n,) of a hit."""
-        raise NotImplementedError
 
 
 def note_class(notes: dict[str, list[int]], k: int, text: str) -> None:

@@ -15,11 +15,10 @@ from fastece.recalibration.regression import (
     SMALLEST,
     Classes,
     Loss,
-    Minimum,
     Penalty,
-    minimise,
 )
 from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of
+from fastece.recalibration.search import Minimum, minimise
 from fastece.typing import F64, I64
 
 # A mean log loss this near to that of no predictions at all, log K, is no better.

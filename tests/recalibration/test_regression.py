@@ -7,15 +7,13 @@ from scipy.special import log_softmax
 
 from fastece.recalibration.regression import (
     NO_PENALTY,
-    SOME_ROWS,
     Classes,
     Hits,
     Loss,
     Penalty,
-    Whitened,
-    minimise,
 )
 from fastece.recalibration.scaling import Temperature
+from fastece.recalibration.search import SOME_ROWS, Whitened, minimise
 
 rng = np.random.default_rng(0)
 K = 4
