@@ -179,7 +179,7 @@ def warnings_of(method: Any) -> Iterator[None]:
         yield
     for message in dict.fromkeys(str(one.message) for one in caught):
         if not OF_ROWS.search(message):
-            said = re.sub(r"^(X|y|y_true): ", "", message)
+            said = re.sub(r"^(X|y|y_true)(: |, )", "", message)
             of_method = "" if OF_LABELS in said else f"{method.title}: "
             warnings.warn(f"{of_method}{said}", stacklevel=2)
 
