@@ -6,6 +6,7 @@ often each replicate drew them.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -61,7 +62,7 @@ class MeanPlan(Plan, Writable):
         return np.where(sums[-1] > 0, math.inf, means) if self.has_infinite else means
 
 
-class Mean(Parameters):
+class Mean(Parameters, ABC):
     """A weighted mean over rows, or a function of some: `numbers` is all that a kind of it needs.
 
     The order of the rows does not matter, so they need not be sorted.
@@ -70,9 +71,9 @@ class Mean(Parameters):
     needs_sorted = False
     is_calibration_error = False
 
+    @abstractmethod
     def numbers(self, sample: Sample) -> F64:
         """What is averaged, of each row: (n,), which may be inf, or (Q, n) of several numbers."""
-        raise NotImplementedError
 
     def value(self, means: F64) -> F64:
         """The values (R,) from the means (Q, R)."""
@@ -131,13 +132,13 @@ class OfVectors(Mean):
         ]
         return np.concatenate(parts)[sample.rows]
 
+    @abstractmethod
     def of_scores(self, s: F64, y: U8) -> F64:
         """Of scores and hits (n,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def of_vectors(self, p: F64, label: I64) -> F64:
         """Of class vectors (n, K), which may be written to, and classes (n,)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -213,7 +213,7 @@ class Kind(NamedTuple):
     up: str
 
 
-KINDS = {
+KINDS: dict[type[Any], Kind] = {
     ReliabilityDiagram: Kind(draw_diagram, "frequency", "count", "mean score", "frequency of hits"),
     ReliabilityCurve: Kind(draw_curve, "posterior", "density", "score", "probability of a hit"),
 }

@@ -1,5 +1,6 @@
 """Results of a bootstrap: an estimate, its distribution, and intervals from it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -62,12 +63,12 @@ def aligned(rows: Sequence[Sequence[str]], last: str = ">") -> list[str]:
     return [form.format(*row).rstrip() for row in rows]
 
 
-class Tabular:
+class Tabular(ABC):
     """What prints as a line and a table below it; in a notebook as a table of HTML."""
 
+    @abstractmethod
     def _table(self) -> tuple[str, list[list[str]]]:
         """The line, and the cells of the table, its head first."""
-        raise NotImplementedError
 
     @property
     def _notes(self) -> list[str]:
