@@ -30,6 +30,7 @@ from fastece.inputs.parameters import check_choice, check_integer
 from fastece.inputs.probabilities import column_names
 from fastece.problems.reading import read_problems
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate
+from fastece.recalibration.methods import method_name
 from fastece.report.measures import LEAD
 from fastece.resampling.arguments import MOST_RESAMPLES
 
@@ -233,8 +234,9 @@ def apply_saved(task: Task) -> dict[str, Result]:
             f"--load: {path} is of the classes {model.classes_}, in this order, and the file has "
             f"{rows.classes or 'none that are named so'}"
         )
-    names = {row: name for name, row in METHODS.items()}
-    return {names[type(model)]: transform(model, task)}
+    name = method_name(model)
+    assert name is not None, "it was saved by its name in the table"
+    return {name: transform(model, task)}
 
 
 def check_size(name: str, task: Task) -> None:

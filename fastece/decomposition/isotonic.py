@@ -138,11 +138,18 @@ def isotonic_parts(rule: str, sample: Sample) -> tuple[float, ...]:
 def blocks_of(sample: Sample) -> tuple[F64, F64]:
     """Weight of the hits and of the misses in each block of scores that isotonic regression gives
     one value."""
+    _, hits, misses, found = fit_isotonic(sample)
+    blocks = found.blocks[:-1]
+    return np.add.reduceat(hits, blocks), np.add.reduceat(misses, blocks)
+
+
+def fit_isotonic(sample: Sample) -> tuple[F64, F64, F64, Any]:
+    """Isotonic regression of the hits on the scores: each distinct score, the weight of its hits
+    and of its misses, and the result of scipy, whose blocks have one value each."""
     from scipy.optimize import isotonic_regression
 
-    _, hits, misses = pool_ties(scale_weights(sample)[0])
-    blocks = isotonic_regression(hits / (hits + misses), weights=hits + misses).blocks[:-1]
-    return np.add.reduceat(hits, blocks), np.add.reduceat(misses, blocks)
+    s, hits, misses = pool_ties(scale_weights(sample)[0])
+    return s, hits, misses, isotonic_regression(hits / (hits + misses), weights=hits + misses)
 
 
 def pool_ties(sample: Sample) -> tuple[F64, F64, F64]:

@@ -12,9 +12,9 @@ from fastece.problems.order import scale_weights
 from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
-from fastece.recalibration.logistic import LINE, fit_platt, sigmoid
+from fastece.recalibration.logistic import LINE, fit_platt
 from fastece.recalibration.one_vs_rest import OneVsRest, Say
-from fastece.recalibration.rows import Score
+from fastece.recalibration.rows import Score, sigmoid
 from fastece.typing import F64
 
 BINS = {

@@ -11,8 +11,7 @@ from fastece.estimators import find_estimator
 from fastece.inputs.parameters import check_flag
 from fastece.kde.estimator import KDE
 from fastece.protocol import Sample
-from fastece.recalibration.base import Parameter
-from fastece.recalibration.one_vs_rest import KNOTS, OneVsRest, Say
+from fastece.recalibration.one_vs_rest import PointsOneVsRest, Say
 from fastece.recalibration.rows import Score, row_weights
 from fastece.reliability.curve import reliability_curve
 from fastece.typing import F64
@@ -20,13 +19,13 @@ from fastece.typing import F64
 # Scores at which a Bayesian curve is taken: evenly spaced, and closer towards both ends, where
 # modern networks have most of their scores.
 TOWARDS_END = np.logspace(-9, -2, 141)
+GRID = np.unique(np.concatenate([np.linspace(0, 1, 501), TOWARDS_END, 1 - TOWARDS_END]))
 # What a point without rows counts, in a projection, of all rows.
 LEAST_WEIGHT = 1e-6
-GRID = np.unique(np.concatenate([np.linspace(0, 1, 501), TOWARDS_END, 1 - TOWARDS_END]))
 
 
 @dataclass(kw_only=True, eq=False)
-class CurveCalibration(OneVsRest):
+class CurveCalibration(PointsOneVsRest):
     """How often a score comes true, by a reliability curve.
 
     Parameters
@@ -69,7 +68,6 @@ class CurveCalibration(OneVsRest):
     """
 
     title: ClassVar[str] = "curve calibration"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = KNOTS
 
     estimator: Any = "ece_bayes"
     monotone: bool = True
@@ -90,15 +88,10 @@ class CurveCalibration(OneVsRest):
             near = np.searchsorted((GRID[1:] + GRID[:-1]) / 2, sample.s)
             weight = LEAST_WEIGHT + np.bincount(near, row_weights(sample), GRID.size)
         else:
-            curve = reliability_curve(
-                sample.y, sample.s, estimator=found, sample_weight=sample.v
-            )  # fmt: skip
+            curve = reliability_curve(sample.y, sample.s, estimator=found, sample_weight=sample.v)
             at, value, weight = curve.score, curve.posterior, curve.density
         known = ~np.isnan(value)
         at, value, weight = at[known], value[known], weight[known]
         if self.monotone:
             value = isotonic_regression(value, weights=weight).x
         return at, value.clip(0.0, 1.0)
-
-    def _map_one(self, score: Score, knots: F64, value: F64) -> F64:
-        return np.interp(score.s, knots, value)

@@ -6,17 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from fastece.decomposition.isotonic import pool_ties
-from fastece.problems.order import scale_weights
+from fastece.decomposition.isotonic import fit_isotonic
 from fastece.protocol import Sample
-from fastece.recalibration.base import Parameter
-from fastece.recalibration.one_vs_rest import KNOTS, OneVsRest, Say
+from fastece.recalibration.one_vs_rest import PointsOneVsRest, Say
 from fastece.recalibration.rows import Score
 from fastece.typing import F64
 
 
 @dataclass(kw_only=True, eq=False)
-class IsotonicCalibration(OneVsRest):
+class IsotonicCalibration(PointsOneVsRest):
     """The nearest function that does not decrease, by squares.
 
     Parameters
@@ -51,16 +49,9 @@ class IsotonicCalibration(OneVsRest):
     """
 
     title: ClassVar[str] = "isotonic calibration"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = KNOTS
 
     def _fit_one(self, score: Score, sample: Sample, say: Say) -> Sequence[F64]:  # noqa: ARG002
-        from scipy.optimize import isotonic_regression
-
-        s, hits, misses = pool_ties(scale_weights(sample)[0])
-        found = isotonic_regression(hits / (hits + misses), weights=hits + misses)
+        s, _, _, found = fit_isotonic(sample)
         ends = np.unique([found.blocks[:-1], found.blocks[1:] - 1])
         # No more than 1 by rounding.
         return s[ends], found.x[ends].clip(0.0, 1.0)
-
-    def _map_one(self, score: Score, knots: F64, value: F64) -> F64:
-        return np.interp(score.s, knots, value)

@@ -6,13 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fastece import kernels
 from fastece.inputs.parameters import check_flag
 from fastece.protocol import Sample
 from fastece.recalibration.base import Parameter
 from fastece.recalibration.one_vs_rest import OneVsRest, Say
 from fastece.recalibration.regression import SMALLEST, Hits
-from fastece.recalibration.rows import CLIP, Score, row_weights
+from fastece.recalibration.rows import CLIP, Score, row_weights, sigmoid
 from fastece.recalibration.search import Minimum, minimise
 from fastece.typing import F64
 
@@ -174,10 +173,3 @@ def base_rate(score: F64, weight: F64, target: F64, say: Say) -> float:
         say("all scores are equal, so the map is their share of hits, for any score")
     rate = float(np.clip(weight @ target, CLIP, 1 - CLIP))
     return float(np.log(rate) - np.log1p(-rate))
-
-
-def sigmoid(z: F64) -> F64:
-    """``1 / (1 + exp(-z))``."""
-    p = np.empty(z.size)
-    kernels.logits.sigmoid(z, p)
-    return p

@@ -1,5 +1,7 @@
 """The table of methods."""
 
+from typing import Any
+
 from fastece.recalibration.base import Calibrator
 from fastece.recalibration.bins import HistogramBinning, ScalingBinning
 from fastece.recalibration.curve import CurveCalibration
@@ -18,3 +20,8 @@ METHODS: dict[str, type[Calibrator]] = {
     "scaling_binning": ScalingBinning,
     "curve": CurveCalibration,
 }
+
+
+def method_name(model: Any) -> str | None:
+    """The name in the table of the class that an object is of, if it is there."""
+    return next((name for name, row in METHODS.items() if row is type(model)), None)

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,6 @@ from fastece.typing import F64
 
 # What takes a sentence for the user.
 Say = Callable[[str], None]
-# A function that is linear between some points.
-KNOTS = {
-    "score": Parameter("B", each=True, low=0.0, high=1.0, increasing=True),
-    "value": Parameter("B", each=True, low=0.0, high=1.0),
-}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -66,6 +61,19 @@ class OneVsRest(Calibrator):
     @abstractmethod
     def _map_one(self, score: Score, *parameters: Any) -> F64:
         """Probabilities (n,) of a hit."""
+
+
+@dataclass(kw_only=True, eq=False)
+class PointsOneVsRest(OneVsRest):
+    """A method whose map is linear between some points, and outside them that of the nearest."""
+
+    PARAMETERS: ClassVar[dict[str, Parameter]] = {
+        "score": Parameter("B", each=True, low=0.0, high=1.0, increasing=True),
+        "value": Parameter("B", each=True, low=0.0, high=1.0),
+    }
+
+    def _map_one(self, score: Score, points: F64, value: F64) -> F64:
+        return np.interp(score.s, points, value)
 
 
 def note_class(notes: dict[str, list[int]], k: int, text: str) -> None:

@@ -22,7 +22,7 @@ from fastece.inputs.probabilities import (
     warn,
     warn_if_probabilities,
 )
-from fastece.problems.reading import native_scores, softmax
+from fastece.problems.reading import SLICE, native_scores, softmax, two_columns
 from fastece.problems.settings import class_count
 from fastece.protocol import Sample
 from fastece.typing import F64, I64
@@ -32,8 +32,6 @@ CLIP = 2.0**-52
 LOG_CLIP = float(np.log(CLIP))
 # Logits up to this have squares that can be added.
 LARGEST = 1e100
-# Entries of class vectors that are turned into probabilities at once.
-SLICE = 2**20
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class Predictions:
         """Logits (n, K) as given, or logarithms of the probabilities, in the dtype of the
         predictions; a logit of -inf is a probability of 2**-52 of the largest."""
         if self.from_logits:
-            z = self.x if self.x.ndim == 2 else np.column_stack([np.zeros(len(self.x)), self.x])
+            z = self.x if self.x.ndim == 2 else two_columns(self.x, logits=True)
             lowest = z == -np.inf
             if not lowest.any():
                 return z
@@ -108,14 +106,14 @@ class Predictions:
         # exp(z_k) taken off a sum that it is most of would leave rounding alone.
         others = np.where(best == k, 1.0, 1 + np.exp(log_rest) - np.exp(below))
         logit = below - np.where(best == k, log_rest, np.log(others))
-        s = np.empty(logit.size)
-        kernels.logits.sigmoid(logit, s)
-        return Score(s, logit)
+        return Score(sigmoid(logit), logit)
 
     @cached_property
     def _others(self) -> tuple[I64, F64, F64]:
         """Of each row of logits the largest: its class, it, and the logarithm of the sum of
         exp(z_j - z) over the other classes j."""
+        from scipy.special import logsumexp
+
         z = self.logits()
         best, log_rest = z.argmax(axis=1), np.empty(len(z))
         top = np.take_along_axis(z, best[:, None], axis=1)[:, 0].astype(np.float64)
@@ -124,8 +122,7 @@ class Predictions:
             part = slice(start, start + step)
             below = z[part] - top[part, None]
             np.put_along_axis(below, best[part, None], -np.inf, axis=1)
-            second = below.max(axis=1)
-            log_rest[part] = second + np.log(np.exp(below - second[:, None]).sum(axis=1))
+            log_rest[part] = logsumexp(below, axis=1)
         return best, top, log_rest
 
     def scores(self) -> Iterator[tuple[int, Score]]:
@@ -242,6 +239,13 @@ def fit_words() -> Iterator[None]:
         message = str(error).replace("y_true comes first", "X comes first")
         error.args = (message.replace("y_true", "y").replace("y_prob", "X"),)
         raise
+
+
+def sigmoid(z: F64) -> F64:
+    """``1 / (1 + exp(-z))``."""
+    p = np.empty(z.size)
+    kernels.logits.sigmoid(z, p)
+    return p
 
 
 def softmax_of(z: NDArray[Any], inverse: float) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from fastece.inputs.files import whole_file
 from fastece.inputs.parameters import check_integer
 from fastece.kde.estimator import KDE
 from fastece.recalibration.base import Calibrator, Parameter
-from fastece.recalibration.methods import METHODS
+from fastece.recalibration.methods import METHODS, method_name
 
 FORMAT, VERSION = "fastece.recalibration", 1
 CURVES = {"BayesCurve": BayesCurve, "KDE": KDE}
@@ -55,15 +55,15 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
     ...     load(path).slope_ == model.slope_
     True
     """
-    names = {row: name for name, row in METHODS.items()}
-    if type(model) not in names:
+    name = method_name(model)
+    if name is None:
         raise TypeError(f"model: must be one of {', '.join(METHODS)}, got {model!r}")
     if not model.__sklearn_is_fitted__():
         raise ValueError(f"model: {type(model).__name__} must be fitted before it is saved")
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "method": names[type(model)],
+        "method": name,
         "options": {name: plain_option(x) for name, x in model.get_params().items()},
         "n_classes": model.n_classes_,
         "classes": model.classes_,

@@ -10,13 +10,7 @@ from fastece import kernels
 from fastece.inputs.parameters import check_real
 from fastece.inputs.probabilities import warn
 from fastece.recalibration.base import LARGEST_PARAMETER, Calibrator, Parameter
-from fastece.recalibration.regression import (
-    NO_PENALTY,
-    SMALLEST,
-    Classes,
-    Loss,
-    Penalty,
-)
+from fastece.recalibration.regression import NO_PENALTY, SMALLEST, Classes, Loss, Penalty
 from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of
 from fastece.recalibration.search import Minimum, minimise
 from fastece.typing import F64, I64

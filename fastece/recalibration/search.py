@@ -84,8 +84,7 @@ class Minimum(NamedTuple):
 
 
 def minimise(loss: Loss, start: F64) -> Minimum:
-    """The least of a loss, by Newton's method within a trust region, whose steps come from
-    conjugate gradients (Steihaug 1983).
+    """The least of a loss, by Newton's method within a trust region.
 
     Some of many rows tell nearly where the least is, and how the loss is curved there. So matrix
     scaling of 50 000 rows of 10 classes takes 30 products with second derivatives, not 174.
@@ -103,7 +102,7 @@ def minimise(loss: Loss, start: F64) -> Minimum:
 
 def search(loss: Loss | Whitened, start: F64) -> Minimum:
     """`minimise`, of all rows from the start: with the whole matrix of second derivatives where it
-    is small, which finds in 20 steps what conjugate gradients creep up to."""
+    is small, which finds in 20 steps what conjugate gradients (Steihaug 1983) creep up to."""
     from scipy.optimize import minimize
 
     def measure(theta: F64) -> tuple[F64, float, float]:

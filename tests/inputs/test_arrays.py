@@ -17,6 +17,7 @@ from bad_input import (
     ece,
     put,
 )
+from layouts import frozen, strided
 
 import fastece
 
@@ -204,18 +205,6 @@ class OldDLPack(DLPack):
 
     def __dlpack__(self, stream=None):
         return self.array.__dlpack__()
-
-
-def frozen(array):
-    copy = np.array(array)
-    copy.flags.writeable = False
-    return copy
-
-
-def strided(array):
-    wide = np.full((3 * len(array), *array.shape[1:]), 7, dtype=array.dtype)
-    wide[::3] = array
-    return wide[::3]
 
 
 def reversed_view(array):

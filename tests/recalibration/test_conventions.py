@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from layouts import frozen, strided
 from recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, make
 
 from fastece import KDE
@@ -151,18 +152,6 @@ class Tensor:
         return self.array.astype(dtype) if dtype else self.array.copy()
 
 
-def read_only(array):
-    copy = np.array(array)
-    copy.flags.writeable = False
-    return copy
-
-
-def strided(array):
-    wide = np.full((3 * len(array), *array.shape[1:]), 7, dtype=array.dtype)
-    wide[::3] = array
-    return wide[::3]
-
-
 def frame(array):
     pandas = pytest.importorskip("pandas")
     make = pandas.Series if array.ndim == 1 else pandas.DataFrame
@@ -179,7 +168,7 @@ CONTAINERS = {
     "Fortran order": np.asfortranarray,
     "strided": strided,
     "reversed": lambda a: np.ascontiguousarray(a[::-1])[::-1],
-    "read-only": read_only,
+    "read-only": frozen,
     "tensor": Tensor,
     "pandas": frame,
     "polars": polar,
