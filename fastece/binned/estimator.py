@@ -434,3 +434,11 @@ class Binned(Parameters):
             s, v = s[exists], None if v is None else v[exists]
         edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
         return convex_layout(edges) if convex else hard_layout(edges, cuts, right)
+
+
+def place_rows(binned: Binned, sample: Sample, n_bins: int) -> tuple[Layout, I32, F64]:
+    """Bins, the first one of each row, and its share of the row; the rest is the next one's."""
+    layout = binned.layout(one_problem(sample), n_bins)
+    lower, a = np.empty(sample.n, np.int32), np.ones(sample.n)
+    kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), a)
+    return layout, lower, a
