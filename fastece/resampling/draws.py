@@ -99,6 +99,20 @@ class LeaveOut(InBlocks):
 
 
 @dataclass(frozen=True)
+class CountDraws(InBlocks):
+    """Independent Poisson counts of mean 1, of n groups."""
+
+    key: int
+    n: int
+
+    def _fill(self, first: int, c: U8) -> None:
+        law = poisson_law(1.0)
+        words = np.empty(kernels.resampling.MADE * kernels.resampling.ROW_WORDS, np.uint64)
+        for g, block in enumerate(c):
+            kernels.resampling.poisson_counts(np.uint64(self.key), first + g, *law, words, block)
+
+
+@dataclass(frozen=True)
 class Groups:
     """Which rows belong together.
 
@@ -220,7 +234,7 @@ class RowDraws:
         return rows
 
 
-BlockDraws = Multinomial | LeaveOut | GroupDraws | HitDraws | ClassDraws
+BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws
 
 
 def draws_of(

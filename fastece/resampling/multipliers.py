@@ -1,4 +1,4 @@
-"""Gaps of whole groups of rows with their signs drawn: what a calibrated model's bins may show."""
+"""Gaps of whole groups of rows, times random numbers: what bins of a calibrated model may show."""
 
 from dataclasses import dataclass
 
@@ -13,27 +13,22 @@ from fastece.kernels import REPLICATES
 from fastece.problems.order import scale_weights
 from fastece.problems.problems import one_problem
 from fastece.protocol import Plan, Sample
-from fastece.resampling.draws import Groups, HitDraws
+from fastece.resampling.draws import Groups
 from fastece.typing import F64, I32, U8
 
 
-def flip_draws(key: int, groups: Groups) -> HitDraws:
-    """Draws of a sign for each group: as often a hit as not."""
-    return HitDraws(key, np.full(groups.count, 0.5))
-
-
 @dataclass(frozen=True)
-class FlipPlan(Plan):
-    """What `SignFlips` needs of one sample.
+class GapPlan(Plan):
+    """What `GroupGaps` needs of one sample.
 
     Attributes
     ----------
     bins : Bins
-        The bins of the sample, whose gaps alone are other ones in replicates.
+        The bins of the sample; in replicates the gaps alone are others.
     layout : Layout
         Their cells.
     gap : (M,) float64 array
-        What a group adds to the gap of a cell, wherever it has rows: cell by cell.
+        What a group adds to the gap of a cell, wherever it has rows, cell by cell.
     group : (M,) int32 array
         Which group that is.
     starts, cells : (S + 1,) and (S,) int32 arrays
@@ -48,23 +43,23 @@ class FlipPlan(Plan):
     cells: I32
 
     def sums(self, c: U8) -> F64:
-        """Gaps (B, 32 G) of the groups with the sign +, which multiplicities (G, ., 32) count."""
+        """Gaps (B, 32 G) of the bins, for multiplicities (G, groups, 32)."""
         out = np.empty((1, self.layout.cells, REPLICATES * len(c)))
         kernels.replicates.tile_sums(self.gap[None], self.group, self.starts, self.cells, 0, c, out)
         sums: F64 = spread(self.layout, out)[0]
         return sums
 
 
-class SignFlips:
-    """A binned estimator whose replicates are signs of groups: ``D_b* = sum_g e_g D_gb`` takes the
-    place of the gap ``D_b = sum_g D_gb`` of each bin; weights and edges stay as they are."""
+class GroupGaps:
+    """A binned estimator, for draws of counts k_g of the groups: where a bin has the gap
+    ``D_b = sum_g D_gb``, a replicate has ``sum_g (k_g - 1) D_gb``. Weights and edges stay."""
 
     needs_sorted = False
 
     def __init__(self, binned: Binned, groups: Groups) -> None:
         self.binned, self.groups = binned, groups
 
-    def prepare(self, sample: Sample, size: int) -> FlipPlan:  # noqa: ARG002
+    def prepare(self, sample: Sample, size: int) -> GapPlan:  # noqa: ARG002
         """The gaps of each cell, group by group."""
         binned, count = self.binned, self.groups.count
         sample, _ = scale_weights(sample)
@@ -78,23 +73,26 @@ class SignFlips:
             cell = np.concatenate([cell, np.minimum(cell + 1, layout.cells - 1)])
             gap, of_row = np.concatenate([gap * share, gap * (1 - share)]), np.tile(of_row, 2)
         pair, place = np.unique(cell * count + of_row, return_inverse=True)
-        cell, group = np.divmod(pair, count)
-        cells, starts = np.unique(cell, return_index=True)
-        starts = np.append(starts, pair.size)
-        gaps = np.bincount(place, gap, pair.size).astype(np.float64)
-        return FlipPlan(bins, layout, gaps, *(x.astype(np.int32) for x in (group, starts, cells)))
+        cells, starts = np.unique(pair // count, return_index=True)
+        return GapPlan(
+            bins,
+            layout,
+            np.bincount(place, gap, pair.size).astype(np.float64),
+            (pair % count).astype(np.int32),
+            np.append(starts, pair.size).astype(np.int32),
+            cells.astype(np.int32),
+        )
 
-    def block_bins(self, plan: FlipPlan, c: U8) -> Bins:
-        """The bins (32 G, B) of replicates (G, 2 groups, 32), of which the first half counts the
-        groups with the sign +."""
-        whole = plan.sums(np.ones((1, self.groups.count, REPLICATES), np.uint8))[:, :1]
-        gap = 2 * plan.sums(contiguous(c, np.uint8)) - whole
-        bins, shape = plan.bins, gap.T.shape
-        weight = np.broadcast_to(bins.weight, shape)
-        return Bins([], bins.unit, np.broadcast_to(bins.total, shape[0]), gap.T, weight)
+    def block_bins(self, plan: GapPlan, c: U8) -> Bins:
+        """The bins (32 G, B) of replicates with the counts (G, groups, 32)."""
+        once = plan.sums(np.ones((1, self.groups.count, REPLICATES), np.uint8))[:, :1]
+        gap = (plan.sums(contiguous(c, np.uint8)) - once).T
+        bins = plan.bins
+        weight = np.broadcast_to(bins.weight, gap.shape)
+        return Bins([], bins.unit, np.broadcast_to(bins.total, len(gap)), gap, weight)
 
-    def blocks(self, plan: FlipPlan, c: U8) -> F64:
-        """The values of the 32 G replicates."""
+    def blocks(self, plan: GapPlan, c: U8) -> F64:
+        """The values (32 G,) of the replicates."""
         return self.values(self.block_bins(plan, c))
 
     def values(self, bins: Bins) -> F64:
