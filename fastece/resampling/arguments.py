@@ -206,7 +206,7 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     found = Groups.of(label[call.models[0].positions])
     if found.count < 2:
         raise ValueError(
-            "groups: there must be at least 2 with rows of positive weight, since groups are drawn; "
+            "groups: must be at least 2 that have rows of positive weight, as groups are drawn; "
             "got 1"
         )
     return replace(call, groups=found)

@@ -155,12 +155,11 @@ class GroupDraws(InBlocks):
         """Rows that have multiplicities."""
         return self.of_row.size
 
-    def make(self, first: int, blocks: int) -> U8:
+    def make(self, first: int, blocks: int) -> NDArray[Any]:
         """(G, groups, 32) multiplicities of the groups in some blocks."""
-        c: U8 = self.of_groups.make(first, blocks)
-        return c
+        return np.asarray(self.of_groups.make(first, blocks))
 
-    def multiplicities(self, drawn: U8, problem: int) -> U8:  # noqa: ARG002
+    def multiplicities(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
         """(G, n, 32) multiplicities of the rows, for every problem."""
         c = np.empty((len(drawn), self.n, REPLICATES), np.uint8)
         kernels.resampling.gather_rows(drawn, contiguous(self.of_row, np.int32), c)
