@@ -7,7 +7,7 @@ correlated by a Gaussian copula: row i is a hit where ``sqrt(r) Z_g + sqrt(1 - r
 the normal quantile of its hit rate, so every score comes true as often as without groups. Sizes of
 groups are geometric, with a mean of 10 rows.
 
-Prints the tables of ``docs/groups.md``. Every simulation has a seed of its own.
+Prints the table of ``docs/intervals.md``. Every simulation has a seed of its own.
 """
 
 import argparse

@@ -403,7 +403,7 @@ def test_digits_script_is_kept_with_its_output():
 
 def test_table_of_coverage_is_what_the_script_prints():
     section = section_of(
-        "docs/intervals.md", "`bootstrap`: the distribution, and when not to read its interval"
+        "docs/bootstrap.md", "The bootstrap: the distribution, and when not to read its interval"
     )
     table = [x for x in section.splitlines() if x.startswith("|")]
     script = ROOT / "scripts" / "interval_coverage.py"

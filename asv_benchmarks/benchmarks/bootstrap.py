@@ -78,7 +78,7 @@ class BootstrapSubsets(Draws):
 
 
 class BootstrapGroups(Replicated):
-    """Whole groups of about ten rows, mixed; numpy's loop puts the rows of drawn groups together."""
+    """Whole groups of about ten rows, mixed; numpy's loop gathers the rows of those it draws."""
 
     params = (["ece", "ece_a"], [50_000])
     param_names = ("estimator", "n")

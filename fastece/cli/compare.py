@@ -58,6 +58,7 @@ def run_compare(options: Namespace) -> Page:
     values = {
         "a": paths[0],
         "b": paths[1],
+        "n_groups": found.call.n_groups,
         "note": models[0].note,
         "verdict": verdict_of(errors[LEAD], errors[TEST], scores["brier_score"]),
         **found.values(),
@@ -82,7 +83,6 @@ class Differences(NamedTuple):
         """The differences as plain values, under the names of the models."""
         return {
             "n": self.call.n,
-            "n_groups": self.call.n_groups,
             "setting": self.call.setting,
             "n_resamples": self.call.n_resamples,
             "confidence_level": self.call.level,
@@ -208,7 +208,7 @@ def tables_of(values: dict[str, Any], names: tuple[str, str] = ("a", "b")) -> li
         *table(["score", *head, ""], scores),
         "",
         f"{above} but for accuracy, sharpness",
-        *(honest if values["n_groups"] is None else OF_GROUPS),
+        *(honest if values.get("n_groups") is None else OF_GROUPS),
     ]
 
 

@@ -213,8 +213,8 @@ def calibration_test(
     errors"). They are Poisson counts less 1, whose third moment is 1 as well (Mammen 1993,
     "Bootstrap and wild bootstrap for high dimensional linear models"), since gaps are skewed: who
     is sure is seldom wrong, but then by much. Edges and weights of bins stay as they are.
-    ``docs/groups.md`` has the rate of false alarms: 5 % or less from 50 groups on, and up to 8 %
-    with 20. Groups of one row each are the test without groups.
+    ``docs/intervals.md`` has the rate of false alarms: about 5 %, and with 20 groups of rows that
+    are much alike up to 8 %. Groups of one row each are the test without groups.
 
     Examples
     --------
