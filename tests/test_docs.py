@@ -420,6 +420,19 @@ def test_table_of_coverage_is_what_the_script_prints():
     assert {line.count("|") for line in [*table, *printed]} == {table[0].count("|")}
 
 
+def test_table_of_groups_has_the_cases_of_the_script():
+    section = section_of("docs/intervals.md", "Rows that belong together")
+    table = [x for x in section.splitlines() if x.startswith("|")]
+    script = ROOT / "scripts" / "group_coverage.py"
+    options = ["--simulations", "1", "--resamples", "9", "--jobs", "1"]
+    done = subprocess.run(
+        [sys.executable, script, *options], capture_output=True, text=True, check=True
+    )
+    printed = done.stdout.splitlines()
+    assert printed[:2] == table[:2]
+    assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
+
+
 @pytest.mark.parametrize(
     ("heading", "tables"),
     [
