@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import ROUND, uniform_bins
+from fastece.kernels.reading import read_top_label
 from fastece.kernels.resampling import (
     COUNT,
     ROW_WORDS,
@@ -26,6 +27,8 @@ from fastece.kernels.resampling import (
 from fastece.typing import F64, I32, I64, U8, U16
 
 BLOCK, MADE = 1024, 64
+# Entries of class vectors that are looked at twice, in the first-level cache.
+ENTRIES = 2048
 # How much of a sum is one: weights, first and second moments within a coarse cell, squares of
 # weights, and what the second word of a number counts of the first one. Weights up to 2**32 in all
 # fit into 63 bits, for a cell of a width of 1/7200.
@@ -197,7 +200,7 @@ def add_replicates(
 
 
 @jit
-def square_distances(prob: NDArray[Any], label: I64, out: F64) -> None:
+def square_distances(prob: NDArray[Any], label: NDArray[Any], out: F64) -> None:
     """``sum_k (p_k - [k = y])**2`` of class vectors (n, K), float64 or float32, and classes."""
     for i in range(label.size):
         total = 0.0
@@ -205,3 +208,19 @@ def square_distances(prob: NDArray[Any], label: I64, out: F64) -> None:
             p = np.float64(prob[i, k])
             total += p * p
         out[i] = total - 2.0 * np.float64(prob[i, label[i]]) + 1.0
+
+
+@jit
+def read_vectors(
+    prob: NDArray[Any], label: NDArray[Any], tolerance: float, score: F64, hit: U8, distance: F64
+) -> bool:
+    """`reading.read_top_label` of probabilities, and `square_distances` in the same pass."""
+    good = True
+    rows = max(1, ENTRIES // prob.shape[1])
+    for start in range(0, label.size, rows):
+        part = slice(start, start + rows)
+        p, y = prob[part], label[part]
+        good &= read_top_label(p, y, False, tolerance, score[part], hit[part])
+        if good:
+            square_distances(p, y, distance[part])
+    return good
