@@ -193,5 +193,5 @@ def state_of(
 
 
 def merged(states: list[Accumulator]) -> Accumulator:
-    """The sum of states; a new one, for a task that is run again needs its arguments as they were."""
+    """The sum of states, a new one: a task that is run again needs its arguments as they were."""
     return reduce(Accumulator.merge, states[1:], states[0].copy())

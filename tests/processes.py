@@ -23,9 +23,7 @@ def run_two(code, folder):
     }  # fmt: skip
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     processes = [
-        subprocess.Popen(
-            [sys.executable, str(script)], env={**env, "RANK": str(rank)}, **pipes
-        )
+        subprocess.Popen([sys.executable, str(script)], env={**env, "RANK": str(rank)}, **pipes)
         for rank in range(2)
     ]
     try:

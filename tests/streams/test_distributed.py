@@ -252,7 +252,7 @@ def test_different_numbers_of_rows_are_refused():
 
 
 def test_wrong_options_are_refused_before_any_work():
-    def block(x):
+    def block(_):
         raise AssertionError("a worker was asked")
 
     y, p, *_ = (da.from_array(x).map_blocks(block, dtype=x.dtype) for x in rows())
