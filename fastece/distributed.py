@@ -78,6 +78,7 @@ def from_dask(
     arrays = {name: as_dask_array(name, x) for name, x in given.items() if x is not None}
     needs_rows = options.get("n_replicates", 0) > 0 and groups is None
     arrays = align(arrays, needs_rows)
+    # Not optimized one by one: what labels and probabilities are both made from is made once.
     blocks = {name: x.to_delayed(optimize_graph=False).ravel() for name, x in arrays.items()}
     count, add = dask.delayed(state_of, pure=False), dask.delayed(merged, pure=False)
     states, start = [], 0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fastece import Accumulator
 from fastece.distributed import from_dask
 
-BLOCK = 1_000_000
+BLOCK = 2_000_000
 
 
 def rows(block: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -52,7 +52,7 @@ def seconds_of(n_workers: int, n_blocks: int, rounds: int) -> tuple[float, Accum
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=float, default=1e8, help="a multiple of a million")
+    parser.add_argument("--rows", type=float, default=1e8, help="a multiple of two million")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     n_blocks = max(2, int(options.rows) // BLOCK)

@@ -140,17 +140,15 @@ def test_groups_are_counted_as_by_one():
 def test_labels_and_probabilities_of_one_task_are_made_once():
     made = []
 
-    def block(i):
-        made.append(i)
-        return np.stack(rows(100, seed=i)[:2])
+    def block(number):
+        made.append(int(number[0]))
+        return np.stack(rows(100, seed=made[-1])[:2])
 
     dask = pytest.importorskip("dask")
-    tasks = [dask.delayed(block, pure=False)(i) for i in range(3)]
-    both = [da.from_delayed(task, (2, 100), float) for task in tasks]
-    y = da.concatenate([b[0] for b in both])
-    p = da.concatenate([b[1] for b in both])
+    numbers, chunks = da.arange(3, chunks=1), ((2,), (100,) * 3)
+    both = da.map_blocks(block, numbers, new_axis=0, chunks=chunks, meta=np.empty((0, 0)))
     with dask.config.set(scheduler="synchronous"):
-        assert from_dask(y, p).n == 300
+        assert from_dask(both[0], both[1]).n == 300
     assert sorted(made) == [0, 1, 2]
 
 

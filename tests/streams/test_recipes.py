@@ -2,7 +2,6 @@
 
 import os
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +68,5 @@ def test_recipe_of_a_training_loop(tmp_path):
 def test_speed_of_two_workers_is_measured(tmp_path):
     pytest.importorskip("distributed")
     script = ROOT / "scripts" / "dask_speed.py"
-    (line,) = run(script, "--rows", "4e6", "--rounds", "1", folder=tmp_path)
-    assert re.fullmatch(r"4000000 rows: one worker .* s, two .* s, ratio \d+\.\d\d", line)
-    assert runpy.run_path(str(script))["BLOCK"] == 10**6
+    (line,) = run(script, "--rows", "8e6", "--rounds", "1", folder=tmp_path)
+    assert re.fullmatch(r"8000000 rows: one worker .* s, two .* s, ratio \d+\.\d\d", line)
