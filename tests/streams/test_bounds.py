@@ -12,8 +12,8 @@ from reference_streams import (
     shares_of_cells,
     weight_between,
 )
-from stream_cases import binary_data, class_data, digits, state_of, weights_of
 from strategies import as_lists
+from stream_cases import binary_data, class_data, digits, state_of, weights_of
 
 import fastece
 

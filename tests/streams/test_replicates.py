@@ -4,6 +4,7 @@ Chances of a false alarm are those over all seeds.
 """
 
 import pickle
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
@@ -49,7 +50,7 @@ def parted(draw):
     weight = weights_of(draw(st.sampled_from(["none", "integers", "random"])), n)
     inner = draw(st.lists(st.integers(0, n), max_size=5))
     points = [0, *sorted(inner), n]
-    pieces = draw(st.permutations(list(zip(points[:-1], points[1:], strict=True))))
+    pieces = draw(st.permutations(list(pairwise(points))))
     return {"n_classes": n_classes, "setting": setting, **KEY}, (y, p, weight), pieces
 
 
