@@ -211,7 +211,7 @@ class State:
         fine *= scale.repeat(fine.shape[1] // whole.shape[1], axis=1)
         first = words[[names.FIRST, names.FIRST_HITS]]
         first += words[[names.LOW_FIRST, names.LOW_FIRST_HITS]] * low
-        first /= names.FIRST_UNIT
+        first /= names.MOMENT_UNIT
         weight = exact.sum(0)
         square, total = weight + words[names.SQUARE] / names.SQUARE_UNIT, weight.sum()
         rounding = self.get("n") / names.SQUARE_UNIT * (self.more_square != 0)
@@ -225,7 +225,7 @@ class State:
             hits=fine[1],
             score=first[0],
             hit_score=first[1],
-            square_score=words[names.SECOND] / names.SECOND_UNIT,
+            square_score=words[names.SECOND] / names.MOMENT_UNIT,
             square=square,
         )
 
