@@ -180,7 +180,7 @@ def test_brier_score_and_largest_error(setting, weights):
 
 def test_auto_is_binary_or_confidence():
     y, p = binary_data("spread", 50)
-    assert_same(state_of(y, p), state_of(y, p, setting="binary"))
+    assert state_of(y, p).ece() == state_of(y, p, setting="binary").ece()
     y, p = class_data(50)
     auto = state_of(y, p, n_classes=5)
     assert auto.ece() == state_of(y, p, n_classes=5, setting="confidence").ece()
@@ -207,7 +207,8 @@ def test_diagrams_are_those_of_memory(setting, weights):
             scale = max(1.0, b.count.sum())
             assert a.count == near(b.count, EXACT * scale)
             assert a.value == near(b.value)
-            assert a.rows == near(b.rows, 1e-6 * scale)
+            # Squares of weights are known by cells, not how they lie between two centres.
+            assert a.rows == near(b.rows, (1e-6 if estimator == "ece" else 1e-3) * scale)
             # A bin of little weight divides what is rounded by it.
             solid = b.count > 1e-3
             for name in ("score", "frequency", "gap"):
@@ -358,7 +359,7 @@ def test_many_updates_cannot_pass_the_limit():
     large = np.sqrt(SQUARES / 4) - 1
     for _ in range(4):
         state.update([1], [1.0], sample_weight=[large])
-    assert state.ece() == 0
+    assert state.ece() == near(0)
     assert_refused(lambda: state.update([1], [1.0], sample_weight=[large]), ["weight"])
     assert state.n == 4
 
@@ -669,16 +670,15 @@ def test_what_a_state_cannot_answer_is_said_in_words():
     assert_refused(lambda: state.ece(n_bin=3), ["n_bin"])
     assert_refused(lambda: state.ece(n_bins=0), ["n_bins", "0"])
     assert_refused(lambda: state.ece(average="micro"), ["average", "micro"])
-    for name, word in (("log_loss", "(?i)log.?loss"), ("entropy", "(?i)entropy")):
-        assert_refused(lambda name=name: state.ece(name), [word, "state|stream|cells|sums"])
+    assert_refused(lambda: state.ece("log_loss"), ["(?i)log.?loss", "state|stream|cells|sums"])
     assert_refused(state.bootstrap, ["n_replicates"])
-    assert_refused(lambda: state.reliability_curve("ece"), ["ece"])
+    assert_refused(lambda: state.reliability_curve("ece"), ["curve", "KDE"])
     assert_refused(lambda: state.reliability_diagram("ece_kde"), ["ece_kde|KDE"])
 
 
-@pytest.mark.parametrize("name", ["brier_score", "sharpness"])
+@pytest.mark.parametrize("name", ["brier_score", "sharpness", "accuracy"])
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_scores_that_are_sums_of_squares(name, weights):
+def test_scores_that_are_sums(name, weights):
     y, p = binary_data("spread", 500)
     weight = weights_of(weights, 500)
     expected = fastece.ece(y, p, estimator=name, sample_weight=weight)

@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from bad_input import assert_refused
-from chance import ALPHA, chi_square_p
+from chance import ALPHA, chi_square_p, poisson_probabilities
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_streams import group_errors, poisson_ratio_law
@@ -137,12 +137,12 @@ def test_rows_without_weight_have_their_number():
 def test_large_row_numbers():
     y, p = binary_data("bimodal", 50)
     first = replicates(state_of(y, p, n_replicates=50, seed=1))
-    for offset in (2**32, 2**40, 2**62):
+    for offset in (2**32, 2**40, 2**61, 2**62):
         drawn = replicates(state_of(y, p, n_replicates=50, seed=1, row_offset=offset))
         assert np.isfinite(drawn).all()
         assert not np.any(first == drawn)
     state = Accumulator(**KEY)
-    assert_refused(lambda: state.update(y, p, row_offset=2**63 - 10), ["row_offset"])
+    assert_refused(lambda: state.update(y, p, row_offset=2**64), ["row_offset"])
     assert state == Accumulator(**KEY)
 
 
@@ -177,9 +177,50 @@ def assert_poisson_ratios(values, ratio_of):
     assert chi_square_p(list(seen.values()), expected) > ALPHA
 
 
+def weights_of_row(row, **options):
+    """The weights of one row in the replicates, of a state that has no other; the sums are
+    multiples of 2^-30."""
+    state = state_of([1], [0.3], n_replicates=3200, n_cells=9, row_offset=row, **options)
+    parts = state.state_dict()["replicates"]
+    assert np.all(parts % 2**30 == 0)
+    return (parts.reshape(100, -1, 32).sum(axis=1) // 2**30).ravel()
+
+
+def assert_poisson(drawn):
+    """Mean, variance and frequencies. The variance of the square of what a Poisson number differs
+    from its mean 1 is 3. False alarms: 6e-7, 6e-7 and 1e-4."""
+    assert drawn.mean() == pytest.approx(1, abs=5 / sqrt(drawn.size))
+    assert drawn.var() == pytest.approx(1, abs=5 * sqrt(3 / drawn.size))
+    law = np.array(poisson_probabilities(1.0))
+    assert chi_square_p(np.bincount(drawn, minlength=40), law * drawn.size) > ALPHA
+
+
+def test_weights_of_rows_are_poisson_numbers():
+    weights = np.array([weights_of_row(row, seed=7) for row in (*range(12), 2**31, 2**40)])
+    for row in weights:
+        assert_poisson(row)
+    assert_poisson(weights.ravel())
+    # Rows, seeds and replicates one after another: correlations of 3200 pairs.
+    table = np.corrcoef(weights) - np.eye(len(weights))
+    assert np.abs(table).max() < 5 / sqrt(3200)
+    other = weights_of_row(0, seed=8)
+    assert abs(np.corrcoef(other, weights[0])[0, 1]) < 5 / sqrt(3200)
+    assert abs(np.corrcoef(weights[:, 1:].ravel(), weights[:, :-1].ravel())[0, 1]) < 5 / sqrt(4e4)
+
+
+def test_weights_of_groups_are_poisson_numbers():
+    weights = np.array([weights_of_row(0, seed=7, groups=[g]) for g in range(-3, 9)])
+    for row in weights:
+        assert_poisson(row)
+    table = np.corrcoef(weights) - np.eye(len(weights))
+    assert np.abs(table).max() < 5 / sqrt(3200)
+    # The number of a row is nothing to those of a group.
+    assert np.array_equal(weights[5], weights_of_row(77, seed=7, groups=[2]))
+
+
 def two_rows(**options):
     """Errors of replicates of two rows in bins of their own, whose gaps are 0.125 and 0.375."""
-    state = state_of([0, 1], [0.125, 0.625], n_replicates=4000, **options)
+    state = state_of([0, 1], [0.125, 0.625], n_replicates=3000, n_cells=360, **options)
     return replicates(state, n_bins=10)
 
 
@@ -189,24 +230,19 @@ def test_two_rows_have_independent_poisson_weights():
         assert_poisson_ratios(two_rows(**options), lambda v: (0.375 - v) / 0.25)
 
 
-def test_single_rows_have_poisson_weights():
-    # Of a row of its own, 0 copies are exp(-1) of all, and then there is no value; a state of many
-    # rows has the mean weight 1 and the variance 1: weights 0, 1, ..., from the share of one row.
-    share = np.array([np.isfinite(two_rows(seed=seed)).mean() for seed in range(5)])
-    assert np.all(share > 0.8)
-
-
 def test_rows_of_one_group_share_their_weight():
     values = two_rows(seed=0, groups=[7, 7])
     drawn = values[np.isfinite(values) & (values > 0)]
     assert drawn == pytest.approx(np.full(len(drawn), 0.25), abs=1e-12)
     # Their number of copies is 0 with probability exp(-1).
     p = np.exp(-1)
-    none = 4000 - len(drawn)
-    assert none == 0 or abs(none - 4000 * p) < 5 * sqrt(4000 * p * (1 - p))
+    none = len(values) - len(drawn)
+    assert none == 0 or abs(none - 3000 * p) < 5 * sqrt(3000 * p * (1 - p))
     # Two groups of two rows each are as two rows.
     y, s, groups = [0, 1, 0, 1], [0.125, 0.625, 0.125, 0.625], [1, 2, 1, 2]
-    values = replicates(state_of(y, s, n_replicates=4000, seed=3, groups=groups), n_bins=10)
+    values = replicates(
+        state_of(y, s, n_replicates=3000, n_cells=360, seed=3, groups=groups), n_bins=10
+    )
     assert_poisson_ratios(values, lambda v: (0.375 - v) / 0.25)
 
 
@@ -216,7 +252,7 @@ def test_pairs_of_rows_and_of_replicates_are_uncorrelated():
     n = 400
     y = np.arange(n) % 2
     s = np.full(n, 0.25)
-    values = replicates(state_of(y, s, n_replicates=2000, seed=4), n_bins=10)
+    values = replicates(state_of(y, s, n_replicates=2000, n_cells=360, seed=4), n_bins=10)
     # 0.25 off on the average of y - s, whose terms are 0.75 and -0.25: variance 0.25 / n.
     # Standard error of a variance of 2000 numbers: 3.2 %; chance of a false alarm 6e-5 each.
     assert values.mean() == pytest.approx(0.25, abs=4 * 0.5 / sqrt(n * 2000))
