@@ -55,7 +55,7 @@ def parted(draw):
 
 
 @given(parted())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_any_cut_and_any_order_give_the_same_bits(case):
     options, data, pieces = case
     whole = state_of(*data, row_offset=0, **options)
