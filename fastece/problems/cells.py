@@ -125,9 +125,8 @@ class Cells:
         is_spread = around > ONE_SCORE * self.coarse_kinds.sum(0)
         step = np.where(is_heavy & is_spread.repeat(ratio), 0.5 * np.minimum(part, 1 - part), 0.0)
         at = np.stack([part - step, part + step], axis=1) + np.arange(n_cells)
-        each = np.stack(
-            [np.where(step > 0, 0.5, 1.0) * kinds, np.where(step > 0, 0.5 * kinds, 0)], 1
-        )
+        second = np.where(step > 0, 0.5 * kinds, 0.0)
+        each = np.stack([kinds - second, second], axis=1)
         return self._counted(at / n_cells, each, n_cells, self.kinds[:, [0, -1]])
 
     @cached_property
@@ -174,7 +173,9 @@ class Cells:
         weight = self.coarse_kinds.sum(0)
         if np.array_equal(weight, self.square):
             return None
-        return np.divide(self.square, weight, out=np.ones_like(weight), where=weight > 0)
+        mean = np.ones_like(weight)
+        np.divide(self.square, weight, out=mean, where=weight > 0)
+        return mean
 
 
 def coarse_sums(x: F64, n_coarse: int) -> F64:

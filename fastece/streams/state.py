@@ -108,8 +108,8 @@ class Settings:
 
 
 class State:
-    """Sums of rows: `fine` (P, N + 2, 2), `coarse` (P, N', 8), `replicates` (P, blocks, 2 N', 32) and
-    `totals`, int64 arrays."""
+    """Sums of rows, int64 arrays: `fine` (P, N + 2, 2), `coarse` (P, N', 8), `replicates`
+    (P, blocks, 2 N', 32) and `totals`."""
 
     def __init__(self, settings: Settings) -> None:
         problems, coarse = settings.n_problems, settings.n_coarse
