@@ -119,6 +119,9 @@ OPTIONS = {
     "--fit": value("FILE", "fit to these predictions, of the same model, in place of folds"),
     "--load": value("FILE", "fit nothing: a model of --save"),
     "--save": value("FILE", "write the fitted model, as JSON; after folds, one of all rows"),
+    "report --groups": value(
+        "COLUMN", "rows with the same value here belong together: ece by draws of whole groups, too"
+    ),
     "compare --groups": value(
         "COLUMN", "rows with the same value here, in A, belong together: whole groups are drawn"
     ),
@@ -161,7 +164,7 @@ COMMANDS = {
         f"{LAYOUTS}; also between tabs or semicolons, as JSON Lines, NPY, NPZ or Parquet (with "
         "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 only "
         "what has a posterior has intervals.",
-        ("file",), (*FILE, "--by", *REPORT), {"resamples": 1000, "seed": 0},
+        ("file",), (*FILE, "--by", "report --groups", *REPORT), {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(
         "compare:run_compare", "the difference between two models, on the same rows",
