@@ -6,7 +6,7 @@ Which worker counts which rows, and in which order the states are added, changes
 import math
 import os
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future
 from functools import reduce
 from typing import Any
@@ -78,8 +78,7 @@ def from_dask(
     arrays = {name: as_dask_array(name, x) for name, x in given.items() if x is not None}
     needs_rows = options.get("n_replicates", 0) > 0 and groups is None
     arrays = align(arrays, needs_rows)
-    # Not optimized one by one: what labels and probabilities are both made from is made once.
-    blocks = {name: x.to_delayed(optimize_graph=False).ravel() for name, x in arrays.items()}
+    blocks = {name: blocks_of(array) for name, array in arrays.items()}
     count, add = dask.delayed(state_of, pure=False), dask.delayed(merged, pure=False)
     states, start = [], 0
     for i, size in enumerate(arrays["y_prob"].chunks[0]):
@@ -98,27 +97,46 @@ def as_dask_array(name: str, value: Any) -> Any:
     import dask.array as da
 
     if hasattr(value, "to_dask_array"):  # which would make objects of strings and nullable numbers
-        read, shape = dask.delayed(as_array, pure=False), (math.nan, *value.shape[1:])
-        parts = (read(name, part) for part in value.to_delayed())
-        value = da.concatenate([da.from_delayed(part, shape, object) for part in parts])
+        read = dask.delayed(as_array, pure=False)
+        parts = [read(name, part) for part in value.to_delayed()]
+        value = array_of(parts, [math.nan] * len(parts), value.shape[1:])
     if not isinstance(value, da.Array):
         kind = type(value).__name__
         raise TypeError(f"{name}: must be a dask array, series or frame, got {kind}")
     return value.rechunk({1: -1}) if value.ndim > 1 else value
 
 
+def array_of(blocks: Sequence[Any], sizes: Sequence[float], columns: tuple[int, ...]) -> Any:
+    """A dask array of delayed blocks that have so many rows each; dtypes are as they come."""
+    import dask.array as da
+
+    pairs = zip(blocks, sizes, strict=True)
+    return da.concatenate([da.from_delayed(x, (size, *columns), object) for x, size in pairs])
+
+
 def align(arrays: dict[str, Any], needs_rows: bool) -> dict[str, Any]:
     """The same arrays, their rows cut at the same places."""
+    import dask
+
     counts = {array.numblocks[0] for array in arrays.values()}
     unknown = [math.isnan(array.shape[0]) for array in arrays.values()]
     if all(unknown) and len(counts) == 1 and not needs_rows:
         return arrays  # in pairs; `update` refuses two blocks of different lengths
     if any(unknown):
-        arrays = {name: array.compute_chunk_sizes() for name, array in arrays.items()}
+        blocks = {name: blocks_of(array) for name, array in arrays.items()}
+        lengths = {name: [dask.delayed(len)(x) for x in found] for name, found in blocks.items()}
+        (sizes,) = dask.compute(lengths)  # all at once: what they are made from is made once
+        arrays = {k: array_of(blocks[k], sizes[k], arrays[k].shape[1:]) for k in arrays}
     rows = {name: array.shape[0] for name, array in arrays.items()}
     if len(set(rows.values())) > 1:
         raise ValueError(f"{', '.join(rows)}: must have as many rows, got {[*rows.values()]}")
     return {name: array.rechunk({0: arrays["y_prob"].chunks[0]}) for name, array in arrays.items()}
+
+
+def blocks_of(array: Any) -> list[Any]:
+    """The blocks as delayed objects. Not optimized one by one: what labels and probabilities are
+    both made from is made once."""
+    return list(array.to_delayed(optimize_graph=False).ravel())
 
 
 def from_batches(
