@@ -173,7 +173,7 @@ class Cells:
         weight = self.coarse_kinds.sum(0)
         if np.array_equal(weight, self.square):
             return None
-        mean = np.ones_like(weight)
+        mean: F64 = np.ones_like(weight)
         np.divide(self.square, weight, out=mean, where=weight > 0)
         return mean
 
