@@ -35,12 +35,11 @@ ENTRIES = 2048
 # 2**-32 / 7200 = 3e-14.
 WEIGHT_UNIT, MOMENT_UNIT, SQUARE_UNIT = 2.0**30, 2.0**31, 2.0**24
 DETAIL = 2.0**32
-# The words of a coarse cell, a cache line: sums of w r, of w r y and of w r**2, with the distance r
-# of the score from the middle of the cell, in widths of it; the second words of the sums of w, w y,
-# w r and w r y; and the sum of w**2 - w. The last five are 0 where every row counts 1.
-FIRST, FIRST_HITS, SECOND, LOW_WEIGHT, LOW_HITS, LOW_FIRST, LOW_FIRST_HITS, SQUARE = range(8)
-WORDS = 8
-ONE = np.uint64(1)
+# The words of a coarse cell, a cache line: sums of w r of misses and of hits, and of w r**2, with
+# the distance r of the score from the middle of the cell, in widths of it; the sum of w**2 - w; and
+# the second words of sums of w and of w r, of misses and of hits. The last five are 0 where every
+# row counts 1.
+FIRST, SECOND, SQUARE, LOW_WEIGHT, LOW_FIRST, WORDS = 0, 2, 3, 4, 6, 8
 
 
 @jit
@@ -97,7 +96,7 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
     weight : (n,) float64 array
         Up to 2**19; empty: every row counts 1.
     fine : (N + 2, 2) int64 array
-        Weights, and weights of hits.
+        Weights of misses and of hits.
     coarse : (N', 8) int64 array
         The words of each coarse cell; N' divides N.
     """
@@ -120,12 +119,9 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
             as_integers(r, MOMENT_UNIT, blocks[2, :m])
             first = blocks[2].view(np.int64)
             for i in range(m):
-                is_hit = np.int64(hit[i])
-                a, b = np.uint64(2) * np.uint64(cell[i]), np.uint64(WORDS) * np.uint64(big[i])
-                flat[a] += unit
-                flat[a + ONE] += unit * is_hit
-                words[b] += first[i]
-                words[b + ONE] += first[i] & -is_hit
+                is_hit, b = np.uint64(hit[i]), np.uint64(WORDS) * np.uint64(big[i])
+                flat[np.uint64(2) * np.uint64(cell[i]) + is_hit] += unit
+                words[b + is_hit] += first[i]
                 words[b + np.uint64(SECOND)] += second[i]
             continue
         for i in range(m):
@@ -135,17 +131,12 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
         high, low = blocks[2].view(np.int64), blocks[3].view(np.int64)
         first, rest = blocks[4].view(np.int64), blocks[5].view(np.int64)
         for i in range(m):
-            is_hit = -np.int64(hit[i])
-            a, k = np.uint64(2) * np.uint64(cell[i]), big[i]
-            flat[a] += high[i]
-            flat[a + ONE] += high[i] & is_hit
-            coarse[k, FIRST] += first[i]
-            coarse[k, FIRST_HITS] += first[i] & is_hit
+            k, kind = big[i], np.int64(hit[i])
+            fine[cell[i], kind] += high[i]
+            coarse[k, FIRST + kind] += first[i]
             coarse[k, SECOND] += second[i]
-            coarse[k, LOW_WEIGHT] += low[i]
-            coarse[k, LOW_HITS] += low[i] & is_hit
-            coarse[k, LOW_FIRST] += rest[i]
-            coarse[k, LOW_FIRST_HITS] += rest[i] & is_hit
+            coarse[k, LOW_WEIGHT + kind] += low[i]
+            coarse[k, LOW_FIRST + kind] += rest[i]
             square = (w[i] * w[i] - w[i]) * SQUARE_UNIT
             coarse[k, SQUARE] += np.int64(square)
             square_low += np.int64((square - np.float64(np.int64(square))) * DETAIL)

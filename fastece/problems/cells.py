@@ -51,12 +51,14 @@ class Cells:
         Number of rows of positive weight.
     low, high : float
         Support of the score.
-    weight, hits : (N + 2,) float64 arrays
-        Sums of w and of w y in the fine cells; the first is that of the score 0 alone, the last
-        that of 1.
-    score, hit_score, square_score : (N',) float64 arrays
-        Sums of w r, w r y and w r**2, with the distance r of the score from the middle of the cell,
-        in widths of it.
+    weight : (2, N + 2) float64 array
+        Weights of misses and of hits in the fine cells; the first is that of the score 0 alone, the
+        last that of 1.
+    score : (2, N') float64 array
+        Sums of w r of misses and of hits, with the distance r of the score from the middle of the
+        cell, in widths of it.
+    square_score : (N',) float64 array
+        Sums of w r**2.
     square : (N',) float64 array
         Sums of w**2.
     """
@@ -65,39 +67,27 @@ class Cells:
     low: float
     high: float
     weight: F64
-    hits: F64
     score: F64
-    hit_score: F64
     square_score: F64
     square: F64
 
     @property
     def ratio(self) -> int:
         """Fine cells of a coarse one."""
-        return (self.weight.size - 2) // self.score.size
+        return int((self.weight.shape[1] - 2) // self.square.size)
 
     @cached_property
-    def kinds(self) -> F64:
-        """Weight of the misses and of the hits (2, N + 2) of each fine cell."""
-        return np.stack([np.maximum(self.weight - self.hits, 0.0), self.hits])
-
-    @cached_property
-    def coarse_kinds(self) -> F64:
-        """Weight of the misses and of the hits (2, N') of each coarse cell."""
-        return coarse_sums(self.kinds, self.score.size)
-
-    @cached_property
-    def sums(self) -> F64:
-        """Sums of w r (2, N') of misses and of hits."""
-        return np.stack([self.score - self.hit_score, self.hit_score])
+    def coarse_weight(self) -> F64:
+        """Weights of misses and of hits (2, N') in the coarse cells."""
+        return coarse_sums(self.weight, self.square.size)
 
     @cached_property
     def spread(self) -> tuple[F64, F64, F64]:
         """Mean distance (2, N') of misses and of hits from the lower end of their coarse cell, in
         widths of it; the sum (N',) of w times the squared distance from these means; and the
         largest that it could be."""
-        weight, middle = self.coarse_kinds, np.full_like(self.sums, 0.5)
-        mean = middle + np.divide(self.sums, weight, out=0 * middle, where=weight > 0)
+        weight, middle = self.coarse_weight, np.full_like(self.score, 0.5)
+        mean = middle + np.divide(self.score, weight, out=0 * middle, where=weight > 0)
         mean = mean.clip(0.0, 1.0)  # rounding
         around = self.square_score - (weight * (mean - 0.5) ** 2).sum(0)
         return mean, around, (weight * mean * (1 - mean)).sum(0)
@@ -111,10 +101,9 @@ class Cells:
         other. Two rows stand for those of a heavy cell, unless all have one score: where most
         scores are in one cell, quartiles of them are two scores or one.
         """
-        ratio, n_cells, kinds = self.ratio, self.weight.size - 2, self.kinds[:, 1:-1]
-        sums = self.sums.copy()
-        sums[:, 0] += 0.5 * self.kinds[:, 0]  # without the scores of 0 and 1
-        sums[:, -1] -= 0.5 * self.kinds[:, -1]
+        ratio, kinds, ends = self.ratio, self.weight[:, 1:-1], self.weight[:, [0, -1]]
+        n_cells, sums = kinds.shape[1], self.score.copy()
+        sums[:, [0, -1]] += 0.5 * ends * [1, -1]  # without the scores of 0 and 1
         weight = kinds.reshape(2, -1, ratio).sum(2)
         begin = (kinds * (np.arange(n_cells) % ratio)).reshape(2, -1, ratio).sum(2)
         part = np.full_like(begin, 0.5)
@@ -122,12 +111,12 @@ class Cells:
         part = part.clip(0.0, 1.0).repeat(ratio, axis=1)
         _, around, _ = self.spread
         is_heavy = kinds.sum(0) > HEAVY * self.weight.sum()
-        is_spread = around > ONE_SCORE * self.coarse_kinds.sum(0)
+        is_spread = around > ONE_SCORE * self.coarse_weight.sum(0)
         step = np.where(is_heavy & is_spread.repeat(ratio), 0.5 * np.minimum(part, 1 - part), 0.0)
         at = np.stack([part - step, part + step], axis=1) + np.arange(n_cells)
         second = np.where(step > 0, 0.5 * kinds, 0.0)
         each = np.stack([kinds - second, second], axis=1)
-        return self._counted(at / n_cells, each, n_cells, self.kinds[:, [0, -1]])
+        return self._counted(at / n_cells, each, n_cells, ends)
 
     @cached_property
     def points(self) -> Counted:
@@ -138,11 +127,11 @@ class Cells:
         largest variance that there can be; points are the same part of the way from one to the
         other for misses and hits.
         """
-        size, (mean, around, largest) = self.score.size, self.spread
+        size, (mean, around, largest) = self.square.size, self.spread
         part = np.divide(around, largest, out=np.zeros_like(around), where=largest > 0)
         part = np.sqrt(part.clip(0.0, 1.0))
         at = np.stack([mean - part * mean, mean + part * (1 - mean)], axis=1) + np.arange(size)
-        each = self.coarse_kinds[:, None] * np.stack([1 - mean, mean], axis=1)
+        each = self.coarse_weight[:, None] * np.stack([1 - mean, mean], axis=1)
         return self._counted(at / size, each, size, np.zeros((2, 2)))
 
     def _counted(self, score: F64, weight: F64, n_cells: int, ends: F64) -> Counted:
@@ -158,7 +147,7 @@ class Cells:
         kind, cell = np.append(kind, end_kind), np.append(cell, end * (n_cells - 1))
         order = np.argsort(s, kind="stable")
         kind, cell, s, w = kind[order], cell[order], s[order], w[order]
-        coarse = cell // (n_cells // self.score.size)
+        coarse = cell // (n_cells // self.square.size)
         v = self.mean_weight
         each = None if v is None else v[coarse]
         place: I64 = 2 * coarse + kind
@@ -170,7 +159,7 @@ class Cells:
         """The weight (N',) of the rows of each coarse cell, if all have the same: as many rows as
         that, in Kish's sense, ``(sum w)**2 / sum w**2``, have the sums of its weights and of their
         squares. None where every row counts 1."""
-        weight = self.coarse_kinds.sum(0)
+        weight = self.coarse_weight.sum(0)
         if np.array_equal(weight, self.square):
             return None
         mean: F64 = np.ones_like(weight)

@@ -180,7 +180,7 @@ class State:
 
     def measure(self) -> None:
         """Find out what was added so far, from the sums."""
-        self.weight = float(self.fine[0, :, 0].sum(dtype=np.float64) / kernels.cells.WEIGHT_UNIT)
+        self.weight = float(self.fine[0].sum(dtype=np.float64) / kernels.cells.WEIGHT_UNIT)
         self.square = self.weight + self.more_square
 
     @property
@@ -193,34 +193,27 @@ class State:
     def cells(self, settings: Settings, k: int) -> Cells:
         """The sums of problem k as numbers."""
         names, words = kernels.cells, self.coarse[k].T.astype(np.float64)
-        low = 1 / names.DETAIL
-        # Misses and hits with their second words, which coarse cells have, shared by their fine
-        # ones.
-        weight, hits = self.fine[k].T
-        fine = np.stack([weight - hits, hits]) / names.WEIGHT_UNIT
-        whole = coarse_sums(fine, len(words[0]))
-        rest = words[[names.LOW_WEIGHT, names.LOW_HITS]] * (low / names.WEIGHT_UNIT)
-        rest[0] -= rest[1]
-        exact = whole + rest
+        first, low_weight, low_first = (
+            words[at : at + 2] for at in (names.FIRST, names.LOW_WEIGHT, names.LOW_FIRST)
+        )
+        # Coarse cells have the second words of weights, which their fine ones share.
+        weight = self.fine[k].T / names.WEIGHT_UNIT
+        whole = coarse_sums(weight, settings.n_coarse)
+        exact = whole + low_weight / (names.DETAIL * names.WEIGHT_UNIT)
         scale = np.divide(exact, whole, out=np.ones_like(whole), where=whole > 0)
         inner = scale.repeat(settings.n_cells // settings.n_coarse, axis=1)
-        fine *= np.concatenate([scale[:, :1], inner, scale[:, -1:]], axis=1)
-        first = words[[names.FIRST, names.FIRST_HITS]]
-        first += words[[names.LOW_FIRST, names.LOW_FIRST_HITS]] * low
-        first /= names.MOMENT_UNIT
-        weight = exact.sum(0)
-        square, total = weight + words[names.SQUARE] / names.SQUARE_UNIT, weight.sum()
+        weight *= np.concatenate([scale[:, :1], inner, scale[:, -1:]], axis=1)
+        total, all_rows = exact.sum(0), float(exact.sum())
+        square = total + words[names.SQUARE] / names.SQUARE_UNIT
         rounding = self.get("n") / names.SQUARE_UNIT * (self.more_square != 0)
-        if rounding > ROUGH * (total + self.more_square):
-            square = weight * (1 + self.more_square / total)
+        if rounding > ROUGH * (all_rows + self.more_square):
+            square = total * (1 + self.more_square / all_rows)
         return Cells(
             n=self.get("n"),
             low=settings.low,
             high=1.0,
-            weight=fine.sum(0),
-            hits=fine[1],
-            score=first[0],
-            hit_score=first[1],
+            weight=weight,
+            score=(first + low_first / names.DETAIL) / names.MOMENT_UNIT,
             square_score=words[names.SECOND] / names.MOMENT_UNIT,
             square=square,
         )

@@ -45,11 +45,10 @@ def expected_sums(s, y, w, n_cells, n_coarse):
         square = (weight * weight - weight) * 2.0**24
         low += int((square - int(square)) * 2.0**32)
         place = {0.0: 0, 1.0: n_cells + 1}.get(score, j + 1)
-        fine[place][0] += high[0]
-        fine[place][1] += high[0] * hit
+        fine[place][hit] += high[0]
         words = [
-            high[1], high[1] * hit, nearest((r * r * weight) * 2.0**31),
-            rest[0], rest[0] * hit, rest[1], rest[1] * hit, int(square),
+            high[1] * (1 - hit), high[1] * hit, nearest((r * r * weight) * 2.0**31), int(square),
+            rest[0] * (1 - hit), rest[0] * hit, rest[1] * (1 - hit), rest[1] * hit,
         ]  # fmt: skip
         coarse[k] = [a + b for a, b in zip(coarse[k], words, strict=True)]
     return fine, coarse, low
