@@ -12,12 +12,13 @@ from fastece.inputs.files.table import refuse_rows, shown
 
 class Objects(Columns):
     """Rows that are objects. Columns are the keys of the first one; a dotted path, such as a.b.0,
-    leads to what is inside."""
+    leads to what is inside. `before`: how many lines of the file are before these."""
 
     endings: tuple[str, ...] = (".jsonl", ".ndjson", ".json")
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        found = [(k, read_object(line)) for k, line in enumerate(lines, 1) if line.strip()]
+    def __init__(self, lines: Sequence[str], before: int = 0) -> None:
+        numbered = enumerate(lines, before + 1)
+        found = [(k, read_object(line)) for k, line in numbered if line.strip()]
         refuse_rows((f"line {k}", row) for k, row in found if isinstance(row, str))
         self.rows = [row for _, row in found if isinstance(row, dict)]
         self.paths = dict(paths_of(self.rows[0]))
