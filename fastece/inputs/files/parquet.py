@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fastece.inputs.files.columns import Column, Columns, by_column
@@ -49,7 +50,7 @@ def parquet_tables(
         file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER)
     with file:
         schema, total = file.schema_arrow, file.metadata.num_rows
-        names = choose(Parquet(schema.empty_table()))
+        names = choose(Parquet(Table.from_batches([], schema)))
         batches = file.iter_batches(rows_of(numbers_of(file.metadata, names)), columns=names)
         while before < total:
             with readable(f"after row {before} of {total} it cannot be read as parquet"):
@@ -98,8 +99,9 @@ class Parquet(Columns):
         found = self.table.column(name)
         if found.null_count or types.is_nested(found.type):
             return found.to_pylist()  # type: ignore[no-any-return]
-        if found.num_chunks == 1:  # as it lies in memory, where numpy has the type
-            return found.chunk(0).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+        is_number = types.is_integer(found.type) or types.is_floating(found.type)
+        if is_number and found.num_chunks == 1:  # as it is; to_numpy would import pandas first
+            return np.from_dlpack(found.chunk(0))
         return found.to_numpy()  # type: ignore[no-any-return]
 
     def write(self, file: IO[bytes], names: Sequence[str], values: NDArray[Any]) -> None:
