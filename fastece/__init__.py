@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from fastece.resampling.results import BootstrapResult, ComparisonResult
     from fastece.scores import ace, ece, mce, sce, tace
+    from fastece.streams.accumulator import Accumulator
 
 __version__ = "0.1.0"
 
@@ -69,6 +70,7 @@ _NAMES = {
     "resampling.calibration_test": ("CalibrationTestResult", "ConsistencyBand", "calibration_test"),
     "resampling.results": ("BootstrapResult", "ComparisonResult"),
     "scores": ("ace", "ece", "mce", "sce", "tace"),
+    "streams.accumulator": ("Accumulator",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -76,6 +78,7 @@ __all__ = [
     "ESTIMATORS",
     "KDE",
     "MMCE",
+    "Accumulator",
     "Accuracy",
     "BayesCurve",
     "Binned",

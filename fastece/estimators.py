@@ -14,6 +14,7 @@ from fastece.binned import Binned, Sweep
 from fastece.inputs.parameters import list_names
 from fastece.kde import KDE, MMCE, SmoothECE
 from fastece.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
+from fastece.problems.cells import Cells
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map
 from fastece.protocol import Estimator
@@ -111,6 +112,14 @@ def direct_values(estimator: Estimator, problems: Problems, run: Map = map) -> F
         return float(estimator.evaluate(estimator.prepare(sample, sample.n), once))
 
     return np.array(list(run(value, range(problems.n_problems))))
+
+
+def cell_value(estimator: Any, cells: Cells) -> float:
+    """Value of `estimator` on a problem that is known by its cells."""
+    if hasattr(estimator, "from_cells"):
+        return float(estimator.from_cells(cells))
+    sample, c = cells.rows
+    return float(estimator.evaluate(estimator.prepare(sample, cells.n), c))
 
 
 def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:

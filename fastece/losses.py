@@ -18,6 +18,7 @@ from fastece import kernels
 from fastece.inputs.arrays import as_blocks, row_slices
 from fastece.inputs.parameters import check_real
 from fastece.kernels import REPLICATES
+from fastece.problems.cells import Cells
 from fastece.problems.order import scale_weights
 from fastece.protocol import Parameters, Plan, Sample, Writable
 from fastece.typing import F64, I32, I64, U8
@@ -156,6 +157,12 @@ class BrierScore(OfVectors):
     0.1
     """
 
+    def from_cells(self, cells: Cells) -> float:
+        """The value of a problem that is known by its cells, of which squares of scores are
+        known."""
+        sample, c = cells.points
+        return self.evaluate(self.prepare(sample, cells.n), c)
+
     def of_scores(self, s: F64, y: U8) -> F64:
         """Squared distances."""
         gap = s - y
@@ -202,6 +209,13 @@ class LogLoss(OfVectors):
             if clip == 0:
                 raise ValueError("clip: must be greater than 0, got 0; None clips nothing")
             object.__setattr__(self, "clip", clip)
+
+    def from_cells(self, cells: Cells) -> float:
+        """Refused: the logarithm near 0 is not the same within a cell."""
+        raise ValueError(
+            "estimator: a log loss cannot be told from cells of scores, within which logarithms "
+            f"near 0 are not the same; got {self} and {cells.weight.size} cells"
+        )
 
     def of_scores(self, s: F64, y: U8) -> F64:
         """Of the probability of hits and of misses."""
@@ -251,6 +265,12 @@ class Sharpness(Mean):
     >>> round(ece([0, 1], [0.2, 0.6], estimator=Sharpness()), 6)
     0.04
     """
+
+    def from_cells(self, cells: Cells) -> float:
+        """The value of a problem that is known by its cells, of which squares of scores are
+        known."""
+        sample, c = cells.points
+        return self.evaluate(self.prepare(sample, cells.n), c)
 
     def numbers(self, sample: Sample) -> F64:
         """Squares of the distances from the mean of the sample, and these distances: those of a

@@ -161,6 +161,10 @@ class Estimator(Protocol):
         For draws that are much smaller than the sample: the value of the rows in each line of
         `rows`, (R, size) int32 positions in the sample, of which each counts once. A hundredth of
         the time of preparing each draw.
+    from_cells(cells) -> float
+        For streams (`fastece.problems.cells.Cells`), where more sums than those of the rows of
+        cells are needed: without it, `evaluate` gets a row for the misses and one for the hits of
+        each cell, with their weights as multiplicities that need not be whole.
     posterior(samples) -> posterior
         What `estimate` and `compare` answer by, of one sample or of those of all classes on the
         same rows: an object with ``value``, ``interval(level)``, ``influence`` (n,) of each row and
@@ -172,4 +176,5 @@ class Estimator(Protocol):
 
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times, ``sum(c) == size``. Only
-        `estimate` asks for fractions of rows, those that may be expected of a hypothesis."""
+        `estimate` and streams ask for fractions of rows: those that may be expected of a
+        hypothesis, and the weights of cells."""

@@ -1,7 +1,7 @@
 """The posterior of the calibration error, and the interval that is read off it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastece.bayes.curves import CellRows, Curves, cells_of_problems
+from fastece.bayes.curves import CellRows, Curves, cells_of_problems, cells_of_rows
 from fastece.bayes.hyperpriors import draw_order
 from fastece.inputs.parameters import check_real
 from fastece.problems.problems import one_problem
@@ -123,6 +123,11 @@ class Posterior:
         return min(error * math.exp(deviation * (z - z_known)), self.most)
 
 
+def posterior_of_rows(sample: Sample, c: F64, norm: float, k: int = 0) -> Posterior:
+    """The posterior of problem k, from a sorted sample of which row i counts ``c[i]`` times."""
+    return posterior_from([sample], [Curves(cells_of_rows(sample, c), k)], norm)
+
+
 def curves_of(samples: Sequence[Sample]) -> Iterator[Curves]:
     """The curves of each problem."""
     for k, sample in enumerate(samples):
@@ -132,8 +137,13 @@ def curves_of(samples: Sequence[Sample]) -> Iterator[Curves]:
 
 def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
     """The posterior of the mean over some problems of the same rows, in the same order."""
+    return posterior_from(samples, curves_of(samples), norm)
+
+
+def posterior_from(samples: Sequence[Sample], found: Iterable[Curves], norm: float) -> Posterior:
+    """The posterior of the mean over some problems, from the curves of each."""
     values, errors, limits, factors, parts = [], [], [], [], []
-    for sample, curves in zip(samples, curves_of(samples), strict=True):
+    for sample, curves in zip(samples, found, strict=True):
         values.append(curves.errors(curves.probabilities(curves.value_draws()), norm).mean())
         p = curves.probabilities(curves.interval_draws())
         errors.append(curves.errors(p, norm))

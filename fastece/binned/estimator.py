@@ -22,6 +22,7 @@ from fastece.inputs.parameters import (
     check_real,
 )
 from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, REPLICATES, SCORE, SQUARE, WEIGHT
+from fastece.problems.cells import Cells, Counted
 from fastece.problems.order import quantile_edges, scale_weights, sort_scores
 from fastece.problems.problems import Problems, one_problem
 from fastece.problems.reading import Map
@@ -263,16 +264,41 @@ class Binned(Parameters):
 
     def evaluate(self, plan: BinnedPlan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
-        v = plan.sample.v
-        drawn = one_problem(replace(plan.sample, v=c.astype(np.float64) if v is None else c * v))
-        # Copies of a row are rows: squares of their weights are added up, not that of their sum.
         moments = (GAP, WEIGHT, HITS) if self.debias else self._moments(False)
-        bins = self._sums(drawn, plan.n_bins, moments, plan.unit, map)
-        if self.debias and v is not None:
-            copies, layout = replace(drawn, v=c * v * v), self.layout(drawn, plan.n_bins)
-            (square,) = cell_sums(copies, layout, self._threshold, (WEIGHT,), map)
-            bins = bins._replace(square=square)
+        counted = Counted(plan.sample, c.astype(np.float64))
+        bins = self._counted_bins(counted, plan.n_bins, moments, plan.unit)
         return float(self.values(bins)[0])
+
+    def from_cells(self, cells: Cells) -> float:
+        """The value of a problem that is known by its cells."""
+        moments = (GAP, WEIGHT, HITS) if self.debias else (GAP, WEIGHT)
+        return float(self.values(self.cell_bins(cells, moments))[0])
+
+    def cell_bins(self, cells: Cells, moments: tuple[int, ...]) -> Bins:
+        """Some sums of the bins of a problem that is known by its cells; `square` is one of them
+        where rows have weights. Shares of two centres are linear in the score, so that squares of
+        scores have to be right."""
+        if self.closed == "left":
+            raise ValueError(
+                "closed: must be 'right' for what is known by cells, which are closed there; got "
+                "'left'"
+            )
+        is_linear = self.mapping == "convex" and self.edges == "uniform"
+        counted = cells.points if is_linear else cells.rows
+        return self._counted_bins(counted, self._bin_count(cells.n), moments, 1.0)
+
+    def _counted_bins(
+        self, counted: Counted, n_bins: int, moments: tuple[int, ...], unit: float
+    ) -> Bins:
+        """Some sums of the bins of rows that count more often than once."""
+        drawn, v = one_problem(counted.weighted), counted.sample.v
+        bins = self._sums(drawn, n_bins, moments, unit, map)
+        if v is None or HITS not in moments:
+            return bins
+        # Copies of a row are rows: squares of their weights are added up, not that of their sum.
+        copies, layout = replace(drawn, v=counted.c * v * v), self.layout(drawn, n_bins)
+        (square,) = cell_sums(copies, layout, self._threshold, (WEIGHT,), map)
+        return bins._replace(square=square)
 
     def block(self, plan: BinnedPlan, c: U8) -> F64:
         """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""

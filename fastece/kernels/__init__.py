@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ahead,
         bayes,
         binning,
+        cells,
         common_call,
         debias,
         density,
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "common_call", "debias", "density",
-    "gaps", "inversion", "logits", "mmce", "moments", "quantiles", "reading", "replicates",
-    "resampling", "sorting", "subsets", "sweep", "weights",
+    "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "cells", "common_call", "debias",
+    "density", "gaps", "inversion", "logits", "mmce", "moments", "quantiles", "reading",
+    "replicates", "resampling", "sorting", "subsets", "sweep", "weights",
 ]  # fmt: skip
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.

@@ -1,7 +1,7 @@
 """Reliability curves: how often a score comes true, at any score."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -200,48 +200,79 @@ class Curve:
         return out
 
 
-def bayes_curve_of(call: Call, bayes: BayesCurve, k: int) -> ReliabilityCurve:
-    """The Bayesian curve of problem k."""
-    sample = call.models[0].sample(k)
-    score = np.linspace(sample.low, sample.high, BAYES_POINTS)  # scores may be heaped at the ends
-    mean, low, high = bayes.curve(sample, score, call.level)
-    rows = rows_near(sample.sorted(), score).astype(np.float64)
-    width = np.minimum(score + REACH, sample.high) - np.maximum(score - REACH, sample.low)
+def bayes_curve_of(
+    bayes: BayesCurve, ordered: Sample, n: int, level: float, setting: str, value: float,
+    c: F64 | None = None,
+) -> ReliabilityCurve:  # fmt: skip
+    """The Bayesian curve of a sorted sample of n rows, of which row i counts ``c[i]`` times, and
+    which has this value."""
+    score = np.linspace(ordered.low, ordered.high, BAYES_POINTS)  # scores may be heaped at the ends
+    mean, low, high = bayes.curve(ordered, score, level, c)
+    rows = rows_near(ordered, score, c)
+    width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)
     return ReliabilityCurve(
         score=score,
         posterior=mean,
         lce=mean - score,
-        density=rows / (sample.n * width),
+        density=rows / (n * width),
         supported=rows > 0,
         rows=rows,
         low=low,
         high=high,
         median=None,
-        confidence_level=call.level,
+        confidence_level=level,
         n_resamples=0,
-        value=float(direct_values(bayes, one_problem(sample))[0]),
+        value=value,
         bandwidth=None,
-        score_range=(sample.low, sample.high),
-        n=call.n,
+        score_range=(ordered.low, ordered.high),
+        n=n,
         key=None,
         estimator=str(bayes),
-        setting=call.models[0].name(k),
+        setting=setting,
     )
 
 
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """The curve of each problem of a call with one estimator."""
     (estimator,) = call.estimators.values()
-    each = range(call.models[0].n_problems)
+    check_has_curve(estimator)
+    (data,) = call.models
+    # All problems see the same draws.
+    key = new_key(rng) if call.n_resamples and isinstance(estimator, KDE) else None
+    curves = []
+    for k, sample in enumerate(data.samples()):
+        if isinstance(estimator, BayesCurve):
+            value = float(direct_values(estimator, one_problem(sample))[0])
+            found = bayes_curve_of(
+                estimator, sample.sorted(), call.n, call.level, data.name(k), value
+            )
+        else:
+            found = density_curve_of(
+                estimator, sample.sorted(), np.ones(call.n), call.n, call.level, data.name(k)
+            )
+            found = found if key is None else with_band(found, call, estimator, sample, key)
+        curves.append(found)
+    return curves
+
+
+def curve_of_rows(
+    estimator: Any, ordered: Sample, c: F64, n: int, setting: str, level: float
+) -> ReliabilityCurve:
+    """The curve of a sorted sample of n rows, of which row i counts ``c[i]`` times."""
+    check_has_curve(estimator)
     if isinstance(estimator, BayesCurve):
-        return [bayes_curve_of(call, estimator, k) for k in each]
-    if not isinstance(estimator, KDE):
+        value = estimator.evaluate(estimator.prepare(ordered, n), c)
+        return bayes_curve_of(estimator, ordered, n, level, setting, value, c)
+    return density_curve_of(estimator, ordered, c, n, level, setting)
+
+
+def check_has_curve(estimator: Any) -> None:
+    """An error for an estimator that has no curve."""
+    if not isinstance(estimator, BayesCurve | KDE):
         raise TypeError(
             "estimator: a reliability curve needs a BayesCurve, or densities, KDE, got "
             f"{estimator!r}"
         )
-    key = new_key(rng) if call.n_resamples else None  # all problems see the same draws
-    return [curve_of(call, estimator, k, key) for k in each]
 
 
 def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
@@ -256,41 +287,48 @@ def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
     return np.concatenate(parts, axis=1)
 
 
-def curve_of(call: Call, kde: KDE, k: int, key: int | None) -> ReliabilityCurve:
-    """The curve of problem k."""
-    sample = call.models[0].sample(k)
-    ordered, once = sample.sorted(), Copies(np.ones(sample.n))
-    plan = kde.plan(ordered, sample.n, FINER, even=True)
-    ((mesh, densities, _),) = plan.densities(once)
+def with_band(
+    curve: ReliabilityCurve, call: Call, kde: KDE, sample: Sample, key: int
+) -> ReliabilityCurve:
+    """A curve with the band of its replicates."""
+    band = band_of(call, kde, sample, curve.score, key)
+    band[:, ~curve.supported] = np.nan
+    low, high, median = (part.copy() for part in band)
+    return replace(curve, low=low, high=high, median=median, n_resamples=call.n_resamples, key=key)
+
+
+def density_curve_of(
+    kde: KDE, ordered: Sample, c: F64, n: int, level: float, setting: str
+) -> ReliabilityCurve:
+    """The curve of a sorted sample of n rows, of which row i counts ``c[i]`` times, from its
+    densities."""
+    plan = kde.plan(ordered, n, FINER, even=True)
+    ((mesh, densities, _),) = plan.densities(Copies(c))
     density, hits = densities[0, :, :, 0].copy()
     score = mesh.score.copy()
     curve = posterior(density, hits, score, mesh.low, mesh.high)
     supported = is_supported(density, mesh.low, mesh.high)
     curve[~supported] = np.nan
-    low = high = median = None
-    if key is not None:
-        band = band_of(call, kde, sample, score, key)
-        band[:, ~supported] = np.nan
-        low, high, median = (part.copy() for part in band)
+    bandwidth = float(plan.bandwidths(Copies(c))[0])
     return ReliabilityCurve(
         score=score,
         posterior=curve,
         lce=curve - score,
         density=density,
         supported=supported,
-        rows=np.minimum(call.n, call.n * density * mesh.effective_width(plan.bandwidth)),
-        low=low,
-        high=high,
-        median=median,
-        confidence_level=call.level,
-        n_resamples=call.n_resamples,
-        value=float(kde.values(kde.prepare(ordered, sample.n), once)[0]),
-        bandwidth=plan.bandwidth,
-        score_range=kde.range_of(sample),
-        n=call.n,
-        key=key,
+        rows=np.minimum(n, n * density * mesh.effective_width(bandwidth)),
+        low=None,
+        high=None,
+        median=None,
+        confidence_level=level,
+        n_resamples=0,
+        value=float(kde.values(kde.prepare(ordered, n), Copies(c))[0]),
+        bandwidth=bandwidth,
+        score_range=kde.range_of(ordered),
+        n=n,
+        key=None,
         estimator=str(kde),
-        setting=call.models[0].name(k),
+        setting=setting,
     )
 
 

@@ -1,6 +1,7 @@
 """Reliability diagrams: what the scores of each bin promise, and what came true."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -8,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from fastece.answer.bins import effective_rows
-from fastece.binned.estimator import Binned
+from fastece.binned.estimator import Binned, Bins
 from fastece.estimators import find_estimator, with_threads
 from fastece.inputs.parameters import check_jobs
+from fastece.kernels import GAP, HITS, SCORE, WEIGHT
+from fastece.problems.cells import Cells
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map, read_problems
 from fastece.resampling.intervals import ConfidenceInterval, check_level, tails_of
@@ -146,6 +149,23 @@ def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[Reli
     if not isinstance(estimator, Binned):
         raise TypeError(f"estimator: a reliability diagram needs bins, got {estimator!r}")
     sums = estimator.bins(problems, run)
+    rows = effective_rows(estimator, problems, sums)
+    return make_diagrams(estimator, sums, rows, map(problems.name, range(problems.n_problems)))
+
+
+def diagram_of_cells(estimator: Binned, cells: Cells, name: str) -> ReliabilityDiagram:
+    """The diagram of a problem that is known by its cells."""
+    sums = estimator.cell_bins(cells, (GAP, WEIGHT, SCORE, HITS))
+    squares = sums.square if sums.square.size else sums.weight
+    rows = np.divide(sums.weight**2, squares, out=np.zeros_like(squares), where=squares > 0)
+    return make_diagrams(estimator, sums, rows, [name])[0]
+
+
+def make_diagrams(
+    estimator: Binned, sums: Bins, rows: F64, names: Iterable[str]
+) -> list[ReliabilityDiagram]:
+    """One diagram for each problem, from the sums of its bins and how many rows (K, B) these are
+    worth."""
     values = estimator.values(sums)
     score, frequency = (
         np.divide(total, sums.weight, out=np.full_like(total, np.nan), where=sums.weight > 0)
@@ -153,7 +173,6 @@ def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[Reli
     )
     with np.errstate(over="ignore"):  # weights that add up beyond float64 are an infinite count
         count = sums.weight * sums.unit
-    rows = effective_rows(estimator, problems, sums)
     return [
         ReliabilityDiagram(
             edges=sums.edges[k].copy(),  # uniform ones are kept for the next call
@@ -163,11 +182,11 @@ def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[Reli
             gap=frequency[k] - score[k],
             value=float(values[k]),
             estimator=str(estimator),
-            setting=problems.name(k),
+            setting=name,
             closed=estimator.closed,
             rows=rows[k],
         )
-        for k in range(problems.n_problems)
+        for k, name in enumerate(names)
     ]
 
 

@@ -1,0 +1,207 @@
+"""Fixed-point sums of rows in cells of the score: integers, so that they are the same bits in any
+order.
+
+A number is turned into an integer by adding 1.5 * 2**52, whose last bit is worth 1, and taking the
+difference of the bits: one addition that vectorises. Two words of a number hold 2**32 times as much
+detail as one.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.kernels import REPLICATES
+from fastece.kernels._jit import jit
+from fastece.kernels.binning import ROUND, uniform_bins
+from fastece.kernels.resampling import (
+    COUNT,
+    ROW_WORDS,
+    SETTLE,
+    counter_of,
+    decided_counts,
+    random_words,
+    settle,
+)
+from fastece.typing import F64, I32, I64, U8, U16
+
+BLOCK, MADE = 1024, 64
+# How much of a sum is one: weights, first and second moments within a coarse cell, squares of
+# weights, and what the second word of a number counts of the first one. Weights up to 2**32 in all
+# fit into 63 bits, for a cell of a width of 1/7200.
+WEIGHT_UNIT, FIRST_UNIT, SECOND_UNIT, SQUARE_UNIT = 2.0**30, 2.0**44, 2.0**57, 2.0**24
+DETAIL = 2.0**32
+# The words of a coarse cell, a cache line: sums of w r, of w r y and of w r**2, with the distance r
+# of the score from the middle of the cell; the second words of the sums of w, w y, w r and w r y;
+# and the sum of w**2 - w. The last five are 0 where every row counts 1.
+FIRST, FIRST_HITS, SECOND, LOW_WEIGHT, LOW_HITS, LOW_FIRST, LOW_FIRST_HITS, SQUARE = range(8)
+WORDS = 8
+ONE = np.uint64(1)
+
+
+@jit
+def as_integers(x: F64, scale: float, high: F64) -> None:
+    """Numbers times `scale` as integers, in the bits of `high`."""
+    zero = np.int64(0x4338000000000000)  # the bits of ROUND
+    bits = high.view(np.int64)
+    for i in range(x.size):
+        high[i] = x[i] * scale + ROUND
+    for i in range(x.size):
+        bits[i] -= zero
+
+
+@jit
+def as_two_words(x: F64, scale: float, high: F64, low: F64) -> None:
+    """`as_integers`, and in the bits of `low` what their rounding took."""
+    zero = np.int64(0x4338000000000000)
+    high_bits, low_bits = high.view(np.int64), low.view(np.int64)
+    for i in range(x.size):
+        value = x[i] * scale
+        whole = value + ROUND
+        high[i] = whole
+        low[i] = (value - (whole - ROUND)) * DETAIL + ROUND
+    for i in range(x.size):
+        high_bits[i] -= zero
+        low_bits[i] -= zero
+
+
+@jit
+def place_rows(s: F64, n_cells: int, n_coarse: int, cell: I32, coarse: I32, distance: F64) -> None:
+    """The fine and the coarse cell of each score, and how far it is from the middle of the coarse
+    one, as a multiple of 2**-44."""
+    uniform_bins(s, 0.0, 1.0, n_cells, True, cell)
+    ratio, width = np.float64(n_coarse) / np.float64(n_cells), 1.0 / np.float64(n_coarse)
+    for i in range(s.size):
+        k = np.int32((np.float64(cell[i]) + 0.5) * ratio)
+        coarse[i] = k
+        x = (s[i] - (np.float64(k) + 0.5) * width) * FIRST_UNIT
+        distance[i] = ((x + ROUND) - ROUND) / FIRST_UNIT
+
+
+@jit
+def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
+    """Add rows up in the cells of their scores; what is returned is the second word of the sum of
+    all w**2 - w.
+
+    Parameters
+    ----------
+    s, y : (n,) float64 and uint8 arrays
+        Scores and hits.
+    weight : (n,) float64 array
+        Up to 2**19; empty: every row counts 1.
+    fine : (N, 2) int64 array
+        Weights, and weights of hits.
+    coarse : (N', 8) int64 array
+        The words of each coarse cell; N' divides N.
+    """
+    n_cells, n_coarse = fine.shape[0], coarse.shape[0]
+    size = min(s.size, BLOCK)
+    cell_block, coarse_block = np.empty(size, np.int32), np.empty(size, np.int32)
+    blocks, work = np.empty((7, size)), np.empty(size)
+    flat, words = fine.reshape(fine.size), coarse.reshape(coarse.size)
+    unit, square_low = np.int64(WEIGHT_UNIT), np.int64(0)
+    for start in range(0, s.size, BLOCK):
+        m = min(BLOCK, s.size - start)
+        score, hit, w = s[start : start + m], y[start : start + m], weight[start : start + m]
+        cell, big, r, x = cell_block[:m], coarse_block[:m], blocks[0, :m], work[:m]
+        place_rows(score, n_cells, n_coarse, cell, big, r)
+        for i in range(m):
+            x[i] = r[i] * r[i] * w[i] if w.size else r[i] * r[i]
+        as_integers(x, SECOND_UNIT, blocks[1, :m])
+        second = blocks[1].view(np.int64)
+        if w.size == 0:
+            as_integers(r, FIRST_UNIT, blocks[2, :m])
+            first = blocks[2].view(np.int64)
+            for i in range(m):
+                is_hit = np.int64(hit[i])
+                a, b = np.uint64(2) * np.uint64(cell[i]), np.uint64(WORDS) * np.uint64(big[i])
+                flat[a] += unit
+                flat[a + ONE] += unit * is_hit
+                words[b] += first[i]
+                words[b + ONE] += first[i] & -is_hit
+                words[b + np.uint64(SECOND)] += second[i]
+            continue
+        for i in range(m):
+            x[i] = w[i] * r[i]
+        as_two_words(w, WEIGHT_UNIT, blocks[2, :m], blocks[3, :m])
+        as_two_words(x, FIRST_UNIT, blocks[4, :m], blocks[5, :m])
+        high, low = blocks[2].view(np.int64), blocks[3].view(np.int64)
+        first, rest = blocks[4].view(np.int64), blocks[5].view(np.int64)
+        for i in range(m):
+            is_hit = -np.int64(hit[i])
+            a, k = np.uint64(2) * np.uint64(cell[i]), big[i]
+            flat[a] += high[i]
+            flat[a + ONE] += high[i] & is_hit
+            coarse[k, FIRST] += first[i]
+            coarse[k, FIRST_HITS] += first[i] & is_hit
+            coarse[k, SECOND] += second[i]
+            coarse[k, LOW_WEIGHT] += low[i]
+            coarse[k, LOW_HITS] += low[i] & is_hit
+            coarse[k, LOW_FIRST] += rest[i]
+            coarse[k, LOW_FIRST_HITS] += rest[i] & is_hit
+            square = (w[i] * w[i] - w[i]) * SQUARE_UNIT
+            coarse[k, SQUARE] += np.int64(square)
+            square_low += np.int64((square - np.float64(np.int64(square))) * DETAIL)
+    return square_low
+
+
+@jit
+def poisson_weights(key: Any, block: int, ids: I64, law: U16, tail: F64, c: U8) -> None:
+    """Independent Poisson counts c (n, 32) of rows in one block of replicates: each depends on key,
+    block and the id of its row alone, so rows of one id have the same.
+
+    `law` and `tail` are those of `fastece.resampling.draws.poisson_law`.
+    """
+    start, again = counter_of(key, block, COUNT), counter_of(key, block, SETTLE)
+    words = np.empty(c.shape[0] * ROW_WORDS, np.uint64)
+    for i in range(c.shape[0]):
+        random_words(start, ids[i] * ROW_WORDS, words[i * ROW_WORDS : (i + 1) * ROW_WORDS])
+    decided_counts(words.view(np.uint16), law, c.reshape(c.size))
+    for i in range(c.shape[0]):
+        settle(again, ids[i] * REPLICATES, tail, c[i])
+
+
+@jit
+def add_replicates(
+    key: Any, s: F64, y: U8, weight: F64, ids: I64, law: U16, tail: F64, n_cells: int, sums: I64
+) -> None:
+    """Add rows up in the coarse cells of all replicates, in each as often as it draws them.
+
+    Parameters
+    ----------
+    s, y, weight
+        As of `add_rows`.
+    ids : (n,) int64 array
+        What the draws of each row depend on.
+    n_cells : int
+        Number of fine cells.
+    sums : (blocks, 2 N', 32) int64 array
+        Weights of misses and of hits of each coarse cell.
+    """
+    size, n_coarse = min(s.size, MADE), sums.shape[1] // 2
+    cell, coarse, r = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
+    c, high = np.empty((size, REPLICATES), np.uint8), np.empty(size)
+    for start in range(0, s.size, MADE):
+        m = min(MADE, s.size - start)
+        part = slice(start, start + m)
+        place_rows(s[part], n_cells, n_coarse, cell[:m], coarse[:m], r[:m])
+        as_integers(weight[part], WEIGHT_UNIT, high[: weight[part].size])
+        weights = high.view(np.int64)
+        for b in range(sums.shape[0]):
+            poisson_weights(key, b, ids[part], law, tail, c[:m])
+            for i in range(m):
+                w = weights[i] if weight.size else np.int64(WEIGHT_UNIT)
+                line, count = sums[b, 2 * coarse[i] + y[start + i]], c[i]
+                for j in range(REPLICATES):
+                    line[j] += np.int64(count[j]) * w
+
+
+@jit
+def square_distances(prob: NDArray[Any], label: I64, out: F64) -> None:
+    """``sum_k (p_k - [k = y])**2`` of class vectors (n, K), float64 or float32, and classes."""
+    for i in range(label.size):
+        total = 0.0
+        for k in range(prob.shape[1]):
+            p = np.float64(prob[i, k])
+            total += p * p
+        out[i] = total - 2.0 * np.float64(prob[i, label[i]]) + 1.0

@@ -1,0 +1,266 @@
+"""The state of a stream: integer sums, so that it does not matter how rows were cut, in which order
+they came, or on how many machines."""
+
+import zlib
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fastece import kernels
+from fastece.inputs.parameters import check_integer
+from fastece.kernels import REPLICATES
+from fastece.problems.cells import Cells
+from fastece.problems.problems import Problems
+from fastece.problems.settings import Setting, find_setting
+from fastece.protocol import Sample
+from fastece.resampling.draws import new_key, poisson_law
+from fastece.typing import F64, I64
+
+# What sums hold: weights, and their squares, in all, and the smallest weight that is not lost.
+MOST_WEIGHT, MOST_SQUARE, LEAST_WEIGHT = 2.0**32, 2.0**38, 2.0**-40
+# Fine cells of a coarse one: 7200 coarse cells still hold edges and centres of all numbers of bins
+# that 64800 fine ones do.
+RATIO = 9
+MOST_CELLS, MOST_REPLICATES = 2**22, 2**16
+# What is counted: rows of positive weight; rows in all; how often the row of the number 0 was
+# there; rows with groups; the sum of squared distances of class vectors, in two words; the second
+# word of the sum of w**2 - w; states that were merged; and their fingerprints.
+TOTALS = (
+    "n", "rows", "first_rows", "grouped", "distance", "distance_low", "square_low", "parts",
+    "fingerprint",
+)  # fmt: skip
+# If rounding may be more than this part of the sum of the squares, of small weights, then coarse
+# cells share that sum by their weights.
+ROUGH = 0.01
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What two states must have in common to be merged."""
+
+    n_classes: int | None
+    setting: str | int
+    n_cells: int
+    n_replicates: int
+    seed: int | None
+    from_logits: bool
+
+    def __post_init__(self) -> None:
+        if self.n_classes is not None:
+            check_integer("n_classes", self.n_classes, 2, 2**31 - 1, "None or an integer")
+        check_integer("n_cells", self.n_cells, 1, MOST_CELLS)
+        check_integer("n_replicates", self.n_replicates, 0, MOST_REPLICATES)
+        if self.n_replicates and self.seed is None:
+            raise ValueError("seed: replicates need one, the same for all parts of a stream")
+        if self.seed is not None:
+            if not self.n_replicates:
+                raise ValueError("seed: nothing is random without n_replicates=")
+            new_key(self.seed)
+        assert self.row is not None
+
+    @cached_property
+    def row(self) -> Setting:
+        """The setting."""
+        return find_setting(self.setting, (1,) if self.n_classes is None else (1, self.n_classes))
+
+    @property
+    def is_auto_vector(self) -> bool:
+        """Whether scores of class vectors are those of whole vectors."""
+        is_auto = isinstance(self.setting, str) and self.setting == "auto"
+        return is_auto and self.n_classes is not None
+
+    @property
+    def n_problems(self) -> int:
+        """One, or one for each class."""
+        return (self.n_classes or 2) if self.row.per_class else 1
+
+    @property
+    def low(self) -> float:
+        """The lower end of the support of the score."""
+        return 1 / (self.n_classes or 2) if self.row.is_top else 0.0
+
+    @property
+    def n_coarse(self) -> int:
+        """Number of coarse cells."""
+        return self.n_cells // RATIO if self.n_cells % RATIO == 0 else self.n_cells
+
+    @cached_property
+    def key(self) -> int:
+        """What all draws depend on."""
+        return new_key(self.seed)
+
+    @property
+    def fingerprint(self) -> int:
+        """A number of 32 bits that other settings do not have."""
+        return zlib.crc32(repr([(x.name, getattr(self, x.name)) for x in fields(self)]).encode())
+
+    def check_same(self, other: "Settings") -> None:
+        """An error that names the setting in which another state differs."""
+        for field in fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if mine != theirs:
+                raise ValueError(
+                    f"other: its {field.name} is {theirs!r}, and here it is {mine!r}; states of "
+                    "other settings cannot be merged"
+                )
+
+
+class State:
+    """Sums of rows: `fine` (P, N, 2), `coarse` (P, N', 8), `replicates` (P, blocks, 2 N', 32) and
+    `totals`, int64 arrays."""
+
+    def __init__(self, settings: Settings) -> None:
+        problems, coarse = settings.n_problems, settings.n_coarse
+        blocks = -(-settings.n_replicates // REPLICATES)
+        self.fine = np.zeros((problems, settings.n_cells, 2), np.int64)
+        self.coarse = np.zeros((problems, coarse, kernels.cells.WORDS), np.int64)
+        self.replicates = np.zeros((problems, blocks, 2 * coarse, REPLICATES), np.int64)
+        self.totals = np.zeros(len(TOTALS), np.int64)
+        self.set("parts", 1)
+        self.set("fingerprint", settings.fingerprint)
+        # What was added so far, for the check that it fits.
+        self.weight, self.square = 0.0, 0.0
+
+    def get(self, name: str) -> int:
+        """One of the `TOTALS`."""
+        return int(self.totals[TOTALS.index(name)])
+
+    def set(self, name: str, value: int) -> None:
+        """Change one of the `TOTALS`."""
+        self.totals[TOTALS.index(name)] = value
+
+    @property
+    def arrays(self) -> dict[str, I64]:
+        """All sums, by their names."""
+        return {name: getattr(self, name) for name in ("fine", "coarse", "replicates", "totals")}
+
+    def check_room(self, weight: float, square: float) -> None:
+        """An error if so much more does not fit."""
+        for what, most, sum_ in (
+            ("weights", MOST_WEIGHT, self.weight + weight),
+            ("squares of weights", MOST_SQUARE, self.square + square),
+        ):
+            if sum_ > most:
+                raise ValueError(
+                    f"sample_weight: the {what} of all rows would add up to {sum_:g}, and must be "
+                    f"at most {most:g}; divide all weights by one number"
+                )
+
+    def add(self, settings: Settings, problems: Problems, ids: I64) -> None:
+        """Add rows that have been checked."""
+        v = problems.v
+        weight = float(problems.n if v is None else v.sum())
+        square = float(problems.n if v is None else v @ v)
+        self.check_room(weight, square)
+        w, law = kernels.weights(v), poisson_law(1.0)
+        key = np.uint64(settings.key) if settings.n_replicates else np.uint64(0)
+        with np.errstate(over="ignore"):  # for kernels that are not compiled
+            for k in range(problems.n_problems):
+                s, y = score_and_hit(problems, k)
+                low = kernels.cells.add_rows(s, y, w, self.fine[k], self.coarse[k])
+                if settings.n_replicates:
+                    kernels.cells.add_replicates(
+                        key, s, y, w, ids, *law, settings.n_cells, self.replicates[k]
+                    )
+        self.weight, self.square = self.weight + weight, self.square + square
+        self.set("n", self.get("n") + problems.n)
+        self.set("square_low", self.get("square_low") + low)
+        if problems.vectors is not None:
+            self._add_vectors(problems)
+
+    def _add_vectors(self, problems: Problems) -> None:
+        """Add the squared distances of class vectors from what came true."""
+        assert problems.vectors is not None
+        prob, label = problems.vectors.prob, problems.vectors.label
+        distance = np.empty(len(label))
+        kernels.cells.square_distances(prob, label, distance)
+        distance = distance[problems.positions]
+        if problems.v is not None:
+            distance *= problems.v
+        distance *= kernels.cells.WEIGHT_UNIT
+        whole = np.rint(distance)
+        rest = np.rint((distance - whole) * kernels.cells.DETAIL)
+        for name, part in (("distance", whole), ("distance_low", rest)):
+            self.set(name, self.get(name) + int(part.astype(np.int64).sum()))
+
+    @property
+    def squared_distance(self) -> float:
+        """Sum of w times the squared distance of class vectors from what came true."""
+        low = self.get("distance_low") / kernels.cells.DETAIL
+        return (self.get("distance") + low) / kernels.cells.WEIGHT_UNIT
+
+    def measure(self) -> None:
+        """Find out what was added so far, from the sums."""
+        self.weight = float(self.fine[0, :, 0].sum(dtype=np.float64) / kernels.cells.WEIGHT_UNIT)
+        self.square = self.weight + self.more_square
+
+    @property
+    def more_square(self) -> float:
+        """The sum of w**2 - w over all rows."""
+        high = int(self.coarse[0, :, kernels.cells.SQUARE].sum())
+        low = self.get("square_low") / kernels.cells.DETAIL
+        return (high + low) / kernels.cells.SQUARE_UNIT
+
+    def cells(self, settings: Settings, k: int) -> Cells:
+        """The sums of problem k as numbers."""
+        names, words = kernels.cells, self.coarse[k].T.astype(np.float64)
+        low = 1 / names.DETAIL
+        # Misses and hits with their second words, which coarse cells have, shared by their fine
+        # ones.
+        weight, hits = self.fine[k].T
+        fine = np.stack([weight - hits, hits]) / names.WEIGHT_UNIT
+        whole = fine.reshape(2, len(words[0]), -1).sum(2)
+        rest = words[[names.LOW_WEIGHT, names.LOW_HITS]] * (low / names.WEIGHT_UNIT)
+        rest[0] -= rest[1]
+        exact = whole + rest
+        scale = np.divide(exact, whole, out=np.ones_like(whole), where=whole > 0)
+        fine *= scale.repeat(fine.shape[1] // whole.shape[1], axis=1)
+        first = words[[names.FIRST, names.FIRST_HITS]]
+        first += words[[names.LOW_FIRST, names.LOW_FIRST_HITS]] * low
+        first /= names.FIRST_UNIT
+        weight = exact.sum(0)
+        square, total = weight + words[names.SQUARE] / names.SQUARE_UNIT, weight.sum()
+        rounding = self.get("n") / names.SQUARE_UNIT * (self.more_square != 0)
+        if rounding > ROUGH * (total + self.more_square):
+            square = weight * (1 + self.more_square / total)
+        return Cells(
+            n=self.get("n"),
+            low=settings.low,
+            high=1.0,
+            weight=fine.sum(0),
+            hits=fine[1],
+            score=first[0],
+            hit_score=first[1],
+            square_score=words[names.SECOND] / names.SECOND_UNIT,
+            square=square,
+        )
+
+    def multiplicities(self, settings: Settings, k: int, sample: Sample, c: F64) -> F64:
+        """How often each replicate (n_replicates, n) draws the rows of `cells` of problem k."""
+        lines = self.replicates[k]
+        drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, : settings.n_replicates]
+        weight = c if sample.v is None else c * sample.v
+        total = np.bincount(sample.rows, weight, len(drawn))
+        unit = 1 / kernels.cells.WEIGHT_UNIT
+        share = np.divide(unit, total, out=np.zeros_like(total), where=total > 0)
+        return np.asarray(c * (drawn.T * share)[:, sample.rows])
+
+
+def score_and_hit(problems: Problems, k: int) -> tuple[F64, Any]:
+    """Scores and hits of one problem, as kernels take them; they are not written to."""
+    if problems.prob.ndim == 1:
+        return problems.prob, problems.label
+    return problems.prob[:, k].astype(np.float64), (problems.label == k).view(np.uint8)
+
+
+def check_least(weight: F64) -> None:
+    """Weights that are not 0 are large enough not to be lost."""
+    bad = (weight > 0) & (weight < LEAST_WEIGHT)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight: must be 0 or at least {LEAST_WEIGHT:g}, as sums have so much detail; "
+            f"sample_weight[{i}] is {float(weight[i])!r}; multiply all weights by one number"
+        )
