@@ -5,7 +5,9 @@ from pathlib import Path
 
 from fastece.cli.inputs import data_of, estimators_of, read_file, title_of, words_of
 from fastece.cli.page import Page
+from fastece.cli.stream import is_stream, run_stream
 from fastece.cli.terminal import progress
+from fastece.inputs.files import expand_paths
 from fastece.plot.files import check_picture, check_writable, save_picture
 from fastece.report.report import make_report
 from fastece.report.writers import check_packages
@@ -14,10 +16,14 @@ DEMO = "handwritten digits, a small neural network"
 
 
 def run_report(options: Namespace) -> Page:
-    """``fastece report FILE``, and ``fastece demo``, which has no file."""
+    """``fastece report FILE [FILE ...]``, and ``fastece demo``, which has no file."""
+    paths = expand_paths(getattr(options, "files", []))
+    if paths and is_stream(paths, options):
+        return run_stream(paths, options)
+    check_whole(options)
     picture = options.plot and check_picture(options.plot)
     html = options.html and check_html(options.html)
-    file, by = getattr(options, "file", None), getattr(options, "by", None)
+    file, by = next(iter(paths), None), getattr(options, "by", None)
     title = DEMO if file is None else title_of(file)
     with progress() as say:
         say(f"reading {title}")
@@ -41,6 +47,12 @@ def run_report(options: Namespace) -> Page:
             save_picture(picture, report._panels)
             page = page.with_file("plot", options.plot)
     return page
+
+
+def check_whole(options: Namespace) -> None:
+    """No option is given that is one of streams."""
+    if getattr(options, "on_error", "stop") != "stop":
+        raise ValueError("--on-error: skip goes with --stream, or with several files")
 
 
 def check_html(path: str) -> Path:

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from fastece.reliability.curve import ReliabilityCurve
+from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report.measures import caution_of
 from fastece.report.words import decimals, ends, floor_of, number, p_text, question
 from fastece.resampling.intervals import ConfidenceInterval
@@ -42,6 +44,35 @@ class Section:
     results: Sequence[Any] = ()
 
 
+class Measured(Protocol):
+    """What reports on rows and on streams have in common: attributes of `Report`."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def n_effective(self) -> float: ...
+    @property
+    def n_classes(self) -> int | None: ...
+    @property
+    def accuracy(self) -> float: ...
+    @property
+    def mean_confidence(self) -> float: ...
+    @property
+    def setting(self) -> str: ...
+    @property
+    def pairs(self) -> bool: ...
+    @property
+    def note(self) -> str: ...
+    @property
+    def n_resamples(self) -> int: ...
+    @property
+    def measures(self) -> list[dict[str, Any]]: ...
+    @property
+    def diagrams(self) -> list[ReliabilityDiagram]: ...
+    @property
+    def curve(self) -> ReliabilityCurve | None: ...
+
+
 def sections_of(report: "Report") -> list[Section]:
     """All sections, in the order in which they are read."""
     made = [
@@ -65,7 +96,7 @@ def number_and_ends(value: float, low: float | None, high: float | None) -> list
     return [number(value, decimals(interval)), ends(interval)]
 
 
-def sample(report: "Report") -> Section:
+def sample(report: Measured) -> Section:
     """What was measured on."""
     facts = {"rows": f"{report.n}"}
     if round(report.n_effective) != report.n:
@@ -79,7 +110,7 @@ def sample(report: "Report") -> Section:
     return Section("Sample", facts)
 
 
-def errors(report: "Report") -> Section:
+def errors(report: Measured) -> Section:
     """Every error that was asked for, with its interval."""
     head = ["error", "value", level_of(report), "p-value", "bins used", "estimator"]
     rows, notes = [], []
@@ -168,7 +199,7 @@ def breakdown(found: Any, what: str, title: str) -> Section | None:
     )
 
 
-def picture(report: "Report") -> Section:
+def picture(report: Measured) -> Section:
     """The diagram, and the curve beside it."""
     results = [*report.diagrams, *([] if report.curve is None else [report.curve])]
     return Section("Scores and what came true", {}, results=results)
