@@ -180,5 +180,5 @@ def test_the_package_is_short():
     # 12,000; 3,300 for the answer (the Bayesian curve, intervals by test inversion, studies of
     # files); 4,800 for the report (scores, estimators of the literature, direction, slices,
     # pictures, formats of files, the page); 2,900 for recalibration and
-    # files that are written again.
-    assert sum(source.count("\n") for source in sources) < 23_000
+    # files that are written again; 2,200 for streams, groups and clusters.
+    assert sum(source.count("\n") for source in sources) < 25_500

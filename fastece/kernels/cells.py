@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import ROUND, uniform_bins
+from fastece.kernels.reading import read_top_label
 from fastece.kernels.resampling import (
     COUNT,
     ROW_WORDS,
@@ -26,14 +27,17 @@ from fastece.kernels.resampling import (
 from fastece.typing import F64, I32, I64, U8, U16
 
 BLOCK, MADE = 1024, 64
-# How much of a sum is one: weights, first and second moments within a coarse cell, squares of
-# weights, and what the second word of a number counts of the first one. Weights up to 2**32 in all
-# fit into 63 bits, for a cell of a width of 1/7200.
-WEIGHT_UNIT, FIRST_UNIT, SECOND_UNIT, SQUARE_UNIT = 2.0**30, 2.0**44, 2.0**57, 2.0**24
+# Entries of class vectors that are looked at twice, in the first-level cache.
+ENTRIES = 2048
+# How often 1 is counted in sums of weights, in those of first and second moments within a coarse
+# cell, in widths of it, and in those of squares of weights, and how often the last bit of a number
+# in its second word. So weights up to 2**32 in all fit into 63 bits, and a distance is right to
+# 2**-32 / 7200 = 3e-14.
+WEIGHT_UNIT, MOMENT_UNIT, SQUARE_UNIT = 2.0**30, 2.0**31, 2.0**24
 DETAIL = 2.0**32
 # The words of a coarse cell, a cache line: sums of w r, of w r y and of w r**2, with the distance r
-# of the score from the middle of the cell; the second words of the sums of w, w y, w r and w r y;
-# and the sum of w**2 - w. The last five are 0 where every row counts 1.
+# of the score from the middle of the cell, in widths of it; the second words of the sums of w, w y,
+# w r and w r y; and the sum of w**2 - w. The last five are 0 where every row counts 1.
 FIRST, FIRST_HITS, SECOND, LOW_WEIGHT, LOW_HITS, LOW_FIRST, LOW_FIRST_HITS, SQUARE = range(8)
 WORDS = 8
 ONE = np.uint64(1)
@@ -68,14 +72,15 @@ def as_two_words(x: F64, scale: float, high: F64, low: F64) -> None:
 @jit
 def place_rows(s: F64, n_cells: int, n_coarse: int, cell: I32, coarse: I32, distance: F64) -> None:
     """The fine and the coarse cell of each score, and how far it is from the middle of the coarse
-    one, as a multiple of 2**-44."""
+    one, in widths of it, as a multiple of 2**-31."""
     uniform_bins(s, 0.0, 1.0, n_cells, True, cell)
     ratio, width = np.float64(n_coarse) / np.float64(n_cells), 1.0 / np.float64(n_coarse)
+    scale = MOMENT_UNIT * np.float64(n_coarse)
     for i in range(s.size):
         k = np.int32((np.float64(cell[i]) + 0.5) * ratio)
         coarse[i] = k
-        x = (s[i] - (np.float64(k) + 0.5) * width) * FIRST_UNIT
-        distance[i] = ((x + ROUND) - ROUND) / FIRST_UNIT
+        x = (s[i] - (np.float64(k) + 0.5) * width) * scale
+        distance[i] = ((x + ROUND) - ROUND) / MOMENT_UNIT
 
 
 @jit
@@ -107,10 +112,10 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
         place_rows(score, n_cells, n_coarse, cell, big, r)
         for i in range(m):
             x[i] = r[i] * r[i] * w[i] if w.size else r[i] * r[i]
-        as_integers(x, SECOND_UNIT, blocks[1, :m])
+        as_integers(x, MOMENT_UNIT, blocks[1, :m])
         second = blocks[1].view(np.int64)
         if w.size == 0:
-            as_integers(r, FIRST_UNIT, blocks[2, :m])
+            as_integers(r, MOMENT_UNIT, blocks[2, :m])
             first = blocks[2].view(np.int64)
             for i in range(m):
                 is_hit = np.int64(hit[i])
@@ -124,7 +129,7 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
         for i in range(m):
             x[i] = w[i] * r[i]
         as_two_words(w, WEIGHT_UNIT, blocks[2, :m], blocks[3, :m])
-        as_two_words(x, FIRST_UNIT, blocks[4, :m], blocks[5, :m])
+        as_two_words(x, MOMENT_UNIT, blocks[4, :m], blocks[5, :m])
         high, low = blocks[2].view(np.int64), blocks[3].view(np.int64)
         first, rest = blocks[4].view(np.int64), blocks[5].view(np.int64)
         for i in range(m):
@@ -197,7 +202,7 @@ def add_replicates(
 
 
 @jit
-def square_distances(prob: NDArray[Any], label: I64, out: F64) -> None:
+def square_distances(prob: NDArray[Any], label: NDArray[Any], out: F64) -> None:
     """``sum_k (p_k - [k = y])**2`` of class vectors (n, K), float64 or float32, and classes."""
     for i in range(label.size):
         total = 0.0
@@ -205,3 +210,19 @@ def square_distances(prob: NDArray[Any], label: I64, out: F64) -> None:
             p = np.float64(prob[i, k])
             total += p * p
         out[i] = total - 2.0 * np.float64(prob[i, label[i]]) + 1.0
+
+
+@jit
+def read_vectors(
+    prob: NDArray[Any], label: NDArray[Any], tolerance: float, score: F64, hit: U8, distance: F64
+) -> bool:
+    """`reading.read_top_label` of probabilities, and `square_distances` in the same pass."""
+    good = True
+    rows = max(1, ENTRIES // prob.shape[1])
+    for start in range(0, label.size, rows):
+        part = slice(start, start + rows)
+        p, y = prob[part], label[part]
+        good &= read_top_label(p, y, False, tolerance, score[part], hit[part])
+        if good:
+            square_distances(p, y, distance[part])
+    return good

@@ -48,7 +48,8 @@ class Cells:
     weight, hits : (N,) float64 arrays
         Sums of w and of w y.
     score, hit_score, square_score : (N',) float64 arrays
-        Sums of w r, w r y and w r**2, with the distance r of the score from the middle of the cell.
+        Sums of w r, w r y and w r**2, with the distance r of the score from the middle of the cell,
+        in widths of it.
     square : (N',) float64 array
         Sums of w**2.
     """
@@ -84,7 +85,7 @@ class Cells:
         sums = np.stack([self.score - self.hit_score, self.hit_score])
         weight = np.stack([self.coarse(kind) for kind in self.kinds])
         mean = np.divide(sums, weight, out=np.zeros_like(sums), where=weight > 0)
-        return (0.5 + mean * self.score.size).clip(0.0, 1.0)  # rounding
+        return (0.5 + mean).clip(0.0, 1.0)  # rounding
 
     @cached_property
     def rows(self) -> Counted:
@@ -115,7 +116,7 @@ class Cells:
         weight = np.stack([self.coarse(kind) for kind in self.kinds])
         mean, size = self.means, self.score.size
         largest = (weight * mean * (1 - mean)).sum(0)
-        spread = self.square_score * float(size) ** 2 - (weight * (mean - 0.5) ** 2).sum(0)
+        spread = self.square_score - (weight * (mean - 0.5) ** 2).sum(0)
         part = np.divide(spread, largest, out=np.zeros_like(spread), where=largest > 0)
         part = np.sqrt(part.clip(0.0, 1.0))
         ends = np.stack([mean - part * mean, mean + part * (1 - mean)], axis=1)

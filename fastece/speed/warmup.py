@@ -24,6 +24,7 @@ from fastece.kernels import _jit, ahead, cache
 from fastece.problems.reading import read_problems
 from fastece.protocol import MANY_ROWS as SORTED_ROWS
 from fastece.recalibration.scaling import TemperatureScaling
+from fastece.streams.accumulator import Accumulator
 
 FEW = 40
 # A process takes 200 MB.
@@ -145,6 +146,8 @@ def steps() -> Iterator[Callable[[], object]]:
     yield partial(fastece.ece, **arguments((SORTED_ROWS,), "f8", "i8", 0, False), estimator="mmce")
     for prob in PROBABILITIES:
         yield partial(recalibrate, arguments((FEW, 3), prob, "i8", None, False))
+    for shape, kind, weighted in product(((FEW,), (FEW, 3)), kinds, (False, True)):
+        yield partial(stream, arguments(shape, *kind, "auto", weighted))
     # What resamples gets rows that have been read.
     for shape, weighted in product(((FEW,), (FEW, 3)), (False, True)):
         for setting, estimator in product(SETTINGS[len(shape)][:2], estimators):
@@ -180,6 +183,13 @@ def measure(estimator: Any, options: dict[str, Any]) -> None:
 def recalibrate(options: dict[str, Any]) -> None:
     """The map that has a kernel of its own, on labels that have a best temperature."""
     TemperatureScaling().fit(options["y_prob"][:, :2], np.arange(FEW) % 4 == 1)
+
+
+def stream(options: dict[str, Any]) -> None:
+    """A batch of a stream."""
+    shape, weight = options["y_prob"].shape, options["sample_weight"]
+    state = Accumulator(shape[1] if len(shape) == 2 else None, n_cells=90, n_replicates=1, seed=0)
+    state.update(options["y_true"], options["y_prob"], weight).estimate()
 
 
 def resample(estimator: Any, options: dict[str, Any]) -> None:

@@ -1,7 +1,6 @@
 """Calibration of a stream: batches go in, and every estimator can be asked afterwards."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -11,20 +10,16 @@ from fastece.bayes.estimator import BayesCurve
 from fastece.bayes.posterior import posterior_of_rows
 from fastece.binned.estimator import Binned
 from fastece.estimators import cell_value, find_estimator, need_vectors
-from fastece.inputs.arrays import as_real
-from fastece.inputs.labels import as_groups
 from fastece.inputs.parameters import check_average, check_choice, check_integer
-from fastece.inputs.probabilities import as_probabilities
 from fastece.losses import BrierScore
 from fastece.problems.cells import Cells
-from fastece.problems.problems import Problems
-from fastece.problems.reading import read_problems
 from fastece.reliability.curve import ReliabilityCurve, curve_of_rows
 from fastece.reliability.diagram import ReliabilityDiagram, diagram_of_cells
 from fastece.resampling.arguments import describe
 from fastece.resampling.intervals import as_float, check_level
 from fastece.resampling.results import BootstrapResult
-from fastece.streams.state import Settings, State, check_least
+from fastece.streams.reading import count_rows, group_ids, read_batch
+from fastece.streams.state import TOTALS, Settings, State
 from fastece.typing import I64
 
 MOST_ROW = 2**62
@@ -147,45 +142,26 @@ class Accumulator:
         first = self._next_row
         if row_offset is not None:
             first = check_integer("row_offset", row_offset, 0, MOST_ROW)
-        problems = self._read(y_true, y_prob, sample_weight) if n else None
+        batch = read_batch(settings, y_true, y_prob, sample_weight) if n else None
         ids = self._ids(groups, first, n)
-        if problems is not None:
-            self._state.add(settings, problems, ids[problems.positions])
-            counts = {"grouped": problems.n * (groups is not None)}
-            if settings.n_replicates and groups is None:
-                counts["first_rows"] = int((ids[problems.positions] == 0).sum())
-            for name, count in counts.items():
-                self._state.set(name, self._state.get(name) + count)
+        if batch is not None:
+            problems, distance = batch
+            ids = None if ids is None else ids[problems.positions]
+            self._state.add(settings, problems, distance, ids)
+            if groups is not None:
+                self._state.set("grouped", self._state.get("grouped") + problems.n)
+            elif ids is not None and (ids[:1] == 0).any():
+                self._state.set("first_rows", self._state.get("first_rows") + 1)
         self._state.set("rows", self._state.get("rows") + n)
         self._next_row = first + n
         return self
 
-    def _read(self, y_true: Any, y_prob: Any, sample_weight: Any) -> Problems | None:
-        """The rows of a batch, checked; None if all weights are 0."""
-        settings, shape = self._settings, as_probabilities(y_prob).shape
-        if shape[1:] != (() if settings.n_classes is None else (settings.n_classes,)):
-            wanted = "(n,)" if settings.n_classes is None else f"(n, {settings.n_classes})"
-            raise ValueError(f"y_prob: must have shape {wanted}, as n_classes says, got {shape}")
-        weight = None if sample_weight is None else as_real("sample_weight", sample_weight)
-        weightless = weight is not None and weight.shape == shape[:1] and not weight.any()
-        problems = read_problems(
-            y_true, y_prob, setting=settings.setting, from_logits=settings.from_logits,
-            sample_weight=None if weightless else sample_weight, vectors=settings.is_auto_vector,
-        )  # fmt: skip
-        if problems.labels is not None:
-            raise ValueError(
-                "y_true: must hold class numbers in a stream, got labels of another kind"
-            )
-        if problems.v is not None:
-            check_least(problems.v)
-        return None if weightless else problems
-
-    def _ids(self, groups: Any, first: int, n: int) -> I64:
-        """What the draws of each row depend on: its number, or its group."""
+    def _ids(self, groups: Any, first: int, n: int) -> I64 | None:
+        """What the draws of each row depend on: its number, or its group; None without draws."""
         if groups is None:
             if self._state.get("grouped") and n:
                 raise ValueError("groups: rows before had some, so these must have them too")
-            return np.arange(first, first + n)
+            return np.arange(first, first + n) if self._settings.n_replicates else None
         if not self._settings.n_replicates:
             raise ValueError("groups: go with n_replicates=; without them, rows are only added up")
         if self._state.get("n") > self._state.get("grouped"):
@@ -210,8 +186,6 @@ class Accumulator:
 
     def _check_totals(self, totals: I64) -> None:
         """Sums of states are those of states that can be merged."""
-        from fastece.streams.state import TOTALS
-
         known = dict(zip(TOTALS, totals.tolist(), strict=True))
         if known["fingerprint"] != known["parts"] * self._settings.fingerprint:
             raise ValueError("state: is one of other settings than those of this accumulator")
@@ -463,19 +437,3 @@ class Accumulator:
             _distribution=np.asarray(self._average(values, average)),
             _jackknife=None,
         )
-
-
-def count_rows(y_true: Any, y_prob: Any) -> int:
-    """How many rows there are, where both say so; checks that come later say what is wrong."""
-    sizes = [len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob)]
-    return 0 if sizes == [0, 0] else max(sizes)
-
-
-def group_ids(groups: Any, n: int) -> I64:
-    """A number of 64 bits for the group of each row, the same on any machine."""
-    numbers, labels = as_groups(groups, n, "groups") if n else (np.empty(0, np.int64), [])
-    found = [
-        int.from_bytes(blake2b(repr(label).encode(), digest_size=8).digest(), "little", signed=True)
-        for label in labels
-    ]
-    return np.array(found, np.int64)[numbers] if n else np.empty(0, np.int64)

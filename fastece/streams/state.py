@@ -148,42 +148,34 @@ class State:
                     f"at most {most:g}; divide all weights by one number"
                 )
 
-    def add(self, settings: Settings, problems: Problems, ids: I64) -> None:
-        """Add rows that have been checked."""
+    def add(
+        self, settings: Settings, problems: Problems, distance: F64 | None, ids: I64 | None
+    ) -> None:
+        """Add rows that have been checked: their problems; the squared distances of class vectors
+        from what came true, if that is asked about; and what draws depend on, if there are any."""
         v = problems.v
         weight = float(problems.n if v is None else v.sum())
         square = float(problems.n if v is None else v @ v)
         self.check_room(weight, square)
         w, law = kernels.weights(v), poisson_law(1.0)
-        key = np.uint64(settings.key) if settings.n_replicates else np.uint64(0)
+        key = np.uint64(0 if ids is None else settings.key)
         with np.errstate(over="ignore"):  # for kernels that are not compiled
             for k in range(problems.n_problems):
                 s, y = score_and_hit(problems, k)
                 low = kernels.cells.add_rows(s, y, w, self.fine[k], self.coarse[k])
-                if settings.n_replicates:
+                if ids is not None:
                     kernels.cells.add_replicates(
                         key, s, y, w, ids, *law, settings.n_cells, self.replicates[k]
                     )
         self.weight, self.square = self.weight + weight, self.square + square
         self.set("n", self.get("n") + problems.n)
         self.set("square_low", self.get("square_low") + low)
-        if problems.vectors is not None:
-            self._add_vectors(problems)
-
-    def _add_vectors(self, problems: Problems) -> None:
-        """Add the squared distances of class vectors from what came true."""
-        assert problems.vectors is not None
-        prob, label = problems.vectors.prob, problems.vectors.label
-        distance = np.empty(len(label))
-        kernels.cells.square_distances(prob, label, distance)
-        distance = distance[problems.positions]
-        if problems.v is not None:
-            distance *= problems.v
-        distance *= kernels.cells.WEIGHT_UNIT
-        whole = np.rint(distance)
-        rest = np.rint((distance - whole) * kernels.cells.DETAIL)
-        for name, part in (("distance", whole), ("distance_low", rest)):
-            self.set(name, self.get(name) + int(part.astype(np.int64).sum()))
+        if distance is not None:
+            high, low = np.empty_like(distance), np.empty_like(distance)
+            distance = distance if v is None else distance * v
+            kernels.cells.as_two_words(distance, kernels.cells.WEIGHT_UNIT, high, low)
+            for name, words in (("distance", high), ("distance_low", low)):
+                self.set(name, self.get(name) + int(words.view(np.int64).sum()))
 
     @property
     def squared_distance(self) -> float:
@@ -219,7 +211,7 @@ class State:
         fine *= scale.repeat(fine.shape[1] // whole.shape[1], axis=1)
         first = words[[names.FIRST, names.FIRST_HITS]]
         first += words[[names.LOW_FIRST, names.LOW_FIRST_HITS]] * low
-        first /= names.FIRST_UNIT
+        first /= names.MOMENT_UNIT
         weight = exact.sum(0)
         square, total = weight + words[names.SQUARE] / names.SQUARE_UNIT, weight.sum()
         rounding = self.get("n") / names.SQUARE_UNIT * (self.more_square != 0)
@@ -233,7 +225,7 @@ class State:
             hits=fine[1],
             score=first[0],
             hit_score=first[1],
-            square_score=words[names.SECOND] / names.SECOND_UNIT,
+            square_score=words[names.SECOND] / names.MOMENT_UNIT,
             square=square,
         )
 

@@ -1,0 +1,83 @@
+"""The rows of one batch of a stream, checked and read."""
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.inputs.arrays import as_array, as_real
+from fastece.inputs.labels import as_groups
+from fastece.inputs.probabilities import as_probabilities, row_sum_tolerance
+from fastece.problems.problems import Problems
+from fastece.problems.reading import NEARLY, native_labels, native_scores, read_problems
+from fastece.streams.state import Settings, check_least
+from fastece.typing import F64, I64
+
+
+def read_batch(
+    settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any
+) -> tuple[Problems, F64 | None] | None:
+    """The rows of a batch, checked, and the squared distances of class vectors from what came true
+    where these are asked about; None if all weights are 0."""
+    prob = as_probabilities(y_prob)
+    wanted = () if settings.n_classes is None else (settings.n_classes,)
+    if prob.shape[1:] != wanted:
+        shown = "(n,)" if settings.n_classes is None else f"(n, {settings.n_classes})"
+        raise ValueError(f"y_prob: must have shape {shown}, as n_classes says, got {prob.shape}")
+    weight = None if sample_weight is None else as_real("sample_weight", sample_weight)
+    if weight is None and settings.is_auto_vector and not settings.from_logits:
+        found = read_vectors(settings, y_true, y_prob, prob)
+        if found is not None:
+            return found
+    weightless = weight is not None and weight.shape == prob.shape[:1] and not weight.any()
+    problems = read_problems(
+        y_true, y_prob, setting=settings.setting, from_logits=settings.from_logits,
+        sample_weight=None if weightless else sample_weight, vectors=settings.is_auto_vector,
+    )  # fmt: skip
+    if problems.labels is not None:
+        raise ValueError("y_true: must hold class numbers in a stream, got other labels")
+    if problems.v is not None:
+        check_least(problems.v)
+    if weightless:
+        return None
+    if problems.vectors is None:
+        return problems, None
+    distance = np.empty(len(problems.vectors.label))
+    kernels.cells.square_distances(problems.vectors.prob, problems.vectors.label, distance)
+    return problems, distance[problems.positions]
+
+
+def read_vectors(
+    settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
+) -> tuple[Problems, F64] | None:
+    """`read_batch` of class vectors without weights, in one pass; None if something is not good, or
+    needs another look."""
+    label = as_array("y_true", y_true)
+    if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
+        return None
+    n = len(prob)
+    score, hit, distance = np.empty(n), np.empty(n, np.uint8), np.empty(n)
+    tolerance = NEARLY * row_sum_tolerance(y_prob, prob)
+    p, y = native_scores(prob), native_labels(label)
+    if not kernels.cells.read_vectors(p, y, tolerance, score, hit, distance):
+        return None
+    k = prob.shape[1]
+    return Problems(settings.row, score, hit, 1 / k, 1.0, k), distance
+
+
+def count_rows(y_true: Any, y_prob: Any) -> int:
+    """How many rows there are, where both say so; checks that come later say what is wrong."""
+    sizes = [len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob)]
+    return 0 if sizes == [0, 0] else max(sizes)
+
+
+def group_ids(groups: Any, n: int) -> I64:
+    """A number of 64 bits for the group of each row, the same on any machine."""
+    numbers, labels = as_groups(groups, n, "groups") if n else (np.empty(0, np.int64), [])
+    found = [
+        int.from_bytes(blake2b(repr(label).encode(), digest_size=8).digest(), "little", signed=True)
+        for label in labels
+    ]
+    return np.array(found, np.int64)[numbers] if n else np.empty(0, np.int64)

@@ -1,0 +1,174 @@
+"""Fixed-point sums of cells, compiled and as plain Python, against whole numbers of Python."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from kernel_forms import forms
+
+from fastece.kernels import REPLICATES, cells
+from fastece.resampling.draws import poisson_law
+
+NO_WEIGHTS = np.empty(0)
+CELLS, COARSE = 90, 10
+LAW = poisson_law(1.0)
+
+
+def nearest(x):
+    """The whole number next to a fraction, the even one of two."""
+    return round(Fraction(x))
+
+
+def rows(n, kind="random", seed=0):
+    """Scores with ends of cells among them, hits, and weights."""
+    rng = np.random.default_rng(seed)
+    s = rng.random(n)
+    ends = rng.integers(0, CELLS + 1, n) / CELLS
+    s = np.where(rng.random(n) < 0.3, ends, s)
+    s = np.where(rng.random(n) < 0.2, np.nextafter(ends, rng.random(n)), s).clip(0, 1)
+    w = {"none": NO_WEIGHTS, "ones": np.ones(n), "random": 10 ** rng.uniform(-6, 4, n)}[kind]
+    return s, (rng.random(n) < s).astype(np.uint8), w
+
+
+def expected_sums(s, y, w, n_cells, n_coarse):
+    """All sums in whole numbers, row by row."""
+    fine, coarse, low = [[0, 0] for _ in range(n_cells)], [[0] * 8 for _ in range(n_coarse)], 0
+    for i, score in enumerate(s.tolist()):
+        weight, hit = float(w[i]) if w.size else 1.0, int(y[i])
+        j = next(j for j in range(n_cells) if score <= (j + 1) / n_cells)
+        k = j * n_coarse // n_cells
+        r = nearest((score - (k + 0.5) * (1.0 / n_coarse)) * (2.0**31 * n_coarse)) / 2.0**31
+        first = weight * r * 2.0**31
+        parts = [weight * 2.0**30, first]
+        high = [nearest(x) for x in parts]
+        rest = [nearest((x - h) * 2.0**32) for x, h in zip(parts, high, strict=True)]
+        square = (weight * weight - weight) * 2.0**24
+        low += int((square - int(square)) * 2.0**32)
+        fine[j][0] += high[0]
+        fine[j][1] += high[0] * hit
+        words = [
+            high[1], high[1] * hit, nearest((r * r * weight) * 2.0**31),
+            rest[0], rest[0] * hit, rest[1], rest[1] * hit, int(square),
+        ]  # fmt: skip
+        coarse[k] = [a + b for a, b in zip(coarse[k], words, strict=True)]
+    return fine, coarse, low
+
+
+@pytest.mark.parametrize("kind", ["none", "ones", "random"])
+@pytest.mark.parametrize("n", [1, 40, cells.BLOCK + 7])
+def test_rows_are_added_up_in_whole_numbers(kind, n):
+    s, y, w = rows(n, kind)
+    fine, coarse, low = expected_sums(s, y, w, CELLS, COARSE)
+    for kernel in forms(cells.add_rows):
+        got = np.zeros((CELLS, 2), np.int64), np.zeros((COARSE, 8), np.int64)
+        assert kernel(s, y, w, *got) == low
+        assert got[0].tolist() == fine
+        assert got[1].tolist() == coarse
+
+
+def test_weights_of_one_are_no_weights():
+    s, y, _ = rows(500)
+    for kernel in forms(cells.add_rows):
+        sums = []
+        for w in (NO_WEIGHTS, np.ones(500)):
+            sums.append((np.zeros((CELLS, 2), np.int64), np.zeros((COARSE, 8), np.int64)))
+            assert kernel(s, y, w, *sums[-1]) == 0
+        assert (sums[0][0] == sums[1][0]).all()
+        assert (sums[0][1] == sums[1][1]).all()
+
+
+def test_rows_go_to_the_cells_of_their_scores_to_the_last_bit():
+    s, _, _ = rows(2000)
+    for kernel in forms(cells.place_rows):
+        cell, coarse, r = np.empty(2000, np.int32), np.empty(2000, np.int32), np.empty(2000)
+        kernel(s, CELLS, COARSE, cell, coarse, r)
+        ends = np.arange(CELLS + 1) / CELLS
+        assert (cell == np.searchsorted(ends, s, "left").clip(1) - 1).all()
+        assert (coarse == cell // (CELLS // COARSE)).all()
+        assert abs(r - (s * COARSE - coarse - 0.5)).max() <= 1.001 * 2**-32
+        assert (r * 2**31 == np.rint(r * 2**31)).all()
+
+
+def test_numbers_as_integers():
+    x = np.array([0.0, 1.0, -1.0, 0.3, -2.5, 1e5 / 3])
+    for kernel in forms(cells.as_integers):
+        got = np.empty(x.size)
+        kernel(x, 2.0**20, got)
+        assert got.view(np.int64).tolist() == [nearest(v * 2.0**20) for v in x.tolist()]
+    for kernel in forms(cells.as_two_words):
+        high, low = np.empty(x.size), np.empty(x.size)
+        kernel(x, 2.0**20, high, low)
+        words = zip(high.view(np.int64).tolist(), low.view(np.int64).tolist(), strict=True)
+        for value, (a, b) in zip(x.tolist(), words, strict=True):
+            assert abs(Fraction(value) * 2**52 - (a * 2**32 + b)) <= Fraction(1, 2)
+
+
+def test_poisson_weights_depend_on_the_id_alone():
+    ids = np.array([5, 0, 2**60, -3, 5, 7])
+    counts = []
+    for kernel in forms(cells.poisson_weights):
+        c = np.empty((6, REPLICATES), np.uint8)
+        kernel(np.uint64(9), 3, ids, *LAW, c)
+        assert (c[0] == c[4]).all()
+        assert len({row.tobytes() for row in c}) == 5
+        one = np.empty((1, REPLICATES), np.uint8)
+        kernel(np.uint64(9), 3, ids[3:4], *LAW, one)
+        assert (one[0] == c[3]).all()
+        counts.append(c)
+    assert all((c == counts[0]).all() for c in counts)
+
+
+def test_poisson_weights_are_those_of_a_bootstrap_with_a_poisson_size():
+    from fastece.kernels import resampling
+
+    n = 200
+    c, other = np.empty((n, REPLICATES), np.uint8), np.empty((n, REPLICATES), np.uint8)
+    for kernel in forms(cells.poisson_weights):
+        kernel(np.uint64(1), 2, np.arange(n), *LAW, c)
+        words = np.empty(64 * resampling.ROW_WORDS, np.uint64)
+        with np.errstate(over="ignore"):
+            resampling.poisson_counts(np.uint64(1), 2, *LAW, words, other)
+        assert (c == other).all()
+
+
+@pytest.mark.parametrize("kind", ["none", "random"])
+def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
+    n, blocks = cells.MADE + 9, 2
+    s, y, w = rows(n, kind)
+    ids = np.arange(n) * 3 - 20
+    for kernel in forms(cells.add_replicates):
+        sums = np.zeros((blocks, 2 * COARSE, REPLICATES), np.int64)
+        kernel(np.uint64(4), s, y, w, ids, *LAW, CELLS, sums)
+        expected = np.zeros_like(sums)
+        cell, coarse, r = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)
+        cells.place_rows(s, CELLS, COARSE, cell, coarse, r)
+        for b in range(blocks):
+            c = np.empty((n, REPLICATES), np.uint8)
+            with np.errstate(over="ignore"):
+                cells.poisson_weights(np.uint64(4), b, ids, *LAW, c)
+            for i in range(n):
+                weight = nearest(w[i] * 2.0**30) if w.size else 2**30
+                expected[b, 2 * coarse[i] + y[i]] += c[i].astype(np.int64) * weight
+        assert (sums == expected).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 5, 3000])
+def test_class_vectors_are_read_and_squared_in_one_pass(dtype, n_classes):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(n_classes), 30).astype(dtype)
+    y = rng.integers(0, n_classes, 30)
+    distance = ((p.astype(np.float64) - np.eye(n_classes)[y]) ** 2).sum(1)
+    for kernel in forms(cells.square_distances):
+        got = np.empty(30)
+        kernel(p, y, got)
+        assert got == pytest.approx(distance, rel=1e-12, abs=1e-12)
+    for kernel in forms(cells.read_vectors):
+        score, hit, got = np.empty(30), np.empty(30, np.uint8), np.empty(30)
+        assert kernel(p, y, 1e-3, score, hit, got)
+        assert (score == p.max(1)).all()
+        assert (hit == (p.argmax(1) == y)).all()
+        assert got == pytest.approx(distance, rel=1e-12, abs=1e-12)
+        bad = y.copy()
+        bad[17] = n_classes  # it must not be looked up
+        assert not kernel(p, bad, 1e-3, score, hit, got)
