@@ -120,4 +120,3 @@ class Sums:
         for name, estimator in self.estimators.items():
             if name != LEAD:  # which takes longer, and which sums always tell
                 self.rows.ece(estimator)
-

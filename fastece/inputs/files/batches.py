@@ -8,8 +8,9 @@ handed out in batches.
 import glob
 import gzip
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil, prod
@@ -41,7 +42,7 @@ from fastece.inputs.files.writing import FORMATS, PACKED
 
 # At most so many rows of a batch, so many numbers, and so many characters of text: a few megabytes
 # as arrays, and some ten times as much while the cells of text are strings.
-ROWS, NUMBERS, CHARACTERS = 2**18, 2**21, 2**22
+ROWS, NUMBERS, CHARACTERS = 2**19, 2**21, 2**22
 WHOLE = "; such a file is read whole, by fastece report without --stream"
 T = TypeVar("T")
 
@@ -109,7 +110,9 @@ class ColumnBatch:
     def parts(self) -> Sequence[Batch]:
         """Two halves."""
         middle = (self.start + self.stop) // 2
-        return [replace(self, stop=middle), replace(self, start=middle)][: 2 * (middle > self.start)]
+        return [replace(self, stop=middle), replace(self, start=middle)][
+            : 2 * (middle > self.start)
+        ]
 
 
 class BatchReader:
@@ -165,11 +168,13 @@ class BatchReader:
         width = f"{prob.shape[1]} probabilities" if prob.ndim > 1 else "one probability"
         form = f"{'a string' if is_text else 'a number'} as label and {width}"
         if form != (self.form or form):
-            raise ValueError(f"{found.row(0)}: must have {self.form}, as rows before it, got {form}")
+            raise ValueError(
+                f"{found.row(0)}: must have {self.form}, as rows before it, got {form}"
+            )
         self.form = form
         return replace(found, y_true=as_bytes(found.y_true), y_prob=prob, file=self.path)
 
-    def open(self) -> Iterator[Batch]:
+    def open(self) -> Generator[Batch]:
         """The batches of a file, by its format."""
         with open(self.path, "rb") as file:
             start = file.peek(6)[:6]
@@ -310,9 +315,9 @@ def files_of(path: str) -> list[str]:
     return files
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
+def ahead(items: Generator[T]) -> Iterator[T]:
     """The same, each made by another thread while the one before is used."""
-    with ThreadPoolExecutor(1) as pool:
+    with closing(items), ThreadPoolExecutor(1) as pool:
         future = pool.submit(next, items, None)
         while (item := future.result()) is not None:
             future = pool.submit(next, items, None)

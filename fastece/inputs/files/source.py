@@ -90,7 +90,8 @@ def read_lines(file: IO[bytes], size: float = math.inf) -> Iterator[list[str]]:
                 lines, length = [], 0
     except UNREADABLE as error:
         fault = error
-    text.detach()  # lest it closes the file
+    finally:
+        text.detach()  # lest it closes the file
     yield lines
     if fault is not None:
         raise fault
