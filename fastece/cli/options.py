@@ -169,7 +169,8 @@ COMMANDS = {
         "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 only "
         "what has a posterior has intervals. Several files, patterns in quotes and folders are one "
         "stream of rows, which need not fit in memory.",
-        ("files",), (*FILE, "--by", *REPORT, "--stream", "--on-error"), {"resamples": 1000, "seed": 0},
+        ("files",), (*FILE, "--by", *REPORT, "--stream", "--on-error"),
+        {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(
         "compare:run_compare", "the difference between two models, on the same rows",

@@ -8,7 +8,7 @@ from typing import Any
 from fastece.cli.inputs import data_of, estimators_of, title_of
 from fastece.cli.page import Page
 from fastece.cli.terminal import progress
-from fastece.inputs.files import STANDARD_INPUT, Predictions, expand_paths
+from fastece.inputs.files import STANDARD_INPUT, Predictions
 from fastece.plot.files import check_picture, save_picture
 from fastece.report.measures import LEAD
 from fastece.streams.accumulator import Accumulator
@@ -58,7 +58,7 @@ def run_stream(paths: Sequence[str], options: Namespace) -> Page:
             reasons = [file.reason for file in reading.files if file.reason]
             raise ValueError(f"no row is good; the first: {reasons[0]}")
         report = make_stream_report(
-            sums.rows, sums.top if sums.top is not None else sums.rows, sums.estimators, reading.files, title=title,
+            sums.rows, sums.top, sums.estimators, reading.files, title=title,
             level=options.confidence_level, pairs=sums.pairs, n_classes=sums.n_classes, say=say,
         )  # fmt: skip
         page = Page(str(report), report.to_dict())
@@ -88,7 +88,8 @@ class Sums:
         self.rows: Accumulator | None = None
         self.top: Accumulator | None = None
         self.estimators: dict[str, Any] = {}
-        self.pairs, self.n_classes, self.is_checked = False, None, False
+        self.pairs, self.is_checked = False, False
+        self.n_classes: int | None = None
 
     def add(self, found: Predictions) -> None:
         """Add a batch; the first one says how many classes there are."""
@@ -101,16 +102,18 @@ class Sums:
             if self.top is not None:
                 self.top.update(*batch)
             return
-        shape = {"n_classes": found.y_prob.shape[1] if found.y_prob.ndim > 1 else None}
-        shape["from_logits"] = data["from_logits"]
+        n_classes = found.y_prob.shape[1] if found.y_prob.ndim > 1 else None
+
+        def add_up(setting: str | int) -> Accumulator:
+            rows = Accumulator(n_classes, setting=setting, from_logits=data["from_logits"])
+            return rows.update(*batch)
+
         setting = "binary" if found.pairs else data["setting"]
-        rows = Accumulator(**shape, setting=setting).update(*batch)
-        top = None
-        if setting == "classwise" or isinstance(setting, int):
-            top = Accumulator(**shape, setting="confidence").update(*batch)
+        is_of_class = setting == "classwise" or isinstance(setting, int)
+        rows, top = add_up(setting), add_up("confidence") if is_of_class else None
         self.estimators = estimators_of(found, self.options)
         self.rows, self.top, self.pairs = rows, top, found.pairs
-        self.n_classes = found.classes if found.pairs else shape["n_classes"] or 2
+        self.n_classes = found.classes if found.pairs else n_classes or 2
 
     def check(self) -> None:
         """What the first rows hold is enough for all estimators, or an error says why it is not."""

@@ -3,16 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from fastece.reliability.curve import ReliabilityCurve
-from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report.measures import caution_of
 from fastece.report.words import decimals, ends, floor_of, number, p_text, question
 from fastece.resampling.intervals import ConfidenceInterval
 
 if TYPE_CHECKING:
     from fastece.report.report import Report
+    from fastece.streams.report import StreamReport
 
 # Classes and groups in a table, the clearest first: those that are off, at least a few, at most so
 # many; the rest is counted.
@@ -44,35 +43,6 @@ class Section:
     results: Sequence[Any] = ()
 
 
-class Measured(Protocol):
-    """What reports on rows and on streams have in common: attributes of `Report`."""
-
-    @property
-    def n(self) -> int: ...
-    @property
-    def n_effective(self) -> float: ...
-    @property
-    def n_classes(self) -> int | None: ...
-    @property
-    def accuracy(self) -> float: ...
-    @property
-    def mean_confidence(self) -> float: ...
-    @property
-    def setting(self) -> str: ...
-    @property
-    def pairs(self) -> bool: ...
-    @property
-    def note(self) -> str: ...
-    @property
-    def n_resamples(self) -> int: ...
-    @property
-    def measures(self) -> list[dict[str, Any]]: ...
-    @property
-    def diagrams(self) -> list[ReliabilityDiagram]: ...
-    @property
-    def curve(self) -> ReliabilityCurve | None: ...
-
-
 def sections_of(report: "Report") -> list[Section]:
     """All sections, in the order in which they are read."""
     made = [
@@ -96,7 +66,7 @@ def number_and_ends(value: float, low: float | None, high: float | None) -> list
     return [number(value, decimals(interval)), ends(interval)]
 
 
-def sample(report: Measured) -> Section:
+def sample(report: "Report | StreamReport") -> Section:
     """What was measured on."""
     facts = {"rows": f"{report.n}"}
     if round(report.n_effective) != report.n:
@@ -110,7 +80,7 @@ def sample(report: Measured) -> Section:
     return Section("Sample", facts)
 
 
-def errors(report: Measured) -> Section:
+def errors(report: "Report | StreamReport") -> Section:
     """Every error that was asked for, with its interval."""
     head = ["error", "value", level_of(report), "p-value", "bins used", "estimator"]
     rows, notes = [], []
@@ -199,7 +169,7 @@ def breakdown(found: Any, what: str, title: str) -> Section | None:
     )
 
 
-def picture(report: Measured) -> Section:
+def picture(report: "Report | StreamReport") -> Section:
     """The diagram, and the curve beside it."""
     results = [*report.diagrams, *([] if report.curve is None else [report.curve])]
     return Section("Scores and what came true", {}, results=results)

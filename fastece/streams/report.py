@@ -96,7 +96,7 @@ class StreamReport(Plain):
 
 
 def make_stream_report(
-    rows: Accumulator, top: Accumulator, estimators: dict[str, Any], files: Sequence[FileCount], *,
+    rows: Accumulator, top: Accumulator | None, estimators: dict[str, Any], files: Sequence[FileCount], *,
     title: str, level: float, pairs: bool = False, n_classes: int | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> StreamReport:  # fmt: skip
@@ -105,8 +105,8 @@ def make_stream_report(
     Parameters
     ----------
     rows, top : Accumulator
-        The rows in the setting of the report, and in one that tells how often the most probable
-        class is right; they may be the same.
+        The rows in the setting of the report, and where that does not tell how often the most
+        probable class is right, in one that does.
     estimators : dict
         By name, the first two those of `LEAD` and `TEST`.
     files
@@ -123,7 +123,7 @@ def make_stream_report(
     measures = measure(rows, estimators, diagrams, level, say)
     table = class_table(rows, estimators[LEAD], diagrams, level) if len(diagrams) > 1 else None
     parts = direction_of(diagrams)
-    accuracy, confidence = mean_of_top(top, pairs)
+    accuracy, confidence = mean_of_top(rows if top is None else top, pairs)
     judgement = (
         judge_rows(rows, setting, measures[0], parts, level, pairs)
         if table is None

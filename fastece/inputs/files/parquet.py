@@ -67,7 +67,7 @@ def numbers_of(metadata: Any, names: Sequence[str]) -> float:
     group = metadata.row_group(0)
     columns = [group.column(k) for k in range(group.num_columns)]
     wanted = [x for x in columns if {x.path_in_schema, x.path_in_schema.split(".")[0]} & {*names}]
-    return sum(column.num_values for column in wanted) / group.num_rows
+    return float(sum(column.num_values for column in wanted) / group.num_rows)
 
 
 @contextmanager
