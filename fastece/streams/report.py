@@ -96,8 +96,9 @@ class StreamReport(Plain):
 
 
 def make_stream_report(
-    rows: Accumulator, top: Accumulator | None, estimators: dict[str, Any], files: Sequence[FileCount], *,
-    title: str, level: float, pairs: bool = False, n_classes: int | None = None,
+    rows: Accumulator, top: Accumulator | None, estimators: dict[str, Any],
+    files: Sequence[FileCount], *, title: str, level: float, pairs: bool = False,
+    n_classes: int | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> StreamReport:  # fmt: skip
     """The report on rows that were added up.

@@ -21,6 +21,7 @@ from typing import IO, Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.inputs.arrays import repr_of
 from fastece.inputs.files.columns import Columns
 from fastece.inputs.files.json_lines import Objects
 from fastece.inputs.files.numpy_files import array_table
@@ -110,9 +111,8 @@ class ColumnBatch:
     def parts(self) -> Sequence[Batch]:
         """Two halves."""
         middle = (self.start + self.stop) // 2
-        return [replace(self, stop=middle), replace(self, start=middle)][
-            : 2 * (middle > self.start)
-        ]
+        halves = [replace(self, stop=middle), replace(self, start=middle)]
+        return halves if middle > self.start else []
 
 
 class BatchReader:
@@ -159,7 +159,7 @@ class BatchReader:
             raise ValueError(
                 f"{found.row(0)}, column {found.columns['y_true'][0]}: must be the number of a "
                 "class, as which column another label stands for is not known before all rows are "
-                f"read, got {found.label[0]!r:.60}{WHOLE}"
+                f"read, got {repr_of(found.label[0])}{WHOLE}"
             )
         names = getattr(found.y_prob, "columns", [])
         if any(name.isdecimal() and int(name) != k for k, name in enumerate(names)):
