@@ -96,8 +96,8 @@ class Accumulator:
     True
     >>> print(whole.estimate())
     BayesCurve(), setting binary: 10000 rows; by posterior
-      value          0.06025
-      95 % interval  [0.05163, 0.06897]
+      value          0.07202
+      95 % interval  [0.06322, 0.08020]
     """
 
     def __init__(

@@ -13,14 +13,14 @@ from fastece.inputs.probabilities import as_probabilities, row_sum_tolerance
 from fastece.problems.problems import Problems
 from fastece.problems.reading import NEARLY, native_labels, native_scores, read_problems
 from fastece.streams.state import Settings, check_least
-from fastece.typing import F64, I64
+from fastece.typing import I64
 
 
 def read_batch(
     settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any
-) -> tuple[Problems, F64 | None] | None:
-    """The rows of a batch, checked, and the squared distances of class vectors from what came true
-    where these are asked about; None if all weights are 0."""
+) -> tuple[Problems, I64] | None:
+    """The rows of a batch, checked, and the sum of squared distances of class vectors from what
+    came true, in two words; None if all weights are 0."""
     prob = as_probabilities(y_prob)
     wanted = () if settings.n_classes is None else (settings.n_classes,)
     if prob.shape[1:] != wanted:
@@ -42,29 +42,29 @@ def read_batch(
         check_least(problems.v)
     if weightless:
         return None
-    if problems.vectors is None:
-        return problems, None
-    distance = np.empty(len(problems.vectors.label))
-    kernels.cells.square_distances(problems.vectors.prob, problems.vectors.label, distance)
-    return problems, distance[problems.positions]
+    words = np.zeros(2, np.int64)
+    if problems.vectors is not None:
+        rows, vectors, v = problems.positions, problems.vectors, kernels.weights(problems.v)
+        kernels.cells.add_distances(vectors.prob[rows], vectors.label[rows], v, words)
+    return problems, words
 
 
 def read_vectors(
     settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
-) -> tuple[Problems, F64] | None:
+) -> tuple[Problems, I64] | None:
     """`read_batch` of class vectors without weights, in one pass; None if something is not good, or
     needs another look."""
     label = as_array("y_true", y_true)
     if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
         return None
     n = len(prob)
-    score, hit, distance = np.empty(n), np.empty(n, np.uint8), np.empty(n)
+    score, hit, words = np.empty(n), np.empty(n, np.uint8), np.zeros(2, np.int64)
     tolerance = NEARLY * row_sum_tolerance(y_prob, prob)
     p, y = native_scores(prob), native_labels(label)
-    if not kernels.cells.read_vectors(p, y, tolerance, score, hit, distance):
+    if not kernels.cells.read_vectors(p, y, tolerance, score, hit, words):
         return None
     k = prob.shape[1]
-    return Problems(settings.row, score, hit, 1 / k, 1.0, k), distance
+    return Problems(settings.row, score, hit, 1 / k, 1.0, k), words
 
 
 def count_rows(y_true: Any, y_prob: Any) -> int:

@@ -148,11 +148,9 @@ class State:
                     f"at most {most:g}; divide all weights by one number"
                 )
 
-    def add(
-        self, settings: Settings, problems: Problems, distance: F64 | None, ids: I64 | None
-    ) -> None:
-        """Add rows that have been checked: their problems; the squared distances of class vectors
-        from what came true, if that is asked about; and what draws depend on, if there are any."""
+    def add(self, settings: Settings, problems: Problems, distance: I64, ids: I64 | None) -> None:
+        """Add rows that have been checked: their problems; the sum of squared distances of class
+        vectors from what came true, in two words; and what draws depend on, if there are any."""
         v = problems.v
         weight = float(problems.n if v is None else v.sum())
         square = float(problems.n if v is None else v @ v)
@@ -170,12 +168,8 @@ class State:
         self.weight, self.square = self.weight + weight, self.square + square
         self.set("n", self.get("n") + problems.n)
         self.set("square_low", self.get("square_low") + low)
-        if distance is not None:
-            high, low = np.empty_like(distance), np.empty_like(distance)
-            distance = distance if v is None else distance * v
-            kernels.cells.as_two_words(distance, kernels.cells.WEIGHT_UNIT, high, low)
-            for name, words in (("distance", high), ("distance_low", low)):
-                self.set(name, self.get(name) + int(words.view(np.int64).sum()))
+        for name, word in zip(("distance", "distance_low"), distance.tolist(), strict=True):
+            self.set(name, self.get(name) + word)
 
     @property
     def squared_distance(self) -> float:

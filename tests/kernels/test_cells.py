@@ -159,16 +159,25 @@ def test_class_vectors_are_read_and_squared_in_one_pass(dtype, n_classes):
     p = rng.dirichlet(np.ones(n_classes), 30).astype(dtype)
     y = rng.integers(0, n_classes, 30)
     distance = ((p.astype(np.float64) - np.eye(n_classes)[y]) ** 2).sum(1)
-    for kernel in forms(cells.square_distances):
-        got = np.empty(30)
-        kernel(p, y, got)
-        assert got == pytest.approx(distance, rel=1e-12, abs=1e-12)
+
+    def total(words):
+        return (words[0] + words[1] / 2**32) / 2**30
+
+    for kernel in forms(cells.square_distance):
+        assert kernel(p[0], y[0]) == pytest.approx(distance[0], rel=1e-12, abs=1e-12)
+    w = rng.random(30)
+    for kernel in forms(cells.add_distances):
+        for weight in (NO_WEIGHTS, w):
+            words = np.zeros(2, np.int64)
+            kernel(p, y, weight, words)
+            expected = (distance * weight if weight.size else distance).sum()
+            assert total(words) == pytest.approx(expected, rel=1e-12, abs=1e-12)
     for kernel in forms(cells.read_vectors):
-        score, hit, got = np.empty(30), np.empty(30, np.uint8), np.empty(30)
-        assert kernel(p, y, 1e-3, score, hit, got)
+        score, hit, words = np.empty(30), np.empty(30, np.uint8), np.zeros(2, np.int64)
+        assert kernel(p, y, 1e-3, score, hit, words)
         assert (score == p.max(1)).all()
         assert (hit == (p.argmax(1) == y)).all()
-        assert got == pytest.approx(distance, rel=1e-12, abs=1e-12)
+        assert total(words) == pytest.approx(distance.sum(), rel=1e-12)
         bad = y.copy()
         bad[17] = n_classes  # it must not be looked up
-        assert not kernel(p, bad, 1e-3, score, hit, got)
+        assert not kernel(p, bad, 1e-3, score, hit, words)

@@ -38,6 +38,7 @@ REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].
 BESIDE = [found for found in CLASSES if issubclass(found, MODULES["common"].Beside)]
 SCORES = [found for found in BESIDE if found.__module__ == "benchmarks.scores"]
 MAPS = [found for found in BESIDE if found.__module__ == "benchmarks.recalibration"]
+STREAMS = [found for found in CLASSES if found.__module__ == "benchmarks.streams"]
 
 
 def methods(found):
@@ -129,6 +130,23 @@ def test_benchmarks_of_maps_fit_beside_the_same_fit(found, last, monkeypatch):
     elif params[0] == "platt":
         assert model.slope_ == pytest.approx(other.coef_[0, 0], abs=1e-4)
     monkeypatch.setitem(sys.modules, "fastece.recalibration", None)
+    with pytest.raises(NotImplementedError):
+        found().setup(*params)
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("found", STREAMS, ids=lambda found: found.__name__)
+def test_benchmarks_of_streams_add_up_what_they_say(found, last, monkeypatch):
+    params, benchmark = smallest(found, 300, last), found()
+    benchmark.setup(*params)
+    for name in methods(found):
+        result = getattr(benchmark, name)(*params)
+        assert result is None if name.startswith("time_") else result > 0
+    if found.__name__ == "Update":
+        assert benchmark.call.func.__self__.ece() == pytest.approx(benchmark.other(), abs=1e-12)
+    monkeypatch.delitem(fastece._HOMES, "Accumulator")
+    monkeypatch.delattr(fastece, "Accumulator", raising=False)
     with pytest.raises(NotImplementedError):
         found().setup(*params)
 
