@@ -46,7 +46,7 @@ def run_stream(paths: Sequence[str], options: Namespace) -> Page:
             done = sum(bytes_of[file.file] for file in reading.files[:-1])
             rows = sum(file.rows for file in reading.files)
             part = (done + share * bytes_of[count.file]) / total
-            say(f"{title}: {rows} rows, {100 * part:.0f} % read")
+            say(f"{rows} rows, {100 * part:.0f} % of {title} read")
 
         reading = FileSum(sums.add, options.on_error == "skip", tell)
         for path in paths:

@@ -330,4 +330,4 @@ def test_the_terminal_says_how_far_it_is(capsys, file_of, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     code, _, err = run(capsys, "report", file_of(SMALL), "--stream")
     assert code == 0
-    assert "a.csv: 60 rows, 100 % read" in err
+    assert "60 rows, 100 % of " in err

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,19 +91,8 @@ class Parquet(Columns):
 
     def __init__(self, table: "pyarrow.Table") -> None:
         self.table = table
-        super().__init__(self.table.column_names, self.cells)
-
-    def cells(self, name: str) -> Column:
-        """A column as an array, or a list of cells."""
-        from pyarrow import types
-
-        found = self.table.column(name)
-        if found.null_count or types.is_nested(found.type):
-            return found.to_pylist()  # type: ignore[no-any-return]
-        is_number = types.is_integer(found.type) or types.is_floating(found.type)
-        if is_number and found.num_chunks == 1:  # as it is; to_numpy would import pandas first
-            return np.from_dlpack(found.chunk(0))
-        return found.to_numpy()  # type: ignore[no-any-return]
+        # No method of its own, as tables of batches must not wait for the garbage collector.
+        super().__init__(table.column_names, partial(cells_of, table))
 
     def write(self, file: IO[bytes], names: Sequence[str], values: NDArray[Any]) -> None:
         """Write the table, as `Table` says; types of floats stay, others become float64."""
@@ -122,3 +112,16 @@ class Parquet(Columns):
             keeps = all(types.is_float32(one) or types.is_float64(one) for one in inner)
             table = table.set_column(place, name, array(cells, kind if keeps else None))
         parquet.write_table(table, file)
+
+
+def cells_of(table: "pyarrow.Table", name: str) -> Column:
+    """A column as an array, or a list of cells."""
+    from pyarrow import types
+
+    found = table.column(name)
+    if found.null_count or types.is_nested(found.type):
+        return found.to_pylist()  # type: ignore[no-any-return]
+    is_number = types.is_integer(found.type) or types.is_floating(found.type)
+    if is_number and found.num_chunks == 1:  # as it is; to_numpy would import pandas first
+        return np.from_dlpack(found.chunk(0))
+    return found.to_numpy()  # type: ignore[no-any-return]
