@@ -1,6 +1,8 @@
 """Files in batches hold the rows that they hold when read whole, and faults name the same rows."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -305,3 +307,22 @@ def test_what_means_no_files_is_refused(tmp_path, paths, message):
     (tmp_path / "x.md").write_text("")
     with pytest.raises(ValueError, match=message):
         expand_paths([path.format(tmp_path) for path in paths])
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl"])
+def test_tables_of_batches_are_gone_without_the_garbage_collector(tmp_path, write, name):
+    path = tmp_path / name
+    if name == "a.parquet":
+        parquet_file(path, {"y_true": TRUE, "y_prob": PROB})
+    else:
+        write(FORMATS["lists.ndjson"], name)
+    reader = batches.BatchReader(path)
+    gc.collect()
+    gc.disable()
+    try:
+        tables = [weakref.ref(batch.table()) for batch in reader.open()]
+        assert [table() for table in tables] == [None]
+        sources = [weakref.ref(getattr(b, "columns", None) or b.table()) for b in reader.open()]
+        assert [source() for source in sources] == [None]
+    finally:
+        gc.enable()
