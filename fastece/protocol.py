@@ -175,6 +175,6 @@ class Estimator(Protocol):
         """Whatever does not depend on the multiplicities. `size`: number of rows per draw."""
 
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times, ``sum(c) == size``. Only
-        `estimate` and streams ask for fractions of rows: those that may be expected of a
-        hypothesis, and the weights of cells."""
+        """The value when row i of the sample counts ``c[i]`` times, ``sum(c) == size``, but for
+        draws of groups of rows, where all rows have weights. Only `estimate` and streams ask for
+        fractions of rows: those that may be expected of a hypothesis, and the weights of cells."""

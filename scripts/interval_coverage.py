@@ -5,7 +5,7 @@ Scores are Beta(5, 1.5), as those of a classifier that is sure of most rows, and
 the error of 15 bins tends to the true one, ``E |P(y = 1 | s) - s| = delta 4 E s (1 - s)``. Covered
 or not is this true ECE. On the calibrated problems, ``calibration_test`` at 5 % is measured too.
 
-Prints the table of ``docs/intervals.md``. Every simulation has a seed of its own, so the numbers do
+Prints the table of ``docs/bootstrap.md``. Every simulation has a seed of its own, so the numbers do
 not depend on the threads.
 """
 

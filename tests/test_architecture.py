@@ -24,7 +24,8 @@ LAYERS = [
     {"resampling", "scores"},
     {"answer", "proper_scores"},
     {"reliability", "decomposition"},
-    {"plot", "report", "speed", "study", "recalibration", "streams", "cli"},
+    {"plot", "report", "speed", "study", "recalibration", "streams"}
+    | {"distributed", "training", "cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # Nobody below imports them, so they alone may use optional packages, and one another.

@@ -403,7 +403,7 @@ def test_digits_script_is_kept_with_its_output():
 
 def test_table_of_coverage_is_what_the_script_prints():
     section = section_of(
-        "docs/intervals.md", "`bootstrap`: the distribution, and when not to read its interval"
+        "docs/bootstrap.md", "The bootstrap: the distribution, and when not to read its interval"
     )
     table = [x for x in section.splitlines() if x.startswith("|")]
     script = ROOT / "scripts" / "interval_coverage.py"
@@ -418,6 +418,19 @@ def test_table_of_coverage_is_what_the_script_prints():
     assert cases == [["200", "0"], ["200", "0.02"], ["200", "0.06"]]
     assert len(table) == 2 + 3 * 3
     assert {line.count("|") for line in [*table, *printed]} == {table[0].count("|")}
+
+
+def test_table_of_groups_has_the_cases_of_the_script():
+    section = section_of("docs/intervals.md", "Rows that belong together")
+    table = [x for x in section.splitlines() if x.startswith("|")]
+    script = ROOT / "scripts" / "group_coverage.py"
+    options = ["--simulations", "1", "--resamples", "9", "--jobs", "1"]
+    done = subprocess.run(
+        [sys.executable, script, *options], capture_output=True, text=True, check=True
+    )
+    printed = done.stdout.splitlines()
+    assert printed[:2] == table[:2]
+    assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
 
 
 @pytest.mark.parametrize(

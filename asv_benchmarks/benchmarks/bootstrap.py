@@ -1,7 +1,11 @@
 """Replicates: `bootstrap`, `compare` and `calibration_test`, validation and intervals included, on
 one thread, except `BootstrapThreads`. A version of the package without them is not measured."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 import fastece
 from benchmarks.common import ESTIMATORS, Draws, Replicated, yardstick
@@ -71,6 +75,32 @@ class BootstrapSubsets(Draws):
     def setup(self, estimator: str, n: int) -> None:
         """Make the data."""
         self.bootstrap(yardstick.binary("uniform", n), estimator, size=100)
+
+
+class BootstrapGroups(Replicated):
+    """Whole groups of about ten rows, mixed; numpy's loop gathers the rows of those it draws."""
+
+    params = (["ece", "ece_a"], [50_000])
+    param_names = ("estimator", "n")
+
+    def setup(self, estimator: str, n: int) -> None:
+        """Make the data."""
+        if not hasattr(fastece, "bootstrap"):
+            raise NotImplementedError
+        y, p = yardstick.binary("uniform", n)
+        label = np.random.default_rng(0).integers(0, n // 10, n)
+        order = np.argsort(label, kind="stable")
+        rows_of = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
+        value = yardstick.value_on_rows(estimator, y, p)
+        call = partial(fastece.bootstrap, y, p, estimator=estimator, groups=label)
+        self.make(call, partial(resample_groups, value, rows_of), n)
+
+
+def resample_groups(value: Callable[[Any], float], rows_of: list[Any], replicates: int) -> Any:
+    """The values (replicates,) of draws of as many groups as there are, from the rows of each."""
+    rng, count = np.random.default_rng(0), len(rows_of)
+    draws = (rng.integers(0, count, count) for _ in range(replicates))
+    return np.array([value(np.concatenate([rows_of[g] for g in draw])) for draw in draws])
 
 
 class Compare(Replicated):

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastece import kernels
 from fastece.answer.cells import Cells, count_of, label_draws, make_cells
-from fastece.binned.edges import Layout
-from fastece.binned.estimator import EMPTY, MAX_SUMS, Binned, Bins
+from fastece.binned.estimator import EMPTY, MAX_SUMS, Binned, Bins, place_rows
 from fastece.binned.replicates import Tiles
 from fastece.inputs.arrays import contiguous
 from fastece.kernels import MOMENTS, REPLICATES
@@ -17,7 +15,7 @@ from fastece.problems.problems import Problems, one_problem
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call
 from fastece.resampling.engine import Problem
-from fastece.typing import F64, I32, U8
+from fastece.typing import F64, U8
 
 
 def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
@@ -84,14 +82,6 @@ def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
     unit = np.zeros_like(share)
     np.power(share, power, out=unit, where=counts)
     return unit * (share.shape[1] ** (-1 / norm) if equal and norm < math.inf else 1.0)
-
-
-def place_rows(binned: Binned, sample: Sample, n_bins: int) -> tuple[Layout, I32, F64]:
-    """Bins, the first one of each row, and its share of the row; the rest is the next one's."""
-    layout = binned.layout(one_problem(sample), n_bins)
-    lower, a = np.empty(sample.n, np.int32), np.ones(sample.n)
-    kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), a)
-    return layout, lower, a
 
 
 def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, float]:

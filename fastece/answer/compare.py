@@ -7,9 +7,9 @@ from fastece.answer.difference import differences
 from fastece.inputs.probabilities import as_probabilities
 from fastece.problems.settings import class_count
 from fastece.protocol import Estimator
-from fastece.resampling.arguments import Call, check_can_be_null, read_call
+from fastece.resampling.arguments import Call, add_groups, check_can_be_null, read_call
 from fastece.resampling.bootstrap import resample
-from fastece.resampling.intervals import Method
+from fastece.resampling.intervals import METHODS, Method
 from fastece.resampling.results import HONEST, ComparisonResult, Results
 
 
@@ -27,6 +27,11 @@ def comparison_results(call: Call, *, method: Any = "basic", **options: Any) -> 
         if a != b:
             raise ValueError(f"y_prob_b: must have {what} of y_prob_a, {a}; got {b}")
     if method == HONEST:
+        if call.groups is not None:
+            raise ValueError(
+                'method: "honest" intervals take every row for independent of the others, so they '
+                f"go without groups; with them: {', '.join(map(repr, METHODS))}"
+            )
         check_can_be_null(call, 'method="honest"')
     honest = partial(differences, call)
     return resample(call, ComparisonResult, method=method, honest=honest, **options)
@@ -44,14 +49,15 @@ def compare(
 def compare(
     y_true: Any, y_prob_a: Any, y_prob_b: Any, *, size: int | None = None,
     method: Method | Literal["honest"] = "basic", rng: Any = None, bootstrap_result: Any = None,
-    **options: Any,
+    groups: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Difference between the calibration errors of two models, on the same rows.
 
     Parameters
     ----------
-    y_true, size, rng, bootstrap_result, **options
-        As in `bootstrap`, with the same defaults.
+    y_true, size, rng, bootstrap_result, groups, **options
+        As in `bootstrap`, with the same defaults. "honest" intervals take rows for independent, so
+        `groups` go with the other methods only.
     method : {"basic", "percentile", "bca", "honest"}, default "basic"
         The first three as in `bootstrap`; the basic interval of a difference is not clipped at 0.
         "honest", which ``fastece compare`` prints: joined from the intervals that `estimate` has
@@ -68,7 +74,8 @@ def compare(
     Raises
     ------
     ValueError, TypeError
-        As in `bootstrap`; for models that differ in their setting or their number of classes.
+        As in `bootstrap`; for `groups` with "honest"; for models that differ in their setting or
+        their number of classes.
 
     Notes
     -----
@@ -111,6 +118,7 @@ def compare(
     if a != b:  # labels would be out of range for one of them
         raise ValueError(f"y_prob_b: must have the classes of y_prob_a, {a}; got {b}")
     call = read_call(y_true, models, int(bootstrap_result is None), **options)
+    call = add_groups(call, groups, y_prob_a, "y_prob_a")
     return comparison_results(
         call, method=method, size=size, rng=rng, bootstrap_result=bootstrap_result
     )

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.answer.bins import bin_cells, place_rows
+from fastece.answer.bins import bin_cells
 from fastece.answer.estimate import curves, posteriors
 from fastece.answer.labels import BINS
-from fastece.binned.estimator import Binned
+from fastece.binned.estimator import Binned, place_rows
 from fastece.resampling.arguments import Call
 from fastece.resampling.intervals import ConfidenceInterval
 from fastece.typing import F64

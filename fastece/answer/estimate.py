@@ -24,7 +24,7 @@ from fastece.resampling.results import Result, Results
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
 # Options of `bootstrap` that an answer does not depend on.
-OF_BOOTSTRAP = ("size", "method", "bootstrap_result")
+OF_BOOTSTRAP = ("size", "method", "bootstrap_result", "groups")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from fastece.answer.bins import bin_cells, place_rows
+from fastece.answer.bins import bin_cells
 from fastece.answer.cells import label_draws
 from fastece.answer.inversion import ConfidenceCurve, Path, directions, invert
-from fastece.binned.estimator import Binned
+from fastece.binned.estimator import Binned, place_rows
 from fastece.kde.estimator import KDE
 from fastece.problems.problems import Problems
 from fastece.protocol import Sample

@@ -257,6 +257,9 @@ class Binned(Parameters):
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """What the other methods need, for draws of `size` rows."""
         sample, unit = scale_weights(sample)
+        if self.edges == "quantile" and not self.debias and has_unit_weights(sample):
+            # Equal-mass bins know the weight of a draw anyway: 0.7 times the time.
+            sample = replace(sample, v=None)
         moments = self._moments(sample.v is not None, size)
         if sample.v is not None and len(moments) == 1:  # weights need their total
             moments = MOMENTS[:2]
@@ -460,3 +463,16 @@ class Binned(Parameters):
             s, v = s[exists], None if v is None else v[exists]
         edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
         return convex_layout(edges) if convex else hard_layout(edges, cuts, right)
+
+
+def has_unit_weights(sample: Sample) -> bool:
+    """Whether all rows have the weight 1, as those of which draws are not all of one size have."""
+    return sample.v is not None and bool((sample.v == 1.0).all())
+
+
+def place_rows(binned: Binned, sample: Sample, n_bins: int) -> tuple[Layout, I32, F64]:
+    """Bins, the first one of each row, and its share of the row; the rest is the next one's."""
+    layout = binned.layout(one_problem(sample), n_bins)
+    lower, a = np.empty(sample.n, np.int32), np.ones(sample.n)
+    kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), a)
+    return layout, lower, a

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.answer.compare import comparison_results
-from fastece.cli.inputs import estimators_of, read_data, read_file, title_of
+from fastece.cli.inputs import estimators_of, read_data, read_file, title_of, words_of
 from fastece.cli.page import Page, facts, level_of, noted, table
 from fastece.cli.terminal import Say, progress
 from fastece.inputs.files import STANDARD_INPUT, Predictions
@@ -27,9 +27,15 @@ from fastece.report.words import (
     sentence,
 )
 from fastece.report.writers import WIDTH
-from fastece.resampling.arguments import Call
+from fastece.resampling.arguments import Call, add_groups
 from fastece.resampling.intervals import ConfidenceInterval
 from fastece.resampling.results import HONEST, ComparisonResult, Results
+
+# What is said of intervals where groups of rows are drawn.
+OF_GROUPS = [
+    "  intervals: basic bootstrap of whole groups, as rows of one group are not independent;",
+    "  they often miss a difference where one of the models is calibrated",
+]
 
 
 def run_compare(options: Namespace) -> Page:
@@ -41,13 +47,18 @@ def run_compare(options: Namespace) -> Page:
         raise ValueError("-: standard input can be only one of the files")
     with progress() as say:
         say(f"reading {paths[0]} and {paths[1]}")
-        models = [read_file(path, options) for path in (options.a, options.b)]
+        column = [] if options.groups is None else [options.groups]
+        models = [
+            read_file(options.a, options, column, option="--groups"),
+            read_file(options.b, options),
+        ]
         check_same_rows(models[0], models[1], paths)
-        found = measure([*zip(paths, models, [options, options], strict=True)], say)
+        found = measure([*zip(paths, models, [options, options], strict=True)], say, *column)
     errors, scores = found.errors, found.scores
     values = {
         "a": paths[0],
         "b": paths[1],
+        "n_groups": found.call.n_groups,
         "note": models[0].note,
         "verdict": verdict_of(errors[LEAD], errors[TEST], scores["brier_score"]),
         **found.values(),
@@ -80,17 +91,28 @@ class Differences(NamedTuple):
         }
 
 
-def measure(models: Sequence[tuple[str, Predictions, Namespace]], say: Say) -> Differences:
-    """Measure two models: what messages call each, its predictions, and how they are read."""
+def measure(
+    models: Sequence[tuple[str, Predictions, Namespace]], say: Say, groups: str | None = None
+) -> Differences:
+    """Measure two models: what messages call each, its predictions, and how they are read; and of
+    the first one the column of the groups, if they are drawn."""
     _, first, options = models[0]
     errors, scores = estimators_of(first, options), scores_of(first.pairs)
     a, b = (
         read_data(model, own, {**errors, **scores}, f"{name}: y_prob", least=1)
         for name, model, own in models
     )
-    say(f"intervals of both, {options.resamples} replicates of a calibrated model")
     call = replace(a, estimators=errors, models=[*a.models, *b.models])
-    results = comparison_results(call, method=HONEST, rng=options.seed)
+    method = HONEST
+    if groups is None:
+        say(f"intervals of both, {options.resamples} replicates of a calibrated model")
+    else:
+        named = replace(first, columns={**first.columns, "groups": [groups]})
+        with words_of(named):
+            call = add_groups(call, first.others[groups], first.y_prob)
+        method = "basic"
+        say(f"errors of both, {options.resamples} resamples of {call.n_groups} groups")
+    results = comparison_results(call, method=method, rng=options.seed)
     say(f"scores of both, {options.resamples} resamples")
     scored = comparison_results(replace(call, estimators=scores), rng=options.seed)
     return Differences(call, results, scored)
@@ -172,7 +194,13 @@ def tables_of(values: dict[str, Any], names: tuple[str, str] = ("a", "b")) -> li
     scores = [row_of(line, count, names, SCORES[line["name"]]) for line in values["scores"]]
     head = [*names, difference, *level_of(values), "p-value"]
     above = f"  {difference} above 0: {names[1]} has the smaller value, which is better"
-    noise = f"  noise lifts values, so {difference} itself may lie outside"
+    honest = [
+        "  p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
+        f"  intervals: joined from those of both models, {LEAD} by its posterior, others by test "
+        "inversion;",
+        f"  noise lifts values, so {difference} itself may lie outside; those of scores by "
+        "bootstrap",
+    ]
     return [
         "",
         *table(["error", *head, "estimator"], errors),
@@ -180,15 +208,17 @@ def tables_of(values: dict[str, Any], names: tuple[str, str] = ("a", "b")) -> li
         *table(["score", *head, ""], scores),
         "",
         f"{above} but for accuracy, sharpness",
-        "  p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
-        f"  intervals: joined from those of both models, {LEAD} by its posterior, others by test "
-        "inversion;",
-        f"{noise}; those of scores by bootstrap",
+        *(honest if values.get("n_groups") is None else OF_GROUPS),
     ]
 
 
 def text_of(values: dict[str, Any], pairs: bool) -> str:
     """The page as text."""
     title = "\n".join([f"a: {values['a']}", f"b: {values['b']}", fill(values["verdict"], WIDTH)])
-    known = {"rows": values["n"], "setting": question(values["setting"], pairs), **noted(values)}
+    groups = "" if values["n_groups"] is None else f" in {values['n_groups']} groups"
+    known = {
+        "rows": f"{values['n']}{groups}",
+        "setting": question(values["setting"], pairs),
+        **noted(values),
+    }
     return "\n".join([*facts(title, **known), *tables_of(values)])

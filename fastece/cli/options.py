@@ -129,6 +129,9 @@ OPTIONS = {
     "--fit": value("FILE", "fit to these predictions, of the same model, in place of folds"),
     "--load": value("FILE", "fit nothing: a model of --save"),
     "--save": value("FILE", "write the fitted model, as JSON; after folds, one of all rows"),
+    "compare --groups": value(
+        "COLUMN", "rows with the same value here, in A, belong together: whole groups are drawn"
+    ),
     "recalibrate --out": value("FILE", "write the recalibrated predictions, as FILE has them"),
     "--holdout": value("N", "rows to draw from (200000)", int),
     "--largest": value("N", "largest evaluation set (500)", int),
@@ -176,8 +179,8 @@ COMMANDS = {
         "compare:run_compare", "the difference between two models, on the same rows",
         "Compare two files of predictions, as fastece report reads them, which have the same "
         "labels row by row: every error of both, the difference a - b, its interval, and the "
-        "p-value of there being none.",
-        ("a", "b"), (*FILE, *REPORT[:-1]), {"resamples": 1999, "seed": 0},
+        "p-value of there being none. With --groups intervals are those of the bootstrap.",
+        ("a", "b"), (*FILE, "compare --groups", *REPORT[:-1]), {"resamples": 1999, "seed": 0},
     ),
     "recalibrate": Command(
         "recalibrate:run_recalibrate", "better calibrated predictions, and whether they are",

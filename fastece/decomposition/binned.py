@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.answer.bins import place_rows
-from fastece.binned.estimator import Binned
+from fastece.binned.estimator import Binned, place_rows
 from fastece.decomposition.parts import Decomposition, add_parts
 from fastece.protocol import Sample
 from fastece.typing import F64

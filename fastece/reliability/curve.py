@@ -15,9 +15,8 @@ from fastece.kde.estimator import KDE, is_supported, posterior
 from fastece.kde.plan import Copies, DensityPlan
 from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
-from fastece.resampling.arguments import Call, read_call
-from fastece.resampling.draws import draws_of, new_key
-from fastece.resampling.engine import Problem
+from fastece.resampling.arguments import Call, add_groups, read_call
+from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
 from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64, U8
@@ -279,7 +278,7 @@ def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
     """Lower end, upper end and median (3, G) of the curves of all replicates."""
     levels = np.append(tails_of(call.level), 0.5)
     step = max(1, MOST_VALUES // call.n_resamples)
-    problems, draws, parts = [Problem(sample)], draws_of(key, call.n, call.n), []
+    problems, draws, parts = [call.problem(sample)], call.draws(key, call.n), []
     for begin in range(0, score.size, step):
         curve = Curve(kde, score[begin : begin + step])
         values = call.replicates([curve], problems, draws, call.n, 0, call.n_resamples)
@@ -344,7 +343,7 @@ def reliability_curve(
     y_true: Any, y_prob: Any, *, estimator: Any = "ece_kde", setting: Any = "auto",
     n_resamples: int = 0, confidence_level: float = 0.95, labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
-    n_jobs: int | None = None, executor: Any = None, **fields: Any,
+    n_jobs: int | None = None, executor: Any = None, groups: Any = None, **fields: Any,
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
     """The probability of a hit as a function of the score: from densities, or a Bayesian curve.
 
@@ -358,6 +357,8 @@ def reliability_curve(
         has its band from the posterior, and makes none.
     confidence_level, rng, n_jobs, executor
         As in `fastece.bootstrap`.
+    groups : (n,) array_like, optional
+        As in `fastece.bootstrap`, for the band of a `KDE`: whole groups are drawn.
     **fields
         Parameters of the estimator to replace, such as ``bandwidth=0.05``.
 
@@ -368,7 +369,8 @@ def reliability_curve(
     Raises
     ------
     ValueError, TypeError
-        As `fastece.bootstrap`; for an estimator without densities.
+        As `fastece.bootstrap`; for an estimator without densities; for `groups` without a band that
+        is made of resamples.
 
     Notes
     -----
@@ -416,5 +418,12 @@ def reliability_curve(
         pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
         n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
+    if groups is not None:
+        if isinstance(call.estimators[""], BayesCurve) or not call.n_resamples:
+            raise ValueError(
+                "groups: are drawn for the band of a KDE, with n_resamples of 1 or more; nothing "
+                "else of a curve is made of draws"
+            )
+        call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)
     return curves if call.models[0].setting.per_class else curves[0]

@@ -13,9 +13,13 @@ from fastece.estimators import (
     is_calibration_error,
     need_vectors,
 )
+from fastece.inputs.labels import as_groups
 from fastece.inputs.parameters import check_average, check_integer, check_jobs
+from fastece.inputs.probabilities import as_probabilities
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
+from fastece.protocol import Sample
+from fastece.resampling.draws import Groups, draws_of
 from fastece.resampling.engine import Problem, evaluate, plan_replicates
 from fastece.resampling.intervals import as_float, check_level
 from fastece.typing import F64
@@ -88,7 +92,7 @@ class Call:
     """The checked arguments of one call.
 
     `estimators` have names, "" if there is one without a list; `models` are the problems of each
-    model, on the same rows.
+    model, on the same rows; `groups` tell which of these belong together, None where none do.
     """
 
     estimators: dict[str, Any]
@@ -98,11 +102,22 @@ class Call:
     level: float
     jobs: int
     executor: Any
+    groups: Groups | None = None
 
     @property
     def n(self) -> int:
         """Number of rows of positive weight."""
         return self.models[0].n
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups, as results name it."""
+        return None if self.groups is None else self.groups.count
+
+    @property
+    def clusters(self) -> Groups | None:
+        """The groups, unless each of them is one row: then rows are independent."""
+        return None if self.groups is None or self.groups.are_rows else self.groups
 
     @property
     def setting(self) -> str:
@@ -130,6 +145,17 @@ class Call:
         """The value of one estimator on the data of each model."""
         values = [direct_values(self.estimators[name], problems) for problems in self.models]
         return [as_float(self.average_of(value)) for value in values]
+
+    def problem(self, sample: Sample) -> Problem:
+        """A problem for draws of rows, or of groups: these are not all of as many rows, so there
+        every row has a weight, and estimators add the weights up."""
+        if self.clusters is not None and sample.v is None:
+            sample = replace(sample, v=np.ones(sample.n))
+        return Problem(sample)
+
+    def draws(self, key: int, size: int) -> Any:
+        """Draws of `size` rows, or of as many groups as there are."""
+        return draws_of(key, self.n, size, self.clusters)
 
     def quantity(self, models: Sequence[Any]) -> Any:
         """What the call is about, from the values of each model: the error of the only one, or the
@@ -169,3 +195,18 @@ def read_call(
         for name, y_prob in models.items()
     ]  # fmt: skip
     return Call(estimators, problems, average, count, level, jobs, executor)
+
+
+def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Call:
+    """The call with the groups (N,) of the rows of a caller's probabilities, if there are any. A
+    group that has no row of positive weight does not exist."""
+    if groups is None:
+        return call
+    label, _ = as_groups(groups, len(as_probabilities(y_prob, name)), "groups")
+    found = Groups.of(label[call.models[0].positions])
+    if found.count < 2:
+        raise ValueError(
+            "groups: must be at least 2 that have rows of positive weight, as groups are drawn; "
+            "got 1"
+        )
+    return replace(call, groups=found)

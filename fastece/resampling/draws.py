@@ -1,4 +1,5 @@
-"""What is drawn: rows with replacement, all rows but a few, or labels under a hypothesis.
+"""What is drawn: rows with replacement or whole groups of them, all but a few, or labels under a
+hypothesis.
 
 Every draw depends on its key, on the number of the replicate and on the number of rows alone, so it
 does not matter who makes it, when, or together with which others.
@@ -8,7 +9,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,74 @@ class LeaveOut(InBlocks):
 
 
 @dataclass(frozen=True)
+class CountDraws(InBlocks):
+    """Independent Poisson counts of mean 1, of n groups."""
+
+    key: int
+    n: int
+
+    def _fill(self, first: int, c: U8) -> None:
+        law = poisson_law(1.0)
+        words = np.empty(kernels.resampling.MADE * kernels.resampling.ROW_WORDS, np.uint64)
+        for g, block in enumerate(c):
+            kernels.resampling.poisson_counts(np.uint64(self.key), first + g, *law, words, block)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which rows belong together.
+
+    Attributes
+    ----------
+    of_row : (n,) int32 array
+        The group of each row, from 0 on, in the order in which groups first appear: where each row
+        is a group, a draw of groups is that of rows.
+    count : int
+        Number of groups.
+    """
+
+    of_row: I32
+    count: int
+
+    @classmethod
+    def of(cls, label: NDArray[Any]) -> Self:
+        """The groups of rows with the same of some numbers (n,)."""
+        _, first, place = np.unique(label, return_index=True, return_inverse=True)
+        number = np.empty(first.size, np.int32)
+        number[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
+        return cls(number[place], first.size)
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether every group is one row."""
+        return self.count == self.of_row.size
+
+
+@dataclass(frozen=True)
+class GroupDraws(InBlocks):
+    """Draws of whole groups: how often a row counts is how often its group is drawn. Groups may be
+    of different sizes, so the number of rows is not that of every replicate."""
+
+    of_groups: Multinomial | LeaveOut
+    of_row: I32
+
+    @property
+    def n(self) -> int:
+        """Rows that have multiplicities."""
+        return self.of_row.size
+
+    def make(self, first: int, blocks: int) -> NDArray[Any]:
+        """(G, groups, 32) multiplicities of the groups in some blocks."""
+        return np.asarray(self.of_groups.make(first, blocks))
+
+    def multiplicities(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
+        """(G, n, 32) multiplicities of the rows, for every problem."""
+        c = np.empty((len(drawn), self.n, REPLICATES), np.uint8)
+        kernels.resampling.gather_rows(drawn, contiguous(self.of_row, np.int32), c)
+        return c
+
+
+@dataclass(frozen=True)
 class LabelDraws(InBlocks):
     """Labels with the predicted probabilities: scores (n,), or class vectors (n, K).
 
@@ -164,10 +233,14 @@ class RowDraws:
         return rows
 
 
-BlockDraws = Multinomial | LeaveOut | HitDraws | ClassDraws
+BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws
 
 
-def draws_of(key: int, n: int, size: int) -> Multinomial | RowDraws:
-    """Draws of `size` of n rows, in the form that is faster."""
+def draws_of(
+    key: int, n: int, size: int, groups: Groups | None = None
+) -> Multinomial | GroupDraws | RowDraws:
+    """Draws of `size` of n rows, in the form that is faster; or of as many groups as there are."""
+    if groups is not None:
+        return GroupDraws(Multinomial(key, groups.count, groups.count), groups.of_row)
     is_block = size <= n < SMALL_PART * size
     return Multinomial(key, n, size) if is_block else RowDraws(key, n, size)

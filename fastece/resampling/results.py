@@ -153,6 +153,7 @@ class Result(Plain, Tabular):
     key: int = field(repr=False)
     estimator: str
     setting: str
+    n_groups: int | None = None
 
     # Names of the field of replicates, and of the numbers that are printed first.
     _replicates: ClassVar[str]
@@ -162,8 +163,9 @@ class Result(Plain, Tabular):
     def _head(self) -> str:
         """What was done."""
         size, count = vars(self).get("size", self.n), getattr(self, self._replicates).shape[-1]
+        groups = "" if self.n_groups is None else f" in {self.n_groups} groups"
         drawn = "" if size == self.n else f", {size} drawn"
-        return f"setting {self.setting}: {self.n} rows{drawn}, {count} replicates"
+        return f"setting {self.setting}: {self.n} rows{groups}{drawn}, {count} replicates"
 
     @property
     def _numbers(self) -> dict[str, Any]:
@@ -204,8 +206,8 @@ class Replicated(Result):
     size: int
     # The values in the order of the replicates, or what draws them.
     _distribution: F64 | Callable[[], F64] = field(repr=False)
-    # Gives the values without each group of rows, of the data, which it holds, if the value on them
-    # is `_point`. None in what was pickled.
+    # Gives the values without each part of the rows, of the data, which it holds, if the value on
+    # them is `_point`. None in what was pickled.
     _jackknife: Callable[[Any], F64] | None = field(repr=False)
 
     # The name of what is estimated, those of the values of models it is the difference of, and the
@@ -260,9 +262,9 @@ class Replicated(Result):
         """How skewed the estimator is, for BCa intervals: a float or (K,) float64 array, nan where
         `size` is not `n`.
 
-        It is worked out when it is first needed, from the values without each of up to 200 groups
-        of the rows. Until then the result refers to the data, which must not change; a pickled
-        result does not, as it is worked out before.
+        It is worked out when it is first needed, from the values without each of up to 200 parts
+        of the rows, or of their groups. Until then the result refers to the data, which must not
+        change; a pickled result does not, as it is worked out before.
         """
         if self._jackknife is None or not self.size == self.n > 1:
             return np.nan
@@ -327,6 +329,8 @@ class BootstrapResult(Replicated):
         As used: the estimator with its parameters, and what "auto" stood for.
     n, size : int
         Number of rows of positive weight, and number of rows per draw.
+    n_groups : int or None
+        Number of groups of rows that were drawn; None where rows were.
     key : int
         The number that all draws depend on, made from the seed.
 

@@ -141,3 +141,39 @@ def test_files_that_cannot_be_compared(capsys, write, content, options, message)
 def test_top_labels_have_no_other_setting(capsys, write):
     path = write(f"{PAIRS}0,0,0.5\n")
     assert "class vector" in failure(capsys, "compare", path, path, "--setting", "classwise")
+
+
+def test_groups_of_rows_are_drawn(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y, passage = rng.random(200) < p, rng.integers(0, 25, 200)
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for file, q in zip(files, (p, p**2), strict=True):
+        rows = [f"{int(a)},{b!r},text {c}" for a, b, c in zip(y, q.tolist(), passage, strict=True)]
+        file.write_text("\n".join(["y_true,y_prob,passage", *rows]))
+    options = ["--groups", "passage", "--resamples", 19, "--seed", 3]
+    found = as_json(capsys, "compare", *files, *options)
+    assert (found["n"], found["n_groups"]) == (200, 25)
+    for name, line in {**differences(found), "score": found["scores"][0]}.items():
+        if name in ("mce", "ece_bayes"):
+            continue
+        result = fastece.compare(
+            y, p, p**2, estimator=line["name"], n_resamples=19, rng=3, groups=passage
+        )
+        assert line["method"] == "basic"
+        assert (line["low"], line["high"]) == result.confidence_interval
+        assert line["p_value"] == result.p_value
+    out = text(capsys, "compare", *files, *options)
+    assert "rows             200 in 25 groups\n" in out
+    assert "basic bootstrap of whole groups" in out
+    assert "test inversion" not in out
+    message = failure(capsys, "compare", *files, "--groups", "page")
+    assert "a.csv: no column 'page'" in message
+    assert "--groups takes the name of a column" in message
+    lines = files[0].read_text().splitlines()
+    files[0].write_text("\n".join([*lines[:2], lines[2].rpartition(",")[0] + ",", *lines[3:]]))
+    message = failure(capsys, "compare", *files, "--groups", "passage")
+    assert "line 3, column passage: must not be missing" in message
+    files[0].write_text("\n".join(line.rpartition(",")[0] + ",one" for line in lines))
+    message = failure(capsys, "compare", *files, "--groups", "one")
+    assert "--groups: must be at least 2" in message

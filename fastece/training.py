@@ -1,0 +1,186 @@
+"""A calibration error that is kept up during training, in the shape of the metrics of torchmetrics
+and Lightning.
+
+>>> from fastece.training import CalibrationMetric
+>>> metric = CalibrationMetric(n_bins=10)
+>>> for preds, target in [([0.2, 0.6], [0, 1]), ([0.9, 0.4], [1, 0])]:
+...     metric.update(preds, target)
+>>> round(metric.compute(), 3)
+0.275
+"""
+
+import warnings
+from typing import Any
+
+from fastece.streams.accumulator import Accumulator
+from fastece.typing import I64
+
+
+class CalibrationMetric:
+    """A calibration error of all rows since the last `reset`, in memory that does not grow.
+
+    Parameters
+    ----------
+    n_classes : int, optional
+        K for class vectors of shape (n, K); without it, a row is the probability of class 1.
+    estimator : str or object, default "ece"
+        What `compute` gives: a name of `fastece.ESTIMATORS`, or an estimator of your own.
+    setting : str or int, default "auto"
+        As in `fastece.ece`: "binary", "confidence", "classwise" or a class.
+    from_logits : bool, default False
+        Whether `preds` are logits rather than probabilities.
+    n_cells : int, default 64800
+        Cells of the state, see `Accumulator`.
+    n_replicates, seed : int, optional
+        Bootstrap replicates that are counted along, for `metric.accumulator.bootstrap()`. Processes
+        that are added up later have to give `update` their own `row_offset`.
+    **fields
+        Of the estimator, such as `n_bins=15` or `norm=2`.
+
+    Attributes
+    ----------
+    accumulator : Accumulator
+        What was counted, for any other question: `metric.accumulator.reliability_diagram()`.
+
+    Notes
+    -----
+    Arguments come as in torchmetrics, predictions first: the rest of fastece takes labels first.
+    They may be torch tensors on any device, of any float type, bfloat16 too, with or without a
+    gradient, or numpy arrays. Nothing of torch is needed unless `sync` is called.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.training import CalibrationMetric
+    >>> metric = CalibrationMetric(n_classes=3, n_bins=10)
+    >>> preds = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4], [0.1, 0.3, 0.6]])
+    >>> round(metric(preds[:2], [0, 1]), 3), round(metric(preds[2:], [0, 2]), 3)  # each batch
+    (0.25, 0.4)
+    >>> round(metric.compute(), 3)  # all of them
+    0.325
+    """
+
+    def __init__(
+        self, n_classes: int | None = None, *, estimator: Any = "ece", setting: str | int = "auto",
+        from_logits: bool = False, n_cells: int = 64800, n_replicates: int = 0,
+        seed: int | None = None, **fields: Any,
+    ) -> None:  # fmt: skip
+        self.estimator = estimator
+        self.fields = fields
+        self.accumulator = Accumulator(
+            n_classes, setting=setting, from_logits=from_logits, n_cells=n_cells,
+            n_replicates=n_replicates, seed=seed,
+        )  # fmt: skip
+        self._is_sum = False
+
+    def update(
+        self, preds: Any, target: Any, sample_weight: Any = None, row_offset: int | None = None,
+        groups: Any = None,
+    ) -> None:  # fmt: skip
+        """Count the rows of a batch.
+
+        Parameters
+        ----------
+        preds : array or tensor, shape (n,) or (n, K)
+            Probabilities, or logits with `from_logits=True`.
+        target : array or tensor, shape (n,)
+            Labels 0..K-1.
+        sample_weight, row_offset, groups : optional
+            As in `Accumulator.update`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row breaks a rule: nothing of the batch is counted.
+        RuntimeError
+            The metric holds the sum of several processes, see `sync`.
+        """
+        self._refuse_sum("update")
+        self.accumulator.update(target, preds, sample_weight, row_offset, groups)
+
+    def compute(self) -> float:
+        """The error of all rows so far; nan, with a warning, where there is none yet.
+
+        As in torchmetrics, so that a progress line may ask at any time.
+        """
+        if self.accumulator.n == 0:
+            warnings.warn("CalibrationMetric: compute before any update is nan", stacklevel=2)
+            return float("nan")
+        return float(self.accumulator.ece(self.estimator, **self.fields))
+
+    def __call__(self, preds: Any, target: Any, sample_weight: Any = None) -> float:
+        """The error of this batch alone, whose rows are counted too, as `forward` of torchmetrics.
+
+        It costs `compute` for every batch; `update` alone is faster.
+        """
+        total = self.accumulator
+        self.update(preds, target, sample_weight)
+        self.accumulator = total.copy().reset().update(target, preds, sample_weight)
+        try:
+            return self.compute()
+        finally:
+            self.accumulator = total
+
+    def reset(self) -> None:
+        """Forget all rows, as at the start of an epoch."""
+        self.accumulator.reset()
+        self._is_sum = False
+
+    def merge(self, other: "CalibrationMetric") -> "CalibrationMetric":
+        """Count the rows of another metric of the same options too; this metric is returned."""
+        if not isinstance(other, CalibrationMetric):
+            raise TypeError(f"other: must be a CalibrationMetric, got {type(other).__name__}")
+        self.accumulator.merge(other.accumulator)
+        return self
+
+    def state_dict(self) -> dict[str, I64]:
+        """What was counted, as arrays that may be saved, or added to those of other processes."""
+        return self.accumulator.state_dict()
+
+    def load_state_dict(self, state: dict[str, I64]) -> "CalibrationMetric":
+        """Go on from a saved state, whose options have to be those of this metric."""
+        self.accumulator.load_state_dict(state)
+        return self
+
+    def sync(self, group: Any = None) -> "CalibrationMetric":
+        """Replace what was counted by the sum over all processes of `torch.distributed`.
+
+        Every process has to call it, and then all of them `compute` the same bits. The sum takes
+        no further rows, for the next sum would count the old ones once per process: `reset` first,
+        or sum up a copy, `copy.deepcopy(metric).sync().compute()`, and go on with the metric.
+
+        Parameters
+        ----------
+        group : torch.distributed.ProcessGroup, optional
+            The processes; all by default. On a GPU for "nccl", on the host otherwise.
+
+        Returns
+        -------
+        CalibrationMetric
+            This metric.
+
+        Raises
+        ------
+        RuntimeError
+            It is such a sum already, or there are no processes: see
+            `torch.distributed.init_process_group`.
+        """
+        import torch
+        from torch import distributed
+
+        self._refuse_sum("sync")
+        if not distributed.is_initialized():
+            raise RuntimeError("sync: call torch.distributed.init_process_group first")
+        device = "cuda" if distributed.get_backend(group) == "nccl" else "cpu"
+        state = self.state_dict()
+        for name, part in state.items():
+            tensor = torch.tensor(part, device=device)  # a copy: a sum that fails changes nothing
+            distributed.all_reduce(tensor, group=group)
+            state[name] = tensor.cpu().numpy()
+        self.load_state_dict(state)
+        self._is_sum = True
+        return self
+
+    def _refuse_sum(self, what: str) -> None:
+        if self._is_sum:
+            raise RuntimeError(f"{what}: these are the rows of all processes; reset() first")

@@ -1,0 +1,85 @@
+"""What a state by cells of the score may lose, in plain loops; nothing of fastece is imported.
+
+Cell j of N has the scores in ((j - 1) / N, j / N], the first one 0 too.
+"""
+
+from collections import defaultdict
+from math import exp, factorial, fsum
+
+import numpy as np
+
+N_CELLS = 64800
+
+
+def cell_of(s, n_cells=N_CELLS):
+    """The j of the cell of a score: the first j of 1, 2, ... with s <= j / N as floats."""
+    j = max(int(s * n_cells) - 2, 1)
+    while s > j / n_cells:
+        j += 1
+    return j
+
+
+def shares_of_cells(scores, weights=None, n_cells=N_CELLS):
+    """j -> share of the whole weight in cell j; cells without weight count 0."""
+    weights = [1.0] * len(scores) if weights is None else weights
+    mass = defaultdict(list)
+    for s, w in zip(scores, weights, strict=True):
+        mass[cell_of(s, n_cells)].append(w)
+    total = fsum(weights)
+    return defaultdict(float, {j: fsum(mass[j]) / total for j in mass})
+
+
+def rank_errors(scores, edges, weights=None):
+    """|weight of the scores <= e_j - j W / B| / W of each inner edge."""
+    weights = [1.0] * len(scores) if weights is None else weights
+    total, n_bins = fsum(weights), len(edges) - 1
+    found = []
+    for j in range(1, n_bins):
+        below = fsum(w for s, w in zip(scores, weights, strict=True) if s <= edges[j])
+        found.append(abs(below / total - j / n_bins))
+    return found
+
+
+def weight_between(scores, a, b, weights=None):
+    """Share of the weight of the scores between two cuts."""
+    weights = [1.0] * len(scores) if weights is None else weights
+    low, high = min(a, b), max(a, b)
+    inside = fsum(w for s, w in zip(scores, weights, strict=True) if low < s <= high)
+    return inside / fsum(weights)
+
+
+def moved_by_uniform_edges(scores, n_bins, weights=None, n_cells=N_CELLS):
+    """How much the error of hard uniform bins, norm 1, can change if the rows in the cells of the
+    edges go to the other side: a row of share w moves two gaps by w at most."""
+    shares = shares_of_cells(scores, weights, n_cells)
+    return 2 * fsum(shares[cell_of(j / n_bins, n_cells)] for j in range(1, n_bins))
+
+
+def poisson_ratio_law(up_to=12):
+    """Law of c / (c + d), rounded to 9 digits, of two Poisson(1) numbers that are not both 0."""
+    law = defaultdict(float)
+    for c in range(up_to + 1):
+        for d in range(up_to + 1):
+            if c + d:
+                law[round(c / (c + d), 9)] += exp(-2) / factorial(c) / factorial(d)
+    none = exp(-2)
+    return {ratio: p / (1 - none) for ratio, p in law.items()}
+
+
+def hard_error(scores, hits, weights, n_bins):
+    """Norm 1, uniform bins closed on the right, by numpy: fast enough for many resamples."""
+    edges = np.arange(n_bins + 1) / n_bins
+    b = np.clip(np.searchsorted(edges, scores, "left") - 1, 0, n_bins - 1)
+    gaps = np.bincount(b, weights * (hits - scores), n_bins)
+    return np.abs(gaps).sum() / weights.sum()
+
+
+def group_errors(scores, hits, groups, n_bins, n_resamples, seed):
+    """The errors of resamples of whole groups, as many as there are."""
+    rng = np.random.default_rng(seed)
+    names, of_row = np.unique(groups, return_inverse=True)
+    found = []
+    for _ in range(n_resamples):
+        drawn = np.bincount(rng.integers(0, len(names), len(names)), minlength=len(names))
+        found.append(hard_error(scores, hits, drawn[of_row].astype(float), n_bins))
+    return np.array(found)

@@ -1,0 +1,375 @@
+"""Whole groups of rows are drawn: the law, the values, and what depends on neither."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
+import numpy as np
+import pytest
+import reference
+from chance import ALPHA, chi_square_p
+from resample_cases import VARIANTS, binary, classes, distribution, same_bits, two_models
+from scipy.stats import norm
+
+import fastece
+from fastece import KDE, Binned
+from fastece.estimators import ESTIMATORS, find_estimator
+from fastece.resampling.draws import GroupDraws, Groups, LeaveOut, Multinomial, draws_of
+from fastece.resampling.multipliers import GroupGaps
+
+# What does not depend on the number of rows but by its sums: a draw is then a file of its rows.
+OF_SUMS = [
+    *(name for name in ESTIMATORS if name not in ("ece_kde", "ece_bayes")),
+    *(v for v in VARIANTS if v.n_bins != "sqrt"),
+    Binned(n_bins=4, debias=True, norm=2, edges="quantile"),
+    KDE(bandwidth=0.1), KDE(bandwidth=0.1, kernel="beta"), fastece.SmoothECE(scale=0.1),
+]  # fmt: skip
+
+
+def uneven(n, count=20, seed=0):
+    """Groups (n,) of quite different sizes, mixed."""
+    size = np.random.default_rng(seed).dirichlet(np.full(count, 0.7))
+    group = np.random.default_rng(seed + 1).choice(count, n, p=size)
+    group[:count] = np.arange(count)
+    return group
+
+
+def drawn(key, group, replicates):
+    """How often (R, n) the rows of each replicate count."""
+    groups = Groups.of(np.asarray(group))
+    draws = draws_of(key, groups.of_row.size, groups.of_row.size, groups)
+    c = draws.multiplicities(draws.make(0, -(-replicates // 32)), 0)
+    return c.transpose(0, 2, 1).reshape(-1, c.shape[1])[:replicates].astype(np.int64)
+
+
+# -- the law ---------------------------------------------------------------------------------------
+
+
+def test_draws_of_four_groups_have_the_law_of_all_draws():
+    # All 4^4 draws of groups of 1, 2, 3 and 5 rows; false-alarm rate 1e-4.
+    group = np.array([2, 0, 3, 3, 1, 2, 3, 1, 2, 3, 3])
+    law = {}
+    for draw in product(range(4), repeat=4):
+        c = tuple(np.bincount(draw, minlength=4)[group])
+        law[c] = law.get(c, 0) + 1 / 4**4
+    count = 40_000
+    rows, seen = np.unique(drawn(1, group, count), axis=0, return_counts=True)
+    found = {tuple(c.tolist()): k for c, k in zip(rows, seen, strict=True)}
+    assert set(found) <= set(law)
+    expected = count * np.array(list(law.values()))
+    assert chi_square_p([found.get(c, 0) for c in law], expected) > ALPHA
+
+
+def test_groups_are_numbered_as_they_first_appear():
+    groups = Groups.of(np.array([7, 3, 7, 9, 3]))
+    assert groups.of_row.tolist() == [0, 1, 0, 2, 1]
+    assert groups.count == 3
+    assert not groups.are_rows
+    assert Groups.of(np.array([5, 4, 9])).are_rows
+
+
+@pytest.mark.parametrize("group", [uneven(700, 300), np.repeat(np.arange(300), 2)])
+def test_rows_of_a_group_count_alike_and_groups_are_as_many_as_there_are(group):
+    c = drawn(3, group, 64)
+    _, first = np.unique(group, return_index=True)
+    assert np.array_equal(c, c[:, first][:, np.unique(group, return_inverse=True)[1]])
+    assert (c[:, first].sum(axis=1) == 300).all()
+
+
+# -- groups of one row -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["basic", "bca"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_groups_of_one_row_change_no_bit(name, method):
+    true, prob = binary(60)
+    options = {"estimator": name, "method": method, "n_resamples": 64, "rng": 2}
+    plain = fastece.bootstrap(true, prob, **options)
+    labels = [f"patient {i}" for i in range(60, 0, -1)]
+    alone = fastece.bootstrap(true, prob, groups=labels, **options)
+    assert same_bits(alone.bootstrap_distribution, plain.bootstrap_distribution)
+    assert alone.interval() == plain.interval() or np.isnan(plain.interval().low)
+    assert (alone.n_groups, plain.n_groups) == (60, None)
+
+
+def test_groups_of_one_row_are_the_test_without():
+    true, prob = binary(50)
+    plain = fastece.calibration_test(true, prob, n_resamples=99, rng=0)
+    alone = fastece.calibration_test(true, prob, n_resamples=99, rng=0, groups=np.arange(50))
+    assert same_bits(alone.null_distribution, plain.null_distribution)
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", OF_SUMS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_replicate_is_the_value_of_the_rows_it_has_drawn(estimator, weighted):
+    true, prob = binary(300, seed=4, decimals=2)
+    group = uneven(300)
+    weight = np.random.default_rng(5).integers(1, 4, 300) / 2 if weighted else None
+    result = fastece.bootstrap(
+        true, prob, estimator=estimator, groups=group, sample_weight=weight, n_resamples=40, rng=6
+    )
+    for c, value in zip(drawn(result.key, group, 40), result.bootstrap_distribution, strict=True):
+        rows = np.repeat(np.arange(300), c)
+        w = None if weight is None else weight[rows]
+        want = fastece.ece(true[rows], prob[rows], estimator=estimator, sample_weight=w)
+        assert value == pytest.approx(want, rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", ["ece_kde", "ece_bayes", Binned(n_bins="sqrt")], ids=str)
+def test_estimators_that_know_the_number_of_rows_keep_it(name):
+    true, prob = binary(200, seed=4)
+    group, estimator = uneven(200), find_estimator(name, {})
+    result = fastece.bootstrap(true, prob, estimator=name, groups=group, n_resamples=33, rng=6)
+    order = np.argsort(prob, kind="stable")
+    n = order.size
+    sample = fastece.protocol.Sample(
+        prob[order], true[order].astype(np.uint8), np.ones(n), 0.0, 1.0, np.arange(n)
+    )
+    plan = estimator.prepare(sample, n)
+    want = [estimator.evaluate(plan, c[order]) for c in drawn(result.key, group, 33)]
+    assert result.bootstrap_distribution == pytest.approx(want, rel=1e-9)
+
+
+def test_classes_and_models_share_draws_of_groups():
+    true, prob = classes(120)
+    group = uneven(120)
+    options = {"setting": "classwise", "groups": group, "n_resamples": 40, "rng": 8}
+    every = fastece.bootstrap(true, prob, average=None, **options)
+    for k in range(3):
+        one = distribution(true, prob, **{**options, "setting": k})
+        assert every.bootstrap_distribution[k] == pytest.approx(one, abs=1e-12)
+    mean = every.bootstrap_distribution.mean(axis=0)
+    assert distribution(true, prob, **options) == pytest.approx(mean, abs=1e-12)
+    true, a, b = two_models(150)
+    options = {"groups": uneven(150), "n_resamples": 40, "rng": 8}
+    parts = [distribution(true, p, **options) for p in (a, b)]
+    result = fastece.compare(true, a, b, **options)
+    assert result.bootstrap_distribution == pytest.approx(parts[0] - parts[1], abs=1e-12)
+    assert "150 rows in 20 groups, 40 replicates" in str(result)
+
+
+def test_rows_of_weight_zero_and_their_groups_do_not_exist():
+    true, prob = binary(200)
+    group, weight = uneven(200), np.ones(200)
+    weight[(group == 3) | (np.arange(200) % 7 == 0)] = 0
+    options = {"n_resamples": 40, "rng": 1}
+    some = fastece.bootstrap(true, prob, groups=group, sample_weight=weight, **options)
+    kept = weight > 0
+    there = fastece.bootstrap(true[kept], prob[kept], groups=group[kept], **options)
+    assert some.n_groups == there.n_groups == np.unique(group[kept]).size < 20
+    want = pytest.approx(there.bootstrap_distribution, abs=1e-12)
+    assert some.bootstrap_distribution == want
+
+
+def test_acceleration_leaves_out_whole_groups():
+    true, prob = binary(150, seed=2)
+    group = uneven(150, 12)
+    result = fastece.bootstrap(true, prob, groups=group, method="bca", n_resamples=99, rng=0)
+    _, first = np.unique(group, return_index=True)
+    values = np.array([
+        fastece.ece(true[group != g], prob[group != g]) for g in group[np.sort(first)]
+    ])  # fmt: skip
+    gap = values.mean() - values
+    want = (gap**3).sum() / (6 * (gap**2).sum() ** 1.5)
+    assert result.acceleration == pytest.approx(want, abs=1e-10)
+    c = GroupDraws(LeaveOut(12, 12, 0, 11), Groups.of(group).of_row)
+    assert c.multiplicities(c.make(0, 1), 0)[0, :, :12].sum(axis=1).tolist() == [11] * 150
+
+
+def test_a_band_is_made_of_the_curves_of_drawn_groups():
+    true, prob = binary(200, seed=3)
+    group = uneven(200)
+    options = {"bandwidth": 0.1, "n_resamples": 60, "rng": 4}
+    curve = fastece.reliability_curve(true, prob, groups=group, **options)
+    parts = []
+    for c in drawn(curve.key, group, 60):
+        rows = np.repeat(np.arange(200), c)
+        one = fastece.reliability_curve(true[rows], prob[rows], bandwidth=0.1)
+        parts.append(np.interp(curve.score, one.score, one.posterior))
+    inside = slice(5, -5)
+    assert np.median(parts, axis=0)[inside] == pytest.approx(curve.median[inside], abs=2e-3)
+
+
+def test_standard_errors_are_those_of_a_plain_loop():
+    # 4000 replicates each: a standard error is known to 1.1 %, their ratio to 1.6 %.
+    true, prob = binary(400, seed=9)
+    group = uneven(400, 40)
+    rows_of = [np.flatnonzero(group == g) for g in range(40)]
+    rng = np.random.default_rng(10)
+    values = {"ece": [], "ece_ac": [], "brier_score": []}
+    for _ in range(4000):
+        rows = np.concatenate([rows_of[g] for g in rng.integers(0, 40, 40)])
+        y, p = true[rows], prob[rows]
+        cell = np.clip(np.ceil(p * 15).astype(int) - 1, 0, 14)
+        values["ece"].append(np.abs(np.bincount(cell, y - p, 15)).sum() / rows.size)
+        values["ece_ac"].append(fastece.ece(y, p, estimator="ece_ac"))
+        values["brier_score"].append(np.mean((y - p) ** 2))
+    found = fastece.bootstrap(
+        true, prob, estimator=[*values], groups=group, n_resamples=4000, rng=11
+    )
+    for name, want in values.items():
+        assert found[name].standard_error == pytest.approx(np.std(want, ddof=1), rel=0.03), name
+
+
+# -- who does the work -----------------------------------------------------------------------------
+
+
+def test_threads_executors_and_pieces_give_the_same_bits():
+    true, prob = binary(3000)
+    options = {"estimator": ["ece", "ece_ac", "brier_score"], "groups": uneven(3000, 300), "rng": 1}
+    alone = fastece.bootstrap(true, prob, n_resamples=300, **options)
+    start = fastece.bootstrap(true, prob, n_resamples=100, **options)
+    with ThreadPoolExecutor(3) as pool:
+        more = {"bootstrap_result": start, "n_resamples": 200}
+        for how in ({"n_jobs": 2}, {"executor": pool}, more):
+            found = fastece.bootstrap(true, prob, **{"n_resamples": 300, **options, **how})
+            for name, result in alone.items():
+                same = result.bootstrap_distribution, found[name].bootstrap_distribution
+                assert same_bits(*same), (name, how)
+    draws = GroupDraws(Multinomial(4, 300, 300), Groups.of(options["groups"]).of_row)
+    draws.of_row.flags.writeable = False  # as what comes from another process may be
+    assert np.array_equal(
+        draws.multiplicities(draws.make(1, 1), 0)[0], draws.multiplicities(draws.make(0, 2), 0)[1]
+    )
+
+
+def test_a_result_says_its_groups_and_is_pickled_with_them():
+    true, prob = binary(100)
+    result = fastece.bootstrap(true, prob, groups=uneven(100), n_resamples=50, rng=0)
+    assert "setting binary: 100 rows in 20 groups, 50 replicates" in str(result)
+    assert pickle.loads(pickle.dumps(result)).to_dict() == result.to_dict()
+    assert result.to_dict()["n_groups"] == 20
+
+
+# -- the test of calibration -----------------------------------------------------------------------
+
+
+BINS = [
+    "ece", "ece_a", "ece_c", "ece_ac", Binned(n_bins=4, norm=np.inf, min_count=9),
+    Binned(n_bins=6, norm=3, edges="quantile", closed="left"), Binned(n_bins=5, threshold=0.4),
+    Binned(n_bins=5, bin_weights="equal", score_range=(0.2, 0.9)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("estimator", BINS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_replicates_of_the_test_are_errors_of_gaps_times_counts(estimator, weighted):
+    true, prob = binary(240, seed=7, decimals=2)
+    group = uneven(240, 15)
+    v = np.random.default_rng(1).integers(1, 4, 240) / 2.0 if weighted else None
+    binned, groups = find_estimator(estimator, {}), Groups.of(group)
+    sample = fastece.protocol.Sample(prob, true.astype(np.uint8), v, 0.0, 1.0, np.arange(240))
+    gaps = GroupGaps(binned, groups)
+    plan = gaps.prepare(sample, 240)
+    counts = np.random.default_rng(2).poisson(1, (15, 32)).astype(np.uint8)
+    found = gaps.block_bins(plan, counts[None])
+    edges = plan.bins.edges[0]
+    exists = prob > (-1 if binned.threshold is None else binned.threshold)
+    w = np.where(exists, 1.0 if v is None else v, 0.0)
+    shares, found_centres = np.zeros((240, edges.size - 1)), reference.centres(edges)
+    for i, score in enumerate(prob):
+        if binned.mapping == "hard":
+            shares[i, reference.which_bin(score, edges, binned.closed)] = 1
+        else:
+            for b, a in reference.convex_shares(score, found_centres):
+                shares[i, b] = a
+    want = ((counts[groups.of_row] - 1.0) * (w * (true - prob))[:, None]).T @ shares
+    assert found.gap == pytest.approx(want, abs=1e-9)
+    assert found.weight[0] == pytest.approx(w @ shares, abs=1e-9)
+    # All groups twice: the gaps, and so the error, are those of the data.
+    twice = gaps.blocks(plan, np.full((1, 15, 32), 2, np.uint8))
+    value = fastece.ece(true, prob, estimator=binned, sample_weight=v)
+    assert twice == pytest.approx(np.full(32, value), abs=1e-12)
+
+
+def correlated(rng, count, rho):
+    """Labels, scores and groups: hits of a group are correlated, and each comes as its score says
+    (a Gaussian copula)."""
+    group = np.repeat(np.arange(count), 1 + rng.poisson(9, count))
+    s = rng.beta(5, 1.5, group.size)
+    own = rng.normal(size=group.size)
+    z = np.sqrt(rho) * rng.normal(size=count)[group] + np.sqrt(1 - rho) * own
+    return z < norm.ppf(s), s, group
+
+
+def test_the_grouped_test_keeps_its_level_where_the_other_does_not():
+    # 400 simulations: 5 % is known to 1.1 %; more than 8.5 % would be a false alarm of 0.1 %.
+    grouped = plain = 0
+    for seed in range(400):
+        rng = np.random.default_rng([12, seed])
+        y, s, group = correlated(rng, 60, 0.6)
+        options = {"n_resamples": 199, "rng": rng}
+        grouped += fastece.calibration_test(y, s, groups=group, **options).p_value <= 0.05
+        plain += fastece.calibration_test(y, s, **options).p_value <= 0.05
+    assert grouped / 400 <= 0.085
+    assert plain / 400 >= 0.15
+
+
+def test_the_grouped_test_finds_what_is_not_calibrated():
+    rng = np.random.default_rng(0)
+    y, s, group = correlated(rng, 100, 0.3)
+    result = fastece.calibration_test(y, s**0.3, groups=group, n_resamples=199, rng=0)
+    assert result.p_value == pytest.approx(1 / 200)
+    assert "in 100 groups" in str(result)
+    band = result.band
+    assert (band.low <= band.high)[~np.isnan(band.low)].all()
+    by_class = fastece.calibration_test(
+        *classes(200), setting="classwise", average=None, groups=uneven(200), n_resamples=99, rng=0
+    )
+    assert by_class.p_value.shape == (3,)
+
+
+# -- bad input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("groups", "error", "message"),
+    [
+        ([1, 2, 3], ValueError, r"groups: must have shape \(30,\) as y_prob has rows, got \(3,\)"),
+        (np.ones((30, 2)), ValueError, r"groups: must have shape \(30,\)"),
+        ([*range(29), None], ValueError, r"groups: must not be missing.*groups\[29\]"),
+        ([0.0, np.nan, *range(28)], ValueError, r"groups: must not be missing.*groups\[1\] is nan"),
+        (["a", " ", *"c" * 28], ValueError, r"groups: must not be missing or blank.*groups\[1\]"),
+        (np.ones(30), ValueError, "groups: must be at least 2 that have rows"),
+        (7, TypeError, "groups: must be an array, got int 7"),
+    ],
+)
+def test_bad_groups_are_refused(groups, error, message):
+    true, prob = binary(30)
+    calls = [
+        lambda: fastece.bootstrap(true, prob, groups=groups),
+        lambda: fastece.compare(true, prob, prob, groups=groups),
+        lambda: fastece.calibration_test(true, prob, groups=groups),
+        lambda: fastece.reliability_curve(true, prob, groups=groups, n_resamples=9),
+    ]
+    for call in calls:
+        with pytest.raises(error, match=message):
+            call()
+
+
+def test_what_groups_do_not_go_with_is_refused_in_words():
+    true, prob = binary(30)
+    groups = np.arange(30) // 3
+    with pytest.raises(ValueError, match=r"size: goes without groups.*got 10"):
+        fastece.bootstrap(true, prob, groups=groups, size=10)
+    with pytest.raises(ValueError, match='method: "honest" intervals take every row'):
+        fastece.compare(true, prob, prob, groups=groups, method="honest")
+    with pytest.raises(TypeError, match="groups: estimate has no such option, but bootstrap has"):
+        fastece.estimate(true, prob, groups=groups)
+    for name in ("ece_kde", "ece_debiased", "smooth_ece"):
+        with pytest.raises(ValueError, match="estimator: with groups the test takes binned"):
+            fastece.calibration_test(true, prob, groups=groups, estimator=name)
+    for options in ({"estimator": "ece_bayes", "n_resamples": 9}, {}):
+        with pytest.raises(ValueError, match="groups: are drawn for the band of a KDE"):
+            fastece.reliability_curve(true, prob, groups=groups, **options)
+
+
+def test_an_earlier_result_must_have_as_many_groups():
+    true, prob = binary(30)
+    early = fastece.bootstrap(true, prob, groups=np.arange(30) // 3, n_resamples=9, rng=0)
+    for groups, got in ((None, "None"), (np.arange(30) // 5, "6")):
+        with pytest.raises(ValueError, match=f"is of another n_groups: 10, and here it is {got}"):
+            fastece.bootstrap(true, prob, groups=groups, bootstrap_result=early)

@@ -1,0 +1,706 @@
+"""The values of a state by cells: those that are exact, sums of states, and what is refused."""
+
+import pickle
+from itertools import pairwise
+from math import inf, nan
+
+import numpy as np
+import pytest
+from bad_input import assert_refused
+from hypothesis import given
+from hypothesis import strategies as st
+from reference_streams import N_CELLS
+from resample_cases import same_bits
+from strategies import binary
+from stream_cases import (
+    DTYPES,
+    EXACT_BINS,
+    SETTINGS,
+    WEIGHTS,
+    arrays,
+    assert_same,
+    binary_data,
+    class_data,
+    data_of,
+    digits,
+    edge_scores,
+    labels_of,
+    part,
+    same_arrays,
+    state_of,
+    weights_of,
+)
+
+import fastece
+from fastece import Accumulator
+
+EXACT = 1e-12
+EXACT_FIELDS = [
+    {},
+    {"norm": 2},
+    {"norm": inf},
+    {"mapping": "convex"},
+    {"mapping": "convex", "norm": 2},
+    {"mapping": "convex", "norm": inf},
+    {"bin_weights": "equal"},
+    {"mapping": "convex", "bin_weights": "equal", "norm": 2},
+    {"norm": inf, "min_count": 4},
+    {"norm": 3.5, "score_range": "unit"},
+]
+
+
+def near(value, slack=EXACT):
+    return pytest.approx(value, abs=slack, rel=0, nan_ok=True)
+
+
+def assert_exact(state, y, p, setting, weight, n_bins, **fields):
+    """The values of all classes, and their mean, are those of the data in memory."""
+    for average in ("macro", None) if setting == "classwise" else ("macro",):
+        seen = state.ece(n_bins=n_bins, average=average, **fields)
+        options = {"setting": setting, "sample_weight": weight, "average": average}
+        expected = fastece.ece(y, p, n_bins=n_bins, **options, **fields)
+        assert np.shape(seen) == np.shape(expected)
+        assert seen == near(expected), (n_bins, fields)
+
+
+# -- exact values ----------------------------------------------------------------------------------
+
+
+def uniform_case(setting, weights, dtype):
+    """A state, and what to ask `assert_exact` about it."""
+    n_classes, y, p = data_of(setting, 300, dtype)
+    weight = weights_of(weights, len(y))
+    state = state_of(y, p, weight, n_classes=n_classes, setting=setting)
+    return state, y, p, setting, weight
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_uniform_bins_are_those_of_memory(setting, weights):
+    number = SETTINGS.index(setting) + WEIGHTS.index(weights)
+    case = uniform_case(setting, weights, DTYPES[number % 2])
+    for i, n_bins in enumerate(EXACT_BINS):
+        assert_exact(*case, n_bins, **EXACT_FIELDS[(i + number) % len(EXACT_FIELDS)])
+    assert_exact(*case, 10, threshold=0.3)
+    assert_exact(*case, 15, threshold=7 / 15, mapping="convex")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_all_uniform_bins_are_those_of_memory(setting, dtype, weights):
+    case = uniform_case(setting, weights, dtype)
+    for n_bins in EXACT_BINS:
+        for fields in EXACT_FIELDS:
+            assert_exact(*case, n_bins, **fields)
+        for j in (0, 1, n_bins // 2, n_bins - 1, n_bins):
+            assert_exact(*case, n_bins, threshold=j / n_bins)
+        assert_exact(*case, n_bins, mapping="convex", threshold=3 / n_bins)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_bins", EXACT_BINS)
+def test_scores_on_edges_and_beside_them_go_where_they_go_in_memory(n_bins, dtype):
+    p = edge_scores(n_bins, dtype)
+    y = labels_of(p)
+    state = state_of(y, p)
+    number = EXACT_BINS.index(n_bins)
+    for fields in ({}, {"mapping": "convex"}, EXACT_FIELDS[number], {"threshold": 1 / n_bins}):
+        assert_exact(state, y, p, "binary", None, n_bins, **fields)
+    diagram = fastece.reliability_diagram(y, p, n_bins=n_bins)
+    assert np.array_equal(state.reliability_diagram(n_bins=n_bins).count, diagram.count)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_bins", EXACT_BINS)
+def test_scores_on_edges_with_labels_of_all_kinds(n_bins, dtype):
+    p = edge_scores(n_bins, dtype)
+    for y in (np.arange(len(p)) % 2, np.zeros(len(p), int), np.ones(len(p), int)):
+        state = state_of(y, p)
+        for fields in EXACT_FIELDS:
+            assert_exact(state, y, p, "binary", None, n_bins, **fields)
+        for j in range(1, n_bins + 1, 3):
+            assert_exact(state, y, p, "binary", None, n_bins, threshold=j / n_bins)
+
+
+@given(
+    data=binary(max_size=5),
+    kind=st.sampled_from(WEIGHTS),
+    n_bins=st.sampled_from(EXACT_BINS),
+    fields=st.sampled_from(EXACT_FIELDS),
+)
+def test_a_few_rows_are_exact(data, kind, n_bins, fields):
+    y, p = data
+    weight = weights_of(kind, len(y))
+    state = state_of(y, p, weight)
+    assert_exact(state, y, p, "binary", weight, n_bins, **fields)
+    assert state.brier_score() == near(fastece.brier_score(y, p, sample_weight=weight))
+    assert state.n == len(y) - (0 if weight is None else np.count_nonzero(weight == 0))
+
+
+def test_a_threshold_of_0_parts_0_from_what_is_above():
+    p = np.array([0.0, 1e-6, 0.0, 0.5])
+    y = np.array([0, 1, 1, 1])
+    assert_exact(state_of(y, p), y, p, "binary", None, 10, threshold=0)
+
+
+@pytest.mark.parametrize("score", [0.0, 5e-324, 1e-12, 0.3, 0.5, 1 - 2**-53, 1.0])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_ties_are_exact(score, n):
+    p = np.full(n, score)
+    for y in (np.zeros(n, int), np.ones(n, int), np.arange(n) % 2):
+        state = state_of(y, p)
+        for n_bins in (10, 15, 100):
+            assert_exact(state, y, p, "binary", None, n_bins)
+        assert_exact(state, y, p, "binary", None, 15, mapping="convex", norm=inf)
+
+
+@pytest.mark.parametrize("name", ["neural_network", "random_forest"])
+@pytest.mark.parametrize("setting", ["confidence", "classwise", 3])
+def test_a_real_network_and_a_forest_are_exact(name, setting):
+    y, p = digits(name)
+    state = state_of(y, p, n_classes=10, setting=setting)
+    for fields in EXACT_FIELDS:
+        assert_exact(state, y, p, setting, None, 15, **fields)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_brier_score_and_largest_error(setting, weights):
+    n_classes, y, p = data_of(setting, 400)
+    weight = weights_of(weights, len(y))
+    state = state_of(y, p, weight, n_classes=n_classes, setting=setting)
+    options = {"setting": setting, "sample_weight": weight}
+    assert state.brier_score() == near(fastece.brier_score(y, p, **options))
+    for fields in ({}, {"n_bins": 10}, {"estimator": "ece_c"}, {"n_bins": 20, "min_count": 3}):
+        assert state.mce(**fields) == near(fastece.mce(y, p, **options, **fields))
+
+
+def test_auto_is_binary_or_confidence():
+    y, p = binary_data("spread", 50)
+    assert state_of(y, p).ece() == state_of(y, p, setting="binary").ece()
+    y, p = class_data(50)
+    auto = state_of(y, p, n_classes=5)
+    assert auto.ece() == state_of(y, p, n_classes=5, setting="confidence").ece()
+    assert auto.ece() == near(fastece.ece(y, p))
+    # The Brier score of class vectors is that of all their entries.
+    assert auto.brier_score() == near(fastece.brier_score(y, p))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_diagrams_are_those_of_memory(setting, weights):
+    n_classes, y, p = data_of(setting, 200)
+    weight = weights_of(weights, len(y))
+    state = state_of(y, p, weight, n_classes=n_classes, setting=setting)
+    for estimator, n_bins in (("ece", 15), ("ece_c", 50)):
+        seen = state.reliability_diagram(estimator, n_bins=n_bins)
+        options = {"setting": setting, "sample_weight": weight}
+        expected = fastece.reliability_diagram(y, p, estimator=estimator, n_bins=n_bins, **options)
+        assert isinstance(seen, list) == isinstance(expected, list) == (setting == "classwise")
+        seen, expected = (x if isinstance(x, list) else [x] for x in (seen, expected))
+        assert len(seen) == len(expected)
+        for a, b in zip(seen, expected, strict=True):
+            assert np.array_equal(a.edges, b.edges)
+            scale = max(1.0, b.count.sum())
+            assert a.count == near(b.count, EXACT * scale)
+            assert a.value == near(b.value)
+            # Squares of weights are known by cells, not how they lie between two centres.
+            assert a.rows == near(b.rows, (1e-6 if estimator == "ece" else 1e-3) * scale)
+            # A bin of little weight divides what is rounded by it.
+            solid = b.count > 1e-3
+            for name in ("score", "frequency", "gap"):
+                assert getattr(a, name)[solid] == near(getattr(b, name)[solid], 1e-10), name
+            empty = np.isnan(b.score)
+            assert np.array_equal(np.isnan(a.score), empty)
+            assert (a.setting, a.closed, a.estimator) == (b.setting, b.closed, b.estimator)
+
+
+def test_unweighted_diagrams_are_exact():
+    y, p = binary_data("sharp", 500)
+    a = state_of(y, p).reliability_diagram()
+    b = fastece.reliability_diagram(y, p)
+    for name in ("edges", "count", "rows"):
+        assert np.array_equal(getattr(a, name), getattr(b, name))
+    for name in ("score", "frequency", "gap"):
+        assert getattr(a, name) == near(getattr(b, name))
+
+
+def test_logits():
+    rng = np.random.default_rng(0)
+    for z, n_classes, setting in (
+        (3 * rng.standard_normal(200), None, "binary"),
+        (3 * rng.standard_normal((200, 4)), 4, "confidence"),
+        (3 * rng.standard_normal((200, 4)), 4, "classwise"),
+    ):
+        y = rng.integers(0, n_classes or 2, 200)
+        state = state_of(y, z, n_classes=n_classes, setting=setting, from_logits=True)
+        assert state.ece() == near(fastece.ece(y, z, setting=setting, from_logits=True))
+
+
+@pytest.mark.parametrize("setting", ["confidence", "classwise", 0, 1])
+def test_one_column_stands_for_two_classes(setting):
+    y, p = binary_data("spread", 60)
+    state = state_of(y, p, setting=setting)
+    assert_exact(state, y, p, setting, None, 10)
+
+
+def test_two_columns_are_binary_rows():
+    y, p = binary_data("spread", 60)
+    both = np.column_stack([1 - p, p])
+    state = state_of(y, both, n_classes=2, setting="binary")
+    assert state.ece() == near(fastece.ece(y, both, setting="binary"))
+
+
+def test_one_state_answers_many_questions_and_stays_as_it_is():
+    y, p = binary_data("spread", 500)
+    state = state_of(y, p)
+    before = arrays(state)
+    values = [state.ece(name) for name in ("ece", "ece_a", "ece_c", "ece_ac", "ece_kde")]
+    state.mce(), state.brier_score(), state.reliability_diagram(), state.reliability_curve()
+    assert values == [state.ece(n) for n in ("ece", "ece_a", "ece_c", "ece_ac", "ece_kde")]
+    assert same_arrays(arrays(state), before)
+
+
+# -- weights ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_weights_of_1_are_no_weights(setting):
+    n_classes, y, p = data_of(setting, 100)
+    options = {"n_classes": n_classes, "setting": setting}
+    plain, ones = state_of(y, p, **options), state_of(y, p, np.ones(100), **options)
+    assert_same(plain, ones)
+    assert plain.ece("ece_a") == ones.ece("ece_a")
+
+
+def test_integer_weights_are_repetition():
+    y, p = binary_data("bimodal", 100)
+    weight = weights_of("integers", 100)
+    repeated = state_of(np.repeat(y, weight), np.repeat(p, weight))
+    for name in ("ece", "ece_c", "ece_a", "ece_ac"):
+        assert state_of(y, p, weight).ece(name) == near(repeated.ece(name))
+
+
+def test_rows_without_weight_do_not_exist():
+    y, p = binary_data("bimodal", 100)
+    weight = weights_of("integers", 100)
+    solid = weight > 0
+    with_them, without = state_of(y, p, weight), state_of(y[solid], p[solid], weight[solid])
+    assert with_them.n == without.n == np.count_nonzero(solid)
+    for name in ("ece", "ece_a", "ece_kde"):
+        assert same_bits(with_them.ece(name), without.ece(name))
+
+
+def test_empty_and_weightless_batches_change_no_answer():
+    y, p = binary_data("spread", 30)
+    state = state_of(y, p)
+    for rows in (np.zeros(0, int), np.array([0, 1])):
+        before = state.copy()
+        assert state.update(y[rows], p[rows], sample_weight=np.zeros(len(rows))) is state
+        assert state.n == before.n == 30
+        assert state.ece() == before.ece()
+        assert state.brier_score() == before.brier_score()
+    empty = state.copy().update(y[:0], p[:0])
+    assert_same(empty, state)
+    many = Accumulator(3).update(np.zeros(0, int), np.zeros((0, 3)))
+    assert many == Accumulator(3)
+    assert many.n == 0
+
+
+def test_a_state_without_rows_has_no_value():
+    for state in (Accumulator(), Accumulator(3), Accumulator(3, setting="classwise")):
+        for ask in (state.ece, state.mce, state.brier_score, state.reliability_diagram):
+            assert_refused(ask, ["(?i)no rows|empty|no weight"])
+
+
+LIMIT, SQUARES = 2.0**32, 2.0**38  # of the sum of weights, and of that of their squares
+
+
+def test_weights_add_up_to_the_limit_and_not_beyond():
+    y, p = [1, 0], [0.25, 1.0]
+    state = Accumulator().update(y, p, sample_weight=np.sqrt([SQUARES / 2, SQUARES / 4]))
+    weight = np.sqrt([SQUARES / 2, SQUARES / 4])
+    assert state.ece() == near(fastece.ece(y, p, sample_weight=weight))
+    assert state.brier_score() == near(fastece.brier_score(y, p, sample_weight=weight))
+    before = arrays(state)
+    for more in ([2.0**19, 0.0], [LIMIT, LIMIT], [1e300, 1e300], [1e-3, 2.0**63]):
+        assert_refused(lambda more=more: state.update(y, p, sample_weight=more), ["weight"])
+        assert same_arrays(arrays(state), before)
+    assert_refused(lambda: Accumulator().update(y, p, sample_weight=[LIMIT, 1]), ["sample_weight"])
+    merges = (lambda: state + state, lambda: state.copy().merge(state), lambda: state.merge(state))
+    for merge in merges:
+        assert_refused(merge, ["weight"])
+    assert same_arrays(arrays(state), before)
+
+
+def test_states_add_up_to_the_limit_and_not_beyond():
+    y, p = binary_data("sharp", 2**16)
+    state = state_of(y, p)
+    first = state.ece()
+    for _ in range(15):
+        state = state + state
+    before = arrays(state)
+    assert state.n == LIMIT / 2
+    assert state.ece() == near(first)
+    doubled = {name: array + array for name, array in before.items()}
+    below = state + state_of(y[:-1], p[:-1])
+    assert below.ece() == near(first, 1e-4)
+    assert_refused(lambda: below + state, ["weight", r"4.29\d*e\+09|4294967296|2\^32"])
+    assert_refused(lambda: below.update([1], [0.5], sample_weight=[LIMIT / 2]), ["weight"])
+    twice = {name: array + array for name, array in doubled.items()}
+    assert_refused(lambda: Accumulator().load_state_dict(twice), ["weight|state"])
+
+
+def test_many_updates_cannot_pass_the_limit():
+    state = Accumulator()
+    large = np.sqrt(SQUARES / 4) - 1
+    for _ in range(4):
+        state.update([1], [1.0], sample_weight=[large])
+    assert state.ece() == near(0)
+    assert_refused(lambda: state.update([1], [1.0], sample_weight=[large]), ["weight"])
+    assert state.n == 4
+
+
+def test_weights_too_small_or_uneven_to_be_exact_are_refused_or_exact():
+    y, p = binary_data("spread", 20)
+    for scale in (2.0**-30, 1e-8, 1e3):
+        weight = scale * (1 + weights_of("random", 20))
+        assert state_of(y, p, weight).ece() == near(fastece.ece(y, p, sample_weight=weight), 1e-9)
+    assert_refused(lambda: state_of(y, p, np.full(20, 1e-30)), ["sample_weight", "1e-30"])
+
+
+# -- sums of states --------------------------------------------------------------------------------
+
+
+@st.composite
+def cuts(draw, n):
+    """Begins and ends of consecutive parts of n rows, some of them empty."""
+    inner = draw(st.lists(st.integers(0, n), max_size=6))
+    points = [0, *sorted(inner), n]
+    return list(pairwise(points))
+
+
+@st.composite
+def parted(draw):
+    """A setting, its data, cuts, and an order of the parts."""
+    setting = draw(st.sampled_from(SETTINGS))
+    n = draw(st.integers(1, 60))
+    dtype = draw(st.sampled_from(DTYPES))
+    n_classes, y, p = data_of(setting, n, dtype, seed=draw(st.integers(0, 5)))
+    weight = weights_of(draw(st.sampled_from(WEIGHTS)), n)
+    pieces = draw(cuts(n))
+    order = draw(st.permutations(range(len(pieces))))
+    return {"n_classes": n_classes, "setting": setting}, (y, p, weight), pieces, order
+
+
+@given(parted())
+def test_any_cut_and_any_order_give_the_same_bits(case):
+    options, data, pieces, order = case
+    whole = state_of(*data, **options)
+    one = Accumulator(**options)
+    for a, b in pieces:
+        y, p, weight = (part(x, slice(a, b)) for x in data)
+        one.update(y, p, sample_weight=weight)
+    assert_same(one, whole)
+    parts = [state_of(*(part(x, slice(*pieces[i])) for x in data), **options) for i in order]
+    assert_same(sum(parts), whole)
+    assert_same(sum(parts, Accumulator(**options)), whole)
+    middle = len(parts) // 2
+    if middle:
+        assert_same(sum(parts[middle:]) + sum(parts[:middle]), whole)
+    merged = Accumulator(**options)
+    for state in parts:
+        assert merged.merge(state) is merged
+    assert_same(merged, whole)
+    for name in ("ece", "ece_a"):
+        assert same_bits(merged.ece(name, average=None), whole.ece(name, average=None))
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_one_row_at_a_time(setting):
+    n_classes, y, p = data_of(setting, 40)
+    weight = weights_of("random", 40)
+    options = {"n_classes": n_classes, "setting": setting}
+    one = Accumulator(**options)
+    for i in range(40):
+        one.update(y[i : i + 1], p[i : i + 1], sample_weight=weight[i : i + 1])
+    assert_same(one, state_of(y, p, weight, **options))
+
+
+def test_the_order_of_rows_does_not_matter():
+    y, p = binary_data("sharp", 300)
+    weight = weights_of("random", 300)
+    order = np.random.default_rng(0).permutation(300)
+    assert_same(state_of(y, p, weight), state_of(y[order], p[order], weight[order]))
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_sums_are_new_states(setting):
+    n_classes, y, p = data_of(setting, 50)
+    options = {"n_classes": n_classes, "setting": setting}
+    a, b = state_of(y[:20], p[:20], **options), state_of(y[20:], p[20:], **options)
+    kept = arrays(a), arrays(b)
+    assert_same(a + b, b + a)
+    assert_same(a + b, state_of(y, p, **options))
+    assert_same(0 + a, a)
+    assert 0 + a is not a
+    assert_same(sum([a]), a)
+    assert_same(a + Accumulator(**options), a)
+    (0 + a).update(y, p)
+    (a + b).update(y, p)
+    sum([a, b]).merge(b)
+    assert same_arrays(arrays(a), kept[0])
+    assert same_arrays(arrays(b), kept[1])
+    assert a != b
+    assert a + b != a
+    assert (a + b).n == 50
+
+
+def test_a_state_equals_only_states():
+    state = Accumulator()
+    assert state != 0
+    assert state != "state"
+    assert state != Accumulator(2, setting="confidence")
+    assert state == Accumulator()
+    with pytest.raises(TypeError):
+        state + 1
+    with pytest.raises(TypeError):
+        1 + state
+    assert_refused(lambda: state.merge("state"), ["Accumulator"])
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_copies_and_pickles_are_equal_and_apart(setting):
+    n_classes, y, p = data_of(setting, 30)
+    state = state_of(y, p, n_classes=n_classes, setting=setting)
+    for other in (state.copy(), pickle.loads(pickle.dumps(state))):
+        assert_same(other, state)
+        assert same_bits(other.ece("ece_a"), state.ece("ece_a"))
+        other.update(y, p)
+        assert other != state
+        assert other.n == 60
+        assert state.n == 30
+
+
+def test_reset_forgets_the_rows():
+    y, p = binary_data("spread", 30)
+    state = state_of(y, p)
+    state.reset()
+    assert_same(state, Accumulator())
+    assert_same(state.update(y, p), state_of(y, p))
+
+
+DIFFERENT = [
+    ({}, {"n_classes": 3}, "n_classes"),
+    ({"n_classes": 4}, {"n_classes": 3}, "n_classes"),
+    ({"n_classes": 3}, {"n_classes": 3, "setting": "classwise"}, "setting"),
+    ({"n_classes": 3, "setting": 0}, {"n_classes": 3, "setting": 1}, "setting"),
+    ({}, {"n_cells": 32400}, "n_cells"),
+    ({}, {"n_replicates": 8, "seed": 0}, "n_replicates"),
+    ({"n_replicates": 4, "seed": 0}, {"n_replicates": 8, "seed": 0}, "n_replicates"),
+    ({"n_replicates": 8, "seed": 1}, {"n_replicates": 8, "seed": 2}, "seed"),
+    ({}, {"from_logits": True}, "from_logits"),
+]
+
+
+@pytest.mark.parametrize(("one", "two", "name"), DIFFERENT)
+def test_states_of_other_settings_do_not_add_up(one, two, name):
+    for a, b in ((one, two), (two, one)):
+        a, b = Accumulator(**a), Accumulator(**b)
+        assert a != b
+        before = arrays(a)
+        assert_refused(lambda a=a, b=b: a + b, [name])
+        assert_refused(lambda a=a, b=b: a.merge(b), [name])
+        assert_refused(lambda a=a, b=b: a.load_state_dict(b.state_dict()), ["(?i)state|" + name])
+        assert same_arrays(arrays(a), before)
+
+
+# -- arrays of a state -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_arrays_of_two_states_add_up(setting):
+    n_classes, y, p = data_of(setting, 50)
+    weight = weights_of("random", 50)
+    options = {"n_classes": n_classes, "setting": setting}
+    a = state_of(y[:20], p[:20], weight[:20], **options)
+    b = state_of(y[20:], p[20:], weight[20:], **options)
+    one, two = a.state_dict(), b.state_dict()
+    assert one.keys() == two.keys()
+    for name, array in one.items():
+        assert isinstance(name, str)
+        assert type(array) is np.ndarray
+        assert array.dtype == np.int64
+        assert array.shape == two[name].shape
+    summed = Accumulator(**options)
+    assert summed.load_state_dict({name: one[name] + two[name] for name in one}) is summed
+    assert_same(summed, a + b)
+    assert summed.ece("ece_a") == (a + b).ece("ece_a")
+
+
+def test_loaded_arrays_are_not_shared():
+    y, p = binary_data("spread", 30)
+    state = state_of(y, p)
+    kept = arrays(state)
+    other = Accumulator().load_state_dict(state.state_dict())
+    other.update(y, p)
+    assert same_arrays(arrays(state), kept)
+    for array in kept.values():
+        array += 1
+    assert state == state_of(y, p)
+
+
+def test_arrays_that_are_no_state_are_refused():
+    state = state_of(*binary_data("spread", 30))
+    kept = arrays(state)
+    name = next(iter(kept))
+    spoilt = [
+        {},
+        {key: array for key, array in kept.items() if key != name},
+        {**kept, name: kept[name].ravel()[:-1]},
+        {**kept, name: kept[name] + 0.5},
+        {**kept, "more": np.zeros(3, np.int64)},
+    ]
+    for wrong in spoilt:
+        assert_refused(lambda wrong=wrong: state.load_state_dict(wrong), ["(?i)state|array|key"])
+        assert same_arrays(arrays(state), kept)
+
+
+def test_memory_is_fixed():
+    for options in ({}, {"n_classes": 10}, {"n_classes": 1000}):
+        state = Accumulator(**options)
+        size = state.nbytes
+        assert size < 1.5e6
+        n_classes = options.get("n_classes")
+        y, p = binary_data("spread", 999) if n_classes is None else class_data(50, n_classes)
+        state.update(y, p)
+        assert state.nbytes == size
+        assert sum(array.nbytes for array in state.state_dict().values()) < 1.6e6
+    assert Accumulator(7, setting="classwise").nbytes <= 7.1 * Accumulator().nbytes
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+BAD_BATCHES = [
+    ([0, 1, 1], [0.1, 0.2, nan], {}, ["y_prob", "2", "(?i)nan"]),
+    ([0, 1, 1], [0.1, 1.5, 0.2], {}, ["y_prob", "1.5", r"\b1\b"]),
+    ([0, 2, 1], [0.1, 0.5, 0.2], {}, ["y_true", r"\b2\b"]),
+    ([0, 1], [0.1, 0.5, 0.2], {}, ["y_true|y_prob", "2", "3"]),
+    ([0, 1, 1], [[0.1], [0.5], [0.2]], {}, ["y_prob"]),
+    ([0, 1, 1], [0.1, 0.5, 0.2], {"sample_weight": [1, -1, 1]}, ["sample_weight", "-1"]),
+    ([0, 1, 1], [0.1, 0.5, 0.2], {"sample_weight": [1, 1]}, ["sample_weight"]),
+    ([0, 1, 1], [0.1, 0.5, 0.2], {"sample_weight": [1, nan, 1]}, ["sample_weight", "(?i)nan"]),
+    ([0, 1, 1], [0.1, 0.5, 0.2], {"row_offset": -1}, ["row_offset", "-1"]),
+    ([0, 1, 1], [0.1, 0.5, 0.2], {"row_offset": 1.5}, ["row_offset", "1.5"]),
+    ([0, 1, 1], [0.1, 0.5, 0.2], {"row_offset": True}, ["row_offset", "True"]),
+    ([0, 1, 1], ["a", "b", "c"], {}, ["y_prob"]),
+]
+
+
+@pytest.mark.parametrize(("y", "p", "options", "words"), BAD_BATCHES)
+@pytest.mark.parametrize("n_replicates", [0, 4])
+def test_a_bad_batch_changes_nothing(y, p, options, words, n_replicates):
+    seed = 0 if n_replicates else None
+    state = state_of(*binary_data("spread", 30), n_replicates=n_replicates, seed=seed)
+    before, kept = state.copy(), arrays(state)
+    assert_refused(lambda: state.update(y, p, **options), words)
+    assert state == before
+    assert same_arrays(arrays(state), kept)
+    good = binary_data("spread", 7, seed=1)
+    assert_same(state.update(*good), before.update(*good))
+
+
+def test_a_bad_row_at_the_end_of_a_long_batch_changes_nothing():
+    y, p = binary_data("spread", 200_000)
+    p[-1] = -0.5
+    state = state_of(y[:10], p[:10])
+    before = state.copy()
+    assert_refused(lambda: state.update(y, p), ["y_prob", "199999", "-0.5"])
+    assert_same(state, before)
+    y, p = class_data(70_000, 3)
+    y[-1] = 3
+    state = state_of(y[:10], p[:10], n_classes=3, setting="classwise")
+    before = state.copy()
+    assert_refused(lambda: state.update(y, p), ["y_true", "69999", "3"])
+    assert_same(state, before)
+
+
+def test_class_vectors_must_have_the_number_of_classes():
+    state = Accumulator(3)
+    for p in ([[0.5, 0.5]], [[0.25] * 4], [0.5]):
+        assert_refused(lambda p=p: state.update([0], p), ["y_prob", "3"])
+    assert_refused(lambda: state.update([3], [[0.2, 0.3, 0.5]]), ["y_true", "3"])
+    assert_refused(lambda: Accumulator().update([1], [[0.2, 0.3, 0.5]]), ["y_prob|n_classes"])
+    assert state == Accumulator(3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_classes": 1}, ["n_classes", "1"]),
+        ({"n_classes": 2.5}, ["n_classes", "2.5"]),
+        ({"n_classes": True}, ["n_classes", "True"]),
+        ({"n_classes": "3"}, ["n_classes"]),
+        ({"n_classes": 3, "setting": "binary"}, ["setting|n_classes", "binary"]),
+        ({"n_classes": 3, "setting": 3}, ["setting", "3"]),
+        ({"n_classes": 3, "setting": -1}, ["setting", "-1"]),
+        ({"setting": "top"}, ["setting", "top", "classwise"]),
+        ({"n_cells": 0}, ["n_cells", "0"]),
+        ({"n_cells": 10.5}, ["n_cells", "10.5"]),
+        ({"n_replicates": -1, "seed": 0}, ["n_replicates", "-1"]),
+        ({"n_replicates": 2.5, "seed": 0}, ["n_replicates", "2.5"]),
+        ({"n_replicates": 10}, ["seed"]),
+        ({"n_replicates": 10, "seed": -1}, ["seed", "-1"]),
+        ({"n_replicates": 10, "seed": "a"}, ["seed"]),
+    ],
+)
+def test_settings_are_checked(options, words):
+    assert_refused(lambda: Accumulator(**options), words)
+
+
+def test_what_a_state_cannot_answer_is_said_in_words():
+    state = state_of(*binary_data("spread", 30))
+    assert_refused(lambda: state.ece(closed="left"), ["closed", "left", "cells|state"])
+    assert_refused(lambda: state.mce(closed="left"), ["closed", "left", "cells|state"])
+    assert_refused(lambda: state.reliability_diagram(closed="left"), ["closed", "left"])
+    assert_refused(lambda: state.ece("nothing"), ["nothing", "ece_kde"])
+    assert_refused(lambda: state.ece(n_bin=3), ["n_bin"])
+    assert_refused(lambda: state.ece(n_bins=0), ["n_bins", "0"])
+    assert_refused(lambda: state.ece(average="micro"), ["average", "micro"])
+    assert_refused(lambda: state.ece("log_loss"), ["(?i)log.?loss", "state|stream|cells|sums"])
+    assert_refused(state.bootstrap, ["n_replicates"])
+    assert_refused(lambda: state.reliability_curve("ece"), ["curve", "KDE"])
+    assert_refused(lambda: state.reliability_diagram("ece_kde"), ["ece_kde|KDE"])
+
+
+@pytest.mark.parametrize("name", ["brier_score", "sharpness", "accuracy"])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_scores_that_are_sums(name, weights):
+    y, p = binary_data("spread", 500)
+    weight = weights_of(weights, 500)
+    expected = fastece.ece(y, p, estimator=name, sample_weight=weight)
+    assert state_of(y, p, weight).ece(name) == near(expected)
+
+
+def test_the_number_of_cells_that_bins_need():
+    assert all(N_CELLS % (2 * n_bins) == 0 for n_bins in EXACT_BINS)
+    y, p = binary_data("spread", 200)
+    coarse = state_of(y, p, n_cells=32400)
+    for n_bins in EXACT_BINS:
+        assert coarse.ece(n_bins=n_bins) == near(fastece.ece(y, p, n_bins=n_bins))
+    assert coarse.nbytes < Accumulator().nbytes
+
+
+def test_rows_in_any_layout():
+    y, p = class_data(60)
+    plain = state_of(y, p, n_classes=5)
+    for rows in (np.asfortranarray(p), np.repeat(p, 2, axis=0)[::2], p.tolist()):
+        assert_same(state_of(y.tolist(), rows, n_classes=5), plain)
+    for labels in (y.astype(np.uint8), y.astype(float), y[:, None]):
+        assert_same(state_of(labels, p, n_classes=5), plain)
+    y, p = binary_data("spread", 60)
+    for labels in (y == 1, y.astype(np.int8), y.astype(np.float32)):
+        assert_same(state_of(labels, p), state_of(y, p))

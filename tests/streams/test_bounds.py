@@ -1,0 +1,306 @@
+"""What a state by cells answers with an error, and the bound that the error does not pass."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from reference_streams import (
+    N_CELLS,
+    cell_of,
+    moved_by_uniform_edges,
+    rank_errors,
+    shares_of_cells,
+    weight_between,
+)
+from strategies import as_lists
+from stream_cases import binary_data, class_data, digits, state_of, weights_of
+
+import fastece
+
+KINDS = ["spread", "sharp", "bimodal"]
+SIZES = [1, 5, 1000]
+OTHER_BINS = [1, 7, 11, 13, 22, "sqrt"]
+
+
+def number(n_bins, n):
+    return max(1, int(np.sqrt(n))) if n_bins == "sqrt" else n_bins
+
+
+# -- uniform bins whose edges are within cells -----------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", ["none", "random"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_bins", OTHER_BINS)
+def test_other_uniform_bins_move_the_rows_in_the_cells_of_their_edges(n_bins, kind, weights):
+    for n in SIZES:
+        y, p = binary_data(kind, n, seed=n)
+        weight = weights_of(weights, n)
+        state = state_of(y, p, weight)
+        options = {"n_bins": n_bins, "sample_weight": weight}
+        bins = number(n_bins, n)
+        lists = as_lists(p, weight)
+        bound = moved_by_uniform_edges(lists[0], bins, lists[1]) + 1 / N_CELLS
+        assert abs(state.ece(n_bins=n_bins) - fastece.ece(y, p, **options)) <= bound
+        # Shares of rows in the cells of the centres change by a cell over a bin at most.
+        near = abs(
+            state.ece("ece_c", n_bins=n_bins) - fastece.ece(y, p, estimator="ece_c", **options)
+        )
+        assert near <= 2 * bins / N_CELLS + 1 / N_CELLS
+        count = state.reliability_diagram(n_bins=n_bins).count
+        total = n if weight is None else weight.sum()
+        moved = np.abs(count - fastece.reliability_diagram(y, p, **options).count).sum()
+        assert moved / total <= bound
+
+
+def test_scores_apart_from_the_edges_are_exact_in_any_uniform_bins():
+    y, p = binary_data("spread", 300)
+    p = (np.floor(p * 1000) + 0.5) / 1000
+    for n_bins in (7, 11, 13):
+        assert moved_by_uniform_edges(p.tolist(), n_bins) == 0
+        diagram = fastece.reliability_diagram(y, p, n_bins=n_bins)
+        assert np.array_equal(
+            state_of(y, p).reliability_diagram(n_bins=n_bins).count, diagram.count
+        )
+
+
+def test_bins_of_the_support():
+    y, p = class_data(2000, 3, sharp=1.0)
+    state = state_of(y, p, n_classes=3)
+    for n_bins in (10, 15):
+        options = {"n_bins": n_bins, "score_range": "support"}
+        top = p.max(1).tolist()
+        edges = [1 / 3 + 2 / 3 * j / n_bins for j in range(1, n_bins)]
+        shares = shares_of_cells(top)
+        # An edge on that of a cell, but for the last digit, may part the cells on its two sides.
+        crowd = sum(shares[cell_of(e)] + shares[cell_of(e) + 1] for e in edges)
+        assert abs(state.ece(**options) - fastece.ece(y, p, **options)) <= 2 * crowd + 1 / N_CELLS
+
+
+# -- bins of equal weight --------------------------------------------------------------------------
+
+
+def quantile_cases():
+    for kind, weights in zip(KINDS, ("none", "random", "integers"), strict=True):
+        for n in (1, 2, 5, 40, 1500):
+            y, p = binary_data(kind, n, seed=n)
+            yield y, p, weights_of(weights, n)
+    y, p = binary_data("sharp", 2000)
+    yield y, p.round(2), None  # ties
+    yield y, (1 - (1 - p) ** 4), None  # nearly all at 1
+    yield y, np.full(2000, 0.3), None
+    yield y, np.where(p > 0.9, 1.0, p), weights_of("random", 2000)
+    y, p = digits()
+    yield y == p.argmax(1), p.max(1), None
+    yield (y == 3) * 1, p[:, 3], None
+
+
+@pytest.mark.parametrize("estimator", ["ece_a", "ece_ac"])
+@pytest.mark.parametrize("n_bins", [4, 15, 60])
+def test_edges_of_equal_weight_have_nearly_their_rank(estimator, n_bins):
+    for y, p, weight in quantile_cases():
+        state = state_of(y, p, weight)
+        diagram = state.reliability_diagram(estimator, n_bins=n_bins)
+        edges = diagram.edges.tolist()
+        assert (len(edges), edges[0], edges[-1]) == (n_bins + 1, 0.0, 1.0)
+        assert np.all(np.diff(edges) >= 0)
+        p, weight = as_lists(p, weight)
+        shares = shares_of_cells(p, weight)
+        for edge, error in zip(edges[1:-1], rank_errors(p, edges, weight), strict=True):
+            assert error <= 1e-4 + shares[cell_of(edge)] + 1e-12, edge
+
+
+@pytest.mark.parametrize("n_bins", [4, 15])
+def test_values_of_bins_of_equal_weight_differ_by_the_rows_between_the_edges(n_bins):
+    for y, p, weight in quantile_cases():
+        state = state_of(y, p, weight)
+        options = {"estimator": "ece_a", "n_bins": n_bins}
+        memory = fastece.reliability_diagram(y, p, sample_weight=weight, **options)
+        stream = state.reliability_diagram(**options)
+        scores, weight = as_lists(p, weight)
+        shares = shares_of_cells(scores, weight)
+        bound = 1 / N_CELLS + 1e-12
+        for a, b in zip(stream.edges[1:-1], memory.edges[1:-1], strict=True):
+            # A row of share w on the other side of an edge moves two gaps by w at most.
+            bound += 2 * (weight_between(scores, a, b, weight) + shares[cell_of(a)])
+        assert abs(state.ece(**options) - memory.value) <= bound
+        assert stream.value == pytest.approx(state.ece(**options), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["ece_a", "ece_ac"])
+def test_values_of_bins_of_equal_weight_of_many_rows(name, kind):
+    y, p = binary_data(kind, 20_000, seed=3)
+    state = state_of(y, p)
+    for fields in ({}, {"n_bins": 10, "norm": 2}, {"n_bins": 50}, {"bin_weights": "equal"}):
+        expected = fastece.ece(y, p, estimator=name, **fields)
+        assert state.ece(name, **fields) == pytest.approx(expected, rel=0.02, abs=3e-4)
+
+
+def test_the_middle_of_the_distribution_is_that_of_memory():
+    # The cut between two rows apart from one another is their midpoint, within a cell.
+    p = np.array([0.1, 0.2, 0.6, 0.8])
+    diagram = state_of([0, 0, 1, 1], p).reliability_diagram("ece_a", n_bins=2)
+    assert 0.2 <= diagram.edges[1] <= 0.6
+    assert diagram.count.tolist() == [2, 2]
+    assert state_of([0, 0, 1, 1], p).ece("ece_a", n_bins=2) == pytest.approx(
+        fastece.ece([0, 0, 1, 1], p, estimator="ece_a", n_bins=2), abs=1e-12
+    )
+
+
+# -- density ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "triweight"])
+@pytest.mark.parametrize("bandwidth", ["silverman", 0.05])
+@pytest.mark.parametrize("kind", KINDS)
+def test_density_based_errors(kind, bandwidth, kernel):
+    for n, weights in ((5, "none"), (200, "random"), (4000, "none"), (4000, "eighths")):
+        y, p = binary_data(kind, n, seed=n)
+        weight = weights_of(weights, n)
+        state = state_of(y, p, weight)
+        for norm in (1.0, 2.0):
+            options = {"bandwidth": bandwidth, "kernel": kernel, "norm": norm}
+            expected = fastece.ece(y, p, estimator="ece_kde", sample_weight=weight, **options)
+            seen = state.ece("ece_kde", **options)
+            assert abs(seen - expected) <= 2e-3 * expected + 1e-6, (n, weights, norm)
+
+
+@pytest.mark.parametrize("name", ["neural_network", "random_forest"])
+@pytest.mark.parametrize("bandwidth", ["silverman", 0.05])
+def test_density_based_errors_of_real_models(bandwidth, name):
+    y, p = digits(name)
+    for setting in ("confidence", 0, 3):
+        # Three quarters of the scores of a class lie within one cell, and are not the same.
+        options = {"estimator": "ece_kde", "bandwidth": bandwidth}
+        expected = fastece.ece(y, p, setting=setting, **options)
+        seen = state_of(y, p, n_classes=10, setting=setting).ece(**options)
+        assert abs(seen - expected) <= 2e-3 * expected + 1e-6, setting
+
+
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_bandwidths_where_most_scores_are_at_an_end(end):
+    # Quartiles that are the same are left out of Silverman's rule, those within one cell are not.
+    rng = np.random.default_rng(0)
+    others = rng.random(1000)
+    for heap in (np.full(4000, end), abs(end - 1e-7 * rng.random(4000))):
+        p = np.concatenate([heap, others])
+        y = (rng.random(5000) < 0.1 + 0.7 * p).astype(int)
+        expected = fastece.reliability_curve(y, p).bandwidth
+        assert state_of(y, p).reliability_curve().bandwidth == pytest.approx(expected, rel=0.01)
+
+
+def test_the_entropy():
+    y, p = binary_data("sharp", 1000)
+    # At most that of a score of half a cell.
+    expected = fastece.ece(y, p, estimator="entropy")
+    assert state_of(y, p).ece("entropy") == pytest.approx(expected, abs=1e-4)
+
+
+def test_classes_one_by_one_are_within_the_bound_too():
+    y, p = class_data(2000, 4)
+    state = state_of(y, p, n_classes=4, setting="classwise")
+    expected = fastece.ece(y, p, estimator="ece_kde", setting="classwise", average=None)
+    seen = state.ece("ece_kde", average=None)
+    assert seen.shape == (4,)
+    assert np.all(np.abs(seen - expected) <= 2e-3 * expected + 1e-6)
+
+
+# -- estimators of the literature, the answer, curves ----------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("name", "relative"),
+    [("ece_bayes", 2e-3), ("ece_debiased", 1e-9), ("smooth_ece", 2e-3), ("mmce", 2e-3)],
+)
+def test_estimators_of_the_literature(name, relative, kind):
+    for n, weights in ((50, "none"), (1000, "random")):
+        y, p = binary_data(kind, n, seed=n)
+        weight = weights_of(weights, n)
+        expected = fastece.ece(y, p, estimator=name, sample_weight=weight)
+        seen = state_of(y, p, weight).ece(name)
+        # How many rows a place is worth, of which the curve makes its mind up, is known by cells.
+        uneven = 5 if weights == "random" and name == "ece_bayes" else 1
+        assert abs(seen - expected) <= uneven * relative * abs(expected) + 1e-4, (n, weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_sweep(kind):
+    # Scores on a grid that is coarser than the cells, so that no cell has two of them.
+    y, p = binary_data(kind, 2000)
+    p = p.round(3)
+    expected = fastece.ece(y, p, estimator="ece_sweep")
+    assert abs(state_of(y, p).ece("ece_sweep") - expected) <= 2e-3 * expected + 1e-4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_default_estimate_and_its_interval(kind):
+    y, p = binary_data(kind, 2000)
+    state = state_of(y, p)
+    for level in (0.95, 0.8):
+        seen, expected = state.estimate(confidence_level=level), None
+        expected = fastece.estimate(y, p, confidence_level=level)
+        assert type(seen) is type(expected)
+        assert abs(seen.value - expected.value) <= 2e-3 * expected.value + 1e-4
+        for a, b in zip(seen.confidence_interval, expected.confidence_interval, strict=True):
+            assert abs(a - b) <= 5e-3 * b + 2e-4
+        assert (seen.method, seen.n, seen.setting) == ("posterior", 2000, expected.setting)
+    assert state.ece("ece_bayes") == pytest.approx(seen.value, rel=1e-9)
+
+
+def test_the_estimate_of_confidence():
+    y, p = digits()
+    seen, expected = state_of(y, p, n_classes=10).estimate(), fastece.estimate(y, p)
+    assert abs(seen.value - expected.value) <= 2e-3 * expected.value + 1e-4
+    assert seen.setting == expected.setting == "confidence"
+    assert seen.confidence_interval == pytest.approx(tuple(expected.confidence_interval), rel=0.02)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_density_curves(kind):
+    y, p = binary_data(kind, 3000)
+    seen = state_of(y, p).reliability_curve("ece_kde", bandwidth=0.05)
+    expected = fastece.reliability_curve(y, p, bandwidth=0.05)
+    grid = np.linspace(0.02, 0.98, 97)
+    a, b = seen(grid), expected(grid)
+    there = np.isfinite(a) & np.isfinite(b)
+    # A point at the end of the support may be on either side of it.
+    assert np.count_nonzero(np.isfinite(a) != np.isfinite(b)) <= 2
+    assert there.any()
+    assert np.abs(a - b)[there].max() < 5e-3
+    assert seen.value == pytest.approx(expected.value, rel=2e-3, abs=1e-6)
+    assert seen.n == 3000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_curves_with_bands(kind):
+    y, p = binary_data(kind, 1000)
+    seen = state_of(y, p).reliability_curve("ece_bayes")
+    expected = fastece.reliability_curve(y, p, estimator="ece_bayes")
+    assert np.array_equal(seen.score, expected.score)
+    both = seen.supported & expected.supported
+    assert np.count_nonzero(seen.supported != expected.supported) <= 2
+    assert np.abs(seen.posterior - expected.posterior)[both].max() < 5e-3
+    # Ends are quantiles of draws, which other digits of the scores move too: by 0.03 at 5 digits.
+    for name in ("low", "high"):
+        assert np.abs(getattr(seen, name) - getattr(expected, name))[both].max() < 0.05, name
+
+
+def test_a_curve_for_each_class():
+    y, p = class_data(500, 3)
+    state = state_of(y, p, n_classes=3, setting="classwise")
+    curves = state.reliability_curve()
+    assert [curve.setting for curve in curves] == [
+        curve.setting for curve in fastece.reliability_curve(y, p, setting="classwise")
+    ]
+    assert state.ece("ece_kde") == pytest.approx(np.mean([c.value for c in curves]), rel=1e-9)
+
+
+def test_the_largest_error_of_other_bins():
+    y, p = binary_data("spread", 5000)
+    state = state_of(y, p)
+    for name in ("ece_a", "ece_kde"):
+        expected = fastece.mce(y, p, estimator=name)
+        assert state.mce(name) == pytest.approx(expected, rel=0.02)
+        assert state.mce(name) == state.ece(name, norm=inf)

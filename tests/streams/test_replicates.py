@@ -1,0 +1,438 @@
+"""The bootstrap of a stream: a Poisson number of copies of every row, or of every group.
+
+Chances of a false alarm are those over all seeds.
+"""
+
+import pickle
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+import pytest
+from bad_input import assert_refused
+from chance import ALPHA, chi_square_p, poisson_probabilities
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_streams import group_errors, poisson_ratio_law
+from resample_cases import same_bits
+from stream_cases import (
+    SETTINGS,
+    assert_same,
+    binary_data,
+    class_data,
+    data_of,
+    digits,
+    part,
+    same_arrays,
+    state_of,
+    weights_of,
+)
+
+import fastece
+from fastece import Accumulator, BootstrapResult
+
+KEY = {"n_replicates": 8, "seed": 3}
+
+
+def replicates(state, estimator="ece", **fields):
+    return state.bootstrap(estimator, **fields).bootstrap_distribution
+
+
+# -- the same bits however the rows are cut --------------------------------------------------------
+
+
+@st.composite
+def parted(draw):
+    """A setting, its data with groups or without, parts with their first rows, in any order."""
+    setting = draw(st.sampled_from(SETTINGS))
+    n = draw(st.integers(1, 40))
+    n_classes, y, p = data_of(setting, n, seed=draw(st.integers(0, 3)))
+    weight = weights_of(draw(st.sampled_from(["none", "integers", "random"])), n)
+    inner = draw(st.lists(st.integers(0, n), max_size=5))
+    points = [0, *sorted(inner), n]
+    pieces = draw(st.permutations(list(pairwise(points))))
+    return {"n_classes": n_classes, "setting": setting, **KEY}, (y, p, weight), pieces
+
+
+@given(parted())
+@settings(max_examples=30)
+def test_any_cut_and_any_order_give_the_same_bits(case):
+    options, data, pieces = case
+    whole = state_of(*data, row_offset=0, **options)
+    one = Accumulator(**options)
+    for a, b in sorted(pieces):
+        y, p, weight = (part(x, slice(a, b)) for x in data)
+        one.update(y, p, sample_weight=weight)
+    assert_same(one, whole)
+    apart = Accumulator(**options)
+    parts = []
+    for a, b in pieces:
+        y, p, weight = (part(x, slice(a, b)) for x in data)
+        apart.update(y, p, sample_weight=weight, row_offset=a)
+        parts.append(state_of(y, p, weight, row_offset=a, **options))
+    total = sum(parts)
+    assert same_bits(replicates(total, average=None), replicates(whole, average=None))
+    assert same_bits(replicates(apart, average=None), replicates(whole, average=None))
+    assert total.n == apart.n == whole.n
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_one_row_at_a_time(setting):
+    n_classes, y, p = data_of(setting, 30)
+    options = {"n_classes": n_classes, "setting": setting, **KEY}
+    one = Accumulator(**options)
+    for i in range(30):
+        one.update(y[i : i + 1], p[i : i + 1])
+    assert_same(one, state_of(y, p, **options))
+
+
+def test_sums_copies_and_pickles_keep_the_replicates():
+    y, p = binary_data("bimodal", 60)
+    a, b = state_of(y[:25], p[:25], **KEY), state_of(y[25:], p[25:], row_offset=25, **KEY)
+    whole = state_of(y, p, **KEY)
+    expected = replicates(whole)
+    arrays = [a.state_dict(), b.state_dict()]
+    loaded = Accumulator(**KEY).load_state_dict(
+        {name: arrays[0][name] + arrays[1][name] for name in arrays[0]}
+    )
+    sums = (a + b, b + a, sum([b, a]), 0 + a + b, a.copy().merge(b), b.copy().merge(a), loaded)
+    for state in (*sums, whole.copy(), pickle.loads(pickle.dumps(whole))):
+        assert same_bits(replicates(state), expected)
+        assert state.ece() == whole.ece()
+    assert_same(a + b, b + a)
+
+
+def test_the_first_replicates_do_not_depend_on_their_number():
+    y, p = binary_data("bimodal", 100)
+    few, more, odd = (state_of(y, p, n_replicates=r, seed=5) for r in (7, 100, 33))
+    for name in ("ece", "ece_c", "ece_a"):
+        assert same_bits(replicates(few, name), replicates(more, name)[:7])
+        assert same_bits(replicates(odd, name), replicates(more, name)[:33])
+
+
+def test_rows_seeds_and_replicates_are_drawn_apart():
+    y, p = binary_data("bimodal", 100)
+    one = replicates(state_of(y, p, n_replicates=50, seed=1))
+    assert same_bits(one, replicates(state_of(y, p, n_replicates=50, seed=1)))
+    assert np.unique(one).size == 50
+    for other in ({"seed": 2}, {"seed": 1, "row_offset": 100}, {"seed": 1, "row_offset": 1}):
+        drawn = replicates(state_of(y, p, n_replicates=50, **other))
+        assert not np.any(one == drawn)
+
+
+def test_rows_without_weight_have_their_number():
+    y, p = binary_data("bimodal", 10)
+    weight = np.array([1, 0, 1, 1, 0, 0, 1, 1, 1, 0])
+    whole = state_of(y, p, weight, **KEY)
+    one = Accumulator(**KEY)
+    for i in range(10):
+        one.update(y[i : i + 1], p[i : i + 1], sample_weight=weight[i : i + 1])
+    assert_same(one, whole)
+    skipped = Accumulator(**KEY)
+    for i in np.flatnonzero(weight):
+        skipped.update(y[i : i + 1], p[i : i + 1], row_offset=int(i))
+    assert same_bits(replicates(skipped), replicates(whole))
+
+
+def test_large_row_numbers():
+    y, p = binary_data("bimodal", 50)
+    first = replicates(state_of(y, p, n_replicates=50, seed=1))
+    for offset in (2**32, 2**40, 2**61, 2**62):
+        drawn = replicates(state_of(y, p, n_replicates=50, seed=1, row_offset=offset))
+        assert np.isfinite(drawn).all()
+        assert not np.any(first == drawn)
+    state = Accumulator(**KEY)
+    assert_refused(lambda: state.update(y, p, row_offset=2**64), ["row_offset"])
+    assert state == Accumulator(**KEY)
+
+
+def test_two_parts_that_share_their_rows_are_refused():
+    y, p = binary_data("bimodal", 20)
+    a, b = state_of(y[:10], p[:10], **KEY), state_of(y[10:], p[10:], **KEY)
+    for merge in (lambda: a + b, lambda: a.copy().merge(b), lambda: sum([a, b]), lambda: a + a):
+        assert_refused(merge, ["row_offset|rows"])
+    # Without replicates there is nothing to share.
+    assert (state_of(y[:10], p[:10]) + state_of(y[10:], p[10:])).n == 20
+    # Nothing is shared with a state that has no rows.
+    assert same_bits(replicates(a + Accumulator(**KEY)), replicates(a))
+
+
+# -- the law ---------------------------------------------------------------------------------------
+
+
+def assert_poisson_ratios(values, ratio_of):
+    """c / (c + d) of two rows or groups, from errors that tell them, against the exact law."""
+    drawn = values[np.isfinite(values) & (values > 0)]
+    # Both are 0 with probability exp(-2); the count is within 5 standard deviations.
+    none, p = len(values) - len(drawn), np.exp(-2)
+    assert abs(none - len(values) * p) < 5 * sqrt(len(values) * p * (1 - p)) or none == 0
+    law = poisson_ratio_law()
+    seen = dict.fromkeys(law, 0)
+    for ratio in ratio_of(drawn):
+        nearest = round(float(ratio), 9)
+        key = min(law, key=lambda r: abs(r - nearest)) if nearest not in seen else nearest
+        assert abs(key - nearest) < 1e-6
+        seen[key] += 1
+    expected = [law[ratio] * len(drawn) for ratio in law]
+    assert chi_square_p(list(seen.values()), expected) > ALPHA
+
+
+def weights_of_row(row, **options):
+    """The weights of one row in the replicates, of a state that has no other; the sums are
+    multiples of 2^-30."""
+    state = state_of([1], [0.3], n_replicates=3200, n_cells=9, row_offset=row, **options)
+    parts = state.state_dict()["replicates"]
+    assert np.all(parts % 2**30 == 0)
+    return (parts.reshape(100, -1, 32).sum(axis=1) // 2**30).ravel()
+
+
+def assert_poisson(drawn):
+    """Mean, variance and frequencies. The variance of the square of what a Poisson number differs
+    from its mean 1 is 3. False alarms: 6e-7, 6e-7 and 1e-4."""
+    assert drawn.mean() == pytest.approx(1, abs=5 / sqrt(drawn.size))
+    assert drawn.var() == pytest.approx(1, abs=5 * sqrt(3 / drawn.size))
+    law = np.array(poisson_probabilities(1.0))
+    assert chi_square_p(np.bincount(drawn, minlength=40), law * drawn.size) > ALPHA
+
+
+def test_weights_of_rows_are_poisson_numbers():
+    weights = np.array([weights_of_row(row, seed=7) for row in (*range(12), 2**31, 2**40)])
+    for row in weights:
+        assert_poisson(row)
+    assert_poisson(weights.ravel())
+    # Rows, seeds and replicates one after another: correlations of 3200 pairs.
+    table = np.corrcoef(weights) - np.eye(len(weights))
+    assert np.abs(table).max() < 5 / sqrt(3200)
+    other = weights_of_row(0, seed=8)
+    assert abs(np.corrcoef(other, weights[0])[0, 1]) < 5 / sqrt(3200)
+    assert abs(np.corrcoef(weights[:, 1:].ravel(), weights[:, :-1].ravel())[0, 1]) < 5 / sqrt(4e4)
+
+
+def test_weights_of_groups_are_poisson_numbers():
+    weights = np.array([weights_of_row(0, seed=7, groups=[g]) for g in range(-3, 9)])
+    for row in weights:
+        assert_poisson(row)
+    table = np.corrcoef(weights) - np.eye(len(weights))
+    assert np.abs(table).max() < 5 / sqrt(3200)
+    # The number of a row is nothing to those of a group.
+    assert np.array_equal(weights[5], weights_of_row(77, seed=7, groups=[2]))
+
+
+def two_rows(**options):
+    """Errors of replicates of two rows in bins of their own, whose gaps are 0.125 and 0.375."""
+    state = state_of([0, 1], [0.125, 0.625], n_replicates=3000, n_cells=360, **options)
+    return replicates(state, n_bins=10)
+
+
+def test_two_rows_have_independent_poisson_weights():
+    # (0.125 c + 0.375 d) / (c + d). False alarms: 1e-4 each.
+    for options in ({"seed": 0}, {"seed": 1, "row_offset": 2**33}, {"seed": 2, "groups": [5, 9]}):
+        assert_poisson_ratios(two_rows(**options), lambda v: (0.375 - v) / 0.25)
+
+
+def test_rows_of_one_group_share_their_weight():
+    values = two_rows(seed=0, groups=[7, 7])
+    drawn = values[np.isfinite(values) & (values > 0)]
+    assert drawn == pytest.approx(np.full(len(drawn), 0.25), abs=1e-12)
+    # Their number of copies is 0 with probability exp(-1).
+    p = np.exp(-1)
+    none = len(values) - len(drawn)
+    assert none == 0 or abs(none - 3000 * p) < 5 * sqrt(3000 * p * (1 - p))
+    # Two groups of two rows each are as two rows.
+    y, s, groups = [0, 1, 0, 1], [0.125, 0.625, 0.125, 0.625], [1, 2, 1, 2]
+    values = replicates(
+        state_of(y, s, n_replicates=3000, n_cells=360, seed=3, groups=groups), n_bins=10
+    )
+    assert_poisson_ratios(values, lambda v: (0.375 - v) / 0.25)
+
+
+def test_pairs_of_rows_and_of_replicates_are_uncorrelated():
+    # The mean over replicates and rows of weights is 1, by sums: a mean of n rows has the variance
+    # of a mean of n numbers of a Poisson law.
+    n = 400
+    y = np.arange(n) % 2
+    s = np.full(n, 0.25)
+    values = replicates(state_of(y, s, n_replicates=2000, n_cells=360, seed=4), n_bins=10)
+    # 0.25 off on the average of y - s, whose terms are 0.75 and -0.25: variance 0.25 / n.
+    # Standard error of a variance of 2000 numbers: 3.2 %; chance of a false alarm 6e-5 each.
+    assert values.mean() == pytest.approx(0.25, abs=4 * 0.5 / sqrt(n * 2000))
+    assert values.var() == pytest.approx(0.25 / n, rel=4 * sqrt(2 / 2000))
+    correlation = np.corrcoef(values[:-1], values[1:])[0, 1]
+    assert abs(correlation) < 4 / sqrt(2000)
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def test_a_group_may_be_spread_over_workers():
+    y, p = binary_data("bimodal", 60)
+    groups = np.random.default_rng(0).integers(0, 12, 60) * 1000 - 5000
+    weight = weights_of("random", 60)
+    whole = state_of(y, p, weight, groups=groups, **KEY)
+    order = np.random.default_rng(1).permutation(60)
+    parts = []
+    for rows in np.array_split(order, 4):
+        first = len(parts) * 15
+        parts.append(
+            state_of(y[rows], p[rows], weight[rows], groups=groups[rows], row_offset=first, **KEY)
+        )
+    total = sum(parts)
+    assert same_bits(replicates(total), replicates(whole))
+    assert total.ece() == whole.ece()
+    one = Accumulator(**KEY)
+    for i in order:
+        one.update(y[[i]], p[[i]], sample_weight=weight[[i]], groups=groups[[i]])
+    assert same_bits(replicates(one), replicates(whole))
+
+
+def test_groups_are_checked():
+    y, p = binary_data("bimodal", 6)
+    state = state_of(y, p, **KEY)
+    before = state.copy()
+    for groups in ([1, 2], [[1], [2], [3], [4], [5], [6]], [1, 2, 3, 4, 5, np.nan]):
+        assert_refused(lambda groups=groups: state.update(y, p, groups=groups), ["groups"])
+        assert_same(state, before)
+
+
+def test_groups_do_not_change_the_estimate():
+    y, p = class_data(100)
+    groups = np.arange(100) // 7
+    a = state_of(y, p, n_classes=5, groups=groups, **KEY)
+    b = state_of(y, p, n_classes=5, **KEY)
+    assert a.ece() == b.ece()
+    assert not np.any(replicates(a) == replicates(b))
+
+
+def test_the_same_groups_in_rows_of_a_copy_have_the_same_draws():
+    # All rows twice, in the same groups, is all weights twice.
+    y, p = binary_data("bimodal", 50)
+    groups = np.arange(50) // 5
+    once = state_of(y, p, groups=groups, **KEY)
+    twice = state_of(np.tile(y, 2), np.tile(p, 2), groups=np.tile(groups, 2), **KEY)
+    assert replicates(twice) == pytest.approx(replicates(once), abs=1e-12)
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_result_is_that_of_the_bootstrap(setting):
+    n_classes, y, p = data_of(setting, 200)
+    state = state_of(y, p, n_classes=n_classes, setting=setting, n_replicates=60, seed=1)
+    for name in ("ece", "ece_a", "ece_c"):
+        result = state.bootstrap(name)
+        expected = fastece.bootstrap(y, p, setting=setting, estimator=name, n_resamples=60, rng=1)
+        assert type(result) is BootstrapResult
+        assert result.bootstrap_distribution.shape == (60,)
+        assert result.estimate == state.ece(name)
+        same = ("confidence_level", "method", "estimator", "setting", "n", "size")
+        for field in same:
+            assert getattr(result, field) == getattr(expected, field), field
+        low, high = result.confidence_interval
+        assert 0 <= low <= high
+        assert str(result)
+        assert result.to_dict().keys() == expected.to_dict().keys()
+    percentile = state.bootstrap(method="percentile", confidence_level=0.8)
+    low, high = percentile.confidence_interval
+    expected = np.quantile(percentile.bootstrap_distribution, [0.1, 0.9])
+    assert (low, high) == pytest.approx(tuple(expected), abs=1e-12)
+    fields = state.bootstrap(n_bins=10, norm=2)
+    assert fields.estimate == pytest.approx(
+        fastece.ece(y, p, setting=setting, n_bins=10, norm=2), abs=1e-12
+    )
+
+
+def test_values_of_all_classes():
+    y, p = class_data(200, 3)
+    state = state_of(y, p, n_classes=3, setting="classwise", **KEY)
+    result = state.bootstrap(average=None)
+    assert result.bootstrap_distribution.shape == (3, 8)
+    assert replicates(state) == pytest.approx(result.bootstrap_distribution.mean(0), abs=1e-12)
+
+
+def test_replicates_need_a_seed_and_a_state_that_has_them():
+    assert_refused(lambda: Accumulator(n_replicates=5), ["seed"])
+    state = state_of(*binary_data("spread", 10))
+    assert_refused(state.bootstrap, ["n_replicates"])
+    state = state_of(*binary_data("spread", 10), **KEY)
+    assert_refused(lambda: state.bootstrap(method="bca"), ["bca"])
+    assert_refused(lambda: state.bootstrap(method="nothing"), ["method", "nothing"])
+    assert_refused(lambda: state.bootstrap(confidence_level=2), ["confidence_level", "2"])
+
+
+def test_replicates_change_no_answer():
+    y, p = binary_data("sharp", 200)
+    with_them, without = state_of(y, p, **KEY), state_of(y, p)
+    for name in ("ece", "ece_a", "ece_c", "ece_kde"):
+        assert same_bits(with_them.ece(name), without.ece(name))
+
+
+# -- standard errors -------------------------------------------------------------------------------
+
+# Two standard errors of R replicates each differ by 1 / sqrt(R) in relation: one standard
+# deviation. With 10 000, 3 % are three of them.
+MANY, AT_ONCE = 10_000, 2000
+
+
+def many_replicates(y, p, names, **options):
+    """Distributions of estimators from several states, one after another for their memory."""
+    found = {name: [] for name in names}
+    for seed in range(MANY // AT_ONCE):
+        state = state_of(y, p, n_replicates=AT_ONCE, seed=seed, **options)
+        for name in names:
+            found[name].append(replicates(state, name))
+    return {name: np.concatenate(values) for name, values in found.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["spread", "sharp", "bimodal", "network"])
+def test_standard_errors_are_those_of_the_bootstrap(kind):
+    if kind == "network":
+        labels, rows = digits()
+        y, p = (labels == rows.argmax(1)) * 1, rows.max(1)
+    else:
+        y, p = binary_data(kind, 2000)
+    for name, values in many_replicates(y, p, ["ece", "ece_c", "ece_a"]).items():
+        expected = fastece.bootstrap(y, p, estimator=name, n_resamples=MANY, rng=12)
+        error = expected.standard_error
+        assert values.std(ddof=1) == pytest.approx(error, rel=0.03), name
+        assert abs(values.mean() - expected.bootstrap_distribution.mean()) < 0.1 * error, name
+
+
+@pytest.mark.slow
+def test_standard_errors_of_classes_and_weights():
+    y, p = class_data(1500, 3)
+    weight = weights_of("random", 1500)
+    options = {"setting": "classwise", "sample_weight": weight}
+    state = state_of(
+        y, p, weight, n_classes=3, setting="classwise", n_replicates=4000, seed=1, n_cells=6480
+    )
+    expected = fastece.bootstrap(y, p, n_resamples=4000, rng=2, **options)
+    # 1.6 % is one standard deviation.
+    assert state.bootstrap().standard_error == pytest.approx(expected.standard_error, rel=0.05)
+
+
+@pytest.mark.slow
+def test_standard_errors_of_groups_are_those_of_a_plain_loop():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(500), rng.integers(1, 8, 500))
+    p = rng.random(500)[groups] * 0.5 + 0.5 * rng.random(len(groups))
+    shift = rng.normal(0, 0.15, 500)[groups]
+    y = (rng.random(len(groups)) < np.clip(0.1 + 0.7 * p + shift, 0, 1)).astype(int)
+    options = {"n_replicates": MANY, "seed": 1, "n_cells": 6480}
+    seen = state_of(y, p, groups=groups, **options).bootstrap(n_bins=10).standard_error
+    expected = group_errors(p, y, groups, 10, MANY, seed=2).std(ddof=1)
+    # The weights of groups are not tied to a sum, so 1 / 500 more.
+    assert seen == pytest.approx(expected, rel=0.035)
+    alone = state_of(y, p, **options).bootstrap(n_bins=10).standard_error
+    assert seen > 1.2 * alone
+
+
+def test_arrays_of_replicates_add_up():
+    y, p = binary_data("bimodal", 40)
+    a, b = state_of(y[:20], p[:20], **KEY), state_of(y[20:], p[20:], row_offset=20, **KEY)
+    one, two = a.state_dict(), b.state_dict()
+    assert all(array.dtype == np.int64 for array in one.values())
+    total = Accumulator(**KEY).load_state_dict({name: one[name] + two[name] for name in one})
+    assert same_arrays(total.state_dict(), (a + b).state_dict())
+    assert total == a + b

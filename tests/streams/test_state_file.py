@@ -1,0 +1,61 @@
+"""States that releases wrote are read by every later one, with the same answers."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reference
+
+from fastece import Accumulator
+
+ROOT = Path(__file__).parents[2]
+MAKER = runpy.run_path(str(ROOT / "scripts" / "make_accumulator_state.py"))
+CASES = MAKER["CASES"]
+
+
+def saved(case):
+    """The state dict of a case, and the answers of the release that wrote it."""
+    with np.load(ROOT / "tests" / "data" / "accumulator_1.npz") as file:
+        start = f"{case}/state/"
+        names = {key[len(start) :].rpartition("/")[0] for key in file if key.startswith(start)}
+        state = {}
+        for name in names:
+            rows, values, shape = (
+                file[f"{start}{name}/{part}"] for part in ("rows", "values", "shape")
+            )
+            array = np.zeros(tuple(shape), dtype=np.int64)
+            array.ravel()[rows] = values
+            state[name] = array
+        return state, file[f"{case}/answers"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_state_of_an_earlier_release_answers_as_it_did(case):
+    arrays, expected = saved(case)
+    state = Accumulator(**CASES[case]).load_state_dict(arrays)
+    assert MAKER["answers"](case, state) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert state.n == MAKER["ROWS"]
+    assert state.ece() == pytest.approx(expected[0], abs=1e-15)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_rows_make_the_same_state(case):
+    arrays, _ = saved(case)
+    state = MAKER["state_of"](case)
+    now = state.state_dict()
+    assert arrays.keys() == now.keys()
+    for name, array in arrays.items():
+        assert np.array_equal(array, now[name]), name
+    assert Accumulator(**CASES[case]).load_state_dict(arrays) == state
+
+
+# Of the rows that the script makes, by the definitions in tests/reference.py.
+def test_the_kept_values_are_those_of_the_definition():
+    for case, setting in (("binary", "binary"), ("confidence", "confidence")):
+        y, p, weight, _ = MAKER["data"](case)
+        (problem,) = reference.problems(y.tolist(), p.tolist(), setting)
+        found = saved(case)[1]
+        for value, mapping in zip(found, ("hard", "convex"), strict=False):
+            expected = reference.error(problem, weight.tolist(), mapping=mapping)
+            assert value == pytest.approx(expected, abs=1e-12)

@@ -1,0 +1,215 @@
+"""A metric of training loops: the error of all rows since the last reset, on any tensor."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from processes import run_two
+
+import fastece
+from fastece.training import CalibrationMetric
+
+N = 600
+CHOICES = [
+    {},
+    {"n_bins": 10},
+    {"estimator": "ece_c", "norm": 2},
+    {"estimator": "mce_of_20"},
+    {"estimator": "brier_score"},
+]
+MCE = fastece.Binned(n_bins=20, norm=np.inf)
+
+
+def rows(n=N, seed=0):
+    """Predictions and targets."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.6, 0.8, n)
+    return p, (rng.random(n) < p**1.3).astype(np.int64)
+
+
+def vectors(n=N, k=5, seed=0):
+    """Class vectors and targets."""
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(k), n), rng.integers(0, k, n)
+
+
+def halves(*arrays):
+    return [[x[: N // 3] for x in arrays], [x[N // 3 :] for x in arrays]]
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+def test_it_is_the_error_of_all_rows(choice):
+    p, y = rows()
+    choice = {**choice, "estimator": MCE} if choice.get("estimator") == "mce_of_20" else choice
+    metric = CalibrationMetric(**choice)
+    for batch in halves(p, y):
+        metric.update(*batch)
+    kept = {"estimator": "ece", **choice}
+    assert metric.compute() == pytest.approx(fastece.ece(y, p, **kept), abs=1e-12)
+    assert isinstance(metric.compute(), float)
+
+
+@pytest.mark.parametrize("setting", ["auto", "classwise", 3])
+def test_class_vectors_in_every_setting(setting):
+    p, y = vectors()
+    metric = CalibrationMetric(5, setting=setting)
+    for batch in halves(p, y):
+        metric.update(*batch)
+    assert metric.compute() == pytest.approx(fastece.ece(y, p, setting=setting), abs=1e-12)
+
+
+def test_logits():
+    p, y = vectors()
+    metric = CalibrationMetric(5, from_logits=True)
+    metric.update(np.log(p) + 3, y)
+    assert metric.compute() == pytest.approx(fastece.ece(y, p), abs=1e-12)
+
+
+def test_a_call_gives_the_value_of_the_batch_and_counts_it():
+    p, y = rows()
+    metric = CalibrationMetric(n_replicates=32, seed=1)
+    for preds, target in halves(p, y):
+        assert metric(preds, target) == pytest.approx(fastece.ece(target, preds), abs=1e-12)
+    assert metric.compute() == pytest.approx(fastece.ece(y, p), abs=1e-12)
+    once = CalibrationMetric(n_replicates=32, seed=1)
+    once.update(p, y)
+    assert metric.accumulator == once.accumulator
+
+
+def test_weights():
+    p, y = rows()
+    w = np.arange(N) % 3.0
+    metric = CalibrationMetric()
+    metric.update(p, y, w)
+    assert metric.compute() == pytest.approx(fastece.ece(y, p, sample_weight=w), abs=1e-12)
+
+
+def test_reset_forgets():
+    metric = CalibrationMetric()
+    metric.update(*rows(seed=1))
+    metric.reset()
+    with pytest.warns(UserWarning, match="compute before any update is nan"):
+        assert np.isnan(metric.compute())
+    metric.update(*rows())
+    p, y = rows()
+    assert metric.compute() == pytest.approx(fastece.ece(y, p), abs=1e-12)
+
+
+def test_no_rows_are_nan_with_a_warning():
+    metric = CalibrationMetric()
+    with pytest.warns(UserWarning, match="compute before any update"):
+        assert np.isnan(metric([], []))
+    with pytest.warns(UserWarning, match="compute before any update"):
+        assert np.isnan(metric.compute())
+
+
+def test_a_bad_batch_counts_nothing():
+    p, y = rows()
+    metric = CalibrationMetric()
+    metric.update(p, y)
+    before = copy.deepcopy(metric)
+    for method in (metric.update, metric):
+        with pytest.raises(ValueError, match=r"y_prob.*\[0, 1\]"):
+            method([0.2, 1.5], [0, 1])
+    assert metric.accumulator == before.accumulator
+
+
+def test_merge_pickle_and_states():
+    p, y = rows()
+    whole = CalibrationMetric()
+    whole.update(p, y)
+    parts = [CalibrationMetric(), CalibrationMetric()]
+    for part, batch in zip(parts, halves(p, y), strict=True):
+        part.update(*batch)
+    states = [part.state_dict() for part in parts]
+    assert parts[0].merge(parts[1]) is parts[0]
+    for found in (
+        parts[0],
+        pickle.loads(pickle.dumps(whole)),
+        CalibrationMetric().load_state_dict(whole.state_dict()),
+        CalibrationMetric().load_state_dict({k: states[0][k] + states[1][k] for k in states[0]}),
+    ):
+        assert found.accumulator == whole.accumulator
+        assert found.compute() == whole.compute()
+    with pytest.raises(TypeError, match="other: must be a CalibrationMetric, got Accumulator"):
+        whole.merge(parts[0].accumulator)
+
+
+def test_memory_does_not_grow():
+    metric = CalibrationMetric()
+    size = len(pickle.dumps(metric))
+    for seed in range(5):
+        metric.update(*rows(seed=seed))
+    assert len(pickle.dumps(metric)) < size * 1.01 + 100
+
+
+# -- torch -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("is_vector", [False, True])
+def test_tensors_of_any_float_type(dtype, is_vector):
+    torch = pytest.importorskip("torch")
+    p, y = vectors() if is_vector else rows()
+    preds = torch.tensor(p).to(getattr(torch, dtype)).requires_grad_()
+    target = torch.tensor(y)
+    metric = CalibrationMetric(5 if is_vector else None)
+    for batch in halves(preds, target):
+        metric.update(*batch)
+    wanted = fastece.ece(target, preds)
+    assert metric.compute() == pytest.approx(wanted, abs=1e-12)
+    assert wanted == pytest.approx(fastece.ece(y, p), abs=0.03)
+    assert preds.grad is None
+    assert preds.requires_grad
+
+
+PROCESS = """
+import copy
+import torch
+from torch import distributed
+from fastece.training import CalibrationMetric
+
+distributed.init_process_group("gloo")
+rank = distributed.get_rank()
+generator = torch.Generator().manual_seed(rank)
+preds = torch.rand(500 + rank, generator=generator)
+target = (torch.rand(len(preds), generator=generator) < preds).int()
+metric = CalibrationMetric(n_replicates=32, seed=1)
+metric.update(preds, target, row_offset=500 * rank)
+assert copy.deepcopy(metric).sync().accumulator.n == 1001
+assert metric.accumulator.n == len(preds)
+assert metric.sync() is metric
+for method in (metric.sync, lambda: metric.update(preds, target)):
+    try:
+        method()
+    except RuntimeError as error:
+        assert "all processes" in str(error)
+    else:
+        raise AssertionError("counted twice")
+low, high = metric.accumulator.bootstrap().interval()
+print(metric.compute().hex(), metric.accumulator.n, low.hex(), high.hex())
+metric.reset()
+metric.update(preds, target)
+distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_processes_add_up(tmp_path):
+    torch = pytest.importorskip("torch")
+    first, second = run_two(PROCESS, tmp_path)
+    assert first == second
+    metric = CalibrationMetric(n_replicates=32, seed=1)
+    for rank in range(2):
+        generator = torch.Generator().manual_seed(rank)
+        preds = torch.rand(500 + rank, generator=generator)
+        metric.update(preds, (torch.rand(len(preds), generator=generator) < preds).int())
+    low, high = metric.accumulator.bootstrap().interval()
+    assert first == f"{metric.compute().hex()} 1001 {low.hex()} {high.hex()}"
+
+
+def test_sync_asks_for_processes():
+    pytest.importorskip("torch")
+    with pytest.raises(RuntimeError, match="init_process_group"):
+        CalibrationMetric().sync()
