@@ -210,11 +210,11 @@ class LogLoss(OfVectors):
                 raise ValueError("clip: must be greater than 0, got 0; None clips nothing")
             object.__setattr__(self, "clip", clip)
 
-    def from_cells(self, cells: Cells) -> float:
+    def from_cells(self, cells: Cells) -> float:  # noqa: ARG002
         """Refused: the logarithm near 0 is not the same within a cell."""
         raise ValueError(
             "estimator: a log loss cannot be told from cells of scores, within which logarithms "
-            f"near 0 are not the same; got {self} and {cells.weight.size} cells"
+            f"near 0 are not the same; got {self}"
         )
 
     def of_scores(self, s: F64, y: U8) -> F64:

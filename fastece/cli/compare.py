@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.answer.compare import comparison_results
-from fastece.cli.inputs import estimators_of, read_data, read_file, title_of, words_of
+from fastece.cli.inputs import estimators_of, read_data, read_file, title_of, with_groups_of
 from fastece.cli.page import Page, facts, level_of, noted, table
 from fastece.cli.terminal import Say, progress
 from fastece.inputs.files import STANDARD_INPUT, Predictions
@@ -27,7 +27,7 @@ from fastece.report.words import (
     sentence,
 )
 from fastece.report.writers import WIDTH
-from fastece.resampling.arguments import Call, add_groups
+from fastece.resampling.arguments import Call
 from fastece.resampling.intervals import ConfidenceInterval
 from fastece.resampling.results import HONEST, ComparisonResult, Results
 
@@ -107,9 +107,7 @@ def measure(
     if groups is None:
         say(f"intervals of both, {options.resamples} replicates of a calibrated model")
     else:
-        named = replace(first, columns={**first.columns, "groups": [groups]})
-        with words_of(named):
-            call = add_groups(call, first.others[groups], first.y_prob)
+        call = with_groups_of(call, first, groups)
         method = "basic"
         say(f"errors of both, {options.resamples} resamples of {call.n_groups} groups")
     results = comparison_results(call, method=method, rng=options.seed)

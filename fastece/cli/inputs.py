@@ -13,7 +13,7 @@ from typing import Any
 from fastece.inputs.arrays import EntryError
 from fastece.inputs.files import STANDARD_INPUT, Predictions, read_predictions
 from fastece.report.measures import ERRORS, choose_errors
-from fastece.resampling.arguments import Call, read_call
+from fastece.resampling.arguments import Call, add_groups, read_call
 
 DEMO = "digits_neural_network.npz"
 BOOLS = {"true": "True", "false": "False"}
@@ -63,6 +63,13 @@ def read_data(
             confidence_level=options.confidence_level,
         )  # fmt: skip
     return replace(call, estimators=estimators)
+
+
+def with_groups_of(call: Call, predictions: Predictions, column: str) -> Call:
+    """The call with the groups that a column of the file tells."""
+    named = replace(predictions, columns={**predictions.columns, "groups": [column]})
+    with words_of(named):
+        return add_groups(call, predictions.others[column], predictions.y_prob)
 
 
 def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:

@@ -129,6 +129,9 @@ OPTIONS = {
     "--fit": value("FILE", "fit to these predictions, of the same model, in place of folds"),
     "--load": value("FILE", "fit nothing: a model of --save"),
     "--save": value("FILE", "write the fitted model, as JSON; after folds, one of all rows"),
+    "report --groups": value(
+        "COLUMN", "rows with the same value here belong together: ece by draws of whole groups, too"
+    ),
     "compare --groups": value(
         "COLUMN", "rows with the same value here, in A, belong together: whole groups are drawn"
     ),
@@ -172,7 +175,7 @@ COMMANDS = {
         "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 only "
         "what has a posterior has intervals. Several files, patterns in quotes and folders are one "
         "stream of rows, which need not fit in memory.",
-        ("files",), (*FILE, "--by", *REPORT, "--stream", "--on-error"),
+        ("files",), (*FILE, "--by", "report --groups", *REPORT, "--stream", "--on-error"),
         {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(

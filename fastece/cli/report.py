@@ -3,14 +3,28 @@
 from argparse import Namespace
 from pathlib import Path
 
-from fastece.cli.inputs import data_of, estimators_of, read_file, title_of, words_of
+from fastece.cli.inputs import (
+    data_of,
+    estimators_of,
+    read_data,
+    read_file,
+    title_of,
+    with_groups_of,
+    words_of,
+)
 from fastece.cli.page import Page
 from fastece.cli.stream import is_stream, run_stream
 from fastece.cli.terminal import progress
-from fastece.inputs.files import expand_paths
+from fastece.inputs.files import Predictions, expand_paths
 from fastece.plot.files import check_picture, check_writable, save_picture
+from fastece.report.measures import TEST
 from fastece.report.report import make_report
+from fastece.report.words import decimals, ends, floor_of, number, p_text
 from fastece.report.writers import check_packages
+from fastece.resampling.arguments import Call
+from fastece.resampling.bootstrap import resample
+from fastece.resampling.calibration_test import calibration_results
+from fastece.resampling.results import BootstrapResult
 
 DEMO = "handwritten digits, a small neural network"
 
@@ -24,10 +38,14 @@ def run_report(options: Namespace) -> Page:
     picture = options.plot and check_picture(options.plot)
     html = options.html and check_html(options.html)
     file, by = next(iter(paths), None), getattr(options, "by", None)
+    groups = getattr(options, "groups", None)
     title = DEMO if file is None else title_of(file)
     with progress() as say:
         say(f"reading {title}")
-        predictions = read_file(file, options, () if by is None else (by,))
+        both = (("--by", by), ("--groups", groups))
+        named = {option: name for option, name in both if name is not None}
+        columns = [*dict.fromkeys(named.values())]
+        predictions = read_file(file, options, columns, option=" and ".join(named))
         with words_of(predictions):
             report = make_report(
                 data_of(predictions, options),
@@ -38,6 +56,9 @@ def run_report(options: Namespace) -> Page:
                 confidence_level=options.confidence_level, n_jobs=-1,
             )  # fmt: skip
         page = Page(str(report), report.to_dict())
+        if groups is not None:
+            say(f"{TEST}, {options.resamples} resamples of groups")
+            page = with_groups(page, group_call(predictions, options), options)
         if html:
             say("the page")
             report.to_html(html)
@@ -53,6 +74,34 @@ def check_whole(options: Namespace) -> None:
     """No option is given that is one of streams."""
     if getattr(options, "on_error", "stop") != "stop":
         raise ValueError("--on-error: skip goes with --stream, or with several files")
+
+
+def group_call(predictions: Predictions, options: Namespace) -> Call:
+    """The call of one error, of which groups of rows are drawn."""
+    estimators = {TEST: estimators_of(predictions, options)[TEST]}
+    call = read_data(predictions, options, estimators, least=1)
+    return with_groups_of(call, predictions, options.groups)
+
+
+def with_groups(page: Page, call: Call, options: Namespace) -> Page:
+    """The page with what is known of an error where groups of rows, not rows, are independent."""
+    result = resample(call, BootstrapResult, rng=options.seed)[TEST]
+    test = calibration_results(call, options.seed)[TEST]
+    low, high = result.confidence_interval
+    values = {
+        "column": options.groups, "n_groups": call.n_groups, "name": TEST,
+        "value": result.estimate, "low": low, "high": high, "p_value": test.p_value,
+    }  # fmt: skip
+    places, interval = decimals(result.confidence_interval), ends(result.confidence_interval)
+    lines = [
+        f"{call.n_groups} groups of rows, by {options.groups}",
+        f"  {TEST} {number(result.estimate, places)}, {100 * call.level:g} % interval by "
+        f"bootstrap of whole groups {interval}",
+        f"  p-value of calibration {p_text(test.p_value, floor_of(call.n_resamples))}, by the gaps "
+        "of whole groups",
+        "  all other intervals and p-values of this page take rows as independent",
+    ]
+    return Page("\n".join([page.text, "", *lines]), {**page.values, "groups": values})
 
 
 def check_html(path: str) -> Path:

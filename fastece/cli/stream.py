@@ -71,7 +71,7 @@ def run_stream(paths: Sequence[str], options: Namespace) -> Page:
 
 def check_options(options: Namespace) -> None:
     """No option is given that a stream cannot answer."""
-    for name in ("by", "html", "labels", "pos_label"):
+    for name in ("by", "groups", "html", "labels", "pos_label"):
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise ValueError(f"{option}: {NEEDS_ROWS}; read one file without --stream")

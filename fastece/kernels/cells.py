@@ -72,13 +72,15 @@ def as_two_words(x: F64, scale: float, high: F64, low: F64) -> None:
 @jit
 def place_rows(s: F64, n_cells: int, n_coarse: int, cell: I32, coarse: I32, distance: F64) -> None:
     """The fine and the coarse cell of each score, and how far it is from the middle of the coarse
-    one, in widths of it, as a multiple of 2**-31."""
+    one, in widths of it, as a multiple of 2**-31. The first fine cell is that of 0 alone, and the
+    last that of 1, where scores are heaped."""
     uniform_bins(s, 0.0, 1.0, n_cells, True, cell)
     ratio, width = np.float64(n_coarse) / np.float64(n_cells), 1.0 / np.float64(n_coarse)
     scale = MOMENT_UNIT * np.float64(n_coarse)
     for i in range(s.size):
         k = np.int32((np.float64(cell[i]) + 0.5) * ratio)
         coarse[i] = k
+        cell[i] += np.int32(1) - np.int32(s[i] == 0.0) + np.int32(s[i] == 1.0)
         x = (s[i] - (np.float64(k) + 0.5) * width) * scale
         distance[i] = ((x + ROUND) - ROUND) / MOMENT_UNIT
 
@@ -94,12 +96,12 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
         Scores and hits.
     weight : (n,) float64 array
         Up to 2**19; empty: every row counts 1.
-    fine : (N, 2) int64 array
+    fine : (N + 2, 2) int64 array
         Weights, and weights of hits.
     coarse : (N', 8) int64 array
         The words of each coarse cell; N' divides N.
     """
-    n_cells, n_coarse = fine.shape[0], coarse.shape[0]
+    n_cells, n_coarse = fine.shape[0] - 2, coarse.shape[0]
     size = min(s.size, BLOCK)
     cell_block, coarse_block = np.empty(size, np.int32), np.empty(size, np.int32)
     blocks, work = np.empty((7, size)), np.empty(size)

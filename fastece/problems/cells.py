@@ -13,6 +13,12 @@ import numpy as np
 from fastece.protocol import Sample
 from fastece.typing import F64, I64
 
+# Cells with more than this part of all weight have two rows.
+HEAVY = 0.01
+# Scores of a cell whose variance is less, in widths of it, are one score: sums of squares have been
+# rounded to 2**-31 for each row.
+ONE_SCORE = 2.0**-29
+
 
 class Counted(NamedTuple):
     """A sorted sample of which row i counts ``c[i]`` times.
@@ -45,8 +51,9 @@ class Cells:
         Number of rows of positive weight.
     low, high : float
         Support of the score.
-    weight, hits : (N,) float64 arrays
-        Sums of w and of w y.
+    weight, hits : (N + 2,) float64 arrays
+        Sums of w and of w y in the fine cells; the first is that of the score 0 alone, the last
+        that of 1.
     score, hit_score, square_score : (N',) float64 arrays
         Sums of w r, w r y and w r**2, with the distance r of the score from the middle of the cell,
         in widths of it.
@@ -67,25 +74,33 @@ class Cells:
     @property
     def ratio(self) -> int:
         """Fine cells of a coarse one."""
-        return self.weight.size // self.score.size
-
-    def coarse(self, x: F64) -> F64:
-        """Sums of the coarse cells from those of the fine ones."""
-        return np.asarray(x.reshape(-1, self.ratio).sum(1))
+        return (self.weight.size - 2) // self.score.size
 
     @cached_property
     def kinds(self) -> F64:
-        """Weight of the misses and of the hits (2, N) of each fine cell."""
+        """Weight of the misses and of the hits (2, N + 2) of each fine cell."""
         return np.stack([np.maximum(self.weight - self.hits, 0.0), self.hits])
 
     @cached_property
-    def means(self) -> F64:
+    def coarse_kinds(self) -> F64:
+        """Weight of the misses and of the hits (2, N') of each coarse cell."""
+        return coarse_sums(self.kinds, self.score.size)
+
+    @cached_property
+    def sums(self) -> F64:
+        """Sums of w r (2, N') of misses and of hits."""
+        return np.stack([self.score - self.hit_score, self.hit_score])
+
+    @cached_property
+    def spread(self) -> tuple[F64, F64, F64]:
         """Mean distance (2, N') of misses and of hits from the lower end of their coarse cell, in
-        widths of it; one half where there are none."""
-        sums = np.stack([self.score - self.hit_score, self.hit_score])
-        weight = np.stack([self.coarse(kind) for kind in self.kinds])
-        mean = np.divide(sums, weight, out=np.zeros_like(sums), where=weight > 0)
-        return (0.5 + mean).clip(0.0, 1.0)  # rounding
+        widths of it; the sum (N',) of w times the squared distance from these means; and the
+        largest that it could be."""
+        weight, middle = self.coarse_kinds, np.full_like(self.sums, 0.5)
+        mean = middle + np.divide(self.sums, weight, out=0 * middle, where=weight > 0)
+        mean = mean.clip(0.0, 1.0)  # rounding
+        around = self.square_score - (weight * (mean - 0.5) ** 2).sum(0)
+        return mean, around, (weight * mean * (1 - mean)).sum(0)
 
     @cached_property
     def rows(self) -> Counted:
@@ -93,16 +108,27 @@ class Cells:
         and sums of w s and w s y in every coarse one.
 
         Rows of one coarse cell are the same part of the way from one end of their fine cells to the
-        other.
+        other. Two rows stand for those of a heavy cell, unless all have one score: where most
+        scores are in one cell, quartiles of them are two scores or one.
         """
-        ratio, n_cells = self.ratio, self.weight.size
-        inside = np.arange(n_cells) % ratio
-        begin = np.stack([self.coarse(kind * inside) for kind in self.kinds])
-        weight = np.stack([self.coarse(kind) for kind in self.kinds])
+        ratio, n_cells, kinds = self.ratio, self.weight.size - 2, self.kinds[:, 1:-1]
+        sums = self.sums.copy()
+        sums[:, 0] += 0.5 * self.kinds[:, 0]  # without the scores of 0 and 1
+        sums[:, -1] -= 0.5 * self.kinds[:, -1]
+        weight = kinds.reshape(2, -1, ratio).sum(2)
+        begin = (kinds * (np.arange(n_cells) % ratio)).reshape(2, -1, ratio).sum(2)
         part = np.full_like(begin, 0.5)
-        np.divide(self.means * weight * ratio - begin, weight, out=part, where=weight > 0)
-        score = (np.arange(n_cells) + part.clip(0.0, 1.0).repeat(ratio, axis=1)) / n_cells
-        return self._counted(score[:, None], self.kinds[:, None], n_cells)
+        np.divide((sums + 0.5 * weight) * ratio - begin, weight, out=part, where=weight > 0)
+        part = part.clip(0.0, 1.0).repeat(ratio, axis=1)
+        _, around, _ = self.spread
+        is_heavy = kinds.sum(0) > HEAVY * self.weight.sum()
+        is_spread = around > ONE_SCORE * self.coarse_kinds.sum(0)
+        step = np.where(is_heavy & is_spread.repeat(ratio), 0.5 * np.minimum(part, 1 - part), 0.0)
+        at = np.stack([part - step, part + step], axis=1) + np.arange(n_cells)
+        each = np.stack(
+            [np.where(step > 0, 0.5, 1.0) * kinds, np.where(step > 0, 0.5 * kinds, 0)], 1
+        )
+        return self._counted(at / n_cells, each, n_cells, self.kinds[:, [0, -1]])
 
     @cached_property
     def points(self) -> Counted:
@@ -113,23 +139,24 @@ class Cells:
         largest variance that there can be; points are the same part of the way from one to the
         other for misses and hits.
         """
-        weight = np.stack([self.coarse(kind) for kind in self.kinds])
-        mean, size = self.means, self.score.size
-        largest = (weight * mean * (1 - mean)).sum(0)
-        spread = self.square_score - (weight * (mean - 0.5) ** 2).sum(0)
-        part = np.divide(spread, largest, out=np.zeros_like(spread), where=largest > 0)
+        size, (mean, around, largest) = self.score.size, self.spread
+        part = np.divide(around, largest, out=np.zeros_like(around), where=largest > 0)
         part = np.sqrt(part.clip(0.0, 1.0))
-        ends = np.stack([mean - part * mean, mean + part * (1 - mean)], axis=1)
-        score = (np.arange(size) + ends) / size
-        return self._counted(score, weight[:, None] * np.stack([1 - mean, mean], axis=1), size)
+        at = np.stack([mean - part * mean, mean + part * (1 - mean)], axis=1) + np.arange(size)
+        each = self.coarse_kinds[:, None] * np.stack([1 - mean, mean], axis=1)
+        return self._counted(at / size, each, size, np.zeros((2, 2)))
 
-    def _counted(self, score: F64, weight: F64, n_cells: int) -> Counted:
-        """Rows with scores and weights (2, points, cells) of misses and of hits."""
+    def _counted(self, score: F64, weight: F64, n_cells: int, ends: F64) -> Counted:
+        """Rows with scores and weights (2, points, cells) of misses and of hits, and those (2, 2)
+        of the scores 0 and 1."""
         kind, _, cell = np.nonzero(weight > 0)
         s, w = score[weight > 0], weight[weight > 0]
         # Of rounding: a row stays in its cell, whose lower end is the one before it.
         first = np.nextafter(cell / n_cells, 2.0)
         s = np.minimum(np.maximum(s, np.where(cell > 0, first, 0.0)), (cell + 1) / n_cells)
+        end_kind, end = np.nonzero(ends > 0)
+        s, w = np.append(s, end.astype(np.float64)), np.append(w, ends[ends > 0])
+        kind, cell = np.append(kind, end_kind), np.append(cell, end * (n_cells - 1))
         order = np.argsort(s, kind="stable")
         kind, cell, s, w = kind[order], cell[order], s[order], w[order]
         coarse = cell // (n_cells // self.score.size)
@@ -144,7 +171,15 @@ class Cells:
         """The weight (N',) of the rows of each coarse cell, if all have the same: as many rows as
         that, in Kish's sense, ``(sum w)**2 / sum w**2``, have the sums of its weights and of their
         squares. None where every row counts 1."""
-        weight = self.coarse(self.weight)
+        weight = self.coarse_kinds.sum(0)
         if np.array_equal(weight, self.square):
             return None
         return np.divide(self.square, weight, out=np.ones_like(weight), where=weight > 0)
+
+
+def coarse_sums(x: F64, n_coarse: int) -> F64:
+    """Sums (..., N') of the coarse cells from those of the fine ones (..., N + 2)."""
+    sums = np.asarray(x[..., 1:-1].reshape(*x.shape[:-1], n_coarse, -1).sum(-1))
+    sums[..., 0] += x[..., 0]
+    sums[..., -1] += x[..., -1]
+    return sums

@@ -193,10 +193,15 @@ def stream(options: dict[str, Any]) -> None:
 
 
 def resample(estimator: Any, options: dict[str, Any]) -> None:
-    """The functions that resample, with draws of all rows and of so few that they are listed."""
+    """The functions that resample, with draws of all rows, of so few that they are listed, and of
+    groups."""
     shared = {**options, "estimator": estimator, "n_resamples": 1, "rng": 0}
     for size in (None, 1):
         fastece.bootstrap(**shared, method="bca", size=size)
+    groups = np.arange(len(options["y_true"])) // 2
+    fastece.bootstrap(**shared, groups=groups)
+    if isinstance(estimator, Binned) and not estimator.debias:
+        fastece.calibration_test(**shared, groups=groups)
     if is_calibration_error(estimator):
         fastece.calibration_test(**shared)
         fastece.estimate(**shared)

@@ -22,14 +22,15 @@ from fastece.streams.reading import count_rows, group_ids, read_batch
 from fastece.streams.state import TOTALS, Settings, State
 from fastece.typing import I64
 
-MOST_ROW = 2**62
+# Draws of row i begin at 32 i of a counter of 64 bits.
+MOST_ROW = 2**59 - 1
 
 
 class Accumulator:
     """Sums over rows from which every calibration error can be told, in memory that does not grow.
 
-    Rows are added up in cells of their score, ``(j / n_cells, (j + 1) / n_cells]``: weights and
-    hits in each; in a ninth as many coarse cells also the sums of w s, w s y and w s^2. Sums are
+    Rows are added up in cells of their score, ``(j / n_cells, (j + 1) / n_cells]``, those of the
+    scores 0 and 1 by themselves: weights and hits in each; in a ninth as many coarse cells also the sums of w s, w s y and w s^2. Sums are
     integers, so any partition of the rows, in any order, on any number of workers, gives the same
     bits.
 
@@ -252,6 +253,8 @@ class Accumulator:
                     f"state: {name} must be int64 {array.shape}, as settings are here; got {kind}"
                 )
             array[:] = got
+        if more := sorted({*state} - {*mine.arrays}):
+            raise ValueError(f"state: has {more[0]!r}, which is none of {[*mine.arrays]}")
         self._check_totals(mine.totals)
         mine.measure()
         mine.check_room(0.0, 0.0)

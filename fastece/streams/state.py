@@ -11,7 +11,7 @@ import numpy as np
 from fastece import kernels
 from fastece.inputs.parameters import check_integer
 from fastece.kernels import REPLICATES
-from fastece.problems.cells import Cells
+from fastece.problems.cells import Cells, coarse_sums
 from fastece.problems.problems import Problems
 from fastece.problems.settings import Setting, find_setting
 from fastece.protocol import Sample
@@ -57,7 +57,7 @@ class Settings:
         if self.seed is not None:
             if not self.n_replicates:
                 raise ValueError("seed: nothing is random without n_replicates=")
-            new_key(self.seed)
+            check_integer("seed", self.seed, 0, 2**63 - 1)
         assert self.row is not None
 
     @cached_property
@@ -108,13 +108,13 @@ class Settings:
 
 
 class State:
-    """Sums of rows: `fine` (P, N, 2), `coarse` (P, N', 8), `replicates` (P, blocks, 2 N', 32) and
+    """Sums of rows: `fine` (P, N + 2, 2), `coarse` (P, N', 8), `replicates` (P, blocks, 2 N', 32) and
     `totals`, int64 arrays."""
 
     def __init__(self, settings: Settings) -> None:
         problems, coarse = settings.n_problems, settings.n_coarse
         blocks = -(-settings.n_replicates // REPLICATES)
-        self.fine = np.zeros((problems, settings.n_cells, 2), np.int64)
+        self.fine = np.zeros((problems, settings.n_cells + 2, 2), np.int64)
         self.coarse = np.zeros((problems, coarse, kernels.cells.WORDS), np.int64)
         self.replicates = np.zeros((problems, blocks, 2 * coarse, REPLICATES), np.int64)
         self.totals = np.zeros(len(TOTALS), np.int64)
@@ -153,7 +153,8 @@ class State:
         vectors from what came true, in two words; and what draws depend on, if there are any."""
         v = problems.v
         weight = float(problems.n if v is None else v.sum())
-        square = float(problems.n if v is None else v @ v)
+        with np.errstate(over="ignore"):  # what is infinite is refused
+            square = float(problems.n if v is None else v @ v)
         self.check_room(weight, square)
         w, law = kernels.weights(v), poisson_law(1.0)
         key = np.uint64(0 if ids is None else settings.key)
@@ -197,12 +198,13 @@ class State:
         # ones.
         weight, hits = self.fine[k].T
         fine = np.stack([weight - hits, hits]) / names.WEIGHT_UNIT
-        whole = fine.reshape(2, len(words[0]), -1).sum(2)
+        whole = coarse_sums(fine, len(words[0]))
         rest = words[[names.LOW_WEIGHT, names.LOW_HITS]] * (low / names.WEIGHT_UNIT)
         rest[0] -= rest[1]
         exact = whole + rest
         scale = np.divide(exact, whole, out=np.ones_like(whole), where=whole > 0)
-        fine *= scale.repeat(fine.shape[1] // whole.shape[1], axis=1)
+        inner = scale.repeat(settings.n_cells // settings.n_coarse, axis=1)
+        fine *= np.concatenate([scale[:, :1], inner, scale[:, -1:]], axis=1)
         first = words[[names.FIRST, names.FIRST_HITS]]
         first += words[[names.LOW_FIRST, names.LOW_FIRST_HITS]] * low
         first /= names.MOMENT_UNIT

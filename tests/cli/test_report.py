@@ -313,3 +313,27 @@ def test_a_report_has_groups_and_a_page(capsys, write, tmp_path):
     assert "--html: " in said
     assert "must end in .html" in said
     assert "no folder" in failure(capsys, "report", path, "--html", tmp_path / "none" / "a.html")
+
+
+def test_groups_of_rows_are_drawn_below_the_report(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y, passage = rng.random(200) < p, rng.integers(0, 25, 200)
+    file = tmp_path / "a.csv"
+    rows = [f"{int(a)},{b!r},text {c}" for a, b, c in zip(y, p.tolist(), passage, strict=True)]
+    file.write_text("\n".join(["y_true,y_prob,passage", *rows]))
+    options = ["--groups", "passage", "--by", "passage", "--resamples", 99, "--seed", 3]
+    found = as_json(capsys, "report", file, *options)["groups"]
+    result = fastece.bootstrap(y, p, groups=passage, n_resamples=99, rng=3)
+    test = fastece.calibration_test(y, p, groups=passage, n_resamples=99, rng=3)
+    assert found == {
+        "column": "passage", "n_groups": 25, "name": "ece", "value": result.estimate,
+        "low": result.confidence_interval.low, "high": result.confidence_interval.high,
+        "p_value": test.p_value,
+    }  # fmt: skip
+    out = text(capsys, "report", file, *options)
+    assert "25 groups of rows, by passage\n" in out
+    assert "all other intervals and p-values of this page take rows as independent" in out
+    message = failure(capsys, "report", file, "--groups", "page")
+    assert "no column 'page'" in message
+    assert "--groups takes the name of a column" in message

@@ -210,6 +210,7 @@ def test_a_picture(capsys, file_of, tmp_path):
     ("arguments", "message"),
     [
         (["--by", "g"], "--by: needs all rows at once"),
+        (["--groups", "g"], "--groups: needs all rows at once"),
         (["--html", "a.html"], "--html: needs all rows at once"),
         (["--labels", "1,0"], "--labels: needs all rows at once"),
         (["--pos-label", "1"], "--pos-label: needs all rows at once"),

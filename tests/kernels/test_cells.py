@@ -32,7 +32,7 @@ def rows(n, kind="random", seed=0):
 
 def expected_sums(s, y, w, n_cells, n_coarse):
     """All sums in whole numbers, row by row."""
-    fine, coarse, low = [[0, 0] for _ in range(n_cells)], [[0] * 8 for _ in range(n_coarse)], 0
+    fine, coarse, low = [[0, 0] for _ in range(n_cells + 2)], [[0] * 8 for _ in range(n_coarse)], 0
     for i, score in enumerate(s.tolist()):
         weight, hit = float(w[i]) if w.size else 1.0, int(y[i])
         j = next(j for j in range(n_cells) if score <= (j + 1) / n_cells)
@@ -44,8 +44,9 @@ def expected_sums(s, y, w, n_cells, n_coarse):
         rest = [nearest((x - h) * 2.0**32) for x, h in zip(parts, high, strict=True)]
         square = (weight * weight - weight) * 2.0**24
         low += int((square - int(square)) * 2.0**32)
-        fine[j][0] += high[0]
-        fine[j][1] += high[0] * hit
+        place = {0.0: 0, 1.0: n_cells + 1}.get(score, j + 1)
+        fine[place][0] += high[0]
+        fine[place][1] += high[0] * hit
         words = [
             high[1], high[1] * hit, nearest((r * r * weight) * 2.0**31),
             rest[0], rest[0] * hit, rest[1], rest[1] * hit, int(square),
@@ -60,7 +61,7 @@ def test_rows_are_added_up_in_whole_numbers(kind, n):
     s, y, w = rows(n, kind)
     fine, coarse, low = expected_sums(s, y, w, CELLS, COARSE)
     for kernel in forms(cells.add_rows):
-        got = np.zeros((CELLS, 2), np.int64), np.zeros((COARSE, 8), np.int64)
+        got = np.zeros((CELLS + 2, 2), np.int64), np.zeros((COARSE, 8), np.int64)
         assert kernel(s, y, w, *got) == low
         assert got[0].tolist() == fine
         assert got[1].tolist() == coarse
@@ -71,7 +72,7 @@ def test_weights_of_one_are_no_weights():
     for kernel in forms(cells.add_rows):
         sums = []
         for w in (NO_WEIGHTS, np.ones(500)):
-            sums.append((np.zeros((CELLS, 2), np.int64), np.zeros((COARSE, 8), np.int64)))
+            sums.append((np.zeros((CELLS + 2, 2), np.int64), np.zeros((COARSE, 8), np.int64)))
             assert kernel(s, y, w, *sums[-1]) == 0
         assert (sums[0][0] == sums[1][0]).all()
         assert (sums[0][1] == sums[1][1]).all()
@@ -83,8 +84,9 @@ def test_rows_go_to_the_cells_of_their_scores_to_the_last_bit():
         cell, coarse, r = np.empty(2000, np.int32), np.empty(2000, np.int32), np.empty(2000)
         kernel(s, CELLS, COARSE, cell, coarse, r)
         ends = np.arange(CELLS + 1) / CELLS
-        assert (cell == np.searchsorted(ends, s, "left").clip(1) - 1).all()
-        assert (coarse == cell // (CELLS // COARSE)).all()
+        inner = np.searchsorted(ends, s, "left").clip(1) - 1
+        assert (cell == np.where(s == 0, 0, np.where(s == 1, CELLS + 1, inner + 1))).all()
+        assert (coarse == inner // (CELLS // COARSE)).all()
         assert abs(r - (s * COARSE - coarse - 0.5)).max() <= 1.001 * 2**-32
         assert (r * 2**31 == np.rint(r * 2**31)).all()
 
