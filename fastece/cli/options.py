@@ -87,6 +87,16 @@ OPTIONS = {
     "--plot": value("FILE", "write a picture: .png, .svg or .pdf, with matplotlib"),
     "--html": value("FILE", "write the report as one HTML page, with jinja2 and matplotlib"),
     "--by": value("COLUMN", "errors of the groups of rows that this column tells, too"),
+    "--stream": {
+        "action": "store_true",
+        "help": "add the rows up as they are read, and keep none: so are several files, and large "
+        "ones of more than 256 MB, anyway",
+    },
+    "--on-error": {
+        "choices": ["stop", "skip"], "default": "stop",
+        "help": "of a stream: a bad row, or what cannot be read, is an error (default), or left "
+        "out and counted",
+    },
     "report --estimator": {
         "action": "append", "default": [], "metavar": "NAME", "dest": "estimators",
         "help": "one more error by name, such as ece_sweep, smooth_ece or mmce",
@@ -163,8 +173,10 @@ COMMANDS = {
         f"Report on a file of predictions, or with - on standard input: CSV with the columns "
         f"{LAYOUTS}; also between tabs or semicolons, as JSON Lines, NPY, NPZ or Parquet (with "
         "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 only "
-        "what has a posterior has intervals.",
-        ("file",), (*FILE, "--by", "report --groups", *REPORT), {"resamples": 1000, "seed": 0},
+        "what has a posterior has intervals. Several files, patterns in quotes and folders are one "
+        "stream of rows, which need not fit in memory.",
+        ("files",), (*FILE, "--by", "report --groups", *REPORT, "--stream", "--on-error"),
+        {"resamples": 1000, "seed": 0},
     ),
     "compare": Command(
         "compare:run_compare", "the difference between two models, on the same rows",
@@ -222,7 +234,8 @@ def make_parser() -> argparse.ArgumentParser:
     for name, row in COMMANDS.items():
         command = commands.add_parser(name, help=row.help, description=row.description)
         for argument in row.arguments:
-            command.add_argument(argument, metavar=argument.upper())
+            more: dict[str, Any] = {"nargs": "+"} if argument == "files" else {}
+            command.add_argument(argument, metavar=argument.removesuffix("s").upper(), **more)
         for option in (*row.options, "--json"):
             command.add_argument(option.split()[-1], **OPTIONS[option])
         command.set_defaults(**row.defaults)

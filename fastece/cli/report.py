@@ -13,8 +13,9 @@ from fastece.cli.inputs import (
     words_of,
 )
 from fastece.cli.page import Page
+from fastece.cli.stream import is_stream, run_stream
 from fastece.cli.terminal import progress
-from fastece.inputs.files import Predictions
+from fastece.inputs.files import Predictions, expand_paths
 from fastece.plot.files import check_picture, check_writable, save_picture
 from fastece.report.measures import TEST
 from fastece.report.report import make_report
@@ -29,10 +30,14 @@ DEMO = "handwritten digits, a small neural network"
 
 
 def run_report(options: Namespace) -> Page:
-    """``fastece report FILE``, and ``fastece demo``, which has no file."""
+    """``fastece report FILE [FILE ...]``, and ``fastece demo``, which has no file."""
+    paths = expand_paths(getattr(options, "files", []))
+    if paths and is_stream(paths, options):
+        return run_stream(paths, options)
+    check_whole(options)
     picture = options.plot and check_picture(options.plot)
     html = options.html and check_html(options.html)
-    file, by = getattr(options, "file", None), getattr(options, "by", None)
+    file, by = next(iter(paths), None), getattr(options, "by", None)
     groups = getattr(options, "groups", None)
     title = DEMO if file is None else title_of(file)
     with progress() as say:
@@ -63,6 +68,12 @@ def run_report(options: Namespace) -> Page:
             save_picture(picture, report._panels)
             page = page.with_file("plot", options.plot)
     return page
+
+
+def check_whole(options: Namespace) -> None:
+    """No option is given that is one of streams."""
+    if getattr(options, "on_error", "stop") != "stop":
+        raise ValueError("--on-error: skip goes with --stream, or with several files")
 
 
 def group_call(predictions: Predictions, options: Namespace) -> Call:

@@ -11,6 +11,7 @@ from fastece.resampling.intervals import ConfidenceInterval
 
 if TYPE_CHECKING:
     from fastece.report.report import Report
+    from fastece.streams.report import StreamReport
 
 # Classes and groups in a table, the clearest first: those that are off, at least a few, at most so
 # many; the rest is counted.
@@ -65,7 +66,7 @@ def number_and_ends(value: float, low: float | None, high: float | None) -> list
     return [number(value, decimals(interval)), ends(interval)]
 
 
-def sample(report: "Report") -> Section:
+def sample(report: "Report | StreamReport") -> Section:
     """What was measured on."""
     facts = {"rows": f"{report.n}"}
     if round(report.n_effective) != report.n:
@@ -79,7 +80,7 @@ def sample(report: "Report") -> Section:
     return Section("Sample", facts)
 
 
-def errors(report: "Report") -> Section:
+def errors(report: "Report | StreamReport") -> Section:
     """Every error that was asked for, with its interval."""
     head = ["error", "value", level_of(report), "p-value", "bins used", "estimator"]
     rows, notes = [], []
@@ -168,7 +169,7 @@ def breakdown(found: Any, what: str, title: str) -> Section | None:
     )
 
 
-def picture(report: "Report") -> Section:
+def picture(report: "Report | StreamReport") -> Section:
     """The diagram, and the curve beside it."""
     results = [*report.diagrams, *([] if report.curve is None else [report.curve])]
     return Section("Scores and what came true", {}, results=results)

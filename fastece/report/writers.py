@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fastece import __version__
 from fastece.plot.files import draw_page
 from fastece.plot.svg import to_svg
-from fastece.report.sections import sections_of
+from fastece.report.sections import Section, sections_of
 from fastece.resampling.results import aligned, html_row
 
 if TYPE_CHECKING:
@@ -23,8 +23,13 @@ MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\|*_`<>[]"})
 
 def to_text(report: "Report") -> str:
     """The report for a terminal."""
-    lines = [report.title, *fill(report.headline, WIDTH).splitlines()]
-    for section in sections_of(report):
+    return page_text(report.title, report.headline, sections_of(report))
+
+
+def page_text(title: str, headline: str, sections: Sequence[Section]) -> str:
+    """Sections for a terminal, below a title and a sentence."""
+    lines = [title, *fill(headline, WIDTH).splitlines()]
+    for section in sections:
         lines += ["", section.title]
         if section.facts:
             lines += indented(aligned([*section.facts.items()], last="<"))

@@ -1,6 +1,8 @@
 """Predictions from files, one module a format: a file is a table of named columns, whose names say
 how to read it."""
 
+from fastece.inputs.files.batches import expand_paths as expand_paths
+from fastece.inputs.files.batches import read_batches as read_batches
 from fastece.inputs.files.predictions import LAYOUTS as LAYOUTS
 from fastece.inputs.files.predictions import Predictions as Predictions
 from fastece.inputs.files.predictions import read_predictions as read_predictions

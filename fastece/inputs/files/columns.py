@@ -31,6 +31,14 @@ class Columns:
     ) -> None:  # fmt: skip
         self.names, self.column, self.row = names, column, row
 
+    def part(self, start: int, stop: int, before: int = 0) -> "Columns":
+        """Some of the rows, of a file that has so many `before` the first row of this table."""
+        return Columns(
+            self.names,
+            lambda name: self.column(name)[start:stop],
+            lambda index: self.row(before + start + index),
+        )
+
     def read(self, labels: Groups, numbers: Groups) -> tuple[list[list[NDArray[Any]]], list[Any]]:
         """Groups of columns, as `Table` says; cells that are lists, or objects, of numbers are
         rows of a matrix, that of objects has names."""

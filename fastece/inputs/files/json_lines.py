@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import IO, Any
 
 from numpy.typing import NDArray
@@ -12,24 +13,19 @@ from fastece.inputs.files.table import refuse_rows, shown
 
 class Objects(Columns):
     """Rows that are objects. Columns are the keys of the first one; a dotted path, such as a.b.0,
-    leads to what is inside."""
+    leads to what is inside. `before`: how many lines of the file are before these."""
 
     endings: tuple[str, ...] = (".jsonl", ".ndjson", ".json")
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        found = [(k, read_object(line)) for k, line in enumerate(lines, 1) if line.strip()]
+    def __init__(self, lines: Sequence[str], before: int = 0) -> None:
+        numbered = enumerate(lines, before + 1)
+        found = [(k, read_object(line)) for k, line in numbered if line.strip()]
         refuse_rows((f"line {k}", row) for k, row in found if isinstance(row, str))
         self.rows = [row for _, row in found if isinstance(row, dict)]
         self.paths = dict(paths_of(self.rows[0]))
         lines_of = [k for k, _ in found]
-        super().__init__([*self.paths], self.cells, lambda index: f"line {lines_of[index]}")
-
-    def cells(self, name: str) -> list[Any]:
-        """What a path leads to in each row, None where it leads nowhere."""
-        path = self.paths[name]
-        if len(path) == 1:
-            return [row.get(name) for row in self.rows]
-        return [follow(row, path) for row in self.rows]
+        column = partial(cells_of, self.rows, self.paths)  # no circle of references
+        super().__init__([*self.paths], column, lambda index: f"line {lines_of[index]}")
 
     def write(self, file: IO[bytes], names: Sequence[str], values: NDArray[Any]) -> None:
         """Write the table, as `Table` says; the values of all other keys stay what they are."""
@@ -44,6 +40,16 @@ class Objects(Columns):
             # What is no text in Unicode, half of a surrogate pair, was an escape and becomes one.
             text = json.dumps(row, ensure_ascii=False)
             file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def cells_of(
+    rows: Sequence[dict[str, Any]], paths: dict[str, tuple[str, ...]], name: str
+) -> list[Any]:
+    """What a path leads to in each row, None where it leads nowhere."""
+    path = paths[name]
+    if len(path) == 1:
+        return [row.get(name) for row in rows]
+    return [follow(row, path) for row in rows]
 
 
 def read_object(line: str) -> dict[str, Any] | str:

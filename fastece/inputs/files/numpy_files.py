@@ -12,7 +12,11 @@ from fastece.inputs.files.columns import Columns, by_column, float_type
 
 def read_npy(file: IO[bytes]) -> "Fields | Matrix":
     """Read a NumPy array: one with named fields, or (n, 1 + K) of labels and probabilities."""
-    array = np.load(file, allow_pickle=False)
+    return array_table(np.load(file, allow_pickle=False))
+
+
+def array_table(array: NDArray[Any]) -> "Fields | Matrix":
+    """An array as a table, if it is one with named fields, or (n, 1 + K)."""
     if array.dtype.names:
         return Fields(array)
     if array.ndim != 2 or array.shape[1] < 2:

@@ -13,7 +13,7 @@ from fastece.inputs.arrays import EntryError, repr_of
 from fastece.inputs.files.harness import is_log, read_log
 from fastece.inputs.files.json_lines import Objects
 from fastece.inputs.files.source import STANDARD_INPUT, UNREADABLE, read_table
-from fastece.inputs.files.table import NamedColumns, Table, more_rows, refuse_rows
+from fastece.inputs.files.table import NamedColumns, Rows, Table, more_rows, refuse_rows
 from fastece.inputs.parameters import check_integer
 from fastece.inputs.probabilities import first_number
 
@@ -74,43 +74,85 @@ def read_predictions(
     by an option. `keep_table`: also hold the whole file, which `write_predictions` wants.
     """
     file = "standard input" if str(path) == STANDARD_INPUT else str(path)
+    chosen = Chosen(y_true, y_prob, classes, weights, tuple(columns), option)
     try:
-        table = read_table(str(path), (y_true or "y_true", PAIR[0]))
-        is_named = y_true is not None or y_prob is not None
-        is_pair = not is_named and all(name in table.names for name in PAIR)
-        if classes is not None and not is_pair:
-            raise ValueError(f"--classes goes with the columns {','.join(PAIR)} only")
-        if is_pair:
-            found = read_pairs(table, classes)
-        elif not is_named and isinstance(table, Objects) and is_log(table.rows[0]):
-            found = read_questions(table)
-        else:
-            found = read_columns(table, y_true or "y_true", y_prob, {weights, *columns})
-        found = replace(found, file=file, table=table if keep_table else None)
-        if weights is None and not columns:
-            return replace(found, row=table.row)
-        more = [weights] if weights else []
-        check_names(table, more, "--weights")
-        check_names(table, columns, option)
-        others, weight = table.read([[name] for name in columns], [more] if more else [])
-        return replace(
-            found, row=table.row, weights=weight[0] if more else None,
-            others={name: column for name, (column,) in zip(columns, others, strict=True)},
-            columns={**found.columns, "sample_weight": more},
-        )  # fmt: skip
+        table = read_table(str(path), chosen.header)
+        return replace(read_rows(table, chosen), file=file, table=table if keep_table else None)
     except UNREADABLE as error:
         raise ValueError(f"{file}: {error}") from error
 
 
-def read_columns(
-    table: Table, y_true: str, y_prob: str | None, taken: Collection[str | None]
-) -> Predictions:
-    """Read a column of labels and one or several of probabilities, which are not those `taken`
-    for something else."""
-    names = probability_columns(table)
-    if y_prob:
-        parts = y_prob.split(",")
-        names = [name for part in parts for name in expand(table, part, {y_true, *taken})]
+@dataclass(frozen=True)
+class Chosen:
+    """Which columns are read, as the caller says: arguments of `read_predictions`."""
+
+    y_true: str | None = None
+    y_prob: str | None = None
+    classes: int | None = None
+    weights: str | None = None
+    columns: tuple[str, ...] = ()
+    option: str = "--by"
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the caller names labels or probabilities."""
+        return self.y_true is not None or self.y_prob is not None
+
+    @property
+    def header(self) -> tuple[str, str]:
+        """Columns one of which a header has."""
+        return self.y_true or "y_true", PAIR[0]
+
+    def holds_pairs(self, table: Rows) -> bool:
+        """Whether a table has true label, predicted label and confidence."""
+        is_pair = not self.is_named and all(name in table.names for name in PAIR)
+        if self.classes is not None and not is_pair:
+            raise ValueError(f"--classes goes with the columns {','.join(PAIR)} only")
+        return is_pair
+
+    def prob_names(self, table: Rows) -> list[str]:
+        """The columns of the probabilities, which are not those wanted for something else."""
+        if not self.y_prob:
+            return probability_columns(table)
+        taken = {self.header[0], self.weights, *self.columns}
+        parts = self.y_prob.split(",")
+        return [name for part in parts for name in expand(table, part, taken)]
+
+    def check(self, table: Rows) -> list[str]:
+        """All columns that are read, each of which is there."""
+        names = PAIR if self.holds_pairs(table) else (self.header[0], *self.prob_names(table))
+        more = [self.weights] if self.weights else []
+        check_names(table, names)
+        check_names(table, more, "--weights")
+        check_names(table, self.columns, self.option)
+        return [*dict.fromkeys((*names, *more, *self.columns))]
+
+
+def read_rows(table: Rows, chosen: Chosen) -> Predictions:
+    """Read a table, or a part of one."""
+    if chosen.holds_pairs(table):
+        found = read_pairs(table, chosen.classes)
+    elif not chosen.is_named and isinstance(table, Objects) and is_log(table.rows[0]):
+        found = read_questions(table)
+    else:
+        found = read_columns(table, chosen)
+    weights, columns = chosen.weights, chosen.columns
+    if weights is None and not columns:
+        return replace(found, row=table.row)
+    more = [weights] if weights else []
+    check_names(table, more, "--weights")
+    check_names(table, columns, chosen.option)
+    others, weight = table.read([[name] for name in columns], [more] if more else [])
+    return replace(
+        found, row=table.row, weights=weight[0] if more else None,
+        others={name: column for name, (column,) in zip(columns, others, strict=True)},
+        columns={**found.columns, "sample_weight": more},
+    )  # fmt: skip
+
+
+def read_columns(table: Rows, chosen: Chosen) -> Predictions:
+    """Read a column of labels and one or several of probabilities."""
+    y_true, y_prob, names = chosen.header[0], chosen.y_prob, chosen.prob_names(table)
     check_names(table, [y_true, *names])
     ((label,),), (prob,) = table.read([[y_true]], [names])
     if isinstance(prob, NamedColumns):  # of objects
@@ -122,7 +164,7 @@ def read_columns(
     return Predictions(label, prob, label, columns=columns, prob_columns=names)
 
 
-def read_pairs(table: Table, classes: int | None) -> Predictions:
+def read_pairs(table: Rows, classes: int | None) -> Predictions:
     """Read true label, predicted label and confidence: a hit is that the labels are equal."""
     if classes is not None:
         check_integer("--classes", classes, 2, 2**31)
@@ -160,7 +202,7 @@ def read_questions(table: Objects) -> Predictions:
     return Predictions(logits.argmax(axis=1) == label, top, label, True, note=note)
 
 
-def check_names(table: Table, names: Sequence[str], option: str = "") -> None:
+def check_names(table: Rows, names: Sequence[str], option: str = "") -> None:
     """Each name is that of one column; `option` names it, unless it is one of predictions."""
     advice = (
         f"{option} takes the name of a column" if option
@@ -176,7 +218,7 @@ def check_names(table: Table, names: Sequence[str], option: str = "") -> None:
             raise ValueError(f"two columns are named {name!r}")
 
 
-def expand(table: Table, pattern: str, taken: Collection[str | None]) -> list[str]:
+def expand(table: Rows, pattern: str, taken: Collection[str | None]) -> list[str]:
     """The columns that a name or a pattern such as prob_* means, in the order of the file; those
     that are numbered in the order of their numbers."""
     if pattern in table.names or not {*pattern} & {*"*?["}:
@@ -197,7 +239,7 @@ def expand(table: Table, pattern: str, taken: Collection[str | None]) -> list[st
     return names
 
 
-def probability_columns(table: Table) -> list[str]:
+def probability_columns(table: Rows) -> list[str]:
     """Columns y_prob, or p_0, p_1 and so on up to the last that is there."""
     numbers = [int(n[2:]) for n in table.names if n.startswith("p_") and n[2:].isdecimal()]
     if "y_prob" in table.names or not numbers:

@@ -22,22 +22,27 @@ LABELS: list[tuple[str, Callable[[str], Any]]] = [
 ]
 
 
-class Table(Protocol):
-    """Named columns on the same rows."""
+class Rows(Protocol):
+    """Named columns on the same rows, of a file or of a part of it."""
 
     names: list[str]
-    endings: tuple[str, ...]  # of names of files in this format
 
     def read(self, labels: Groups, numbers: Groups) -> tuple[list[list[NDArray[Any]]], list[Any]]:
         """The columns of each group of labels, and of each group of numbers a matrix (n, m), or
         where it has one column, that as it is."""
 
+    def row(self, index: int) -> str:
+        """What a message calls a row: the line on which it ends, or its number, the first is 1."""
+
+
+class Table(Rows, Protocol):
+    """A whole file, which can be written with other numbers."""
+
+    endings: tuple[str, ...]  # of names of files in this format
+
     def write(self, file: IO[bytes], names: Sequence[str], values: NDArray[Any]) -> None:
         """Write the table in its format, with other numbers in some columns, which are those of one
         group of `read`, and the numbers of the shape that it gives."""
-
-    def row(self, index: int) -> str:
-        """What a message calls a row: the line on which it ends, or its number, the first is 1."""
 
 
 class NamedColumns:

@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import accumulate, chain, islice, pairwise
 from typing import IO, Any
 
@@ -36,6 +37,12 @@ class Text:
         self.head, self.lines = lines[: self.header], lines[self.header :]
         self.mark = "\ufeff" if has_mark else ""
         self.row: Callable[[int], str] = str
+
+    def part(self, lines: list[str], before: int) -> "Text":
+        """Other rows under the same header: lines of the file that has so many before them."""
+        table = copy(self)
+        table.head, table.lines, table.header = [], lines, before
+        return table
 
     def read(self, labels: Groups, numbers: Groups) -> tuple[list[list[NDArray[Any]]], list[Any]]:
         """Groups of columns, as `Table` says."""
@@ -113,6 +120,26 @@ class Text:
             if len(row) == width:
                 fault = row_fault((name, row[k].strip(), rule) for name, k, rule in columns)
             yield f"line {line}", fault
+
+
+def record_ends(lines: Sequence[str], delimiter: str) -> tuple[list[int], bool]:
+    """After how many of the lines each row ends, a cell in quotes may hold the ends of lines; and
+    whether the last row has an end. Rows with a fault in their quotes end with its line."""
+    if not any('"' in line for line in lines):
+        return [*range(1, len(lines) + 1)], True
+    ends, start, rest = [], 0, iter(lines)
+    is_whole = True
+    while start < len(lines):
+        reader: Any = csv.reader(rest, delimiter=delimiter, strict=True)
+        try:
+            for _ in reader:
+                ends.append(start + reader.line_num)  # noqa: PERF401  # those before a fault too
+            start = len(lines)
+        except csv.Error:
+            start += reader.line_num
+            ends.append(start)
+            is_whole = start < len(lines)
+    return ends, is_whole
 
 
 def split_row(row: str, delimiter: str) -> list[str]:
