@@ -317,12 +317,18 @@ def stream(report: StreamReport) -> Section:
     facts = {name: f"{found[name]}" for name in ("files", "rows", "batches")}
     faulty = [file for file in found["by_file"] if file["reason"]]
     if faulty:
-        facts["skipped"] = f"{found['skipped']} rows, and the rest of {found['cut_files']} files"
+        cut = f", and the rest of {some(found['cut_files'], 'file')}" if found["cut_files"] else ""
+        facts["skipped"] = some(found["skipped"], "row") + cut
     notes = [APPROXIMATION]
     for file in faulty[:MOST_FILES]:
         rest = ["the rest, which cannot be read"] if file["is_cut"] else []
-        rows = [f"{file['skipped']} rows"] if file["skipped"] else []
+        rows = [some(file["skipped"], "row")] if file["skipped"] else []
         notes.append(f"skipped {' and '.join(rows + rest)}; first: {file['reason']}")
     if len(faulty) > MOST_FILES:
         notes.append(f"and in {len(faulty) - MOST_FILES} more files (--json has them all)")
     return Section("Streamed", facts, notes=notes)
+
+
+def some(count: int, what: str) -> str:
+    """So many rows, or files."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
