@@ -4,7 +4,8 @@
 `reliability_curve` show at which probabilities the classifier is off. `bootstrap`, `compare` and
 `calibration_test` tell how sure that is. `brier_score`, `log_loss`, `accuracy`, `sharpness` and
 `entropy` say how good the probabilities are in all, and `brier_decomposition` and
-`score_decomposition` how much of that is calibration. Labels come first:
+`score_decomposition` how much of that is calibration. `Accumulator` answers for predictions that
+are not kept. Labels come first:
 
 >>> import fastece
 >>> fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10)
@@ -129,8 +130,8 @@ __all__ = [
 
 # Modules that are spoken of by name, such as fastece.protocol.Sample.
 _MODULES = {
-    "binned", "estimators", "plot", "problems", "protocol", "recalibration", "reliability",
-    "scores",
+    "binned", "distributed", "estimators", "plot", "problems", "protocol", "recalibration",
+    "reliability", "scores", "streams", "training",
 }  # fmt: skip
 
 
