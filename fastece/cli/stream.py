@@ -13,7 +13,7 @@ from fastece.plot.files import check_picture, save_picture
 from fastece.report.measures import LEAD
 from fastece.streams.accumulator import Accumulator
 from fastece.streams.files import FileCount, FileSum
-from fastece.streams.report import make_stream_report
+from fastece.streams.report import make_stream_report, some
 
 # Larger files are streams without being asked for: a reader holds some ten times as much.
 LARGE = 256 * 2**20
@@ -35,7 +35,8 @@ def run_stream(paths: Sequence[str], options: Namespace) -> Page:
     """``fastece report FILE [FILE ...]`` of a stream."""
     check_options(options)
     picture = options.plot and check_picture(options.plot)
-    title = title_of(paths[0]) + (f" and {len(paths) - 1} more files" if len(paths) > 1 else "")
+    more = f" and {some(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
+    title = title_of(paths[0]) + more
     sums = Sums(options)
     with progress() as say:
         bytes_of = {path: os.path.getsize(path) if os.path.exists(path) else 0 for path in paths}

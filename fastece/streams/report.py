@@ -317,8 +317,9 @@ def stream(report: StreamReport) -> Section:
     facts = {name: f"{found[name]}" for name in ("files", "rows", "batches")}
     faulty = [file for file in found["by_file"] if file["reason"]]
     if faulty:
-        cut = f", and the rest of {some(found['cut_files'], 'file')}" if found["cut_files"] else ""
-        facts["skipped"] = some(found["skipped"], "row") + cut
+        parts = [some(found["skipped"], "row")] if found["skipped"] else []
+        parts += [f"the rest of {some(found['cut_files'], 'file')}"] if found["cut_files"] else []
+        facts["skipped"] = " and ".join(parts)
     notes = [APPROXIMATION]
     for file in faulty[:MOST_FILES]:
         rest = ["the rest, which cannot be read"] if file["is_cut"] else []

@@ -306,7 +306,7 @@ def test_a_file_that_is_cut_off_stops_or_is_kept_up_to_there(capsys, file_of):
     assert 500 < cut["rows"] < 3000
     assert (cut["is_cut"], cut["skipped"], whole["rows"], whole["is_cut"]) == (True, 0, 60, False)
     out = " ".join(text(capsys, "report", path, other, "--on-error", "skip").split())
-    assert "the rest of 1 files" in out
+    assert "the rest of 1 file" in out
     assert "skipped the rest, which cannot be read; first:" in out
 
 
