@@ -32,8 +32,10 @@ ENTRIES = 2048
 # How often 1 is counted in sums of weights, in those of first and second moments within a coarse
 # cell, in widths of it, and in those of squares of weights, and how often the last bit of a number
 # in its second word. So weights up to 2**32 in all fit into 63 bits, and a distance is right to
-# 2**-32 / 7200 = 3e-14.
+# 2**-32 / 7200 = 3e-14. Replicates may count a row, or a group, some ten times; squared distances
+# of class vectors are up to 2.
 WEIGHT_UNIT, MOMENT_UNIT, SQUARE_UNIT = 2.0**30, 2.0**31, 2.0**24
+REPLICATE_UNIT, DISTANCE_UNIT = 2.0**26, 2.0**29
 DETAIL = 2.0**32
 # The words of a coarse cell, a cache line: sums of w r of misses and of hits, and of w r**2, with
 # the distance r of the score from the middle of the cell, in widths of it; the sum of w**2 - w; and
@@ -183,12 +185,12 @@ def add_replicates(
         m = min(MADE, s.size - start)
         part = slice(start, start + m)
         place_rows(s[part], n_cells, n_coarse, cell[:m], coarse[:m], r[:m])
-        as_integers(weight[part], WEIGHT_UNIT, high[: weight[part].size])
+        as_integers(weight[part], REPLICATE_UNIT, high[: weight[part].size])
         weights = high.view(np.int64)
         for b in range(sums.shape[0]):
             poisson_weights(key, b, ids[part], law, tail, c[:m])
             for i in range(m):
-                w = weights[i] if weight.size else np.int64(WEIGHT_UNIT)
+                w = weights[i] if weight.size else np.int64(REPLICATE_UNIT)
                 line, count = sums[b, 2 * coarse[i] + y[start + i]], c[i]
                 for j in range(REPLICATES):
                     line[j] += np.int64(count[j]) * w
@@ -216,7 +218,7 @@ def add_distances(prob: NDArray[Any], label: NDArray[Any], weight: F64, words: I
     """Add up ``w sum_k (p_k - [k = y])**2`` of class vectors (n, K), float64 or float32, and of
     classes, in two words; empty weights are 1."""
     for i in range(label.size):
-        x = square_distance(prob[i], label[i]) * WEIGHT_UNIT
+        x = square_distance(prob[i], label[i]) * DISTANCE_UNIT
         x = x * weight[i] if weight.size else x
         high = np.int64(x)
         words[0] += high

@@ -95,28 +95,29 @@ class Cells:
     @cached_property
     def rows(self) -> Counted:
         """The misses and the hits of each fine cell as rows: weights are right in every fine cell,
-        and sums of w s and w s y in every coarse one.
+        and sums of w s in every coarse one.
 
         Rows of one coarse cell are the same part of the way from one end of their fine cells to the
-        other. Two rows stand for those of a heavy cell, unless all have one score: where most
-        scores are in one cell, quartiles of them are two scores or one.
+        other, misses and hits alike: were their scores others, estimators that go by ranks would
+        tell them apart. Two rows stand for those of a heavy cell, unless all have one score: where
+        most scores are in one cell, quartiles of them are two scores or one.
         """
         ratio, kinds, ends = self.ratio, self.weight[:, 1:-1], self.weight[:, [0, -1]]
-        n_cells, sums = kinds.shape[1], self.score.copy()
-        sums[:, [0, -1]] += 0.5 * ends * [1, -1]  # without the scores of 0 and 1
-        weight = kinds.reshape(2, -1, ratio).sum(2)
-        begin = (kinds * (np.arange(n_cells) % ratio)).reshape(2, -1, ratio).sum(2)
+        n_cells, each, sums = kinds.shape[1], kinds.sum(0), self.score.sum(0)
+        sums[[0, -1]] += 0.5 * ends.sum(0) * [1, -1]  # without the scores of 0 and 1
+        weight = each.reshape(-1, ratio).sum(1)
+        begin = (each * (np.arange(n_cells) % ratio)).reshape(-1, ratio).sum(1)
         part = np.full_like(begin, 0.5)
         np.divide((sums + 0.5 * weight) * ratio - begin, weight, out=part, where=weight > 0)
-        part = part.clip(0.0, 1.0).repeat(ratio, axis=1)
+        part = part.clip(0.0, 1.0).repeat(ratio)
         _, around, _ = self.spread
-        is_heavy = kinds.sum(0) > HEAVY * self.weight.sum()
+        is_heavy = each > HEAVY * self.weight.sum()
         is_spread = around > ONE_SCORE * self.coarse_weight.sum(0)
         step = np.where(is_heavy & is_spread.repeat(ratio), 0.5 * np.minimum(part, 1 - part), 0.0)
-        at = np.stack([part - step, part + step], axis=1) + np.arange(n_cells)
+        at = np.stack([part - step, part + step])[None] + np.arange(n_cells)
         second = np.where(step > 0, 0.5 * kinds, 0.0)
-        each = np.stack([kinds - second, second], axis=1)
-        return self._counted(at / n_cells, each, n_cells, ends)
+        rows = np.stack([kinds - second, second], axis=1)
+        return self._counted(at.repeat(2, axis=0) / n_cells, rows, n_cells, ends)
 
     @cached_property
     def points(self) -> Counted:

@@ -12,7 +12,7 @@ from fastece.inputs.labels import as_groups
 from fastece.inputs.probabilities import as_probabilities, row_sum_tolerance
 from fastece.problems.problems import Problems
 from fastece.problems.reading import NEARLY, native_labels, native_scores, read_problems
-from fastece.streams.state import Settings, check_least
+from fastece.streams.state import LEAST_DRAWN, LEAST_WEIGHT, Settings, check_least
 from fastece.typing import I64
 
 
@@ -38,8 +38,8 @@ def read_batch(
     )  # fmt: skip
     if problems.labels is not None:
         raise ValueError("y_true: must hold class numbers in a stream, got other labels")
-    if problems.v is not None:
-        check_least(problems.v)
+    if weight is not None:
+        check_least(weight, LEAST_DRAWN if settings.n_replicates else LEAST_WEIGHT)
     if weightless:
         return None
     words = np.zeros(2, np.int64)
@@ -74,10 +74,23 @@ def count_rows(y_true: Any, y_prob: Any) -> int:
 
 
 def group_ids(groups: Any, n: int) -> I64:
-    """A number of 64 bits for the group of each row, the same on any machine."""
-    numbers, labels = as_groups(groups, n, "groups") if n else (np.empty(0, np.int64), [])
-    found = [
-        int.from_bytes(blake2b(repr(label).encode(), digest_size=8).digest(), "little", signed=True)
-        for label in labels
-    ]
-    return np.array(found, np.int64)[numbers] if n else np.empty(0, np.int64)
+    """A number of 64 bits for the group of each row, the same on any machine: 3 and 3.0 are one
+    group, "3" is another."""
+    if not n:
+        return np.empty(0, np.int64)
+    numbers, labels = as_groups(groups, n, "groups")
+    return np.array([group_id(label) for label in labels], np.int64)[numbers]
+
+
+def group_id(label: Any) -> int:
+    """A hash of a label: a number, a bool or a string."""
+    label = label.item() if isinstance(label, np.generic) else label
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if not isinstance(label, str | int | float):
+        raise TypeError(
+            f"groups: must be numbers or strings in a stream, as others differ between processes; "
+            f"got {label!r:.60}"
+        )
+    digest = blake2b(repr(label).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)

@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.inputs.arrays import refuse_where
 from fastece.inputs.parameters import check_integer
 from fastece.kernels import REPLICATES
 from fastece.problems.cells import Cells, coarse_sums
@@ -18,8 +20,10 @@ from fastece.protocol import Sample
 from fastece.resampling.draws import new_key, poisson_law
 from fastece.typing import F64, I64
 
-# What sums hold: weights, and their squares, in all, and the smallest weight that is not lost.
-MOST_WEIGHT, MOST_SQUARE, LEAST_WEIGHT = 2.0**32, 2.0**38, 2.0**-40
+# What sums hold: weights, and their squares, in all; and the smallest weight that is not lost, and
+# that counts in replicates.
+MOST_WEIGHT, MOST_SQUARE = 2.0**32, 2.0**38
+LEAST_WEIGHT, LEAST_DRAWN = 2.0**-40, 2.0**-20
 # Fine cells of a coarse one: 7200 coarse cells still hold edges and centres of all numbers of bins
 # that 64800 fine ones do.
 RATIO = 9
@@ -48,16 +52,22 @@ class Settings:
     from_logits: bool
 
     def __post_init__(self) -> None:
-        if self.n_classes is not None:
-            check_integer("n_classes", self.n_classes, 2, 2**31 - 1, "None or an integer")
-        check_integer("n_cells", self.n_cells, 1, MOST_CELLS)
-        check_integer("n_replicates", self.n_replicates, 0, MOST_REPLICATES)
+        counts: dict[str, Any] = {
+            "n_classes": None
+            if self.n_classes is None
+            else check_integer("n_classes", self.n_classes, 2, 2**31 - 1, "None or an integer"),
+            "n_cells": check_integer("n_cells", self.n_cells, 1, MOST_CELLS),
+            "n_replicates": check_integer("n_replicates", self.n_replicates, 0, MOST_REPLICATES),
+            "setting": self.setting if isinstance(self.setting, str) else self.row.column,
+        }
+        for name, value in counts.items():  # of Python, so that equal settings have one text
+            object.__setattr__(self, name, value)
         if self.n_replicates and self.seed is None:
             raise ValueError("seed: replicates need one, the same for all parts of a stream")
         if self.seed is not None:
             if not self.n_replicates:
                 raise ValueError("seed: nothing is random without n_replicates=")
-            check_integer("seed", self.seed, 0, 2**63 - 1)
+            object.__setattr__(self, "seed", check_integer("seed", self.seed, 0, 2**63 - 1))
         assert self.row is not None
 
     @cached_property
@@ -176,7 +186,7 @@ class State:
     def squared_distance(self) -> float:
         """Sum of w times the squared distance of class vectors from what came true."""
         low = self.get("distance_low") / kernels.cells.DETAIL
-        return (self.get("distance") + low) / kernels.cells.WEIGHT_UNIT
+        return (self.get("distance") + low) / kernels.cells.DISTANCE_UNIT
 
     def measure(self) -> None:
         """Find out what was added so far, from the sums."""
@@ -201,7 +211,11 @@ class State:
         whole = coarse_sums(weight, settings.n_coarse)
         exact = whole + low_weight / (names.DETAIL * names.WEIGHT_UNIT)
         scale = np.divide(exact, whole, out=np.ones_like(whole), where=whole > 0)
-        inner = scale.repeat(settings.n_cells // settings.n_coarse, axis=1)
+        # Weights too small for the first words are in the middle of their coarse cell.
+        lost = np.where((whole == 0) & (exact > 0), exact, 0.0)
+        ratio = settings.n_cells // settings.n_coarse
+        weight[:, 1 + ratio // 2 : -1 : ratio] += lost
+        inner = scale.repeat(ratio, axis=1)
         weight *= np.concatenate([scale[:, :1], inner, scale[:, -1:]], axis=1)
         total, all_rows = exact.sum(0), float(exact.sum())
         square = total + words[names.SQUARE] / names.SQUARE_UNIT
@@ -218,13 +232,18 @@ class State:
             square=square,
         )
 
+    def drawn(self, settings: Settings) -> F64:
+        """The weight (n_replicates,) that each replicate drew."""
+        total = self.replicates[0].sum(1, dtype=np.float64).ravel()[: settings.n_replicates]
+        return np.asarray(total / kernels.cells.REPLICATE_UNIT)
+
     def multiplicities(self, settings: Settings, k: int, sample: Sample, c: F64) -> F64:
         """How often each replicate (n_replicates, n) draws the rows of `cells` of problem k."""
         lines = self.replicates[k]
         drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, : settings.n_replicates]
         weight = c if sample.v is None else c * sample.v
         total = np.bincount(sample.rows, weight, len(drawn))
-        unit = 1 / kernels.cells.WEIGHT_UNIT
+        unit = 1 / kernels.cells.REPLICATE_UNIT
         share = np.divide(unit, total, out=np.zeros_like(total), where=total > 0)
         return np.asarray(c * (drawn.T * share)[:, sample.rows])
 
@@ -236,12 +255,9 @@ def score_and_hit(problems: Problems, k: int) -> tuple[F64, Any]:
     return problems.prob[:, k].astype(np.float64), (problems.label == k).view(np.uint8)
 
 
-def check_least(weight: F64) -> None:
+def check_least(weight: NDArray[Any], least: float) -> None:
     """Weights that are not 0 are large enough not to be lost."""
-    bad = (weight > 0) & (weight < LEAST_WEIGHT)
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise ValueError(
-            f"sample_weight: must be 0 or at least {LEAST_WEIGHT:g}, as sums have so much detail; "
-            f"sample_weight[{i}] is {float(weight[i])!r}; multiply all weights by one number"
-        )
+    refuse_where(
+        "sample_weight", f"must be 0 or at least {least:g}, as sums have so much detail", weight,
+        lambda part: (part > 0) & (part < least), "; multiply all weights by one number",
+    )  # fmt: skip

@@ -284,10 +284,18 @@ def test_no_thread_is_left_when_reading_stops(write):
     assert set(threading.enumerate()) <= before
 
 
+def test_the_row_whose_label_is_no_number_is_named(write):
+    rows = ["1,0.5\n"] * 50
+    rows[37] = "x,0.5\n"
+    with pytest.raises(ValueError, match=r"line 39, column y_true: .* got 'x'"):
+        list(read_batches(write("y_true,y_prob\n" + "".join(rows))))
+
+
 def test_folders_and_patterns_are_files(tmp_path):
-    for name in ("b.csv", "a.parquet", "c.csv.gz", "notes.md", "_meta.json", "in/d.npy"):
+    hidden = ("_meta.json", ".copies/e.csv", "in/_temporary/f.csv")
+    for name in ("b.csv", "a.parquet", "c.csv.gz", "notes.md", "in/d.npy", *hidden):
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(b"")
     names = [name.removeprefix(f"{tmp_path}/") for name in expand_paths([str(tmp_path)])]
     assert names == ["a.parquet", "b.csv", "c.csv.gz", "in/d.npy"]

@@ -148,7 +148,7 @@ def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
             with np.errstate(over="ignore"):
                 cells.poisson_weights(np.uint64(4), b, ids, *LAW, c)
             for i in range(n):
-                weight = nearest(w[i] * 2.0**30) if w.size else 2**30
+                weight = nearest(w[i] * 2.0**26) if w.size else 2**26
                 expected[b, 2 * coarse[i] + y[i]] += c[i].astype(np.int64) * weight
         assert (sums == expected).all()
 
@@ -162,7 +162,7 @@ def test_class_vectors_are_read_and_squared_in_one_pass(dtype, n_classes):
     distance = ((p.astype(np.float64) - np.eye(n_classes)[y]) ** 2).sum(1)
 
     def total(words):
-        return (words[0] + words[1] / 2**32) / 2**30
+        return (words[0] + words[1] / 2**32) / 2**29
 
     for kernel in forms(cells.square_distance):
         assert kernel(p[0], y[0]) == pytest.approx(distance[0], rel=1e-12, abs=1e-12)

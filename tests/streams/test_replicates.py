@@ -179,11 +179,11 @@ def assert_poisson_ratios(values, ratio_of):
 
 def weights_of_row(row, **options):
     """The weights of one row in the replicates, of a state that has no other; the sums are
-    multiples of 2^-30."""
+    multiples of 2^-26."""
     state = state_of([1], [0.3], n_replicates=3200, n_cells=9, row_offset=row, **options)
     parts = state.state_dict()["replicates"]
-    assert np.all(parts % 2**30 == 0)
-    return (parts.reshape(100, -1, 32).sum(axis=1) // 2**30).ravel()
+    assert np.all(parts % 2**26 == 0)
+    return (parts.reshape(100, -1, 32).sum(axis=1) // 2**26).ravel()
 
 
 def assert_poisson(drawn):

@@ -156,10 +156,12 @@ class BatchReader:
             raise ValueError(f"is a log of lm-evaluation-harness, which is no stream{WHOLE}")
         is_text = found.label.dtype.kind in "OUST"
         if is_text and not found.pairs:
+            # Text that is a number is so where another row of the batch has one that is not.
+            bad = next((i for i, x in enumerate(found.label) if not is_number(str(x))), 0)
             raise ValueError(
-                f"{found.row(0)}, column {found.columns['y_true'][0]}: must be the number of a "
+                f"{found.row(bad)}, column {found.columns['y_true'][0]}: must be the number of a "
                 "class, as which column another label stands for is not known before all rows are "
-                f"read, got {repr_of(found.label[0])}{WHOLE}"
+                f"read, got {repr_of(found.label[bad])}{WHOLE}"
             )
         names = getattr(found.y_prob, "columns", [])
         if any(name.isdecimal() and int(name) != k for k, name in enumerate(names)):
@@ -302,7 +304,8 @@ def files_of(path: str) -> list[str]:
     """The files that one path means."""
     if os.path.isdir(path):
         endings = tuple(ending for one in FORMATS for ending in one.endings)
-        below = sorted(str(file) for file in Path(path).rglob("[!._]*") if file.is_file())
+        every = (file for file in Path(path).rglob("*") if file.is_file())
+        below = sorted(str(file) for file in every if not is_hidden(file.relative_to(path)))
         files = [x for x in below if x.lower().removesuffix(PACKED).endswith(endings)]
         if not files:
             raise ValueError(f"{path}: no file in this folder ends in {', '.join(endings)}")
@@ -313,6 +316,17 @@ def files_of(path: str) -> list[str]:
     if not files:
         raise ValueError(f"{path}: no file has such a name")
     return files
+
+
+def is_hidden(path: Path) -> bool:
+    """Whether a file, or a folder that it is in, has the name of what is not meant: those of
+    notebooks' copies and of unfinished work begin with a dot or an underscore."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def is_number(text: str) -> bool:
+    """Whether a label is written as a whole number is."""
+    return text.strip().removeprefix("-").isdecimal()
 
 
 def ahead(items: Generator[T]) -> Iterator[T]:
