@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastece.inputs.arrays import repr_of
 from fastece.problems.settings import SETTINGS, Setting
 from fastece.protocol import Sample, Vectors
-from fastece.typing import F64, I64
+from fastece.typing import F64, I64, U8
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,17 @@ class Problems:
         prob, label = self.prob[rows], self.label[rows]
         return replace(self, prob=prob, label=label, v=v, rows=self.positions[rows])
 
+    def score_and_hit(self, k: int) -> tuple[F64, U8]:
+        """Scores and hits (n,) of problem `k`, which are not to be written to."""
+        if self.prob.ndim == 1:
+            return self.prob, self.label
+        return self.prob[:, k].astype(np.float64), (self.label == k).view(np.uint8)
+
     def sample(self, k: int) -> Sample:
         """Problem `k` with arrays of its own: an estimator may do with them what it likes."""
-        if self.prob.ndim == 1:
-            score, hit = self.prob.copy(), self.label.copy()
-        else:
-            score, hit = self.prob[:, k].astype(np.float64), (self.label == k).view(np.uint8)
+        score, hit = self.score_and_hit(k)
+        if score is self.prob:
+            score, hit = score.copy(), hit.copy()
         return Sample(score, hit, self.v, self.low, self.high, self.positions, self.vectors)
 
     def samples(self) -> list[Sample]:

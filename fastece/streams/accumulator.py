@@ -1,6 +1,8 @@
 """Calibration of a stream: batches go in, and every estimator can be asked afterwards."""
 
 from collections.abc import Sequence
+from copy import deepcopy
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -158,11 +160,9 @@ class Accumulator:
             problems, distance = batch
             ids, self._cells = None if ids is None else ids[problems.positions], None
             self._state.add(settings, problems, distance, ids)
-            if groups is not None:
-                self._state.set("grouped", self._state.get("grouped") + problems.n)
-        if settings.n_replicates and groups is None and n and first == 0:
-            self._state.set("first_rows", self._state.get("first_rows") + 1)
-        self._state.set("rows", self._state.get("rows") + n)
+            self._state.count(grouped=problems.n if groups is not None else 0)
+        has_first = settings.n_replicates > 0 and groups is None and n > 0 and first == 0
+        self._state.count(rows=n, first_rows=has_first)
         self._next_row = first + n
         return self
 
@@ -210,14 +210,7 @@ class Accumulator:
 
     def copy(self) -> "Accumulator":
         """Another accumulator with the same rows."""
-        other = Accumulator.__new__(Accumulator)
-        other._settings = self._settings
-        other.reset()
-        for name, array in other._state.arrays.items():
-            array[:] = self._state.arrays[name]
-        other._state.weight, other._state.square = self._state.weight, self._state.square
-        other._next_row = self._next_row
-        return other
+        return deepcopy(self)
 
     def __add__(self, other: Any) -> "Accumulator":
         if isinstance(other, int) and other == 0:  # as `sum` begins
@@ -445,7 +438,7 @@ class Accumulator:
         for k, cells in enumerate(self.cells()):
             sample, c = cells.rows
             plan = found.prepare(sample, cells.n)
-            draws = self._state.multiplicities(settings, k, sample, c)[has_rows]
+            draws = compress(self._state.multiplicities(settings, k, sample, c), has_rows)
             values.append([float(found.evaluate(plan, draw)) for draw in draws])
         return BootstrapResult(
             estimate=estimate,

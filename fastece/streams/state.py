@@ -2,6 +2,7 @@
 they came, or on how many machines."""
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -58,8 +59,10 @@ class Settings:
             else check_integer("n_classes", self.n_classes, 2, 2**31 - 1, "None or an integer"),
             "n_cells": check_integer("n_cells", self.n_cells, 1, MOST_CELLS),
             "n_replicates": check_integer("n_replicates", self.n_replicates, 0, MOST_REPLICATES),
-            "setting": self.setting if isinstance(self.setting, str) else self.row.column,
         }
+        column = self.row.column  # of a setting that there is, or it is refused here
+        if not isinstance(self.setting, str):
+            counts["setting"] = column
         for name, value in counts.items():  # of Python, so that equal settings have one text
             object.__setattr__(self, name, value)
         if self.n_replicates and self.seed is None:
@@ -68,7 +71,6 @@ class Settings:
             if not self.n_replicates:
                 raise ValueError("seed: nothing is random without n_replicates=")
             object.__setattr__(self, "seed", check_integer("seed", self.seed, 0, 2**63 - 1))
-        assert self.row is not None
 
     @cached_property
     def row(self) -> Setting:
@@ -78,8 +80,7 @@ class Settings:
     @property
     def is_auto_vector(self) -> bool:
         """Whether scores of class vectors are those of whole vectors."""
-        is_auto = isinstance(self.setting, str) and self.setting == "auto"
-        return is_auto and self.n_classes is not None
+        return self.setting == "auto" and self.n_classes is not None
 
     @property
     def n_problems(self) -> int:
@@ -128,8 +129,7 @@ class State:
         self.coarse = np.zeros((problems, coarse, kernels.cells.WORDS), np.int64)
         self.replicates = np.zeros((problems, blocks, 2 * coarse, REPLICATES), np.int64)
         self.totals = np.zeros(len(TOTALS), np.int64)
-        self.set("parts", 1)
-        self.set("fingerprint", settings.fingerprint)
+        self.count(parts=1, fingerprint=settings.fingerprint)
         # What was added so far, for the check that it fits.
         self.weight, self.square = 0.0, 0.0
 
@@ -137,9 +137,10 @@ class State:
         """One of the `TOTALS`."""
         return int(self.totals[TOTALS.index(name)])
 
-    def set(self, name: str, value: int) -> None:
-        """Change one of the `TOTALS`."""
-        self.totals[TOTALS.index(name)] = value
+    def count(self, **more: int) -> None:
+        """Add to some of the `TOTALS`."""
+        for name, value in more.items():
+            self.totals[TOTALS.index(name)] += value
 
     @property
     def arrays(self) -> dict[str, I64]:
@@ -170,17 +171,14 @@ class State:
         key = np.uint64(0 if ids is None else settings.key)
         with np.errstate(over="ignore"):  # for kernels that are not compiled
             for k in range(problems.n_problems):
-                s, y = score_and_hit(problems, k)
+                s, y = problems.score_and_hit(k)
                 low = kernels.cells.add_rows(s, y, w, self.fine[k], self.coarse[k])
                 if ids is not None:
                     kernels.cells.add_replicates(
                         key, s, y, w, ids, *law, settings.n_cells, self.replicates[k]
                     )
         self.weight, self.square = self.weight + weight, self.square + square
-        self.set("n", self.get("n") + problems.n)
-        self.set("square_low", self.get("square_low") + low)
-        for name, word in zip(("distance", "distance_low"), distance.tolist(), strict=True):
-            self.set(name, self.get(name) + word)
+        self.count(n=problems.n, square_low=low, distance=distance[0], distance_low=distance[1])
 
     @property
     def squared_distance(self) -> float:
@@ -237,22 +235,17 @@ class State:
         total = self.replicates[0].sum(1, dtype=np.float64).ravel()[: settings.n_replicates]
         return np.asarray(total / kernels.cells.REPLICATE_UNIT)
 
-    def multiplicities(self, settings: Settings, k: int, sample: Sample, c: F64) -> F64:
-        """How often each replicate (n_replicates, n) draws the rows of `cells` of problem k."""
+    def multiplicities(self, settings: Settings, k: int, sample: Sample, c: F64) -> Iterator[F64]:
+        """How often each replicate draws the rows (n,) of `cells` of problem k, one after the
+        other: all of them together would be a megabyte a replicate."""
         lines = self.replicates[k]
         drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, : settings.n_replicates]
         weight = c if sample.v is None else c * sample.v
         total = np.bincount(sample.rows, weight, len(drawn))
         unit = 1 / kernels.cells.REPLICATE_UNIT
         share = np.divide(unit, total, out=np.zeros_like(total), where=total > 0)
-        return np.asarray(c * (drawn.T * share)[:, sample.rows])
-
-
-def score_and_hit(problems: Problems, k: int) -> tuple[F64, Any]:
-    """Scores and hits of one problem, as kernels take them; they are not written to."""
-    if problems.prob.ndim == 1:
-        return problems.prob, problems.label
-    return problems.prob[:, k].astype(np.float64), (problems.label == k).view(np.uint8)
+        for weights in drawn.T:
+            yield c * (weights * share)[sample.rows]
 
 
 def check_least(weight: NDArray[Any], least: float) -> None:
