@@ -1,0 +1,277 @@
+"""`fastece.compat.netcal` computes what netcal does."""
+
+import numpy as np
+import pytest
+import reference_compat as reference
+from compat_cases import SEEDS, binary_case, class_case, library, near, quietly, tolerance, until
+
+METRICS = ("ECE", "MCE", "ACE")
+
+
+@pytest.fixture
+def compat():
+    from fastece.compat import netcal
+
+    return netcal
+
+
+@pytest.fixture
+def peer():
+    library("netcal")
+    return library("netcal.metrics")
+
+
+def options(rng):
+    """Equal intervals or mass, and the threshold."""
+    return bool(rng.random() < 0.6), int(rng.choice([0, 1, 1, 2, 5]))
+
+
+def binary_arguments(seed):
+    """`(X, y, bins, equal_intervals, sample_threshold, kind)`: one column or two."""
+    rng, scores, hits, n_bins, kind = binary_case(seed)
+    shape = seed % 4
+    x = scores if shape < 2 else scores[:, None]
+    if shape == 3:
+        x = np.column_stack([1 - scores, scores])
+    y = np.eye(2, dtype=int)[hits] if seed % 7 == 0 and len(hits) > 1 else hits
+    return x, y, n_bins, *options(rng), kind
+
+
+def class_arguments(seed):
+    """The same for class vectors, one in four with labels as indicators."""
+    rng, x, labels, n_bins, kind = class_case(seed)
+    k = x.shape[1]
+    y = np.eye(k, dtype=int)[labels] if seed % 4 == 0 and k > 2 and len(labels) > 1 else labels
+    return x, y, n_bins, *options(rng), kind
+
+
+ARGUMENTS = pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
+
+
+def ours(compat, metric, x, y, *options):
+    """The value of `measure`, all arguments of the constructor by position but `detection`."""
+    bins, equal_intervals, sample_threshold = options
+    return getattr(compat, metric)(bins, equal_intervals, False, sample_threshold).measure(x, y)
+
+
+@SEEDS
+@ARGUMENTS
+@pytest.mark.parametrize("metric", METRICS)
+def test_value_is_the_reference(compat, metric, arguments, seeds):
+    for seed in seeds:
+        x, y, *rest, kind = arguments(seed)
+        got = ours(compat, metric, x, y, *rest)
+        assert isinstance(got, np.float64)
+        want = reference.netcal_error(metric, x.tolist(), y.tolist(), *rest, kind)
+        near(got, want, 1e-12, seed)
+
+
+def lost_rows(x, y, bins, equal_intervals, kind):
+    """Are rows counted in one bin and averaged in another there, for edges are rounded to float32?"""
+    if kind is np.float64:
+        return False
+    scores, _ = reference.netcal_problem(x.tolist(), y.tolist())
+    tiny = float(np.finfo(kind).eps)
+    scores = np.clip(np.array(scores, dtype=kind), tiny, 1 - tiny)
+    edges = np.linspace(0, 1, bins + 1)
+    if not equal_intervals:
+        edges[1:-1] = np.quantile(scores, edges[1:-1])
+    counts, means = (np.searchsorted(e, scores, "right") for e in (edges, edges.astype(kind)))
+    return bool((counts != means).any())
+
+
+def refusal(x, y, bins, equal_intervals, kind):
+    """The message with which netcal refuses a case that has a value."""
+    scores, hits = reference.netcal_problem(x.tolist(), y.tolist())
+    labels = {np.argmax(v) if len(v) > 2 else v[-1] for v in y} if y.ndim == 2 else set(y.tolist())
+    if x.ndim == 2 and x.shape[1] > 2 and len(labels) <= 2:
+        return "binary classification problem"
+    if not equal_intervals:
+        tiny = float(np.finfo(kind).eps)
+        scores = np.clip(np.array(scores, dtype=kind), tiny, 1 - tiny)
+        edges = np.quantile(scores, np.linspace(0, 1, bins + 1))
+        edges[0], edges[-1] = 0, 1
+        if (np.diff(edges.astype(kind)) == 0).any():
+            return "smallest edge difference"
+    return None
+
+
+def compare_with_library(value, peer, metric, arguments, seeds):
+    """`value(case)` against netcal where that gives one; where not, its error."""
+
+    def compare(seed):
+        x, y, bins, equal_intervals, threshold, kind = arguments(seed)
+        theirs = getattr(peer, metric)(bins, equal_intervals, False, threshold)
+        message = refusal(x, y, bins, equal_intervals, kind)
+        if message is not None:
+            with pytest.raises((RuntimeError, ValueError), match=message):
+                quietly(theirs.measure, x, y)
+            return False
+        if lost_rows(x, y, bins, equal_intervals, kind):
+            return False
+        case = x, y, bins, equal_intervals, threshold, kind
+        near(value(*case), quietly(theirs.measure, x, y), tolerance(kind, len(y)), seed)
+        return True
+
+    until(seeds, compare)
+
+
+@SEEDS
+@ARGUMENTS
+@pytest.mark.parametrize("metric", METRICS)
+def test_reference_is_the_library(peer, metric, arguments, seeds):
+    def value(x, y, *rest):
+        return reference.netcal_error(metric, x.tolist(), y.tolist(), *rest)
+
+    compare_with_library(value, peer, metric, arguments, seeds)
+
+
+@SEEDS
+@ARGUMENTS
+@pytest.mark.parametrize("metric", METRICS)
+def test_value_is_the_library(compat, peer, metric, arguments, seeds):
+    def value(x, y, *rest):
+        return ours(compat, metric, x, y, *rest[:-1])
+
+    compare_with_library(value, peer, metric, arguments, seeds)
+
+
+@pytest.mark.parametrize("equal_intervals", [True, False])
+@pytest.mark.parametrize("metric", METRICS)
+def test_batched_is_the_mean(compat, metric, equal_intervals):
+    rng = np.random.default_rng(2)
+    x, y = [rng.random(n) for n in (9, 30, 31)], [rng.integers(0, 2, n) for n in (9, 30, 31)]
+    values = [ours(compat, metric, a, b, 4, equal_intervals, 1) for a, b in zip(x, y, strict=True)]
+    measure = getattr(compat, metric)(4, equal_intervals).measure
+    for lists in ((x, y), (tuple(x), tuple(y))):
+        assert measure(*lists, batched=True) == pytest.approx(np.mean(values), abs=1e-14)
+    with pytest.raises(ValueError, match="X|y"):
+        measure(x, y[:2], batched=True)
+    with pytest.raises(ValueError, match="X|y"):
+        measure([], [], batched=True)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_batched_is_the_library(compat, peer, metric):
+    rng = np.random.default_rng(3)
+    x, y = [rng.random(n) for n in (9, 30)], [rng.integers(0, 2, n) for n in (9, 30)]
+    for equal_intervals in (True, False):
+        calls = [getattr(m, metric)(4, equal_intervals).measure for m in (compat, peer)]
+        got, want = (quietly(call, x, y, batched=True) for call in calls)
+        assert got == pytest.approx(want, abs=1e-12)
+
+
+def test_bins_may_be_a_list_of_one(compat):
+    x, y = [0.2, 0.6, 0.9], [0, 1, 1]
+    want = compat.ECE(7).measure(x, y)
+    assert compat.ECE((7,)).measure(x, y) == compat.ECE([7]).measure(x, y) == want
+    with pytest.raises(ValueError, match="bins"):
+        compat.ECE((7, 7)).measure(x, y)
+
+
+def test_detection_of_confidences_alone(compat):
+    x, y = np.array([0.2, 0.6, 0.9]), np.array([0, 1, 1])
+    want = compat.ECE(10).measure(x, y)
+    assert compat.ECE(10, detection=True).measure(x, y) == want
+    assert compat.ECE(10, detection=True).measure(x[:, None], y) == want
+
+
+# -- where ours departs: what netcal does is asserted too, so that a change is noticed --------------
+
+
+def test_two_labels_of_more_classes(compat, peer):
+    x = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
+    y = np.array([0, 1, 0, 1])
+    with pytest.raises(RuntimeError, match="binary classification problem"):
+        peer.ECE(10).measure(x, y)
+    assert compat.ECE(10).measure(x, y) == pytest.approx((0.5 + 0.2 + 0.4 + 0.6) / 4)
+
+
+def test_equal_quantiles(compat, peer):
+    """Equal edges there are an error, empty bins here: (.2 four times) to (1/3, .2...) one bin."""
+    x, y = np.array([0.2, 0.2, 0.2, 0.2, 0.9]), np.array([0, 1, 0, 1, 1])
+    with pytest.raises(ValueError, match="smallest edge difference"):
+        quietly(peer.ECE(3, equal_intervals=False).measure, x, y)
+    want = reference.netcal_error("ECE", x.tolist(), y.tolist(), 3, False, 1, np.float64)
+    got = compat.ECE(3, equal_intervals=False).measure(x, y)
+    assert got == pytest.approx(want, abs=1e-14)
+    assert got == pytest.approx(0.8 * 0.3 + 0.2 * 0.1)
+    with pytest.raises(ValueError, match="smallest edge difference"):
+        quietly(peer.ECE(3, equal_intervals=False).measure, x[:1], y[:1])
+    assert compat.ECE(3, equal_intervals=False).measure(x[:1], y[:1]) == pytest.approx(0.2)
+
+
+def test_float32_loses_rows_there(compat, peer):
+    """0.9 in float32 is below the edge by which rows are counted, and on that of the means."""
+    x, y = np.array([0.2, 0.6, 0.9], dtype=np.float32), np.array([0, 1, 1])
+    assert quietly(peer.ECE(10).measure, x, y) == pytest.approx(0.2, abs=1e-6)
+    assert compat.ECE(10).measure(x, y) == pytest.approx(0.7 / 3, abs=1e-7)
+
+
+def test_labels_that_are_no_hits(compat, peer):
+    x = np.array([0.2, 0.6, 0.9])
+    for y, value in (([0, 2, 2], 0.9), ([-1, 1, 1], 1.7 / 3), ([0, 1, 2], 2.3 / 3)):
+        assert peer.ECE(10).measure(x, np.array(y)) == pytest.approx(value)
+        with pytest.raises(ValueError, match=r"\by\b"):
+            compat.ECE(10).measure(x, y)
+    with pytest.raises(ValueError, match="binary"):
+        peer.ECE(10, detection=True).measure(x, np.array([0, 2, 2]))
+    with pytest.raises(ValueError, match=r"\by\b"):
+        compat.ECE(10, detection=True).measure(x, [0, 2, 2])
+
+
+def test_label_beyond_the_classes(compat, peer):
+    """A miss there; ours is an error."""
+    x = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
+    y = np.array([0, 1, 2, 7])
+    assert np.isfinite(peer.ECE(10).measure(x, y))
+    with pytest.raises(ValueError, match=r"\by\b"):
+        compat.ECE(10).measure(x, y)
+
+
+def test_nan_and_range(compat, peer):
+    """A NaN gives a number there, and scores outside [0, 1] are placed at its ends."""
+    y = np.array([0, 1, 1])
+    assert quietly(peer.ECE(10).measure, np.array([0.2, np.nan, 0.9]), y) == pytest.approx(0.15)
+    assert quietly(peer.ECE(10).measure, np.array([0.2, 1.5, -0.9]), y) == pytest.approx(0.4)
+    for x in ([0.2, np.nan, 0.9], [0.2, 1.5, 0.9], [0.2, -0.9, 0.9]):
+        with pytest.raises(ValueError, match=r"\bX\b"):
+            compat.ECE(10).measure(np.array(x), y)
+
+
+def test_zero_and_one_are_moved_there(compat, peer):
+    """By the eps of the type: 1.2e-7 in float32, where ours is exact."""
+    x, y = np.array([0.0, 1.0], dtype=np.float32), np.array([0, 1])
+    assert peer.ECE(10).measure(x, y) == pytest.approx(1.19e-7, abs=1e-9)
+    assert compat.ECE(10).measure(x, y) == 0
+
+
+def test_what_is_not_offered(compat):
+    x, y = np.array([0.2, 0.6, 0.9]), np.array([0, 1, 1])
+    measure = compat.ECE(10).measure
+    for options in (
+        {"uncertainty": "mean"},
+        {"return_map": True},
+        {"return_num_samples": True},
+        {"return_uncertainty_map": True},
+    ):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            measure(x, y, **options)
+    with pytest.raises(ValueError, match=r"\bX\b"):
+        measure(np.stack([x[:, None]] * 2), y)
+    with pytest.raises(ValueError, match="detection|box|X"):
+        compat.ECE(10, detection=True).measure(np.column_stack([x, x]), y)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_bad_arguments(compat, metric):
+    measure = getattr(compat, metric)(10).measure
+    with pytest.raises(ValueError, match="X|y"):
+        measure([], [])
+    with pytest.raises(ValueError, match="X|y"):
+        measure([0.2, 0.3], [1])
+    for bins in (0, 2.5, True):
+        with pytest.raises((ValueError, TypeError), match="bins"):
+            getattr(compat, metric)(bins).measure([0.2, 0.3], [1, 0])
+    with pytest.raises((ValueError, TypeError), match="sample_threshold"):
+        getattr(compat, metric)(10, sample_threshold=1.5).measure([0.2, 0.3], [1, 0])

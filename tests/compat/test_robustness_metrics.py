@@ -1,0 +1,205 @@
+"""`fastece.compat.robustness_metrics` computes the general calibration error of Nixon et al."""
+
+import numpy as np
+import pytest
+import reference_compat as reference
+from compat_cases import SEEDS, binary_case, class_case, general_calibration_error, near, quietly
+
+
+@pytest.fixture
+def compat():
+    from fastece.compat import robustness_metrics
+
+    return robustness_metrics
+
+
+@pytest.fixture
+def peer():
+    return general_calibration_error()
+
+
+def gce_arguments(case, seed):
+    """`(labels, probs, options, kind)`: all switches."""
+    rng, probs, labels, n_bins, kind = case(seed)
+    if probs.ndim == 1 and seed % 3 == 0:
+        probs = probs[:, None]
+    options = {
+        "binning_scheme": str(rng.choice(["even", "adaptive"])),
+        "max_prob": bool(rng.integers(0, 2)),
+        "class_conditional": bool(rng.integers(0, 2)),
+        "norm": str(rng.choice(["l1", "l2"])),
+        "num_bins": n_bins,
+        "threshold": float(rng.choice([0.0, 0.0, 0.01, 0.5])),
+        "datapoints_per_bin": None,
+    }
+    if options["binning_scheme"] == "adaptive" and rng.random() < 0.3:
+        options["datapoints_per_bin"] = int(rng.choice([1, 2, 7, 100]))
+    return labels, probs, options, kind
+
+
+# The switches of the named errors, and their own options.
+NAMES = {
+    "ece": (("even", True, False, "l1"), {}),
+    "sce": (("even", False, True, "l1"), {}),
+    "ace": (("adaptive", False, True, "l1"), {}),
+    "tace": (("adaptive", False, True, "l1"), {"threshold": 0.01}),
+    "rmsce": (("adaptive", True, False, "l2"), {"datapoints_per_bin": 100}),
+}
+SHAPES = pytest.mark.parametrize("case", [binary_case, class_case])
+
+
+def expected(labels, probs, options, kind):
+    """What the reference says."""
+    return reference.gce(labels.tolist(), probs.tolist(), *options.values(), kind)
+
+
+@SEEDS
+@SHAPES
+def test_value_is_the_reference(compat, case, seeds):
+    for seed in seeds:
+        labels, probs, options, kind = gce_arguments(case, seed)
+        got = compat.gce(labels, probs, **options)
+        assert isinstance(got, np.float64)
+        want = expected(labels, probs, options, kind)
+        exact = options["norm"] == "l1" or want > 1e-6
+        near(got, want, 1e-12 if exact else 1e-8, seed)
+
+
+@SEEDS
+@SHAPES
+def test_reference_is_the_library(peer, case, seeds):
+    """float32 scores are summed in float64 there, so that is as near."""
+    for seed in seeds:
+        labels, probs, options, kind = gce_arguments(case, seed)
+        want = expected(labels, probs, options, kind)
+        got = quietly(peer.gce, labels, probs, **options)
+        near(got, want, 1e-12, seed)
+
+
+@SEEDS
+@SHAPES
+def test_value_is_the_library(compat, peer, case, seeds):
+    for seed in seeds:
+        labels, probs, options, _kind = gce_arguments(case, seed)
+        want = quietly(peer.gce, labels, probs, **options)
+        near(compat.gce(labels, probs, *options.values()), want, 1e-12, seed)
+
+
+@SEEDS
+@pytest.mark.parametrize("name", NAMES)
+def test_named_errors(compat, name, seeds):
+    switches, options = NAMES[name]
+    for seed in seeds:
+        _, probs, labels, n_bins, kind = (binary_case if seed % 4 == 0 else class_case)(seed)
+        for bins in ({}, {"num_bins": n_bins}):
+            got = getattr(compat, name)(labels, probs, **bins)
+            want = reference.gce(
+                labels.tolist(),
+                probs.tolist(),
+                *switches,
+                bins.get("num_bins", 30),
+                options.get("threshold", 0.0),
+                options.get("datapoints_per_bin"),
+                kind,
+            )
+            near(got, want, 1e-12 if want > 1e-6 or name != "rmsce" else 1e-8, seed)
+
+
+@SEEDS
+@pytest.mark.parametrize("name", NAMES)
+def test_named_errors_are_those_of_the_library(compat, peer, name, seeds):
+    for seed in seeds:
+        _, probs, labels, n_bins, _kind = (binary_case if seed % 4 == 0 else class_case)(seed)
+        for bins in ((), (n_bins,)):
+            want = quietly(getattr(peer, name), labels, probs, *bins)
+            near(getattr(compat, name)(labels, probs, *bins), want, 1e-12, seed)
+
+
+def test_names_and_options(compat):
+    rng = np.random.default_rng(4)
+    p, y = rng.dirichlet(np.ones(3), 250), rng.integers(0, 3, 250)
+    switches = "adaptive", False, True, "l1"
+    assert compat.general_calibration_error(y, p, *switches) == compat.gce(y, p, *switches)
+    assert compat.tace(y, p, 12, 0.2) == compat.gce(y, p, *switches, 12, 0.2)
+    assert compat.tace(y, p, 12, 0.0) == compat.ace(y, p, 12)
+    rmsce = compat.gce(y, p, "adaptive", True, False, "l2", datapoints_per_bin=50)
+    assert compat.rmsce(y, p, datapoints_per_bin=50) == rmsce
+    rmsce = compat.gce(y, p, "adaptive", True, False, "l2", num_bins=9)
+    assert compat.rmsce(y, p, num_bins=9, datapoints_per_bin=None) == rmsce
+    lists = compat.ece(y.tolist(), p.tolist())
+    assert lists == compat.ece(y, p)
+
+
+# -- where ours departs: what the library does is asserted too, so that a change is noticed ---------
+
+ROWS = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
+LABELS = np.array([0, 1, 2, 1])
+
+
+def test_quirk_of_the_root_stays(compat, peer):
+    """The root of the sum of squared shares, not of the mean of squared gaps."""
+    shares = np.array([0.5 - 0, 0.2 - 0, 0.6 - 0, 0.6]) / 4
+    want = np.sqrt(np.sum(shares**2))
+    assert compat.gce(LABELS, ROWS, "even", True, False, "l2") == pytest.approx(want)
+    assert peer.gce(LABELS, ROWS, "even", True, False, "l2") == pytest.approx(want)
+
+
+def test_unknown_norm_and_scheme(compat, peer):
+    """There another norm is squares without the root, another scheme an error inside."""
+    squares = peer.gce(LABELS, ROWS, "even", True, False, "l2") ** 2
+    assert peer.gce(LABELS, ROWS, "even", True, False, "l3") == pytest.approx(squares)
+    with pytest.raises(UnboundLocalError):
+        peer.gce(LABELS, ROWS, "odd", True, False, "l1")
+    with pytest.raises(ValueError, match="norm"):
+        compat.gce(LABELS, ROWS, "even", True, False, "l3")
+    with pytest.raises(ValueError, match="binning_scheme"):
+        compat.gce(LABELS, ROWS, "odd", True, False, "l1")
+
+
+def test_rows_of_a_bin_with_even_bins(compat, peer):
+    for module in (compat, peer):
+        with pytest.raises(ValueError, match="datapoints_per_bin"):
+            module.gce(LABELS, ROWS, "even", True, False, "l1", datapoints_per_bin=2)
+
+
+def test_labels(compat, peer):
+    """-1 is the last class there, and a label beyond the classes an IndexError."""
+    negative, beyond = np.array([0, 1, -1, 1]), np.array([0, 1, 3, 1])
+    assert peer.ece(negative, ROWS) == peer.ece(LABELS, ROWS)
+    with pytest.raises(IndexError):
+        peer.ece(beyond, ROWS)
+    for labels in (negative, beyond, LABELS + 0.5):
+        with pytest.raises(ValueError, match="labels"):
+            compat.ece(labels, ROWS)
+    with pytest.raises(IndexError):
+        peer.ece(LABELS.astype(float), ROWS)
+    assert compat.ece(LABELS.astype(float), ROWS) == compat.ece(LABELS, ROWS)
+
+
+def test_nan_range_and_no_rows(compat, peer):
+    """A number there; ours is an error."""
+    holes = np.where(ROWS == 0.5, np.nan, ROWS)
+    assert np.isfinite(quietly(peer.ece, LABELS, holes))
+    assert np.isfinite(peer.ece([0, 1], [0.3, 1.6]))
+    assert peer.ece(np.zeros(0, dtype=int), np.zeros((0, 3))) == 0
+    for probs in (holes, ROWS + 0.6, ROWS - 0.2):
+        with pytest.raises(ValueError, match="probs"):
+            compat.ece(LABELS, probs)
+    with pytest.raises(ValueError, match="labels|probs"):
+        compat.ece(np.zeros(0, dtype=int), np.zeros((0, 3)))
+
+
+def test_bad_arguments(compat):
+    for labels, probs, names in (
+        (LABELS[:3], ROWS, "labels|probs"),
+        ([0, 2], [0.2, 0.3], "labels"),
+        (LABELS, np.stack([ROWS, ROWS]), "probs"),
+    ):
+        with pytest.raises(ValueError, match=names):
+            compat.ece(labels, probs)
+    for bins in (0, 2.5):
+        with pytest.raises((ValueError, TypeError), match="num_bins"):
+            compat.ece(LABELS, ROWS, bins)
+    for rows in (0, 2.5):
+        with pytest.raises((ValueError, TypeError), match="datapoints_per_bin"):
+            compat.rmsce(LABELS, ROWS, datapoints_per_bin=rows)

@@ -1,0 +1,135 @@
+"""`fastece.compat.sklearn` computes what scikit-learn does."""
+
+import numpy as np
+import pytest
+import reference_compat as reference
+from compat_cases import SEEDS, binary_case, library, near, quietly
+
+# Names of the two labels, and the one that is positive.
+LABELS = [((0, 1), None), ((-1, 1), None), (("no", "yes"), "yes"), ((0, 1), 0), ((3, 7), 7)]
+
+
+@pytest.fixture
+def compat():
+    from fastece.compat import sklearn
+
+    return sklearn
+
+
+@pytest.fixture
+def peer():
+    return library("sklearn.calibration").calibration_curve
+
+
+def arguments(seed):
+    """`(y_true, y_prob, options, kind)`."""
+    rng, y_prob, hits, n_bins, kind = binary_case(seed)
+    names, pos_label = LABELS[rng.integers(0, len(LABELS))]
+    strategy = str(rng.choice(["uniform", "quantile"]))
+    y_true = np.array(names)[hits]
+    if y_true.dtype.kind == "U" and rng.random() < 0.5:
+        y_true = y_true.astype(object)
+    return y_true, y_prob, {"pos_label": pos_label, "n_bins": n_bins, "strategy": strategy}, kind
+
+
+def compare(got, want, seed):
+    """Both arrays; the message says the seed."""
+    for one, other in zip(got, want, strict=True):
+        near(one, other, 1e-12, seed)
+
+
+@SEEDS
+def test_value_is_the_reference(compat, seeds):
+    for seed in seeds:
+        y_true, y_prob, options, kind = arguments(seed)
+        got = compat.calibration_curve(y_true, y_prob, **options)
+        assert isinstance(got, tuple)
+        assert all(a.dtype == np.float64 for a in got)
+        want = reference.calibration_curve(
+            y_true.tolist(), y_prob.tolist(), *options.values(), kind
+        )
+        compare(got, want, seed)
+
+
+@SEEDS
+def test_reference_is_the_library(peer, seeds):
+    """float32 scores are summed in float64 there, so that is as near."""
+    for seed in seeds:
+        y_true, y_prob, options, kind = arguments(seed)
+        got = reference.calibration_curve(y_true.tolist(), y_prob.tolist(), *options.values(), kind)
+        compare(got, quietly(peer, y_true, y_prob, **options), seed)
+
+
+@SEEDS
+def test_value_is_the_library(compat, peer, seeds):
+    for seed in seeds:
+        y_true, y_prob, options, _kind = arguments(seed)
+        got = compat.calibration_curve(y_true, y_prob, **options)
+        compare(got, quietly(peer, y_true, y_prob, **options), seed)
+
+
+def test_defaults_and_lists(compat):
+    y, p = [0, 0, 0, 0, 1, 1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.65, 0.7, 0.8, 0.9, 1.0]
+    true, pred = compat.calibration_curve(y, p, n_bins=3)
+    np.testing.assert_allclose(true, [0, 0.5, 1], atol=1e-12)
+    np.testing.assert_allclose(pred, [0.2, 0.525, 0.85], atol=1e-12)
+    five = compat.calibration_curve(y, p, n_bins=5, strategy="uniform", pos_label=1)
+    compare(compat.calibration_curve(y, p), five, 0)
+    column = compat.calibration_curve(np.array(y)[:, None], np.array(p)[:, None])
+    compare(column, five, 0)
+
+
+def test_labels(compat, peer):
+    p = [0.2, 0.6, 0.9]
+    for y in ([1, 1, 1], [0, 0, 0], [-1, -1, -1], [True, False, True], [0.0, 1.0, 1.0]):
+        compare(compat.calibration_curve(y, p), peer(y, p), 0)
+    for y, options in (
+        (["a", "b", "b"], {}),
+        ([1, 2, 2], {}),
+        ([0, 1, 2], {}),
+        ([0, 1, 2], {"pos_label": 1}),
+        ([0.5, 1, 1], {}),
+    ):
+        for function in (peer, compat.calibration_curve):
+            with pytest.raises(ValueError, match="y_true|binary|label"):
+                function(y, p, **options)
+
+
+# -- where ours departs: what scikit-learn does is asserted too, so that a change is noticed --------
+
+
+def test_nan(compat, peer):
+    y, p = [0, 1, 1], [0.2, np.nan, 0.9]
+    for strategy in ("uniform", "quantile"):
+        _, pred = quietly(peer, y, p, strategy=strategy)
+        assert np.isnan(pred).any()
+        with pytest.raises(ValueError, match="y_prob"):
+            compat.calibration_curve(y, p, strategy=strategy)
+
+
+def test_a_little_outside(compat, peer):
+    """An error there; within 1e-6 of [0, 1] ours places it at the end."""
+    y = [0, 1, 1]
+    with pytest.raises(ValueError, match="y_prob"):
+        peer(y, [0.2, 1 + 1e-9, 0.9])
+    got = compat.calibration_curve(y, [0.2, 1 + 1e-9, 0.9])
+    compare(got, compat.calibration_curve(y, [0.2, 1.0, 0.9]), 0)
+    for wrong in (1.1, -0.1):
+        for function in (peer, compat.calibration_curve):
+            with pytest.raises(ValueError, match="y_prob"):
+                function(y, [0.2, wrong, 0.9])
+
+
+def test_bad_arguments(compat):
+    curve = compat.calibration_curve
+    with pytest.raises(ValueError, match="y_true|y_prob"):
+        curve([], [])
+    with pytest.raises(ValueError, match="y_true|y_prob"):
+        curve([1, 0], [0.5])
+    with pytest.raises(ValueError, match="y_prob"):
+        curve([1, 0], [[0.5, 0.5], [0.2, 0.8]])
+    for n_bins in (0, 2.5):
+        with pytest.raises((ValueError, TypeError), match="n_bins"):
+            curve([1, 0], [0.5, 0.5], n_bins=n_bins)
+    with pytest.raises(ValueError, match="strategy"):
+        curve([1, 0], [0.5, 0.5], strategy="odd")
