@@ -18,7 +18,7 @@ SEEDS = pytest.mark.parametrize("seeds", [pytest.param(QUICK, id="60"), ALL])
 
 
 def library(name):
-    """An installed library, or the test is skipped; what it warns about when imported is its own."""
+    """An installed library, or the test is skipped; its import may warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip(name, exc_type=ImportError)
@@ -44,7 +44,7 @@ def quietly(function, *args, **kwargs):
 
 
 def until(seeds, compare):
-    """`compare(seed)` for seed 0, 1, ... until as many as there are seeds say that they compared."""
+    """`compare(seed)` of seed 0, 1, ..., until it was true as often as there are seeds."""
     missing = len(seeds)
     for seed in range(20 * len(seeds)):
         missing -= bool(compare(seed))
@@ -70,7 +70,7 @@ def some_edges(rng, n, n_bins):
 
 
 def some_scores(rng, n, n_bins, kind):
-    """(n,) scores in [0, 1] of the type: spread, sharp, tied, on edges, 0 and 1, or all of these."""
+    """(n,) scores in [0, 1]: spread, sharp, tied, on edges, 0 and 1, or all of these."""
     pools = [
         rng.random(n),
         rng.beta(0.2, 0.2, n),
@@ -99,7 +99,7 @@ def some_hits(rng, scores):
 
 
 def some_rows(rng, n, k, n_bins, kind):
-    """(n, K) class vectors: spread, one-hot, equal, of few values, or with their top score on an edge."""
+    """(n, K) class vectors: spread, one-hot, equal, of few values, or with an entry on an edge."""
     rest = rng.dirichlet(np.full(k - 1, rng.choice([0.3, 1.0])), n)
     top = some_edges(rng, n, n_bins)
     tied = rng.multinomial(10, np.full(k, 1 / k), n) / 10

@@ -62,7 +62,7 @@ def quantile_edges(scores, shares, kind):
 
 
 def torch_edges(n_bins, kind):
-    """`torch.linspace(0, 1, B + 1)`, every operation rounded: from 0 up to the middle, then from 1."""
+    """`torch.linspace(0, 1, B + 1)`, every operation rounded: from 0 to the middle, then from 1."""
     step = kind(1) / kind(n_bins)
     half = (n_bins + 1) // 2
     low = [kind(j) * step for j in range(half)]
@@ -99,7 +99,7 @@ def torch_binary(preds, target, n_bins, norm, ignore_index, kind):
 
 
 def torch_top(preds, target, ignore_index):
-    """Top scores as float32, and hits; if any entry is outside [0, 1] all are logits of a softmax."""
+    """Top scores as float32, and hits; one entry outside [0, 1] makes all logits of a softmax."""
     rows = [(row, y) for row, y in zip(preds, target, strict=True) if y != ignore_index]
     matrix = [list(row) for row, _ in rows]
     if not all(0 <= p <= 1 for row in matrix for p in row):
@@ -180,9 +180,9 @@ def mean_of_absolute_normal(mean, sd):
 def one_problem_error(scores, hits, upper, p, debias):
     """Bins (u_j-1, u_j], 0 in the first.
 
-    Plain: (sum_b n_b/n |a_b - c_b|^p)^(1/p). Debias, p = 2: the root of what is above 0 of sum_b n_b/n
-    ((a_b - c_b)^2 - a_b (1 - a_b) / (n_b - 1)), bins of one row left out of the sum. Debias, p = 1:
-    sum_b n_b/n (2 |a_b - c_b| - E|N(a_b - c_b, a_b (1 - a_b) / n_b)|).
+    Plain: (sum_b n_b/n |a_b - c_b|^p)^(1/p). Debias, p = 2: the root of
+    sum_b n_b/n ((a_b - c_b)^2 - a_b (1 - a_b) / (n_b - 1)), 0 if that is below 0, bins of one row
+    left out. Debias, p = 1: sum_b n_b/n (2 |a_b - c_b| - E|N(a_b - c_b, a_b (1 - a_b) / n_b)|).
     """
     bins = cells(scores, hits, [min(bisect_left(upper, s), len(upper) - 1) for s in scores])
     n = len(scores)
@@ -290,12 +290,12 @@ def smooth(places, masses, sigma, at, kind):
     wide = np.concatenate([grid[:0:-1], grid, grid[-2::-1]])
     backward = gaussian(m, sigma)[::-1]
     start = m // 2  # where the kernel lies over the middle copy
-    value = {}
+    seen = np.flatnonzero(backward)  # far out the density is 0 in float64
+    low, high = seen[0], seen[-1] + 1
 
     def smoothed(i):
-        if i not in value:
-            value[i] = float(wide[start + i : start + i + m] @ backward)
-        return value[i]
+        first = start + i
+        return float(wide[first + low : first + high] @ backward[low:high])
 
     out = []
     for t in at:
@@ -306,7 +306,7 @@ def smooth(places, masses, sigma, at, kind):
 
 
 def sm_ece_sigma(f, y, sigma, kind):
-    """sum_t |smoothed gap| / sum_t (smoothed density + 1e-4) on max(200, round(10 / sigma)) places."""
+    """sum |smoothed gap| / sum (smoothed density + 1e-4), at max(200, round(10 / sigma)) places."""
     points = max(200, round(10 / sigma))
     at = [j / (points - 1) for j in range(points)]
     gaps = [float(s) - float(hit) for s, hit in zip(f, y, strict=True)]
@@ -355,8 +355,10 @@ def inner_sum(scores, hits, scheme, norm, n_bins):
     return fsum(abs(m * (a - c) / len(scores)) ** power for m, c, a in bins)
 
 
-def gce(labels, probs, scheme, max_prob, class_conditional, norm, num_bins, threshold, per_bin, kind):
-    """Scores above the threshold; all classes together, or the mean of the classes' sums; l2: a root.
+def gce(
+    labels, probs, scheme, max_prob, class_conditional, norm, num_bins, threshold, per_bin, kind
+):
+    """Scores above the threshold, all classes together or the mean of their sums; l2: its root.
 
     `per_bin` rows in each of n // per_bin adaptive bins (none: one bin), whatever `num_bins`.
     """

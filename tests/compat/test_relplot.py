@@ -137,7 +137,7 @@ def test_lists(compat):
         assert function(f, y) == function(np.array(f), np.array(y))
 
 
-# -- where ours departs: what relplot does is asserted too, so that a change is noticed -------------
+# -- where ours departs: what relplot does is asserted too, so that a change is noticed ------------
 
 
 def test_one_beside_the_last_bin(compat, peer):

@@ -130,7 +130,7 @@ def test_names_and_options(compat):
     assert lists == compat.ece(y, p)
 
 
-# -- where ours departs: what the library does is asserted too, so that a change is noticed ---------
+# -- where ours departs: what the library does is asserted too, so that a change is noticed --------
 
 ROWS = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
 LABELS = np.array([0, 1, 2, 1])
@@ -185,7 +185,7 @@ def test_nan_range_and_no_rows(compat, peer):
     for probs in (holes, ROWS + 0.6, ROWS - 0.2):
         with pytest.raises(ValueError, match="probs"):
             compat.ece(LABELS, probs)
-    with pytest.raises(ValueError, match="labels|probs"):
+    with pytest.raises(ValueError, match=r"labels|probs"):
         compat.ece(np.zeros(0, dtype=int), np.zeros((0, 3)))
 
 

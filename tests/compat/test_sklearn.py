@@ -91,11 +91,11 @@ def test_labels(compat, peer):
         ([0.5, 1, 1], {}),
     ):
         for function in (peer, compat.calibration_curve):
-            with pytest.raises(ValueError, match="y_true|binary|label"):
+            with pytest.raises(ValueError, match=r"y_true|binary|label"):
                 function(y, p, **options)
 
 
-# -- where ours departs: what scikit-learn does is asserted too, so that a change is noticed --------
+# -- where ours departs: what scikit-learn does is asserted too, so that a change is noticed -------
 
 
 def test_nan(compat, peer):
@@ -122,9 +122,9 @@ def test_a_little_outside(compat, peer):
 
 def test_bad_arguments(compat):
     curve = compat.calibration_curve
-    with pytest.raises(ValueError, match="y_true|y_prob"):
+    with pytest.raises(ValueError, match=r"y_true|y_prob"):
         curve([], [])
-    with pytest.raises(ValueError, match="y_true|y_prob"):
+    with pytest.raises(ValueError, match=r"y_true|y_prob"):
         curve([1, 0], [0.5])
     with pytest.raises(ValueError, match="y_prob"):
         curve([1, 0], [[0.5, 0.5], [0.2, 0.8]])

@@ -139,7 +139,7 @@ def test_discrete_scores_have_a_bin_each(compat):
     assert got == pytest.approx(want, abs=1e-14)
 
 
-# -- where ours departs: what the library does is asserted too, so that a change is noticed ---------
+# -- where ours departs: what the library does is asserted too, so that a change is noticed --------
 
 
 def test_debias_of_the_first_power_is_the_expectation(compat, peer):
@@ -172,7 +172,7 @@ def test_debias_with_small_bins(compat, peer):
 def test_debias_of_a_higher_power(compat, peer):
     p, y = np.full(40, 0.3), np.arange(40) % 2
     assert np.isfinite(peer.get_calibration_error(p, y, p=3, debias=True))
-    with pytest.raises(ValueError, match="debias|p "):
+    with pytest.raises(ValueError, match=r"debias|p "):
         compat.get_calibration_error(p, y, p=3, debias=True)
 
 
