@@ -288,20 +288,17 @@ def smooth(places, masses, sigma, at, kind):
         grid[j + 1] += (x - j) * mass
     # Masses beyond the ends are those within, reflected at the first and the last place.
     wide = np.concatenate([grid[:0:-1], grid, grid[-2::-1]])
-    backward = gaussian(m, sigma)[::-1]
-    start = m // 2  # where the kernel lies over the middle copy
-    seen = np.flatnonzero(backward)  # far out the density is 0 in float64
-    low, high = seen[0], seen[-1] + 1
-
-    def smoothed(i):
-        first = start + i
-        return float(wide[first + low : first + high] @ backward[low:high])
-
+    kernel = gaussian(m, sigma)
+    seen = np.flatnonzero(kernel)  # far out the density is 0 in float64
+    near = kernel[seen[0] : seen[-1] + 1]
+    # At place i: sum_j wide[m // 2 + i + j] kernel[m - 1 - j], the kernel over the middle copy.
+    first = m // 2 + m - 1 - seen[-1]
+    smoothed = np.convolve(wide, near, "valid")[first : first + m]
     out = []
     for t in at:
         j = min(max(int(t * (m - 1)), 0), m - 2)
         share = (t - j / (m - 1)) * (m - 1)
-        out.append(smoothed(j) * (1 - share) + smoothed(j + 1) * share)
+        out.append(smoothed[j] * (1 - share) + smoothed[j + 1] * share)
     return out
 
 
