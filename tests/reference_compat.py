@@ -118,13 +118,18 @@ def torch_multiclass(preds, target, n_bins, norm, ignore_index):
 # -- netcal ----------------------------------------------------------------------------------------
 
 
-def netcal_problem(x, y):
-    """Labels of at most two values are hits of the one column, or of column 1 of two."""
+def netcal_problem(x, y, kind):
+    """Labels of at most two values are hits of the one column, or of column 1 of two.
+
+    Scores are moved into [eps, 1 - eps] first, with the eps of their type.
+    """
+    tiny = float(np.finfo(kind).eps)
     if hasattr(y[0], "__len__"):
         y = [row[-1] if len(row) <= 2 else list(row).index(max(row)) for row in y]
     rows = [list(row) if hasattr(row, "__len__") else [row] for row in x]
+    rows = [[min(max(float(p), tiny), 1 - tiny) for p in row] for row in rows]
     if len(rows[0]) == 1 or (len(set(y)) <= 2 and len(rows[0]) == 2):
-        return [float(row[-1]) for row in rows], list(y)
+        return [row[-1] for row in rows], list(y)
     return top_label(rows, y)
 
 
@@ -133,7 +138,7 @@ def netcal_error(metric, x, y, bins, equal_intervals, sample_threshold, kind):
 
     ECE: sum_b n_b/n gap_b. ACE: the mean gap of the bins that have rows. MCE: the largest gap.
     """
-    scores, hits = netcal_problem(x, y)
+    scores, hits = netcal_problem(x, y, kind)
     edges = even_edges(bins)
     if not equal_intervals:
         edges = [0.0, *quantile_edges(scores, edges[1:-1], kind), 1.0]

@@ -66,18 +66,11 @@ def test_value_is_the_reference(compat, metric, arguments, seeds):
         near(got, want, 1e-12, seed)
 
 
-def clipped(x, kind):
-    """Scores as netcal moves them away from 0 and 1."""
-    tiny = float(np.finfo(kind).eps)
-    return np.clip(np.asarray(x, dtype=kind), tiny, 1 - tiny)
-
-
 def lost_rows(x, y, bins, equal_intervals, kind):
     """Are rows counted in one bin and averaged in another there, by edges of two types?"""
     if kind is np.float64:
         return False
-    scores, _ = reference.netcal_problem(x.tolist(), y.tolist())
-    scores = clipped(scores, kind)
+    scores = np.array(reference.netcal_problem(x.tolist(), y.tolist(), kind)[0], dtype=kind)
     edges = np.linspace(0, 1, bins + 1)
     if not equal_intervals:
         edges[1:-1] = np.quantile(scores, edges[1:-1])
@@ -91,8 +84,8 @@ def refusal(x, y, bins, equal_intervals, kind):
     if x.ndim == 2 and x.shape[1] > 2 and len(np.unique(labels)) <= 2:
         return "binary classification problem"
     if not equal_intervals:
-        scores, _ = reference.netcal_problem(x.tolist(), y.tolist())
-        edges = np.quantile(clipped(scores, kind), np.linspace(0, 1, bins + 1))
+        scores = np.array(reference.netcal_problem(x.tolist(), y.tolist(), kind)[0], dtype=kind)
+        edges = np.quantile(scores, np.linspace(0, 1, bins + 1))
         edges[0], edges[-1] = 0, 1
         if (np.diff(edges.astype(kind)) == 0).any():
             return "smallest edge difference"
@@ -125,8 +118,7 @@ def compare_with_library(value, peer, metric, arguments, seeds):
 @pytest.mark.parametrize("metric", METRICS)
 def test_reference_is_the_library(peer, metric, arguments, seeds):
     def value(x, y, *rest):
-        kind = rest[-1]
-        return reference.netcal_error(metric, clipped(x, kind).tolist(), y.tolist(), *rest)
+        return reference.netcal_error(metric, x.tolist(), y.tolist(), *rest)
 
     compare_with_library(value, peer, metric, arguments, seeds)
 
@@ -135,15 +127,8 @@ def test_reference_is_the_library(peer, metric, arguments, seeds):
 @ARGUMENTS
 @pytest.mark.parametrize("metric", METRICS)
 def test_value_is_the_library(compat, peer, metric, arguments, seeds):
-    """Also where scores within eps of 0 or 1, which are one score there, decide on an edge."""
-
     def value(x, y, *rest):
-        got = ours(compat, metric, x, y, *rest[:-1])
-        exact, moved = (
-            reference.netcal_error(metric, z.tolist(), y.tolist(), *rest)
-            for z in (x, clipped(x, rest[-1]))
-        )
-        return got - exact + moved if abs(exact - moved) > 1e-6 else got
+        return ours(compat, metric, x, y, *rest[:-1])
 
     compare_with_library(value, peer, metric, arguments, seeds)
 
@@ -177,7 +162,7 @@ def test_bins_may_be_a_list_of_one(compat):
     x, y = [0.2, 0.6, 0.9], [0, 1, 1]
     want = compat.ECE(7).measure(x, y)
     assert compat.ECE((7,)).measure(x, y) == compat.ECE([7]).measure(x, y) == want
-    with pytest.raises(ValueError, match="bins"):
+    with pytest.raises((ValueError, TypeError), match="bins"):
         compat.ECE((7, 7)).measure(x, y)
 
 
@@ -196,7 +181,9 @@ def test_two_labels_of_more_classes(compat, peer):
     y = np.array([0, 1, 0, 1])
     with pytest.raises(RuntimeError, match="binary classification problem"):
         peer.ECE(10).measure(x, y)
-    assert compat.ECE(10).measure(x, y) == pytest.approx((0.5 + 0.2 + 0.4 + 0.6) / 4)
+    # 0.5 and 0.6 are in one bin: the edge of numpy is the float above 0.6.
+    want = (abs(0.5 - 0.6) + 0.2 + 0.4) / 4
+    assert compat.ECE(10).measure(x, y) == pytest.approx(want)
 
 
 def test_equal_quantiles(compat, peer):
@@ -251,11 +238,11 @@ def test_nan_and_range(compat, peer):
             compat.ECE(10).measure(np.array(x), y)
 
 
-def test_zero_and_one_are_moved_there(compat, peer):
-    """By the eps of the type: 1.2e-7 in float32, where ours is exact."""
+def test_zero_and_one_are_moved(compat, peer):
+    """The quirk that stays: by the eps of the type, 1.2e-7 in float32."""
     x, y = np.array([0.0, 1.0], dtype=np.float32), np.array([0, 1])
-    assert peer.ECE(10).measure(x, y) == pytest.approx(1.19e-7, abs=1e-9)
-    assert compat.ECE(10).measure(x, y) == 0
+    for module in (compat, peer):
+        assert module.ECE(10).measure(x, y) == pytest.approx(1.19e-7, abs=1e-9)
 
 
 def test_what_is_not_offered(compat):
