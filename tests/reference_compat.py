@@ -118,12 +118,11 @@ def torch_multiclass(preds, target, n_bins, norm, ignore_index):
 # -- netcal ----------------------------------------------------------------------------------------
 
 
-def netcal_problem(x, y, kind):
+def netcal_problem(x, y, tiny=0.0):
     """Labels of at most two values are hits of the one column, or of column 1 of two.
 
-    Scores are moved into [eps, 1 - eps] first, with the eps of their type.
+    Scores are moved into [tiny, 1 - tiny] first.
     """
-    tiny = float(np.finfo(kind).eps)
     if hasattr(y[0], "__len__"):
         y = [row[-1] if len(row) <= 2 else list(row).index(max(row)) for row in y]
     rows = [list(row) if hasattr(row, "__len__") else [row] for row in x]
@@ -137,10 +136,14 @@ def netcal_error(metric, x, y, bins, equal_intervals, sample_threshold, kind):
     """Bins [e_j, e_j+1), the last with 1; the gap of a bin of fewer rows than the threshold is 0.
 
     ECE: sum_b n_b/n gap_b. ACE: the mean gap of the bins that have rows. MCE: the largest gap.
+    For equal masses scores within eps of 0 or 1 are one score each (netcal moves them to eps and
+    1 - eps for equal intervals, too, where nothing depends on it but the last digits).
     """
-    scores, hits = netcal_problem(x, y, kind)
     edges = even_edges(bins)
-    if not equal_intervals:
+    if equal_intervals:
+        scores, hits = netcal_problem(x, y)
+    else:
+        scores, hits = netcal_problem(x, y, float(np.finfo(kind).eps))
         edges = [0.0, *quantile_edges(scores, edges[1:-1], kind), 1.0]
     index = [min(bisect_right(edges, s), bins) - 1 for s in scores]
     means = cells(scores, hits, index)
