@@ -6,6 +6,7 @@ Written from their definitions and from nothing of fastece or of them. Scores ar
 """
 
 from bisect import bisect_left, bisect_right
+from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from math import erf, exp, floor, fsum, pi, sqrt
@@ -62,11 +63,15 @@ def quantile_edges(scores, shares, kind):
 
 
 def torch_edges(n_bins, kind):
-    """`torch.linspace(0, 1, B + 1)`, every operation rounded: from 0 to the middle, then from 1."""
+    """`torch.linspace(0, 1, B + 1)`: `j * step` below the middle, `1 - (B - j) * step` above it.
+
+    The latter is rounded once, as by processors that multiply and add in one step.
+    """
     step = kind(1) / kind(n_bins)
     half = (n_bins + 1) // 2
     low = [kind(j) * step for j in range(half)]
-    high = [kind(1) - kind(n_bins - j) * step for j in range(half, n_bins + 1)]
+    exact = Fraction(float(step))
+    high = [kind(float(1 - (n_bins - j) * exact)) for j in range(half, n_bins + 1)]
     return [float(edge) for edge in low + high]
 
 
