@@ -25,7 +25,7 @@ LAYERS = [
     {"answer", "proper_scores"},
     {"reliability", "decomposition"},
     {"plot", "report", "speed", "study", "recalibration", "streams"}
-    | {"distributed", "training", "cli"},
+    | {"distributed", "training", "sklearn", "cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # Nobody below imports them, so they alone may use optional packages, and one another.
