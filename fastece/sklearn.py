@@ -103,7 +103,7 @@ class Scorer:
         options = {name: value for name, value in vars(self).items() if name in defaults}
         shown = [f"{k}={value!r}" for k, value in options.items() if value != defaults[k]]
         sign = f"greater_is_better={self.greater_is_better}"
-        return f"scorer({', '.join([repr(self.estimator), *shown, sign])})"
+        return f"scorer({', '.join([str(self.estimator), *shown, sign])})"
 
     def __call__(
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None  # noqa: N803

@@ -1,0 +1,701 @@
+"""Scores and displays for scikit-learn: the same numbers as plain loops over the folds."""
+
+import copy
+import math
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import reference
+
+import fastece
+from fastece.estimators import is_calibration_error
+from fastece.sklearn import ReliabilityDisplay, Scorer, ece_scorer, scorer
+
+sklearn = pytest.importorskip("sklearn")
+from sklearn.base import BaseEstimator, ClassifierMixin, clone  # noqa: E402
+from sklearn.calibration import CalibratedClassifierCV  # noqa: E402
+from sklearn.exceptions import UnsetMetadataPassedError  # noqa: E402
+from sklearn.inspection import permutation_importance  # noqa: E402
+from sklearn.metrics import (  # noqa: E402
+    average_precision_score,
+    brier_score_loss,
+    get_scorer,
+    make_scorer,
+)
+from sklearn.model_selection import (  # noqa: E402
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.multioutput import MultiOutputClassifier  # noqa: E402
+from sklearn.naive_bayes import GaussianNB  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.svm import SVC, LinearSVC  # noqa: E402
+
+NAMES = np.array(["bee", "ant", "cow"])  # not in the order of the text
+FOLDS = StratifiedKFold(3)
+NEAR = {"rtol": 0, "atol": 1e-12}
+
+
+class Data:
+    """Rows of two or three classes with string labels, and weights."""
+
+    def __init__(self, n_classes, n=240):
+        rng = np.random.default_rng(n_classes)
+        label = np.arange(n) % n_classes
+        self.X = rng.normal(size=(n, 3)) + 0.8 * label[:, None]
+        self.X[:, 2] = self.X[:, 1]  # counted twice, so that the model is too sure
+        self.y = NAMES[label]
+        self.w = rng.integers(0, 4, n) + 0.5
+
+
+@pytest.fixture(params=[2, 3], ids=["two classes", "three classes"])
+def data(request):
+    return Data(request.param)
+
+
+def by_hand(data, value, model=None, fit_weight=None):
+    """``value(labels, probabilities, rows, classes)`` on the test set of each fold."""
+    values = []
+    for train, test in FOLDS.split(data.X, data.y):
+        fitted = clone(model or GaussianNB())
+        fitted.fit(
+            data.X[train], data.y[train], *([] if fit_weight is None else [fit_weight[train]])
+        )
+        prob, classes = fitted.predict_proba(data.X[test]), fitted.classes_.tolist()
+        values.append(value(data.y[test].tolist(), prob.tolist(), test, classes))
+    return np.array(values)
+
+
+def error_by_hand(y, prob, weights, classes, **options):
+    """By the loops of the reference: of two classes, of the probability of the second."""
+    if len(classes) == 2 and "setting" not in options:
+        prob = [p for _, p in prob]
+    return reference.ece(y, prob, weights, labels=classes, **options)
+
+
+def weighted_by_hand(data, **options):
+    def value(y, prob, rows, classes):
+        return error_by_hand(y, prob, data.w[rows].tolist(), classes, **options)
+
+    return value
+
+
+def plain_by_hand(**options):
+    def value(y, prob, rows, classes):  # noqa: ARG001
+        return error_by_hand(y, prob, None, classes, **options)
+
+    return value
+
+
+def routing(model=None):
+    """A context in which weights are routed, a model and a score that ask for them."""
+    context = sklearn.config_context(enable_metadata_routing=True)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = (model or GaussianNB()).set_fit_request(sample_weight=True)
+        score = scorer("ece", n_bins=10).set_score_request(sample_weight=True)
+    return context, model, score
+
+
+# -- scores of folds -------------------------------------------------------------------------------
+
+
+def test_folds_have_the_errors_of_plain_loops(data):
+    found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(
+        -found["test_score"], by_hand(data, plain_by_hand(n_bins=15)), **NEAR
+    )
+    assert (found["test_score"] < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [
+        ({"estimator": "ece_a", "n_bins": 7}, {"edges": "quantile", "n_bins": 7}),
+        ({"estimator": fastece.Binned(n_bins=4, norm=2.0)}, {"n_bins": 4, "norm": 2.0}),
+        ({"setting": "confidence"}, {"setting": "confidence", "n_bins": 15}),
+        ({"setting": 0}, {"setting": 0, "n_bins": 15}),
+        ({"setting": "classwise"}, {"setting": "classwise", "n_bins": 15}),
+    ],
+    ids=str,
+)
+def test_folds_have_the_errors_of_other_estimators_and_settings(data, options, known):
+    found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=scorer(**options))
+    np.testing.assert_allclose(-found, by_hand(data, plain_by_hand(**known)), **NEAR)
+
+
+def test_weights_are_routed_to_fits_and_scores(data):
+    context, model, score = routing()
+    with context:
+        found = cross_val_score(
+            model, data.X, data.y, cv=FOLDS, scoring=score, params={"sample_weight": data.w}
+        )
+    known = by_hand(data, weighted_by_hand(data, n_bins=10), fit_weight=data.w)
+    np.testing.assert_allclose(-found, known, **NEAR)
+
+
+def test_weights_are_routed_to_scores_alone_by_another_name(data):
+    context, model, score = routing()
+    with context:
+        score.set_score_request(sample_weight="importance")
+        model.set_fit_request(sample_weight=False)
+        found = cross_validate(
+            model, data.X, data.y, cv=FOLDS, params={"importance": data.w},
+            scoring={"weighted": score, "plain": scorer(n_bins=10)},
+        )  # fmt: skip
+    known = by_hand(data, weighted_by_hand(data, n_bins=10))
+    np.testing.assert_allclose(-found["test_weighted"], known, **NEAR)
+    np.testing.assert_allclose(
+        -found["test_plain"], by_hand(data, plain_by_hand(n_bins=10)), **NEAR
+    )
+
+
+def test_weights_that_no_score_asks_for_are_an_error():
+    data = Data(2)
+    context, model, _ = routing()
+    with context:
+        with pytest.raises(UnsetMetadataPassedError, match=r"scorer\(Binned\(n_bins=15\), gre"):
+            cross_val_score(
+                model, data.X, data.y, scoring=scorer(), params={"sample_weight": data.w}
+            )
+        quiet = scorer().set_score_request(sample_weight=False)
+        weights = {"sample_weight": data.w}
+        found = cross_val_score(model, data.X, data.y, cv=FOLDS, scoring=quiet, params=weights)
+    known = by_hand(data, plain_by_hand(n_bins=15), fit_weight=data.w)
+    np.testing.assert_allclose(-found, known, **NEAR)
+
+
+def test_weights_without_routing_are_for_fits(data):
+    found = cross_validate(
+        GaussianNB(), data.X, data.y, cv=FOLDS, params={"sample_weight": data.w},
+        scoring={"ece": ece_scorer},
+    )["test_ece"]  # fmt: skip
+    known = by_hand(data, plain_by_hand(n_bins=15), fit_weight=data.w)
+    np.testing.assert_allclose(-found, known, **NEAR)
+
+
+# -- grids -----------------------------------------------------------------------------------------
+
+GRID = {"var_smoothing": [1e-9, 0.1, 1.0]}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_grid_has_the_errors_of_plain_loops(data, weighted):
+    context, model, score = routing()
+    with context:
+        grid = GridSearchCV(model, GRID, scoring=score, cv=FOLDS)
+        grid.fit(data.X, data.y, **({"sample_weight": data.w} if weighted else {}))
+    value = weighted_by_hand(data, n_bins=10) if weighted else plain_by_hand(n_bins=10)
+    fit_weight = data.w if weighted else None
+    known = [
+        by_hand(data, value, GaussianNB(var_smoothing=smoothing), fit_weight)
+        for smoothing in GRID["var_smoothing"]
+    ]
+    means = np.mean(known, axis=1)
+    np.testing.assert_allclose(-grid.cv_results_["mean_test_score"], means, **NEAR)
+    for k in range(3):
+        found = -grid.cv_results_[f"split{k}_test_score"]
+        np.testing.assert_allclose(found, [x[k] for x in known], **NEAR)
+    assert grid.best_index_ == np.argmin(means)
+    assert grid.best_score_ == pytest.approx(-means.min(), abs=1e-12)
+
+
+def test_a_grid_without_routing_gives_weights_as_to_scores_of_scikit_learn():
+    """Newer releases give them to scores, older ones to fits alone."""
+    data = Data(3)
+    own, theirs = scorer("log_loss"), "neg_log_loss"
+    means = []
+    for scoring in (own, theirs, {"own": own, "theirs": theirs}):
+        grid = GridSearchCV(GaussianNB(), GRID, scoring=scoring, cv=FOLDS, refit=False)
+        found = grid.fit(data.X, data.y, sample_weight=data.w).cv_results_
+        means += [found[name] for name in found if name.startswith("mean_test")]
+    assert len(means) == 4
+    for mean in means[1:]:
+        np.testing.assert_allclose(mean, means[0], **NEAR)
+
+
+def test_a_grid_chooses_by_one_of_several_scores():
+    data = Data(3)
+    scoring = {"ece": ece_scorer, "log_loss": scorer("log_loss"), "accuracy": scorer("accuracy")}
+    grid = GridSearchCV(GaussianNB(), GRID, scoring=scoring, refit="log_loss", cv=FOLDS)
+    found = grid.fit(data.X, data.y).cv_results_
+    for name, own in (("log_loss", "neg_log_loss"), ("accuracy", "accuracy")):
+        known = GridSearchCV(GaussianNB(), GRID, scoring=own, cv=FOLDS).fit(data.X, data.y)
+        theirs = known.cv_results_["mean_test_score"]
+        np.testing.assert_allclose(found[f"mean_test_{name}"], theirs, rtol=0, atol=1e-9)
+    assert grid.best_index_ == found["mean_test_log_loss"].argmax()
+    assert clone(grid).fit(data.X, data.y).best_index_ == grid.best_index_
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(data):
+    context, model, score = routing()
+    weights = {"sample_weight": data.w}
+    scoring = {"ece": score, "brier": scorer("brier_score")}
+    with context:
+        scoring["brier"].set_score_request(sample_weight=True)
+        for n_jobs in (1, 2):
+            found = cross_validate(
+                model, data.X, data.y, cv=FOLDS, params=weights, scoring=scoring, n_jobs=n_jobs
+            )
+            grid = GridSearchCV(model, GRID, scoring=score, cv=FOLDS, n_jobs=n_jobs)
+            grid.fit(data.X, data.y, **weights)
+            known = by_hand(data, weighted_by_hand(data, n_bins=10), fit_weight=data.w)
+            np.testing.assert_allclose(-found["test_ece"], known, **NEAR)
+            of_grid = [grid.cv_results_[f"split{k}_test_score"][0] for k in range(3)]
+            np.testing.assert_allclose(np.negative(of_grid), known, **NEAR)
+
+
+# -- the table, names and copies -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(fastece.ESTIMATORS))
+def test_every_row_of_the_table_is_a_score(name, data):
+    model = GaussianNB().fit(data.X, data.y)
+    prob = model.predict_proba(data.X)
+    prob = prob[:, 1] if prob.shape[1] == 2 else prob
+    value = fastece.ece(
+        data.y, prob, estimator=name, labels=model.classes_, sample_weight=data.w
+    )  # fmt: skip
+    estimator = fastece.ESTIMATORS[name]
+    if name in ("sharpness", "entropy"):
+        with pytest.raises(ValueError, match="greater_is_better: must be True or False for"):
+            scorer(name)
+        score = scorer(name, greater_is_better=True)
+    else:
+        score = scorer(name)
+    sign = -1 if is_calibration_error(estimator) or name in ("brier_score", "log_loss") else 1
+    assert score(model, data.X, data.y, data.w) == pytest.approx(sign * value, rel=1e-9)
+    assert repr(score) == f"scorer({estimator}, greater_is_better={sign > 0})"
+    assert score.greater_is_better is (sign > 0)
+
+
+def test_proper_scores_are_those_of_scikit_learn(data):
+    model = GaussianNB().fit(data.X, data.y)
+    args = (model, data.X, data.y)
+    assert scorer("accuracy")(*args) == get_scorer("accuracy")(*args)
+    known = get_scorer("neg_log_loss")(*args, sample_weight=data.w)
+    assert scorer("log_loss")(*args, sample_weight=data.w) == pytest.approx(known, abs=1e-12)
+    if len(model.classes_) == 2:
+        prob = model.predict_proba(data.X)[:, 1]
+        known = brier_score_loss(data.y, prob, pos_label="bee")
+        assert scorer("brier_score")(*args) == pytest.approx(-known, abs=1e-12)
+
+
+class Gap:
+    """An estimator of somebody else's: mean of score minus hit."""
+
+    def prepare(self, sample, size):  # noqa: ARG002
+        return sample.s - sample.y
+
+    def evaluate(self, plan, c):
+        return float(np.average(plan, weights=c))
+
+
+def test_an_estimator_of_your_own_is_a_score():
+    data = Data(2)
+    model = GaussianNB().fit(data.X, data.y)
+    gap = np.mean(model.predict_proba(data.X)[:, 1] - (data.y == "bee"))
+    assert scorer(Gap())(model, data.X, data.y) == pytest.approx(-gap, abs=1e-12)
+    score = scorer(Gap(), greater_is_better=True)
+    assert score(model, data.X, data.y) == pytest.approx(gap, abs=1e-12)
+
+
+def test_scores_say_what_they_are():
+    assert repr(ece_scorer) == "scorer(Binned(n_bins=15), greater_is_better=False)"
+    score = scorer("ece_a", n_bins=5, setting="classwise", average=None)
+    bins = "Binned(n_bins=5, edges='quantile')"
+    assert repr(score) == (
+        f"scorer({bins}, setting='classwise', average=None, greater_is_better=False)"
+    )
+    assert isinstance(score, Scorer)
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_of_a_score_are_the_same(again):
+    data = Data(2)
+    context, model, score = routing()
+    with context:
+        copied = again(score)
+        score.set_score_request(sample_weight=False)  # of this one, not of the copy
+        weights = {"sample_weight": data.w}
+        options = {"cv": FOLDS, "params": weights}
+        found = cross_val_score(model, data.X, data.y, scoring=copied, **options)
+    known = by_hand(data, weighted_by_hand(data, n_bins=10), fit_weight=data.w)
+    np.testing.assert_allclose(-found, known, **NEAR)
+    assert repr(copied) == repr(score)
+
+
+def test_a_score_of_the_first_class_does_not_change_that_of_the_second():
+    data = Data(2)
+    first = make_scorer(average_precision_score, response_method="predict_proba", pos_label="ant")
+    scoring = {"first": first, "ece": ece_scorer, "loss": "neg_log_loss"}
+    found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=scoring)
+    known = by_hand(data, plain_by_hand(n_bins=15))
+    np.testing.assert_allclose(-found["test_ece"], known, **NEAR)
+
+
+# -- classifiers and labels ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(StandardScaler(), GaussianNB()),
+        CalibratedClassifierCV(GaussianNB(), cv=2),
+        CalibratedClassifierCV(LinearSVC(), cv=2),
+        GridSearchCV(GaussianNB(), GRID, scoring=ece_scorer, cv=2),
+    ],
+    ids=["pipeline", "calibrated", "calibrated decisions", "grid"],
+)
+def test_models_of_models_have_scores(model, data):
+    found = cross_val_score(model, data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(-found, by_hand(data, plain_by_hand(n_bins=15), model), **NEAR)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[-1, 1], [False, True], [2.0, 1.0], [3, 9, 7], np.array([5, 2, 4], np.uint8)],
+    ids=str,
+)
+def test_labels_of_any_kind_are_found(labels):
+    data = Data(len(labels))
+    named = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    order = np.sort(labels)[np.argsort(np.argsort(NAMES[: len(labels)]))]  # as the names have it
+    data.y = order[np.arange(len(data.y)) % len(labels)]
+    found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(found, named, **NEAR)
+
+
+@pytest.mark.parametrize("kind", ["object", "string", "category"])
+def test_frames_and_series(kind, data):
+    pandas = pytest.importorskip("pandas")
+    named = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    frame = pandas.DataFrame(data.X, columns=["a", "b", "c"])
+    series = pandas.Series(data.y.astype(object)).astype(kind)
+    found = cross_val_score(GaussianNB(), frame, series, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(found, named, **NEAR)
+
+
+def test_each_class_has_a_score_by_its_label(data):
+    score = scorer(setting="classwise", average=None)
+    found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=score)
+    known = by_hand(data, plain_by_hand(setting="classwise", average=None, n_bins=15))
+    for k, label in enumerate(np.unique(data.y)):
+        np.testing.assert_allclose(-found[f"test_{label}"], known[:, k], **NEAR)
+
+
+def test_a_test_set_may_lack_a_class():
+    data = Data(3)
+    model = GaussianNB().fit(data.X, data.y)
+    some = data.y != "cow"
+    found = ece_scorer(model, data.X[some], data.y[some])
+    prob = model.predict_proba(data.X[some]).tolist()
+    known = error_by_hand(data.y[some].tolist(), prob, None, model.classes_.tolist(), n_bins=15)
+    assert found == pytest.approx(-known, abs=1e-12)
+
+
+def test_a_label_that_the_model_has_not_seen_is_refused():
+    data = Data(3)
+    some = data.y != "cow"
+    model = make_pipeline(StandardScaler(), GaussianNB()).fit(data.X[some], data.y[some])
+    with pytest.raises(
+        ValueError, match=r"labels=\['ant', 'bee'\]; y_true\[2\] is 'cow'"
+    ) as caught:
+        ece_scorer(model, data.X, data.y)
+    assert caught.value.__notes__ == ["These are classes_ of Pipeline: it was fitted to no others."]
+    sets = [(np.flatnonzero(some), np.arange(len(some)))]
+    with pytest.raises(ValueError, match=r"y_true\[2\] is 'cow'"):
+        cross_val_score(
+            GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer, error_score="raise"
+        )
+    with pytest.warns(UserWarning, match="is 'cow'"):
+        found = cross_val_score(GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer)
+    assert np.isnan(found).tolist() == [True]
+
+
+def test_weights_that_are_wrong_are_refused_without_a_word_on_classes():
+    data = Data(2)
+    model = GaussianNB().fit(data.X, data.y)
+    with pytest.raises(ValueError, match="sample_weight: must not be negative") as caught:
+        ece_scorer(model, data.X, data.y, -data.w)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_a_fold_without_a_value_is_nan():
+    data = Data(2)
+    score = scorer(norm=math.inf, min_count=1000)
+    found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=score)
+    assert np.isnan(found).all()
+
+
+def test_permutations_are_scored_with_weights():
+    data = Data(2)
+    model = GaussianNB().fit(data.X, data.y)
+    options = {"n_repeats": 2, "random_state": 0, "sample_weight": data.w}
+    found = permutation_importance(model, data.X, data.y, scoring=scorer("log_loss"), **options)
+    known = permutation_importance(model, data.X, data.y, scoring="neg_log_loss", **options)
+    np.testing.assert_allclose(found.importances, known.importances, rtol=0, atol=1e-9)
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+class Fixed(ClassifierMixin, BaseEstimator):
+    """A model with the classes and the probabilities that it is given."""
+
+    def __init__(self, classes, prob):
+        self.classes = classes
+        self.prob = prob
+
+    def fit(self, X, y):  # noqa: ARG002, N803
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def predict_proba(self, X):  # noqa: ARG002, N803
+        return self.prob
+
+
+class Named(Fixed):
+    @property
+    def classes_(self):
+        return self.classes
+
+
+def test_models_without_class_probabilities_are_refused():
+    data = Data(3)
+    several = MultiOutputClassifier(GaussianNB()).fit(data.X, np.column_stack([data.y, data.y]))
+    one = Named(np.array(["a"]), np.ones((240, 1)))
+    short = Named(np.array(["a", "b", "c"]), np.full((240, 2), 0.5))
+    flat = Named(np.array(["a", "b"]), np.full(240, 0.5))
+    nameless = Fixed(None, np.full((240, 2), 0.5))
+    broken = Named(np.array(["a", "b"]), np.full((240, 2), np.nan))
+    for model, error, words in [
+        (LinearSVC().fit(data.X, data.y), TypeError, "must have predict_proba, LinearSVC has none"),
+        (SVC().fit(data.X, data.y), TypeError, "CalibratedClassifierCV makes probabilities"),
+        (several, TypeError, "MultiOutputClassifier predicts several"),
+        (nameless, TypeError, "must have classes_, as classifiers do, Fixed has none"),
+        (one, ValueError, r"Named was fitted to rows of one class alone, \['a'\]"),
+        (short, ValueError, r"a column for each of 3 classes, got shape \(240, 2\)"),
+        (flat, ValueError, r"a column for each of 2 classes, got shape \(240,\)"),
+        (broken, ValueError, r"must be finite; y_prob\[0, 0\] is nan"),
+    ]:
+        with pytest.raises(error, match=words):
+            ece_scorer(model, data.X, np.resize(["a", "b"], 240))
+        with pytest.raises(error, match=words):
+            ReliabilityDisplay.from_estimator(model, data.X, np.resize(["a", "b"], 240))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"estimator": "ecee"}, ValueError, "estimator: got 'ecee'; known: 'ece'"),
+        ({"bins": 3}, TypeError, "bins: is not a parameter of the estimator Binned"),
+        ({"labels": ["a", "b"]}, TypeError, "labels: is not a parameter"),
+        ({"n_bins": 0}, ValueError, "n_bins: "),
+        ({"setting": "top"}, ValueError, "setting: got 'top'; known: 'auto'"),
+        ({"setting": -1}, ValueError, "setting: must be a class index"),
+        ({"average": "micro"}, ValueError, "average: got 'micro'"),
+        ({"greater_is_better": "no"}, TypeError, "greater_is_better: must be True or False"),
+    ],
+    ids=str,
+)
+def test_scores_that_are_none_are_refused_at_once(options, error, words):
+    with pytest.raises(error, match=words):
+        scorer(**options)
+
+
+def test_requests_need_routing():
+    score = scorer()
+    with pytest.raises(
+        RuntimeError, match=r"call sklearn.set_config\(enable_metadata_routing=True"
+    ):
+        score.set_score_request(sample_weight=True)
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert score.set_score_request(sample_weight=True) is score
+        with pytest.raises(ValueError, match="alias"):
+            score.set_score_request(sample_weight=3)
+        assert score.get_metadata_routing().score.requests == {"sample_weight": True}
+        with pytest.raises(TypeError, match="weights"):
+            score.set_score_request(weights=True)
+
+
+# -- import ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code", ["import fastece", "import fastece.sklearn", "import fastece; fastece.sklearn.scorer()"]
+)
+def test_imports_take_nothing_along(code):
+    packages = ("sklearn", "numba", "scipy", "pandas", "matplotlib")
+    code = f"{code}; import sys; print([x for x in {packages} if x in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# -- displays --------------------------------------------------------------------------------------
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_stay():
+    yield
+    plt.close("all")
+
+
+def fitted(n_classes):
+    data = Data(n_classes)
+    return data, GaussianNB().fit(data.X, data.y)
+
+
+def same_diagram(found, known):
+    for name in ("edges", "count", "frequency"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
+    np.testing.assert_allclose(found.score, known.score, rtol=0, atol=1e-15)
+    assert (found.setting, found.estimator) == (known.setting, known.estimator)
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_a_display_shows_the_diagram_of_the_second_class():
+    data, model = fitted(2)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, n_bins=8)
+    prob = model.predict_proba(data.X)[:, 1]
+    known = fastece.reliability_diagram(data.y, prob, n_bins=8, labels=["ant", "bee"])
+    same_diagram(display.diagram, known)
+    assert display.diagram.setting == "binary ('bee')"
+    assert display.name == "GaussianNB"
+    assert display.figure_ is display.ax_.figure
+    assert display.figure_.axes == [display.ax_]
+    assert f"GaussianNB, error {known.value:.4f}" in legend_of(display.ax_)
+    drawn = {*display.ax_.lines, *display.ax_.collections, *display.ax_.patches}
+    assert {*display.artists_} == drawn
+
+
+def test_a_display_of_more_classes_is_of_the_top_label():
+    data, model = fitted(3)
+    display = ReliabilityDisplay.from_estimator(
+        model, data.X, data.y, sample_weight=data.w, estimator="ece_a", n_bins=5
+    )
+    known = fastece.reliability_diagram(
+        data.y, model.predict_proba(data.X), estimator="ece_a", n_bins=5, sample_weight=data.w,
+        labels=model.classes_,
+    )  # fmt: skip
+    same_diagram(display.diagram, known)
+    of_one = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting=2)
+    assert of_one.diagram.setting == "class 2 ('cow')"
+
+
+@pytest.mark.parametrize("pos_label", ["ant", "bee"])
+def test_a_display_is_of_the_positive_label(pos_label):
+    data, model = fitted(2)
+    prob = model.predict_proba(data.X)[:, int(pos_label == "bee")]
+    of_model = ReliabilityDisplay.from_estimator(model, data.X, data.y, pos_label=pos_label)
+    display = ReliabilityDisplay.from_predictions(data.y, prob, pos_label=pos_label)
+    same_diagram(of_model.diagram, display.diagram)
+    same_diagram(display.diagram, fastece.reliability_diagram(data.y, prob, pos_label=pos_label))
+    assert display.name is None
+
+
+def test_positive_labels_that_there_are_not_are_refused():
+    for n_classes, words in ((2, "class 1 is 'bee', got 'cow'"), (3, "needs P.positive. or 2 col")):
+        data, model = fitted(n_classes)
+        with pytest.raises(ValueError, match=words):
+            ReliabilityDisplay.from_estimator(model, data.X, data.y, pos_label="cow")
+    with pytest.raises(ValueError, match="pass pos_label="):
+        ReliabilityDisplay.from_predictions(["a", "b"], [0.2, 0.7])
+
+
+def test_two_models_share_axes():
+    data, model = fitted(2)
+    figure, ax = plt.subplots()
+    first = ReliabilityDisplay.from_estimator(model, data.X, data.y, ax=ax, color="black")
+    second = ReliabilityDisplay.from_estimator(
+        GaussianNB(var_smoothing=1.0).fit(data.X, data.y), data.X, data.y, ax=ax, name="smooth"
+    )
+    assert first.ax_ is second.ax_ is ax
+    assert first.figure_ is second.figure_ is figure
+    assert figure.axes == [ax]
+    names = [name for name in legend_of(ax) if ", error" in name]
+    assert names == [
+        f"GaussianNB, error {first.diagram.value:.4f}", f"smooth, error {second.diagram.value:.4f}"
+    ]  # fmt: skip
+    assert not {*first.artists_} & {*second.artists_}
+    assert {*first.artists_, *second.artists_} == {*ax.lines, *ax.collections, *ax.patches}
+    assert first.artists_[1].get_color() == "black"
+
+
+def test_a_display_is_drawn_again_by_another_name():
+    data, model = fitted(2)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y)
+    _, (left, right) = plt.subplots(1, 2)
+    assert display.plot(left, name="again", band=False) is display
+    assert display.ax_ is left
+    assert any("again, error" in name for name in legend_of(left))
+    assert not any("interval" in name for name in legend_of(left))
+    display.plot(ax=right, legend=False)
+    assert display.ax_ is right
+    assert right.get_legend() is None
+    assert display.name == "GaussianNB"
+
+
+def test_a_new_figure_has_room_for_all_at_once():
+    """Where a model comes later, the legend grows."""
+    data, model = fitted(3)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y)
+    for smoothing in (0.1, 1.0):
+        other = GaussianNB(var_smoothing=smoothing).fit(data.X, data.y)
+        ReliabilityDisplay.from_estimator(
+            other,
+            data.X,
+            data.y,
+            ax=display.ax_,
+            name=f"smoothing with {smoothing} of the variance",
+        )
+    figure = display.figure_
+    renderer = figure.canvas.get_renderer()
+    for part in (display.ax_.title, display.ax_.get_legend()):
+        box = part.get_window_extent(renderer)
+        assert box.y0 >= 0
+        assert box.y1 <= figure.bbox.height
+
+
+def test_parts_of_a_figure_take_displays():
+    data, model = fitted(2)
+    left, _ = plt.figure(layout="constrained").subfigures(1, 2)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, ax=left.subplots())
+    assert display.figure_ is left
+
+
+def test_each_class_has_axes():
+    data, model = fitted(3)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting="classwise")
+    known = fastece.reliability_diagram(
+        data.y, model.predict_proba(data.X), setting="classwise", labels=model.classes_
+    )
+    for found, one in zip(display.diagram, known, strict=True):
+        same_diagram(found, one)
+    assert display.ax_.shape == (3,)
+    assert display.ax_.tolist() == display.figure_.axes
+    assert [ax.get_title().split()[2] for ax in display.ax_] == [
+        "('ant')",
+        "('bee')",
+        "('cow')",
+    ] or [ax.get_title() for ax in display.ax_]
+    for options in ({"ax": plt.gca()}, {"color": "red"}, {"legend": False}):
+        with pytest.raises(ValueError, match="setting: 'classwise' fills a figure of its own"):
+            display.plot(**options)
