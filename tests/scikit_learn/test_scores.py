@@ -9,49 +9,36 @@ import sys
 import numpy as np
 import pytest
 import reference
-
-import fastece
-from fastece.estimators import is_calibration_error
-from fastece.sklearn import ReliabilityDisplay, Scorer, ece_scorer, scorer
-
-sklearn = pytest.importorskip("sklearn")
-from sklearn.base import BaseEstimator, ClassifierMixin, clone  # noqa: E402
-from sklearn.calibration import CalibratedClassifierCV  # noqa: E402
-from sklearn.exceptions import UnsetMetadataPassedError  # noqa: E402
-from sklearn.inspection import permutation_importance  # noqa: E402
-from sklearn.metrics import (  # noqa: E402
+import sklearn
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import (
     average_precision_score,
     brier_score_loss,
     get_scorer,
     make_scorer,
 )
-from sklearn.model_selection import (  # noqa: E402
+from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
     cross_val_score,
     cross_validate,
 )
-from sklearn.multioutput import MultiOutputClassifier  # noqa: E402
-from sklearn.naive_bayes import GaussianNB  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
-from sklearn.svm import SVC, LinearSVC  # noqa: E402
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn_cases import NAMES, Data, Fixed, Named, fitted
 
-NAMES = np.array(["bee", "ant", "cow"])  # not in the order of the text
+import fastece
+from fastece.estimators import is_calibration_error
+from fastece.sklearn import ReliabilityDisplay, Scorer, ece_scorer, scorer
+
 FOLDS = StratifiedKFold(3)
 NEAR = {"rtol": 0, "atol": 1e-12}
-
-
-class Data:
-    """Rows of two or three classes with string labels, and weights."""
-
-    def __init__(self, n_classes, n=240):
-        rng = np.random.default_rng(n_classes)
-        label = np.arange(n) % n_classes
-        self.X = rng.normal(size=(n, 3)) + 0.8 * label[:, None]
-        self.X[:, 2] = self.X[:, 1]  # counted twice, so that the model is too sure
-        self.y = NAMES[label]
-        self.w = rng.integers(0, 4, n) + 0.5
 
 
 @pytest.fixture(params=[2, 3], ids=["two classes", "three classes"])
@@ -298,8 +285,7 @@ class Gap:
 
 
 def test_an_estimator_of_your_own_is_a_score():
-    data = Data(2)
-    model = GaussianNB().fit(data.X, data.y)
+    data, model = fitted(2)
     gap = np.mean(model.predict_proba(data.X)[:, 1] - (data.y == "bee"))
     assert scorer(Gap())(model, data.X, data.y) == pytest.approx(-gap, abs=1e-12)
     score = scorer(Gap(), greater_is_better=True)
@@ -393,8 +379,7 @@ def test_each_class_has_a_score_by_its_label(data):
 
 
 def test_a_test_set_may_lack_a_class():
-    data = Data(3)
-    model = GaussianNB().fit(data.X, data.y)
+    data, model = fitted(3)
     some = data.y != "cow"
     found = ece_scorer(model, data.X[some], data.y[some])
     prob = model.predict_proba(data.X[some]).tolist()
@@ -422,8 +407,7 @@ def test_a_label_that_the_model_has_not_seen_is_refused():
 
 
 def test_weights_that_are_wrong_are_refused_without_a_word_on_classes():
-    data = Data(2)
-    model = GaussianNB().fit(data.X, data.y)
+    data, model = fitted(2)
     with pytest.raises(ValueError, match="sample_weight: must not be negative") as caught:
         ece_scorer(model, data.X, data.y, -data.w)
     assert not hasattr(caught.value, "__notes__")
@@ -437,8 +421,7 @@ def test_a_fold_without_a_value_is_nan():
 
 
 def test_permutations_are_scored_with_weights():
-    data = Data(2)
-    model = GaussianNB().fit(data.X, data.y)
+    data, model = fitted(2)
     options = {"n_repeats": 2, "random_state": 0, "sample_weight": data.w}
     found = permutation_importance(model, data.X, data.y, scoring=scorer("log_loss"), **options)
     known = permutation_importance(model, data.X, data.y, scoring="neg_log_loss", **options)
@@ -446,29 +429,6 @@ def test_permutations_are_scored_with_weights():
 
 
 # -- what is refused -------------------------------------------------------------------------------
-
-
-class Fixed(ClassifierMixin, BaseEstimator):
-    """A model with the classes and the probabilities that it is given."""
-
-    def __init__(self, classes, prob):
-        self.classes = classes
-        self.prob = prob
-
-    def fit(self, X, y):  # noqa: ARG002, N803
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-    def predict_proba(self, X):  # noqa: ARG002, N803
-        return self.prob
-
-
-class Named(Fixed):
-    @property
-    def classes_(self):
-        return self.classes
 
 
 def test_models_without_class_probabilities_are_refused():
@@ -540,162 +500,3 @@ def test_imports_take_nothing_along(code):
     code = f"{code}; import sys; print([x for x in {packages} if x in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-# -- displays --------------------------------------------------------------------------------------
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("agg")
-plt = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def _no_figures_stay():
-    yield
-    plt.close("all")
-
-
-def fitted(n_classes):
-    data = Data(n_classes)
-    return data, GaussianNB().fit(data.X, data.y)
-
-
-def same_diagram(found, known):
-    for name in ("edges", "count", "frequency"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
-    np.testing.assert_allclose(found.score, known.score, rtol=0, atol=1e-15)
-    assert (found.setting, found.estimator) == (known.setting, known.estimator)
-
-
-def legend_of(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
-
-
-def test_a_display_shows_the_diagram_of_the_second_class():
-    data, model = fitted(2)
-    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, n_bins=8)
-    prob = model.predict_proba(data.X)[:, 1]
-    known = fastece.reliability_diagram(data.y, prob, n_bins=8, labels=["ant", "bee"])
-    same_diagram(display.diagram, known)
-    assert display.diagram.setting == "binary ('bee')"
-    assert display.name == "GaussianNB"
-    assert display.figure_ is display.ax_.figure
-    assert display.figure_.axes == [display.ax_]
-    assert f"GaussianNB, error {known.value:.4f}" in legend_of(display.ax_)
-    drawn = {*display.ax_.lines, *display.ax_.collections, *display.ax_.patches}
-    assert {*display.artists_} == drawn
-
-
-def test_a_display_of_more_classes_is_of_the_top_label():
-    data, model = fitted(3)
-    display = ReliabilityDisplay.from_estimator(
-        model, data.X, data.y, sample_weight=data.w, estimator="ece_a", n_bins=5
-    )
-    known = fastece.reliability_diagram(
-        data.y, model.predict_proba(data.X), estimator="ece_a", n_bins=5, sample_weight=data.w,
-        labels=model.classes_,
-    )  # fmt: skip
-    same_diagram(display.diagram, known)
-    of_one = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting=2)
-    assert of_one.diagram.setting == "class 2 ('cow')"
-
-
-@pytest.mark.parametrize("pos_label", ["ant", "bee"])
-def test_a_display_is_of_the_positive_label(pos_label):
-    data, model = fitted(2)
-    prob = model.predict_proba(data.X)[:, int(pos_label == "bee")]
-    of_model = ReliabilityDisplay.from_estimator(model, data.X, data.y, pos_label=pos_label)
-    display = ReliabilityDisplay.from_predictions(data.y, prob, pos_label=pos_label)
-    same_diagram(of_model.diagram, display.diagram)
-    same_diagram(display.diagram, fastece.reliability_diagram(data.y, prob, pos_label=pos_label))
-    assert display.name is None
-
-
-def test_positive_labels_that_there_are_not_are_refused():
-    for n_classes, words in ((2, "class 1 is 'bee', got 'cow'"), (3, "needs P.positive. or 2 col")):
-        data, model = fitted(n_classes)
-        with pytest.raises(ValueError, match=words):
-            ReliabilityDisplay.from_estimator(model, data.X, data.y, pos_label="cow")
-    with pytest.raises(ValueError, match="pass pos_label="):
-        ReliabilityDisplay.from_predictions(["a", "b"], [0.2, 0.7])
-
-
-def test_two_models_share_axes():
-    data, model = fitted(2)
-    figure, ax = plt.subplots()
-    first = ReliabilityDisplay.from_estimator(model, data.X, data.y, ax=ax, color="black")
-    second = ReliabilityDisplay.from_estimator(
-        GaussianNB(var_smoothing=1.0).fit(data.X, data.y), data.X, data.y, ax=ax, name="smooth"
-    )
-    assert first.ax_ is second.ax_ is ax
-    assert first.figure_ is second.figure_ is figure
-    assert figure.axes == [ax]
-    names = [name for name in legend_of(ax) if ", error" in name]
-    assert names == [
-        f"GaussianNB, error {first.diagram.value:.4f}", f"smooth, error {second.diagram.value:.4f}"
-    ]  # fmt: skip
-    assert not {*first.artists_} & {*second.artists_}
-    assert {*first.artists_, *second.artists_} == {*ax.lines, *ax.collections, *ax.patches}
-    assert first.artists_[1].get_color() == "black"
-
-
-def test_a_display_is_drawn_again_by_another_name():
-    data, model = fitted(2)
-    display = ReliabilityDisplay.from_estimator(model, data.X, data.y)
-    _, (left, right) = plt.subplots(1, 2)
-    assert display.plot(left, name="again", band=False) is display
-    assert display.ax_ is left
-    assert any("again, error" in name for name in legend_of(left))
-    assert not any("interval" in name for name in legend_of(left))
-    display.plot(ax=right, legend=False)
-    assert display.ax_ is right
-    assert right.get_legend() is None
-    assert display.name == "GaussianNB"
-
-
-def test_a_new_figure_has_room_for_all_at_once():
-    """Where a model comes later, the legend grows."""
-    data, model = fitted(3)
-    display = ReliabilityDisplay.from_estimator(model, data.X, data.y)
-    for smoothing in (0.1, 1.0):
-        other = GaussianNB(var_smoothing=smoothing).fit(data.X, data.y)
-        ReliabilityDisplay.from_estimator(
-            other,
-            data.X,
-            data.y,
-            ax=display.ax_,
-            name=f"smoothing with {smoothing} of the variance",
-        )
-    figure = display.figure_
-    renderer = figure.canvas.get_renderer()
-    for part in (display.ax_.title, display.ax_.get_legend()):
-        box = part.get_window_extent(renderer)
-        assert box.y0 >= 0
-        assert box.y1 <= figure.bbox.height
-
-
-def test_parts_of_a_figure_take_displays():
-    data, model = fitted(2)
-    left, _ = plt.figure(layout="constrained").subfigures(1, 2)
-    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, ax=left.subplots())
-    assert display.figure_ is left
-
-
-def test_each_class_has_axes():
-    data, model = fitted(3)
-    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting="classwise")
-    known = fastece.reliability_diagram(
-        data.y, model.predict_proba(data.X), setting="classwise", labels=model.classes_
-    )
-    for found, one in zip(display.diagram, known, strict=True):
-        same_diagram(found, one)
-    assert display.ax_.shape == (3,)
-    assert display.ax_.tolist() == display.figure_.axes
-    assert [ax.get_title().split()[2] for ax in display.ax_] == [
-        "('ant')",
-        "('bee')",
-        "('cow')",
-    ] or [ax.get_title() for ax in display.ax_]
-    for options in ({"ax": plt.gca()}, {"color": "red"}, {"legend": False}):
-        with pytest.raises(ValueError, match="setting: 'classwise' fills a figure of its own"):
-            display.plot(**options)
