@@ -22,9 +22,9 @@ def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray[Any], list[Any]
     found = predict(X)
     if not hasattr(estimator, "classes_"):
         raise TypeError(f"estimator: must have classes_, as classifiers do, {kind} has none")
-    classes = np.asarray(estimator.classes_) if not isinstance(found, list) else np.empty(0)
-    if classes.ndim != 1 or classes.size == 0:
+    if any(map(np.ndim, estimator.classes_)):
         raise TypeError(f"estimator: must predict one label for each row, {kind} predicts several")
+    classes = np.asarray(estimator.classes_)
     if classes.size == 1:
         raise ValueError(
             f"estimator: {kind} was fitted to rows of one class alone, {classes.tolist()}; "

@@ -176,6 +176,8 @@ def scorer(
     A model that says the base rate of every row is calibrated, and useless: choose models by a
     proper score (``scorer("log_loss")``) and look at their calibration error beside it.
 
+    Each score calls `predict_proba` by itself, those of a dict too.
+
     Where metadata are routed, ``scorer(...).set_score_request(sample_weight=True)`` has weights
     come here. Where they are not, `cross_validate` gives scores no weights, and `GridSearchCV` does
     so in newer releases of scikit-learn alone, as with its own scores.

@@ -151,7 +151,7 @@ def test_each_class_has_axes():
     assert display.ax_.shape == (3,)
     assert display.ax_.tolist() == display.figure_.axes
     for ax, one in zip(display.ax_, known, strict=True):
-        assert ax.get_title().split() == f"{one.setting}, {one.value:.4f}".split()
+        assert ax.get_title().replace(",", "").split() == f"{one.setting} {one.value:.4f}".split()
         assert {*ax.lines, *ax.collections, *ax.patches} <= {*display.artists_}
     named = display.plot(name="bayes")
     assert "bayes" in [text.get_text() for text in named.figure_.legends[0].get_texts()]

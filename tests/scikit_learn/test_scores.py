@@ -46,38 +46,20 @@ def data(request):
     return Data(request.param)
 
 
-def by_hand(data, value, model=None, fit_weight=None):
-    """``value(labels, probabilities, rows, classes)`` on the test set of each fold."""
-    values = []
+def by_hand(data, model=None, *, fits=False, scores=False, **options):
+    """Errors of the test set of each fold, by the loops of the reference, with weights for fits and
+    for scores or without; of two classes, by the probability of the second."""
+    errors = []
     for train, test in FOLDS.split(data.X, data.y):
-        fitted = clone(model or GaussianNB())
-        fitted.fit(
-            data.X[train], data.y[train], *([] if fit_weight is None else [fit_weight[train]])
-        )
-        prob, classes = fitted.predict_proba(data.X[test]), fitted.classes_.tolist()
-        values.append(value(data.y[test].tolist(), prob.tolist(), test, classes))
-    return np.array(values)
-
-
-def error_by_hand(y, prob, weights, classes, **options):
-    """By the loops of the reference: of two classes, of the probability of the second."""
-    if len(classes) == 2 and "setting" not in options:
-        prob = [p for _, p in prob]
-    return reference.ece(y, prob, weights, labels=classes, **options)
-
-
-def weighted_by_hand(data, **options):
-    def value(y, prob, rows, classes):
-        return error_by_hand(y, prob, data.w[rows].tolist(), classes, **options)
-
-    return value
-
-
-def plain_by_hand(**options):
-    def value(y, prob, rows, classes):  # noqa: ARG001
-        return error_by_hand(y, prob, None, classes, **options)
-
-    return value
+        weights = {"sample_weight": data.w[train]} if fits else {}
+        one = clone(model or GaussianNB()).fit(data.X[train], data.y[train], **weights)
+        prob, labels = one.predict_proba(data.X[test]), one.classes_.tolist()
+        if len(labels) == 2 and "setting" not in options:
+            prob = prob[:, 1]
+        w = data.w[test].tolist() if scores else None
+        y = data.y[test].tolist()
+        errors.append(reference.ece(y, prob.tolist(), w, labels=labels, **options))
+    return np.array(errors)
 
 
 def routing(model=None):
@@ -94,9 +76,7 @@ def routing(model=None):
 
 def test_folds_have_the_errors_of_plain_loops(data):
     found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
-    np.testing.assert_allclose(
-        -found["test_score"], by_hand(data, plain_by_hand(n_bins=15)), **NEAR
-    )
+    np.testing.assert_allclose(-found["test_score"], by_hand(data, n_bins=15), **NEAR)
     assert (found["test_score"] < 0).all()
 
 
@@ -113,7 +93,7 @@ def test_folds_have_the_errors_of_plain_loops(data):
 )
 def test_folds_have_the_errors_of_other_estimators_and_settings(data, options, known):
     found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=scorer(**options))
-    np.testing.assert_allclose(-found, by_hand(data, plain_by_hand(**known)), **NEAR)
+    np.testing.assert_allclose(-found, by_hand(data, **known), **NEAR)
 
 
 def test_weights_are_routed_to_fits_and_scores(data):
@@ -122,7 +102,7 @@ def test_weights_are_routed_to_fits_and_scores(data):
         found = cross_val_score(
             model, data.X, data.y, cv=FOLDS, scoring=score, params={"sample_weight": data.w}
         )
-    known = by_hand(data, weighted_by_hand(data, n_bins=10), fit_weight=data.w)
+    known = by_hand(data, fits=True, scores=True, n_bins=10)
     np.testing.assert_allclose(-found, known, **NEAR)
 
 
@@ -135,11 +115,9 @@ def test_weights_are_routed_to_scores_alone_by_another_name(data):
             model, data.X, data.y, cv=FOLDS, params={"importance": data.w},
             scoring={"weighted": score, "plain": scorer(n_bins=10)},
         )  # fmt: skip
-    known = by_hand(data, weighted_by_hand(data, n_bins=10))
+    known = by_hand(data, scores=True, n_bins=10)
     np.testing.assert_allclose(-found["test_weighted"], known, **NEAR)
-    np.testing.assert_allclose(
-        -found["test_plain"], by_hand(data, plain_by_hand(n_bins=10)), **NEAR
-    )
+    np.testing.assert_allclose(-found["test_plain"], by_hand(data, n_bins=10), **NEAR)
 
 
 def test_weights_that_no_score_asks_for_are_an_error():
@@ -153,7 +131,7 @@ def test_weights_that_no_score_asks_for_are_an_error():
         quiet = scorer().set_score_request(sample_weight=False)
         weights = {"sample_weight": data.w}
         found = cross_val_score(model, data.X, data.y, cv=FOLDS, scoring=quiet, params=weights)
-    known = by_hand(data, plain_by_hand(n_bins=15), fit_weight=data.w)
+    known = by_hand(data, fits=True, n_bins=15)
     np.testing.assert_allclose(-found, known, **NEAR)
 
 
@@ -162,7 +140,7 @@ def test_weights_without_routing_are_for_fits(data):
         GaussianNB(), data.X, data.y, cv=FOLDS, params={"sample_weight": data.w},
         scoring={"ece": ece_scorer},
     )["test_ece"]  # fmt: skip
-    known = by_hand(data, plain_by_hand(n_bins=15), fit_weight=data.w)
+    known = by_hand(data, fits=True, n_bins=15)
     np.testing.assert_allclose(-found, known, **NEAR)
 
 
@@ -177,12 +155,8 @@ def test_a_grid_has_the_errors_of_plain_loops(data, weighted):
     with context:
         grid = GridSearchCV(model, GRID, scoring=score, cv=FOLDS)
         grid.fit(data.X, data.y, **({"sample_weight": data.w} if weighted else {}))
-    value = weighted_by_hand(data, n_bins=10) if weighted else plain_by_hand(n_bins=10)
-    fit_weight = data.w if weighted else None
-    known = [
-        by_hand(data, value, GaussianNB(var_smoothing=smoothing), fit_weight)
-        for smoothing in GRID["var_smoothing"]
-    ]
+    models = [GaussianNB(var_smoothing=smoothing) for smoothing in GRID["var_smoothing"]]
+    known = [by_hand(data, one, fits=weighted, scores=weighted, n_bins=10) for one in models]
     means = np.mean(known, axis=1)
     np.testing.assert_allclose(-grid.cv_results_["mean_test_score"], means, **NEAR)
     for k in range(3):
@@ -232,7 +206,7 @@ def test_processes_give_the_same(data):
             )
             grid = GridSearchCV(model, GRID, scoring=score, cv=FOLDS, n_jobs=n_jobs)
             grid.fit(data.X, data.y, **weights)
-            known = by_hand(data, weighted_by_hand(data, n_bins=10), fit_weight=data.w)
+            known = by_hand(data, fits=True, scores=True, n_bins=10)
             np.testing.assert_allclose(-found["test_ece"], known, **NEAR)
             of_grid = [grid.cv_results_[f"split{k}_test_score"][0] for k in range(3)]
             np.testing.assert_allclose(np.negative(of_grid), known, **NEAR)
@@ -314,7 +288,7 @@ def test_copies_of_a_score_are_the_same(again):
         weights = {"sample_weight": data.w}
         options = {"cv": FOLDS, "params": weights}
         found = cross_val_score(model, data.X, data.y, scoring=copied, **options)
-    known = by_hand(data, weighted_by_hand(data, n_bins=10), fit_weight=data.w)
+    known = by_hand(data, fits=True, scores=True, n_bins=10)
     np.testing.assert_allclose(-found, known, **NEAR)
     assert repr(copied) == repr(score)
 
@@ -324,7 +298,7 @@ def test_a_score_of_the_first_class_does_not_change_that_of_the_second():
     first = make_scorer(average_precision_score, response_method="predict_proba", pos_label="ant")
     scoring = {"first": first, "ece": ece_scorer, "loss": "neg_log_loss"}
     found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=scoring)
-    known = by_hand(data, plain_by_hand(n_bins=15))
+    known = by_hand(data, n_bins=15)
     np.testing.assert_allclose(-found["test_ece"], known, **NEAR)
 
 
@@ -343,7 +317,7 @@ def test_a_score_of_the_first_class_does_not_change_that_of_the_second():
 )
 def test_models_of_models_have_scores(model, data):
     found = cross_val_score(model, data.X, data.y, cv=FOLDS, scoring=ece_scorer)
-    np.testing.assert_allclose(-found, by_hand(data, plain_by_hand(n_bins=15), model), **NEAR)
+    np.testing.assert_allclose(-found, by_hand(data, model, n_bins=15), **NEAR)
 
 
 @pytest.mark.parametrize(
@@ -373,9 +347,14 @@ def test_frames_and_series(kind, data):
 def test_each_class_has_a_score_by_its_label(data):
     score = scorer(setting="classwise", average=None)
     found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=score)
-    known = by_hand(data, plain_by_hand(setting="classwise", average=None, n_bins=15))
+    known = by_hand(data, setting="classwise", average=None, n_bins=15)
     for k, label in enumerate(np.unique(data.y)):
         np.testing.assert_allclose(-found[f"test_{label}"], known[:, k], **NEAR)
+
+
+def test_models_that_answer_with_lists_have_scores():
+    model = Named(["a", "b"], [[0.75, 0.25], [0.5, 0.5]])
+    assert ece_scorer(model, [[0], [0]], ["a", "b"]) == -0.375
 
 
 def test_a_test_set_may_lack_a_class():
@@ -383,7 +362,8 @@ def test_a_test_set_may_lack_a_class():
     some = data.y != "cow"
     found = ece_scorer(model, data.X[some], data.y[some])
     prob = model.predict_proba(data.X[some]).tolist()
-    known = error_by_hand(data.y[some].tolist(), prob, None, model.classes_.tolist(), n_bins=15)
+    y, labels = data.y[some].tolist(), model.classes_.tolist()
+    known = reference.ece(y, prob, labels=labels, n_bins=15)
     assert found == pytest.approx(-known, abs=1e-12)
 
 
@@ -434,6 +414,9 @@ def test_permutations_are_scored_with_weights():
 def test_models_without_class_probabilities_are_refused():
     data = Data(3)
     several = MultiOutputClassifier(GaussianNB()).fit(data.X, np.column_stack([data.y, data.y]))
+    ragged = MultiOutputClassifier(GaussianNB()).fit(
+        data.X, np.column_stack([data.y, data.y > "b"])
+    )
     one = Named(np.array(["a"]), np.ones((240, 1)))
     short = Named(np.array(["a", "b", "c"]), np.full((240, 2), 0.5))
     flat = Named(np.array(["a", "b"]), np.full(240, 0.5))
@@ -443,6 +426,7 @@ def test_models_without_class_probabilities_are_refused():
         (LinearSVC().fit(data.X, data.y), TypeError, "must have predict_proba, LinearSVC has none"),
         (SVC().fit(data.X, data.y), TypeError, "CalibratedClassifierCV makes probabilities"),
         (several, TypeError, "MultiOutputClassifier predicts several"),
+        (ragged, TypeError, "MultiOutputClassifier predicts several"),
         (nameless, TypeError, "must have classes_, as classifiers do, Fixed has none"),
         (one, ValueError, r"Named was fitted to rows of one class alone, \['a'\]"),
         (short, ValueError, r"a column for each of 3 classes, got shape \(240, 2\)"),
