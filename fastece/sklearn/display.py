@@ -116,6 +116,8 @@ class ReliabilityDisplay:
     ) -> Self:  # fmt: skip
         """Draw the diagram of a fitted classifier on rows of a test set.
 
+        The first three arguments have no names: `estimator=` is another estimator of the error.
+
         Parameters
         ----------
         estimator : classifier
@@ -133,8 +135,8 @@ class ReliabilityDisplay:
         setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
             As in `scorer`.
         **options
-            Of `fastece.reliability_diagram` (`estimator` for another estimator of the error,
-            `n_bins`, `sample_weight`) and of `plot` (`color`, `legend`, `band`).
+            Of `fastece.reliability_diagram` (`estimator`, `n_bins`, `sample_weight`) and of `plot`
+            (`color`, `legend`, `band`).
 
         Returns
         -------
