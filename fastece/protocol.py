@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.typing import F64, I64, U8
 
+# As many numbers of a tuple are shown.
+MOST_SHOWN = 6
 # From so many rows on they are sorted by digits, which takes a sixth of the time at 1e5 rows.
 MANY_ROWS = 1024
 
@@ -109,7 +111,7 @@ class Parameters:
     def __str__(self: Any) -> str:
         values = [(field, getattr(self, field.name)) for field in fields(self)]
         shown = [
-            f"{field.name}={value!r}"
+            f"{field.name}={shorten(value)}"
             for i, (field, value) in enumerate(values)
             if i == 0 or value != field.default
         ]
@@ -120,6 +122,13 @@ class Parameters:
         named = {"unit": (0.0, 1.0), "support": (problems.low, problems.high)}
         low, high = named.get(self.score_range, self.score_range)
         return low, high
+
+
+def shorten(value: Any) -> str:
+    """A value as text; of a long tuple its ends."""
+    if not isinstance(value, tuple) or len(value) <= MOST_SHOWN:
+        return repr(value)
+    return f"({value[0]!r}, {value[1]!r}, ..., {value[-1]!r})"
 
 
 class Plan:
