@@ -276,6 +276,20 @@ def test_further_dimensions_are_rows(compat, torch):
     near(got, multiclass_calibration_error(*tensors, 3).item(), 1e-5, 1)
 
 
+def test_many_rows_of_float32(compat, torch):
+    """Sums of float32 are off in the fourth digit there."""
+    rng = np.random.default_rng(13)
+    rows = torch.softmax(2 * torch.from_numpy(rng.standard_normal((100_000, 4))), 1).float()
+    target = torch.from_numpy(rng.integers(0, 4, 100_000))
+    from torchmetrics.functional.classification import multiclass_calibration_error
+
+    want = multiclass_calibration_error(rows, target, 4).item()
+    got = compat.multiclass_calibration_error(rows, target, 4)
+    assert got == pytest.approx(want, abs=tolerance(np.float32, 100_000))
+    again = compat.multiclass_calibration_error(rows, target, 4, validate_args=False)
+    assert again == got
+
+
 def test_numbers_of_the_documentation(compat):
     preds, target = [0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1]
     values = [compat.binary_calibration_error(preds, target, 2, norm) for norm in NORMS]

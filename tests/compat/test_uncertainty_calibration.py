@@ -180,7 +180,9 @@ def test_nan_and_range(compat, peer):
     """nan, 0 or the nearest bin there; ours is an error."""
     y = np.array([0, 1, 1])
     assert np.isnan(quietly(peer.get_ece, np.array([0.2, np.nan, 0.9]), y))
-    assert quietly(peer.get_calibration_error, np.array([0.2, np.nan, 0.9]), y) == 0
+    # By the order in which a set is gone through.
+    value = quietly(peer.get_calibration_error, np.array([0.2, np.nan, 0.9]), y)
+    assert value == 0 or np.isnan(value)
     assert quietly(peer.get_ece, np.array([0.2, 1.4, 0.9]), y) == pytest.approx(0.7 / 3)
     for x in ([0.2, np.nan, 0.9], [0.2, 1.4, 0.9], [0.2, -1.4, 0.9]):
         for function in OPTIONS:

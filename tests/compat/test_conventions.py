@@ -1,0 +1,166 @@
+"""Every row of the table of conventions puts edges, and the floats beside them, where it says."""
+
+import importlib
+
+import numpy as np
+import pytest
+import reference_compat as reference
+
+import fastece
+
+PACKAGES = {"scikit-learn": "sklearn", "uncertainty-metrics": "robustness_metrics"}
+BINS = [*range(1, 41), 49, 52, 64, 93, 99, 100, 117, 123, 150, 186, 198]
+
+
+@pytest.fixture(scope="module")
+def table():
+    from fastece.compat.conventions import CONVENTIONS
+
+    return CONVENTIONS
+
+
+def module_of(convention):
+    """The module of functions with a library's name."""
+    name = PACKAGES.get(convention.library, convention.library).replace("-", "_")
+    return importlib.import_module(f"fastece.compat.{name}")
+
+
+def test_functions_of_the_table_exist(table):
+    for convention in table.values():
+        for function in convention.functions:
+            assert callable(getattr(module_of(convention), function))
+
+
+def beside(n_bins, kind):
+    """Scores on the edges of several rules, and the three floats on either side."""
+    j = np.arange(n_bins + 1)
+    step = kind(1) / kind(n_bins)
+    edges = np.concatenate([j / n_bins, j * (1.0 / n_bins), 1 - (n_bins - j) * (1.0 / n_bins)])
+    scores = [edges.astype(kind), j.astype(kind) * step, kind(1) - (n_bins - j).astype(kind) * step]
+    middle = np.unique(np.concatenate(scores))
+    for _ in range(3):
+        around = np.nextafter(middle, kind(-1)), np.nextafter(middle, kind(2))
+        middle = np.unique(np.concatenate([middle, *around]))
+    return middle[(middle >= 0) & (middle <= 1)]
+
+
+def index(edges, scores, closed):
+    """The bin of each score, by the definition."""
+    place = np.searchsorted(edges, scores, "right" if closed == "left" else "left") - 1
+    return place.clip(0, len(edges) - 2)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_bins_of_equal_width(table, kind):
+    """Each score beside an edge, alone: its gap shows nothing, so the edges are looked at."""
+    for n_bins in BINS:
+        scores = beside(n_bins, kind)
+        even = np.array(reference.even_edges(n_bins))
+        torch = np.array(reference.torch_edges(n_bins, kind))
+        single = np.array(reference.torch_edges(n_bins, np.float32))
+        width = kind(1.0 / n_bins)
+        upper = np.arange(1, n_bins + 1) / n_bins
+        want = {
+            "torchmetrics_binary": np.searchsorted(torch, scores, "right") - 1,
+            "torchmetrics": np.searchsorted(single, scores.astype(np.float32), "right") - 1,
+            "netcal": np.minimum(np.searchsorted(even, scores, "right") - 1, n_bins - 1),
+            "uncertainty_calibration": np.searchsorted(upper, scores, "left"),
+            "sklearn": np.searchsorted(even[1:-1], scores, "left"),
+            "relplot": (scores / width).astype(int),
+            "robustness_metrics": np.searchsorted(even[1:], scores, "right"),
+        }
+        for name, places in want.items():
+            convention = table[name]
+            binned = convention.binned(n_bins, scores)
+            got = index(np.asarray(binned.edges), scores, binned.closed)
+            assert (got == places).all(), (name, n_bins, scores[got != places][:3])
+
+
+def compare_functions(s, y, n_bins, kind):
+    """The functions that have bins of equal width, against the reference."""
+    from fastece.compat import netcal, relplot, robustness_metrics, sklearn, torchmetrics
+    from fastece.compat import uncertainty_calibration as kumar
+
+    scores, hits = s.tolist(), y.tolist()
+    pairs = [
+        (
+            torchmetrics.binary_calibration_error(s, y, n_bins),
+            reference.torch_binary(scores, hits, n_bins, "l1", None, kind),
+        ),
+        (
+            netcal.ECE(n_bins).measure(s, y),
+            reference.netcal_error("ECE", scores, hits, n_bins, True, 1, kind),
+        ),
+        (
+            kumar.get_ece(s, y, num_bins=n_bins),
+            reference.get_ece(scores, hits, False, n_bins, "top-label"),
+        ),
+        (relplot.binnedECE(s, y, n_bins), reference.binned_ece(scores, hits, n_bins, kind)),
+        (
+            robustness_metrics.sce(y, s, n_bins),
+            reference.gce(hits, scores, "even", False, True, "l1", n_bins, 0.0, None, kind),
+        ),
+    ]
+    for got, want in pairs:
+        assert got == pytest.approx(want, abs=1e-12), n_bins
+    curve = sklearn.calibration_curve(y, s, n_bins=n_bins)
+    want = reference.calibration_curve(hits, scores, None, n_bins, "uniform", kind)
+    for got, values in zip(curve, want, strict=True):
+        np.testing.assert_allclose(got, values, rtol=0, atol=1e-12, err_msg=str(n_bins))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_functions_see_these_bins(kind):
+    """The same scores, with labels by chance, through the functions."""
+    rng = np.random.default_rng(9)
+    for n_bins in BINS:
+        s = rng.permutation(beside(n_bins, kind))
+        compare_functions(s, rng.integers(0, 2, len(s)), n_bins, kind)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_many_rows(kind):
+    """More than one block of rows, if rows are read in blocks."""
+    rng = np.random.default_rng(12)
+    s = rng.beta(0.5, 0.5, 70_001).astype(kind)
+    compare_functions(s, (rng.random(len(s)) < s).astype(int), 15, kind)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_top_scores_of_torch_are_rounded_to_float32(kind):
+    from fastece.compat import torchmetrics
+
+    rng = np.random.default_rng(10)
+    for n_bins in BINS:
+        top = beside(n_bins, kind)
+        top = rng.permutation(top[top > 0.5])
+        rows = np.column_stack([top, 1 - top])
+        y = rng.integers(0, 2, len(top))
+        got = torchmetrics.multiclass_calibration_error(rows, y, 2, n_bins)
+        want = reference.torch_multiclass(rows.tolist(), y.tolist(), n_bins, "l1", None)
+        assert got == pytest.approx(want, abs=1e-7), n_bins
+
+
+def test_a_convention_is_an_estimator(table):
+    """Whatever takes an estimator takes a row of the table."""
+    from fastece.compat import netcal, relplot, torchmetrics
+
+    rng = np.random.default_rng(11)
+    s = rng.integers(0, 21, 300) / 20
+    y = (rng.random(300) < s).astype(int)
+    for name, value in (
+        ("torchmetrics_binary", torchmetrics.binary_calibration_error(s, y, 10)),
+        ("netcal", netcal.ECE(10).measure(s, y)),
+        ("relplot", relplot.binnedECE(s, y, 10)),
+    ):
+        estimator = table[name].binned(10, s)
+        assert fastece.ece(y, s, estimator=estimator) == pytest.approx(value, abs=1e-12)
+        result = fastece.bootstrap(y, s, estimator=estimator, n_resamples=19, rng=0)
+        assert result.estimate == pytest.approx(value, abs=1e-12)
+
+
+def test_every_row_says_what_readers_need(table):
+    for name, convention in table.items():
+        for field in ("formula", "ends", "bad", "departs"):
+            assert getattr(convention, field).strip(), (name, field)
+        assert convention.closed in ("left", "right")

@@ -1,0 +1,74 @@
+"""Names, order and defaults of arguments are those of the libraries."""
+
+import importlib
+import inspect
+
+import pytest
+from compat_cases import general_calibration_error, library
+
+FUNCTIONS = {
+    "torchmetrics": (
+        "binary_calibration_error",
+        "multiclass_calibration_error",
+        "calibration_error",
+        "BinaryCalibrationError",
+        "MulticlassCalibrationError",
+        "CalibrationError",
+    ),
+    "netcal": ("ECE", "MCE", "ACE", "ECE.measure", "MCE.measure", "ACE.measure"),
+    "uncertainty_calibration": ("get_ece", "get_ece_em", "get_calibration_error"),
+    "sklearn": ("calibration_curve",),
+    "relplot": ("smECE", "smECE_sigma", "binnedECE"),
+    "robustness_metrics": (
+        "gce",
+        "general_calibration_error",
+        "ece",
+        "rmsce",
+        "sce",
+        "ace",
+        "tace",
+    ),
+}
+
+
+def theirs(module, name):
+    """The function or class of the library."""
+    if module == "robustness_metrics":
+        return getattr(general_calibration_error(), name)
+    if module == "torchmetrics":
+        library("torchmetrics")
+        place = "classification" if name[0].isupper() else "functional.classification"
+        # Of a function and a module of one name the package has the module.
+        place += ".calibration_error" if name == "calibration_error" else ""
+        return getattr(importlib.import_module(f"torchmetrics.{place}"), name)
+    package = {
+        "netcal": "netcal.metrics",
+        "uncertainty_calibration": "calibration",
+        "sklearn": "sklearn.calibration",
+        "relplot": "relplot.metrics",
+    }[module]
+    found = library(package)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def parameters(function):
+    """Names, defaults and kinds, but for `self` and further keywords."""
+    made_by_new = inspect.isclass(function) and "__new__" in vars(function)
+    found = list(
+        inspect.signature(function.__new__ if made_by_new else function).parameters.values()
+    )
+    if made_by_new or found[0].name == "self":
+        found = found[1:]
+    return [(p.name, p.default, p.kind) for p in found if p.kind is not p.VAR_KEYWORD]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in FUNCTIONS.items() for name in names]
+)
+def test_arguments_are_those_of_the_library(module, name):
+    ours = importlib.import_module(f"fastece.compat.{module}")
+    for part in name.split("."):
+        ours = getattr(ours, part)
+    assert parameters(ours) == parameters(theirs(module, name))
