@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.compat.conventions import CONVENTIONS
-from fastece.compat.reading import Names
+from fastece.compat.reading import Names, scores_of
 from fastece.inputs.parameters import check_flag, check_real
 from fastece.protocol import Sample
 from fastece.typing import F64
@@ -166,8 +166,10 @@ def read_scores(f: Any) -> NDArray[Any]:
 
 def smooth_error(f: Any, y: Any) -> Callable[[float], np.float64]:
     """The smooth calibration error as a function of the scale."""
-    (sample,) = NAMES.read(y, read_scores(f)).samples()
-    sums = lru_cache(lambda count: node_sums(sample, count))
+    score = read_scores(f)
+    (sample,) = NAMES.read(y, score).samples()
+    s = scores_of(sample, score)
+    sums = lru_cache(lambda count: node_sums(s, sample.y, count))
 
     @lru_cache
     def error(scale: float) -> np.float64:
@@ -228,11 +230,16 @@ def next_fast_length(length: int) -> int:
         length += 1
 
 
-def node_sums(sample: Sample, count: int) -> F64:
+def node_sums(s: NDArray[Any], y: NDArray[Any], count: int) -> F64:
     """Rows and gaps (2, count), each row shared by the two nodes of an even grid around its
-    score."""
+    score.
+
+    The place of a score is rounded in its own precision: beside the ends, where half of the node
+    at 0 or 1 counts, that is seen.
+    """
+    place = (s * s.dtype.type(count - 1)).astype(np.float64) / (count - 1)
     lanes = np.empty((count - 1, 2, 4))
-    kernels.gaps.interval_sums(sample.s, sample.y, lanes)
+    kernels.gaps.interval_sums(place, y, lanes)
     inside = lanes.sum(axis=1).T
     upper = inside[1::2]
     nodes = np.zeros((2, count))
