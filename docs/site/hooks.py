@@ -1,7 +1,8 @@
 """What mkdocs has to be told about these pages, which are made to be read on a code host too.
 
 Files outside docs/ become pages of the site: both READMEs, and the notebooks with the outputs that
-are stored in them. Links to other files of the repository become their names, as code.
+are stored in them. Links to other files of the repository become their names, as code, and links that
+are called by the name of a page's file get its title.
 """
 
 import base64
@@ -26,6 +27,13 @@ ORIGINS = {page: path for path, page in PLACES.items()}
 
 # A block of code, a link or a picture, or code in a line: only the second is of interest.
 LINKS = re.compile(r"(?s)^```.*?^```|(!?\[[^]]*\])\((?!\w+:)([^)\s]*)\)|`[^`]+`", re.MULTILINE)
+
+# A parameter or a value on a page of the API: its name, if it has one, its type and what it is.
+ITEM = re.compile(
+    r'(?s)<li class="doc-section-item field-body">\s*(<b>.*?</b>)?(.*?)–\s*'
+    r'<div class="doc-md-description">(.*?)</div>\s*</li>\s*'
+)
+ANY = re.compile(r"\(<code>(<[^>]*>)*Any(<[^>]*>)*</code>")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -55,10 +63,48 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
         if files.get_file_from_path(target) is None:
             name = text.strip("[]").replace("`", "")
             return f"`{path}`" if path.endswith(name) else f"{name} (`{path}`)"
+        if text.endswith(".md]"):
+            text = f"[{title_of(files, target)}]"
         target = posixpath.relpath(target, posixpath.dirname(uri) or ".")
         return f"{text}({target}{anchor and '#' + anchor})"
 
+    # Within code a table's own strokes need no backslash here, unlike on code hosts.
+    markdown = re.sub(r"(?m)^\|.*", lambda row: row[0].replace("\\|", "|"), markdown)
     return LINKS.sub(link_on_site, markdown)
+
+
+def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
+    """The pages of the API: parameters that a docstring has on one line are one entry again, and
+    pages that it names are links."""
+    if not page.file.src_uri.startswith("api/"):
+        return html
+
+    def link_to(match: re.Match[str]) -> str:
+        return f'<a href="../{match[1]}.html">{title_of(files, match[1] + ".md")}</a>'
+
+    entries: list[tuple[str, list[str], str, str]] = []
+    end = 0
+    for item in ITEM.finditer(html):
+        name, kind, what = item[1] or "", item[2].replace("`", ""), item[3].strip()
+        kind = "" if ANY.search(kind) else kind
+        between = html[end : item.start()]
+        end = item.end()
+        if name and not between and entries[-1][2:] == (kind, what):
+            entries[-1][1].append(name)
+        else:
+            entries.append((between, [name], kind, what))
+    start = '<li class="doc-section-item field-body">'
+    tidy = (
+        f"{between}{start}{', '.join(names)}{kind}{what and '– ' + what}</li>\n"
+        for between, names, kind, what in entries
+    )
+    return re.sub(r"<code>docs/(\w+)\.md</code>", link_to, "".join(tidy) + html[end:])
+
+
+def title_of(files: Files, uri: str) -> str:
+    """The first heading of a page, which is a better name than that of its file."""
+    file = files.get_file_from_path(uri)
+    return file.content_string.partition("# ")[2].partition("\n")[0] if file else uri
 
 
 def pages_of(path: Path, page: str) -> Iterator[tuple[str, str | bytes]]:
