@@ -47,7 +47,7 @@ def truth_of(score: Any) -> Any:
 def front_picture() -> "Figure":
     """A diagram and a curve of the same model, as `plot` draws them."""
     y, p = readme_model()
-    figure = new_figure((7.4, 3.9))
+    figure = new_figure((6.2, 3.6))
     left, right = figure.subplots(1, 2)
     fastece.reliability_diagram(y, p).plot(left)
     fastece.reliability_curve(y, p, estimator="ece_bayes").plot(right)
@@ -133,7 +133,7 @@ def smoothed_gap(y: Any, p: Any) -> tuple[Any, Any]:
     """What the smooth ECE integrates, as a function of the score."""
     h = fastece.ece(y, p, estimator="smooth_ece")
     score = np.linspace(0, 1, 1001)
-    images = np.concatenate([p + 2 * turn for turn in (-1, 0, 1)] + [2 * turn - p for turn in (0, 1)])
+    images = np.concatenate([p, p - 2, p + 2, -p, 2 - p])  # at 0 and 1 the kernel is reflected
     kernel = np.exp(-((score[:, None] - images) ** 2) / (2 * h**2)) / (h * np.sqrt(2 * np.pi))
     gap = kernel @ np.tile(y - p, 5) / p.size
     assert np.isclose(np.trapezoid(abs(gap), score), h, rtol=0.01)

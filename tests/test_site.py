@@ -114,3 +114,14 @@ def test_pages_have_pictures_of_notebooks_and_names_of_files(site):
         assert page.count("<img") >= path.read_text(encoding="utf-8").count('"image/png"')
     study = (folder / "study.html").read_text(encoding="utf-8")
     assert "<code>scripts/study_arenas.py</code>" in study
+
+
+@pytest.mark.slow
+def test_pictures_are_those_that_the_script_draws(tmp_path):
+    image = pytest.importorskip("matplotlib.image")
+    script = ROOT / "scripts" / "draw_pictures.py"
+    subprocess.run([sys.executable, str(script), "--out", str(tmp_path)], check=True)
+    for path in tmp_path.iterdir():
+        kept = ROOT / "docs" / "pictures" / path.name
+        assert kept.stat().st_size < 60_000
+        assert image.imread(kept).shape == image.imread(path).shape

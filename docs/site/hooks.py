@@ -1,8 +1,8 @@
 """What mkdocs has to be told about these pages, which are made to be read on a code host too.
 
 Files outside docs/ become pages of the site: both READMEs, and the notebooks with the outputs that
-are stored in them. Links to other files of the repository become their names, as code, and links that
-are called by the name of a page's file get its title.
+are stored in them. Links to other files of the repository become their names, as code, and links
+that are called by the name of a page's file get its title.
 """
 
 import base64
@@ -28,9 +28,10 @@ ORIGINS = {page: path for path, page in PLACES.items()}
 # A block of code, a link or a picture, or code in a line: only the second is of interest.
 LINKS = re.compile(r"(?s)^```.*?^```|(!?\[[^]]*\])\((?!\w+:)([^)\s]*)\)|`[^`]+`", re.MULTILINE)
 
+DASH = "\N{EN DASH}"
 # A parameter or a value on a page of the API: its name, if it has one, its type and what it is.
 ITEM = re.compile(
-    r'(?s)<li class="doc-section-item field-body">\s*(<b>.*?</b>)?(.*?)–\s*'
+    rf'(?s)<li class="doc-section-item field-body">\s*(<b>.*?</b>)?(.*?){DASH}\s*'
     r'<div class="doc-md-description">(.*?)</div>\s*</li>\s*'
 )
 ANY = re.compile(r"\(<code>(<[^>]*>)*Any(<[^>]*>)*</code>")
@@ -60,17 +61,21 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
         path, _, anchor = link.partition("#")
         path = posixpath.normpath(posixpath.join(folder, path))
         target = PLACES.get(path, path.removeprefix("docs/"))
-        if files.get_file_from_path(target) is None:
+        file = files.get_file_from_path(target)
+        if file is None or not (file.is_documentation_page() or text.startswith("!")):
             name = text.strip("[]").replace("`", "")
             return f"`{path}`" if path.endswith(name) else f"{name} (`{path}`)"
-        if text.endswith(".md]"):
-            text = f"[{title_of(files, target)}]"
+        if text.endswith((".md]", ".ipynb]")):
+            text = f"[{title_of(file)}]"
         target = posixpath.relpath(target, posixpath.dirname(uri) or ".")
         return f"{text}({target}{anchor and '#' + anchor})"
 
-    # Within code a table's own strokes need no backslash here, unlike on code hosts.
-    markdown = re.sub(r"(?m)^\|.*", lambda row: row[0].replace("\\|", "|"), markdown)
-    return LINKS.sub(link_on_site, markdown)
+    return LINKS.sub(link_on_site, re.sub(r"(?m)^\|.*", row_on_site, markdown))
+
+
+def row_on_site(row: re.Match[str]) -> str:
+    """A row of a table without backslashes before strokes in code, which only code hosts want."""
+    return re.sub(r"`[^`]+`", lambda code: code[0].replace(r"\|", "|"), row[0])
 
 
 def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
@@ -80,7 +85,8 @@ def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
         return html
 
     def link_to(match: re.Match[str]) -> str:
-        return f'<a href="../{match[1]}.html">{title_of(files, match[1] + ".md")}</a>'
+        file = files.get_file_from_path(f"{match[1]}.md")
+        return f'<a href="../{match[1]}.html">{title_of(file)}</a>' if file else match[0]
 
     entries: list[tuple[str, list[str], str, str]] = []
     end = 0
@@ -95,16 +101,15 @@ def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
             entries.append((between, [name], kind, what))
     start = '<li class="doc-section-item field-body">'
     tidy = (
-        f"{between}{start}{', '.join(names)}{kind}{what and '– ' + what}</li>\n"
+        f"{between}{start}{', '.join(names)}{kind}{what and f'{DASH} {what}'}</li>\n"
         for between, names, kind, what in entries
     )
-    return re.sub(r"<code>docs/(\w+)\.md</code>", link_to, "".join(tidy) + html[end:])
+    return re.sub(r"<code>docs/([\w/]+)\.md</code>", link_to, "".join(tidy) + html[end:])
 
 
-def title_of(files: Files, uri: str) -> str:
+def title_of(file: File) -> str:
     """The first heading of a page, which is a better name than that of its file."""
-    file = files.get_file_from_path(uri)
-    return file.content_string.partition("# ")[2].partition("\n")[0] if file else uri
+    return file.content_string.partition("# ")[2].partition("\n")[0]
 
 
 def pages_of(path: Path, page: str) -> Iterator[tuple[str, str | bytes]]:
