@@ -101,7 +101,7 @@ def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
             entries.append((between, [name], kind, what))
     start = '<li class="doc-section-item field-body">'
     tidy = (
-        f"{between}{start}{', '.join(names)}{kind}{what and f'{DASH} {what}'}</li>\n"
+        f"{between}{start}{', '.join(names)}{kind}{what and f' {DASH} {what}'}</li>\n"
         for between, names, kind, what in entries
     )
     return re.sub(r"<code>docs/([\w/]+)\.md</code>", link_to, "".join(tidy) + html[end:])
