@@ -183,7 +183,7 @@ class Convention:
         -------
         Binned
         """
-        n_bins = check_integer("n_bins", n_bins, 1, MAX_BINS)
+        n_bins = check_bins("n_bins", n_bins)
         if self.is_drawn:
             return self.between(self.edges(n_bins, scores), fields)
         return fixed_bins(self, n_bins, scores.dtype, tuple(fields.items()))
@@ -191,6 +191,11 @@ class Convention:
     def between(self, edges: Scores, fields: dict[str, Any]) -> Binned:
         """The estimator with these edges."""
         return Binned(edges=edges.tolist(), closed=self.closed, **fields)
+
+
+def check_bins(name: str, value: Any) -> int:
+    """A number of bins."""
+    return check_integer(name, value, 1, MAX_BINS)
 
 
 @lru_cache(maxsize=256)
@@ -205,8 +210,8 @@ ALONE = "0 in the first bin, 1 in a bin of its own after the last"
 INSIDE = "0 in the first bin, 1 in the last"
 TORCH = (
     "Bins are closed at the left, and a sure model (score 1) has a bin of its own, so a score on "
-    "an edge, such as 0.5, counts in another bin. Sums are float32 there, added one by one, so that "
-    "from some ten thousand rows on the sixth digit is off; here they are float64."
+    "an edge, such as 0.5, counts in another bin. Sums are float32 there, added one by one, so "
+    "that from some ten thousand rows on the sixth digit is off; here they are float64."
 )
 LOGITS = "one value outside makes all of them logits; nan counts somewhere"
 CLIPPED = "clipped to [0, 1]; nan counts somewhere"

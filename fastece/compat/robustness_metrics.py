@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS
+from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.reading import Names, scores_of
 from fastece.inputs.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.problems.problems import one_problem
@@ -90,6 +90,7 @@ def gce(
             raise ValueError("datapoints_per_bin: goes with binning_scheme='adaptive' only")
         each = check_integer("datapoints_per_bin", datapoints_per_bin, 1, MANY)
         num_bins = max(1, len(prob) // each)
+    num_bins = check_bins("num_bins", num_bins)
     values = []
     for sample in samples_of(labels, prob, check_flag("max_prob", max_prob), class_conditional):
         sample = sample.where(scores_of(sample, prob) > threshold)  # in their precision, as there
