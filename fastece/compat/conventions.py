@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned import Binned
+from fastece.binned.edges import Layout, hard_layout
 from fastece.inputs.parameters import check_integer
 
 Scores = NDArray[np.floating[Any]]
@@ -124,7 +125,7 @@ def middles_of_scores(n_bins: int, scores: Scores) -> Scores:  # noqa: ARG001
 
 def order_statistics(n_bins: int, scores: Scores) -> Scores:
     """The scores at the positions ``round(j n / B)`` of all in order."""
-    at = np.round(np.linspace(0, scores.size, max(n_bins, 1), endpoint=False)).astype(np.intp)
+    at = np.round(np.arange(n_bins) * (scores.size / n_bins)).astype(np.intp)
     return with_ends(np.sort(scores)[np.minimum(at, scores.size - 1)][1:])
 
 
@@ -187,6 +188,14 @@ class Convention:
         if self.is_drawn:
             return self.between(self.edges(n_bins, scores), fields)
         return fixed_bins(self, n_bins, scores.dtype, tuple(fields.items()))
+
+    def layout(self, n_bins: int, scores: Scores) -> Layout:
+        """The bins alone, for sums over them: a quarter of the time of an estimator of few rows."""
+        if self.is_drawn:
+            edges = self.edges(n_bins, scores).astype(np.float64, copy=False)
+            return hard_layout(edges, edges[1:-1], self.closed == "right")
+        binned = self.binned(n_bins, scores)
+        return binned.fixed_layout(int(binned.n_bins), 0.0, 1.0)
 
     def between(self, edges: Scores, fields: dict[str, Any]) -> Binned:
         """The estimator with these edges."""
