@@ -14,7 +14,9 @@ from fastece.protocol import Sample
 from fastece.scores import common_value
 
 # What fastece says of arguments that these functions do not have.
-OTHER_HINTS = re.compile(r" \((logits: from_logits=True|labels= names other classes)\)")
+OTHER_HINTS = re.compile(
+    r" \((logits: from_logits=True|labels= names other classes)\)|, or labels=\[negative, positive\]"
+)
 
 
 class Names(NamedTuple):
@@ -28,7 +30,8 @@ class Names(NamedTuple):
         """An error of fastece in the words of the library."""
         text = OTHER_HINTS.sub("", str(error))
         text = text.replace("y_true comes first", f"{self.first} comes first")
-        return type(error)(re.sub(r"\by_true\b", self.label, text).replace("y_prob", self.prob))
+        error.args = (re.sub(r"\by_true\b", self.label, text).replace("y_prob", self.prob),)
+        return error
 
     def scores(self, value: Any) -> NDArray[Any]:
         """Probabilities as an array, in the dtype that they have."""
