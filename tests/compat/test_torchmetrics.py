@@ -1,5 +1,8 @@
 """`fastece.compat.torchmetrics` computes what torchmetrics does."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import reference_compat as reference
@@ -412,8 +415,9 @@ def test_no_rows(compat, torch):
     from torchmetrics.functional.classification import binary_calibration_error
 
     none = torch.tensor([]), torch.tensor([], dtype=torch.int64)
+    some = torch.tensor([0.2]), torch.tensor([0])
     assert binary_calibration_error(*none).isnan()
-    assert binary_calibration_error(torch.tensor([0.2]), torch.tensor([0]), ignore_index=0).isnan()
+    assert binary_calibration_error(*some, ignore_index=0).isnan()
     with pytest.raises(ValueError, match="No samples"):
         quietly(BinaryCalibrationError().compute)
     with pytest.raises(ValueError, match=r"preds|target"):
@@ -422,8 +426,41 @@ def test_no_rows(compat, torch):
         compat.binary_calibration_error([0.2], [0], ignore_index=0)
     with pytest.raises(ValueError, match=r"preds|target"):
         compat.multiclass_calibration_error(np.zeros((0, 3)), [], 3)
-    with pytest.raises(ValueError, match=r"update|rows|empty"):
-        compat.BinaryCalibrationError().compute()
+    metric = compat.BinaryCalibrationError(ignore_index=0)
+    assert np.isnan(metric([0.2], [0]))
+    assert np.isnan(quietly(BinaryCalibrationError(ignore_index=0), *some))
+    with pytest.raises(ValueError, match="update"):
+        metric.compute()
+    metric.update([0.2], [1])
+    metric.update([], [])
+    assert metric.compute() == pytest.approx(0.8)
+
+
+def test_batches_of_two_precisions(compat, torch):
+    """All are taken for float64 there, with the edges of float64; ours is an error."""
+    from torchmetrics.classification import BinaryCalibrationError
+
+    p, y = np.array([0.2, 0.6, 0.9]), np.array([0, 1, 1])
+    theirs, metric = BinaryCalibrationError(), compat.BinaryCalibrationError()
+    for kind in (np.float32, np.float64):
+        quietly(theirs.update, torch.from_numpy(p.astype(kind)), torch.from_numpy(y))
+    assert quietly(theirs.compute).dtype == torch.float64
+    metric.update(p.astype(np.float32), y)
+    with pytest.raises(ValueError, match="preds: float64"):
+        metric.update(p, y)
+    assert metric.compute() == pytest.approx(0.7 / 3)
+    metric.reset()
+    metric.update(p, y)
+    assert metric.compute() == pytest.approx(0.7 / 3)
+
+
+def test_metrics_can_be_copied(compat):
+    metric = compat.MulticlassCalibrationError(2)
+    metric.update([[0.2, 0.8], [0.7, 0.3]], [1, 1])
+    for twin in (copy.deepcopy(metric), pickle.loads(pickle.dumps(metric))):
+        assert twin.compute() == metric.compute()
+        twin.update([[0.1, 0.9]], [0])
+        assert twin.compute() != metric.compute()
 
 
 def test_zero_is_a_float(compat, torch):

@@ -1,0 +1,164 @@
+"""Lists, arrays of any layout and tensors give one value, and are not changed."""
+
+import importlib
+import re
+
+import numpy as np
+import pytest
+from compat_cases import library
+
+RNG = np.random.default_rng(20)
+SCORES, HITS = RNG.integers(0, 33, 40) / 32, RNG.integers(0, 2, 40)
+ROWS, LABELS = RNG.multinomial(32, [0.4, 0.3, 0.2, 0.1], 40) / 32, RNG.integers(0, 4, 40)
+
+# Module, function of scores and labels, and whether it takes class vectors.
+CALLS = {
+    "binary": ("torchmetrics", lambda m, p, y: m.binary_calibration_error(p, y), False),
+    "multiclass": ("torchmetrics", lambda m, p, y: m.multiclass_calibration_error(p, y, 4), True),
+    "BinaryCalibrationError": (
+        "torchmetrics",
+        lambda m, p, y: m.BinaryCalibrationError()(p, y),
+        False,
+    ),
+    "MulticlassCalibrationError": (
+        "torchmetrics",
+        lambda m, p, y: m.MulticlassCalibrationError(4)(p, y),
+        True,
+    ),
+    "ECE": ("netcal", lambda m, p, y: m.ECE(10).measure(p, y), False),
+    "MCE": ("netcal", lambda m, p, y: m.MCE(10).measure(p, y), True),
+    "ACE": ("netcal", lambda m, p, y: m.ACE(5, equal_intervals=False).measure(p, y), True),
+    "get_ece": ("uncertainty_calibration", lambda m, p, y: m.get_ece(p, y), True),
+    "get_ece_em": ("uncertainty_calibration", lambda m, p, y: m.get_ece_em(p, y), True),
+    "get_calibration_error": (
+        "uncertainty_calibration",
+        lambda m, p, y: m.get_calibration_error(p, y),
+        True,
+    ),
+    "calibration_curve": (
+        "sklearn",
+        lambda m, p, y: np.concatenate(m.calibration_curve(y, p, strategy="quantile")),
+        False,
+    ),
+    "smECE": ("relplot", lambda m, p, y: m.smECE(p, y), False),
+    "binnedECE": ("relplot", lambda m, p, y: m.binnedECE(p, y), False),
+    "tace": ("robustness_metrics", lambda m, p, y: m.tace(y, p), True),
+    "ece": ("robustness_metrics", lambda m, p, y: m.ece(y, p), False),
+}
+
+
+def forms(p, y):
+    """The same numbers, exact in every type, as other containers."""
+    frozen, labels = p.copy(), y.copy()
+    frozen.flags.writeable = labels.flags.writeable = False
+    wide = np.repeat(p, 2, axis=0)[::2]
+    return {
+        "lists": (p.tolist(), y.tolist()),
+        "tuples": (tuple(map(tuple, p)) if p.ndim == 2 else tuple(p), tuple(y)),
+        "frozen": (frozen, labels),
+        "strided": (wide, np.repeat(y, 3)[::3]),
+        "columns": (np.asfortranarray(p), y.astype(np.int8)),
+        "big endian": (p.astype(">f8"), y.astype(">i4")),
+        "float32": (p.astype(np.float32), y.astype(np.uint8)),
+        "float16": (p.astype(np.float16), y.astype(np.int32)),
+        "whole floats": (p, y.astype(float)),
+    }
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_form_does_not_matter(name):
+    """Scores are multiples of 1/32, which no type rounds; edges of bins may be rounded."""
+    package, call, is_matrix = CALLS[name]
+    module = importlib.import_module(f"fastece.compat.{package}")
+    p, y = (ROWS, LABELS) if is_matrix else (SCORES, HITS)
+    want = call(module, p, y)
+    for form, (scores, labels) in forms(p, y).items():
+        before = np.array(scores), np.array(labels)
+        got = call(module, scores, labels)
+        np.testing.assert_allclose(got, want, rtol=0, atol=2e-6, err_msg=form)
+        np.testing.assert_array_equal(np.array(scores), before[0])
+        np.testing.assert_array_equal(np.array(labels), before[1])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_tensors(name):
+    torch = library("torch")
+    package, call, is_matrix = CALLS[name]
+    module = importlib.import_module(f"fastece.compat.{package}")
+    p, y = (ROWS, LABELS) if is_matrix else (SCORES, HITS)
+    want = call(module, p, y)
+    scores, labels = torch.from_numpy(p.copy()), torch.from_numpy(y.copy())
+    for tensor in (scores, scores.float(), scores.bfloat16(), scores.clone().requires_grad_()):
+        got = call(module, tensor, labels)
+        np.testing.assert_allclose(got, want, rtol=0, atol=2e-6, err_msg=str(tensor.dtype))
+
+
+# What each library calls the probabilities and the labels.
+WORDS = {
+    "torchmetrics": ("preds", "target"),
+    "netcal": ("X", "y"),
+    "uncertainty_calibration": ("probs", "labels"),
+    "sklearn": ("y_prob", "y_true"),
+    "relplot": ("f", "y"),
+    "robustness_metrics": ("probs", "labels"),
+}
+
+
+def spoilt(value, where, entry):
+    """A copy with another entry in a row."""
+    value = np.array(value, dtype=float)
+    value[where] = entry
+    return value
+
+
+BAD = {
+    "nan": lambda p, y: (spoilt(p, 3, np.nan), y),
+    "infinite": lambda p, y: (spoilt(p, 3, np.inf), y),
+    "label nan": lambda p, y: (p, spoilt(y, 3, np.nan)),
+    "label half": lambda p, y: (p, spoilt(y, 3, 0.5)),
+    "label large": lambda p, y: (p, spoilt(y, 3, 9)),
+    "label negative": lambda p, y: (p, spoilt(y, 3, -2)),
+    "short labels": lambda p, y: (p, y[:-1]),
+    "short scores": lambda p, y: (p[:-1], y),
+    "empty": lambda p, y: (p[:0], y[:0]),
+    "words": lambda p, y: (np.full(p.shape, "a"), y),
+    "complex": lambda p, y: (p + 1j, y),
+    "four dimensions": lambda p, y: (p.reshape(*p.shape, *[1] * (4 - p.ndim)), y),
+    "nothing": lambda p, y: (None, y),  # noqa: ARG005
+    "no labels": lambda p, y: (p, None),  # noqa: ARG005
+    "number": lambda p, y: (0.5, 1),  # noqa: ARG005
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("name", CALLS)
+def test_messages_have_the_words_of_the_library(name, bad):
+    package, call, is_matrix = CALLS[name]
+    module = importlib.import_module(f"fastece.compat.{package}")
+    p, y = (ROWS, LABELS) if is_matrix else (SCORES, HITS)
+    if bad == "empty" and name.endswith("CalibrationError"):
+        assert np.isnan(call(module, *BAD[bad](p, y)))  # a batch may have no rows
+        return
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call(module, *BAD[bad](p, y))
+    words = set(re.findall(r"\w+", str(caught.value)))
+    assert words & set(WORDS[package]), str(caught.value)
+    assert not words & ({"y_true", "y_prob", "from_logits", "setting"} - set(WORDS[package])), str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize("name", [n for n, call in CALLS.items() if call[0] != "torchmetrics"])
+def test_scores_outside(name):
+    """Beyond 1e-6 an error; nearer, the end."""
+    package, call, is_matrix = CALLS[name]
+    module = importlib.import_module(f"fastece.compat.{package}")
+    p, y = (ROWS.copy(), LABELS) if is_matrix else (SCORES.copy(), HITS)
+    p[5] = np.eye(4)[1] if is_matrix else 1.0
+    p[6] = np.eye(4)[2] if is_matrix else 0.0
+    want = call(module, p, y)
+    off = np.where(p == 0, -5e-7, np.where(p == 1, 1 + 5e-7, p))
+    np.testing.assert_allclose(call(module, off, y), want, rtol=0, atol=1e-12)
+    for entry in (1.01, -0.01):
+        with pytest.raises(ValueError, match=rf"\b{WORDS[package][0]}\b"):
+            call(module, spoilt(p, 7, entry), y)
