@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -87,11 +88,20 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def command(*arguments: str) -> None:
-    """A command that is refused: the exit code of bad input, and one line."""
+    """A command that must be refused: with the exit code of bad input, and one line."""
     done = run("-m", "fastece", *arguments)
     assert done.returncode == 2, done
     assert done.stderr.count("\n") == 1, done.stderr
-    raise ImportError(done.stderr)
+    raise ValueError(done.stderr)
+
+
+def message_of(call: Callable[..., object], *arguments: str) -> str:
+    """What a call says that cannot be done; nothing if it can."""
+    try:
+        call(*arguments)
+    except (ImportError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def check_installation() -> None:
@@ -110,11 +120,11 @@ def check_modules() -> None:
     for found in pkgutil.walk_packages(fastece.__path__, "fastece."):
         if found.name == "fastece.__main__":
             continue
-        try:
-            importlib.import_module(found.name)
-        except ImportError as error:
-            assert found.name in ON_DEMAND, f"{found.name}: {error}"
-            assert "pip install" in str(error), f"{found.name}: {error}"
+        message = message_of(importlib.import_module, found.name)
+        if found.name in ON_DEMAND:
+            assert not message or "pip install" in message, message
+        else:
+            assert not message, f"{found.name}: {message}"
 
 
 def check_functions() -> None:
@@ -136,12 +146,8 @@ def check_messages() -> None:
     """What needs an optional package says how to install it."""
     Path("predictions.parquet").write_bytes(b"PAR1")
     for words, call in NEEDS.items():
-        try:
-            call()
-        except (ImportError, ValueError) as error:
-            assert words in str(error), f"{words}: {error}"
-        else:
-            raise AssertionError(f"nothing was raised for want of {words}")
+        message = message_of(call)
+        assert words in message, f"{words}: {message or 'nothing was raised'}"
 
 
 def check_command_line() -> None:
