@@ -131,7 +131,7 @@ __all__ = [
 # Modules that are spoken of by name, such as fastece.protocol.Sample.
 _MODULES = {
     "binned", "distributed", "estimators", "plot", "problems", "protocol", "recalibration",
-    "reliability", "scores", "streams", "training",
+    "reliability", "scores", "sklearn", "streams", "training",
 }  # fmt: skip
 
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.typing import F64, I64, U8
 
+# As many numbers of a tuple are shown.
+MOST_SHOWN = 6
 # From so many rows on they are sorted by digits, which takes a sixth of the time at 1e5 rows.
 MANY_ROWS = 1024
 
@@ -109,7 +111,7 @@ class Parameters:
     def __str__(self: Any) -> str:
         values = [(field, getattr(self, field.name)) for field in fields(self)]
         shown = [
-            f"{field.name}={value!r}"
+            f"{field.name}={shorten(value)}"
             for i, (field, value) in enumerate(values)
             if i == 0 or value != field.default
         ]
@@ -122,6 +124,13 @@ class Parameters:
         return low, high
 
 
+def shorten(value: Any) -> str:
+    """A value as text; of a long tuple its ends."""
+    if not isinstance(value, tuple) or len(value) <= MOST_SHOWN:
+        return repr(value)
+    return f"({value[0]!r}, {value[1]!r}, ..., {value[-1]!r})"
+
+
 class Plan:
     """A dataclass that an estimator has prepared: what it computes and caches is not sent to
     another process, only its fields are."""
@@ -132,10 +141,11 @@ class Plan:
 
 class Estimator(Protocol):
     """What every estimator has. Two methods are enough for single calls, weights, class-wise
-    values and whatever else the package does with an estimator.
+    values and whatever else the package does with an estimator: `prepare` and `evaluate`. What is
+    listed here is optional, found by name, and the methods are there for a measured speed.
 
-    Optional, found by name. What the estimator is:
-
+    Attributes
+    ----------
     needs_vectors : bool
         Whether `Sample.vectors` are wanted: its value for class vectors (setting "auto") is not
         that of the top label. Without it: no.
@@ -143,29 +153,30 @@ class Estimator(Protocol):
         Whether 0 is what a calibrated model has but for noise. Without it: yes. Of anything else
         there is a bootstrap and a comparison, but no `estimate` and no `calibration_test`, which
         ask how far it is from that.
-
-    And what is there for a measured speed:
-
     needs_sorted : bool
-        Whether `prepare` is to get the sample sorted by score. Without it: yes.
-    direct(problems, run) -> (K,) values
-        The single call on all problems at once (`fastece.problems.problems.Problems`), every row
-        counting once, without a sort or a copy of the scores: a tenth of the time for uniform
-        bins. `run` is `map`, or the `map` of a thread pool.
-    block(plan, c) -> (32,) values
-        `evaluate` for each column of c, (n, 32) uint8: a tenth of the time of 32 evaluations.
-    blocks(plan, c) -> (32 G,) values
-        `block` for each of c, (G, n, 32) uint8: what Python itself costs, 30 us, is shared by many
-        replicates, which matters below some 10 000 rows.
-    subsets(plan, rows) -> (R,) values
-        For draws that are much smaller than the sample: the value of the rows in each line of
-        `rows`, (R, size) int32 positions in the sample, of which each counts once. A hundredth of
-        the time of preparing each draw.
-    from_cells(cells) -> float
-        For streams (`fastece.problems.cells.Cells`), where more sums than those of the rows of
-        cells are needed: without it, `evaluate` gets a row for the misses and one for the hits of
-        each cell, with their weights as multiplicities that need not be whole.
-    posterior(samples) -> posterior
+        Whether `prepare` is to get the sample sorted by score, for speed. Without it: yes.
+
+    Methods
+    -------
+    direct(problems, run)
+        (K,) values: the single call on all problems at once (`fastece.problems.problems.Problems`),
+        every row counting once, without a sort or a copy of the scores: a tenth of the time for
+        uniform bins. `run` is `map`, or the `map` of a thread pool.
+    block(plan, c)
+        (32,) values: `evaluate` for each column of c, (n, 32) uint8: a tenth of the time of 32
+        evaluations.
+    blocks(plan, c)
+        (32 G,) values: `block` for each of c, (G, n, 32) uint8: what Python itself costs, 30 us, is
+        shared by many replicates, which matters below some 10 000 rows.
+    subsets(plan, rows)
+        (R,) values, for draws that are much smaller than the sample: the value of the rows in each
+        line of `rows`, (R, size) int32 positions in the sample, of which each counts once. A
+        hundredth of the time of preparing each draw.
+    from_cells(cells)
+        A float, for streams (`fastece.problems.cells.Cells`), where more sums than those of the
+        rows of cells are needed: without it, `evaluate` gets a row for the misses and one for the
+        hits of each cell, with their weights as multiplicities that need not be whole.
+    posterior(samples)
         What `estimate` and `compare` answer by, of one sample or of those of all classes on the
         same rows: an object with ``value``, ``interval(level)``, ``influence`` (n,) of each row and
         ``log_bayes_factor``.

@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from fastece import kernels
+from fastece.binned import Binned
 from fastece.estimators import direct_values, find_estimator, need_vectors, with_threads
 from fastece.inputs.parameters import check_average, check_jobs
 from fastece.problems.reading import TOLERANCE, read_problems
@@ -14,19 +15,22 @@ from fastece.typing import F64
 Values = F64
 Macro = Literal["macro"]
 
-# Rows that are added up in one piece, as `fastece.binned.single.CHUNK_SCORES` has it.
-MOST_ROWS = 2**19
+# Entries that are read in one piece, 0.1 s at most: an interrupt waits for that.
+MOST_ENTRIES = 2**26
 # Arrays of these types are read by `kernels.common_call` as they lie in memory.
 NAMES = ("binary", "confidence")
 F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
 
 
 def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
-    """The value of a call that is common, two plain arrays and uniform bins, by one kernel without
+    """The value of a call that is common, two plain arrays and fixed bins, by one kernel without
     anything between; nan if it is another, or if the kernel finds something that is not good."""
-    options = getattr(estimator, "common", None)
-    if options is None or type(y) is not np.ndarray or type(p) is not np.ndarray:
+    if not isinstance(estimator, Binned) or (options := estimator.common) is None:
         return math.nan
+    if type(y) is not np.ndarray or type(p) is not np.ndarray:
+        return math.nan
+    if p.ndim == 1 and p.dtype is F4:  # of which a copy is no more than the kernel makes of vectors
+        p = p.astype(F8)
     is_binary = p.ndim == 1 and p.dtype is F8
     is_vector = p.ndim == 2 and (p.dtype is F8 or p.dtype is F4) and p.shape[1] > 1
     y = y.view(U1) if y.dtype is BOOL else y
@@ -34,11 +38,10 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
         return math.nan
     if not isinstance(setting, str) or setting not in ("auto", NAMES[is_vector]):
         return math.nan
-    fits = y.shape == p.shape[:1] and 0 < len(y) <= MOST_ROWS
+    fits = y.shape == p.shape[:1] and 0 < p.size <= MOST_ENTRIES
     if not fits or not p.flags.carray or not y.flags.carray:
         return math.nan
-    low, high, n_bins, right = options
-    return float(kernels.common_call.uniform_error(p, y, low, high, n_bins, right, TOLERANCE))
+    return float(kernels.common_call.hard_error(p, y, *options, TOLERANCE))
 
 
 @overload

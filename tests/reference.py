@@ -192,11 +192,14 @@ def members(
     rows = list(zip(scores, hits, weights or [1.0] * len(scores), strict=True))
     rows = [(s, y, w) for s, y, w in rows if w > 0]
     n_bins = max(1, isqrt(len(rows))) if n_bins == "sqrt" else n_bins
+    n_bins = n_bins if isinstance(edges, str) else len(edges) - 1
     rows = [(s, y, w) for s, y, w in rows if threshold is None or s > threshold]
     if not rows:
         return None, [[]] * n_bins
     low, high = score_range_of(score_range, low, high)
-    if edges == "uniform":
+    if not isinstance(edges, str):
+        cuts = list(edges)
+    elif edges == "uniform":
         cuts = uniform_edges(n_bins, low, high)
     else:
         cuts = quantile_edges(

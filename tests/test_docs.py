@@ -23,7 +23,7 @@ from fastece.recalibration import METHODS
 from fastece.report.words import FEWEST_ROWS, NO_SIGN, SHOWN, TOO_FEW, UNCLEAR
 
 ROOT = Path(__file__).parents[1]
-FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FILES += [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 FILES.append(ROOT / "asv_benchmarks" / "README.md")
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
@@ -118,10 +118,10 @@ def test_tables_name_every_parameter():
             assert re.search(row, named, re.MULTILINE), field.name
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/input.md"])
-def test_tables_name_every_setting(page):
+def test_every_setting_is_named():
     for name in SETTINGS:
-        assert rows_of(page, f'`"{name}"`')
+        assert rows_of("docs/input.md", f'`"{name}"`')
+        assert f'`"{name}"`' in README
 
 
 def anchors_of(path):
@@ -204,6 +204,39 @@ def test_speeds_in_the_readme_are_those_of_the_table():
     rows = rows_of("README.md", "binary", "`ece")
     assert len(rows) == 3
     assert all(row in rows_of("docs/speed.md") for row in rows)
+
+
+def test_what_the_readme_says_of_resamples_is_in_the_table():
+    said = r"`(\w+)` (?:takes )?(\S+ us), and(?: the turn of a numpy loop)? (\S+x)"
+    found = re.findall(said, " ".join(README.split()))
+    assert [name for name, *_ in found] == ["ece", "ece_ac"]
+    for name, time, factor in found:
+        (row,) = rows_of("docs/speed.md", f"`{name}`")
+        assert (time, factor) == tuple(row[2].split(", ")[::2])
+
+
+def test_coverage_in_the_readme_is_that_of_the_table():
+    rows = [row for row in rows_of("README.md") if len(row) == 6 and row[2][0].isdecimal()]
+    assert len(rows) == 4
+    for scores, *cells in rows:
+        (row,) = rows_of("docs/intervals.md", scores, "1000")
+        assert cells == row[2:7]
+
+
+def test_widths_on_the_page_of_sureness_are_those_of_the_table():
+    for rows, width in [row for row in rows_of("docs/how_sure.md") if row[0].isdecimal()]:
+        known = rows_of("docs/intervals.md", "Beta(5, 1.5), calibrated")
+        assert [row[7] for row in known if row[1] == rows] == [width]
+
+
+def test_sentence_for_a_paper_has_the_numbers_of_the_demo(capsys):
+    quote = section_of("docs/which_number.md", "A sentence for a paper").replace("\n> ", " ")
+    said = r"(\d+) test rows\) is (\S+) \(95 % interval (\S+) to (\S+), .* p = (\S+) for"
+    ((n, value, low, high, p_value),) = re.findall(said, quote)
+    assert main(["demo"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f" rows {n} " in printed
+    assert f" ece {value} [{low}, {high}] {p_value} " in printed
 
 
 def recommendations(page):

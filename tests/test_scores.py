@@ -13,9 +13,8 @@ from strategies import BINNINGS, N_BINS, NORMS, RANGES, WEIGHTS, as_lists, field
 
 import fastece
 from fastece import Binned
-from fastece.binned import single
 from fastece.estimators import find_estimator
-from fastece.kernels.common_call import uniform_error
+from fastece.kernels.common_call import CHUNK_ROWS, hard_error
 from fastece.scores import common_value
 
 TOLERANCE = 1e-12
@@ -825,7 +824,7 @@ def test_arrays_of_other_kinds_have_the_same_value(n_classes):
         for label in (y, y.astype("u1")):
             for dtype in ("f8", "f4"):
                 fastece.ece(label, p.astype(dtype))
-        compiled = len(uniform_error.signatures)
+        compiled = len(hard_error.signatures)
     value, wide = fastece.ece(y, p), np.repeat(p, 2, axis=0)
     frozen, frozen_labels = p.copy(), y.copy()
     frozen.flags.writeable = frozen_labels.flags.writeable = False
@@ -843,7 +842,7 @@ def test_arrays_of_other_kinds_have_the_same_value(n_classes):
         if dtype != "f2" or n_classes is None:
             assert fastece.ece(y, narrow) == fastece.ece(y, narrow.astype("f4"), n_jobs=1)
     if not PLAIN:
-        assert len(uniform_error.signatures) == compiled <= 6
+        assert len(hard_error.signatures) == compiled <= 6
 
 
 class Own:
@@ -871,18 +870,23 @@ def test_subclasses_of_arrays_go_the_general_way():
     assert np.isnan(common_value(Binned(), y, masked, "auto"))
 
 
-def test_more_rows_than_a_chunk_go_the_general_way(monkeypatch):
-    n = 1000
-    monkeypatch.setattr(fastece.scores, "MOST_ROWS", n)
-    monkeypatch.setattr(single, "CHUNK_SCORES", n)
+@pytest.mark.skipif(PLAIN, reason="half a million rows")
+def test_chunks_of_rows_have_the_bits_of_the_general_way():
     rng = np.random.default_rng(3)
-    p = rng.random(n + 1)
-    y = (rng.random(n + 1) < p).astype("u1")
-    fast, general = common_and_general(y[:n].copy(), p[:n].copy())
-    assert fast == general
-    fast, general = common_and_general(y, p)
-    assert np.isnan(fast)
-    assert fastece.ece(y, p) == general
+    for n in (CHUNK_ROWS, CHUNK_ROWS + 1, 2 * CHUNK_ROWS + 77):
+        p = rng.random(n)
+        y = (rng.random(n) < p).astype("u1")
+        fast, general = common_and_general(y, p)
+        assert fast == general
+        p[-1] = 2
+        assert np.isnan(common_value(Binned(), y, p, "auto"))
+
+
+def test_more_entries_than_are_read_at_once_go_the_general_way(monkeypatch):
+    y, p = class_vectors(50, 3)
+    assert common_value(Binned(), y, p, "auto") == fastece.ece(y, p)
+    monkeypatch.setattr(fastece.scores, "MOST_ENTRIES", p.size - 1)
+    assert np.isnan(common_value(Binned(), y, p, "auto"))
 
 
 def test_an_estimator_of_ones_own_is_asked_itself():

@@ -1,11 +1,14 @@
 """Where a score goes: bin edges times mapping, as the grid that a kernel reads."""
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fastece import kernels
+from fastece.inputs.parameters import check_choice, check_real, list_names
 from fastece.typing import F64, I32
 
 if TYPE_CHECKING:
@@ -92,6 +95,40 @@ def kept_uniform_layout(n_bins: int, low: float, high: float, right: bool, conve
     edges[-1] = high
     even = is_even(n_bins, low, high)
     return convex_layout(edges, even) if convex else hard_layout(edges, edges[1:-1], right, even)
+
+
+def given_layout(edges: tuple[float, ...], right: bool, convex: bool) -> Layout:
+    """Bins between these edges; kept for the next call, if few."""
+    few = len(edges) <= MAX_KEPT_BINS + 1
+    make = kept_given_layout if few else kept_given_layout.__wrapped__
+    return make(edges, right, convex)
+
+
+@lru_cache(maxsize=64)
+def kept_given_layout(edges: tuple[float, ...], right: bool, convex: bool) -> Layout:
+    """`given_layout` itself, its latest results at hand."""
+    e = np.array(edges)
+    return convex_layout(e) if convex else hard_layout(e, e[1:-1], right)
+
+
+def check_edges(name: str, value: Any, names: Sequence[str]) -> str | tuple[float, ...]:
+    """A named rule, or at least two edges in [0, 1] that do not decrease."""
+    if isinstance(value, str):
+        return check_choice(name, value, names)
+    try:
+        edges = tuple(check_real(f"{name}[{j}]", edge, 0.0, 1.0) for j, edge in enumerate(value))
+    except TypeError as error:
+        raise TypeError(
+            f"{name}: must be edges of bins, got {value!r:.80}; {list_names(names)} ({error})"
+        ) from None
+    if len(edges) < 2 or edges[0] == edges[-1]:
+        raise ValueError(f"{name}: must be at least two edges, not all equal; got {value!r:.80}")
+    for j, (low, high) in enumerate(pairwise(edges)):
+        if high < low:
+            raise ValueError(
+                f"{name}: must not decrease; {name}[{j + 1}] is {high!r} after {low!r}"
+            )
+    return edges
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.binned.edges import Layout, convex_layout, hard_layout, is_even, uniform_layout
+from fastece.binned.edges import (
+    Layout,
+    check_edges,
+    convex_layout,
+    given_layout,
+    hard_layout,
+    is_even,
+    uniform_layout,
+)
 from fastece.binned.replicates import Ordered, Records, Tiles, drawn_equal_mass_sums
 from fastece.binned.single import cell_sums, equal_mass_sums, fits_float_grid
 from fastece.inputs.arrays import as_blocks, contiguous
@@ -39,6 +47,9 @@ MAX_CELLS = 2**27
 # Sums of some replicates at once: 4 MB.
 MAX_SUMS = 2**19
 
+# Low and high end of a range, number of bins, whether they are closed at the right, inner cuts.
+Common = tuple[float, float, int, bool, F64]
+
 NO_SUMS = np.empty((0, 0))
 WITH_WEIGHT = {(GAP,): (GAP, WEIGHT), (GAP, COUNTS): (GAP, WEIGHT, HITS)}
 SUMS = {GAP: "gap", WEIGHT: "weight", SCORE: "score", HITS: "hits", SQUARE: "square"}
@@ -54,7 +65,7 @@ class Bins(NamedTuple):
     edges: list[F64]
     unit: float
     total: F64
-    gap: F64
+    gap: F64 = NO_SUMS
     weight: F64 = NO_SUMS
     score: F64 = NO_SUMS
     hits: F64 = NO_SUMS
@@ -92,17 +103,17 @@ class BinnedPlan(Plan):
 
     @property
     def layout(self) -> Layout:
-        """Bins of equal width."""
-        return uniform_layout(self.n_bins, *self.range, *self.binned._rule)
+        """Bins that do not depend on the draw."""
+        return self.binned.fixed_layout(self.n_bins, *self.range)
 
     @cached_property
     def tiles(self) -> Tiles:
-        """Rows on uniform edges, for multiplicities."""
+        """Rows on edges that are fixed, for multiplicities."""
         return Tiles.of(self.sample, self.layout, self.binned._threshold, self.moments)
 
     @cached_property
     def records(self) -> Records:
-        """Rows on uniform edges, for lists."""
+        """Rows on edges that are fixed, for lists."""
         return Records.of(self.sample, self.layout, self.binned._threshold, self.moments)
 
     @cached_property
@@ -142,9 +153,12 @@ class Binned(Parameters):
     Parameters
     ----------
     n_bins : int or "sqrt"
-        Number of bins B; "sqrt" is the floor of the square root of the number of rows.
-    edges : {"uniform", "quantile"}
-        Bins of equal width, ``low + (high - low) * (j / B)``, or of equal weight.
+        Number of bins B; "sqrt" is the floor of the square root of the number of rows. With given
+        `edges` it is that of those.
+    edges : {"uniform", "quantile"} or sequence of B + 1 floats
+        Bins of equal width, ``low + (high - low) * (j / B)``, or of equal weight; or these edges,
+        which do not decrease. Where some are equal, the bin between them has that score alone, or
+        nothing.
     mapping : {"hard", "convex"}
         Every score in its bin, or shared linearly by the two nearest bin centres.
     norm : float
@@ -153,7 +167,7 @@ class Binned(Parameters):
         Bins ``(a, b]`` with 0 in the first, or ``[a, b)`` with 1 in the last. Hard mapping only.
     score_range : {"unit", "support"} or (low, high)
         Range the bins divide: [0, 1], the support of the setting's score, or a given one. Scores
-        outside count in the bin at its nearest end.
+        outside count in the bin at its nearest end. Given `edges` have a range of their own.
     min_count : float
         With ``norm=inf``: bins with less weight are left out; none left gives nan.
     bin_weights : {"mass", "equal"}
@@ -167,7 +181,8 @@ class Binned(Parameters):
     ------
     ValueError, TypeError
         For a parameter outside its range; ``closed="left"`` with ``mapping="convex"``; `min_count`
-        without ``norm=inf``; `debias` with ``mapping="convex"`` or another norm than 1 and 2.
+        without ``norm=inf``; `debias` with ``mapping="convex"`` or another norm than 1 and 2; given
+        `edges` with another number of bins or a `score_range`.
 
     Notes
     -----
@@ -185,10 +200,12 @@ class Binned(Parameters):
     0.25
     >>> print(Binned(n_bins=10, edges="quantile"))
     Binned(n_bins=10, edges='quantile')
+    >>> print(Binned(edges=[0, 0.5, 0.9, 1], closed="left"))
+    Binned(n_bins=3, edges=(0.0, 0.5, 0.9, 1.0), closed='left')
     """
 
     n_bins: int | Literal["sqrt"] = 15
-    edges: Literal["uniform", "quantile"] = "uniform"
+    edges: Literal["uniform", "quantile"] | Sequence[float] = "uniform"
     mapping: Literal["hard", "convex"] = "hard"
     norm: float = 1.0
     closed: Literal["right", "left"] = "right"
@@ -203,7 +220,7 @@ class Binned(Parameters):
             "n_bins": SQRT
             if isinstance(self.n_bins, str) and self.n_bins == SQRT
             else check_integer("n_bins", self.n_bins, 1, MAX_BINS, 'an integer or "sqrt"'),
-            "edges": check_choice("edges", self.edges, ("uniform", "quantile")),
+            "edges": check_edges("edges", self.edges, ("uniform", "quantile")),
             "mapping": check_choice("mapping", self.mapping, ("hard", "convex")),
             "norm": check_real("norm", self.norm, 1.0),
             "closed": check_choice("closed", self.closed, ("right", "left")),
@@ -215,6 +232,8 @@ class Binned(Parameters):
             else check_real("threshold", self.threshold, -math.inf),
             "debias": check_flag("debias", self.debias),
         }
+        if not isinstance(values["edges"], str):
+            values["n_bins"] = self._given_count(values)
         for name, value in values.items():
             object.__setattr__(self, name, value)
         if self.closed == "left" and self.mapping == "convex":
@@ -232,32 +251,61 @@ class Binned(Parameters):
         if self.debias and self.norm not in (1.0, 2.0):
             raise ValueError(f"debias: goes with norm=1 and norm=2 only; got norm={self.norm!r}")
 
+    def _given_count(self, values: dict[str, Any]) -> int:
+        """Number of bins of given edges, which leave nothing to the parameters that make others."""
+        count = len(values["edges"]) - 1
+        if values["n_bins"] not in (count, type(self).n_bins):
+            raise ValueError(
+                f"n_bins: {values['n_bins']!r}, but the edges that are given have {count} bins "
+                "between them; leave it out"
+            )
+        if values["score_range"] != type(self).score_range:
+            raise ValueError(
+                f"score_range: goes with edges='uniform' and 'quantile'; given edges go from the "
+                f"first to the last; got {values['score_range']!r}"
+            )
+        return count
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether edges do not depend on the scores."""
+        return not isinstance(self.edges, str) or self.edges == "uniform"
+
+    def range_of(self, problems: Any) -> tuple[float, float]:
+        """The range that the bins divide."""
+        if isinstance(self.edges, str):
+            return super().range_of(problems)
+        return self.edges[0], self.edges[-1]
+
     @property
     def needs_sorted(self) -> bool:
         """Whether `prepare` is to get a sorted sample: equal-mass bins are found faster in one."""
-        return self.edges == "quantile"
+        return not self.is_fixed
 
     @cached_property
-    def common(self) -> tuple[float, float, int, bool] | None:
-        """What `kernels.common_call.uniform_error` takes, if that gives the value of rows without
-        weights: low and high end of the range, number of bins, and whether they are closed at the
-        right."""
+    def common(self) -> Common | None:
+        """What `kernels.common_call.hard_error` takes, if that gives the value of rows without
+        weights: low and high end of the range, number of bins, whether they are closed at the
+        right, and cuts between them unless they are of equal width."""
         if type(self) is not Binned:  # a class made from this one may add up something else
             return None
-        plain_sum = self._moments(False) == (GAP,) and (self.edges, self.mapping) == (
-            "uniform",
-            "hard",
-        )
-        low, high = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
-        if not plain_sum or self.score_range == "support" or isinstance(self.n_bins, str):
+        is_plain = self._moments(False) == (GAP,) and self.mapping == "hard" and self.is_fixed
+        if not is_plain or self.score_range == "support" or self.n_bins == SQRT:
             return None
-        few = self.n_bins <= kernels.common_call.MOST_BINS and is_even(self.n_bins, low, high)
-        return (low, high, self.n_bins, self.closed == "right") if few else None
+        is_uniform = isinstance(self.edges, str)
+        ends = self.edges
+        if isinstance(ends, str):
+            ends = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
+        n_bins, low, high = int(self.n_bins), ends[0], ends[-1]
+        if n_bins > kernels.common_call.MOST_BINS or not is_even(n_bins, low, high):
+            return None
+        grid = self.fixed_layout(n_bins, low, high).grid
+        return low, high, n_bins, grid.right, grid.knots[:0] if is_uniform else grid.knots
 
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """What the other methods need, for draws of `size` rows."""
         sample, unit = scale_weights(sample)
-        if self.edges == "quantile" and not self.debias and has_unit_weights(sample):
+        if not self.is_fixed and not self.debias and has_unit_weights(sample):
             # Equal-mass bins know the weight of a draw anyway: 0.7 times the time.
             sample = replace(sample, v=None)
         moments = self._moments(sample.v is not None, size)
@@ -286,7 +334,7 @@ class Binned(Parameters):
                 "closed: must be 'right' for what is known by cells, which are closed there; got "
                 "'left'"
             )
-        is_linear = self.mapping == "convex" and self.edges == "uniform"
+        is_linear = self.mapping == "convex" and self.is_fixed
         counted = cells.points if is_linear else cells.rows
         return self._counted_bins(counted, self._bin_count(cells.n), moments, 1.0)
 
@@ -316,7 +364,7 @@ class Binned(Parameters):
     def block_bins(self, plan: BinnedPlan, c: U8) -> Bins:
         """The sums that `blocks` takes the values from, without edges."""
         c = as_blocks(c, plan.sample.n)
-        if self.edges == "uniform":
+        if self.is_fixed:
             return plan.bins(plan.tiles.sums(c), float(c[0, :, 0].sum(dtype=np.int64)))
         total, sums = plan.ordered.sums(c, plan.n_bins, *self._rule)
         return plan.bins(sums, total)
@@ -328,7 +376,7 @@ class Binned(Parameters):
         step = max(2, plan.replicates_at_once(1))
         if len(rows) > step + 1:
             return np.concatenate([self.subsets(plan, half) for half in np.array_split(rows, 2)])
-        if self.edges == "uniform":
+        if self.is_fixed:
             sums = plan.records.sums(contiguous(rows, np.int32))
             return self.values(plan.bins(sums, float(rows.shape[1])))
         total, sums = drawn_equal_mass_sums(
@@ -339,17 +387,17 @@ class Binned(Parameters):
     def direct(self, problems: Problems, run: Map = map) -> F64:
         """The value of each problem, every row counting once."""
         moments = self._moments(problems.v is not None, problems.n)
-        return self.values(self._bins(problems, run, moments))
+        return self.values(self.some_bins(problems, run, moments))
 
     def bins(self, problems: Problems, run: Map = map, moments: int = 4) -> Bins:
         """Edges and the first `moments` of `kernels.MOMENTS` of the bins of each problem; with
         `debias` those that the value needs as well."""
         weighted = problems.v is not None
         more = ((HITS, SQUARE) if weighted else (HITS,)) if self.debias else ()
-        return self._bins(problems, run, (*MOMENTS[:moments], *more[max(0, moments - 3) :]))
+        return self.some_bins(problems, run, (*MOMENTS[:moments], *more[max(0, moments - 3) :]))
 
-    def _bins(self, problems: Problems, run: Map, moments: tuple[int, ...]) -> Bins:
-        """`bins` with some of the sums."""
+    def some_bins(self, problems: Problems, run: Map, moments: tuple[int, ...]) -> Bins:
+        """`bins` with those of the sums that are asked for."""
         n_bins = self._bin_count(problems.n)
         if problems.n_problems * n_bins > MAX_CELLS:
             raise ValueError(
@@ -357,7 +405,7 @@ class Binned(Parameters):
                 f"the {MAX_CELLS} that fit into memory"
             )
         problems, unit = scale_weights(problems)
-        at_once = self.edges == "uniform" or problems.n_problems == 1
+        at_once = self.is_fixed or problems.n_problems == 1
         if at_once or fits_float_grid(problems, n_bins, self.mapping == "convex"):
             return self._sums(problems, n_bins, moments, unit, run)
 
@@ -433,8 +481,8 @@ class Binned(Parameters):
         low, high = self.range_of(problems)
         right, convex = self._rule
         found = None
-        if self.edges == "uniform":
-            layouts = [uniform_layout(n_bins, low, high, right, convex)] * problems.n_problems
+        if self.is_fixed:
+            layouts = [self.fixed_layout(n_bins, low, high)] * problems.n_problems
         elif fits_float_grid(problems, n_bins, convex):
             moments = WITH_WEIGHT.get(moments, moments)
             layouts, found = equal_mass_sums(
@@ -451,12 +499,18 @@ class Binned(Parameters):
             total = np.full(problems.n_problems, float(whole))
         return Bins.of([layout.edges for layout in layouts], unit, total, moments, sums)
 
+    def fixed_layout(self, n_bins: int, low: float, high: float) -> Layout:
+        """Bins that do not depend on the scores."""
+        if isinstance(self.edges, str):
+            return uniform_layout(n_bins, low, high, *self._rule)
+        return given_layout(tuple(self.edges), *self._rule)
+
     def layout(self, problems: Problems, n_bins: int) -> Layout:
         """The bins of one problem."""
         low, high = self.range_of(problems)
         right, convex = self._rule
-        if self.edges == "uniform":
-            return uniform_layout(n_bins, low, high, right, convex)
+        if self.is_fixed:
+            return self.fixed_layout(n_bins, low, high)
         s, v = problems.prob, problems.v
         if self.threshold is not None:
             exists = s > self.threshold

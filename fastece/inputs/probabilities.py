@@ -148,6 +148,19 @@ def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob
         warn(f"{name}: all values are in [0, 1]{sums}: probabilities, but from_logits=True?")
 
 
+def are_logits(p: NDArray[Any], name: str = "y_prob") -> bool:
+    """Whether a number is outside [0, 1], by which some tell logits from probabilities; a warning
+    if that may be due to rounding."""
+    low, high = find_extremes(p)
+    outside = low < 0 or high > 1
+    if outside and low >= LOWEST and high <= HIGHEST:
+        warn(
+            f"{name}: goes from {low!r} to {high!r}: taken for logits, since [0, 1] does not hold "
+            "it, but rounding may be the reason; clip probabilities to [0, 1]"
+        )
+    return outside
+
+
 def warn(message: str) -> None:
     """A warning that points at the first frame outside this package."""
     level, frame = 2, sys._getframe(1)

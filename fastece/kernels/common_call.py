@@ -6,48 +6,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-from fastece.kernels.binning import LANES, moment, scatter, uniform_bins
+from fastece.kernels.binning import LANES, moment, scatter, search_knots, uniform_bins
 from fastece.kernels.moments import BLOCK, lane_total
 from fastece.kernels.reading import are_scores, read_hits, read_top_label
-from fastece.kernels.shared import lane_sum
+from fastece.kernels.shared import lane_sum, zero
+from fastece.typing import F64
 
 # Up to so many numbers `lane_sum` is numpy's.
 MOST_BINS = 128
+# Rows that are added up in one piece, as `fastece.binned.single.CHUNK_SCORES` has it.
+CHUNK_ROWS = 2**19
 
 
 @jit
-def uniform_error(
+def hard_error(
     prob: NDArray[Any], label: NDArray[Any], low: float, high: float, n_bins: int, right: bool,
-    tolerance: float,
+    cuts: F64, tolerance: float,
 ) -> float:  # fmt: skip
-    """``sum_b |D_b| / n`` over uniform bins with hard mapping, of rows that count 1 each; nan if
+    """``sum_b |D_b| / n`` over bins with hard mapping, of rows that count 1 each; nan if
     something is not good, or if it is not known whether it is.
 
     `prob` has probabilities of the positive class (n,), or class vectors (n, K), which sum to 1
     within the tolerance, and whose top label is measured; `label` is int64 or uint8. The rest is as
-    in `binning.Grid`, with at most `MOST_BINS` bins.
+    in `binning.Grid`, with at most `MOST_BINS` bins; they are of equal width if there are no cuts.
     """
     n = label.size
-    hit = np.empty(n, np.uint8)
-    if prob.ndim == 1:
-        score = prob
-        good = are_scores(prob) & read_hits(label, hit)
-    else:
-        score = np.empty(n)
-        good = read_top_label(prob, label, n < 0, tolerance, score, hit)
-    if not good:
-        return np.nan
-    # As `moments.cell_moments` does it, without all that a single problem does not need.
-    size, no_weights = min(n, BLOCK), np.empty(0)
+    # As `moments.cell_moments` does it for chunks, without all that a single problem does not need.
+    rows, no_weights = min(n, BLOCK), np.empty(0)
     gaps: Any = np.int64(0)  # as elsewhere: numba compiles for a 0 of its own
-    cell_block, gap_block, sums = np.empty(size, np.int32), np.empty(size), np.zeros(n_bins * LANES)
-    for start in range(0, n, BLOCK):
-        s, y = score[start : start + BLOCK], hit[start : start + BLOCK]
-        cell, gap = cell_block[: s.size], gap_block[: s.size]
-        uniform_bins(s, low, high, n_bins, right, cell)
-        moment(gaps, s, y, no_weights, -np.inf, gap)
-        scatter(cell, gap, LANES, sums)
-    size_of_gap = np.empty(n_bins)
+    score_block, hit_block = np.empty(rows), np.empty(rows, np.uint8)
+    cell_block, gap_block = np.empty(rows, np.int32), np.empty(rows)
+    sums, error = np.empty(n_bins * LANES), np.zeros(n_bins)
+    for chunk in range(0, n, CHUNK_ROWS):
+        zero(sums)
+        for start in range(chunk, min(chunk + CHUNK_ROWS, n), BLOCK):
+            p, label_block = prob[start : start + BLOCK], label[start : start + BLOCK]
+            size = label_block.size
+            y, cell, gap = hit_block[:size], cell_block[:size], gap_block[:size]
+            if prob.ndim == 1:
+                s = p
+                good = are_scores(p) & read_hits(label_block, y)
+            else:
+                s = score_block[:size]
+                good = read_top_label(p, label_block, n < 0, tolerance, s, y)
+            if not good:  # before anything is looked up by it
+                return np.nan
+            if cuts.size:
+                search_knots(s, cuts, right, cell)
+            else:
+                uniform_bins(s, low, high, n_bins, right, cell)
+            moment(gaps, s, y, no_weights, -np.inf, gap)
+            scatter(cell, gap, LANES, sums)
+        for b in range(n_bins):
+            error[b] += lane_total(sums, b, LANES)
     for b in range(n_bins):
-        size_of_gap[b] = abs(lane_total(sums, b, LANES))
-    return lane_sum(size_of_gap) / n
+        error[b] = abs(error[b])
+    return lane_sum(error) / n

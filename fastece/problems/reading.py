@@ -14,6 +14,7 @@ from fastece.inputs.labels import as_labels, check_class_indices
 from fastece.inputs.parameters import check_flag
 from fastece.inputs.probabilities import (
     ROW_SUM_TOLERANCE,
+    are_logits,
     as_probabilities,
     check_probabilities,
     column_names,
@@ -46,13 +47,15 @@ def read_problems(
     pos_label: Any = None,
     sample_weight: Any = None,
     from_logits: bool = False,
+    guess_logits: bool = False,
     prob_name: str = "y_prob",
     vectors: bool = False,
     run: Map = map,
 ) -> Problems:
     """Check the caller's data and read them as problems; rows of weight 0 are dropped.
 
-    With `vectors`, the setting "auto" keeps class vectors beside the problem of the top label.
+    With `vectors`, the setting "auto" keeps class vectors beside the problem of the top label; with
+    `guess_logits`, what does not lie in [0, 1] is logits.
     """
     from_logits = check_flag("from_logits", from_logits)
     prob = as_probabilities(y_prob, prob_name)
@@ -68,6 +71,7 @@ def read_problems(
     if label.dtype.kind != "f":
         found = read_rows(row, prob, label, from_logits, NEARLY * tolerance, run)
     if found is None:
+        from_logits = from_logits or (guess_logits and are_logits(prob, prob_name))
         clip = check_probabilities(prob, from_logits, prob_name, tolerance)
         label = label if order is not None else check_class_indices(label, n_classes, prob)
         prob = prob.clip(0.0, 1.0) if clip else prob

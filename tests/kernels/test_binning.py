@@ -1,7 +1,7 @@
 """Where scores go and what they bring, compiled and as plain Python, against the definitions."""
 
 from bisect import bisect_left, bisect_right
-from math import fsum
+from math import fsum, nextafter
 
 import numpy as np
 import pytest
@@ -50,6 +50,13 @@ def test_knots_passed_are_counted_exactly(right):
         for form in forms(binning.search_knots):
             form(s, knots, right, passed)
             assert passed.tolist() == expected, n
+
+
+def test_the_last_score_below_a_knot_has_not_passed_it():
+    for kernel in forms(binning.last_below):
+        for knot in (0.0, 5e-324, 0.3, 1.0, -np.inf, np.inf):
+            assert kernel(knot, True) == knot
+            assert kernel(knot, False) == nextafter(knot, -np.inf)
 
 
 def test_no_knots_are_never_passed():

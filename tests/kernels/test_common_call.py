@@ -6,8 +6,10 @@ import reference
 from kernel_forms import forms
 from strategies import as_lists
 
+from fastece.binned import Binned
 from fastece.kernels import common_call
 
+NO_CUTS = np.empty(0)
 LIMITS = [(0.0, 1.0), (0.2, 0.7)]
 
 
@@ -28,9 +30,23 @@ def test_the_error_of_a_binary_problem_is_that_of_the_definition(dtype, low, hig
         p, y = rng.random(n).round(2), rng.integers(0, 2, n).astype(dtype)
         for n_bins in (1, 2, 10, common_call.MOST_BINS):
             expected = reference.ece(*as_lists(y, p), n_bins=n_bins, **fields)
-            for kernel in forms(common_call.uniform_error):
-                value = kernel(p, y, low, high, n_bins, right, 1e-3)
+            for kernel in forms(common_call.hard_error):
+                value = kernel(p, y, low, high, n_bins, right, NO_CUTS, 1e-3)
                 assert value == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_bins_between_cuts_are_those_of_the_definition(right):
+    rng = np.random.default_rng(2)
+    edges = [0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9]
+    layout = Binned(edges=edges, closed="right" if right else "left").fixed_layout(7, 0.1, 0.9)
+    for n in (1, 7, 1025):
+        p, y = rng.integers(0, 9, n) / 8, rng.integers(0, 2, n)
+        closed = "right" if right else "left"
+        expected = reference.ece(*as_lists(y, p), edges=edges, closed=closed)
+        for kernel in forms(common_call.hard_error):
+            value = kernel(p, y, 0.1, 0.9, 7, right, layout.grid.knots, 1e-3)
+            assert value == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -39,8 +55,8 @@ def test_the_error_of_a_top_label_is_that_of_the_definition(n_classes, dtype):
     y, prob = class_vectors(40, n_classes, dtype)
     expected = reference.ece(*as_lists(y, prob))
     for label in (y, y.astype(np.uint8)):
-        for kernel in forms(common_call.uniform_error):
-            value = kernel(prob, label, 0.0, 1.0, 15, True, 1e-3)
+        for kernel in forms(common_call.hard_error):
+            value = kernel(prob, label, 0.0, 1.0, 15, True, NO_CUTS, 1e-3)
             assert value == pytest.approx(expected, abs=1e-13)
 
 
@@ -49,10 +65,10 @@ def test_what_is_not_good_has_no_value(n_classes):
     n = 130
     y = np.zeros(n, np.int64)
     p = np.full(n if n_classes is None else (n, n_classes), 1 / (n_classes or 2))
-    for kernel in forms(common_call.uniform_error):
+    for kernel in forms(common_call.hard_error):
 
         def value(p, y, kernel=kernel):
-            return kernel(p, y, 0.0, 1.0, 15, True, 1e-3)
+            return kernel(p, y, 0.0, 1.0, 15, True, NO_CUTS, 1e-3)
 
         assert value(p, y) == value(p, y)
         for where in (0, 129):

@@ -1,0 +1,218 @@
+"""Calibration errors with the names, arguments and numbers of netcal.
+
+Classes are those of ``netcal.metrics``, for classification: ``ECE(bins).measure(X, y)``. netcal is
+not imported.
+
+Where it departs from `fastece.ece`, and why that matters: bins are closed at the left, and there
+are ten. Labels with at most two distinct values, also of a batch where by chance no more occur,
+make it a binary problem: of two columns the second is measured, and not the top label; of more
+columns netcal raises, and here the top label is measured. netcal counts float32 scores by edges in
+float64 and averages them by edges in float32, so that it loses rows between the two, such as 0.9;
+here there is one edge. Object detection (``detection=True`` with boxes), samples of Bayesian models
+(3-d `X`) and maps are not offered.
+
+>>> from fastece.compat.netcal import ECE
+>>> ECE(bins=2).measure([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1])
+np.float64(0.29)
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.compat.conventions import CONVENTIONS
+from fastece.compat.reading import Names, scores_of
+from fastece.inputs.arrays import as_array
+from fastece.inputs.parameters import check_flag, check_integer
+from fastece.problems.problems import one_problem
+
+NAMES = Names("y", "X", "X")
+MOST_ROWS = 2**31
+# Labels that tell most often that there are more than two.
+FIRST = 64
+
+
+class Measure:
+    """What the measures have in common; `fields` are those of `fastece.Binned`."""
+
+    fields: dict[str, Any]
+
+    def __init__(
+        self, bins: int = 10, equal_intervals: bool = True, detection: bool = False,
+        sample_threshold: int = 1,
+    ) -> None:  # fmt: skip
+        (self.bins,) = bins if isinstance(bins, tuple | list) and len(bins) == 1 else (bins,)
+        self.equal_intervals = check_flag("equal_intervals", equal_intervals)
+        self.detection = check_flag("detection", detection)
+        low, high = 0, MOST_ROWS
+        self.sample_threshold = check_integer("sample_threshold", sample_threshold, low, high)
+        self.convention = CONVENTIONS["netcal" if equal_intervals else "netcal_quantile"]
+        check_integer("bins", self.bins, 1, MOST_ROWS)
+
+    def measure(
+        self, X: Any, y: Any, batched: bool = False, uncertainty: None = None,  # noqa: N803
+        return_map: bool = False, return_num_samples: bool = False,
+        return_uncertainty_map: bool = False,
+    ) -> np.float64:  # fmt: skip
+        """The error.
+
+        Parameters
+        ----------
+        X : (n,), (n, 1) or (n, K) array_like of float
+            Probabilities of class 1, or of each class; a list of such with `batched`.
+        y : (n,) or (n, K) array_like of int
+            Classes, or a 1 in the column of the class; a list of such with `batched`.
+        batched : bool
+            Whether there are several sets of rows, whose errors are averaged.
+        uncertainty, return_map, return_num_samples, return_uncertainty_map
+            Only what they are by default.
+
+        Returns
+        -------
+        numpy.float64
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `fastece.ece`; for labels other than 0 and 1 of a binary problem; for what is not
+            offered.
+        """
+        options = {
+            "uncertainty": uncertainty, "return_map": return_map,
+            "return_num_samples": return_num_samples,
+            "return_uncertainty_map": return_uncertainty_map,
+        }  # fmt: skip
+        for name, value in options.items():
+            if value is not None and value is not False:
+                raise ValueError(f"{name}: {value!r} is not offered; use netcal for it")
+        if not batched:
+            return self.value(X, y)
+        if len(X) != len(y) or not len(X):
+            raise ValueError(f"X: {len(X)} sets of rows, but y has {len(y)}")
+        return np.float64(np.mean([self.value(*rows) for rows in zip(X, y, strict=True)]))
+
+    def value(self, X: Any, y: Any) -> np.float64:  # noqa: N803
+        """The error of one set of rows."""
+        prob, label = self.columns(NAMES.scores(X)), self.classes(as_array("y", y))
+        is_binary = self.detection or has_two_values(label)
+        if prob.ndim == 2 and is_binary and prob.shape[1] == 2:
+            prob = prob[:, 1]
+        if self.fields == ECE.fields and not self.convention.is_drawn and self.sample_threshold < 2:
+            return NAMES.error(label, prob, self.convention.binned(self.bins, **self.fields))
+        problems = NAMES.read(label, prob)
+        sample = problems.sample(0)
+        if self.convention.is_drawn:
+            tiny = np.finfo(prob.dtype).eps
+            scores = scores_of(sample, prob).clip(tiny, 1 - tiny)
+            problems = one_problem(replace(sample, s=scores.astype(np.float64)))
+            binned = self.convention.binned(self.bins, scores, **self.fields)
+        else:
+            binned = self.convention.binned(self.bins, **self.fields)
+        bins = binned.bins(problems, moments=2)
+        kept = bins.weight >= self.sample_threshold
+        (value,) = binned.values(bins._replace(gap=np.where(kept, bins.gap, 0.0)))
+        if binned.bin_weights == "equal":  # netcal divides by the number of bins with rows
+            value *= bins.gap.size / np.count_nonzero(bins.weight)
+        return np.float64(value)
+
+    def columns(self, prob: NDArray[Any]) -> NDArray[Any]:
+        """Probabilities (n,) or (n, K)."""
+        if prob.ndim > 2:
+            raise ValueError(f"X: samples of models, shape {prob.shape}, are not offered")
+        if self.detection and prob.ndim == 2 and prob.shape[1] > 1:
+            raise ValueError(f"X: boxes, shape {prob.shape}, are not offered; pass X[:, 0]")
+        return prob[:, 0] if prob.ndim == 2 and prob.shape[1] == 1 else prob
+
+    def classes(self, label: NDArray[Any]) -> NDArray[Any]:
+        """Classes (n,), from columns too."""
+        if label.ndim != 2 or label.shape[1] == 1:
+            return label
+        return label[:, 1] if label.shape[1] == 2 else label.argmax(axis=1)
+
+
+class ECE(Measure):
+    """Expected calibration error, as netcal has it.
+
+    Parameters
+    ----------
+    bins : int, default 10
+        Number of bins.
+    equal_intervals : bool, default True
+        Bins of equal width; else of about as many rows each, between numpy's quantiles.
+    detection : bool, default False
+        Whether `y` says if a box is right: a binary problem, whatever labels occur.
+    sample_threshold : int, default 1
+        Bins of fewer rows count as if they had no gap.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For unknown arguments.
+
+    Examples
+    --------
+    >>> ECE(bins=2).measure([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1])
+    np.float64(0.29)
+    """
+
+    fields = {"norm": 1.0}  # noqa: RUF012
+
+
+class MCE(Measure):
+    """Maximum calibration error, as netcal has it: the largest gap of a bin, of few rows too.
+
+    Parameters
+    ----------
+    bins, equal_intervals, detection, sample_threshold
+        As in `ECE`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For unknown arguments.
+
+    Examples
+    --------
+    >>> MCE(bins=2).measure([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1]).round(4)
+    np.float64(0.3167)
+    """
+
+    fields = {"norm": math.inf}  # noqa: RUF012
+
+
+class ACE(Measure):
+    """Average calibration error, as netcal has it: the mean gap of the bins that have rows.
+
+    It is not the adaptive calibration error of Nixon et al. (2019), which is `fastece.ace`.
+
+    Parameters
+    ----------
+    bins, equal_intervals, detection, sample_threshold
+        As in `ECE`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For unknown arguments.
+
+    Examples
+    --------
+    >>> ACE(bins=2).measure([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1]).round(4)
+    np.float64(0.2833)
+    """
+
+    fields = {"bin_weights": "equal"}  # noqa: RUF012
+
+
+def has_two_values(label: NDArray[Any]) -> bool:
+    """Whether there are at most two distinct labels; most often the first few rows tell."""
+    if not label.size or label.dtype.kind in "OUS":
+        return np.unique(label).size <= 2
+    for some in (label[:FIRST], label):
+        low, high = some.min(), some.max()
+        if not ((some == low) | (some == high)).all():
+            return False
+    return True

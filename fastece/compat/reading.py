@@ -1,0 +1,56 @@
+"""Arguments as a library calls them: read, checked and measured as everywhere else."""
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.binned import Binned
+from fastece.inputs.arrays import as_real
+from fastece.problems.problems import Problems
+from fastece.problems.reading import read_problems
+from fastece.protocol import Sample
+from fastece.scores import common_value
+
+# What fastece says of arguments that these functions do not have.
+OTHER_HINTS = re.compile(r" \((logits: from_logits=True|labels= names other classes)\)")
+
+
+class Names(NamedTuple):
+    """What a library calls the labels and the probabilities, and which of them comes first."""
+
+    label: str
+    prob: str
+    first: str
+
+    def translate(self, error: Exception) -> Exception:
+        """An error of fastece in the words of the library."""
+        text = OTHER_HINTS.sub("", str(error))
+        text = text.replace("y_true comes first", f"{self.first} comes first")
+        return type(error)(re.sub(r"\by_true\b", self.label, text).replace("y_prob", self.prob))
+
+    def scores(self, value: Any) -> NDArray[Any]:
+        """Probabilities as an array, in the dtype that they have."""
+        return as_real(self.prob, value)
+
+    def read(self, label: Any, prob: Any, setting: Any = "auto", **options: Any) -> Problems:
+        """Weighted binary problems of these labels and probabilities."""
+        try:
+            return read_problems(label, prob, setting=setting, prob_name=self.prob, **options)
+        except (ValueError, TypeError) as error:
+            raise self.translate(error) from None
+
+    def error(
+        self, label: Any, prob: Any, binned: Binned, setting: Any = "auto", **options: Any
+    ) -> np.float64:
+        """The error of a single problem."""
+        value = common_value(binned, label, prob, setting)
+        if value != value:
+            (value,) = binned.direct(self.read(label, prob, setting, **options))
+        return np.float64(value)
+
+
+def scores_of(sample: Sample, prob: NDArray[Any]) -> NDArray[Any]:
+    """Scores in the dtype of the probabilities that they are of."""
+    return sample.s.astype(np.float32) if prob.dtype == np.float32 else sample.s

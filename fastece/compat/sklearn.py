@@ -1,0 +1,79 @@
+"""scikit-learn's `calibration_curve`, by its name, arguments and numbers.
+
+scikit-learn is not imported. Scorers and a display for scikit-learn are in `fastece.sklearn`.
+
+Where it departs from `fastece.reliability_diagram`, and why that matters: there are five bins, and
+empty ones are left out, so that curves of two models may have different lengths. Edges are ``j *
+(1 / B)``, one float above ``j / B`` here and there, so that 0.3 of ten bins is in another one.
+
+>>> from fastece.compat.sklearn import calibration_curve
+>>> prob_true, prob_pred = calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.35, 0.8], n_bins=2)
+>>> prob_true.round(4), prob_pred.round(4)
+(array([0.3333, 1.    ]), array([0.25, 0.8 ]))
+"""
+
+from typing import Any, Literal
+
+from fastece.compat.conventions import CONVENTIONS, NO_SCORES
+from fastece.compat.reading import Names
+from fastece.inputs.arrays import as_array
+from fastece.inputs.parameters import check_choice
+from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
+from fastece.typing import F64
+
+NAMES = Names("y_true", "y_prob", "y_true")
+STRATEGIES = {"uniform": "sklearn", "quantile": "sklearn_quantile"}
+
+
+def calibration_curve(
+    y_true: Any, y_prob: Any, *, pos_label: Any = None, n_bins: int = 5,
+    strategy: Literal["uniform", "quantile"] = "uniform",
+) -> tuple[F64, F64]:  # fmt: skip
+    """Hit rate and mean score of each bin that has rows, as scikit-learn has it.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        Labels of two classes.
+    y_prob : (n,) array_like of float
+        Probability of the positive class.
+    pos_label : label, optional
+        The positive class; 1 if labels are 0 and 1, or -1 and 1.
+    n_bins : int, default 5
+        Number of bins.
+    strategy : {"uniform", "quantile"}
+        Bins of equal width, or of about as many rows each, between numpy's percentiles.
+
+    Returns
+    -------
+    prob_true : (B,) float64 array
+        Share of the positive class in each bin that has rows.
+    prob_pred : (B,) float64 array
+        Mean of their scores.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fastece.ece`.
+
+    Examples
+    --------
+    >>> calibration_curve(["a", "b", "b"], [0.1, 0.9, 0.8], pos_label="b", n_bins=2)[0]
+    array([0., 1.])
+    """
+    convention = CONVENTIONS[STRATEGIES[check_choice("strategy", strategy, tuple(STRATEGIES))]]
+    prob, label = NAMES.scores(y_prob), as_array("y_true", y_true)
+    if prob.ndim == 2 and prob.shape[1] == 1:
+        prob = prob[:, 0]
+    if prob.ndim != 1:
+        raise ValueError(f"y_prob: must have shape (n,), got {prob.shape}")
+    if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
+        pos_label = 1
+    problems = NAMES.read(label, prob, pos_label=pos_label)
+    scores = problems.prob.astype(prob.dtype, copy=False) if convention.is_drawn else NO_SCORES
+    binned = convention.binned(n_bins, scores)
+    moments = (SCORE, COUNTS) if problems.n < PACK else (WEIGHT, SCORE, HITS)
+    bins = binned.some_bins(problems, map, moments)
+    filled = bins.weight[0] > 0
+    weight, score, hits = bins.weight[0, filled], bins.score[0, filled], bins.hits[0, filled]
+    return hits / weight, score / weight

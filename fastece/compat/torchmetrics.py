@@ -1,0 +1,339 @@
+"""Calibration errors with the names, arguments and numbers of torchmetrics.
+
+Functions are those of ``torchmetrics.functional.classification``, classes those of
+``torchmetrics.classification``. Neither torch nor torchmetrics is imported; tensors are taken, and
+numpy arrays and lists as well. Values are `numpy.float64`, so ``.item()`` works.
+
+Where it departs from `fastece.ece`, and why that matters: bins are closed at the left, with edges
+in float32, and scores of 1 have a bin of their own, so a score on an edge, such as 0.5, counts in
+another bin. A single value outside [0, 1], such as the 1.0000001 of a float32 softmax, makes the
+whole batch logits, without a word there and with a warning here. Sums are float32 there, and
+float64 here: from some ten thousand rows on the sixth digit may differ. What torchmetrics counts
+silently is refused here: nan, labels that are no class, no rows at all.
+
+>>> from fastece.compat.torchmetrics import multiclass_calibration_error
+>>> preds = [[0.25, 0.20, 0.55], [0.55, 0.05, 0.40], [0.10, 0.30, 0.60], [0.90, 0.05, 0.05]]
+>>> multiclass_calibration_error(preds, [0, 1, 2, 0], num_classes=3, n_bins=3).round(4)
+np.float64(0.2)
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.binned import Binned
+from fastece.binned.estimator import Bins
+from fastece.compat.conventions import CONVENTIONS
+from fastece.compat.reading import Names
+from fastece.inputs.arrays import as_array
+from fastece.inputs.parameters import check_choice, check_integer
+from fastece.inputs.probabilities import warn
+from fastece.typing import F64
+
+Norm = Literal["l1", "l2", "max"]
+NORMS = {"l1": 1.0, "l2": 2.0, "max": math.inf}
+NAMES = Names("target", "preds", "preds")
+MOST_CLASSES = 2**31 - 1
+
+
+def binary_calibration_error(
+    preds: Any, target: Any, n_bins: int = 15, norm: Norm = "l1", ignore_index: int | None = None,
+    validate_args: bool = True,
+) -> np.float64:  # fmt: skip
+    """Calibration error of the probability of the positive class, as torchmetrics has it.
+
+    Parameters
+    ----------
+    preds : (N, ...) array_like of float
+        Probabilities of class 1, or logits, if one of them is outside [0, 1].
+    target : (N, ...) array_like of int
+        0 or 1.
+    n_bins : int, default 15
+        Bins of equal width; scores of 1 have one more.
+    norm : {"l1", "l2", "max"}
+        Mean, root mean square or maximum of the gaps.
+    ignore_index : int, optional
+        Rows with this target are left out.
+    validate_args : bool
+        Kept for the sake of callers: arguments are always checked, which costs little.
+
+    Returns
+    -------
+    numpy.float64
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fastece.ece`, for nan, unknown labels, lengths that differ and no rows.
+
+    See Also
+    --------
+    fastece.ece : the definition, with bins closed at the right.
+
+    Examples
+    --------
+    >>> binary_calibration_error([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1], n_bins=2)
+    np.float64(0.29)
+    """
+    return BinaryCalibrationError(n_bins, norm, ignore_index, validate_args).of(preds, target)
+
+
+def multiclass_calibration_error(
+    preds: Any, target: Any, num_classes: int, n_bins: int = 15, norm: Norm = "l1",
+    ignore_index: int | None = None, validate_args: bool = True,
+) -> np.float64:  # fmt: skip
+    """Calibration error of the top label, as torchmetrics has it.
+
+    Parameters
+    ----------
+    preds : (N, C, ...) array_like of float
+        Probabilities of the classes, or logits, if one of them is outside [0, 1].
+    target : (N, ...) array_like of int
+        Classes from 0 to C - 1.
+    num_classes : int
+        C.
+    n_bins, norm, ignore_index, validate_args
+        As in `binary_calibration_error`.
+
+    Returns
+    -------
+    numpy.float64
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `binary_calibration_error`.
+
+    Examples
+    --------
+    >>> preds = [[0.25, 0.20, 0.55], [0.55, 0.05, 0.40], [0.10, 0.30, 0.60], [0.90, 0.05, 0.05]]
+    >>> multiclass_calibration_error(preds, [0, 1, 2, 0], 3, n_bins=3, norm="max").round(4)
+    np.float64(0.2333)
+    """
+    metric = MulticlassCalibrationError(num_classes, n_bins, norm, ignore_index, validate_args)
+    return metric.of(preds, target)
+
+
+def calibration_error(
+    preds: Any, target: Any, task: Literal["binary", "multiclass"], n_bins: int = 15,
+    norm: Norm = "l1", num_classes: int | None = None, ignore_index: int | None = None,
+    validate_args: bool = True,
+) -> np.float64:  # fmt: skip
+    """`binary_calibration_error` or `multiclass_calibration_error`, as `task` says.
+
+    Parameters
+    ----------
+    preds, target, n_bins, norm, num_classes, ignore_index, validate_args
+        As there.
+    task : {"binary", "multiclass"}
+        Which of the two.
+
+    Returns
+    -------
+    numpy.float64
+
+    Raises
+    ------
+    ValueError, TypeError
+        As there, and without `num_classes` for "multiclass".
+
+    Examples
+    --------
+    >>> calibration_error([0.25, 0.25, 0.55, 0.75], [0, 0, 1, 1], task="binary", n_bins=2).round(4)
+    np.float64(0.3)
+    """
+    metric = CalibrationError(task, n_bins, norm, num_classes, ignore_index, validate_args)
+    return metric.of(preds, target)
+
+
+class BinaryCalibrationError:
+    """Calibration error of a binary model, batch by batch, as torchmetrics has it.
+
+    It keeps sums over the bins and not the rows, so that memory does not grow.
+
+    Parameters
+    ----------
+    n_bins, norm, ignore_index, validate_args
+        As in `binary_calibration_error`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For unknown arguments.
+
+    Examples
+    --------
+    >>> metric = BinaryCalibrationError(n_bins=2)
+    >>> metric.update([0.25, 0.25, 0.55], [0, 0, 1])
+    >>> metric.update([0.75, 0.75], [1, 1])
+    >>> metric.compute()
+    np.float64(0.29)
+    """
+
+    num_classes: int | None = None
+    convention = CONVENTIONS["torchmetrics_binary"]
+    is_differentiable = False
+    higher_is_better = False
+
+    def __init__(
+        self, n_bins: int = 15, norm: Norm = "l1", ignore_index: int | None = None,
+        validate_args: bool = True,
+    ) -> None:  # fmt: skip
+        self.n_bins = n_bins
+        self.norm = norm
+        self.ignore_index = ignore_index
+        self.validate_args = validate_args
+        self.fields: dict[str, Any] = {"norm": NORMS[check_choice("norm", norm, tuple(NORMS))]}
+        self.convention.binned(n_bins, **self.fields)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        self.bins: Binned | None = None
+        self.sums: F64 = np.zeros((2, 0))  # of the gaps and of the rows of each bin
+
+    def update(self, preds: Any, target: Any) -> None:
+        """Count a batch; one without rows changes nothing.
+
+        Parameters
+        ----------
+        preds, target
+            As in the function of that name.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As there, and where probabilities of batches before were of another precision, which
+            the edges of bins have too.
+        """
+        self.forward(preds, target)
+
+    def forward(self, preds: Any, target: Any) -> np.float64:
+        """Count a batch; the error of that batch alone, nan if it has no rows."""
+        label, prob = self.read_batch(preds, target)
+        if not label.size:
+            return np.float64(np.nan)
+        binned = self.convention.binned(self.n_bins, prob, **self.fields)
+        if self.bins not in (None, binned):
+            raise ValueError(
+                f"preds: {prob.dtype}, but batches before were of another precision, which the "
+                "edges of bins have too; convert all to one"
+            )
+        found = binned.bins(NAMES.read(label, prob, guess_logits=True), moments=2)
+        sums = np.concatenate([found.gap, found.weight])
+        self.sums = sums if self.bins is None else self.sums + sums
+        self.bins = binned
+        return error_of(binned, sums)
+
+    __call__ = forward
+
+    def compute(self) -> np.float64:
+        """The error of all rows since the last `reset`; nan, with a warning, if there are none."""
+        if self.bins is None:
+            warn(f"{type(self).__name__}: compute before any row; the error of none is nan")
+            return np.float64(np.nan)
+        return error_of(self.bins, self.sums)
+
+    def of(self, preds: Any, target: Any) -> np.float64:
+        """The error of a batch that is not counted."""
+        label, prob = self.read_batch(preds, target)
+        binned = self.convention.binned(self.n_bins, prob, **self.fields)
+        return NAMES.error(label, prob, binned, guess_logits=True)
+
+    def read_batch(self, preds: Any, target: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Targets (n,) and probabilities (n,) or (n, C) of a batch of any shape."""
+        prob, label = NAMES.scores(preds), as_array("target", target)
+        if prob.dtype.kind != "f":
+            raise ValueError(f"preds: must be floats, got {prob.dtype}")
+        if self.num_classes is None:
+            rows: NDArray[Any] = prob.ravel()
+            fits = prob.shape == label.shape
+        else:
+            fits = prob.ndim > 1 and prob.shape[:1] + prob.shape[2:] == label.shape
+            fits, rows = fits and prob.shape[1] == self.num_classes, prob
+        if not fits:
+            classes = "" if self.num_classes is None else f" and {self.num_classes} classes"
+            raise ValueError(
+                f"preds: must have one score for each target{classes}, (N, ...) as target or "
+                f"(N, C, ...); got {prob.shape}, and target has {label.shape}"
+            )
+        if rows.ndim > 2:
+            rows = np.moveaxis(prob, 1, -1).reshape(-1, prob.shape[1])
+        label = label.reshape(-1)
+        if self.ignore_index is None:
+            return label, rows
+        kept = label != self.ignore_index
+        return label[kept], rows[kept]
+
+
+class MulticlassCalibrationError(BinaryCalibrationError):
+    """Calibration error of the top label, batch by batch, as torchmetrics has it.
+
+    Parameters
+    ----------
+    num_classes, n_bins, norm, ignore_index, validate_args
+        As in `multiclass_calibration_error`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For unknown arguments.
+
+    Examples
+    --------
+    >>> metric = MulticlassCalibrationError(num_classes=3, n_bins=3)
+    >>> metric([[0.25, 0.20, 0.55], [0.55, 0.05, 0.40]], [0, 1]).round(4)
+    np.float64(0.55)
+    >>> metric.update([[0.10, 0.30, 0.60], [0.90, 0.05, 0.05]], [2, 0])
+    >>> metric.compute().round(4)
+    np.float64(0.2)
+    """
+
+    convention = CONVENTIONS["torchmetrics"]
+
+    def __init__(
+        self, num_classes: int, n_bins: int = 15, norm: Norm = "l1",
+        ignore_index: int | None = None, validate_args: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(n_bins, norm, ignore_index, validate_args)
+        self.num_classes = check_integer("num_classes", num_classes, 2, MOST_CLASSES)
+
+
+def CalibrationError(  # noqa: N802
+    task: Literal["binary", "multiclass"], n_bins: int = 15, norm: Norm = "l1",
+    num_classes: int | None = None, ignore_index: int | None = None, validate_args: bool = True,
+) -> BinaryCalibrationError:  # fmt: skip
+    """`BinaryCalibrationError` or `MulticlassCalibrationError`, as `task` says.
+
+    Parameters
+    ----------
+    task, n_bins, norm, num_classes, ignore_index, validate_args
+        As in `calibration_error`.
+
+    Returns
+    -------
+    BinaryCalibrationError or MulticlassCalibrationError
+
+    Raises
+    ------
+    ValueError, TypeError
+        For unknown arguments, and without `num_classes` for "multiclass".
+
+    Examples
+    --------
+    >>> metric = CalibrationError(task="multiclass", num_classes=3)
+    """
+    if check_choice("task", task, ("binary", "multiclass")) == "binary":
+        return BinaryCalibrationError(n_bins, norm, ignore_index, validate_args)
+    if num_classes is None:
+        raise ValueError("num_classes: is needed for task='multiclass'")
+    return MulticlassCalibrationError(num_classes, n_bins, norm, ignore_index, validate_args)
+
+
+def error_of(binned: Binned, sums: F64) -> np.float64:
+    """The value of one problem from the gaps and the rows (2, B) of its bins."""
+    gap, weight = sums[:, None]
+    (value,) = binned.values(Bins([], 1.0, weight.sum(-1), gap, weight))
+    return np.float64(value)

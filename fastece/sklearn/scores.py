@@ -1,0 +1,220 @@
+"""Rows of the table of estimators as scores of fitted classifiers."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from fastece.estimators import find_estimator, is_calibration_error
+from fastece.inputs.arrays import EntryError
+from fastece.inputs.parameters import check_average, check_flag
+from fastece.losses import Accuracy, BrierScore, LogLoss
+from fastece.problems.settings import find_setting
+from fastece.scores import Macro, ece
+from fastece.sklearn.predictions import class_probabilities, own_setting
+
+# Of means over rows. Neither is better of other ones, such as sharpness.
+GREATER_IS_BETTER: dict[type[Any], bool] = {Accuracy: True, BrierScore: False, LogLoss: False}
+
+
+class Scorer:
+    """A score of a fitted classifier, for `scoring=` of scikit-learn: what `scorer` gives.
+
+    Attributes
+    ----------
+    estimator : object
+        What is computed, such as ``Binned(n_bins=15)``.
+    setting, average
+        As in `scorer`.
+    greater_is_better : bool
+        Whether the score is the number itself. If not, it is minus the number.
+    """
+
+    # It makes a call of its own to predict_proba: scikit-learn keeps predictions for several
+    # scores by the name of the method, so those for the positive class of one would come to all.
+
+    def __init__(self, estimator: Any, setting: Any, average: Macro | None, greater: bool) -> None:
+        self.estimator = estimator
+        self.setting = setting
+        self.average = average
+        self.greater_is_better = greater
+        self._request: bool | str | None = None  # of sample weights
+
+    def __repr__(self) -> str:
+        defaults = {"setting": "auto", "average": "macro"}
+        options = {name: value for name, value in vars(self).items() if name in defaults}
+        shown = [f"{k}={value!r}" for k, value in options.items() if value != defaults[k]]
+        sign = f"greater_is_better={self.greater_is_better}"
+        return f"scorer({', '.join([str(self.estimator), *shown, sign])})"
+
+    def __call__(
+        self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None  # noqa: N803
+    ) -> float | dict[str, float]:  # fmt: skip
+        """The score of a fitted classifier on rows of a test set; the greater the better.
+
+        Parameters
+        ----------
+        estimator : classifier
+            It has `predict_proba` and `classes_`, as a pipeline with a classifier at its end has.
+        X : (n, ...) array_like
+            Rows that it takes.
+        y_true : (n,) array_like
+            Their labels, which are among `classes_`; not each of these has to occur.
+        sample_weight : (n,) array_like of float, optional
+            Weights, not negative.
+
+        Returns
+        -------
+        float, or a dict of them by label, of every class with ``average=None``
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `fastece.ece`; for a label that is not among `classes_`, and for an estimator without
+            class probabilities.
+        """
+        prob, labels = class_probabilities(estimator, X)
+        try:
+            value = ece(
+                y_true, prob, estimator=self.estimator, setting=own_setting(self.setting, labels),
+                average=self.average, labels=labels, sample_weight=sample_weight,
+            )  # fmt: skip
+        except EntryError as error:
+            if error.name == "y_true":
+                kind = type(estimator).__name__
+                error.add_note(f"These are classes_ of {kind}: it was fitted to no others.")
+            raise
+        sign = 1.0 if self.greater_is_better else -1.0
+        if isinstance(value, np.ndarray):
+            return {str(k): sign * one for k, one in zip(labels, value.tolist(), strict=True)}
+        return sign * value
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
+        """Ask for sample weights, where scikit-learn routes metadata.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None
+            True: those that are passed along come to the scorer. False: they do not. None, as at
+            first: to pass them along is an error. A string: the name that they are passed by.
+
+        Returns
+        -------
+        Scorer
+            This one, which is changed, as scikit-learn's own are.
+
+        Raises
+        ------
+        RuntimeError
+            Metadata are not routed: see ``sklearn.set_config(enable_metadata_routing=True)``.
+        ValueError
+            A request that is none of these.
+        """
+        from sklearn import get_config
+
+        if not get_config().get("enable_metadata_routing"):
+            raise RuntimeError(
+                "set_score_request: call sklearn.set_config(enable_metadata_routing=True) first"
+            )
+        before, self._request = self._request, sample_weight
+        try:
+            self.get_metadata_routing()
+        except ValueError:
+            self._request = before
+            raise
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn asks of everything that metadata may go to."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=repr(self))
+        request.score.add_request(param="sample_weight", alias=self._request)
+        return request
+
+    def _accept_sample_weight(self) -> bool:
+        """What scikit-learn asks of scores in a dict, where it routes no metadata."""
+        return True
+
+
+def scorer(
+    estimator: Any = "ece", *, setting: Any = "auto", average: Macro | None = "macro",
+    greater_is_better: bool | None = None, **fields: Any,
+) -> Scorer:  # fmt: skip
+    """A score for `scoring=` of scikit-learn: `cross_validate`, `GridSearchCV` and the like.
+
+    Parameters
+    ----------
+    estimator : str or object, default "ece"
+        A row of `fastece.ESTIMATORS`, proper scores such as "log_loss" too, or an object of yours.
+    setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
+        As in `fastece.ece`, but "auto" goes by the classes that a model was fitted to: of two it is
+        the binary problem of ``classes_[1]``, of more the top label. An int is a position in
+        `classes_`.
+    average : {"macro", None}, default "macro"
+        For "classwise": the mean over classes; or, with None, one score for each, which
+        scikit-learn names by label: "test_ant", "test_bee". That works by itself, not in a dict.
+    greater_is_better : bool, optional
+        Whether the score is the number itself, else minus the number. Without it, errors and losses
+        are negative and the accuracy is as it is; numbers that no model is better by, as the
+        sharpness, need it.
+    **fields
+        Replace parameters of the estimator, such as ``n_bins=30``.
+
+    Returns
+    -------
+    Scorer
+        It is called with a fitted classifier, rows, labels and, if you like, sample weights. Labels
+        of any kind are found in `classes_`. It can be pickled.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an unknown estimator, setting or field; where `greater_is_better` is needed.
+
+    Notes
+    -----
+    A model that says the base rate of every row is calibrated, and useless: choose models by a
+    proper score (``scorer("log_loss")``) and look at their calibration error beside it.
+
+    Each score calls `predict_proba` by itself, those of a dict too.
+
+    Where metadata are routed, ``scorer(...).set_score_request(sample_weight=True)`` has weights
+    come here. Where they are not, `cross_validate` gives scores no weights, and `GridSearchCV` does
+    so in newer releases of scikit-learn alone, as with its own scores.
+
+    A fold without a value (its test set has a label that the model was not fitted to, weights that
+    are all 0, or no bin of `min_count`) is nan in the scores. Errors come with a warning, or raise
+    with ``error_score="raise"``. The mean over folds is nan then, and a grid search ranks such
+    parameters last. A log loss is -inf where a class that comes true had a probability of 0, unless
+    ``clip=`` is given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_validate
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from fastece.sklearn import scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> scoring = {"ece": scorer(n_bins=10), "brier": scorer("brier_score")}
+    >>> found = cross_validate(GaussianNB(), X, y, cv=3, scoring=scoring)
+    >>> found["test_ece"].round(3), found["test_brier"].round(3)
+    (array([-0.054, -0.05 , -0.032]), array([-0.088, -0.11 , -0.05 ]))
+    >>> scoring["brier"]
+    scorer(BrierScore(), greater_is_better=False)
+    """
+    chosen = find_estimator(estimator, fields)
+    check_average(average)
+    is_binary = isinstance(setting, str) and setting == "binary"
+    find_setting(setting, (0,) if is_binary else (0, 2**31))  # before anything is fitted
+    if greater_is_better is None and not is_calibration_error(chosen):
+        greater_is_better = GREATER_IS_BETTER.get(type(chosen))
+        if greater_is_better is None:
+            raise ValueError(
+                f"greater_is_better: must be True or False for {chosen!r}, by which no model is "
+                "known to be better"
+            )
+    greater = check_flag("greater_is_better", greater_is_better or False)
+    return Scorer(chosen, setting, average, greater)
+
+
+ece_scorer = scorer("ece")

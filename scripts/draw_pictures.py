@@ -1,0 +1,171 @@
+"""Pictures of the README and of docs/estimators.md, into docs/pictures: some five seconds.
+
+All are of simulated models whose true hit rates are known, and come out the same every time.
+"""
+
+import argparse
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import fastece
+from fastece.plot.files import new_figure
+from fastece.plot.marks import BLACK, GREY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+BLUE, ORANGE = "#0072B2", "#D55E00"
+BINS = 5
+# Inches: at this width letters can still be read on a phone.
+WIDTH, HEIGHT = 5.4, 5.2
+
+
+def readme_model() -> tuple[Any, Any]:
+    """Labels and probabilities of the README's example."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([0.5, 0.5, 0.5], size=2000)
+    return np.array([rng.choice(3, p=0.7 * row + 0.1) for row in p]), p
+
+
+def small_model() -> tuple[Any, Any]:
+    """Hits and scores of 200 rows, of a model that is too sure."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(1.4, 0.9, size=200)
+    return rng.random(200) < truth_of(p), p
+
+
+def truth_of(score: Any) -> Any:
+    """The true hit rate of the small model."""
+    return 0.18 + 0.6 * score
+
+
+def front_picture() -> "Figure":
+    """A diagram and a curve of the same model, as `plot` draws them."""
+    y, p = readme_model()
+    figure = new_figure((6.2, 3.6))
+    left, right = figure.subplots(1, 2)
+    fastece.reliability_diagram(y, p).plot(left)
+    fastece.reliability_curve(y, p, estimator="ece_bayes").plot(right)
+    for ax, title in ((left, "Bins: reliability_diagram"), (right, "Bayes: reliability_curve")):
+        ax.set_title(title, fontsize=10)
+    return figure
+
+
+def draw_frame(ax: "Axes", name: str, what: str) -> None:
+    """The diagonal, the true curve, the rows, and the value of an estimator as the title."""
+    y, p = small_model()
+    s = np.array([0.0, 1.0])
+    ax.plot(s, s, color=GREY, linewidth=0.8)
+    ax.plot(s, truth_of(s), color=BLACK, linewidth=0.9, linestyle=":")
+    for hit, place in ((True, 1.03), (False, -0.03)):
+        ax.plot(p[y == hit], np.full((y == hit).sum(), place), "|", color=GREY, markersize=4)
+    ax.set(xlim=(0, 1), ylim=(-0.06, 1.06))
+    ax.set_title(f'"{name}": {what}', fontsize=9)
+    ax.tick_params(labelsize=8)
+
+
+def draw_bins(ax: "Axes", name: str, what: str, n_bins: int = BINS) -> None:
+    """The bins of an estimator: shares of rows below, hit rates and their gaps above."""
+    y, p = small_model()
+    draw_frame(ax, name, what)
+    bins = "ece_a" if name == "ece_sweep" else name
+    diagram = fastece.reliability_diagram(y, p, estimator=bins, n_bins=n_bins)
+    score = np.linspace(0, 1, 1001)
+    centres = (diagram.edges[1:] + diagram.edges[:-1]) / 2
+    for b, one in enumerate(np.eye(n_bins)):
+        if name in ("ece_c", "ece_ac"):
+            share = np.interp(score, centres, one)
+        else:
+            share = (score > diagram.edges[b]) & (score <= diagram.edges[b + 1])
+        ax.fill_between(score, 0.18 * share, color=GREY, alpha=0.25 + 0.25 * (b % 2), linewidth=0)
+    ax.vlines(diagram.score, diagram.score, diagram.frequency, color=ORANGE, linewidth=2)
+    ax.plot(diagram.score, diagram.frequency, "o", color=BLUE, markersize=5)
+
+
+def bins_picture() -> "Figure":
+    """Hard and convex bins of equal width and of equal mass."""
+    figure = new_figure((WIDTH, HEIGHT))
+    axes = figure.subplots(2, 2, sharex=True, sharey=True)
+    draw_bins(axes[0, 0], "ece", "equal width")
+    draw_bins(axes[0, 1], "ece_a", "equal mass")
+    draw_bins(axes[1, 0], "ece_c", "shared by two")
+    draw_bins(axes[1, 1], "ece_ac", "both")
+    label(figure, "hit rate")
+    return figure
+
+
+def curves_picture() -> "Figure":
+    """Curves, smoothed gaps, and bins whose number is found."""
+    y, p = small_model()
+    figure = new_figure((WIDTH, HEIGHT))
+    axes = figure.subplots(2, 2, sharex=True, sharey=True)
+    for ax, name, what in (
+        (axes[0, 0], "ece_kde", "density of hits / of all"),
+        (axes[0, 1], "ece_bayes", "a smooth curve"),
+    ):
+        draw_frame(ax, name, what)
+        curve = fastece.reliability_curve(y, p, estimator=name)
+        on = curve.supported
+        ax.plot(curve.score[on], curve.posterior[on], color=BLUE, linewidth=1.6)
+        ax.fill_between(
+            curve.score[on], curve.score[on], curve.posterior[on], color=ORANGE, alpha=0.35, lw=0
+        )
+        if name == "ece_bayes":
+            ax.fill_between(curve.score, curve.low, curve.high, color=BLUE, alpha=0.15, linewidth=0)
+    draw_frame(axes[1, 0], "smooth_ece", "averaged gaps")
+    score, gap = smoothed_gap(y, p)
+    axes[1, 0].plot(score, score + gap, color=BLUE, linewidth=1.6)
+    axes[1, 0].fill_between(score, score, score + gap, color=ORANGE, alpha=0.35, linewidth=0)
+    sweep = fastece.ece(y, p, estimator="ece_sweep")
+    values = [fastece.ece(y, p, estimator="ece_a", n_bins=n) for n in range(1, 30)]
+    found = 1 + int(np.argmin(np.abs(np.subtract(values, sweep))))
+    draw_bins(axes[1, 1], "ece_sweep", "bins that still rise", found)
+    label(figure, "hit rate")
+    return figure
+
+
+def smoothed_gap(y: Any, p: Any) -> tuple[Any, Any]:
+    """What the smooth ECE integrates, as a function of the score."""
+    h = fastece.ece(y, p, estimator="smooth_ece")
+    score = np.linspace(0, 1, 1001)
+    images = np.concatenate([p, p - 2, p + 2, -p, 2 - p])  # at 0 and 1 the kernel is reflected
+    kernel = np.exp(-((score[:, None] - images) ** 2) / (2 * h**2)) / (h * np.sqrt(2 * np.pi))
+    gap = kernel @ np.tile(y - p, 5) / p.size
+    assert np.isclose(np.trapezoid(abs(gap), score), h, rtol=0.01)
+    return score, gap
+
+
+def label(figure: "Figure", what: str) -> None:
+    """The names of both axes, once for all panels."""
+    figure.supxlabel("score", fontsize=9)
+    figure.supylabel(what, fontsize=9)
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """Write a figure as PNG with 96 colours, a quarter as large as with all."""
+    from PIL import Image  # which matplotlib needs
+
+    figure.draw_without_rendering()  # the layout takes two turns to settle with square axes
+    whole = BytesIO()
+    figure.savefig(whole, format="png", dpi=150)
+    picture = Image.open(whole).convert("RGB")
+    picture.quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def main() -> None:
+    """Draw all of them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
+    folder = parser.parse_args().out
+    save(front_picture(), folder / "front.png")
+    save(bins_picture(), folder / "bins.png")
+    save(curves_picture(), folder / "no_bins.png")
+
+
+if __name__ == "__main__":
+    main()

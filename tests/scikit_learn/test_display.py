@@ -1,0 +1,160 @@
+"""Displays: the diagram of the right problem, on the right axes."""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn_cases import fitted
+
+import fastece
+from fastece.sklearn import ReliabilityDisplay
+
+matplotlib.use("agg")
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_stay():
+    yield
+    plt.close("all")
+
+
+def same_diagram(found, known):
+    for name in ("edges", "count", "frequency"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
+    np.testing.assert_allclose(found.score, known.score, rtol=0, atol=1e-15)
+    assert (found.setting, found.estimator) == (known.setting, known.estimator)
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_a_display_shows_the_diagram_of_the_second_class():
+    data, model = fitted(2)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, n_bins=8)
+    prob = model.predict_proba(data.X)[:, 1]
+    known = fastece.reliability_diagram(data.y, prob, n_bins=8, labels=["ant", "bee"])
+    same_diagram(display.diagram, known)
+    assert display.diagram.setting == "binary ('bee')"
+    assert display.name == "GaussianNB"
+    assert display.figure_ is display.ax_.figure
+    assert display.figure_.axes == [display.ax_]
+    assert f"GaussianNB, error {known.value:.4f}" in legend_of(display.ax_)
+    drawn = {*display.ax_.lines, *display.ax_.collections, *display.ax_.patches}
+    assert {*display.artists_} == drawn
+
+
+def test_a_display_of_more_classes_is_of_the_top_label():
+    data, model = fitted(3)
+    display = ReliabilityDisplay.from_estimator(
+        model, data.X, data.y, sample_weight=data.w, estimator="ece_a", n_bins=5
+    )
+    known = fastece.reliability_diagram(
+        data.y, model.predict_proba(data.X), estimator="ece_a", n_bins=5, sample_weight=data.w,
+        labels=model.classes_,
+    )  # fmt: skip
+    same_diagram(display.diagram, known)
+    of_one = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting=2)
+    assert of_one.diagram.setting == "class 2 ('cow')"
+
+
+@pytest.mark.parametrize("pos_label", ["ant", "bee"])
+def test_a_display_is_of_the_positive_label(pos_label):
+    data, model = fitted(2)
+    prob = model.predict_proba(data.X)[:, int(pos_label == "bee")]
+    of_model = ReliabilityDisplay.from_estimator(model, data.X, data.y, pos_label=pos_label)
+    display = ReliabilityDisplay.from_predictions(data.y, prob, pos_label=pos_label)
+    same_diagram(of_model.diagram, display.diagram)
+    same_diagram(display.diagram, fastece.reliability_diagram(data.y, prob, pos_label=pos_label))
+    assert display.name is None
+
+
+def test_positive_labels_that_there_are_not_are_refused():
+    for n_classes, words in ((2, "class 1 is 'bee', got 'cow'"), (3, "needs P.positive. or 2 col")):
+        data, model = fitted(n_classes)
+        with pytest.raises(ValueError, match=words):
+            ReliabilityDisplay.from_estimator(model, data.X, data.y, pos_label="cow")
+    with pytest.raises(ValueError, match="pass pos_label="):
+        ReliabilityDisplay.from_predictions(["a", "b"], [0.2, 0.7])
+
+
+def test_two_models_share_axes():
+    data, model = fitted(2)
+    figure, ax = plt.subplots()
+    first = ReliabilityDisplay.from_estimator(model, data.X, data.y, ax=ax, color="black")
+    second = ReliabilityDisplay.from_estimator(
+        GaussianNB(var_smoothing=1.0).fit(data.X, data.y), data.X, data.y, ax=ax, name="smooth"
+    )
+    assert first.ax_ is second.ax_ is ax
+    assert first.figure_ is second.figure_ is figure
+    assert figure.axes == [ax]
+    names = [name for name in legend_of(ax) if ", error" in name]
+    assert names == [
+        f"GaussianNB, error {first.diagram.value:.4f}", f"smooth, error {second.diagram.value:.4f}"
+    ]  # fmt: skip
+    assert not {*first.artists_} & {*second.artists_}
+    assert {*first.artists_, *second.artists_} == {*ax.lines, *ax.collections, *ax.patches}
+    assert first.artists_[1].get_color() == "black"
+
+
+def test_a_display_is_drawn_again_by_another_name():
+    data, model = fitted(2)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y)
+    _, (left, right) = plt.subplots(1, 2)
+    assert display.plot(left, name="again", band=False) is display
+    assert display.ax_ is left
+    assert any("again, error" in name for name in legend_of(left))
+    assert not any("interval" in name for name in legend_of(left))
+    display.plot(ax=right, legend=False)
+    assert display.ax_ is right
+    assert right.get_legend() is None
+    assert display.name == "GaussianNB"
+
+
+def test_a_new_figure_has_room_for_all_at_once():
+    """Where a model comes later, the legend grows."""
+    data, model = fitted(3)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y)
+    for smoothing in (0.1, 1.0):
+        other = GaussianNB(var_smoothing=smoothing).fit(data.X, data.y)
+        ReliabilityDisplay.from_estimator(
+            other,
+            data.X,
+            data.y,
+            ax=display.ax_,
+            name=f"smoothing with {smoothing} of the variance",
+        )
+    figure = display.figure_
+    renderer = figure.canvas.get_renderer()
+    for part in (display.ax_.title, display.ax_.get_legend()):
+        box = part.get_window_extent(renderer)
+        assert box.y0 >= 0
+        assert box.y1 <= figure.bbox.height
+
+
+def test_parts_of_a_figure_take_displays():
+    data, model = fitted(2)
+    left, _ = plt.figure(layout="constrained").subfigures(1, 2)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, ax=left.subplots())
+    assert display.figure_ is left
+
+
+def test_each_class_has_axes():
+    data, model = fitted(3)
+    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting="classwise")
+    known = fastece.reliability_diagram(
+        data.y, model.predict_proba(data.X), setting="classwise", labels=model.classes_
+    )
+    for found, one in zip(display.diagram, known, strict=True):
+        same_diagram(found, one)
+    assert display.ax_.shape == (3,)
+    assert display.ax_.tolist() == display.figure_.axes
+    for ax, one in zip(display.ax_, known, strict=True):
+        assert ax.get_title().replace(",", "").split() == f"{one.setting} {one.value:.4f}".split()
+        assert {*ax.lines, *ax.collections, *ax.patches} <= {*display.artists_}
+    named = display.plot(name="bayes")
+    assert "bayes" in [text.get_text() for text in named.figure_.legends[0].get_texts()]
+    for options in ({"ax": plt.gca()}, {"color": "red"}, {"legend": False}):
+        with pytest.raises(ValueError, match="setting: 'classwise' fills a figure of its own"):
+            display.plot(**options)

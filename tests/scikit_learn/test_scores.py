@@ -1,0 +1,486 @@
+"""Scores and displays for scikit-learn: the same numbers as plain loops over the folds."""
+
+import copy
+import math
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import reference
+import sklearn
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    get_scorer,
+    make_scorer,
+)
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn_cases import NAMES, Data, Fixed, Named, fitted
+
+import fastece
+from fastece.estimators import is_calibration_error
+from fastece.sklearn import ReliabilityDisplay, Scorer, ece_scorer, scorer
+
+FOLDS = StratifiedKFold(3)
+NEAR = {"rtol": 0, "atol": 1e-12}
+
+
+@pytest.fixture(params=[2, 3], ids=["two classes", "three classes"])
+def data(request):
+    return Data(request.param)
+
+
+def by_hand(data, model=None, *, fits=False, scores=False, **options):
+    """Errors of the test set of each fold, by the loops of the reference, with weights for fits and
+    for scores or without; of two classes, by the probability of the second."""
+    errors = []
+    for train, test in FOLDS.split(data.X, data.y):
+        weights = {"sample_weight": data.w[train]} if fits else {}
+        one = clone(model or GaussianNB()).fit(data.X[train], data.y[train], **weights)
+        prob, labels = one.predict_proba(data.X[test]), one.classes_.tolist()
+        if len(labels) == 2 and "setting" not in options:
+            prob = prob[:, 1]
+        w = data.w[test].tolist() if scores else None
+        y = data.y[test].tolist()
+        errors.append(reference.ece(y, prob.tolist(), w, labels=labels, **options))
+    return np.array(errors)
+
+
+def routing(model=None):
+    """A context in which weights are routed, a model and a score that ask for them."""
+    context = sklearn.config_context(enable_metadata_routing=True)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = (model or GaussianNB()).set_fit_request(sample_weight=True)
+        score = scorer("ece", n_bins=10).set_score_request(sample_weight=True)
+    return context, model, score
+
+
+# -- scores of folds -------------------------------------------------------------------------------
+
+
+def test_folds_have_the_errors_of_plain_loops(data):
+    found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(-found["test_score"], by_hand(data, n_bins=15), **NEAR)
+    assert (found["test_score"] < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [
+        ({"estimator": "ece_a", "n_bins": 7}, {"edges": "quantile", "n_bins": 7}),
+        ({"estimator": fastece.Binned(n_bins=4, norm=2.0)}, {"n_bins": 4, "norm": 2.0}),
+        ({"setting": "confidence"}, {"setting": "confidence", "n_bins": 15}),
+        ({"setting": 0}, {"setting": 0, "n_bins": 15}),
+        ({"setting": "classwise"}, {"setting": "classwise", "n_bins": 15}),
+    ],
+    ids=str,
+)
+def test_folds_have_the_errors_of_other_estimators_and_settings(data, options, known):
+    found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=scorer(**options))
+    np.testing.assert_allclose(-found, by_hand(data, **known), **NEAR)
+
+
+def test_weights_are_routed_to_fits_and_scores(data):
+    context, model, score = routing()
+    with context:
+        found = cross_val_score(
+            model, data.X, data.y, cv=FOLDS, scoring=score, params={"sample_weight": data.w}
+        )
+    known = by_hand(data, fits=True, scores=True, n_bins=10)
+    np.testing.assert_allclose(-found, known, **NEAR)
+
+
+def test_weights_are_routed_to_scores_alone_by_another_name(data):
+    context, model, score = routing()
+    with context:
+        score.set_score_request(sample_weight="importance")
+        model.set_fit_request(sample_weight=False)
+        found = cross_validate(
+            model, data.X, data.y, cv=FOLDS, params={"importance": data.w},
+            scoring={"weighted": score, "plain": scorer(n_bins=10)},
+        )  # fmt: skip
+    known = by_hand(data, scores=True, n_bins=10)
+    np.testing.assert_allclose(-found["test_weighted"], known, **NEAR)
+    np.testing.assert_allclose(-found["test_plain"], by_hand(data, n_bins=10), **NEAR)
+
+
+def test_weights_that_no_score_asks_for_are_an_error():
+    data = Data(2)
+    context, model, _ = routing()
+    with context:
+        with pytest.raises(UnsetMetadataPassedError, match=r"scorer\(Binned\(n_bins=15\), gre"):
+            cross_val_score(
+                model, data.X, data.y, scoring=scorer(), params={"sample_weight": data.w}
+            )
+        quiet = scorer().set_score_request(sample_weight=False)
+        weights = {"sample_weight": data.w}
+        found = cross_val_score(model, data.X, data.y, cv=FOLDS, scoring=quiet, params=weights)
+    known = by_hand(data, fits=True, n_bins=15)
+    np.testing.assert_allclose(-found, known, **NEAR)
+
+
+def test_weights_without_routing_are_for_fits(data):
+    found = cross_validate(
+        GaussianNB(), data.X, data.y, cv=FOLDS, params={"sample_weight": data.w},
+        scoring={"ece": ece_scorer},
+    )["test_ece"]  # fmt: skip
+    known = by_hand(data, fits=True, n_bins=15)
+    np.testing.assert_allclose(-found, known, **NEAR)
+
+
+# -- grids -----------------------------------------------------------------------------------------
+
+GRID = {"var_smoothing": [1e-9, 0.1, 1.0]}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_grid_has_the_errors_of_plain_loops(data, weighted):
+    context, model, score = routing()
+    with context:
+        grid = GridSearchCV(model, GRID, scoring=score, cv=FOLDS)
+        grid.fit(data.X, data.y, **({"sample_weight": data.w} if weighted else {}))
+    models = [GaussianNB(var_smoothing=smoothing) for smoothing in GRID["var_smoothing"]]
+    known = [by_hand(data, one, fits=weighted, scores=weighted, n_bins=10) for one in models]
+    means = np.mean(known, axis=1)
+    np.testing.assert_allclose(-grid.cv_results_["mean_test_score"], means, **NEAR)
+    for k in range(3):
+        found = -grid.cv_results_[f"split{k}_test_score"]
+        np.testing.assert_allclose(found, [x[k] for x in known], **NEAR)
+    assert grid.best_index_ == np.argmin(means)
+    assert grid.best_score_ == pytest.approx(-means.min(), abs=1e-12)
+
+
+def test_a_grid_without_routing_gives_weights_as_to_scores_of_scikit_learn():
+    """Newer releases give them to scores, older ones to fits alone."""
+    data = Data(3)
+    own, theirs = scorer("log_loss"), "neg_log_loss"
+    means = []
+    for scoring in (own, theirs, {"own": own, "theirs": theirs}):
+        grid = GridSearchCV(GaussianNB(), GRID, scoring=scoring, cv=FOLDS, refit=False)
+        found = grid.fit(data.X, data.y, sample_weight=data.w).cv_results_
+        means += [found[name] for name in found if name.startswith("mean_test")]
+    assert len(means) == 4
+    for mean in means[1:]:
+        np.testing.assert_allclose(mean, means[0], **NEAR)
+
+
+def test_a_grid_chooses_by_one_of_several_scores():
+    data = Data(3)
+    scoring = {"ece": ece_scorer, "log_loss": scorer("log_loss"), "accuracy": scorer("accuracy")}
+    grid = GridSearchCV(GaussianNB(), GRID, scoring=scoring, refit="log_loss", cv=FOLDS)
+    found = grid.fit(data.X, data.y).cv_results_
+    for name, own in (("log_loss", "neg_log_loss"), ("accuracy", "accuracy")):
+        known = GridSearchCV(GaussianNB(), GRID, scoring=own, cv=FOLDS).fit(data.X, data.y)
+        theirs = known.cv_results_["mean_test_score"]
+        np.testing.assert_allclose(found[f"mean_test_{name}"], theirs, rtol=0, atol=1e-9)
+    assert grid.best_index_ == found["mean_test_log_loss"].argmax()
+    assert clone(grid).fit(data.X, data.y).best_index_ == grid.best_index_
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(data):
+    context, model, score = routing()
+    weights = {"sample_weight": data.w}
+    scoring = {"ece": score, "brier": scorer("brier_score")}
+    with context:
+        scoring["brier"].set_score_request(sample_weight=True)
+        for n_jobs in (1, 2):
+            found = cross_validate(
+                model, data.X, data.y, cv=FOLDS, params=weights, scoring=scoring, n_jobs=n_jobs
+            )
+            grid = GridSearchCV(model, GRID, scoring=score, cv=FOLDS, n_jobs=n_jobs)
+            grid.fit(data.X, data.y, **weights)
+            known = by_hand(data, fits=True, scores=True, n_bins=10)
+            np.testing.assert_allclose(-found["test_ece"], known, **NEAR)
+            of_grid = [grid.cv_results_[f"split{k}_test_score"][0] for k in range(3)]
+            np.testing.assert_allclose(np.negative(of_grid), known, **NEAR)
+
+
+# -- the table, names and copies -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(fastece.ESTIMATORS))
+def test_every_row_of_the_table_is_a_score(name, data):
+    model = GaussianNB().fit(data.X, data.y)
+    prob = model.predict_proba(data.X)
+    prob = prob[:, 1] if prob.shape[1] == 2 else prob
+    value = fastece.ece(
+        data.y, prob, estimator=name, labels=model.classes_, sample_weight=data.w
+    )  # fmt: skip
+    estimator = fastece.ESTIMATORS[name]
+    if name in ("sharpness", "entropy"):
+        with pytest.raises(ValueError, match="greater_is_better: must be True or False for"):
+            scorer(name)
+        score = scorer(name, greater_is_better=True)
+    else:
+        score = scorer(name)
+    sign = -1 if is_calibration_error(estimator) or name in ("brier_score", "log_loss") else 1
+    assert score(model, data.X, data.y, data.w) == pytest.approx(sign * value, rel=1e-9)
+    assert repr(score) == f"scorer({estimator}, greater_is_better={sign > 0})"
+    assert score.greater_is_better is (sign > 0)
+
+
+def test_proper_scores_are_those_of_scikit_learn(data):
+    model = GaussianNB().fit(data.X, data.y)
+    args = (model, data.X, data.y)
+    assert scorer("accuracy")(*args) == get_scorer("accuracy")(*args)
+    known = get_scorer("neg_log_loss")(*args, sample_weight=data.w)
+    assert scorer("log_loss")(*args, sample_weight=data.w) == pytest.approx(known, abs=1e-12)
+    if len(model.classes_) == 2:
+        prob = model.predict_proba(data.X)[:, 1]
+        known = brier_score_loss(data.y, prob, pos_label="bee")
+        assert scorer("brier_score")(*args) == pytest.approx(-known, abs=1e-12)
+
+
+class Gap:
+    """An estimator of somebody else's: mean of score minus hit."""
+
+    def prepare(self, sample, size):  # noqa: ARG002
+        return sample.s - sample.y
+
+    def evaluate(self, plan, c):
+        return float(np.average(plan, weights=c))
+
+
+def test_an_estimator_of_your_own_is_a_score():
+    data, model = fitted(2)
+    gap = np.mean(model.predict_proba(data.X)[:, 1] - (data.y == "bee"))
+    assert scorer(Gap())(model, data.X, data.y) == pytest.approx(-gap, abs=1e-12)
+    score = scorer(Gap(), greater_is_better=True)
+    assert score(model, data.X, data.y) == pytest.approx(gap, abs=1e-12)
+
+
+def test_scores_say_what_they_are():
+    assert repr(ece_scorer) == "scorer(Binned(n_bins=15), greater_is_better=False)"
+    score = scorer("ece_a", n_bins=5, setting="classwise", average=None)
+    bins = "Binned(n_bins=5, edges='quantile')"
+    assert repr(score) == (
+        f"scorer({bins}, setting='classwise', average=None, greater_is_better=False)"
+    )
+    assert isinstance(score, Scorer)
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_of_a_score_are_the_same(again):
+    data = Data(2)
+    context, model, score = routing()
+    with context:
+        copied = again(score)
+        score.set_score_request(sample_weight=False)  # of this one, not of the copy
+        weights = {"sample_weight": data.w}
+        options = {"cv": FOLDS, "params": weights}
+        found = cross_val_score(model, data.X, data.y, scoring=copied, **options)
+    known = by_hand(data, fits=True, scores=True, n_bins=10)
+    np.testing.assert_allclose(-found, known, **NEAR)
+    assert repr(copied) == repr(score)
+
+
+def test_a_score_of_the_first_class_does_not_change_that_of_the_second():
+    data = Data(2)
+    first = make_scorer(average_precision_score, response_method="predict_proba", pos_label="ant")
+    scoring = {"first": first, "ece": ece_scorer, "loss": "neg_log_loss"}
+    found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=scoring)
+    known = by_hand(data, n_bins=15)
+    np.testing.assert_allclose(-found["test_ece"], known, **NEAR)
+
+
+# -- classifiers and labels ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(StandardScaler(), GaussianNB()),
+        CalibratedClassifierCV(GaussianNB(), cv=2),
+        CalibratedClassifierCV(LinearSVC(), cv=2),
+        GridSearchCV(GaussianNB(), GRID, scoring=ece_scorer, cv=2),
+    ],
+    ids=["pipeline", "calibrated", "calibrated decisions", "grid"],
+)
+def test_models_of_models_have_scores(model, data):
+    found = cross_val_score(model, data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(-found, by_hand(data, model, n_bins=15), **NEAR)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[-1, 1], [False, True], [2.0, 1.0], [3, 9, 7], np.array([5, 2, 4], np.uint8)],
+    ids=str,
+)
+def test_labels_of_any_kind_are_found(labels):
+    data = Data(len(labels))
+    named = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    order = np.sort(labels)[np.argsort(np.argsort(NAMES[: len(labels)]))]  # as the names have it
+    data.y = order[np.arange(len(data.y)) % len(labels)]
+    found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(found, named, **NEAR)
+
+
+@pytest.mark.parametrize("kind", ["object", "string", "category"])
+def test_frames_and_series(kind, data):
+    pandas = pytest.importorskip("pandas")
+    named = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    frame = pandas.DataFrame(data.X, columns=["a", "b", "c"])
+    series = pandas.Series(data.y.astype(object)).astype(kind)
+    found = cross_val_score(GaussianNB(), frame, series, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(found, named, **NEAR)
+
+
+def test_each_class_has_a_score_by_its_label(data):
+    score = scorer(setting="classwise", average=None)
+    found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=score)
+    known = by_hand(data, setting="classwise", average=None, n_bins=15)
+    for k, label in enumerate(np.unique(data.y)):
+        np.testing.assert_allclose(-found[f"test_{label}"], known[:, k], **NEAR)
+
+
+def test_models_that_answer_with_lists_have_scores():
+    model = Named(["a", "b"], [[0.75, 0.25], [0.5, 0.5]])
+    assert ece_scorer(model, [[0], [0]], ["a", "b"]) == -0.375
+
+
+def test_a_test_set_may_lack_a_class():
+    data, model = fitted(3)
+    some = data.y != "cow"
+    found = ece_scorer(model, data.X[some], data.y[some])
+    prob = model.predict_proba(data.X[some]).tolist()
+    y, labels = data.y[some].tolist(), model.classes_.tolist()
+    known = reference.ece(y, prob, labels=labels, n_bins=15)
+    assert found == pytest.approx(-known, abs=1e-12)
+
+
+def test_a_label_that_the_model_has_not_seen_is_refused():
+    data = Data(3)
+    some = data.y != "cow"
+    model = make_pipeline(StandardScaler(), GaussianNB()).fit(data.X[some], data.y[some])
+    with pytest.raises(
+        ValueError, match=r"labels=\['ant', 'bee'\]; y_true\[2\] is 'cow'"
+    ) as caught:
+        ece_scorer(model, data.X, data.y)
+    assert caught.value.__notes__ == ["These are classes_ of Pipeline: it was fitted to no others."]
+    sets = [(np.flatnonzero(some), np.arange(len(some)))]
+    with pytest.raises(ValueError, match=r"y_true\[2\] is 'cow'"):
+        cross_val_score(
+            GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer, error_score="raise"
+        )
+    with pytest.warns(UserWarning, match="is 'cow'"):
+        found = cross_val_score(GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer)
+    assert np.isnan(found).tolist() == [True]
+
+
+def test_weights_that_are_wrong_are_refused_without_a_word_on_classes():
+    data, model = fitted(2)
+    with pytest.raises(ValueError, match="sample_weight: must not be negative") as caught:
+        ece_scorer(model, data.X, data.y, -data.w)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_a_fold_without_a_value_is_nan():
+    data = Data(2)
+    score = scorer(norm=math.inf, min_count=1000)
+    found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=score)
+    assert np.isnan(found).all()
+
+
+def test_permutations_are_scored_with_weights():
+    data, model = fitted(2)
+    options = {"n_repeats": 2, "random_state": 0, "sample_weight": data.w}
+    found = permutation_importance(model, data.X, data.y, scoring=scorer("log_loss"), **options)
+    known = permutation_importance(model, data.X, data.y, scoring="neg_log_loss", **options)
+    np.testing.assert_allclose(found.importances, known.importances, rtol=0, atol=1e-9)
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def test_models_without_class_probabilities_are_refused():
+    data = Data(3)
+    several = MultiOutputClassifier(GaussianNB()).fit(data.X, np.column_stack([data.y, data.y]))
+    ragged = MultiOutputClassifier(GaussianNB()).fit(
+        data.X, np.column_stack([data.y, data.y > "b"])
+    )
+    one = Named(np.array(["a"]), np.ones((240, 1)))
+    short = Named(np.array(["a", "b", "c"]), np.full((240, 2), 0.5))
+    flat = Named(np.array(["a", "b"]), np.full(240, 0.5))
+    nameless = Fixed(None, np.full((240, 2), 0.5))
+    broken = Named(np.array(["a", "b"]), np.full((240, 2), np.nan))
+    for model, error, words in [
+        (LinearSVC().fit(data.X, data.y), TypeError, "must have predict_proba, LinearSVC has none"),
+        (SVC().fit(data.X, data.y), TypeError, "CalibratedClassifierCV makes probabilities"),
+        (several, TypeError, "MultiOutputClassifier predicts several"),
+        (ragged, TypeError, "MultiOutputClassifier predicts several"),
+        (nameless, TypeError, "must have classes_, as classifiers do, Fixed has none"),
+        (one, ValueError, r"Named was fitted to rows of one class alone, \['a'\]"),
+        (short, ValueError, r"a column for each of 3 classes, got shape \(240, 2\)"),
+        (flat, ValueError, r"a column for each of 2 classes, got shape \(240,\)"),
+        (broken, ValueError, r"must be finite; y_prob\[0, 0\] is nan"),
+    ]:
+        with pytest.raises(error, match=words):
+            ece_scorer(model, data.X, np.resize(["a", "b"], 240))
+        with pytest.raises(error, match=words):
+            ReliabilityDisplay.from_estimator(model, data.X, np.resize(["a", "b"], 240))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"estimator": "ecee"}, ValueError, "estimator: got 'ecee'; known: 'ece'"),
+        ({"bins": 3}, TypeError, "bins: is not a parameter of the estimator Binned"),
+        ({"labels": ["a", "b"]}, TypeError, "labels: is not a parameter"),
+        ({"n_bins": 0}, ValueError, "n_bins: "),
+        ({"setting": "top"}, ValueError, "setting: got 'top'; known: 'auto'"),
+        ({"setting": -1}, ValueError, "setting: must be a class index"),
+        ({"average": "micro"}, ValueError, "average: got 'micro'"),
+        ({"greater_is_better": "no"}, TypeError, "greater_is_better: must be True or False"),
+    ],
+    ids=str,
+)
+def test_scores_that_are_none_are_refused_at_once(options, error, words):
+    with pytest.raises(error, match=words):
+        scorer(**options)
+
+
+def test_requests_need_routing():
+    score = scorer()
+    with pytest.raises(
+        RuntimeError, match=r"call sklearn.set_config\(enable_metadata_routing=True"
+    ):
+        score.set_score_request(sample_weight=True)
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert score.set_score_request(sample_weight=True) is score
+        with pytest.raises(ValueError, match="alias"):
+            score.set_score_request(sample_weight=3)
+        assert score.get_metadata_routing().score.requests == {"sample_weight": True}
+        with pytest.raises(TypeError, match="weights"):
+            score.set_score_request(weights=True)
+
+
+# -- import ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code", ["import fastece", "import fastece.sklearn", "import fastece; fastece.sklearn.scorer()"]
+)
+def test_imports_take_nothing_along(code):
+    packages = ("sklearn", "numba", "scipy", "pandas", "matplotlib")
+    code = f"{code}; import sys; print([x for x in {packages} if x in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

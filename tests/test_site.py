@@ -1,0 +1,127 @@
+"""The documentation site: built strictly, without dead links, and without a word from elsewhere."""
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import fastece
+from fastece import recalibration
+
+ROOT = Path(__file__).parents[1]
+API = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md")}
+DOCUMENTED = [name for page in API.values() for name in re.findall(r"^::: (\S+)$", page, re.M)]
+ELSEWHERE = re.compile(r"(?i)\s*(https?:)?//")
+
+
+def test_every_public_name_is_on_one_page_of_the_api():
+    names = [name for name in DOCUMENTED if re.fullmatch(r"fastece\.\w+", name)]
+    assert sorted(names) == sorted(f"fastece.{name}" for name in fastece.__all__)
+    maps = {method.__name__ for method in recalibration.METHODS.values()}
+    maps |= {"recalibrate", "Calibrator", "METHODS", "load", "save"}
+    names = [name for name in DOCUMENTED if name.startswith("fastece.recalibration.")]
+    assert sorted(names) == sorted(f"fastece.recalibration.{name}" for name in maps)
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    named = set(re.findall(r"^ +- (?:.*: )?([\w/]+\.md)$", text, re.MULTILINE))
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    made = {"index.md", "benchmarks.md"}
+    made |= {f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert pages | made <= named
+
+
+class Html(HTMLParser):
+    """Of a page: its anchors, its links, and what a browser loads to show it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.anchors, self.links, self.loaded = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.anchors |= {given.get("id"), given.get("name")}
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        elif tag == "link" and given.get("rel") not in ("canonical", "next", "prev"):
+            self.loaded.append(given["href"])
+        self.loaded += [given[name] for name in ("src", "srcset", "poster") if given.get(name)]
+        self.loaded += re.findall(r"url\((.*?)\)", given.get("style") or "")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the site, and its pages."""
+    pytest.importorskip("mkdocs")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = {path: Html(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    return folder, pages
+
+
+@pytest.mark.slow
+def test_links_of_the_site_lead_somewhere(site):
+    folder, pages = site
+    for path, page in pages.items():
+        if path.name == "404.html":  # whose links are from the root of a server
+            continue
+        for link in page.links + page.loaded:
+            if re.match(r"\w+:", link):
+                continue
+            target, _, anchor = unquote(link).partition("#")
+            there = (path.parent / target).resolve() if target else path
+            there = there / "index.html" if there.is_dir() else there
+            assert there.is_relative_to(folder.resolve()), (path.name, link)
+            assert there.is_file(), (path.name, link)
+            assert not anchor or anchor in pages[there].anchors, (path.name, link)
+
+
+@pytest.mark.slow
+def test_pages_load_nothing_from_another_host(site):
+    folder, pages = site
+    for path, page in pages.items():
+        assert not [link for link in page.loaded if ELSEWHERE.match(link)], path.name
+    for path in folder.rglob("*.css"):
+        loaded = re.findall(r"(?:url\(|@import)\s*[\"']?([^\"')]+)", path.read_text("utf-8"))
+        assert not [link for link in loaded if ELSEWHERE.match(link)], path.name
+
+
+@pytest.mark.slow
+def test_search_finds_names_of_the_api_and_words_of_notebooks(site):
+    folder, _ = site
+    index = json.loads((folder / "search" / "search_index.json").read_text(encoding="utf-8"))
+    found = {page["location"]: page["title"] + page["text"] for page in index["docs"]}
+    for name in DOCUMENTED:
+        word = name.rpartition(".")[2]
+        assert any(x.startswith("api/") and word in found[x] for x in found), name
+    assert "handwritten digits" in found["notebooks/01_quickstart.html"]
+
+
+@pytest.mark.slow
+def test_pages_have_pictures_of_notebooks_and_names_of_files(site):
+    folder, _ = site
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        page = (folder / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
+        assert page.count("<img") >= path.read_text(encoding="utf-8").count('"image/png"')
+    study = (folder / "study.html").read_text(encoding="utf-8")
+    assert "<code>scripts/study_arenas.py</code>" in study
+
+
+@pytest.mark.slow
+def test_pictures_are_those_that_the_script_draws(tmp_path):
+    image = pytest.importorskip("matplotlib.image")
+    script = ROOT / "scripts" / "draw_pictures.py"
+    subprocess.run([sys.executable, str(script), "--out", str(tmp_path)], check=True)
+    for path in tmp_path.iterdir():
+        kept = ROOT / "docs" / "pictures" / path.name
+        assert kept.stat().st_size < 60_000
+        assert image.imread(kept).shape == image.imread(path).shape
