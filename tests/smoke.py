@@ -82,7 +82,7 @@ CALLS = {
     "slices": lambda: fastece.slices(Y, P, by=np.arange(500) % 2, n_resamples=99, rng=0)[0].low,
     "tace": lambda: fastece.tace(LABELS, Q),
 }
-# A function of every module of `fastece.compat`, and the value that has no name of a library.
+# Functions that are named as those of other libraries, less what they give here.
 NAMESAKES = [
     lambda: netcal.ECE(15).measure(P, Y) - fastece.ece(Y, P),
     lambda: relplot.binnedECE(P, Y, 15) - fastece.ece(Y, P),
