@@ -130,8 +130,8 @@ __all__ = [
 
 # Modules that are spoken of by name, such as fastece.protocol.Sample.
 _MODULES = {
-    "binned", "distributed", "estimators", "plot", "problems", "protocol", "recalibration",
-    "reliability", "scores", "sklearn", "streams", "training",
+    "binned", "compat", "distributed", "estimators", "plot", "problems", "protocol",
+    "recalibration", "reliability", "scores", "sklearn", "streams", "training",
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned import Binned
+from fastece.binned.edges import Layout, hard_layout
 from fastece.inputs.parameters import check_integer
 
 Scores = NDArray[np.floating[Any]]
@@ -124,7 +125,7 @@ def middles_of_scores(n_bins: int, scores: Scores) -> Scores:  # noqa: ARG001
 
 def order_statistics(n_bins: int, scores: Scores) -> Scores:
     """The scores at the positions ``round(j n / B)`` of all in order."""
-    at = np.round(np.linspace(0, scores.size, max(n_bins, 1), endpoint=False)).astype(np.intp)
+    at = np.round(np.arange(n_bins) * (scores.size / n_bins)).astype(np.intp)
     return with_ends(np.sort(scores)[np.minimum(at, scores.size - 1)][1:])
 
 
@@ -183,14 +184,27 @@ class Convention:
         -------
         Binned
         """
-        n_bins = check_integer("n_bins", n_bins, 1, MAX_BINS)
+        n_bins = check_bins("n_bins", n_bins)
         if self.is_drawn:
             return self.between(self.edges(n_bins, scores), fields)
         return fixed_bins(self, n_bins, scores.dtype, tuple(fields.items()))
 
+    def layout(self, n_bins: int, scores: Scores) -> Layout:
+        """The bins alone, for sums over them: a quarter of the time of an estimator of few rows."""
+        if self.is_drawn:
+            edges = self.edges(n_bins, scores).astype(np.float64, copy=False)
+            return hard_layout(edges, edges[1:-1], self.closed == "right")
+        binned = self.binned(n_bins, scores)
+        return binned.fixed_layout(int(binned.n_bins), 0.0, 1.0)
+
     def between(self, edges: Scores, fields: dict[str, Any]) -> Binned:
         """The estimator with these edges."""
         return Binned(edges=edges.tolist(), closed=self.closed, **fields)
+
+
+def check_bins(name: str, value: Any) -> int:
+    """A number of bins."""
+    return check_integer(name, value, 1, MAX_BINS)
 
 
 @lru_cache(maxsize=256)
@@ -203,93 +217,90 @@ def fixed_bins(
 
 ALONE = "0 in the first bin, 1 in a bin of its own after the last"
 INSIDE = "0 in the first bin, 1 in the last"
-LOGITS = "one value outside [0, 1] makes all of them logits; nan counts somewhere"
 TORCH = (
-    "Sums are float32 and one by one, so that from some ten thousand rows on the sixth digit is "
-    "off; here they are float64. Bins are closed at the left, and a sure model (score 1) has a bin "
-    "of its own, so a score on an edge counts in another bin than by the definition."
+    "Bins are closed at the left, and a sure model (score 1) has a bin of its own, so a score on "
+    "an edge, such as 0.5, counts in another bin. Sums are float32 there, added one by one, so "
+    "that from some ten thousand rows on the sixth digit is off; here they are float64."
 )
-NETCAL = (
-    "Labels with at most two distinct values make it the binary problem of the last column, of two "
-    "columns too, and not the top label. MCE and ACE count a bin of few rows like any other."
-)
-KUMAR = (
-    "get_calibration_error is of norm 2, debiased and class by class unless told otherwise, which "
-    "is another quantity than the ECE. debias=True draws normal variables for p = 1; here the "
-    "expected value is computed. "
-)
-GENERAL = (
-    "'l2' is sqrt(sum_b (D_b / n)^2), not the root mean square of the gaps: a bin counts by the "
-    "square of its share, so that many bins make the value small."
-)
-MASS = "Equal-mass bins. "
+LOGITS = "one value outside makes all of them logits; nan counts somewhere"
+CLIPPED = "clipped to [0, 1]; nan counts somewhere"
+NEAREST = "counts in the nearest bin; nan in the last"
+LAST = "counts in the first or the last bin"
 
 CONVENTIONS = {
     "torchmetrics": Convention(
         "torchmetrics", ("multiclass_calibration_error", "MulticlassCalibrationError"),
         one_alone(single_two_sided_steps), "left",
-        "torch.linspace in float32, to which scores are rounded", ALONE, LOGITS, TORCH,
+        "`torch.linspace` in float32, to which scores are rounded", ALONE, LOGITS, TORCH,
     ),
     "torchmetrics_binary": Convention(
         "torchmetrics", ("binary_calibration_error", "BinaryCalibrationError"),
-        one_alone(two_sided_steps), "left", "torch.linspace in the precision of the scores", ALONE,
-        LOGITS, TORCH,
+        one_alone(two_sided_steps), "left", "`torch.linspace` in the precision of the scores",
+        ALONE, LOGITS, TORCH,
     ),
     "netcal": Convention(
-        "netcal", ("ECE", "MCE", "ACE"), linspace, "left", "`j * (1 / B)`", INSIDE,
-        "clipped to [0, 1]; nan counts in the last bin", NETCAL,
+        "netcal", ("ECE", "MCE", "ACE"), linspace, "left", "`j * (1 / B)`", INSIDE, CLIPPED,
+        "Ten bins, closed at the left. Labels with at most two distinct values make it the binary "
+        "problem of the last column, of two columns too, and not the top label. Bins of float32 "
+        "scores are counted by other edges than they are averaged by, so that rows between the two "
+        "are lost; here there is one edge.",
     ),
     "netcal_quantile": Convention(
-        "netcal", ("ECE", "MCE", "ACE"), quantiles, "left", "numpy's quantiles, ends 0 and 1",
-        INSIDE, "clipped to [0, 1]; nan counts in the last bin",
-        MASS + "Equal edges, which equal scores make, raise there; here bins are empty. " + NETCAL,
-        is_drawn=True,
+        "netcal", ("ECE(equal_intervals=False)", "MCE", "ACE"), quantiles, "left",
+        "quantiles of the scores by numpy, and 0 and 1", INSIDE, CLIPPED,
+        "Quantiles that are equal, as tied scores make them, raise an error there; here the bins "
+        "between them are empty.", is_drawn=True,
     ),
     "uncertainty_calibration": Convention(
-        "uncertainty-calibration", ("get_ece",), quotients, "right", "`j / B`", INSIDE,
-        "counted in the nearest bin; nan in the last",
-        "None: with debias=False this is `fastece.ece` with its defaults. " + KUMAR,
+        "uncertainty-calibration", ("get_ece",), quotients, "right", "`j / B`", INSIDE, NEAREST,
+        "With `debias=False` this is `fastece.ece`. With `debias=True` the package draws normal "
+        "variables, and raises an error if a bin has fewer than two rows; here the expected value "
+        "of what it draws is computed, which is `fastece.ece(..., debias=True)`.",
     ),
     "uncertainty_calibration_quantile": Convention(
         "uncertainty-calibration", ("get_ece_em", "get_calibration_error"), middles_of_groups,
-        "right", "the middle between neighbours of two groups of n // B scores in order", INSIDE,
-        "counted in the nearest bin; nan in the last",
-        MASS + "Where equal scores end one group and begin the next, the edge is that score. "
-        + KUMAR, is_drawn=True,
+        "right", "middles between neighbours of two groups of n // B scores", INSIDE, NEAREST,
+        "`get_calibration_error` is of norm 2, debiased, class by class and in equal-mass bins "
+        "unless told otherwise: another quantity than the ECE. A tie at the end of a group is one "
+        "edge, which all its rows are below.", is_drawn=True,
     ),
     "uncertainty_calibration_discrete": Convention(
         "uncertainty-calibration", ("get_calibration_error",), middles_of_scores, "right",
-        "the middle between neighbours of all distinct scores", INSIDE,
-        "counted in the nearest bin; nan in the last",
-        "Used if there are fewer distinct scores than n / 4 in every column: then each score has a "
-        "bin of its own. " + KUMAR, is_drawn=True,
+        "middles between all distinct scores", INSIDE, NEAREST,
+        "Where every column has fewer distinct scores than n / 4, each score has a bin of its own, "
+        "so the value may jump with the number of rows.", is_drawn=True,
     ),
     "sklearn": Convention(
         "scikit-learn", ("calibration_curve",), linspace, "right", "`j * (1 / B)`", INSIDE,
-        "raises",
-        "Five bins. Empty bins are left out, so curves of two models may have different lengths. "
-        "An edge is one float above `j / B` here and there (0.3 of ten bins is).",
+        "an error; nan is returned",
+        "Five bins, and empty ones are left out, so that curves of two models may have different "
+        "lengths. Edges are a float above `j / B` here and there: 0.3 of ten bins is in the bin "
+        "below an edge of 0.30000000000000004.",
     ),
     "sklearn_quantile": Convention(
-        "scikit-learn", ("calibration_curve",), percentiles, "right", "numpy's percentiles",
-        INSIDE, "raises", MASS + "Equal scores stay together; bins that they leave empty are not "
-        "returned.", is_drawn=True,
+        "scikit-learn", ('calibration_curve(strategy="quantile")',), percentiles, "right",
+        "percentiles of the scores by numpy, and 0 and 1", INSIDE, "an error; nan is returned",
+        "Tied scores stay together, and bins that they leave empty are not returned.",
+        is_drawn=True,
     ),
     "relplot": Convention(
-        "relplot", ("binnedECE",), least_with_quotient, "left", "where `int(s / (1 / B))` changes",
-        ALONE, "raises, or is counted in another bin",
-        "Bins are closed at the left. Where `1 / (1 / B)` is below B, as for 93, scores of 1 are "
+        "relplot", ("binnedECE",), least_with_quotient, "left",
+        "where `int(s / (1 / B))` changes", ALONE, "an error, or a bin further on",
+        "Ten bins, closed at the left. Where `1 / (1 / B)` is below B, as for 93, scores of 1 are "
         "in the last bin.",
     ),
     "robustness_metrics": Convention(
         "uncertainty-metrics", ("gce", "ece", "sce"), one_alone(linspace), "left",
-        "`j * (1 / B)`", ALONE, "counted in the first or in a further bin", GENERAL,
+        "`j * (1 / B)`", ALONE, LAST,
+        'Thirty bins, closed at the left. `norm="l2"` is `sqrt(sum_b (D_b / n)^2)`, not the root '
+        "mean square of the gaps: a bin counts by the square of its share, so that many bins make "
+        "the value small.",
     ),
     "robustness_metrics_adaptive": Convention(
         "uncertainty-metrics", ("gce", "rmsce", "ace", "tace"), order_statistics, "left",
-        "the scores at the positions `round(j n / B)` of all in order", INSIDE,
-        "counted in the first or in a further bin",
-        MASS + "Bins count by their rows, not equally as in the definition of ACE. " + GENERAL,
-        is_drawn=True,
+        "the scores at the positions `round(j n / B)`", INSIDE, LAST,
+        "Bins count by their rows, not equally as the ACE and TACE of the paper have it "
+        "(`fastece.ace`, `fastece.tace`). A bin begins with the score at its position, so tied "
+        "scores may empty the bin before.", is_drawn=True,
     ),
 }  # fmt: skip

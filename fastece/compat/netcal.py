@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS
+from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.reading import Names, scores_of
 from fastece.inputs.arrays import as_array
 from fastece.inputs.parameters import check_flag, check_integer
@@ -50,7 +50,7 @@ class Measure:
         low, high = 0, MOST_ROWS
         self.sample_threshold = check_integer("sample_threshold", sample_threshold, low, high)
         self.convention = CONVENTIONS["netcal" if equal_intervals else "netcal_quantile"]
-        check_integer("bins", self.bins, 1, MOST_ROWS)
+        check_bins("bins", self.bins)
 
     def measure(
         self, X: Any, y: Any, batched: bool = False, uncertainty: None = None,  # noqa: N803

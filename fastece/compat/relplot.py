@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.compat.conventions import CONVENTIONS
+from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.reading import Names
 from fastece.inputs.parameters import check_flag, check_real
 from fastece.protocol import Sample
@@ -69,7 +69,7 @@ def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
     >>> binnedECE([0.25, 0.25, 0.55, 0.75, 1.0], [0, 0, 1, 1, 0]).round(4)
     np.float64(0.44)
     """
-    score = read_scores(f)
+    score, nbins = read_scores(f), check_bins("nbins", nbins)
     return NAMES.error(y, score, CONVENTIONS["relplot"].binned(nbins, score))
 
 

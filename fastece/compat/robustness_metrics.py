@@ -16,15 +16,18 @@ equally. Class by class, the value is the mean over all classes, those without r
 np.float64(0.3)
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS
+from fastece.binned.single import cell_sums
+from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.reading import Names, scores_of
 from fastece.inputs.parameters import check_choice, check_flag, check_integer, check_real
+from fastece.kernels import GAP
 from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
 
@@ -90,14 +93,18 @@ def gce(
             raise ValueError("datapoints_per_bin: goes with binning_scheme='adaptive' only")
         each = check_integer("datapoints_per_bin", datapoints_per_bin, 1, MANY)
         num_bins = max(1, len(prob) // each)
+    num_bins = check_bins("num_bins", num_bins)
+    is_common = binning_scheme == "even" and max_prob is True and class_conditional is False
+    if is_common and norm == "l1" and threshold <= 0:
+        return NAMES.error(labels, prob, convention.binned(num_bins), "confidence")
     values = []
     for sample in samples_of(labels, prob, check_flag("max_prob", max_prob), class_conditional):
         sample = sample.where(scores_of(sample, prob) > threshold)  # in their precision, as there
         if not sample.n:
             values.append(0.0)
             continue
-        binned = convention.binned(num_bins, scores_of(sample, prob))
-        gap = binned.bins(one_problem(sample), moments=1).gap
+        layout = convention.layout(num_bins, scores_of(sample, prob))
+        (gap,) = cell_sums(one_problem(sample), layout, -math.inf, (GAP,), map)
         values.append(float((np.abs(gap / sample.n) ** power).sum()))
     return np.float64(np.mean(values) ** (1 / power))
 

@@ -29,13 +29,12 @@ from fastece.compat.conventions import CONVENTIONS
 from fastece.compat.reading import Names
 from fastece.inputs.arrays import as_array
 from fastece.inputs.parameters import check_choice, check_integer
-from fastece.inputs.probabilities import warn
 from fastece.typing import F64
 
 Norm = Literal["l1", "l2", "max"]
 NORMS = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 NAMES = Names("target", "preds", "preds")
-MOST_CLASSES = 2**31 - 1
+MOST_CLASSES, ANY = 2**31 - 1, 2**63
 
 
 def binary_calibration_error(
@@ -183,7 +182,9 @@ class BinaryCalibrationError:
     ) -> None:  # fmt: skip
         self.n_bins = n_bins
         self.norm = norm
-        self.ignore_index = ignore_index
+        self.ignore_index = (
+            None if ignore_index is None else check_integer("ignore_index", ignore_index, -ANY, ANY)
+        )
         self.validate_args = validate_args
         self.fields: dict[str, Any] = {"norm": NORMS[check_choice("norm", norm, tuple(NORMS))]}
         self.convention.binned(n_bins, **self.fields)
@@ -230,10 +231,9 @@ class BinaryCalibrationError:
     __call__ = forward
 
     def compute(self) -> np.float64:
-        """The error of all rows since the last `reset`; nan, with a warning, if there are none."""
+        """The error of all rows since the last `reset`; a ValueError if there are none."""
         if self.bins is None:
-            warn(f"{type(self).__name__}: compute before any row; the error of none is nan")
-            return np.float64(np.nan)
+            raise ValueError(f"preds: {type(self).__name__} has no rows yet; call update first")
         return error_of(self.bins, self.sums)
 
     def of(self, preds: Any, target: Any) -> np.float64:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS, Convention
+from fastece.compat.conventions import CONVENTIONS, Convention, check_bins
 from fastece.compat.reading import Names, scores_of
 from fastece.inputs.parameters import check_choice, check_flag, check_real
 from fastece.problems.problems import one_problem
@@ -137,6 +137,7 @@ def error_of(
 ) -> np.float64:  # fmt: skip
     """The error of norm p in the bins of a convention."""
     p, debias = check_real("p", p, 1.0), check_flag("debias", debias)
+    num_bins = check_bins("num_bins", num_bins)
     if debias and p not in (1.0, 2.0):
         raise ValueError(
             f"debias: the value of p = {p:g} is drawn at random by uncertainty-calibration, and "

@@ -1,0 +1,27 @@
+"""What the pages say of other libraries is what the table of conventions says."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from fastece.compat.conventions import CONVENTIONS
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "write_conventions.py"))
+PAGES = [ROOT / "docs" / "conventions.md", *sorted((ROOT / "docs" / "migration").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_are_as_the_table_writes_them(page):
+    text = page.read_text(encoding="utf-8")
+    assert SCRIPT["BLOCK"].search(text)
+    assert SCRIPT["filled"](text) == text
+
+
+def test_every_library_has_a_page():
+    written = "".join(page.read_text(encoding="utf-8") for page in PAGES[1:])
+    for row in CONVENTIONS.values():
+        assert f"<!-- conventions {row.library} -->" in written
+        for function in row.functions:
+            assert f"`{function}`" in written
