@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fastece.scores import ace, ece, mce, sce, tace
     from fastece.streams.accumulator import Accumulator
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The public names of each module, which is imported when one of them is first used.
 _NAMES = {

@@ -24,8 +24,11 @@ from fastece.report.words import FEWEST_ROWS, NO_SIGN, SHOWN, TOO_FEW, UNCLEAR
 
 ROOT = Path(__file__).parents[1]
 FILES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FILES += [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 FILES.append(ROOT / "asv_benchmarks" / "README.md")
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
+# Pages that name options of other programs.
+OTHER_PROGRAMS = {"CONTRIBUTING.md", "asv_benchmarks/README.md"}
 README = PAGES["README.md"]
 PYTHON = {page: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for page, text in PAGES.items()}
 
@@ -161,7 +164,7 @@ def test_commands_and_options_that_pages_name_exist(capsys):
         for shell in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
             named |= set(re.findall(r"^fastece ([a-z]+)", shell, re.MULTILINE))
         assert named <= commands, page
-        if page != "asv_benchmarks/README.md":  # whose options are of other programs
+        if page not in OTHER_PROGRAMS:
             ours = re.sub("^python3 -m venv .*", "", text, flags=re.MULTILINE)
             assert set(re.findall(r"--[a-z][a-z-]+", ours)) <= options, page
 

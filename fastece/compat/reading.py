@@ -15,7 +15,8 @@ from fastece.scores import common_value
 
 # What fastece says of arguments that these functions do not have.
 OTHER_HINTS = re.compile(
-    r" \((logits: from_logits=True|labels= names other classes)\)|, or labels=\[negative, positive\]"
+    r" \((logits: from_logits=True|labels= names other classes)\)|"
+    r", or labels=\[negative, positive\]"
 )
 
 

@@ -185,10 +185,18 @@ def name_of(label: str) -> str:
 
 def new_axes(count: int) -> "list[Axes]":
     """Axes side by side on a new figure of pyplot."""
-    import matplotlib.pyplot as plt
-
-    figure = plt.figure(figsize=(WIDTH * count, HEIGHT), layout="constrained")
+    figure = open_figure((WIDTH * count, HEIGHT))
     return list(figure.subplots(1, count, squeeze=False).flat)
+
+
+def open_figure(size: tuple[float, float]) -> "Figure":
+    """A new figure of pyplot, of a width and a height in inches, or an error that says what to
+    install."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'fastece[plot]'") from error
+    return plt.figure(figsize=size, layout="constrained")
 
 
 def set_title(ax: "Axes", title: str) -> None:
@@ -266,9 +274,7 @@ def draw_classes(
     across = best_columns(n) if columns is None else check_integer("columns", columns, 1, 2**31)
     across = min(across, n)
     if figure is None:
-        import matplotlib.pyplot as plt
-
-        figure = plt.figure(figsize=panels_size(n, across), layout="constrained")
+        figure = open_figure(panels_size(n, across))
     if n < count:
         figure.suptitle(f"the {n} of {count} classes with the largest errors")
     grid = figure.subplots(-(-n // across), across, sharex=True, sharey=True, squeeze=False)

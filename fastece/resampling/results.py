@@ -123,7 +123,9 @@ class Results(dict[str, R], Tabular):
         try:
             from pandas import DataFrame
         except ImportError as error:
-            raise ImportError("to_frame: needs pandas; to_dict() gives the same columns") from error
+            raise ImportError(
+                "to_frame: needs pandas: pip install pandas; to_dict() gives the same columns"
+            ) from error
         return DataFrame(self.to_dict())
 
     def _table(self) -> tuple[str, list[list[str]]]:

@@ -18,6 +18,7 @@ import numpy as np
 import fastece
 from fastece.binned.estimator import Binned
 from fastece.binned.single import MANY_ROWS
+from fastece.compat import relplot
 from fastece.estimators import ESTIMATORS, is_calibration_error
 from fastece.kde.estimator import KDE
 from fastece.kernels import _jit, ahead, cache
@@ -148,6 +149,8 @@ def steps() -> Iterator[Callable[[], object]]:
         yield partial(recalibrate, arguments((FEW, 3), prob, "i8", None, False))
     for shape, kind, weighted in product(((FEW,), (FEW, 3)), kinds, (False, True)):
         yield partial(stream, arguments(shape, *kind, "auto", weighted))
+    # The function of another library that has a kernel of its own.
+    yield partial(relplot.smECE_sigma, np.full(FEW, 0.5), np.arange(FEW) % 2)
     # What resamples gets rows that have been read.
     for shape, weighted in product(((FEW,), (FEW, 3)), (False, True)):
         for setting, estimator in product(SETTINGS[len(shape)][:2], estimators):

@@ -10,7 +10,13 @@ import pytest
 
 import fastece
 from fastece.plot.marks import MODEL, kind_of, logit_frame
-from fastece.plot.results import best_columns, plot_classes, plot_curve, plot_result
+from fastece.plot.results import (
+    best_columns,
+    plot_classes,
+    plot_curve,
+    plot_diagram,
+    plot_result,
+)
 from fastece.reliability.curve import ReliabilityCurve
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -566,3 +572,10 @@ def test_curves_of_data_are_drawn(setting):
         figure = found.plot().figure
     figure.draw_without_rendering()
     plt.close(figure)
+
+
+@pytest.mark.parametrize("draw", [plot_diagram, lambda diagram: plot_classes([diagram])])
+def test_without_matplotlib_it_says_what_to_install(diagram, draw, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"matplotlib: pip install 'fastece\[plot\]'"):
+        draw(diagram)

@@ -1,0 +1,223 @@
+"""Does an installed package work where nothing else is installed? Not a test for pytest.
+
+    python -m venv empty && empty/bin/pip install dist/fastece-*.whl
+    cd elsewhere && ../empty/bin/python ../tests/smoke.py
+
+It imports every module, calls every public function, and looks at what happens without optional
+packages, at the command line and at the folder of compiled kernels. With kernels kept in
+``FASTECE_CACHE_DIR`` that takes a quarter of a minute, else two.
+"""
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fastece
+from fastece import recalibration
+from fastece.compat import (
+    netcal,
+    relplot,
+    robustness_metrics,
+    sklearn,
+    torchmetrics,
+    uncertainty_calibration,
+)
+from fastece.sklearn import ece_scorer
+
+OPTIONAL = [
+    "dask", "jinja2", "joblib", "matplotlib", "pandas", "polars", "pyarrow", "pytest", "sklearn",
+    "torch", "tqdm",
+]  # fmt: skip
+rng = np.random.default_rng(0)
+P = rng.random(500)
+Y = (rng.random(500) < P**1.5).astype(int)
+Q = rng.dirichlet([1, 1, 1], 500)
+LABELS = np.array([rng.choice(3, p=row) for row in Q])
+OTHER = 0.8 * Q + 0.2 / 3
+
+
+class Model:
+    """A fitted classifier, as scikit-learn has them."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+        """The rows are the probabilities of class 1."""
+        return np.stack([1 - X, X], axis=1)
+
+
+# Every public function, and what gives a number of its answer.
+CALLS = {
+    "accuracy": lambda: fastece.accuracy(LABELS, Q),
+    "ace": lambda: fastece.ace(LABELS, Q),
+    "bandwidth_sweep": lambda: fastece.bandwidth_sweep(Y, P, bandwidths=[0.05, 0.1])[0],
+    "bootstrap": lambda: fastece.bootstrap(LABELS, Q, n_resamples=99, rng=0).standard_error,
+    "brier_decomposition": lambda: fastece.brier_decomposition(LABELS, Q).reliability,
+    "brier_score": lambda: fastece.brier_score(LABELS, Q),
+    "calibration_report": lambda: fastece.calibration_report(Y, P, n_resamples=99).p_value,
+    "calibration_test": lambda: fastece.calibration_test(Y, P, n_resamples=99, rng=0).p_value,
+    "compare": lambda: fastece.compare(LABELS, Q, OTHER, n_resamples=99, rng=0).difference,
+    "direction": lambda: fastece.direction(Y, P).over,
+    "ece": lambda: fastece.ece(LABELS, Q),
+    "entropy": lambda: fastece.entropy(LABELS, Q),
+    "estimate": lambda: fastece.estimate(LABELS, Q).value,
+    "log_loss": lambda: fastece.log_loss(LABELS, Q),
+    "mce": lambda: fastece.mce(LABELS, Q),
+    "reliability_curve": lambda: fastece.reliability_curve(Y, P, n_resamples=99, rng=0)(0.5),
+    "reliability_diagram": lambda: fastece.reliability_diagram(Y, P).gap.max(),
+    "sce": lambda: fastece.sce(LABELS, Q),
+    "score_decomposition": lambda: fastece.score_decomposition(Y, P).miscalibration,
+    "sharpness": lambda: fastece.sharpness(LABELS, Q),
+    "slices": lambda: fastece.slices(Y, P, by=np.arange(500) % 2, n_resamples=99, rng=0)[0].low,
+    "tace": lambda: fastece.tace(LABELS, Q),
+}
+# Functions that are named as those of other libraries, less what they give here.
+NAMESAKES = [
+    lambda: netcal.ECE(15).measure(P, Y) - fastece.ece(Y, P),
+    lambda: relplot.binnedECE(P, Y, 15) - fastece.ece(Y, P),
+    lambda: robustness_metrics.ece(LABELS, Q, 15) - fastece.ece(LABELS, Q),
+    lambda: (
+        float(np.abs(np.subtract(*sklearn.calibration_curve(Y, P, n_bins=1))).sum())
+        - fastece.ece(Y, P, n_bins=1)
+    ),
+    lambda: torchmetrics.binary_calibration_error(P, Y) - fastece.ece(Y, P),
+    lambda: uncertainty_calibration.get_ece(Q, LABELS, num_bins=15) - fastece.ece(LABELS, Q),
+    lambda: ece_scorer(Model(), P, Y) + fastece.ece(Y, P),
+]
+# Without its package, what each of these raises says how to get it.
+NEEDS = {
+    "pip install 'fastece[plot]'": lambda: fastece.reliability_diagram(Y, P).plot(),
+    "pip install 'fastece[report]'": lambda: fastece.calibration_report(
+        Y, P, n_resamples=99
+    ).to_html("report.html"),
+    "pip install 'fastece[study]'": lambda: command("study"),
+    "pip install pandas": lambda: fastece.bootstrap(
+        Y, P, estimator=["ece"], n_resamples=99, rng=0
+    ).to_frame(),
+    "pip install pyarrow": lambda: command("report", "predictions.parquet"),
+    "pip install matplotlib": lambda: command("demo", "--plot", "demo.png"),
+}
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A process with this interpreter, in the working folder."""
+    return subprocess.run(
+        [sys.executable, *arguments], env={**os.environ, **environment}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+
+
+def command(*arguments: str) -> None:
+    """A command that must be refused: with the exit code of bad input, and one line."""
+    done = run("-m", "fastece", *arguments)
+    assert done.returncode == 2, done
+    assert done.stderr.count("\n") == 1, done.stderr
+    raise ValueError(done.stderr)
+
+
+def message_of(call: Callable[[], object]) -> str:
+    """What a call says that cannot be done; nothing if it can."""
+    try:
+        call()
+    except (ImportError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def check_installation() -> None:
+    """The package is the installed one, alone, and has its files."""
+    folder = Path(fastece.__file__).parent
+    assert folder.is_relative_to(sysconfig.get_path("purelib")), f"{folder} is not installed"
+    found = [name for name in OPTIONAL if find_spec(name)]
+    assert not found, f"{found} are installed: this is for an environment with fastece alone"
+    assert version("fastece") == fastece.__version__
+    for name in ("py.typed", "report/page.html", "data/digits_neural_network.npz"):
+        assert (folder / name).exists(), name
+
+
+def check_modules() -> None:
+    """Every module can be imported without optional packages."""
+    for found in pkgutil.walk_packages(fastece.__path__, "fastece."):
+        if found.name != "fastece.__main__":
+            importlib.import_module(found.name)
+
+
+def check_functions() -> None:
+    """Every public function gives numbers, with every estimator and every map."""
+    assert abs(fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10) - 0.7 / 3) < 1e-12
+    for name, call in CALLS.items():
+        assert np.isfinite(call()), name
+    for k, difference in enumerate(NAMESAKES):
+        assert abs(difference()) < 1e-6, k
+    for name in fastece.ESTIMATORS:
+        assert np.isfinite(fastece.ece(LABELS, Q, estimator=name)), name
+    for name in recalibration.METHODS:
+        assert np.isfinite(recalibration.recalibrate(LABELS, Q, method=name, cv=2)).all(), name
+    stream = fastece.Accumulator().update(Y[:200], P[:200]).merge(
+        fastece.Accumulator().update(Y[200:], P[200:])
+    )  # fmt: skip
+    assert abs(stream.ece() - fastece.ece(Y, P)) < 1e-12
+
+
+def check_messages() -> None:
+    """What needs an optional package says how to install it."""
+    Path("predictions.parquet").write_bytes(b"PAR1")
+    for words, call in NEEDS.items():
+        message = message_of(call)
+        assert words in message, f"{words}: {message or 'nothing was raised'}"
+
+
+def check_command_line() -> None:
+    """The script, the module and the demo."""
+    script = Path(sysconfig.get_path("scripts")) / ("fastece.exe" if os.name == "nt" else "fastece")
+    for line in ([str(script)], [sys.executable, "-m", "fastece"]):
+        done = subprocess.run([*line, "--version"], capture_output=True, text=True, check=True)
+        assert done.stdout == f"fastece {fastece.__version__}\n"
+    done = run("-m", "fastece", "demo")
+    assert done.returncode == 0, done.stderr
+    assert "1797" in done.stdout
+
+
+def check_cache() -> None:
+    """Compiled kernels go to the cache folder of the user, who alone can write it."""
+    home = Path.cwd() / "home"
+    home.mkdir()
+    unset = dict.fromkeys(("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"), "")
+    code = "import fastece; print(fastece.ece([0, 1], [0.2, 0.9]))"
+    done = run("-W", "error", "-c", code, HOME=str(home), USERPROFILE=str(home), **unset)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (home / ".cache" / "fastece").iterdir()
+    assert [*folder.glob("*.nbc")], f"{folder} is empty"
+    if os.name == "posix":
+        assert folder.stat().st_mode & 0o077 == 0
+
+
+def main() -> None:
+    """All checks, in a folder that is gone afterwards."""
+    check_installation()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for check in (
+            check_modules, check_functions, check_messages, check_command_line, check_cache
+        ):  # fmt: skip
+            check()
+        os.chdir(os.path.dirname(folder))
+    print(
+        f"fastece {fastece.__version__} works: {len(CALLS)} functions, "
+        f"{len(fastece.ESTIMATORS)} estimators, {len(recalibration.METHODS)} maps"
+    )
+
+
+if __name__ == "__main__":
+    main()
