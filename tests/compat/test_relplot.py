@@ -104,7 +104,7 @@ def test_options_of_the_smooth_error(compat):
     pair = compat.smECE(f, y, return_width=True)
     assert isinstance(pair, tuple)
     assert compat.smECE(f, y) == pair[0]
-    for eps in (0.001, 0.1, 0.3):
+    for eps in (0.001, 0.1, 0.3, 2.0):
         want = reference.sm_ece(f.tolist(), y.tolist(), eps, np.float64)
         assert compat.smECE(f, y, eps, return_width=True) == pytest.approx(want, abs=1e-12)
     assert compat.smECE_sigma(f, y) == compat.smECE_sigma(f, y, 0.05)

@@ -200,6 +200,10 @@ def test_bad_arguments(compat):
     for bins in (0, 2.5):
         with pytest.raises((ValueError, TypeError), match="num_bins"):
             compat.ece(LABELS, ROWS, bins)
+    with pytest.raises(ValueError, match="datapoints_per_bin"):
+        compat.gce(LABELS, ROWS, "even", True, False, "l1", datapoints_per_bin=2)
+    with pytest.raises(ValueError, match="norm"):
+        compat.gce(LABELS, ROWS, "even", True, False, "l3")
     for rows in (0, 2.5):
         with pytest.raises((ValueError, TypeError), match="datapoints_per_bin"):
             compat.rmsce(LABELS, ROWS, datapoints_per_bin=rows)

@@ -264,7 +264,7 @@ def test_classes_are_those_of_the_library(torch, compat, arguments, seeds):
             near(metrics[0].compute(), quietly(metrics[1].compute).item(), atol, seed)
 
 
-def test_further_dimensions_are_rows(compat, torch):
+def test_further_dimensions_are_rows(compat):
     rng = np.random.default_rng(1)
     p, y = rng.random((5, 4, 3)), rng.integers(0, 2, (5, 4, 3))
     assert compat.binary_calibration_error(p, y) == compat.binary_calibration_error(
@@ -273,10 +273,16 @@ def test_further_dimensions_are_rows(compat, torch):
     rows, labels = rng.dirichlet(np.ones(3), (5, 4)), rng.integers(0, 3, (5, 4))
     got = compat.multiclass_calibration_error(np.moveaxis(rows, -1, 1), labels, 3)
     assert got == compat.multiclass_calibration_error(rows.reshape(-1, 3), labels.ravel(), 3)
+
+
+def test_further_dimensions_are_those_of_the_library(compat, torch):
     from torchmetrics.functional.classification import multiclass_calibration_error
 
+    rng = np.random.default_rng(1)
+    rows, labels = rng.dirichlet(np.ones(3), (5, 4)), rng.integers(0, 3, (5, 4))
     tensors = torch.from_numpy(np.moveaxis(rows, -1, 1).copy()), torch.from_numpy(labels)
-    near(got, multiclass_calibration_error(*tensors, 3).item(), 1e-5, 1)
+    want = multiclass_calibration_error(*tensors, 3).item()
+    near(compat.multiclass_calibration_error(*tensors, 3), want, 1e-5, 1)
 
 
 def test_many_rows_of_float32(compat, torch):
@@ -329,6 +335,21 @@ def test_edges_of_torch(torch):
             # The step of a power of two is exact, so is all that is made of it.
             if n_bins & (n_bins - 1) == 0:
                 assert (edges == formula).all()
+
+
+def test_batches(compat):
+    """Without rows a batch adds nothing; batches of two precisions have edges of two."""
+    metric = compat.BinaryCalibrationError(ignore_index=0)
+    assert np.isnan(metric([0.2], [0]))
+    with pytest.raises(ValueError, match="update"):
+        metric.compute()
+    metric.update(np.array([0.2], dtype=np.float32), [1])
+    metric.update([], [])
+    with pytest.raises(ValueError, match="preds: float64"):
+        metric.update([0.2], [1])
+    assert metric.compute() == pytest.approx(0.8)
+    with pytest.raises(ValueError, match="preds"):
+        compat.binary_calibration_error([0, 1], [0, 1])  # labels where scores should be
 
 
 # -- where ours departs: what torchmetrics does is asserted too, so that a change is noticed -------

@@ -219,6 +219,8 @@ def test_bad_arguments(compat, function):
     if function == "get_calibration_error":
         with pytest.raises(ValueError, match=r"\bp\b"):
             call(rows, [0, 1], p=0.5, debias=False)
+        with pytest.raises(ValueError, match="debias"):
+            call(rows, [0, 1], p=3, debias=True)
     else:
         for bins in (0, 2.5):
             with pytest.raises((ValueError, TypeError), match="num_bins"):
