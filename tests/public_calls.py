@@ -12,6 +12,14 @@ import numpy as np
 
 import fastece
 from fastece.cli.commands import main
+from fastece.compat import (
+    netcal,
+    relplot,
+    robustness_metrics,
+    sklearn,
+    torchmetrics,
+    uncertainty_calibration,
+)
 from fastece.estimators import calibration_errors, find_estimator
 from fastece.kernels import _jit
 from fastece.problems.reading import read_problems
@@ -33,7 +41,7 @@ PROBABILITIES = ["f8", "f8", "f4", "f2", ">f8", "g"]
 LABELS = ["i8", "i8", "u1", "?", "i4", "u8", ">i2", "f8", "f4", "text"]
 FIELDS = {
     "n_bins": [1, 2, 7, 100, 5000, "sqrt"],
-    "edges": ["quantile"],
+    "edges": ["quantile", (0.0, 0.3, 0.3, 0.8, 1.0), tuple(np.linspace(0, 1, 101).tolist())],
     "mapping": ["convex"],
     "norm": [2, 1.5, np.inf],
     "closed": ["left"],
@@ -109,6 +117,26 @@ def evaluate(y, p, estimator, options):
         estimator.evaluate(plan, column)
 
 
+def drop_in(y, p, options):
+    """A function of another library."""
+    del options
+    k = p.shape[1] if p.ndim == 2 else None
+    task = "binary" if k is None else "multiclass"
+    functions = [
+        lambda: torchmetrics.calibration_error(p, y, task, num_classes=k, norm=pick(["l1", "l2"])),
+        lambda: torchmetrics.CalibrationError(task, num_classes=k)(p, y),
+        lambda: netcal.ACE(equal_intervals=pick([True, False])).measure(p, y),
+        lambda: uncertainty_calibration.get_calibration_error(p, y),
+        lambda: robustness_metrics.ace(y, p),
+    ]
+    binary = [
+        lambda: relplot.smECE(p, y),
+        lambda: relplot.binnedECE(p, y),
+        lambda: sklearn.calibration_curve(y, p),
+    ]
+    pick(functions if p.ndim == 2 else functions + binary)()
+
+
 def decompose(y, p, options):
     """Of a score, by bins or by isotonic regression."""
     options.pop("estimator")
@@ -169,7 +197,7 @@ def call():
         single = [fastece.ece, *largest, *CLASSWISE, *shown.get(name, [])]
         function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
     else:
-        others = [evaluate, decompose, recalibrate]
+        others = [evaluate, decompose, recalibrate, drop_in]
         function = pick([fastece.ece, fastece.bootstrap, fastece.compare, *others])
     is_slow = function in RESAMPLING and (name in SLOW or function is fastece.estimate)
     y, p, options = data(SMALL if is_slow else SHAPES)
@@ -183,7 +211,7 @@ def call():
         options["estimator"] = name
     if function is fastece.mce:
         fields.pop("norm", None)
-    if function in (decompose, recalibrate):
+    if function in (decompose, recalibrate, drop_in):
         function(y, p, options)
         return
     if function in RESAMPLING:

@@ -152,6 +152,12 @@ class ECE(Measure):
     ValueError, TypeError
         For unknown arguments.
 
+    Notes
+    -----
+    Unlike `fastece.ece`, bins are closed at the left, and what is measured depends on the labels
+    that occur: with two of them, or one, it is the score of class 1, else the top label. So a small
+    batch may be measured as something else than a large one.
+
     Examples
     --------
     >>> ECE(bins=2).measure([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1])
@@ -173,6 +179,11 @@ class MCE(Measure):
     ------
     ValueError, TypeError
         For unknown arguments.
+
+    Notes
+    -----
+    As `ECE`. A bin of one row counts too, so the value is mostly that of the emptiest bin, and
+    grows with their number: give `sample_threshold`.
 
     Examples
     --------
@@ -197,6 +208,11 @@ class ACE(Measure):
     ------
     ValueError, TypeError
         For unknown arguments.
+
+    Notes
+    -----
+    As `ECE`. Bins of few rows count as much as those of many, so noise in empty regions weighs more
+    than in the ECE.
 
     Examples
     --------

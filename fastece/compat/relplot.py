@@ -63,6 +63,12 @@ def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
     ValueError, TypeError
         As `fastece.ece`.
 
+    Notes
+    -----
+    Unlike `fastece.ece`, bins are closed at the left, with edges where ``int(f / (1 / nbins))``
+    changes, and a score of 1 is in a bin of its own or, for some `nbins`, in the last: with rounded
+    scores the second digit may differ.
+
     Examples
     --------
     >>> binnedECE([0.25, 0.25, 0.55, 0.75, 1.0], [0, 0, 1, 1, 0]).round(4)
@@ -103,7 +109,9 @@ def smECE(  # noqa: N802
 
     Notes
     -----
-    Algorithm 1 of Blasiok and Nakkiran (2023): ten halvings of [0, 1] look for the scale.
+    Algorithm 1 of Blasiok and Nakkiran (2023): ten halvings of [0, 1] look for the scale, so it is
+    right to 1/1024. ``fastece.ece(y, f, estimator="smooth_ece")`` is the integral at the scale that
+    it equals: a few thousandths of it apart, more for errors near `eps`.
 
     Examples
     --------
@@ -146,6 +154,12 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     ------
     ValueError, TypeError
         As `fastece.ece`.
+
+    Notes
+    -----
+    Unlike `fastece.SmoothECE`, the gaps are looked at in 200 points or ten per scale, the ends
+    counting as much as the others, and the kernel is cut off at a distance of 1/2: at scales above
+    0.2 the value is another one.
 
     Examples
     --------

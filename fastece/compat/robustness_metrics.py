@@ -76,6 +76,12 @@ def gce(
     ValueError, TypeError
         As `fastece.ece`; for unknown arguments.
 
+    Notes
+    -----
+    Unlike `fastece.ece`, bins are closed at the left, and even ones have one more for scores of 1.
+    "l2" is not the root mean square of the gaps, and gets smaller the more bins there are. Adaptive
+    bins count by their rows. Classes that are never the top label count 0 in the mean over classes.
+
     Examples
     --------
     >>> gce([0, 1, 1], [0.2, 0.6, 0.9], "adaptive", True, False, "l2", num_bins=2).round(4)
@@ -140,6 +146,10 @@ def ece(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     -------
     numpy.float64
 
+    Notes
+    -----
+    The even bins of `gce`: closed at the left, thirty of them.
+
     Examples
     --------
     >>> ece([0, 1, 1], [0.2, 0.6, 0.9], num_bins=2).round(4)
@@ -162,6 +172,10 @@ def rmsce(
     -------
     numpy.float64
 
+    Notes
+    -----
+    Bins of 100 rows whatever `num_bins` says, and one bin of fewer; see `gce` for "l2".
+
     Examples
     --------
     >>> rmsce([0, 1, 1], [0.2, 0.6, 0.9]).round(4)
@@ -181,6 +195,10 @@ def sce(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     Returns
     -------
     numpy.float64
+
+    Notes
+    -----
+    Scores of exactly 0 are left out, as everywhere in `gce` unless `threshold` is negative.
 
     Examples
     --------
@@ -202,6 +220,10 @@ def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     -------
     numpy.float64
 
+    Notes
+    -----
+    Bins count by their rows; those of `fastece.ace`, as in the paper, equally.
+
     Examples
     --------
     >>> ace([0, 1, 1], [0.2, 0.6, 0.9]).round(4)
@@ -221,6 +243,10 @@ def tace(labels: Any, probs: Any, num_bins: int = BINS, threshold: float = 0.01)
     Returns
     -------
     numpy.float64
+
+    Notes
+    -----
+    Bins count by their rows; those of `fastece.tace`, as in the paper, equally.
 
     Examples
     --------

@@ -56,6 +56,12 @@ def calibration_curve(
     ValueError, TypeError
         As `fastece.ece`.
 
+    Notes
+    -----
+    Unlike in `fastece.reliability_diagram`, bins without rows are left out, so that arrays of two
+    models may have different lengths. Edges are ``j * (1 / n_bins)``, a float above those of
+    fastece here and there: 0.3 of ten bins is below an edge of 0.30000000000000004.
+
     Examples
     --------
     >>> calibration_curve(["a", "b", "b"], [0.1, 0.9, 0.8], pos_label="b", n_bins=2)[0]

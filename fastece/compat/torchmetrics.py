@@ -71,6 +71,12 @@ def binary_calibration_error(
     --------
     fastece.ece : the definition, with bins closed at the right.
 
+    Notes
+    -----
+    Unlike `fastece.ece`, a score on the edge of two bins, such as 0.5, counts in the upper one, and
+    a score of 1 in a bin of its own: with scores that are rounded or voted, the second digit may
+    differ. One score outside [0, 1] makes all of them logits.
+
     Examples
     --------
     >>> binary_calibration_error([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1], n_bins=2)
@@ -105,6 +111,13 @@ def multiclass_calibration_error(
     ValueError, TypeError
         As `binary_calibration_error`.
 
+    Notes
+    -----
+    Unlike `fastece.ece`, a score on the edge of two bins, such as 0.5, counts in the upper one, and
+    a score of 1 in a bin of its own: with scores that are rounded or voted, the second digit may
+    differ. One number outside [0, 1], such as the 1.0000001 of a float32 softmax, makes all of them
+    logits, which changes every score; here there is a warning then.
+
     Examples
     --------
     >>> preds = [[0.25, 0.20, 0.55], [0.55, 0.05, 0.40], [0.10, 0.30, 0.60], [0.90, 0.05, 0.05]]
@@ -138,6 +151,10 @@ def calibration_error(
     ValueError, TypeError
         As there, and without `num_classes` for "multiclass".
 
+    Notes
+    -----
+    As there: bins are closed at the left, and scores of 1 have one of their own.
+
     Examples
     --------
     >>> calibration_error([0.25, 0.25, 0.55, 0.75], [0, 0, 1, 1], task="binary", n_bins=2).round(4)
@@ -161,6 +178,10 @@ class BinaryCalibrationError:
     ------
     ValueError, TypeError
         For unknown arguments.
+
+    Notes
+    -----
+    As `binary_calibration_error`; each batch by itself is taken for probabilities or for logits.
 
     Examples
     --------
@@ -281,6 +302,11 @@ class MulticlassCalibrationError(BinaryCalibrationError):
     ValueError, TypeError
         For unknown arguments.
 
+    Notes
+    -----
+    As `multiclass_calibration_error`; each batch by itself is taken for probabilities or for
+    logits.
+
     Examples
     --------
     >>> metric = MulticlassCalibrationError(num_classes=3, n_bins=3)
@@ -320,6 +346,10 @@ def CalibrationError(  # noqa: N802
     ------
     ValueError, TypeError
         For unknown arguments, and without `num_classes` for "multiclass".
+
+    Notes
+    -----
+    As `calibration_error`.
 
     Examples
     --------

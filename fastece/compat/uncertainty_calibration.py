@@ -57,6 +57,11 @@ def get_ece(
     ValueError, TypeError
         As `fastece.ece`.
 
+    Notes
+    -----
+    This is the definition: ``fastece.ece(labels, probs)``, and with `debias` ``fastece.ece(labels,
+    probs, debias=True)``, where the package draws at random.
+
     Examples
     --------
     >>> get_ece([[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]], [0, 1, 1])
@@ -84,6 +89,11 @@ def get_ece_em(
     ------
     ValueError, TypeError
         As `get_ece`.
+
+    Notes
+    -----
+    Unlike the quantile edges of `fastece.ece`, an edge is the middle between two groups of rows in
+    order; tied scores at the end of a group are all below it, so bins may be of unlike mass.
 
     Examples
     --------
@@ -116,6 +126,13 @@ def get_calibration_error(
     ------
     ValueError, TypeError
         As `get_ece`; for another p with `debias`.
+
+    Notes
+    -----
+    Unlike `fastece.ece` it is a root mean square, debiased and over classes by default, so a value
+    is not to be compared with an ECE: it is larger by the spread of the gaps, and smaller by the
+    classes that nearly never come true. With few distinct scores the bins change from 15 to one for
+    each score.
 
     Examples
     --------
