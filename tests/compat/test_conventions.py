@@ -5,6 +5,7 @@ import importlib
 import numpy as np
 import pytest
 import reference_compat as reference
+from compat_cases import library
 
 import fastece
 
@@ -139,6 +140,48 @@ def test_top_scores_of_torch_are_rounded_to_float32(kind):
         got = torchmetrics.multiclass_calibration_error(rows, y, 2, n_bins)
         want = reference.torch_multiclass(rows.tolist(), y.tolist(), n_bins, "l1", None)
         assert got == pytest.approx(want, abs=1e-7), n_bins
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_quantiles_at_scores(kind):
+    """Where n - 1 is a multiple of B, quantiles are scores, but for the last digit of a share."""
+    from fastece.compat import netcal, sklearn
+
+    rng = np.random.default_rng(14)
+    for n_bins in BINS:
+        for times in (1, 2, 3):
+            s = rng.random(times * n_bins + 1).astype(kind)
+            y = rng.integers(0, 2, len(s))
+            scores, hits = s.tolist(), y.tolist()
+            got = netcal.MCE(n_bins, equal_intervals=False).measure(s, y)
+            want = reference.netcal_error("MCE", scores, hits, n_bins, False, 1, kind)
+            assert got == pytest.approx(want, abs=1e-12), n_bins
+            curve = sklearn.calibration_curve(y, s, n_bins=n_bins, strategy="quantile")
+            want = reference.calibration_curve(hits, scores, None, n_bins, "quantile", kind)
+            for one, other in zip(curve, want, strict=True):
+                assert one == pytest.approx(other, abs=1e-12), n_bins
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_quantiles_at_scores_are_those_of_scikit_learn(kind):
+    """The reference itself, whose last digits decide."""
+    peer = library("sklearn.calibration").calibration_curve
+    rng = np.random.default_rng(14)
+    for n_bins in BINS:
+        s = rng.random(3 * n_bins + 1).astype(kind)
+        y = rng.integers(0, 2, len(s))
+        want = peer(y, s, n_bins=n_bins, strategy="quantile")
+        got = reference.calibration_curve(y.tolist(), s.tolist(), None, n_bins, "quantile", kind)
+        for one, other in zip(got, want, strict=True):
+            assert one == pytest.approx(other, abs=1e-12), n_bins
+
+
+def test_modules_by_attribute():
+    import fastece.compat
+
+    assert fastece.compat.netcal is importlib.import_module("fastece.compat.netcal")
+    with pytest.raises(AttributeError, match="keras"):
+        _ = fastece.compat.keras
 
 
 def test_a_convention_is_an_estimator(table):
