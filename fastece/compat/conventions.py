@@ -285,9 +285,10 @@ CONVENTIONS = {
     ),
     "relplot": Convention(
         "relplot", ("binnedECE",), least_with_quotient, "left",
-        "where `int(s / (1 / B))` changes", ALONE, "an error, or a bin further on",
-        "Ten bins, closed at the left. Where `1 / (1 / B)` is below B, as for 93, scores of 1 are "
-        "in the last bin.",
+        "where `int(s / (1 / B))` changes",
+        "0 in the first bin, 1 mostly in one of its own", "an error, or a bin further on",
+        "Ten bins, closed at the left. Rounding puts scores of 1 into the last bin for some B, as 93, "
+        "or 7 in float32, and for others the float below 1 into their own.",
     ),
     "robustness_metrics": Convention(
         "uncertainty-metrics", ("gce", "ece", "sce"), one_alone(linspace), "left",

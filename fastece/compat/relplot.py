@@ -247,12 +247,13 @@ def node_sums(s: NDArray[Any], y: NDArray[Any], count: int) -> F64:
     """Rows and gaps (2, count), each row shared by the two nodes of an even grid around its
     score.
 
-    The place of a score is rounded in its own precision: beside the ends, where half of the node
-    at 0 or 1 counts, that is seen.
+    The place of a float32 score is rounded to float32: beside the ends, where half of the node at 0
+    or 1 counts, that is seen.
     """
-    place = (s * s.dtype.type(count - 1)).astype(np.float64) / (count - 1)
+    if s.dtype == np.float32:
+        s = (s * np.float32(count - 1)).astype(np.float64) / (count - 1)
     lanes = np.empty((count - 1, 2, 4))
-    kernels.gaps.interval_sums(place, y, lanes)
+    kernels.gaps.interval_sums(s, y, lanes)
     inside = lanes.sum(axis=1).T
     upper = inside[1::2]
     nodes = np.zeros((2, count))
