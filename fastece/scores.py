@@ -15,8 +15,8 @@ from fastece.typing import F64
 Values = F64
 Macro = Literal["macro"]
 
-# Entries that are read in one piece, 0.1 s at most: an interrupt waits for that.
-MOST_ENTRIES = 2**26
+# Entries that are read in one piece, for a quarter of a second at most: an interrupt waits so long.
+MOST_ENTRIES = 2**24
 # Arrays of these types are read by `kernels.common_call` as they lie in memory.
 NAMES = ("binary", "confidence")
 F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
@@ -29,10 +29,8 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
         return math.nan
     if type(y) is not np.ndarray or type(p) is not np.ndarray:
         return math.nan
-    if p.ndim == 1 and p.dtype is F4:  # of which a copy is no more than the kernel makes of vectors
-        p = p.astype(F8)
-    is_binary = p.ndim == 1 and p.dtype is F8
-    is_vector = p.ndim == 2 and (p.dtype is F8 or p.dtype is F4) and p.shape[1] > 1
+    is_float = p.dtype is F8 or p.dtype is F4
+    is_binary, is_vector = p.ndim == 1 and is_float, p.ndim == 2 and is_float and p.shape[1] > 1
     y = y.view(U1) if y.dtype is BOOL else y
     if not (is_binary or is_vector) or not (y.dtype is I8 or y.dtype is U1):
         return math.nan
@@ -41,6 +39,7 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
     fits = y.shape == p.shape[:1] and 0 < p.size <= MOST_ENTRIES
     if not fits or not p.flags.carray or not y.flags.carray:
         return math.nan
+    p = p.astype(F8) if is_binary and p.dtype is F4 else p
     return float(kernels.common_call.hard_error(p, y, *options, TOLERANCE))
 
 

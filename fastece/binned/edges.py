@@ -119,6 +119,8 @@ def check_edges(name: str, value: Any, names: Sequence[str]) -> str | tuple[floa
         array = np.array(value)
         if 0 <= array[0] < array[-1] <= 1 and (array[1:] >= array[:-1]).all():
             return tuple(value)  # a tenth of the time of looking at one after the other
+    if not isinstance(value, Sequence) and not hasattr(value, "__array__"):
+        raise TypeError(f"{name}: must be edges of bins, got {value!r:.80}; {list_names(names)}")
     try:
         edges = tuple(check_real(f"{name}[{j}]", edge, 0.0, 1.0) for j, edge in enumerate(value))
     except TypeError as error:

@@ -153,8 +153,8 @@ class Binned(Parameters):
     Parameters
     ----------
     n_bins : int or "sqrt"
-        Number of bins B; "sqrt" is the floor of the square root of the number of rows. With given
-        `edges` it is that of those.
+        Number of bins B; "sqrt" is the floor of the square root of the number of rows. Given
+        `edges` have their own.
     edges : {"uniform", "quantile"} or sequence of B + 1 floats
         Bins of equal width, ``low + (high - low) * (j / B)``, or of equal weight; or these edges,
         which do not decrease. Where some are equal, the bin between them has that score alone, or
@@ -182,7 +182,7 @@ class Binned(Parameters):
     ValueError, TypeError
         For a parameter outside its range; ``closed="left"`` with ``mapping="convex"``; `min_count`
         without ``norm=inf``; `debias` with ``mapping="convex"`` or another norm than 1 and 2; given
-        `edges` with another number of bins or a `score_range`.
+        `edges` with `n_bins` or `score_range`.
 
     Notes
     -----
@@ -201,7 +201,7 @@ class Binned(Parameters):
     >>> print(Binned(n_bins=10, edges="quantile"))
     Binned(n_bins=10, edges='quantile')
     >>> print(Binned(edges=[0, 0.5, 0.9, 1], closed="left"))
-    Binned(n_bins=3, edges=(0.0, 0.5, 0.9, 1.0), closed='left')
+    Binned(edges=(0.0, 0.5, 0.9, 1.0), closed='left')
     """
 
     n_bins: int | Literal["sqrt"] = 15
@@ -232,10 +232,10 @@ class Binned(Parameters):
             else check_real("threshold", self.threshold, -math.inf),
             "debias": check_flag("debias", self.debias),
         }
-        if not isinstance(values["edges"], str):
-            values["n_bins"] = self._given_count(values)
         for name, value in values.items():
             object.__setattr__(self, name, value)
+        if not isinstance(self.edges, str):
+            self._check_alone()
         if self.closed == "left" and self.mapping == "convex":
             raise ValueError(
                 "closed: 'left' does not go with mapping='convex', where a score on an edge is "
@@ -251,20 +251,18 @@ class Binned(Parameters):
         if self.debias and self.norm not in (1.0, 2.0):
             raise ValueError(f"debias: goes with norm=1 and norm=2 only; got norm={self.norm!r}")
 
-    def _given_count(self, values: dict[str, Any]) -> int:
-        """Number of bins of given edges, which leave nothing to the parameters that make others."""
-        count = len(values["edges"]) - 1
-        if values["n_bins"] not in (count, type(self).n_bins):
-            raise ValueError(
-                f"n_bins: {values['n_bins']!r}, but the edges that are given have {count} bins "
-                "between them; leave it out"
-            )
-        if values["score_range"] != type(self).score_range:
-            raise ValueError(
-                f"score_range: goes with edges='uniform' and 'quantile'; given edges go from the "
-                f"first to the last; got {values['score_range']!r}"
-            )
-        return count
+    def _check_alone(self) -> None:
+        """Given edges leave nothing to the parameters that make others."""
+        for name in ("n_bins", "score_range"):
+            if getattr(self, name) != getattr(type(self), name):
+                raise ValueError(
+                    f"{name}: goes with edges='uniform' and 'quantile', and edges are given; leave "
+                    f"it out; got {getattr(self, name)!r}"
+                )
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if isinstance(self.edges, str) else text.replace(f"n_bins={self.n_bins}, ", "")
 
     @property
     def is_fixed(self) -> bool:
@@ -296,7 +294,7 @@ class Binned(Parameters):
         ends = self.edges
         if isinstance(ends, str):
             ends = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
-        n_bins, low, high = int(self.n_bins), ends[0], ends[-1]
+        n_bins, low, high = self._bin_count(0), ends[0], ends[-1]
         if n_bins > kernels.common_call.MOST_BINS or not is_even(n_bins, low, high):
             return None
         grid = self.fixed_layout(n_bins, low, high).grid
@@ -466,6 +464,8 @@ class Binned(Parameters):
 
     def _bin_count(self, size: int) -> int:
         """Number of bins for `size` rows."""
+        if not isinstance(self.edges, str):
+            return len(self.edges) - 1
         return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
 
     @property

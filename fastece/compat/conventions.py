@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned import Binned
-from fastece.binned.edges import Layout, hard_layout
+from fastece.binned.edges import MAX_KEPT_BINS, Layout, hard_layout
 from fastece.inputs.parameters import check_integer
 
 Scores = NDArray[np.floating[Any]]
@@ -187,7 +187,8 @@ class Convention:
         n_bins = check_bins("n_bins", n_bins)
         if self.is_drawn:
             return self.between(self.edges(n_bins, scores), fields)
-        return fixed_bins(self, n_bins, scores.dtype, tuple(fields.items()))
+        make = fixed_bins if n_bins <= MAX_KEPT_BINS else fixed_bins.__wrapped__
+        return make(self, n_bins, scores.dtype, tuple(fields.items()))
 
     def layout(self, n_bins: int, scores: Scores) -> Layout:
         """The bins alone, for sums over them: a quarter of the time of an estimator of few rows."""
@@ -195,7 +196,7 @@ class Convention:
             edges = self.edges(n_bins, scores).astype(np.float64, copy=False)
             return hard_layout(edges, edges[1:-1], self.closed == "right")
         binned = self.binned(n_bins, scores)
-        return binned.fixed_layout(int(binned.n_bins), 0.0, 1.0)
+        return binned.fixed_layout(len(binned.edges) - 1, 0.0, 1.0)
 
     def between(self, edges: Scores, fields: dict[str, Any]) -> Binned:
         """The estimator with these edges."""
@@ -220,7 +221,9 @@ INSIDE = "0 in the first bin, 1 in the last"
 TORCH = (
     "Bins are closed at the left, and a sure model (score 1) has a bin of its own, so a score on "
     "an edge, such as 0.5, counts in another bin. Sums are float32 there, added one by one, so "
-    "that from some ten thousand rows on the sixth digit is off; here they are float64."
+    "that from some ten thousand rows on the sixth digit is off; here they are float64. Scores of "
+    "two classes in float16 or bfloat16 are binned and added up in that precision there, which may "
+    "move the second digit; here they are float32."
 )
 LOGITS = "one value outside makes all of them logits; nan counts somewhere"
 CLIPPED = "clipped to [0, 1]; nan counts somewhere"
@@ -249,7 +252,8 @@ CONVENTIONS = {
         "netcal", ("ECE(equal_intervals=False)", "MCE", "ACE"), quantiles, "left",
         "quantiles of the scores by numpy, and 0 and 1", INSIDE, CLIPPED,
         "Quantiles that are equal, as tied scores make them, raise an error there; here the bins "
-        "between them are empty.", is_drawn=True,
+        "between them are empty. Of float32 scores rows are lost as above, and more often, since "
+        "edges are scores.", is_drawn=True,
     ),
     "uncertainty_calibration": Convention(
         "uncertainty-calibration", ("get_ece",), quotients, "right", "`j / B`", INSIDE, NEAREST,
@@ -287,8 +291,8 @@ CONVENTIONS = {
         "relplot", ("binnedECE",), least_with_quotient, "left",
         "where `int(s / (1 / B))` changes",
         "0 in the first bin, 1 mostly in one of its own", "an error, or a bin further on",
-        "Ten bins, closed at the left. Rounding puts scores of 1 into the last bin for some B, as 93, "
-        "or 7 in float32, and for others the float below 1 into their own.",
+        "Ten bins, closed at the left. Rounding puts scores of 1 into the last bin for some B, as "
+        "93, or 7 in float32, and for others the float below 1 into their own.",
     ),
     "robustness_metrics": Convention(
         "uncertainty-metrics", ("gce", "ece", "sce"), one_alone(linspace), "left",

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.reading import Names, scores_of
-from fastece.inputs.arrays import as_array
+from fastece.inputs.arrays import as_array, refuse_where
 from fastece.inputs.parameters import check_flag, check_integer
 from fastece.problems.problems import one_problem
 
@@ -90,13 +90,16 @@ class Measure:
                 raise ValueError(f"{name}: {value!r} is not offered; use netcal for it")
         if not batched:
             return self.value(X, y)
-        if len(X) != len(y) or not len(X):
+        if not len(X):
+            raise ValueError("X: no sets of rows")
+        if len(X) != len(y):
             raise ValueError(f"X: {len(X)} sets of rows, but y has {len(y)}")
         return np.float64(np.mean([self.value(*rows) for rows in zip(X, y, strict=True)]))
 
     def value(self, X: Any, y: Any) -> np.float64:  # noqa: N803
         """The error of one set of rows."""
-        prob, label = self.columns(NAMES.scores(X)), self.classes(as_array("y", y))
+        prob = self.columns(NAMES.scores(X))
+        label = self.classes(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
         is_binary = self.detection or has_two_values(label)
         if prob.ndim == 2 and is_binary and prob.shape[1] == 2:
             prob = prob[:, 1]
@@ -105,8 +108,9 @@ class Measure:
         problems = NAMES.read(label, prob)
         sample = problems.sample(0)
         if self.convention.is_drawn:
-            tiny = np.finfo(prob.dtype).eps
-            scores = scores_of(sample, prob).clip(tiny, 1 - tiny)
+            scores = scores_of(sample, prob)
+            tiny = np.finfo(scores.dtype).eps
+            scores = scores.clip(tiny, 1 - tiny)
             problems = one_problem(replace(sample, s=scores.astype(np.float64)))
             binned = self.convention.binned(self.bins, scores, **self.fields)
         else:
@@ -126,11 +130,16 @@ class Measure:
             raise ValueError(f"X: boxes, shape {prob.shape}, are not offered; pass X[:, 0]")
         return prob[:, 0] if prob.ndim == 2 and prob.shape[1] == 1 else prob
 
-    def classes(self, label: NDArray[Any]) -> NDArray[Any]:
+    def classes(self, label: NDArray[Any], n_classes: int) -> NDArray[Any]:
         """Classes (n,), from columns too."""
         if label.ndim != 2 or label.shape[1] == 1:
             return label
-        return label[:, 1] if label.shape[1] == 2 else label.argmax(axis=1)
+        if label.shape[1] != n_classes:
+            raise ValueError(f"y: must have {n_classes} columns as X, got shape {label.shape}")
+        refuse_where(
+            "y", "columns must hold 0 and 1", label, lambda part: (part != 0) & (part != 1)
+        )
+        return label[:, 1] if n_classes == 2 else label.argmax(axis=1)
 
 
 class ECE(Measure):

@@ -7,31 +7,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.binned import Binned
-from fastece.inputs.arrays import as_real
+from fastece.inputs.arrays import EntryError, as_real
 from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
 from fastece.protocol import Sample
 from fastece.scores import common_value
 
 # What fastece says of arguments that these functions do not have.
-OTHER_HINTS = re.compile(
-    r" \((logits: from_logits=True|labels= names other classes)\)|"
-    r", or labels=\[negative, positive\]"
-)
+OTHER_ARGUMENTS = {
+    re.compile(
+        r" \((logits: from_logits=True|labels= (names other classes|takes any labels))\)"
+    ): "",
+    re.compile(r", or labels=\[negative, positive\]"): "",
+    re.compile(r": pass labels=, in the order of .*"): ": pass class indices from 0",
+    re.compile(r": pass pos_label="): ": pass 0 and 1",
+}
 
 
 class Names(NamedTuple):
-    """What a library calls the labels and the probabilities, and which of them comes first."""
+    """What a library calls the labels and the probabilities, which of them comes first, and whether
+    its function takes `pos_label`."""
 
     label: str
     prob: str
     first: str
+    has_pos_label: bool = False
 
     def translate(self, error: Exception) -> Exception:
         """An error of fastece in the words of the library."""
-        text = OTHER_HINTS.sub("", str(error))
+        text = str(error)
+        for hint, other in OTHER_ARGUMENTS.items():
+            if not (self.has_pos_label and "pos_label" in hint.pattern):
+                text = hint.sub(other, text)
         text = text.replace("y_true comes first", f"{self.first} comes first")
         error.args = (re.sub(r"\by_true\b", self.label, text).replace("y_prob", self.prob),)
+        if isinstance(error, EntryError):
+            error.name = {"y_true": self.label, "y_prob": self.prob}.get(error.name, error.name)
         return error
 
     def scores(self, value: Any) -> NDArray[Any]:

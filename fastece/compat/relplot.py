@@ -39,7 +39,9 @@ HALVINGS = 10
 # Most models are better than that: six halvings are saved.
 SMALL_SCALE = 1 / 64
 # A scale below this needs a grid of more than 2**22 points.
-LEAST_SCALE = 5e-6
+LEAST_SCALE, LARGEST_SCALE = 5e-6, 1e6
+# The kernels of finer ones take megabytes.
+LEAST_KEPT = 1 / 1024
 
 
 def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
@@ -144,7 +146,7 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     f, y
         As in `binnedECE`.
     sigma : float, default 0.05
-        Standard deviation of the kernel, at least 5e-6.
+        Standard deviation of the kernel, from 5e-6 to 1e6.
 
     Returns
     -------
@@ -166,7 +168,7 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     >>> smECE_sigma([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).round(4)
     np.float64(0.3351)
     """
-    return smooth_error(f, y)(check_real("sigma", sigma, LEAST_SCALE))
+    return smooth_error(f, y)(check_real("sigma", sigma, LEAST_SCALE, LARGEST_SCALE))
 
 
 def read_scores(f: Any) -> NDArray[Any]:
@@ -186,7 +188,7 @@ def smooth_error(f: Any, y: Any) -> Callable[[float], np.float64]:
 
     @lru_cache
     def error(scale: float) -> np.float64:
-        kernel = kernel_waves(scale)
+        kernel = (kernel_waves if scale >= LEAST_KEPT else kernel_waves.__wrapped__)(scale)
         values, reach = sums(kernel.nodes.size), kernel.reach
         mirrored = np.concatenate(
             [values[:, reach:0:-1], values, values[:, -2 : -2 - reach : -1]], axis=1

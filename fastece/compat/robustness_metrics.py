@@ -93,7 +93,9 @@ def gce(
     prob = NAMES.scores(probs)
     if prob.ndim == 2 and prob.shape[1] == 1:
         prob = prob[:, 0]
-    prob = np.column_stack([1 - prob, prob]) if prob.ndim == 1 else prob
+    if prob.ndim == 1:
+        prob = NAMES.read(labels, prob).prob.astype(prob.dtype, copy=False)
+        prob = np.column_stack([1 - prob, prob])
     if datapoints_per_bin is not None:
         if binning_scheme != "adaptive":
             raise ValueError("datapoints_per_bin: goes with binning_scheme='adaptive' only")

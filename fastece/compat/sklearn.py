@@ -21,7 +21,7 @@ from fastece.inputs.parameters import check_choice
 from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
 from fastece.typing import F64
 
-NAMES = Names("y_true", "y_prob", "y_true")
+NAMES = Names("y_true", "y_prob", "y_true", has_pos_label=True)
 STRATEGIES = {"uniform": "sklearn", "quantile": "sklearn_quantile"}
 
 

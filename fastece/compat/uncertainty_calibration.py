@@ -14,6 +14,7 @@ if a bin has fewer than two rows; here the expected value of what it draws is co
 np.float64(0.29)
 """
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -161,7 +162,8 @@ def error_of(
             "has no formula; p must be 1 or 2, or debias=False"
         )
     prob: NDArray[Any] = NAMES.scores(probs)
-    setting = SETTINGS[check_choice("mode", mode, tuple(SETTINGS))] if prob.ndim == 2 else "auto"
+    setting = SETTINGS[check_choice("mode", mode, tuple(SETTINGS))]
+    setting = setting if prob.ndim == 2 else "auto"
     fields: dict[str, Any] = {"norm": p, "debias": debias}
     if setting == "auto" and not convention.is_drawn:
         return NAMES.error(labels, prob, convention.binned(num_bins, **fields))
@@ -170,4 +172,6 @@ def error_of(
     for sample in problems.samples():
         binned = convention.binned(num_bins, scores_of(sample, prob), **fields)
         errors.append(binned.direct(one_problem(sample))[0])
-    return np.float64(np.mean(np.array(errors) ** p) ** (1 / p) if len(errors) > 1 else errors[0])
+    if len(errors) == 1 or p == math.inf:
+        return np.float64(max(errors))
+    return np.float64(np.mean(np.array(errors) ** p) ** (1 / p))

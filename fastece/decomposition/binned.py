@@ -76,7 +76,7 @@ def brier_decomposition(
     n_bins : int or "sqrt", default 15
         Number of bins.
     edges : {"uniform", "quantile"}, default "uniform"
-        Bins of equal width, or of equal weight, of [0, 1], as of `Binned`.
+        Bins of equal width, or of equal weight, of [0, 1], or between these edges, as of `Binned`.
 
     Returns
     -------

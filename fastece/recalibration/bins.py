@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fastece.binned.estimator import MAX_BINS, Binned
-from fastece.inputs.parameters import check_integer
+from fastece.inputs.parameters import check_choice, check_integer
 from fastece.problems.order import scale_weights
 from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
@@ -155,4 +155,6 @@ class ScalingBinning(OneVsRest):
 
 def make_bins(n_bins: int, edges: Literal["uniform", "quantile"]) -> Binned:
     """Bins whose number is known beforehand."""
-    return Binned(n_bins=check_integer("n_bins", n_bins, 1, MAX_BINS), edges=edges)
+    n_bins = check_integer("n_bins", n_bins, 1, MAX_BINS)
+    check_choice("edges", edges, ("uniform", "quantile"))
+    return Binned(n_bins, edges=edges)

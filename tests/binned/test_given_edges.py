@@ -70,10 +70,9 @@ def test_edges_of_equal_width_give_the_bits_of_uniform_bins(closed, dtype):
     p = rng.random(3000).round(3).astype(dtype)
     y = labels_for(p)
     edges = np.arange(16) / 15
-    for n_bins in (15, None):
-        more = {} if n_bins is None else {"n_bins": n_bins}
-        value = fastece.ece(y, p, edges=edges, closed=closed, **more)
-        assert value == fastece.ece(y, p, closed=closed)
+    assert fastece.ece(y, p, edges=edges, closed=closed) == fastece.ece(y, p, closed=closed)
+    few = Binned(edges=[0, 0.5, 1], closed=closed)
+    assert fastece.ece(y, p, estimator=few, edges=edges) == fastece.ece(y, p, closed=closed)
     result = fastece.bootstrap(y, p, edges=edges, closed=closed, n_resamples=64, rng=0)
     uniform = fastece.bootstrap(y, p, closed=closed, n_resamples=64, rng=0)
     assert (result.bootstrap_distribution == uniform.bootstrap_distribution).all()
@@ -93,8 +92,11 @@ def test_classes_and_diagrams_have_the_edges():
 
 
 def test_text_is_short():
-    assert str(Binned(edges=[0, 0.5, 1])) == "Binned(n_bins=2, edges=(0.0, 0.5, 1.0))"
-    assert str(Binned(edges=np.arange(11) / 10)) == "Binned(n_bins=10, edges=(0.0, 0.1, ..., 1.0))"
+    assert str(Binned(edges=[0, 0.5, 1])) == "Binned(edges=(0.0, 0.5, 1.0))"
+    assert str(Binned(edges=np.arange(11) / 10)) == "Binned(edges=(0.0, 0.1, ..., 1.0))"
+    assert str(replace(Binned(edges=[0, 0.5, 1]), edges="quantile")) == str(
+        Binned(edges="quantile")
+    )
     assert hash(Binned(edges=[0, 1])) == hash(Binned(edges=(0.0, 1.0)))
 
 
@@ -109,8 +111,9 @@ def test_text_is_short():
         ({"edges": 3}, TypeError, "edges: must be edges of bins, got 3; known: 'uniform'"),
         ({"edges": [0, None]}, TypeError, "edges: must be edges of bins.*edges\\[1\\]: must be"),
         ({"edges": "even"}, ValueError, "edges: got 'even'; known: 'uniform', 'quantile'"),
-        ({"edges": [0, 1], "n_bins": 4}, ValueError, "n_bins: 4, but the edges .* have 1 bins"),
-        ({"edges": [0, 1], "n_bins": "sqrt"}, ValueError, "n_bins: 'sqrt', but the edges"),
+        ({"edges": {0, 0.5, 1}}, TypeError, "edges: must be edges of bins, got {0, 0.5, 1}"),
+        ({"edges": [0, 1], "n_bins": 4}, ValueError, "n_bins: goes with .* leave it out; got 4"),
+        ({"edges": [0, 1], "n_bins": "sqrt"}, ValueError, "n_bins: goes with .*; got 'sqrt'"),
         ({"edges": [0, 1], "score_range": (0, 1)}, ValueError, "score_range: goes with"),
     ],
 )
