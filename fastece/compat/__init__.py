@@ -21,6 +21,10 @@ MODULES = (
 )
 
 
+def __dir__() -> list[str]:
+    return list(MODULES)
+
+
 def __getattr__(name: str) -> Any:
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

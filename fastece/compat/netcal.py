@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.conventions import CONVENTIONS, Convention, check_bins
 from fastece.compat.reading import Names, scores_of
 from fastece.inputs.arrays import as_array, refuse_where
 from fastece.inputs.parameters import check_flag, check_integer
@@ -49,7 +49,6 @@ class Measure:
         self.detection = check_flag("detection", detection)
         low, high = 0, MOST_ROWS
         self.sample_threshold = check_integer("sample_threshold", sample_threshold, low, high)
-        self.convention = CONVENTIONS["netcal" if equal_intervals else "netcal_quantile"]
         check_bins("bins", self.bins)
 
     def measure(
@@ -103,24 +102,29 @@ class Measure:
         is_binary = self.detection or has_two_values(label)
         if prob.ndim == 2 and is_binary and prob.shape[1] == 2:
             prob = prob[:, 1]
-        if self.fields == ECE.fields and not self.convention.is_drawn and self.sample_threshold < 2:
-            return NAMES.error(label, prob, self.convention.binned(self.bins, **self.fields))
+        row = self.convention
+        binned = None if row.is_drawn else row.binned(self.bins, **self.fields)
+        if binned is not None and binned.common is not None and self.sample_threshold < 2:
+            return NAMES.error(label, prob, binned)
         problems = NAMES.read(label, prob)
         sample = problems.sample(0)
-        if self.convention.is_drawn:
+        if binned is None:
             scores = scores_of(sample, prob)
             tiny = np.finfo(scores.dtype).eps
             scores = scores.clip(tiny, 1 - tiny)
             problems = one_problem(replace(sample, s=scores.astype(np.float64)))
-            binned = self.convention.binned(self.bins, scores, **self.fields)
-        else:
-            binned = self.convention.binned(self.bins, **self.fields)
+            binned = row.binned(self.bins, scores, **self.fields)
         bins = binned.bins(problems, moments=2)
         kept = bins.weight >= self.sample_threshold
         (value,) = binned.values(bins._replace(gap=np.where(kept, bins.gap, 0.0)))
         if binned.bin_weights == "equal":  # netcal divides by the number of bins with rows
             value *= bins.gap.size / np.count_nonzero(bins.weight)
         return np.float64(value)
+
+    @property
+    def convention(self) -> Convention:
+        """Where its bins are."""
+        return CONVENTIONS["netcal" if self.equal_intervals else "netcal_quantile"]
 
     def columns(self, prob: NDArray[Any]) -> NDArray[Any]:
         """Probabilities (n,) or (n, K)."""

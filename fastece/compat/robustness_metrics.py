@@ -27,7 +27,7 @@ from fastece.binned.single import cell_sums
 from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.reading import Names, scores_of
 from fastece.inputs.parameters import check_choice, check_flag, check_integer, check_real
-from fastece.kernels import GAP
+from fastece.kernels import GAP, WEIGHT
 from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
 
@@ -105,9 +105,16 @@ def gce(
     is_common = binning_scheme == "even" and max_prob is True and class_conditional is False
     if is_common and norm == "l1" and threshold <= 0:
         return NAMES.error(labels, prob, convention.binned(num_bins), "confidence")
+    flags = check_flag("max_prob", max_prob), check_flag("class_conditional", class_conditional)
+    threshold = float(prob.dtype.type(threshold))  # in their precision, as there
+    if binning_scheme == "even" and flags == (False, True):  # the same bins for every class
+        problems, layout = NAMES.read(labels, prob, "classwise"), convention.layout(num_bins)
+        gap, weight = cell_sums(problems, layout, threshold, (GAP, WEIGHT), map)
+        values = (np.abs(gap / np.maximum(weight.sum(1, keepdims=True), 1)) ** power).sum(1)
+        return np.float64(np.mean(values) ** (1 / power))
     values = []
-    for sample in samples_of(labels, prob, check_flag("max_prob", max_prob), class_conditional):
-        sample = sample.where(scores_of(sample, prob) > threshold)  # in their precision, as there
+    for sample in samples_of(labels, prob, *flags):
+        sample = sample.where(sample.s > threshold)
         if not sample.n:
             values.append(0.0)
             continue
@@ -123,7 +130,7 @@ def samples_of(
     """The problem whose error is measured, or that of each class."""
     setting = "confidence" if max_prob else "classwise"
     samples = NAMES.read(labels, prob, setting).samples()
-    if not check_flag("class_conditional", class_conditional):
+    if not class_conditional:
         s, y = (np.concatenate(parts) for parts in zip(*((x.s, x.y) for x in samples), strict=True))
         yield Sample(s, y, None, 0.0, 1.0, np.arange(s.size))
     elif max_prob:
@@ -147,6 +154,11 @@ def ece(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     Returns
     -------
     numpy.float64
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `gce`.
 
     Notes
     -----
@@ -174,6 +186,11 @@ def rmsce(
     -------
     numpy.float64
 
+    Raises
+    ------
+    ValueError, TypeError
+        As `gce`.
+
     Notes
     -----
     Bins of 100 rows whatever `num_bins` says, and one bin of fewer; see `gce` for "l2".
@@ -197,6 +214,11 @@ def sce(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     Returns
     -------
     numpy.float64
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `gce`.
 
     Notes
     -----
@@ -222,6 +244,11 @@ def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     -------
     numpy.float64
 
+    Raises
+    ------
+    ValueError, TypeError
+        As `gce`.
+
     Notes
     -----
     Bins count by their rows; those of `fastece.ace`, as in the paper, equally.
@@ -245,6 +272,11 @@ def tace(labels: Any, probs: Any, num_bins: int = BINS, threshold: float = 0.01)
     Returns
     -------
     numpy.float64
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `gce`.
 
     Notes
     -----

@@ -14,11 +14,17 @@ empty ones are left out, so that curves of two models may have different lengths
 
 from typing import Any, Literal
 
-from fastece.compat.conventions import CONVENTIONS, NO_SCORES
+import numpy as np
+
+from fastece import kernels
+from fastece.binned import Binned
+from fastece.binned.estimator import Bins
+from fastece.compat.conventions import CONVENTIONS
 from fastece.compat.reading import Names
 from fastece.inputs.arrays import as_array
 from fastece.inputs.parameters import check_choice
-from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
+from fastece.kernels import COUNTS, HITS, SCORE, WEIGHT
+from fastece.scores import common_arguments
 from fastece.typing import F64
 
 NAMES = Names("y_true", "y_prob", "y_true", has_pos_label=True)
@@ -73,13 +79,28 @@ def calibration_curve(
         prob = prob[:, 0]
     if prob.ndim != 1:
         raise ValueError(f"y_prob: must have shape (n,), got {prob.shape}")
-    if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
-        pos_label = 1
-    problems = NAMES.read(label, prob, pos_label=pos_label)
-    scores = problems.prob.astype(prob.dtype, copy=False) if convention.is_drawn else NO_SCORES
-    binned = convention.binned(n_bins, scores)
-    moments = (SCORE, COUNTS) if problems.n < PACK else (WEIGHT, SCORE, HITS)
-    bins = binned.some_bins(problems, map, moments)
+    binned = None if convention.is_drawn else convention.binned(n_bins)
+    bins = None if binned is None or pos_label is not None else common_bins(binned, label, prob)
+    if bins is None:
+        if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
+            pos_label = 1
+        problems = NAMES.read(label, prob, pos_label=pos_label)
+        scores = problems.prob.astype(prob.dtype, copy=False)
+        binned = binned or convention.binned(n_bins, scores)
+        bins = binned.some_bins(problems, map, (WEIGHT, SCORE, HITS))
     filled = bins.weight[0] > 0
     weight, score, hits = bins.weight[0, filled], bins.score[0, filled], bins.hits[0, filled]
     return hits / weight, score / weight
+
+
+def common_bins(binned: Binned, label: Any, prob: Any) -> Bins | None:
+    """The bins of two plain arrays by one kernel, without anything between; None of others."""
+    arguments = common_arguments(binned, label, prob, "auto")
+    if arguments is None:
+        return None
+    moments = np.array([SCORE, COUNTS])
+    sums = np.empty((moments.size, len(binned.edges) - 1))
+    hard_sums: Any = kernels.common_call.hard_sums
+    if not hard_sums(*arguments, moments, sums):
+        return None
+    return Bins.of([], 1.0, None, (SCORE, COUNTS), sums[:, None])

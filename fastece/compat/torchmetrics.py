@@ -268,18 +268,13 @@ class BinaryCalibrationError:
         prob, label = NAMES.scores(preds), as_array("target", target)
         if prob.dtype.kind != "f":
             raise ValueError(f"preds: must be floats, got {prob.dtype}")
-        if self.num_classes is None:
-            rows: NDArray[Any] = prob.ravel()
-            fits = prob.shape == label.shape
-        else:
-            fits = prob.ndim > 1 and prob.shape[:1] + prob.shape[2:] == label.shape
-            fits, rows = fits and prob.shape[1] == self.num_classes, prob
-        if not fits:
-            classes = "" if self.num_classes is None else f" and {self.num_classes} classes"
+        classes = () if self.num_classes is None else (self.num_classes,)
+        wanted = (*label.shape[:1], *classes, *label.shape[1:])
+        if prob.shape != wanted:
             raise ValueError(
-                f"preds: must have one score for each target{classes}, (N, ...) as target or "
-                f"(N, C, ...); got {prob.shape}, and target has {label.shape}"
+                f"preds: must have shape {wanted} for target {label.shape}, got {prob.shape}"
             )
+        rows = prob if classes else prob.ravel()
         if rows.ndim > 2:
             rows = np.moveaxis(prob, 1, -1).reshape(-1, prob.shape[1])
         label = label.reshape(-1)

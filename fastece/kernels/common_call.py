@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.kernels import GAP
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import LANES, moment, scatter, search_knots, uniform_bins
 from fastece.kernels.moments import BLOCK, lane_total
 from fastece.kernels.reading import are_scores, read_hits, read_top_label
-from fastece.kernels.shared import lane_sum, zero
-from fastece.typing import F64
+from fastece.kernels.shared import lane_sum
+from fastece.typing import F64, I64
 
 # Up to so many numbers `lane_sum` is numpy's.
 MOST_BINS = 128
@@ -19,30 +20,31 @@ CHUNK_ROWS = 2**19
 
 
 @jit
-def hard_error(
+def hard_sums(
     prob: NDArray[Any], label: NDArray[Any], low: float, high: float, n_bins: int, right: bool,
-    cuts: F64, tolerance: float,
-) -> float:  # fmt: skip
-    """``sum_b |D_b| / n`` over bins with hard mapping, of rows that count 1 each; nan if
+    cuts: F64, tolerance: float, kinds: I64, out: F64,
+) -> bool:  # fmt: skip
+    """Some `kernels.MOMENTS` (Q,) of bins with hard mapping, of rows that count 1 each; False if
     something is not good, or if it is not known whether it is.
 
     `prob` has probabilities of the positive class (n,), or class vectors (n, K), which sum to 1
     within the tolerance, and whose top label is measured; `label` is int64 or uint8. The rest is as
     in `binning.Grid`, with at most `MOST_BINS` bins; they are of equal width if there are no cuts.
+    `out` (Q, B) is overwritten.
     """
     n = label.size
     # As `moments.cell_moments` does it for chunks, without all that a single problem does not need.
     rows, no_weights = min(n, BLOCK), np.empty(0)
-    gaps: Any = np.int64(0)  # as elsewhere: numba compiles for a 0 of its own
     score_block, hit_block = np.empty(rows), np.empty(rows, np.uint8)
-    cell_block, gap_block = np.empty(rows, np.int32), np.empty(rows)
-    sums, error = np.empty(n_bins * LANES), np.zeros(n_bins)
+    cell_block, term_block = np.empty(rows, np.int32), np.empty(rows)
+    sums = np.empty((kinds.size, n_bins * LANES))
+    out[:] = 0.0
     for chunk in range(0, n, CHUNK_ROWS):
-        zero(sums)
+        sums[:] = 0.0
         for start in range(chunk, min(chunk + CHUNK_ROWS, n), BLOCK):
             p, label_block = prob[start : start + BLOCK], label[start : start + BLOCK]
             size = label_block.size
-            y, cell, gap = hit_block[:size], cell_block[:size], gap_block[:size]
+            y, cell, term = hit_block[:size], cell_block[:size], term_block[:size]
             if prob.ndim == 1:
                 s = p
                 good = are_scores(p) & read_hits(label_block, y)
@@ -50,15 +52,29 @@ def hard_error(
                 s = score_block[:size]
                 good = read_top_label(p, label_block, n < 0, tolerance, s, y)
             if not good:  # before anything is looked up by it
-                return np.nan
+                return False
             if cuts.size:
                 search_knots(s, cuts, right, cell)
             else:
                 uniform_bins(s, low, high, n_bins, right, cell)
-            moment(gaps, s, y, no_weights, -np.inf, gap)
-            scatter(cell, gap, LANES, sums)
-        for b in range(n_bins):
-            error[b] += lane_total(sums, b, LANES)
+            for q in range(kinds.size):
+                moment(kinds[q], s, y, no_weights, -np.inf, term)
+                scatter(cell, term, LANES, sums[q])
+        for q in range(kinds.size):
+            for b in range(n_bins):
+                out[q, b] += lane_total(sums[q], b, LANES)
+    return True
+
+
+@jit
+def hard_error(
+    prob: NDArray[Any], label: NDArray[Any], low: float, high: float, n_bins: int, right: bool,
+    cuts: F64, tolerance: float,
+) -> float:  # fmt: skip
+    """``sum_b |D_b| / n`` over the bins of `hard_sums`; nan where that is False."""
+    gaps, gap = np.empty((1, n_bins)), np.full(1, GAP)
+    if not hard_sums(prob, label, low, high, n_bins, right, cuts, tolerance, gap, gaps):
+        return np.nan
     for b in range(n_bins):
-        error[b] = abs(error[b])
-    return lane_sum(error) / n
+        gaps[0, b] = abs(gaps[0, b])
+    return lane_sum(gaps[0]) / label.size

@@ -100,7 +100,8 @@ class Scorer:
         Returns
         -------
         Scorer
-            This one, which is changed, as scikit-learn's own are.
+            This one, which is changed, as scikit-learn's own are; `ece_scorer` is one for the whole
+            program, and ``scorer("ece")`` makes one that nobody else has.
 
         Raises
         ------

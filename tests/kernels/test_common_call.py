@@ -7,7 +7,7 @@ from kernel_forms import forms
 from strategies import as_lists
 
 from fastece.binned import Binned
-from fastece.kernels import common_call
+from fastece.kernels import GAP, HITS, SCORE, WEIGHT, common_call
 
 NO_CUTS = np.empty(0)
 LIMITS = [(0.0, 1.0), (0.2, 0.7)]
@@ -58,6 +58,20 @@ def test_the_error_of_a_top_label_is_that_of_the_definition(n_classes, dtype):
         for kernel in forms(common_call.hard_error):
             value = kernel(prob, label, 0.0, 1.0, 15, True, NO_CUTS, 1e-3)
             assert value == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 7, 2100])
+def test_sums_of_bins_are_those_of_the_definition(n):
+    rng = np.random.default_rng(n)
+    p, y = rng.random(n).round(1), rng.integers(0, 2, n)
+    kinds = np.array([GAP, WEIGHT, SCORE, HITS])
+    _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), n_bins=10)
+    weight, gap, score, hits = zip(*cells, strict=True)
+    for kernel in forms(common_call.hard_sums):
+        sums = np.full((4, 10), 7.0)
+        assert kernel(p, y, 0.0, 1.0, 10, True, NO_CUTS, 1e-3, kinds, sums)
+        assert sums == pytest.approx(np.array([gap, weight, score, hits]), abs=1e-11)
+        assert not kernel(p, y + 1, 0.0, 1.0, 10, True, NO_CUTS, 1e-3, kinds, sums)
 
 
 @pytest.mark.parametrize("n_classes", [None, 2, 200])
