@@ -36,6 +36,9 @@ KERNEL_POINTS, KERNEL_POINTS_PER_SCALE = 2000, 20
 # Added to the density, so that it can be divided by.
 LEAST_DENSITY = 1e-4
 HALVINGS = 10
+# A pass over the rows is needed for each grid. The coarsest is right to 1 % for scales of four of
+# its steps, and tells whether a scale is enough unless the error is nearer to it than 10 %.
+LEAST_COUNT, LEAST_ROUGH, ROUGH = KERNEL_POINTS // 2 + 1, 1 / 256, 0.1
 # Most models are better than that: six halvings are saved.
 SMALL_SCALE = 1 / 64
 # A scale below this needs a grid of more than 2**22 points.
@@ -124,7 +127,13 @@ def smECE(  # noqa: N802
     error = smooth_error(f, y)
 
     def is_enough(scale: float) -> bool:
-        return bool(scale < eps or scale < error(scale))
+        if scale < eps:
+            return True
+        if scale >= LEAST_ROUGH:
+            value = error(scale, LEAST_COUNT)
+            if abs(value - scale) > ROUGH * scale:
+                return bool(scale < value)
+        return bool(scale < error(scale, node_count(scale)))
 
     # Smoothing more makes gaps no larger: what is not enough here is not at twice as much.
     scale, low, halvings = 1.0, 0.0, HALVINGS
@@ -135,7 +144,8 @@ def smECE(  # noqa: N802
     for _ in range(halvings):
         middle = (low + scale) / 2
         low, scale = (middle, scale) if is_enough(middle) else (low, middle)
-    return (error(scale), scale) if return_width else error(scale)
+    value = error(scale, node_count(scale))
+    return (value, scale) if return_width else value
 
 
 def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N802
@@ -168,7 +178,8 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     >>> smECE_sigma([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).round(4)
     np.float64(0.3351)
     """
-    return smooth_error(f, y)(check_real("sigma", sigma, LEAST_SCALE, LARGEST_SCALE))
+    sigma = check_real("sigma", sigma, LEAST_SCALE, LARGEST_SCALE)
+    return smooth_error(f, y)(sigma, node_count(sigma))
 
 
 def read_scores(f: Any) -> NDArray[Any]:
@@ -179,22 +190,27 @@ def read_scores(f: Any) -> NDArray[Any]:
     return score
 
 
-def smooth_error(f: Any, y: Any) -> Callable[[float], np.float64]:
-    """The smooth calibration error as a function of the scale."""
+def node_count(scale: float) -> int:
+    """Nodes of the grid on which relplot has a kernel of this scale."""
+    return max(KERNEL_POINTS, round(KERNEL_POINTS_PER_SCALE / scale)) // 2 + 1
+
+
+def smooth_error(f: Any, y: Any) -> Callable[[float, int], np.float64]:
+    """The smooth calibration error as a function of the scale and of the number of nodes."""
     score = read_scores(f)
     (sample,) = NAMES.read(y, score).samples()
     s = scores_of(sample, score)
     sums = lru_cache(lambda count: node_sums(s, sample.y, count))
 
     @lru_cache
-    def error(scale: float) -> np.float64:
-        kernel = (kernel_waves if scale >= LEAST_KEPT else kernel_waves.__wrapped__)(scale)
-        values, reach = sums(kernel.nodes.size), kernel.reach
+    def error(scale: float, count: int) -> np.float64:
+        kernel = (kernel_waves if scale >= LEAST_KEPT else kernel_waves.__wrapped__)(scale, count)
+        values, reach = sums(count), kernel.reach
         mirrored = np.concatenate(
             [values[:, reach:0:-1], values, values[:, -2 : -2 - reach : -1]], axis=1
         )
         waves = np.fft.rfft(mirrored, kernel.period) * kernel.waves
-        smooth = np.fft.irfft(waves, kernel.period)[:, reach : reach + kernel.nodes.size]
+        smooth = np.fft.irfft(waves, kernel.period)[:, reach : reach + count]
         rows, gap = (np.interp(kernel.at, kernel.nodes, line) for line in smooth)
         return np.float64(np.abs(gap).sum() / (rows.sum() + gap.size * LEAST_DENSITY))
 
@@ -213,36 +229,25 @@ class Kernel(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def kernel_waves(scale: float) -> Kernel:
+def kernel_waves(scale: float, count: int) -> Kernel:
     """The kernel of a scale as a sum of waves, kept for the next call.
 
     It goes from -1/2 to 1/2, as far as it is not 0 (exp(-40) at 9 standard deviations). If the
     number of nodes is even, none of its points is its middle, and it is half a step off.
     """
-    count = max(KERNEL_POINTS, round(KERNEL_POINTS_PER_SCALE / scale)) // 2 + 1
+    from scipy.fft import next_fast_len
+
     reach = min(count // 2, math.ceil(9 * scale * (count - 1)) + 1)
     step = np.arange(-reach, reach + 1)
     distance = (step + count // 2) / (count - 1) - 0.5
     height = np.exp(-(distance**2) / (2 * scale**2)) / (math.sqrt(2 * math.pi) * scale)
     height[step > count - 1 - count // 2] = 0.0
-    period = next_fast_length(count + 2 * reach)
+    period = next_fast_len(count + 2 * reach, real=True)
     around = np.zeros(period)
     around[step] = height
     nodes, points = np.arange(count, dtype=np.float64), max(round(POINTS_PER_SCALE / scale), POINTS)
     at = np.linspace(0, count - 1, points)
     return Kernel(nodes, reach, period, np.fft.rfft(around), at)
-
-
-def next_fast_length(length: int) -> int:
-    """The least number from `length` on that has no prime factors but 2, 3 and 5."""
-    while True:
-        rest = length
-        for prime in (2, 3, 5):
-            while rest % prime == 0:
-                rest //= prime
-        if rest == 1:
-            return length
-        length += 1
 
 
 def node_sums(s: NDArray[Any], y: NDArray[Any], count: int) -> F64:
