@@ -335,7 +335,7 @@ def test_what_is_said_of_the_bayesian_curve_as_a_map_is_in_the_file():
     assert "all maps for {:.0f} and {:.0f} of the 36".format(*nearest) in page
 
 
-def test_truths_of_recalibration_maps_are_what_is_drawn_from():
+def test_truths_of_recalibration_maps_are_what_needs_scores_from():
     truth_of = runpy.run_path(str(ROOT / "scripts" / "recalibration_maps.py"))["truth_of"]
     rng = np.random.default_rng(0)
     s = rng.random(200_000)

@@ -154,7 +154,7 @@ class Convention:
     formula, ends, bad, departs : str
         For readers: the edges; where scores of 0 and 1 go; what the library does about a score that
         is nan or outside [0, 1]; what else differs from the definition, and why that matters.
-    is_drawn : bool
+    needs_scores : bool
         Whether edges depend on the scores.
     """
 
@@ -166,7 +166,7 @@ class Convention:
     ends: str
     bad: str
     departs: str
-    is_drawn: bool = False
+    needs_scores: bool = False
 
     def binned(self, n_bins: int, scores: Scores = NO_SCORES, **fields: Any) -> Binned:
         """The estimator: `Binned` with the edges of this convention.
@@ -190,16 +190,16 @@ class Convention:
             For a number of bins that is none, and for edges that depend on scores without any.
         """
         n_bins, scores = check_bins("n_bins", n_bins), np.asarray(scores)
-        if self.is_drawn and not scores.size:
+        if self.needs_scores and not scores.size:
             raise ValueError("scores: are needed for edges that depend on them; got none")
-        if self.is_drawn:
+        if self.needs_scores:
             return self.between(self.edges(n_bins, scores), fields)
         make = fixed_bins if n_bins <= MAX_KEPT_BINS else fixed_bins.__wrapped__
         return make(self, n_bins, scores.dtype, tuple(sorted(fields.items())))
 
     def layout(self, n_bins: int, scores: Scores = NO_SCORES) -> Layout:
         """The bins alone, for sums over them: a quarter of the time of an estimator of few rows."""
-        if self.is_drawn:
+        if self.needs_scores:
             edges = self.edges(n_bins, scores).astype(np.float64, copy=False)
             return hard_layout(edges, edges[1:-1], self.closed == "right")
         binned = self.binned(n_bins, scores)
@@ -260,7 +260,7 @@ CONVENTIONS = {
         "quantiles of the scores by numpy, and 0 and 1", INSIDE, CLIPPED,
         "Quantiles that are equal, as tied scores make them, raise an error there; here the bins "
         "between them are empty. Of float32 scores rows are lost as above, and more often, since "
-        "edges are scores.", is_drawn=True,
+        "edges are scores.", needs_scores=True,
     ),
     "uncertainty_calibration": Convention(
         "uncertainty-calibration", ("get_ece",), quotients, "right", "`j / B`", INSIDE, NEAREST,
@@ -273,13 +273,13 @@ CONVENTIONS = {
         "right", "middles between neighbours of two groups of n // B scores", INSIDE, NEAREST,
         "`get_calibration_error` is of norm 2, debiased, class by class and in equal-mass bins "
         "unless told otherwise: another quantity than the ECE. A tie at the end of a group is one "
-        "edge, which all its rows are below.", is_drawn=True,
+        "edge, which all its rows are below.", needs_scores=True,
     ),
     "uncertainty_calibration_discrete": Convention(
         "uncertainty-calibration", ("get_calibration_error",), middles_of_scores, "right",
         "middles between all distinct scores", INSIDE, NEAREST,
         "Where every column has fewer distinct scores than n / 4, each score has a bin of its own, "
-        "so the value may jump with the number of rows.", is_drawn=True,
+        "so the value may jump with the number of rows.", needs_scores=True,
     ),
     "sklearn": Convention(
         "scikit-learn", ("calibration_curve",), linspace, "right", "`j * (1 / B)`", INSIDE,
@@ -292,7 +292,7 @@ CONVENTIONS = {
         "scikit-learn", ('calibration_curve(strategy="quantile")',), percentiles, "right",
         "percentiles of the scores by numpy, and 0 and 1", INSIDE, "an error; nan is returned",
         "Tied scores stay together, and bins that they leave empty are not returned.",
-        is_drawn=True,
+        needs_scores=True,
     ),
     "relplot": Convention(
         "relplot", ("binnedECE",), least_with_quotient, "left",
@@ -314,6 +314,6 @@ CONVENTIONS = {
         "the scores at the positions `round(j n / B)`", INSIDE, LAST,
         "Bins count by their rows, not equally as the ACE and TACE of the paper have it "
         "(`fastece.ace`, `fastece.tace`). A bin begins with the score at its position, so tied "
-        "scores may empty the bin before.", is_drawn=True,
+        "scores may empty the bin before.", needs_scores=True,
     ),
 }  # fmt: skip

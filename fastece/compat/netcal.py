@@ -103,7 +103,7 @@ class Measure:
         if prob.ndim == 2 and is_binary and prob.shape[1] == 2:
             prob = prob[:, 1]
         row = self.convention
-        binned = None if row.is_drawn else row.binned(self.bins, **self.fields)
+        binned = None if row.needs_scores else row.binned(self.bins, **self.fields)
         if binned is not None and binned.common is not None and self.sample_threshold < 2:
             return NAMES.error(label, prob, binned)
         problems = NAMES.read(label, prob)

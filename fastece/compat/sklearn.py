@@ -79,7 +79,7 @@ def calibration_curve(
         prob = prob[:, 0]
     if prob.ndim != 1:
         raise ValueError(f"y_prob: must have shape (n,), got {prob.shape}")
-    binned = None if convention.is_drawn else convention.binned(n_bins)
+    binned = None if convention.needs_scores else convention.binned(n_bins)
     bins = None if binned is None or pos_label is not None else common_bins(binned, label, prob)
     if bins is None:
         if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:

@@ -165,7 +165,7 @@ def error_of(
     setting = SETTINGS[check_choice("mode", mode, tuple(SETTINGS))]
     setting = setting if prob.ndim == 2 else "auto"
     fields: dict[str, Any] = {"norm": p, "debias": debias}
-    if setting == "auto" and not convention.is_drawn:
+    if setting == "auto" and not convention.needs_scores:
         return NAMES.error(labels, prob, convention.binned(num_bins, **fields))
     problems = NAMES.read(labels, prob, setting)
     errors = []

@@ -212,7 +212,7 @@ def test_figures_can_be_kept_and_parts_of_figures_drawn_on(diagram):
     ],
 )
 @pytest.mark.parametrize("size", [(1, 1), (20, 1), (5, 5)])
-def test_what_is_hardly_there_is_drawn_too(y, p, fields, size):
+def test_what_is_hardly_there_needs_scores_too(y, p, fields, size):
     from matplotlib.figure import Figure
 
     diagram = fastece.reliability_diagram(y, p, n_bins=4, **fields)
@@ -374,7 +374,7 @@ def test_curve_with_resamples_has_a_median_and_a_band(axes):
 
 
 @pytest.mark.parametrize("n_resamples", [0, 500])
-def test_no_curve_is_drawn_where_there_are_too_few_scores(axes, n_resamples):
+def test_no_curve_needs_scores_where_there_are_too_few_scores(axes, n_resamples):
     supported = np.abs(np.arange(200) - 100) > 20
     plot_curve(make_curve(n_resamples, supported=supported), axes)
     assert "too few scores" in legend_of(axes.get_legend())

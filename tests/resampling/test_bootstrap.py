@@ -432,7 +432,7 @@ def test_an_estimator_of_ones_own_works_wherever_the_built_in_ones_do(setting, w
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_one_row_is_drawn_again_and_again(name):
+def test_one_row_needs_scores_again_and_again(name):
     result = fastece.bootstrap([1], [0.8], estimator=name, n_resamples=40, rng=0)
     assert result.bootstrap_distribution == near(result.estimate)
     assert (result.standard_error, result.bias) == (near(0.0), near(0.0))

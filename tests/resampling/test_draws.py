@@ -119,7 +119,7 @@ def test_rows_do_not_depend_on_the_replicates_made_with_them():
 
 
 @pytest.mark.parametrize("n", [3, 7, 100])
-def test_every_row_is_drawn_as_often(n):
+def test_every_row_needs_scores_as_often(n):
     # Chi-square of rows and of pairs of successive rows: false-alarm rate 1e-4 for each of 6.
     rows = RowDraws(n, n, 20).rows(0, 100 if PLAIN else 20_000)
     assert chi_square_p(np.bincount(rows.ravel(), minlength=n), np.full(n, rows.size / n)) > ALPHA
@@ -127,7 +127,7 @@ def test_every_row_is_drawn_as_often(n):
     assert chi_square_p(pairs, np.full(n * n, rows.size / 2 / n**2)) > ALPHA
 
 
-def test_a_small_part_is_drawn_as_a_list():
+def test_a_small_part_needs_scores_as_a_list():
     assert draws_of(1, 100, 100) == Multinomial(1, 100, 100)
     assert draws_of(1, 100, 7) == Multinomial(1, 100, 7)
     assert draws_of(1, 96, 6) == RowDraws(1, 96, 6)

@@ -98,7 +98,7 @@ def test_two_models_share_axes():
     assert first.artists_[1].get_color() == "black"
 
 
-def test_a_display_is_drawn_again_by_another_name():
+def test_a_display_needs_scores_again_by_another_name():
     data, model = fitted(2)
     display = ReliabilityDisplay.from_estimator(model, data.X, data.y)
     _, (left, right) = plt.subplots(1, 2)

@@ -181,7 +181,7 @@ def test_a_panel_has_the_estimators_of_its_setting():
     assert [set(lines_of(figure, ax)[0]) for ax in figure.axes] == [{"x"}, {"ece_10", "x"}]
 
 
-def test_a_single_size_is_drawn_as_marks():
+def test_a_single_size_needs_scores_as_marks():
     figure = curves_figure(summary_of(sizes=[300]))
     figure.draw_without_rendering()
     for ax in figure.axes:

@@ -101,7 +101,7 @@ def test_settings_and_sizes_are_those_that_fit_a_file(three):
         assert sizes in (found, len(found)), rows
 
 
-def test_no_row_is_drawn_twice_and_draws_have_numbers_of_their_own(three):
+def test_no_row_needs_scores_twice_and_draws_have_numbers_of_their_own(three):
     which = three.distributions[2]
     for size in (50, 200, 2100):
         rows = three.rows(which, size)
