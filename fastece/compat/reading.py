@@ -15,9 +15,8 @@ from fastece.scores import common_value
 
 # What fastece says of arguments that these functions do not have.
 OTHER_ARGUMENTS = {
-    re.compile(
-        r" \((logits: from_logits=True|labels= (names other classes|takes any labels))\)"
-    ): "",
+    re.compile(r" \(logits: from_logits=True\)"): "",
+    re.compile(r" \(labels= (names other classes|takes any labels)\)"): "",
     re.compile(r", or labels=\[negative, positive\]"): "",
     re.compile(r": pass labels=, in the order of .*"): ": pass class indices from 0",
     re.compile(r": pass pos_label="): ": pass 0 and 1",
