@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 import reference_compat as reference
-from compat_cases import SEEDS, binary_case, class_case, library, near, quietly, tolerance, until
+from compat_cases import (
+    FEW,
+    SEEDS,
+    binary_case,
+    class_case,
+    library,
+    near,
+    quietly,
+    tolerance,
+    until,
+)
 
 METRICS = ("ECE", "MCE", "ACE")
 
@@ -54,7 +64,7 @@ def ours(compat, metric, x, y, *options):
     return getattr(compat, metric)(bins, equal_intervals, False, sample_threshold).measure(x, y)
 
 
-@SEEDS
+@FEW
 @ARGUMENTS
 @pytest.mark.parametrize("metric", METRICS)
 def test_value_is_the_reference(compat, metric, arguments, seeds):
@@ -119,7 +129,7 @@ def compare_with_library(value, peer, metric, arguments, seeds):
     until(seeds, compare)
 
 
-@SEEDS
+@FEW
 @ARGUMENTS
 @pytest.mark.parametrize("metric", METRICS)
 def test_reference_is_the_library(peer, metric, arguments, seeds):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference_compat as reference
-from compat_cases import SEEDS, binary_case, library, near, quietly, tolerance
+from compat_cases import FEW, SEEDS, binary_case, library, near, quietly, tolerance
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def fewer(seeds, function):
 FUNCTIONS = pytest.mark.parametrize("function", ["binnedECE", "smECE_sigma", "smECE"])
 
 
-@SEEDS
+@FEW
 @FUNCTIONS
 def test_value_is_the_reference(compat, function, seeds):
     for seed in fewer(seeds, function):
@@ -79,7 +79,7 @@ def test_value_is_the_reference(compat, function, seeds):
         same(got, want, f, y, kind, seed)
 
 
-@SEEDS
+@FEW
 @FUNCTIONS
 def test_reference_is_the_library(peer, function, seeds):
     for seed in fewer(seeds, function):

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 import reference_compat as reference
-from compat_cases import SEEDS, binary_case, class_case, general_calibration_error, near, quietly
+from compat_cases import (
+    FEW,
+    SEEDS,
+    binary_case,
+    class_case,
+    general_calibration_error,
+    near,
+    quietly,
+)
 
 
 @pytest.fixture
@@ -53,7 +61,7 @@ def expected(labels, probs, options, kind):
     return reference.gce(labels.tolist(), probs.tolist(), *options.values(), kind)
 
 
-@SEEDS
+@FEW
 @SHAPES
 def test_value_is_the_reference(compat, case, seeds):
     for seed in seeds:
@@ -65,7 +73,7 @@ def test_value_is_the_reference(compat, case, seeds):
         near(got, want, 1e-12 if exact else 1e-8, seed)
 
 
-@SEEDS
+@FEW
 @SHAPES
 def test_reference_is_the_library(peer, case, seeds):
     """float32 scores are summed in float64 there, so that is as near."""
@@ -85,7 +93,7 @@ def test_value_is_the_library(compat, peer, case, seeds):
         near(compat.gce(labels, probs, *options.values()), want, 1e-12, seed)
 
 
-@SEEDS
+@FEW
 @pytest.mark.parametrize("name", NAMES)
 def test_named_errors(compat, name, seeds):
     switches, options = NAMES[name]

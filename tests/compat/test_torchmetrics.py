@@ -6,7 +6,17 @@ import pickle
 import numpy as np
 import pytest
 import reference_compat as reference
-from compat_cases import SEEDS, binary_case, class_case, library, near, quietly, tolerance, until
+from compat_cases import (
+    FEW,
+    SEEDS,
+    binary_case,
+    class_case,
+    library,
+    near,
+    quietly,
+    tolerance,
+    until,
+)
 
 NORMS = ("l1", "l2", "max")
 
@@ -126,7 +136,7 @@ def accuracy(preds, kind, logits):
     return 1e-12 if preds.ndim == 1 or kind is np.float32 else 1e-7
 
 
-@SEEDS
+@FEW
 @pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
 @pytest.mark.filterwarnings("ignore:.*taken for logits")
 def test_value_is_the_reference(compat, arguments, seeds):
@@ -155,7 +165,7 @@ def theirs(torch, preds, target, n_bins, norm, ignore_index):
     ).item()
 
 
-@SEEDS
+@FEW
 @pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
 def test_reference_is_the_library(torch, arguments, seeds):
     def compare(seed):
@@ -192,7 +202,7 @@ def test_value_is_the_library(torch, compat, arguments, seeds):
     until(seeds, compare)
 
 
-@SEEDS
+@FEW
 def test_calibration_error_takes_the_task(compat, seeds):
     for seed in seeds:
         preds, target, n_bins, norm, ignore_index, *_, logits = binary_arguments(seed)
@@ -212,7 +222,7 @@ def pieces(rng, n):
     return [part for part in np.split(np.arange(n), cuts) if len(part)]
 
 
-@SEEDS
+@FEW
 @pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
 def test_classes_add_up_batches(compat, arguments, seeds):
     for seed in seeds:

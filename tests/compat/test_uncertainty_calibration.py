@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 import reference_compat as reference
-from compat_cases import SEEDS, binary_case, class_case, library, near, quietly, tolerance, until
+from compat_cases import (
+    FEW,
+    SEEDS,
+    binary_case,
+    class_case,
+    library,
+    near,
+    quietly,
+    tolerance,
+    until,
+)
 
 MODES = ("marginal", "top-label")
 
@@ -52,7 +62,7 @@ def expected(function, probs, labels, options, kind):
     return getattr(reference, function)(probs.tolist(), labels.tolist(), *options, *last)
 
 
-@SEEDS
+@FEW
 @SHAPES
 @FUNCTIONS
 def test_value_is_the_reference(compat, function, case, seeds):
@@ -90,7 +100,7 @@ def compare_with_library(value, peer, function, case, seeds):
     until(seeds, compare)
 
 
-@SEEDS
+@FEW
 @SHAPES
 @FUNCTIONS
 def test_reference_is_the_library(peer, function, case, seeds):
