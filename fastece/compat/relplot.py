@@ -36,9 +36,6 @@ KERNEL_POINTS, KERNEL_POINTS_PER_SCALE = 2000, 20
 # Added to the density, so that it can be divided by.
 LEAST_DENSITY = 1e-4
 HALVINGS = 10
-# A pass over the rows is needed for each grid. The coarsest is right to 1 % for scales of four of
-# its steps, and tells whether a scale is enough unless the error is nearer to it than 10 %.
-LEAST_COUNT, LEAST_ROUGH, ROUGH = KERNEL_POINTS // 2 + 1, 1 / 256, 0.1
 # Most models are better than that: six halvings are saved.
 SMALL_SCALE = 1 / 64
 # A scale below this needs a grid of more than 2**22 points.
@@ -127,13 +124,7 @@ def smECE(  # noqa: N802
     error = smooth_error(f, y)
 
     def is_enough(scale: float) -> bool:
-        if scale < eps:
-            return True
-        if scale >= LEAST_ROUGH:
-            value = error(scale, LEAST_COUNT)
-            if abs(value - scale) > ROUGH * scale:
-                return bool(scale < value)
-        return bool(scale < error(scale, node_count(scale)))
+        return bool(scale < eps or scale < error(scale))
 
     # Smoothing more makes gaps no larger: what is not enough here is not at twice as much.
     scale, low, halvings = 1.0, 0.0, HALVINGS
@@ -144,8 +135,7 @@ def smECE(  # noqa: N802
     for _ in range(halvings):
         middle = (low + scale) / 2
         low, scale = (middle, scale) if is_enough(middle) else (low, middle)
-    value = error(scale, node_count(scale))
-    return (value, scale) if return_width else value
+    return (error(scale), scale) if return_width else error(scale)
 
 
 def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N802
@@ -179,7 +169,7 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     np.float64(0.3351)
     """
     sigma = check_real("sigma", sigma, LEAST_SCALE, LARGEST_SCALE)
-    return smooth_error(f, y)(sigma, node_count(sigma))
+    return smooth_error(f, y)(sigma)
 
 
 def read_scores(f: Any) -> NDArray[Any]:
@@ -195,15 +185,16 @@ def node_count(scale: float) -> int:
     return max(KERNEL_POINTS, round(KERNEL_POINTS_PER_SCALE / scale)) // 2 + 1
 
 
-def smooth_error(f: Any, y: Any) -> Callable[[float, int], np.float64]:
-    """The smooth calibration error as a function of the scale and of the number of nodes."""
+def smooth_error(f: Any, y: Any) -> Callable[[float], np.float64]:
+    """The smooth calibration error as a function of the scale."""
     score = read_scores(f)
     (sample,) = NAMES.read(y, score).samples()
     s = scores_of(sample, score)
     sums = lru_cache(lambda count: node_sums(s, sample.y, count))
 
     @lru_cache
-    def error(scale: float, count: int) -> np.float64:
+    def error(scale: float) -> np.float64:
+        count = node_count(scale)
         kernel = (kernel_waves if scale >= LEAST_KEPT else kernel_waves.__wrapped__)(scale, count)
         values, reach = sums(count), kernel.reach
         mirrored = np.concatenate(
