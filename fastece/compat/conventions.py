@@ -51,8 +51,8 @@ def two_sided_steps(n_bins: int, scores: Scores) -> Scores:
     """``j * (1 / B)`` in the lower half and ``1 - (B - j) * (1 / B)`` in the upper, in float64 if
     the scores are, else in float32.
 
-    The latter is rounded once, as a fused multiply-add does, which torch uses on graphics cards and
-    on processors that have it (AVX2); without, every second edge is a float off.
+    The latter is rounded once, as by a fused multiply-add, which torch uses on processors that have
+    it (AVX2, AVX-512); without, about every second edge there is a float off.
     """
     kind = np.float64 if scores.dtype == np.float64 else np.float32
     step = kind(1) / kind(n_bins)
