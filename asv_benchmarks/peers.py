@@ -11,6 +11,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,8 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fastece.compat import netcal, relplot, robustness_metrics, sklearn, torchmetrics
-from fastece.compat import uncertainty_calibration as uc
+from fastece.compat import (
+    netcal,
+    relplot,
+    robustness_metrics,
+    sklearn,
+    torchmetrics,
+    uncertainty_calibration,
+)
 
 CLASSES, BINS = 10, 15
 SECONDS = 2.0  # of each pair of functions, at least three rounds
@@ -35,97 +42,61 @@ class Rows(NamedTuple):
     h: Any
 
 
+# Of a library's module, or of ours, on some rows.
+Call = Callable[[Any, Rows], Any]
+
+
 class Peer(NamedTuple):
-    """A function of a library, and ours; slow ones are not called with more rows than `most`."""
+    """A call of a library's module or of ours: a drop-in takes the same. Slow ones are not called
+    with more rows than `most`."""
 
     name: str
-    theirs: Callable[[Any, Rows], Any]
-    ours: Callable[[Rows], Any]
+    call: Call
     most: int = 10**7
 
 
-PEERS: dict[str, list[Peer]] = {
-    "torchmetrics.functional.classification": [
+# Module of a library -> ours, and what is called.
+PEERS: dict[str, tuple[Any, list[Peer]]] = {
+    "torchmetrics.functional.classification": (torchmetrics, [
         Peer(
             "multiclass_calibration_error",
             lambda lib, r: lib.multiclass_calibration_error(r.p, r.y, CLASSES, BINS),
-            lambda r: torchmetrics.multiclass_calibration_error(r.p, r.y, CLASSES, BINS),
         ),
         Peer(
             "binary_calibration_error",
             lambda lib, r: lib.binary_calibration_error(r.s, r.h, BINS),
-            lambda r: torchmetrics.binary_calibration_error(r.s, r.h, BINS),
         ),
-    ],
-    "netcal.metrics": [
+    ]),
+    "netcal.metrics": (netcal, [
+        Peer("ECE, classes", lambda lib, r: lib.ECE(BINS).measure(r.p, r.y)),
+        Peer("ECE, binary", lambda lib, r: lib.ECE(BINS).measure(r.s, r.h)),
+    ]),
+    "calibration": (uncertainty_calibration, [
+        Peer("get_ece", lambda lib, r: lib.get_ece(r.p, r.y)),
+        Peer("get_ece_em", lambda lib, r: lib.get_ece_em(r.p, r.y)),
         Peer(
-            "ECE, classes",
-            lambda lib, r: lib.ECE(BINS).measure(r.p, r.y),
-            lambda r: netcal.ECE(BINS).measure(r.p, r.y),
+            "get_calibration_error", lambda lib, r: lib.get_calibration_error(r.p, r.y), 10**5
         ),
+    ]),
+    "sklearn.calibration": (sklearn, [
         Peer(
-            "ECE, binary",
-            lambda lib, r: lib.ECE(BINS).measure(r.s, r.h),
-            lambda r: netcal.ECE(BINS).measure(r.s, r.h),
-        ),
-    ],
-    "calibration": [
-        Peer(
-            "get_ece",
-            lambda lib, r: lib.get_ece(r.p, r.y),
-            lambda r: uc.get_ece(r.p, r.y),
-        ),
-        Peer(
-            "get_ece_em",
-            lambda lib, r: lib.get_ece_em(r.p, r.y),
-            lambda r: uc.get_ece_em(r.p, r.y),
-        ),
-        Peer(
-            "get_calibration_error",
-            lambda lib, r: lib.get_calibration_error(r.p, r.y),
-            lambda r: uc.get_calibration_error(r.p, r.y),
-            10**5,
-        ),
-    ],
-    "sklearn.calibration": [
-        Peer(
-            "calibration_curve",
-            lambda lib, r: lib.calibration_curve(r.h, r.s, n_bins=BINS),
-            lambda r: sklearn.calibration_curve(r.h, r.s, n_bins=BINS),
+            "calibration_curve", lambda lib, r: lib.calibration_curve(r.h, r.s, n_bins=BINS)
         ),
         Peer(
             "calibration_curve, quantile",
             lambda lib, r: lib.calibration_curve(r.h, r.s, n_bins=BINS, strategy="quantile"),
-            lambda r: sklearn.calibration_curve(r.h, r.s, n_bins=BINS, strategy="quantile"),
         ),
-    ],
-    "relplot.metrics": [
-        Peer(
-            "binnedECE",
-            lambda lib, r: lib.binnedECE(r.s, r.h),
-            lambda r: relplot.binnedECE(r.s, r.h),
-        ),
-        Peer("smECE", lambda lib, r: lib.smECE(r.s, r.h), lambda r: relplot.smECE(r.s, r.h)),
-    ],
-    "uncertainty_metrics": [
-        Peer(
-            "ece",
-            lambda lib, r: lib.ece(r.y, r.p),
-            lambda r: robustness_metrics.ece(r.y, r.p),
-        ),
-        Peer(
-            "sce",
-            lambda lib, r: lib.sce(r.y, r.p),
-            lambda r: robustness_metrics.sce(r.y, r.p),
-        ),
-        Peer(
-            "ace",
-            lambda lib, r: lib.ace(r.y, r.p),
-            lambda r: robustness_metrics.ace(r.y, r.p),
-            10**5,
-        ),
-    ],
-}
+    ]),
+    "relplot.metrics": (relplot, [
+        Peer("binnedECE", lambda lib, r: lib.binnedECE(r.s, r.h)),
+        Peer("smECE", lambda lib, r: lib.smECE(r.s, r.h)),
+    ]),
+    "uncertainty_metrics": (robustness_metrics, [
+        Peer("ece", lambda lib, r: lib.ece(r.y, r.p)),
+        Peer("sce", lambda lib, r: lib.sce(r.y, r.p)),
+        Peer("ace", lambda lib, r: lib.ace(r.y, r.p), 10**5),
+    ]),
+}  # fmt: skip
 
 
 def load(library: str) -> Any:
@@ -166,9 +137,11 @@ def seconds_of(call: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, value
 
 
-def compare(peer: Peer, module: Any, rows: Rows) -> dict[str, float]:
+def compare(
+    call: Callable[[Any, Rows], Any], module: Any, own: Any, rows: Rows
+) -> dict[str, float]:
     """Median times of both in turn, after one call of each, and the difference of their values."""
-    calls = (lambda: peer.theirs(module, rows), lambda: peer.ours(rows))
+    calls = (partial(call, module, rows), partial(call, own, rows))
     _, theirs = seconds_of(calls[0])
     _, ours = seconds_of(calls[1])
     times: list[tuple[float, float]] = []
@@ -182,7 +155,7 @@ def compare(peer: Peer, module: Any, rows: Rows) -> dict[str, float]:
 
 def measure(sizes: list[int]) -> Iterator[dict[str, Any]]:
     """One line for each function, size and dtype; of a library that is not there, its name."""
-    for library, peers in PEERS.items():
+    for library, (own, peers) in PEERS.items():
         module = load(library)
         if module is None:
             yield {"library": library, "missing": True}
@@ -193,7 +166,7 @@ def measure(sizes: list[int]) -> Iterator[dict[str, Any]]:
                 rows = as_tensors(rows) if library.startswith("torchmetrics") else rows
                 for peer in peers:
                     if n <= peer.most:
-                        found = compare(peer, module, rows)
+                        found = compare(peer.call, module, own, rows)
                         about = {"library": library, "function": peer.name, "rows": n}
                         yield {**about, "dtype": dtype, **found}
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.compat.conventions import CONVENTIONS, Convention, check_bins
-from fastece.compat.reading import Names, scores_of
+from fastece.compat.reading import Names, scores_of, without_column
 from fastece.inputs.arrays import as_array, refuse_where
 from fastece.inputs.parameters import check_flag, check_integer
 from fastece.problems.problems import one_problem
@@ -132,7 +132,7 @@ class Measure:
             raise ValueError(f"X: samples of models, shape {prob.shape}, are not offered")
         if self.detection and prob.ndim == 2 and prob.shape[1] > 1:
             raise ValueError(f"X: boxes, shape {prob.shape}, are not offered; pass X[:, 0]")
-        return prob[:, 0] if prob.ndim == 2 and prob.shape[1] == 1 else prob
+        return without_column(prob)
 
     def classes(self, label: NDArray[Any], n_classes: int) -> NDArray[Any]:
         """Classes (n,), from columns too."""

@@ -65,6 +65,11 @@ class Names(NamedTuple):
         return np.float64(value)
 
 
+def without_column(prob: NDArray[Any]) -> NDArray[Any]:
+    """Probabilities of shape (n, 1) as (n,), those of class 1; others as they are."""
+    return prob[:, 0] if prob.ndim == 2 and prob.shape[1] == 1 else prob
+
+
 def scores_of(sample: Sample, prob: NDArray[Any]) -> NDArray[Any]:
     """Scores in the dtype of the probabilities that they are of."""
     return sample.s.astype(np.float32) if prob.dtype == np.float32 else sample.s

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from fastece.binned.single import cell_sums
 from fastece.compat.conventions import CONVENTIONS, check_bins
-from fastece.compat.reading import Names, scores_of
+from fastece.compat.reading import Names, scores_of, without_column
 from fastece.inputs.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.kernels import GAP, WEIGHT
 from fastece.problems.problems import one_problem
@@ -90,9 +90,7 @@ def gce(
     convention = CONVENTIONS[SCHEMES[check_choice("binning_scheme", binning_scheme, [*SCHEMES])]]
     power = POWERS[check_choice("norm", norm, [*POWERS])]
     threshold = check_real("threshold", threshold, -np.inf)
-    prob = NAMES.scores(probs)
-    if prob.ndim == 2 and prob.shape[1] == 1:
-        prob = prob[:, 0]
+    prob = without_column(NAMES.scores(probs))
     if prob.ndim == 1:
         prob = NAMES.read(labels, prob).prob.astype(prob.dtype, copy=False)
         prob = np.column_stack([1 - prob, prob])

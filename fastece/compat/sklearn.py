@@ -20,7 +20,7 @@ from fastece import kernels
 from fastece.binned import Binned
 from fastece.binned.estimator import Bins
 from fastece.compat.conventions import CONVENTIONS
-from fastece.compat.reading import Names
+from fastece.compat.reading import Names, without_column
 from fastece.inputs.arrays import as_array
 from fastece.inputs.parameters import check_choice
 from fastece.kernels import COUNTS, HITS, SCORE, WEIGHT
@@ -74,9 +74,7 @@ def calibration_curve(
     array([0., 1.])
     """
     convention = CONVENTIONS[STRATEGIES[check_choice("strategy", strategy, tuple(STRATEGIES))]]
-    prob, label = NAMES.scores(y_prob), as_array("y_true", y_true)
-    if prob.ndim == 2 and prob.shape[1] == 1:
-        prob = prob[:, 0]
+    prob, label = without_column(NAMES.scores(y_prob)), as_array("y_true", y_true)
     if prob.ndim != 1:
         raise ValueError(f"y_prob: must have shape (n,), got {prob.shape}")
     binned = None if convention.needs_scores else convention.binned(n_bins)
