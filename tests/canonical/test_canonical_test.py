@@ -97,14 +97,20 @@ def test_sure_and_right_is_calibrated_sure_and_wrong_is_not(name):
 def test_a_planted_shift_is_found(name, n_classes):
     y, p = cases.shifted(400, n_classes, 7)
     assert calibration_test(y, p, estimator=name, n_resamples=199, rng=0).p_value == 1 / 200
-    asymptotic = calibration_test(y, p, estimator="skce", method="asymptotic")
-    assert asymptotic.p_value < 0.01
+
+
+@pytest.mark.parametrize("n_classes", [3, 10])
+def test_a_planted_shift_is_found_by_blocks_of_more_rows(n_classes):
+    y, p = cases.shifted(6000, n_classes, 7)
+    options = {"estimator": "skce", "method": "asymptotic"}
+    pairs = calibration_test(y, p, **options).p_value
+    assert calibration_test(y, p, block_size=20, **options).p_value < pairs < 0.01
 
 
 def test_what_neither_the_top_label_nor_a_class_shows():
     # Orders of (0.1, 0.3, 0.6). The two smaller ones are 0.08 off, in cyclic orders one way, in the
     # others the other way: of each class and each of its probabilities that cancels.
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(9)
     order = np.array(list(permutations(range(3))))[rng.integers(0, 6, 900)]
     way = np.linalg.det(np.eye(3)[order]).round()
     p = np.array([0.1, 0.3, 0.6])[order]

@@ -128,7 +128,7 @@ def test_bandwidth_and_width_are_chosen_once_on_all_rows():
     y, p, v = data(14, weighted=True)
     near_others = np.zeros(14, np.int64)
     near_others[2:4] = 7  # two equal rows: of themselves they had the least bandwidth, and width 0
-    near_others[8] = 1
+    near_others[8:11] = 1
     for estimator in (DirichletKDE(), SKCE(), SKCE("unbiased", kernel="gaussian")):
         value = estimator.evaluate(plan_of(estimator, y, p, v), near_others)
         assert_near(value, cases.expected(estimator, y, p, v, near_others))
