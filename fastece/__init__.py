@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from fastece.bayes.estimator import BayesCurve
     from fastece.binned.estimator import Binned
     from fastece.binned.sweep import Sweep
+    from fastece.canonical.dirichlet import DirichletKDE
+    from fastece.canonical.skce import SKCE
+    from fastece.canonical_errors import canonical_error, kernel_calibration_error
     from fastece.decomposition.binned import BrierDecomposition, brier_decomposition
     from fastece.decomposition.isotonic import ScoreDecomposition, score_decomposition
     from fastece.estimators import ESTIMATORS
@@ -56,6 +59,8 @@ _NAMES = {
     "answer.slices": ("Slice", "Slices", "slices"),
     "bayes": ("BayesCurve",),
     "binned": ("Binned", "Sweep"),
+    "canonical": ("SKCE", "DirichletKDE"),
+    "canonical_errors": ("canonical_error", "kernel_calibration_error"),
     "decomposition.binned": ("BrierDecomposition", "brier_decomposition"),
     "decomposition.isotonic": ("ScoreDecomposition", "score_decomposition"),
     "estimators": ("ESTIMATORS",),
@@ -79,6 +84,7 @@ __all__ = [
     "ESTIMATORS",
     "KDE",
     "MMCE",
+    "SKCE",
     "Accumulator",
     "Accuracy",
     "BayesCurve",
@@ -90,6 +96,7 @@ __all__ = [
     "ComparisonResult",
     "ConsistencyBand",
     "Direction",
+    "DirichletKDE",
     "Entropy",
     "Estimate",
     "LogLoss",
@@ -112,11 +119,13 @@ __all__ = [
     "brier_score",
     "calibration_report",
     "calibration_test",
+    "canonical_error",
     "compare",
     "direction",
     "ece",
     "entropy",
     "estimate",
+    "kernel_calibration_error",
     "log_loss",
     "mce",
     "reliability_curve",

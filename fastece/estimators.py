@@ -11,6 +11,7 @@ import numpy as np
 
 from fastece.bayes import BayesCurve
 from fastece.binned import Binned, Sweep
+from fastece.canonical import SKCE, DirichletKDE
 from fastece.inputs.parameters import list_names
 from fastece.kde import KDE, MMCE, SmoothECE
 from fastece.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
@@ -33,6 +34,8 @@ ESTIMATORS: dict[str, Estimator] = {
     "ece_sweep": Sweep(),
     "smooth_ece": SmoothECE(),
     "mmce": MMCE(),
+    "canonical": DirichletKDE(),
+    "skce": SKCE(),
     "brier_score": BrierScore(),
     "log_loss": LogLoss(),
     "accuracy": Accuracy(),
@@ -47,8 +50,12 @@ def is_calibration_error(estimator: Any) -> bool:
 
 
 def calibration_errors() -> dict[str, Estimator]:
-    """The rows of the table that are calibration errors."""
-    return {name: row for name, row in ESTIMATORS.items() if is_calibration_error(row)}
+    """The rows of the table that are calibration errors of binary problems."""
+    return {
+        name: row
+        for name, row in ESTIMATORS.items()
+        if is_calibration_error(row) and not need_vectors([row])
+    }
 
 
 def need_vectors(estimators: Iterable[Any]) -> bool:

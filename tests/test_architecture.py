@@ -18,11 +18,11 @@ LAYERS = [
     {"kernels"},
     {"inputs", "protocol"},
     {"problems"},
-    {"binned", "kde", "losses"},
+    {"binned", "canonical", "kde", "losses"},
     {"bayes"},
     {"estimators"},
     {"resampling", "scores"},
-    {"answer", "proper_scores"},
+    {"answer", "canonical_errors", "proper_scores"},
     {"reliability", "decomposition"},
     {"plot", "report", "speed", "study", "recalibration", "streams"}
     | {"compat", "sklearn", "distributed", "training", "cli"},

@@ -32,12 +32,14 @@ if TYPE_CHECKING:
         sorting,
         subsets,
         sweep,
+        vectors,
     )  # fmt: skip
 
 __all__ = [
     "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "cells", "common_call", "debias",
     "density", "gaps", "inversion", "logits", "mmce", "moments", "quantiles", "reading",
-    "replicates", "resampling", "sorting", "subsets", "sweep", "weights",
+    "replicates", "resampling", "sorting", "subsets", "sweep", "vectors",
+    "weights",
 ]  # fmt: skip
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.

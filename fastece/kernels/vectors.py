@@ -1,0 +1,263 @@
+"""Pairs of rows of class vectors: their kernel values in bands, and sums over these.
+
+A band has the pairs of some rows, from `first` on, with the rows from 0 on: one line for each of
+the former. Class vectors of the columns lie class by class, (K, n), so that loops over rows
+vectorise.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from fastece.kernels._jit import jit
+from fastece.kernels.logits import BLOCK, LOWEST_EXPONENT, exponential
+from fastece.kernels.shared import zero
+from fastece.typing import F64, I32, I64
+
+# Columns of a line that are filled at a time: with those of four classes they stay in the
+# first-level cache.
+PIECE = 512
+# A sum does not see what is less than a part exp(-46), 1e-20, of it.
+UNSEEN = 46.0
+
+
+@jit
+def add_products(a: F64, columns: F64, first: int, out: F64) -> None:
+    """Add to `out` (m,) the products of a vector (K,) with the columns from `first` on."""
+    whole = a.size // 4 * 4
+    last = first + out.size
+    for k in range(0, whole, 4):
+        a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
+        b0, b1 = columns[k, first:last], columns[k + 1, first:last]
+        b2, b3 = columns[k + 2, first:last], columns[k + 3, first:last]
+        for j in range(out.size):
+            out[j] += (a0 * b0[j] + a1 * b1[j]) + (a2 * b2[j] + a3 * b3[j])
+    for k in range(whole, a.size):
+        a0, b0 = a[k], columns[k, first:last]
+        for j in range(out.size):
+            out[j] += a0 * b0[j]
+
+
+@jit
+def add_squares(a: F64, columns: F64, first: int, out: F64) -> None:
+    """Add to `out` (m,) the squared distances of a vector (K,) from the columns from `first` on.
+
+    Of differences: a product taken off squares would lose half of the digits of small distances.
+    """
+    whole = a.size // 4 * 4
+    last = first + out.size
+    for k in range(0, whole, 4):
+        a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
+        b0, b1 = columns[k, first:last], columns[k + 1, first:last]
+        b2, b3 = columns[k + 2, first:last], columns[k + 3, first:last]
+        for j in range(out.size):
+            d0, d1, d2, d3 = a0 - b0[j], a1 - b1[j], a2 - b2[j], a3 - b3[j]
+            out[j] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+    for k in range(whole, a.size):
+        a0, b0 = a[k], columns[k, first:last]
+        for j in range(out.size):
+            d0 = a0 - b0[j]
+            out[j] += d0 * d0
+
+
+@jit
+def fill_squares(rows: F64, columns: F64, start: int, band: F64) -> None:
+    """Squared distances of rows (b, K) from the columns from `start` on."""
+    for left in range(0, band.shape[1], PIECE):
+        for i in range(band.shape[0]):
+            part = band[i, left : left + PIECE]
+            zero(part)
+            add_squares(rows[i], columns, start + left, part)
+
+
+@jit
+def fill_kernel(
+    rows: F64, columns: F64, v: F64, scale: float, is_gaussian: bool, first: int, start: int,
+    band: F64,
+) -> None:  # fmt: skip
+    """Kernel values times the weights of both rows: those of the rows from `first` on with the
+    columns from `start` on, each pair once, so twice where it is of two rows.
+
+    The kernel is ``exp(scale * d)``, with d the distance or, if `is_gaussian`, its square; 1 where
+    the distance is 0, so that the scale may be -inf.
+    """
+    work = np.empty(PIECE)
+    fill_squares(rows, columns, start, band)
+    for i in range(band.shape[0]):
+        own, row = v[first + i], first + i - start
+        for left in range(0, band.shape[1], PIECE):
+            part = band[i, left : left + PIECE]
+            weight = v[start + left : start + left + part.size]
+            for j in range(part.size):
+                d = part[j] if is_gaussian else np.sqrt(part[j])
+                part[j] = scale * d if part[j] > 0.0 else 0.0
+            exponential(part, work)
+            for j in range(part.size):
+                part[j] *= 2.0 * own * weight[j]
+        line = band[i]
+        if row < line.size:
+            line[row] *= 0.5
+        zero(line[row + 1 :])
+
+
+@jit
+def multiply_products(rows: F64, columns: F64, start: int, band: F64) -> None:
+    """Multiply by the products of rows (b, K) with the columns from `start` on."""
+    work = np.empty(PIECE)
+    for left in range(0, band.shape[1], PIECE):
+        for i in range(band.shape[0]):
+            part = band[i, left : left + PIECE]
+            products = work[: part.size]
+            zero(products)
+            add_products(rows[i], columns, start + left, products)
+            for j in range(part.size):
+                part[j] *= products[j]
+
+
+@jit
+def block_values(
+    prob: F64, prob_columns: F64, gap: F64, gap_columns: F64, v: F64, scale: float,
+    is_gaussian: bool, size: int, out: F64,
+) -> None:  # fmt: skip
+    """Means of the products of gaps, times the kernel, over the pairs of two rows of each block of
+    `size` rows; nan where fewer than two have a weight."""
+    band = np.empty((size, size))
+    for b in range(out.size):
+        rows = slice(b * size, (b + 1) * size)
+        fill_kernel(prob[rows], prob_columns, v, scale, is_gaussian, b * size, b * size, band)
+        multiply_products(gap[rows], gap_columns, b * size, band)
+        total = weight = before = 0.0
+        for i in range(size):
+            w = v[b * size + i]
+            weight += 2.0 * w * before
+            before += w
+            for j in range(i):
+                total += band[i, j]
+        out[b] = total / weight if weight > 0.0 else np.nan
+
+
+@jit
+def fill_exponents(
+    rows: F64, columns: F64, constant: F64, inverse: float, first: int, band: F64
+) -> None:
+    """``constant[j] + inverse * rows[i] . columns[:, j]`` of every row j but the own one, for which
+    it is -inf."""
+    scaled = np.empty(rows.shape)
+    for i in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            scaled[i, k] = rows[i, k] * inverse
+    for left in range(0, band.shape[1], PIECE):
+        for i in range(band.shape[0]):
+            part = band[i, left : left + PIECE]
+            for j in range(part.size):
+                part[j] = constant[left + j]
+            add_products(scaled[i], columns, left, part)
+    for i in range(band.shape[0]):
+        band[i, first + i] = -np.inf
+
+
+@jit
+def largest(x: F64) -> float:
+    """The largest number, in eight lanes."""
+    whole = x.size // 8 * 8
+    top = np.full(8, -np.inf)
+    for i in range(0, whole, 8):
+        for lane in range(8):
+            top[lane] = x[i + lane] if x[i + lane] > top[lane] else top[lane]
+    best = top.max()
+    for i in range(whole, x.size):
+        best = x[i] if x[i] > best else best
+    return best
+
+
+@jit
+def exponentiate(band: F64) -> None:
+    """Replace each line by its exponentials, over the largest of them."""
+    work = np.empty(BLOCK)
+    for i in range(band.shape[0]):
+        top = largest(band[i])
+        for left in range(0, band.shape[1], BLOCK):
+            part = band[i, left : left + BLOCK]
+            for j in range(part.size):
+                part[j] -= top
+            exponential(part, work)
+
+
+@jit
+def log_sums(band: F64, constant: F64, inverse: float, out: F64) -> None:
+    """``log sum_j exp(constant[j] + inverse * band[i, j])`` of each line. Pieces in which all is too
+    small to be seen beside what came before need no exponential: most of them, for small
+    bandwidths."""
+    x, work = np.empty(PIECE), np.empty(PIECE)
+    for i in range(band.shape[0]):
+        top, total = -np.inf, 0.0
+        for left in range(0, band.shape[1], PIECE):
+            line = band[i, left : left + PIECE]
+            part = x[: line.size]
+            for j in range(part.size):
+                part[j] = constant[left + j] + inverse * line[j]
+            best = largest(part)
+            if best < top - UNSEEN or best == -np.inf:
+                continue
+            if best > top:
+                total *= np.exp(max(top - best, LOWEST_EXPONENT))
+                top = best
+            for j in range(part.size):
+                part[j] -= top
+            exponential(part, work)
+            total += part.sum()
+        out[i] = top + np.log(total)
+
+
+@jit
+def run_sums(band: F64, starts: I64, out: F64) -> None:
+    """Sums (b, S) of each line over runs of columns, which begin at `starts` (S + 1)."""
+    lanes = np.empty(8)
+    for i in range(band.shape[0]):
+        for s in range(starts.size - 1):
+            part = band[i, starts[s] : starts[s + 1]]
+            whole = part.size // 8 * 8
+            lanes[:] = 0.0
+            for j in range(0, whole, 8):
+                for lane in range(8):
+                    lanes[lane] += part[j + lane]
+            total = lanes.sum()
+            for j in range(whole, part.size):
+                total += part[j]
+            out[i, s] = total
+
+
+@jit
+def run_products(band: F64, x: F64, starts: I64, out: F64) -> None:
+    """Products (b, S, W) of each line with x (n, W), over runs of columns, which begin at `starts`
+    (S + 1)."""
+    for i in range(band.shape[0]):
+        line = band[i]
+        for s in range(starts.size - 1):
+            sums = out[i, s]
+            zero(sums)
+            begin, end = starts[s], starts[s + 1]
+            whole = begin + (end - begin) // 4 * 4
+            for j in range(begin, whole, 4):
+                a0, a1, a2, a3 = line[j], line[j + 1], line[j + 2], line[j + 3]
+                x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+                for r in range(sums.size):
+                    sums[r] += (a0 * x0[r] + a1 * x1[r]) + (a2 * x2[r] + a3 * x3[r])
+            for j in range(whole, end):
+                a0, x0 = line[j], x[j]
+                for r in range(sums.size):
+                    sums[r] += a0 * x0[r]
+
+
+@jit
+def label_sums(band: F64, label: I32, out: F64) -> Any:
+    """Sums (b, K, 32) of each line over the columns of each class, by the labels (n, 32) that each
+    replicate has."""
+    width = out.shape[2]
+    for i in range(band.shape[0]):
+        line, sums = band[i], out[i].ravel()
+        zero(sums)
+        for j in range(line.size):
+            a, y = line[j], label[j]
+            for r in range(width):
+                sums[y[r] * width + r] += a
