@@ -145,15 +145,34 @@ def test_settings_have_tests_of_their_own_problems(name, setting):
     assert result.p_value == (1 + above) / 100
 
 
-def test_a_binary_problem_is_that_of_two_columns():
-    # Each by its own draws, of the same law. False alarm: 1e-4 each.
+@pytest.mark.parametrize("name", NAMES)
+def test_a_binary_problem_is_that_of_two_columns(name):
+    # Each by its own draws, of the same law: a row that stands there as a hit and as a miss would
+    # be its own neighbour. False alarm: 1e-4 each.
     y, p = cases.draw(30, 2, 11)
-    for name in NAMES:
-        options = {"estimator": name, "n_resamples": 1500, "rng": 3}
-        one, two = calibration_test(y, p[:, 1], **options), calibration_test(y, p, **options)
+    v = np.random.default_rng(1).random(30) + 0.1
+    options = {"estimator": name, "n_resamples": 1500, "sample_weight": v}
+    two = calibration_test(y, p, rng=3, **options)
+    for prob, setting in ((p[:, 1], "auto"), (p, "binary"), (p, 1), (p, "classwise")):
+        one = calibration_test(y, prob, rng=4, setting=setting, **options)
         assert one.statistic == near(two.statistic)
         law = stats.ks_2samp(one.null_distribution, two.null_distribution)
-        assert law.pvalue > ALPHA
+        assert law.pvalue > ALPHA, setting
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_replicates_of_all_classes_are_means_of_theirs(name):
+    # The mean of a class in another call has other draws. False alarm: 6e-5 each.
+    y, p = cases.draw(40, 3, 12)
+    options = {"estimator": name, "n_resamples": 1000}
+    whole = calibration_test(y, p, setting="classwise", rng=5, **options).null_distribution
+    each = [calibration_test(y, p, setting=k, rng=k, **options).null_distribution for k in range(3)]
+    error = sqrt((whole.var() + sum(one.var() for one in each) / 9) / 1000)
+    assert abs(whole.mean() - np.mean(each)) < 4 * error
+    options |= {"setting": "classwise", "average": None, "rng": 5}
+    parts = calibration_test(y, p, **options)
+    assert parts.p_value.shape == (3,)
+    assert parts.null_distribution.mean(axis=0) == near(whole)
 
 
 # -- the asymptotic test ---------------------------------------------------------------------------
