@@ -103,18 +103,18 @@ def test_a_planted_shift_is_found(name, n_classes):
 def test_a_planted_shift_is_found_by_blocks_of_more_rows(n_classes):
     y, p = cases.shifted(6000, n_classes, 7)
     options = {"estimator": "skce", "method": "asymptotic"}
-    pairs = calibration_test(y, p, **options).p_value
-    assert calibration_test(y, p, block_size=20, **options).p_value < pairs < 0.01
+    pairs, blocks = (calibration_test(y, p, block_size=b, **options).p_value for b in (2, 20))
+    assert blocks < 1e-6 < pairs < 0.5
 
 
 def test_what_neither_the_top_label_nor_a_class_shows():
-    # Orders of (0.1, 0.3, 0.6). The two smaller ones are 0.08 off, in cyclic orders one way, in the
+    # Orders of (0.1, 0.3, 0.6). The two smaller ones are 0.1 off, in cyclic orders one way, in the
     # others the other way: of each class and each of its probabilities that cancels.
     rng = np.random.default_rng(9)
     order = np.array(list(permutations(range(3))))[rng.integers(0, 6, 900)]
     way = np.linalg.det(np.eye(3)[order]).round()
     p = np.array([0.1, 0.3, 0.6])[order]
-    true = p + way[:, None] * np.array([0.08, -0.08, 0.0])[order]
+    true = p + way[:, None] * np.array([0.1, -0.1, 0.0])[order]
     y = cases.labels_from(true, rng)
     for setting in ("confidence", "classwise"):
         result = calibration_test(y, p, setting=setting, n_resamples=199, rng=0)
@@ -145,18 +145,23 @@ def test_settings_have_tests_of_their_own_problems(name, setting):
     assert result.p_value == (1 + above) / 100
 
 
+# With 22 of 45 pairs equal: were every row there twice, more than half of them would be.
+TIED = np.array([0.3] * 7 + [0.6, 0.6, 0.9])
+
+
+@pytest.mark.parametrize("scores", [cases.draw(30, 2, 11)[1][:, 1], TIED], ids=len)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_binary_problem_is_that_of_two_columns(name):
+def test_a_binary_problem_is_that_of_two_columns(name, scores):
     # Each by its own draws, of the same law: a row that stands there as a hit and as a miss would
     # be its own neighbour. False alarm: 1e-4 each.
-    y, p = cases.draw(30, 2, 11)
-    v = np.random.default_rng(1).random(30) + 0.1
+    y, p = np.arange(len(scores)) % 2, np.column_stack([1 - scores, scores])
+    v = np.random.default_rng(1).random(len(y)) + 0.1
     options = {"estimator": name, "n_resamples": 1500, "sample_weight": v}
     two = calibration_test(y, p, rng=3, **options)
-    for prob, setting in ((p[:, 1], "auto"), (p, "binary"), (p, 1), (p, "classwise")):
+    for prob, setting in ((scores, "auto"), (p, "binary"), (p, 1), (p, "classwise")):
         one = calibration_test(y, prob, rng=4, setting=setting, **options)
         assert one.statistic == near(two.statistic)
-        law = stats.ks_2samp(one.null_distribution, two.null_distribution)
+        law = stats.ks_2samp(one.null_distribution.round(9), two.null_distribution.round(9))
         assert law.pvalue > ALPHA, setting
 
 
@@ -328,6 +333,6 @@ def test_the_level_of_the_asymptotic_test_is_5_percent(n_classes, block_size):
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "n_classes"), [(50, 3), (50, 10), (500, 10)])
 def test_of_few_or_skewed_blocks_the_asymptotic_test_is_on_the_safe_side(n, n_classes):
-    # Measured: 4.4, 2.2 and 3.6 %.
+    # Measured: 4.5, 2.1 and 3.5 %.
     found = rate(n, n_classes, estimator="skce", method="asymptotic", width=0.3)
     assert 0.01 <= found <= MOST, found

@@ -307,6 +307,18 @@ def test_an_estimate_has_the_value_and_an_interval(name):
         assert result.method == "test inversion"
 
 
+@pytest.mark.parametrize("setting", ["auto", "confidence", "classwise", 1])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_estimate_has_about_the_p_value_of_the_test(name, setting):
+    # Both have some 195 replicates, so that they differ by 0.2 once in 1e4 seeds.
+    y, p = cases.draw(50, 3, 8)
+    options = {"estimator": name, "setting": setting, "n_resamples": 199}
+    result = fastece.estimate(y, p, rng=0, **options)
+    test = fastece.calibration_test(y, p, rng=1, **options)
+    assert result.value == near(test.statistic)
+    assert abs(result.p_value - test.p_value) < 0.2
+
+
 def test_several_estimators_share_the_draws():
     y, p, _ = data(30)
     names = ["ece", *NAMES, "brier_score"]
