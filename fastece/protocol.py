@@ -6,7 +6,7 @@ a number. Whatever resamples the rows only changes how often each of them counts
 *prepares* a sample once and *evaluates* it under as many multiplicities as needed.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,6 +89,14 @@ class Sample(Writable):
         s, y, low, high = self.s[rows], self.y[rows], self.low, self.high
         return Sample(s, y, v, low, high, self.rows[rows], self.vectors)
 
+    def relabelled(self, label: NDArray[Any]) -> "Sample":
+        """The same rows with other labels (n,): classes of class vectors, or hits."""
+        if self.vectors is None:
+            return replace(self, y=label.astype(np.uint8))
+        labels = self.vectors.label.copy()
+        labels[self.rows] = label
+        return replace(self, vectors=Vectors(self.vectors.prob, labels))
+
     def sorted(self) -> "Sample":
         """The same rows in increasing order of the score; equal scores keep their order."""
         return self.where(increasing(self.s))
@@ -149,6 +157,9 @@ class Estimator(Protocol):
     needs_vectors : bool
         Whether `Sample.vectors` are wanted: its value for class vectors (setting "auto") is not
         that of the top label. Without it: no.
+    reads_pairs : bool
+        Whether a replicate looks at all pairs of rows, for tasks of about the same time. Without
+        it: no.
     is_calibration_error : bool
         Whether 0 is what a calibrated model has but for noise. Without it: yes. Of anything else
         there is a bootstrap and a comparison, but no `estimate` and no `calibration_test`, which
@@ -172,6 +183,15 @@ class Estimator(Protocol):
         (R,) values, for draws that are much smaller than the sample: the value of the rows in each
         line of `rows`, (R, size) int32 positions in the sample, of which each counts once. A
         hundredth of the time of preparing each draw.
+    labels(plan, y)
+        (32 G,) values, for `calibration_test` and `estimate`: of the sample with the labels y,
+        (G, n, 32) int32, instead of its own, every row counting once: classes of class vectors, or
+        hits. With it, labels are drawn so and not as multiplicities of each row as a hit and as a
+        miss, among which a bandwidth would find rows twice.
+    truth(plan, q)
+        A float, for `estimate` of what has `labels`: the true error where the classes of rows come
+        true with the probabilities q (n, K), two classes for a binary problem. It is 0 for those
+        that are predicted.
     from_cells(cells)
         A float, for streams (`fastece.problems.cells.Cells`), where more sums than those of the
         rows of cells are needed: without it, `evaluate` gets a row for the misses and one for the

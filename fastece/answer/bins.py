@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastece.answer.cells import Cells, count_of, label_draws, make_cells
+from fastece.answer.cells import Cells, count_of, make_cells
 from fastece.binned.estimator import EMPTY, MAX_SUMS, Binned, Bins, place_rows
 from fastece.binned.replicates import Tiles
 from fastece.inputs.arrays import contiguous
@@ -15,6 +15,7 @@ from fastece.problems.problems import Problems, one_problem
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call
 from fastece.resampling.engine import Problem
+from fastece.resampling.labels import label_draws
 from fastece.typing import F64, U8
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from fastece import kernels
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import LEAST_REPLICATES
-from fastece.resampling.draws import ClassDraws, HitDraws
 from fastece.typing import F64, I32, I64
 
 # No hypothesis has less than this part of the noise of a calibrated model.
@@ -167,14 +166,6 @@ def make_cells(
         gap * unit, null, variance * unit**2, per_gap * unit, n[:, None], share * unit, hits * unit,
         norm, share, group, seed,
     )  # fmt: skip
-
-
-def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
-    """Labels with probabilities (n,) of each problem: of all classes together, or of the only one's
-    hits."""
-    if call.models[0].setting.per_class:
-        return ClassDraws(key, np.column_stack(prob))
-    return HitDraws(key, prob[0])
 
 
 def count_of(call: Call, cells: int) -> int:

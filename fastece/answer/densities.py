@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fastece import kernels
-from fastece.answer.cells import Cells, count_of, label_draws, make_cells
+from fastece.answer.cells import Cells, count_of, make_cells
 from fastece.binned.estimator import EMPTY
 from fastece.kde.estimator import KDE, is_supported
 from fastece.kde.grid import GHOSTS, Mesh
@@ -15,8 +15,8 @@ from fastece.kde.plan import Copies, DensityPlan
 from fastece.problems.order import scale_weights
 from fastece.protocol import Sample
 from fastece.resampling.arguments import Call
-from fastece.resampling.calibration_test import hits_and_misses
 from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates
+from fastece.resampling.labels import hits_and_misses, label_draws
 from fastece.typing import F64, U8
 
 # Bandwidths between points of a density that no row reaches together.

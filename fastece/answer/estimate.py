@@ -147,7 +147,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
         n=call.n,
         key=key,
         estimator=describe(estimator),
-        setting=call.setting,
+        setting=call.setting_of(name),
         _parts=parts,
     )
 

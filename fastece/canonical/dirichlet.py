@@ -62,12 +62,12 @@ class DirichletPlan(Plan, Writable):
     @cached_property
     def log_prob(self) -> F64:
         """Logarithms (n, K) of the probabilities, but for very small ones."""
-        return np.log(np.maximum(self.prob, FLOOR))
+        return np.asarray(np.log(np.maximum(self.prob, FLOOR)))
 
     @cached_property
     def starts(self) -> I64:
         """Where the rows of each class begin (K + 1)."""
-        return np.searchsorted(self.label, np.arange(self.prob.shape[1] + 1))
+        return np.asarray(np.searchsorted(self.label, np.arange(self.prob.shape[1] + 1)))
 
     @cached_property
     def constant(self) -> F64:
@@ -78,7 +78,7 @@ class DirichletPlan(Plan, Writable):
     def bands(self) -> Bands:
         """For each row j the kernel values ``v_i K(p_j; p_i)`` of the other rows i, over the
         largest of them."""
-        return Bands(*self.prob.shape, self.band)
+        return Bands(self.prob.shape, self.band)
 
     def band(self, rows: slice) -> F64:
         """The kernel values of some rows with all others."""
@@ -115,15 +115,16 @@ def likeliest_bandwidth(plan: DirichletPlan, run: Map) -> float:
     """The bandwidth with the largest leave-one-out likelihood; `plan` may have any."""
     constants = [log_factor(plan.prob, h) + np.log(plan.v) for h in BANDWIDTHS]
     zeros = np.zeros(plan.v.size)
-    bands = Bands(*plan.prob.shape, lambda rows: plan.exponents(rows, zeros, 1.0))
+    bands = Bands(plan.prob.shape, lambda rows: plan.exponents(rows, zeros, 1.0))
 
-    def part(rows: slice, band: F64) -> F64:
+    def part(rows: slice, band: F64) -> Any:
         density = np.empty((len(BANDWIDTHS), len(band)))
         for h, constant, out in zip(BANDWIDTHS, constants, density, strict=True):
             kernels.vectors.log_sums(band, constant, 1 / h, out)
         return (density * plan.v[rows]).sum(axis=1)
 
-    return BANDWIDTHS[int(np.argmax(bands.add(part, run)))]
+    likelihood: F64 = bands.add(part, run)
+    return float(BANDWIDTHS[int(likelihood.argmax())])
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ class DirichletKDE(PairEstimator):
         values = total / (plan.v[:, None] * counts).sum(axis=0)
         for r in np.flatnonzero(is_faint):
             values[r] = self.evaluate(plan, c[:, r])
-        return values
+        return np.asarray(values)
 
     def relabelled(self, plan: DirichletPlan, y: I32) -> F64:
         """The values (32,) with other labels (n, 32), each row counting once."""
@@ -231,7 +232,7 @@ class DirichletKDE(PairEstimator):
         for rows, band in plan.bands:
             hits = label_sums_of(band, y, plan.prob.shape[1])
             total += (plan.v[rows][:, None] * self.errors(plan, rows, hits)).sum(axis=0)
-        return total / plan.v.sum()
+        return np.asarray(total / plan.v.sum())
 
     def truth(self, plan: DirichletPlan, q: F64) -> float:
         """The error where classes come true with the probabilities `q` (n, K): of the smoothed

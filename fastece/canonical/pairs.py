@@ -1,7 +1,8 @@
 """What estimators that look at all pairs of rows have in common: class vectors, and bands of pairs.
 
-Time grows with the square of the number of rows, memory does not: pairs are computed in bands, those
-of a few rows with all others, and forgotten; of so few rows that they have room, they are kept.
+Time grows with the square of the number of rows, memory does not: pairs are computed in bands,
+those of a few rows with all others, and forgotten; of so few rows that they have room, they are
+kept.
 """
 
 from abc import ABC, abstractmethod
@@ -31,12 +32,12 @@ MOST_KEPT = 2**24
 
 
 class Bands:
-    """The pairs of n rows, in bands of some of them: `fill` makes the band of the rows of a slice.
-    They are made anew each time, unless they are few enough to be kept."""
+    """All pairs of rows of class vectors of some shape (n, K), in bands: `fill` makes that of the
+    rows of a slice. They are made anew each time, unless they are few enough to be kept."""
 
-    def __init__(self, n: int, n_classes: int, fill: Callable[[slice], F64]) -> None:
-        step = min(BAND // n, MOST_SUMS // n_classes)
-        step = max(step, LEAST)
+    def __init__(self, shape: tuple[int, ...], fill: Callable[[slice], F64]) -> None:
+        n, n_classes = shape
+        step = max(min(BAND // n, MOST_SUMS // n_classes), LEAST)
         self.rows = [slice(first, min(first + step, n)) for first in range(0, n, step)]
         self.is_kept, self.fill = n * n <= MOST_KEPT, fill
         self.kept: list[F64] = []
@@ -79,6 +80,7 @@ class PairEstimator(Parameters, ABC):
 
     needs_vectors = True
     needs_sorted = False
+    reads_pairs = True
 
     @abstractmethod
     def plan(self, sample: Sample, run: Map) -> Any:

@@ -74,12 +74,12 @@ class SKCEPlan(Plan, Writable):
     def kernel_bands(self) -> Bands:
         """Kernel values times the weights of both rows, of the pairs of some rows with those up to
         them, each pair of two rows twice."""
-        return Bands(*self.prob.shape, self.kernel_band)
+        return Bands(self.prob.shape, self.kernel_band)
 
     @cached_property
     def gap_bands(self) -> Bands:
         """The same times the products of the gaps."""
-        return Bands(*self.prob.shape, self.gap_band)
+        return Bands(self.prob.shape, self.gap_band)
 
     def kernel_band(self, rows: slice) -> F64:
         """A band of `kernel_bands`."""

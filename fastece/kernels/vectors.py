@@ -11,7 +11,7 @@ import numpy as np
 
 from fastece.kernels._jit import jit
 from fastece.kernels.logits import BLOCK, LOWEST_EXPONENT, exponential
-from fastece.kernels.shared import zero
+from fastece.kernels.shared import lane_sum, zero
 from fastece.typing import F64, I32, I64
 
 # Columns of a line that are filled at a time: with those of four classes they stay in the
@@ -160,14 +160,16 @@ def fill_exponents(
 def largest(x: F64) -> float:
     """The largest number, in eight lanes."""
     whole = x.size // 8 * 8
-    top = np.full(8, -np.inf)
+    a = b = c = d = e = f = g = h = -np.inf
     for i in range(0, whole, 8):
-        for lane in range(8):
-            top[lane] = x[i + lane] if x[i + lane] > top[lane] else top[lane]
-    best = top.max()
+        a, b = max(a, x[i]), max(b, x[i + 1])
+        c, d = max(c, x[i + 2]), max(d, x[i + 3])
+        e, f = max(e, x[i + 4]), max(f, x[i + 5])
+        g, h = max(g, x[i + 6]), max(h, x[i + 7])
+    top = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
     for i in range(whole, x.size):
-        best = x[i] if x[i] > best else best
-    return best
+        top = max(top, x[i])
+    return top
 
 
 @jit
@@ -185,9 +187,10 @@ def exponentiate(band: F64) -> None:
 
 @jit
 def log_sums(band: F64, constant: F64, inverse: float, out: F64) -> None:
-    """``log sum_j exp(constant[j] + inverse * band[i, j])`` of each line. Pieces in which all is too
-    small to be seen beside what came before need no exponential: most of them, for small
-    bandwidths."""
+    """``log sum_j exp(constant[j] + inverse * band[i, j])`` of each line.
+
+    Pieces in which all is too small to be seen beside what came before need no exponential.
+    """
     x, work = np.empty(PIECE), np.empty(PIECE)
     for i in range(band.shape[0]):
         top, total = -np.inf, 0.0
@@ -205,26 +208,16 @@ def log_sums(band: F64, constant: F64, inverse: float, out: F64) -> None:
             for j in range(part.size):
                 part[j] -= top
             exponential(part, work)
-            total += part.sum()
+            total += lane_sum(part)
         out[i] = top + np.log(total)
 
 
 @jit
 def run_sums(band: F64, starts: I64, out: F64) -> None:
     """Sums (b, S) of each line over runs of columns, which begin at `starts` (S + 1)."""
-    lanes = np.empty(8)
     for i in range(band.shape[0]):
         for s in range(starts.size - 1):
-            part = band[i, starts[s] : starts[s + 1]]
-            whole = part.size // 8 * 8
-            lanes[:] = 0.0
-            for j in range(0, whole, 8):
-                for lane in range(8):
-                    lanes[lane] += part[j + lane]
-            total = lanes.sum()
-            for j in range(whole, part.size):
-                total += part[j]
-            out[i, s] = total
+            out[i, s] = lane_sum(band[i, starts[s] : starts[s + 1]])
 
 
 @jit

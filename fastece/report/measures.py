@@ -16,7 +16,7 @@ from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import diagrams_of
 from fastece.resampling.arguments import Call
 from fastece.resampling.bootstrap import resample
-from fastece.resampling.calibration_test import hits_and_misses
+from fastece.resampling.labels import hits_and_misses
 from fastece.resampling.results import BootstrapResult
 
 # The answer comes first, and its curve is beside the diagram; the test of calibration and the

@@ -72,18 +72,21 @@ def check_executor(executor: Any, n_jobs: Any) -> int:
 
 
 def check_can_be_null(call: "Call", function: str) -> None:
-    """A function that asks what a calibrated model would have, from labels drawn for each binary
-    problem, has to be told what that is: of calibration errors it is 0."""
+    """A function that draws labels to ask what a calibrated model would have has to be told what
+    that is: of calibration errors it is 0. All but `calibration_test` also ask what models would
+    have that are not calibrated."""
     for estimator in call.estimators.values():
         if not is_calibration_error(estimator):
             raise ValueError(
                 f"estimator: {describe(estimator)} is no calibration error, so {function} has no "
                 "value of a calibrated model to compare it with; bootstrap and compare take it"
             )
-        if need_vectors([estimator]) and call.models[0].vectors is not None:
+        is_known = hasattr(estimator, "labels") and hasattr(estimator, "truth")
+        if call.is_whole(estimator) and not is_known and function != "calibration_test":
             raise ValueError(
-                f"estimator: {describe(estimator)} is a value of whole class vectors, and "
-                f"{function} draws labels of binary problems; bootstrap and compare take it"
+                f"estimator: {describe(estimator)} is a value of whole class vectors without the "
+                f"methods labels and truth, which {function} asks for hypotheses; bootstrap, "
+                "compare and calibration_test take it"
             )
 
 
@@ -131,8 +134,11 @@ class Call:
 
     def setting_of(self, name: str) -> str:
         """The setting as the result of one estimator names it."""
-        is_whole = need_vectors([self.estimators[name]]) and self.models[0].vectors is not None
-        return "class vectors" if is_whole else self.setting
+        return "class vectors" if self.is_whole(self.estimators[name]) else self.setting
+
+    def is_whole(self, estimator: Any) -> bool:
+        """Whether an estimator has a value of whole class vectors here."""
+        return need_vectors([estimator]) and self.models[0].vectors is not None
 
     def average_of(self, values: Any) -> Any:
         """Values (K, ...) of the problems of one model as the caller wants them: that of the only

@@ -1,13 +1,16 @@
 """Is a model calibrated at all? Its error beside those that chance alone gives."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from fastece.binned.estimator import Binned, BinnedPlan, Bins
-from fastece.protocol import Estimator, Sample
+from fastece.canonical.skce import SKCE
+from fastece.inputs.parameters import check_choice
+from fastece.protocol import Estimator
 from fastece.resampling.arguments import (
     Call,
     add_groups,
@@ -15,9 +18,10 @@ from fastece.resampling.arguments import (
     describe,
     read_call,
 )
-from fastece.resampling.draws import ClassDraws, CountDraws, HitDraws, new_key
+from fastece.resampling.draws import CountDraws, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import p_value_of, quantiles, tails_of
+from fastece.resampling.labels import draws_for, probabilities_for, problems_for
 from fastece.resampling.multipliers import GapPlan, GroupGaps
 from fastece.resampling.results import Plain, Result, Results
 from fastece.typing import F64, U8
@@ -25,6 +29,8 @@ from fastece.typing import F64, U8
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
 # of the fewest replicates whose quantiles say anything.
 BAND_REPLICATES, LEAST_REPLICATES, MOST_GAPS = 1999, 199, 5 * 10**7
+# Ways to a p-value.
+LABELS, ASYMPTOTIC = "labels", "asymptotic"
 # Errors closer than this are equal: one is rounded otherwise than the other.
 ROUNDING = 1e-12
 
@@ -62,6 +68,9 @@ class CalibrationTestResult(Result):
         gaps of each group that are drawn.
     band : ConsistencyBand, list of K of them, or None
         For the reliability diagram of the estimator, or of each class; None without bins.
+    method : {"labels", "asymptotic"}
+    standard_error : float, (K,) float64 array or None
+        Of the statistic, by the variance of its blocks; None for "labels".
 
     Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
@@ -70,11 +79,23 @@ class CalibrationTestResult(Result):
     p_value: Any
     null_distribution: F64 = field(repr=False)
     band: Any = field(repr=False)
+    method: str
+    standard_error: Any = None
 
     _replicates = "null_distribution"
 
     @property
+    def _head(self) -> str:
+        drawn = super()._head
+        return (
+            drawn if self.method == LABELS else f"setting {self.setting}: {self.n} rows, by blocks"
+        )
+
+    @property
     def _numbers(self) -> dict[str, Any]:
+        if self.method == ASYMPTOTIC:
+            names = ("statistic", "standard_error", "p_value")
+            return {name: getattr(self, name) for name in names}
         mean = self.null_distribution.mean(-1)
         return {"statistic": self.statistic, "if_calibrated": mean, "p_value": self.p_value}
 
@@ -90,12 +111,6 @@ class WithGaps:
         """(1 + B, 32 G) values and gaps."""
         bins = self.binned.block_bins(plan, c)
         return np.vstack([self.binned.values(bins), bins.gap.T])
-
-
-def hits_and_misses(sample: Sample) -> Sample:
-    """Every row twice, as a hit and as a miss: `HitDraws` draws one of the two."""
-    twice = sample.where(np.tile(np.arange(sample.n), 2))
-    return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
 
 
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
@@ -135,19 +150,18 @@ def null_values(
 def calibration_results(call: Call, rng: Any) -> Any:
     """The result of a call on one model, or `Results` by the names of its estimators."""
     check_can_be_null(call, "calibration_test")
-    data, key = call.models[0], new_key(rng)
-    samples, clusters = data.samples(), call.clusters
-    draws: ClassDraws | CountDraws | HitDraws = HitDraws(key, samples[0].s)
-    problems = [Problem(hits_and_misses(sample)) for sample in samples]
+    data, key, clusters = call.models[0], new_key(rng), call.clusters
     if clusters is not None:
         check_gaps(call)
-        draws, problems = CountDraws(key, clusters.count), [Problem(sample) for sample in samples]
-    elif data.setting.per_class:  # the labels of all classes are one draw
-        draws = ClassDraws(key, np.column_stack([sample.s for sample in samples]))
     results: Results[Any] = Results()
     for name, estimator in call.estimators.items():
         bins = estimator.bins(data) if isinstance(estimator, Binned) else None
-        drawn = estimator if clusters is None else GroupGaps(estimator, clusters)
+        if clusters is None:
+            drawn, problems = estimator, problems_for(call, estimator)
+            draws: Any = draws_for(call, estimator, probabilities_for(call, estimator), key)
+        else:
+            drawn, problems = GroupGaps(estimator, clusters), [*map(Problem, data.samples())]
+            draws = CountDraws(key, clusters.count)
         values, gaps = null_values(call, drawn, draws, problems, bins)
         bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
         (statistic,), null = call.values(name), call.average_of(values)
@@ -160,8 +174,60 @@ def calibration_results(call: Call, rng: Any) -> Any:
             n_groups=call.n_groups,
             key=key,
             estimator=describe(estimator),
-            setting=call.setting,
+            setting=call.setting_of(name),
+            method=LABELS,
         )
+    return results.get("", results)
+
+
+def asymptotic_result(call: Call, name: str, estimator: SKCE) -> CalibrationTestResult:
+    """The test of the means of blocks of rows, which are independent: their mean is normal."""
+    from scipy.special import erfc
+
+    block = replace(estimator, form="block")
+    found = []
+    for sample in call.models[0].samples():
+        plan = block.plan(sample, map)
+        values = block.block_values(plan, plan.v)
+        if values.size < 2:
+            raise ValueError(
+                f'method: "asymptotic" needs at least 2 blocks, got {values.size} of '
+                f"{block.block_size} rows; a smaller block_size makes more"
+            )
+        found.append((values.mean(), values.std(ddof=1) / math.sqrt(values.size)))
+    mean, error = np.array(found).T
+    with np.errstate(invalid="ignore", divide="ignore"):  # where all blocks are the same
+        p_value = np.where(error > 0, erfc(mean / error / math.sqrt(2)) / 2, mean <= 0)
+    per_class = call.models[0].setting.per_class
+    return CalibrationTestResult(
+        statistic=mean if per_class else float(mean[0]),
+        p_value=p_value if per_class else float(p_value[0]),
+        standard_error=error if per_class else float(error[0]),
+        null_distribution=np.empty((*mean.shape, 0) if per_class else 0),
+        band=None,
+        n=call.n,
+        key=0,
+        estimator=describe(block),
+        setting=call.setting_of(name),
+        method=ASYMPTOTIC,
+    )
+
+
+def asymptotic_results(call: Call) -> Any:
+    """The result of a call on one model by its blocks, or `Results` by estimators' names."""
+    results: Results[Any] = Results()
+    for name, estimator in call.estimators.items():
+        if not isinstance(estimator, SKCE):
+            raise ValueError(
+                'method: "asymptotic" is of the block form of "skce", whose law is known, not of '
+                f"{describe(estimator)}"
+            )
+        if call.models[0].setting.per_class and call.average is not None:
+            raise ValueError(
+                'average: method="asymptotic" has a value of each class, whose mean has no known '
+                "law: average=None"
+            )
+        results[name] = asymptotic_result(call, name, estimator)
     return results.get("", results)
 
 
@@ -174,15 +240,20 @@ def calibration_test(
     y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> CalibrationTestResult: ...
 def calibration_test(
-    y_true: Any, y_prob: Any, *, rng: Any = None, groups: Any = None, **options: Any
-) -> Any:
+    y_true: Any, y_prob: Any, *, method: Literal["labels", "asymptotic"] = "labels",
+    rng: Any = None, groups: Any = None, **options: Any,
+) -> Any:  # fmt: skip
     """Test whether a model is calibrated, by labels drawn as if it were.
 
     Parameters
     ----------
     y_true, y_prob, rng, **options
-        As in `fastece.bootstrap`, with the same defaults, but no `size`, `method` and
-        `bootstrap_result`; `confidence_level` is that of the band.
+        As in `fastece.bootstrap`, with the same defaults, but no `size` and `bootstrap_result`;
+        `confidence_level` is that of the band.
+    method : {"labels", "asymptotic"}, default "labels"
+        "labels": replicates. "asymptotic", for "skce" only: no replicates, but the normal law of
+        the mean of its block form, ``block_size=`` rows a block. Rows have to be in an order that
+        says nothing of them. It is quick, and finds less: of n pairs it looks at some.
     groups : (n,) array_like, optional
         Rows with the same label here belong together, so that their labels are not independent:
         as in `fastece.bootstrap`. For binned errors without `debias` only.
@@ -194,7 +265,7 @@ def calibration_test(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.bootstrap`; for another estimator with `groups`.
+        As in `fastece.bootstrap`; for another estimator with `groups`, or "asymptotic".
 
     Notes
     -----
@@ -203,7 +274,12 @@ def calibration_test(
     probability s, or, for the classes of a class vector together, a class with its probability. The
     scores stay as they are, so bins do too. The test is that of Vaicenavicius et al. (2019,
     "Evaluating model calibration in classification", section 5), the band that of Bröcker and Smith
-    (2007, "Increasing the reliability of reliability diagrams").
+    (2007, "Increasing the reliability of reliability diagrams"). Of "canonical" and "skce" whole
+    class vectors are tested: with setting "auto" a label is one of all classes.
+
+    "asymptotic": unbiased values of blocks of rows are independent, with the mean 0 if the model is
+    calibrated, so ``p = 1 - Phi(mean sqrt(B) / sd)`` of B blocks (Widmann, Lindsten and Zachariah
+    2019, "Calibration tests in multi-class classification: a unifying framework", section 5).
 
     With `groups` the hypothesis is that hits come as often as the scores say, however those of one
     group depend on each other; groups are independent. Then the gap of a bin ``D_b = sum_g D_gb``
@@ -231,5 +307,15 @@ def calibration_test(
     >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999, rng=0).p_value
     0.001
     """
+    check_choice("method", method, (LABELS, ASYMPTOTIC))
     call = read_call(y_true, {"y_prob": y_prob}, **options)
-    return calibration_results(add_groups(call, groups, y_prob), rng)
+    if method == LABELS:
+        return calibration_results(add_groups(call, groups, y_prob), rng)
+    for option, value in (
+        ("groups", groups),
+        ("rng", rng),
+        ("n_resamples", options.get("n_resamples")),
+    ):
+        if value is not None:
+            raise ValueError(f'{option}: goes without method="asymptotic", which draws nothing')
+    return asymptotic_results(call)

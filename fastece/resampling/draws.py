@@ -65,7 +65,7 @@ class InBlocks:
             self._fill(first, c)
         return c
 
-    def multiplicities(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
+    def multiplicities(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:  # noqa: ARG002
         """(G, n, 32) multiplicities: those that are drawn, for every problem."""
         return drawn
 
@@ -201,6 +201,11 @@ class ClassDraws(LabelDraws):
         total[total[:, -1] == 0] = np.arange(1, total.shape[1] + 1)  # no class more than another
         return np.ascontiguousarray(total[:, :-1] / total[:, -1:])
 
+    @property
+    def shares(self) -> F64:
+        """Probability of each class (n, K), of rows that add up to 1."""
+        return np.diff(self.up_to, axis=1, prepend=0.0, append=1.0)
+
     def make(self, first: int, blocks: int) -> I32:
         """(G, n / 2, 32) labels of some blocks."""
         label = np.empty((blocks, len(self.prob), REPLICATES), np.int32)
@@ -213,6 +218,32 @@ class ClassDraws(LabelDraws):
         c = np.empty((len(drawn), self.n, REPLICATES), np.uint8)
         kernels.resampling.hits_among(drawn, problem, c)
         return c
+
+
+@dataclass(frozen=True)
+class Relabels(InBlocks):
+    """Labels as they are, for estimators that take those: classes of whole class vectors, or the
+    hits of each problem."""
+
+    drawn: HitDraws | ClassDraws
+    are_classes: bool
+
+    item, method = 4, "labels"
+
+    @property
+    def n(self) -> int:
+        """Rows that have labels."""
+        return len(self.drawn.prob)
+
+    def make(self, first: int, blocks: int) -> NDArray[Any]:
+        """Draws of some blocks, as `drawn` makes them."""
+        return np.asarray(self.drawn.make(first, blocks))
+
+    def multiplicities(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
+        """(G, n, 32) labels of the rows."""
+        if isinstance(self.drawn, HitDraws):
+            return drawn[:, : self.n].astype(np.int32)
+        return drawn if self.are_classes else (drawn == problem).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -233,7 +264,7 @@ class RowDraws:
         return rows
 
 
-BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws
+BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws | Relabels
 
 
 def draws_of(

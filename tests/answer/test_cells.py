@@ -13,7 +13,7 @@ from fastece.answer.densities import DensityGaps
 from fastece.answer.estimate import has_cells
 from fastece.kde.plan import Copies
 from fastece.protocol import Sample
-from fastece.resampling.calibration_test import hits_and_misses
+from fastece.resampling.labels import hits_and_misses
 
 VALUES = {"norm", "min_count", "bin_weights", "debias"}
 # What is taken off debiased errors is no gap of a cell.

@@ -1,0 +1,64 @@
+"""Labels that are drawn as probabilities say, and problems as estimators take such labels.
+
+Most estimators take labels as multiplicities: every row stands there as a hit and as a miss, and
+one of the two is drawn. Those with a method `labels`, and those of whole class vectors, take the
+labels themselves.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fastece.protocol import Sample
+from fastece.resampling.arguments import Call
+from fastece.resampling.draws import ClassDraws, HitDraws, Relabels
+from fastece.resampling.engine import Problem
+from fastece.typing import F64
+
+
+def hits_and_misses(sample: Sample) -> Sample:
+    """Every row twice, as a hit and as a miss: `HitDraws` draws one of the two."""
+    twice = sample.where(np.tile(np.arange(sample.n), 2))
+    return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
+
+
+def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
+    """Labels with probabilities (n,) of each problem: of all classes together, or of the only one's
+    hits."""
+    if call.models[0].setting.per_class:
+        return ClassDraws(key, np.column_stack(prob))
+    return HitDraws(key, prob[0])
+
+
+def takes_labels(call: Call, estimator: Any) -> bool:
+    """Whether an estimator takes labels themselves."""
+    return hasattr(estimator, "labels") or call.is_whole(estimator)
+
+
+def probabilities_for(call: Call, estimator: Any) -> list[F64]:
+    """What the only model of a call says of the labels (n,): of every class of whole class vectors,
+    or of the hits of each problem."""
+    (data,) = call.models
+    if call.is_whole(estimator):
+        assert data.vectors is not None
+        return list(data.vectors.prob[data.positions].astype(np.float64).T)
+    return [data.score_and_hit(k)[0] for k in range(data.n_problems)]
+
+
+def draws_for(
+    call: Call, estimator: Any, prob: list[F64], key: int
+) -> ClassDraws | HitDraws | Relabels:
+    """Labels with probabilities as `probabilities_for` gives them, as an estimator takes them."""
+    if call.is_whole(estimator):
+        return Relabels(ClassDraws(key, np.column_stack(prob)), are_classes=True)
+    draws = label_draws(call, prob, key)
+    return Relabels(draws, are_classes=False) if takes_labels(call, estimator) else draws
+
+
+def problems_for(call: Call, estimator: Any) -> list[Problem]:
+    """The problems of the only model of a call, for such draws."""
+    samples = call.models[0].samples()
+    if takes_labels(call, estimator):
+        return [Problem(sample) for sample in samples]
+    return [Problem(hits_and_misses(sample)) for sample in samples]
