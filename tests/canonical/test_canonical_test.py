@@ -212,7 +212,7 @@ def test_the_asymptotic_p_value_is_that_of_the_block_values(block_size, weighted
 def test_the_asymptotic_test_draws_nothing():
     y, p = cases.shifted(50, 4, 13)
     options = {"estimator": "skce", "method": "asymptotic", "kernel": "gaussian", "width": 0.3}
-    one, two = (calibration_test(y, p, rng=seed, **options) for seed in (0, 1))
+    one, two = calibration_test(y, p, **options), calibration_test(y, p, **options)
     assert (one.statistic, one.p_value) == (two.statistic, two.p_value)
     want = cases.skce(y, p, "block", kernel="gaussian", width=0.3)
     assert one.statistic == near(want)
@@ -226,6 +226,34 @@ def test_the_asymptotic_test_is_one_sided():
     result = calibration_test(y, p, estimator="skce", method="asymptotic")
     assert result.statistic < 0
     assert result.p_value > 0.5
+
+
+def test_a_spread_needs_two_blocks():
+    y, p = cases.draw(7, 3, 15)
+    options = {"estimator": SKCE("block", 4), "method": "asymptotic"}
+    assert_refused(lambda: calibration_test(y, p, **options), ["block", "2"])
+    result = calibration_test(*cases.draw(8, 3, 15), **options)
+    assert 0 < result.p_value < 1
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_blocks_without_any_spread_are_sure(right):
+    y = np.arange(20) % 2
+    p = np.eye(2)[y if right else 1 - y]
+    options = {"method": "asymptotic", "block_size": 2, "width": 100.0}
+    result = calibration_test(np.zeros(20, int), p[[0] * 20], estimator="skce", **options)
+    assert result.statistic == near(0.0 if right else 2.0)
+    assert result.p_value == (1 if right else 0)
+
+
+def test_classes_have_asymptotic_tests_of_their_own():
+    y, p = cases.shifted(40, 3, 16)
+    options = {"estimator": "skce", "method": "asymptotic"}
+    found = calibration_test(y, p, setting="classwise", average=None, **options)
+    for k in range(3):
+        alone = calibration_test((y == k).astype(int), p[:, k], **options)
+        assert found.p_value[k] == near(alone.p_value)
+        assert found.standard_error[k] == near(alone.standard_error)
 
 
 def test_methods_that_are_not_there_are_refused():
