@@ -102,8 +102,10 @@ def test_a_planted_shift_is_found(name, n_classes):
 @pytest.mark.parametrize("n_classes", [3, 10])
 def test_a_planted_shift_is_found_by_blocks_of_more_rows(n_classes):
     y, p = cases.shifted(6000, n_classes, 7)
-    options = {"estimator": "skce", "method": "asymptotic"}
-    pairs, blocks = (calibration_test(y, p, block_size=b, **options).p_value for b in (2, 20))
+    pairs, blocks = (
+        calibration_test(y, p, estimator=SKCE("block", size), method="asymptotic").p_value
+        for size in (2, 20)
+    )
     assert blocks < 1e-6 < pairs < 0.5
 
 
@@ -317,7 +319,7 @@ def rate(n, n_classes, **options):
         rng = np.random.default_rng([n, n_classes, seed])
         prob = rng.dirichlet(np.ones(n_classes), n)
         y = cases.labels_from(prob, rng)
-        rejected += calibration_test(y, prob, rng=seed, n_jobs=1, **options).p_value <= 0.05
+        rejected += calibration_test(y, prob, n_jobs=1, **options).p_value <= 0.05
     return rejected / 2000
 
 
@@ -338,7 +340,8 @@ def shared_rate(n, n_classes, name):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_classes"), CASES)
 def test_the_level_is_5_percent(name, n_classes):
-    found = rate(50, n_classes, estimator=name, n_resamples=199)
+    rng = np.random.default_rng(0)  # of which each call takes a number
+    found = rate(50, n_classes, estimator=name, n_resamples=199, rng=rng)
     assert LEAST <= found <= MOST, found
 
 
@@ -353,8 +356,8 @@ def test_the_level_of_many_rows_is_5_percent(name, n_classes):
 @pytest.mark.parametrize(("n_classes", "block_size"), [(3, 2), (3, 10), (10, 5)])
 def test_the_level_of_the_asymptotic_test_is_5_percent(n_classes, block_size):
     # Of 50 blocks and more: the mean of skewed values is not normal, and their spread goes with it.
-    fields = {"block_size": block_size, "width": 0.3}
-    found = rate(500, n_classes, estimator="skce", method="asymptotic", **fields)
+    estimator = SKCE("block", block_size, width=0.3)
+    found = rate(500, n_classes, estimator=estimator, method="asymptotic")
     assert LEAST <= found <= MOST, found
 
 
@@ -362,5 +365,5 @@ def test_the_level_of_the_asymptotic_test_is_5_percent(n_classes, block_size):
 @pytest.mark.parametrize(("n", "n_classes"), [(50, 3), (50, 10), (500, 10)])
 def test_of_few_or_skewed_blocks_the_asymptotic_test_is_on_the_safe_side(n, n_classes):
     # Measured: 4.5, 2.1 and 3.5 %.
-    found = rate(n, n_classes, estimator="skce", method="asymptotic", width=0.3)
+    found = rate(n, n_classes, estimator=SKCE("block", width=0.3), method="asymptotic")
     assert 0.01 <= found <= MOST, found
