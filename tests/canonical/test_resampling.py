@@ -63,7 +63,7 @@ def test_values_of_multiplicities_are_those_of_the_reference(name, weighted):
     assert_near(estimator.evaluate(plan, once), cases.expected(estimator, y, p, v))
 
 
-@pytest.mark.parametrize("n", [5, 33, 300])
+@pytest.mark.parametrize("n", [5, 33, 150])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_blocks_are_evaluations(name, weighted, n):
