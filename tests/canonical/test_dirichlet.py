@@ -70,6 +70,20 @@ def test_every_bandwidth_of_the_grid_can_be_the_likeliest():
     assert len(found) > 4
 
 
+def test_weights_count_on_both_sides_of_the_likelihood():
+    # Those of the rows that are looked at, and those of the rows whose kernels are there: of these
+    # data 11 and 8 would have another bandwidth without the latter and without the former.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        spread = 10 ** rng.uniform(-3, -1)
+        p = rng.dirichlet(np.array([0.2, 0.3, 0.5]) / spread, 7)
+        v, y = 10 ** rng.uniform(-3, 3, 7), np.arange(7) % 3
+        h, lead = oracle.likely_bandwidth(p.tolist(), v.tolist())
+        assert lead > 1e-6
+        want = canonical_error(y, p, bandwidth=h, sample_weight=v)
+        assert canonical_error(y, p, sample_weight=v) == near(want), seed
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_corners_zeros_and_ties_equal_the_reference(name):
     y, p = SETS[name]
