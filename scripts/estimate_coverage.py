@@ -25,7 +25,7 @@ from fastece.inputs.files import read_predictions
 from fastece.kde.plan import Copies
 from fastece.problems.problems import one_problem
 from fastece.protocol import Sample
-from fastece.resampling.calibration_test import hits_and_misses
+from fastece.resampling.labels import hits_and_misses
 
 SEED, REFERENCE, LEVEL = 20240601, 20_000, 0.95
 ESTIMATORS = ("ece", "ece_ac", "ece_kde")

@@ -29,9 +29,10 @@ from fastece.recalibration import METHODS
 CALLS = 1500
 NAMES = list(fastece.ESTIMATORS)
 # Of these a replicate takes 0.3 ms a class, and more of many rows.
-SLOW = {"ece_bayes", "ece_sweep", "smooth_ece", "mmce"}
-# What has no largest error.
+SLOW = {"ece_bayes", "ece_sweep", "smooth_ece", "mmce", "canonical", "skce"}
+# What has no largest error, and what looks at all pairs of rows.
 NO_NORM = {"smooth_ece", "mmce"}
+PAIRS = {"canonical", "skce"}
 SHAPES = [
     (1,), (2,), (50,), (5000,), (70_000,), (1, 2), (60, 2), (60, 3), (4000, 4), (66_000, 3),
     (30, 150),
@@ -49,8 +50,9 @@ FIELDS = {
     "bin_weights": ["equal"],
     "threshold": [0, 0.4, 2],
     "bandwidth": [0.003, 0.1, 5],
-    "kernel": ["triweight", "epanechnikov", "beta"],
+    "kernel": ["triweight", "epanechnikov", "beta", "gaussian"],
     "grid_step": [0.001, 0.3],
+    "form": ["unbiased", "block"],
 }
 DECOMPOSITIONS = [fastece.brier_decomposition, fastece.score_decomposition]
 RESAMPLING = [fastece.bootstrap, fastece.compare, fastece.calibration_test, fastece.estimate]
@@ -196,10 +198,13 @@ def call():
         largest = [] if name in NO_NORM else [fastece.mce]
         single = [fastece.ece, *largest, *CLASSWISE, *shown.get(name, [])]
         function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
+    elif name in PAIRS:
+        function = pick([fastece.ece, *RESAMPLING])
     else:
         others = [evaluate, decompose, recalibrate, drop_in]
         function = pick([fastece.ece, fastece.bootstrap, fastece.compare, *others])
     is_slow = function in RESAMPLING and (name in SLOW or function is fastece.estimate)
+    is_slow |= name in PAIRS
     y, p, options = data(SMALL if is_slow else SHAPES)
     if function is evaluate:
         evaluate(y, p, find_estimator(name, fields), options)

@@ -16,7 +16,7 @@ import pytest
 import fastece
 from fastece import recalibration
 from fastece.cli import main
-from fastece.estimators import calibration_errors
+from fastece.estimators import calibration_errors, is_calibration_error
 from fastece.problems.settings import SETTINGS
 from fastece.protocol import Estimator
 from fastece.recalibration import METHODS
@@ -99,9 +99,10 @@ def test_page_on_recalibration_names_every_method_and_what_it_keeps():
         assert (row[4] == "yes") == method.keeps_argmax
 
 
-def test_page_on_scores_names_the_other_rows_of_the_table():
+def test_pages_name_the_other_rows_of_the_table():
     for name in fastece.ESTIMATORS.keys() - calibration_errors().keys():
-        (row,) = rows_of("docs/scores.md", f'`"{name}"`')
+        page = "canonical" if is_calibration_error(fastece.ESTIMATORS[name]) else "scores"
+        (row,) = rows_of(f"docs/{page}.md", f'`"{name}"`')
         assert eval(f"fastece.{row[1].strip('`')}") == fastece.ESTIMATORS[name]
 
 

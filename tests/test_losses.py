@@ -44,7 +44,7 @@ def test_the_rows_of_the_table_are_the_objects():
     assert [str(row) for row in rows[:3]] == ["BrierScore()", "LogLoss(clip=None)", "Accuracy()"]
     assert not set(NAMES) & set(calibration_errors())
     assert [name for name in ESTIMATORS if need_vectors([ESTIMATORS[name]])] == [
-        "brier_score", "log_loss", "entropy"
+        "canonical", "skce", "brier_score", "log_loss", "entropy"
     ]  # fmt: skip
 
 
@@ -262,8 +262,13 @@ def test_an_estimator_of_ones_own_gets_class_vectors(size):
     alone = fastece.bootstrap(y, p, n_resamples=40, rng=0, size=size)
     assert np.array_equal(found["ece"].bootstrap_distribution, alone.bootstrap_distribution)
     assert (found["ece"].setting, found["TrueClass()"].setting) == ("confidence", "class vectors")
+    # Labels are drawn for whole vectors, and hypotheses are asked of those that have the methods.
+    test = fastece.calibration_test(y, p, estimator=TrueClass(), n_resamples=400, rng=0)
+    error = test.null_distribution.std() / 20
+    assert test.null_distribution.mean() == pytest.approx((p * p).sum(axis=1).mean(), abs=5 * error)
+    assert test.setting == "class vectors"
     with pytest.raises(ValueError, match=r"TrueClass\(\) is a value of whole class vectors"):
-        fastece.calibration_test(y, p, estimator=TrueClass())
+        fastece.estimate(y, p, estimator=TrueClass())
 
 
 def test_what_is_sent_to_other_processes_has_no_class_vectors_that_nobody_reads():

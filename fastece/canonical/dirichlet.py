@@ -13,6 +13,7 @@ from fastece.canonical.pairs import (
     PairEstimator,
     check_rows,
     label_sums_of,
+    places_of,
     products_of,
     sums_of,
     vectors_of,
@@ -71,19 +72,19 @@ class DirichletPlan(Plan, Writable):
 
     @cached_property
     def constant(self) -> F64:
-        """Logarithm (n,) of each row's weight times its kernel's factor."""
-        return log_factor(self.prob, self.bandwidth) + np.log(self.v)
+        """Logarithm (n,) of the factor of each row's kernel."""
+        return log_factor(self.prob, self.bandwidth)
 
     @cached_property
     def bands(self) -> Bands:
         """For each row j the kernel values ``v_i K(p_j; p_i)`` of the other rows i, over the
-        largest of them."""
+        largest of K."""
         return Bands(self.prob.shape, self.band)
 
     def band(self, rows: slice) -> F64:
         """The kernel values of some rows with all others."""
         band = self.exponents(rows, self.constant, 1 / self.bandwidth)
-        kernels.vectors.exponentiate(band)
+        kernels.vectors.exponentiate(band, self.v)
         return band
 
     def exponents(self, rows: slice, constant: F64, inverse: float) -> F64:
@@ -228,9 +229,9 @@ class DirichletKDE(PairEstimator):
 
     def relabelled(self, plan: DirichletPlan, y: I32) -> F64:
         """The values (32,) with other labels (n, 32), each row counting once."""
-        y, total = y[plan.order], np.zeros(y.shape[1])
+        place, total = places_of(y[plan.order]), np.zeros(y.shape[1])
         for rows, band in plan.bands:
-            hits = label_sums_of(band, y, plan.prob.shape[1])
+            hits = label_sums_of(band, place, plan.prob.shape[1])
             total += (plan.v[rows][:, None] * self.errors(plan, rows, hits)).sum(axis=0)
         return np.asarray(total / plan.v.sum())
 

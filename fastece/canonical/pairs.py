@@ -20,7 +20,7 @@ from fastece.problems.order import scale_weights
 from fastece.problems.problems import Problems
 from fastece.problems.reading import Map
 from fastece.protocol import Parameters, Sample
-from fastece.typing import F64, I32, I64, U8
+from fastece.typing import F64, I32, I64, U8, U32
 
 # Numbers of a band: as many as leave the second-level cache room for what they are multiplied with.
 # Fewer rows than `LEAST` make each column be read too often: 8 take a third longer.
@@ -150,11 +150,16 @@ def products_of(band: F64, x: F64, starts: I64) -> F64:
     return out
 
 
-def label_sums_of(band: F64, y: I32, n_classes: int) -> F64:
-    """Sums (b, K, 32) of a band over the columns of each class, by their labels (n, 32)."""
-    out = np.empty((len(band), n_classes, REPLICATES))
-    kernels.vectors.label_sums(band, y, out)
-    return out
+def places_of(y: I32) -> U32:
+    """Where each label (n, 32) is among the labels of all replicates (K, 32)."""
+    return (y * REPLICATES + np.arange(REPLICATES)).astype(np.uint32)
+
+
+def label_sums_of(band: F64, place: U32, n_classes: int) -> F64:
+    """Sums (b, K, 32) of a band over the columns of each class, by the places of their labels."""
+    out = np.empty((len(band), n_classes * REPLICATES))
+    kernels.vectors.place_sums(band, place, out)
+    return out.reshape(len(band), n_classes, REPLICATES)
 
 
 def whole(columns: int) -> I64:

@@ -16,6 +16,7 @@ from fastece.canonical.pairs import (
     PairEstimator,
     check_rows,
     label_sums_of,
+    places_of,
     products_of,
     sums_of,
     vectors_of,
@@ -237,9 +238,9 @@ class SKCE(PairEstimator):
         if self.form == "block":
             gaps = (gaps_of(plan.prob, label) for label in y.T)
             return np.array([self.value(replace(plan, gap=gap)) for gap in gaps])
-        mean, same = plan.mean_prob, np.zeros(y.shape[1])
+        mean, place, same = plan.mean_prob, places_of(y), np.zeros(y.shape[1])
         for rows, band in plan.kernel_bands:
-            sums = label_sums_of(band, y[: rows.stop], plan.prob.shape[1])
+            sums = label_sums_of(band, place[: rows.stop], plan.prob.shape[1])
             same += np.take_along_axis(sums, y[rows][:, None, :], axis=1).sum(axis=(0, 1))
         crossed = np.take_along_axis(mean, y, axis=1).sum(axis=0)
         constant = (mean * plan.prob).sum()

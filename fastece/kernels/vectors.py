@@ -5,14 +5,12 @@ the former. Class vectors of the columns lie class by class, (K, n), so that loo
 vectorise.
 """
 
-from typing import Any
-
 import numpy as np
 
 from fastece.kernels._jit import jit
 from fastece.kernels.logits import BLOCK, LOWEST_EXPONENT, exponential
 from fastece.kernels.shared import lane_sum, zero
-from fastece.typing import F64, I32, I64
+from fastece.typing import F64, I64, U32
 
 # Columns of a line that are filled at a time: with those of four classes they stay in the
 # first-level cache.
@@ -173,8 +171,8 @@ def largest(x: F64) -> float:
 
 
 @jit
-def exponentiate(band: F64) -> None:
-    """Replace each line by its exponentials, over the largest of them."""
+def exponentiate(band: F64, v: F64) -> None:
+    """Replace each line by its exponentials, over the largest of them, times the weights."""
     work = np.empty(BLOCK)
     for i in range(band.shape[0]):
         top = largest(band[i])
@@ -183,6 +181,8 @@ def exponentiate(band: F64) -> None:
             for j in range(part.size):
                 part[j] -= top
             exponential(part, work)
+            for j in range(part.size):
+                part[j] *= v[left + j]
 
 
 @jit
@@ -243,14 +243,16 @@ def run_products(band: F64, x: F64, starts: I64, out: F64) -> None:
 
 
 @jit
-def label_sums(band: F64, label: I32, out: F64) -> Any:
-    """Sums (b, K, 32) of each line over the columns of each class, by the labels (n, 32) that each
-    replicate has."""
-    width = out.shape[2]
+def place_sums(band: F64, place: U32, out: F64) -> None:
+    """Sums (b, P) of each line at the places (n, 32) of its columns, one for each replicate.
+
+    Places are unsigned, as others have to be asked whether they are negative, which takes as long
+    again: 0.36 ns an addition.
+    """
     for i in range(band.shape[0]):
-        line, sums = band[i], out[i].ravel()
+        line, sums = band[i], out[i]
         zero(sums)
         for j in range(line.size):
-            a, y = line[j], label[j]
-            for r in range(width):
-                sums[y[r] * width + r] += a
+            a, at = line[j], place[j]
+            for r in range(at.size):
+                sums[np.uint64(at[r])] += a

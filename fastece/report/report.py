@@ -20,6 +20,7 @@ from fastece.problems.problems import Problems
 from fastece.problems.reading import read_problems
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.diagram import ReliabilityDiagram
+from fastece.report.classes import AllClasses, measure_classes
 from fastece.report.measures import (
     ERRORS,
     LEAD,
@@ -77,6 +78,8 @@ class Report(Plain):
         Parts of the Brier score of the setting, or their means over classes.
     classes, slices : Slices or None
         Errors of the classes, one against the rest, and of the groups of `by`.
+    vectors : AllClasses or None
+        Errors of whole class vectors, with the test of each; None of fewer than three classes.
     diagrams : list of ReliabilityDiagram
         For each problem of the setting.
     curve : ReliabilityCurve or None
@@ -106,6 +109,7 @@ class Report(Plain):
     decomposition: ScoreDecomposition
     classes: Slices | None
     slices: Slices | None
+    vectors: AllClasses | None
     diagrams: list[ReliabilityDiagram]
     curve: ReliabilityCurve | None
     pairs: bool = field(repr=False)
@@ -253,6 +257,8 @@ def make_report(
     direction = direction_of(lead, key)
     classes = class_table(lead, read, key, say)
     slices = table_of(lead, groups, key, say)
+    say("all classes at once")
+    vectors = None if pairs else measure_classes(call, read, seed)
     n = effective_count(problems.v, call.n)
     judgement = judge(Findings(
         n=n, setting="confidence" if pairs else call.setting, level=call.level,
@@ -261,6 +267,7 @@ def make_report(
         total=direction.error, mean_gap=direction.mean_gap,
         mean_gap_interval=direction.mean_gap_interval,
         off=count_off(classes=classes, groups=slices),
+        vectors_p_value=None if vectors is None else vectors.p_value,
     ))  # fmt: skip
     panels = report_panels(errors_call, seed)
     drawn = [panel.first for panel in panels if not panel.is_logit]
@@ -284,6 +291,7 @@ def make_report(
         decomposition=decomposition_of(call),
         classes=classes,
         slices=slices,
+        vectors=vectors,
         diagrams=[x for x in drawn if isinstance(x, ReliabilityDiagram)],
         curve=next((x for x in drawn if isinstance(x, ReliabilityCurve)), None),
         pairs=pairs,

@@ -46,7 +46,7 @@ class Section:
 def sections_of(report: "Report") -> list[Section]:
     """All sections, in the order in which they are read."""
     made = [
-        sample(report), errors(report), direction(report), scores(report),
+        sample(report), errors(report), direction(report), scores(report), vectors(report),
         breakdown(report.classes, "class", "Classes, the clearest case first"),
         breakdown(report.slices, "group", "Groups, the clearest case first"), picture(report),
     ]  # fmt: skip
@@ -167,6 +167,28 @@ def breakdown(found: Any, what: str, title: str) -> Section | None:
     return Section(
         title, {}, head, rows, [*([f"and {more} that are less clear"] * (more > 0)), *notes]
     )
+
+
+def vectors(report: "Report") -> Section | None:
+    """Errors of all classes at once."""
+    found, title = report.vectors, "All classes at once"
+    if found is None:
+        return None
+    if found.note:
+        return Section(title, {}, notes=[found.note])
+    head = ["error", "value", "if calibrated", "p-value", ""]
+    rows = [
+        [
+            line["name"], number(line["value"]), number(line["if_calibrated"]),
+            p_text(line["p_value"], floor_of(found.n_resamples)), line["meaning"],
+        ]
+        for line in found.lines
+    ]  # fmt: skip
+    note = (
+        "Top label and single classes can be right where this is not. If calibrated: the mean of "
+        f"{found.n_resamples} samples of labels drawn as the vectors say; chance alone makes that."
+    )
+    return Section(title, {}, head, rows, [note] * (found.n_resamples > 0))
 
 
 def picture(report: "Report | StreamReport") -> Section:

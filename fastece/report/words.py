@@ -138,6 +138,8 @@ class Findings:
         Hit rate less mean score.
     off : dict
         How many classes and groups are off for sure, and of how many, by what they are called.
+    vectors_p_value : float or None
+        Of the test of whole class vectors.
     """
 
     n: float
@@ -152,6 +154,7 @@ class Findings:
     mean_gap: float
     mean_gap_interval: ConfidenceInterval
     off: dict[str, tuple[int, int]]
+    vectors_p_value: float | None = None
 
     @property
     def objections(self) -> list[str]:
@@ -167,6 +170,9 @@ class Findings:
         found += [
             f"{off} of {count} {what} are off" for what, (off, count) in self.off.items() if off
         ]
+        p_value = self.vectors_p_value
+        if p_value is not None and p_value < 1 - self.level:
+            found.append(f"all classes at once are off (skce, p-value {p_text(p_value)})")
         return found
 
 

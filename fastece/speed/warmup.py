@@ -18,6 +18,7 @@ import numpy as np
 import fastece
 from fastece.binned.estimator import Binned
 from fastece.binned.single import MANY_ROWS
+from fastece.canonical.skce import SKCE
 from fastece.compat import relplot
 from fastece.estimators import ESTIMATORS, is_calibration_error
 from fastece.kde.estimator import KDE
@@ -38,6 +39,7 @@ SETTINGS = {1: ("binary", "confidence", 0), 2: ("confidence", "classwise", 1)}
 # Besides those of the table.
 VARIANTS = (
     KDE(bandwidth=0.1), KDE(bandwidth=5.0), KDE(kernel="beta"), KDE(kernel="beta", bandwidth=0.1),
+    SKCE("block"),
 )  # fmt: skip
 
 

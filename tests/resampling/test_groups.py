@@ -17,9 +17,11 @@ from fastece.estimators import ESTIMATORS, find_estimator
 from fastece.resampling.draws import GroupDraws, Groups, LeaveOut, Multinomial, draws_of
 from fastece.resampling.multipliers import GroupGaps
 
-# What does not depend on the number of rows but by its sums: a draw is then a file of its rows.
+# What does not depend on the number of rows but by its sums: a draw is then a file of its rows. Two
+# copies of a row are no pair, though.
+NOT_SUMS = ("ece_kde", "ece_bayes", "canonical", "skce")
 OF_SUMS = [
-    *(name for name in ESTIMATORS if name not in ("ece_kde", "ece_bayes")),
+    *(name for name in ESTIMATORS if name not in NOT_SUMS),
     *(v for v in VARIANTS if v.n_bins != "sqrt"),
     Binned(n_bins=4, debias=True, norm=2, edges="quantile"),
     KDE(bandwidth=0.1), KDE(bandwidth=0.1, kernel="beta"), fastece.SmoothECE(scale=0.1),

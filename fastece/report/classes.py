@@ -1,0 +1,84 @@
+"""What a report says of all classes at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fastece.estimators import ESTIMATORS, direct_values
+from fastece.problems.problems import Problems
+from fastece.resampling.arguments import Call
+from fastece.resampling.calibration_test import calibration_results
+
+# Estimators that look at all pairs of rows, in seconds: of at most so many rows, and of so many
+# classes that vectors of one sample lie near each other.
+LEAST_CLASSES, MOST_CLASSES, MOST_ROWS = 3, 20, 20_000
+# Pairs that all replicates together look at, some 3 s, but for the fewest replicates of a test.
+MOST_PAIRS, LEAST_REPLICATES = 4 * 10**9, 32
+MEANINGS = {
+    "canonical": "distance of the whole vector from how often its classes come true",
+    "skce": "whether rows with nearly the same vector are off in the same direction",
+}
+
+
+@dataclass(frozen=True)
+class AllClasses:
+    """Errors of whole class vectors.
+
+    Attributes
+    ----------
+    lines : list of dict
+        An error each: name, value, the mean of a calibrated model, p_value, meaning. Without
+        resamples there are neither a mean nor a p-value; empty where there is a note.
+    n_resamples : int
+        Replicates of each.
+    note : str
+        Why they were left out, if they were.
+    """
+
+    lines: list[dict[str, Any]]
+    n_resamples: int
+    note: str
+
+    @property
+    def p_value(self) -> float | None:
+        """Of the test that finds more."""
+        found: dict[str, float | None] = {line["name"]: line["p_value"] for line in self.lines}
+        return found.get("skce")
+
+
+def measure_classes(call: Call, read: Callable[..., Problems], seed: int) -> AllClasses | None:
+    """The errors of the class vectors of a call that asks about all of more than two classes."""
+    (problems,) = call.models
+    asks = problems.setting.is_top or problems.setting.per_class
+    if not asks or problems.n_classes < LEAST_CLASSES:
+        return None
+    left_out = ""
+    if problems.n_classes > MOST_CLASSES:
+        left_out = f"{problems.n_classes} classes, and here at most {MOST_CLASSES}"
+    elif call.n > MOST_ROWS:
+        left_out = f"{call.n} rows, and here at most {MOST_ROWS}"
+    if left_out:
+        return AllClasses([], 0, (
+            f"Left out: there are {left_out} are looked at. "
+            "fastece.calibration_test(y, p, estimator=\"skce\") takes them."
+        ))  # fmt: skip
+    count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, LEAST_REPLICATES))
+    rows = {name: ESTIMATORS[name] for name in MEANINGS if call.n > 1}
+    whole = replace(
+        call, models=[read(setting="auto", vectors=True)], estimators=rows, n_resamples=count,
+        average="macro",
+    )  # fmt: skip
+    results = calibration_results(whole, seed) if count else {}
+    lines = []
+    for name, row in rows.items():
+        found = results.get(name)
+        value = found.statistic if found else float(direct_values(row, whole.models[0])[0])
+        mean = float(np.mean(found.null_distribution)) if found else None
+        p_value = found.p_value if found else None
+        lines.append({
+            "name": name, "value": value, "if_calibrated": mean, "p_value": p_value,
+            "meaning": MEANINGS[name],
+        })  # fmt: skip
+    return AllClasses(lines, count, "")
