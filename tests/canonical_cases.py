@@ -1,0 +1,188 @@
+"""Class vectors that break kernels, hypothesis strategies, and values of the reference."""
+
+from math import isnan
+
+import numpy as np
+import pytest
+import reference_canonical as oracle
+from hypothesis import strategies as st
+from scipy.special import gammaln
+
+import fastece
+from fastece import SKCE, DirichletKDE
+from fastece.problems.reading import read_problems
+
+CLOSE = 1e-10
+FORMS = ["biased", "unbiased", "block"]
+KERNELS = ["exponential", "gaussian"]
+DIRICHLET = {
+    "default": DirichletKDE(),
+    "narrow": DirichletKDE(0.002),
+    "wide": DirichletKDE(0.3),
+    "norm 2": DirichletKDE(0.05, norm=2.0),
+}
+SQUARED = {
+    "default": SKCE(),
+    "gaussian": SKCE(kernel="gaussian"),
+    "given width": SKCE(width=0.2),
+    "unbiased": SKCE("unbiased"),
+    "unbiased, gaussian, given width": SKCE("unbiased", kernel="gaussian", width=0.3),
+    "pairs": SKCE("block"),
+    "blocks of 5": SKCE("block", 5, "gaussian"),
+}
+ESTIMATORS = {
+    **{f"canonical, {name}": estimator for name, estimator in DIRICHLET.items()},
+    **{f"skce, {name}": estimator for name, estimator in SQUARED.items()},
+}
+
+
+def near(value, slack=1e-12):
+    return pytest.approx(value, rel=slack, abs=slack, nan_ok=True)
+
+
+def draw(n, n_classes, seed=0, concentration=1.0):
+    """(y_true, y_prob): calibrated Dirichlet vectors."""
+    rng = np.random.default_rng(seed)
+    prob = rng.dirichlet(np.full(n_classes, concentration), n)
+    return labels_from(prob, rng), prob
+
+
+def labels_from(prob, rng):
+    """Classes drawn with the probabilities (n, K)."""
+    above = rng.random((len(prob), 1)) >= np.cumsum(prob, axis=1)[:, :-1]
+    return above.sum(axis=1)
+
+
+def shifted(n, n_classes, seed=0):
+    """(y_true, y_prob): a model that is far too sure of itself."""
+    rng = np.random.default_rng(seed)
+    true = rng.dirichlet(np.full(n_classes, 2.0), n)
+    sure = true**3
+    return labels_from(true, rng), sure / sure.sum(axis=1, keepdims=True)
+
+
+def awkward_sets():
+    """name -> (y_true, y_prob): corners, zeros, ties, rows far apart, one and two rows."""
+    y, p = draw(9, 4, 1)
+    sparse = np.where(np.random.default_rng(2).random((9, 4)) < 0.4, 0.0, p)
+    sparse[:, 0] += 0.1
+    sparse /= sparse.sum(axis=1, keepdims=True)
+    tiny = np.array([[1e-7, 1 - 1e-7], [1e-5, 1 - 1e-5], [2e-5, 1 - 2e-5], [0.0, 1.0], [0.5, 0.5]])
+    return {
+        "interior": (y, p),
+        "corners": (y[:6] % 3, np.eye(3)[[0, 1, 2, 0, 0, 1]]),
+        "corners and inside": (y, np.concatenate([np.eye(4), p[:5]])),
+        "zeros": (y, sparse),
+        "two equal rows": (y, p[[0, 0, 1, 2, 3, 4, 5, 6, 7]]),
+        "all equal": (y, np.tile(p[0], (9, 1))),
+        "all in one corner": (y, np.tile(np.eye(4)[2], (9, 1))),
+        "about the floor": (np.array([0, 1, 1, 0, 1]), tiny),
+        "neighbours": (y, np.concatenate([p[:5], p[:4] * (1 - 1e-9) + 1e-9 / 4])),
+        "two rows": (y[:2], p[:2]),
+        "two far corners": (np.array([1, 0]), np.eye(2)),
+    }
+
+
+SETS = awkward_sets()
+
+
+# -- values of the reference -----------------------------------------------------------------------
+
+
+def as_rows(prob):
+    """Lists of class vectors; of scores (n,) the columns (1 - p, p)."""
+    prob = np.asarray(prob).astype(np.float64)
+    return (prob if prob.ndim == 2 else np.column_stack([1 - prob, prob])).tolist()
+
+
+def as_list(array):
+    return None if array is None else np.asarray(array).tolist()
+
+
+def expected_canonical(y, p, weight=None, c=None, **fields):
+    rows, labels = as_rows(p), as_list(np.asarray(y).astype(int))
+    return oracle.canonical_error(rows, labels, v=as_list(weight), c=as_list(c), **fields)
+
+
+def expected_skce(y, p, weight=None, c=None, **fields):
+    rows, labels = as_rows(p), as_list(np.asarray(y).astype(int))
+    return oracle.skce(rows, labels, v=as_list(weight), c=as_list(c), **fields)
+
+
+def expected(estimator, y, p, weight=None, c=None):
+    """The reference's value for an estimator object."""
+    if isinstance(estimator, DirichletKDE):
+        fields = {"bandwidth": estimator.bandwidth, "norm": estimator.norm}
+        return expected_canonical(y, p, weight, c, **fields)
+    names = ("form", "block_size", "kernel", "width")
+    fields = {name: getattr(estimator, name) for name in names}
+    return expected_skce(y, p, weight, c, **fields)
+
+
+def expected_truth(estimator, p, q, weight=None):
+    """The reference's true error where classes come true with the probabilities q."""
+    rows, chances, v = as_rows(p), as_rows(q), as_list(weight)
+    if isinstance(estimator, DirichletKDE):
+        fields = {"bandwidth": estimator.bandwidth, "norm": estimator.norm}
+        return oracle.canonical_truth(rows, chances, v=v, **fields)
+    fields = {"kernel": estimator.kernel, "width": estimator.width}
+    return oracle.skce_truth(rows, chances, v=v, **fields)
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def sample_of(y, p, weight=None, **options):
+    """The Sample of class vectors, or of another setting."""
+    return read_problems(y, p, vectors=True, sample_weight=weight, **options).sample(0)
+
+
+def skce(y, p, form="unbiased", **options):
+    return fastece.kernel_calibration_error(y, p, estimator=form, **options)
+
+
+def multiplicities(n, size, blocks=1, seed=0):
+    """(G, n, 32) uint8, each column a draw of `size` rows."""
+    rng = np.random.default_rng(seed)
+    c = rng.multinomial(size, np.full(n, 1 / n), size=(blocks, 32)).swapaxes(1, 2)
+    return np.ascontiguousarray(np.minimum(c, 255).astype(np.uint8))
+
+
+def assert_near(got, want, slack=CLOSE, what=None):
+    """Numbers within `slack`, or both nan."""
+    assert (isnan(got) and isnan(want)) or abs(got - want) <= slack, (what, got, want)
+
+
+# -- hypothesis ------------------------------------------------------------------------------------
+
+
+@st.composite
+def rows(draw, n_classes):
+    """A class vector: shares of whole numbers, a corner, or anything inside."""
+    kind = draw(st.sampled_from(["shares", "shares", "corner", "inside"]))
+    if kind == "corner":
+        return np.eye(n_classes)[draw(st.integers(0, n_classes - 1))]
+    entries = st.integers(0, 6) if kind == "shares" else st.floats(1e-7, 1)
+    parts = draw(st.lists(entries, min_size=n_classes, max_size=n_classes).filter(any))
+    return np.array(parts, dtype=float) / sum(parts)
+
+
+@st.composite
+def vectors(draw, min_size=2, max_size=8):
+    """(y_true, y_prob, sample_weight) of up to 6 classes, with equal rows and weights or none."""
+    n_classes = draw(st.integers(2, 6))
+    some = draw(st.lists(rows(n_classes), min_size=1, max_size=max_size))
+    n = draw(st.integers(min_size, max_size))
+    place = st.lists(st.integers(0, len(some) - 1), min_size=n, max_size=n)
+    prob = np.array([some[i] for i in draw(place)])
+    label = st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n)
+    whole = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+    enough = whole.filter(lambda weight: np.count_nonzero(weight) >= min_size)
+    weight = draw(st.none() | enough.map(np.array) | enough.map(lambda w: 0.3 + np.array(w)))
+    return np.array(draw(label)), prob, weight
+
+
+def dirichlet_constants(p, bandwidth):
+    """log Gamma(sum alpha) - sum log Gamma(alpha) for alpha = p_i / bandwidth + 1."""
+    alpha = p / bandwidth + 1
+    return gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
