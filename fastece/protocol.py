@@ -89,7 +89,7 @@ class Sample(Writable):
         s, y, low, high = self.s[rows], self.y[rows], self.low, self.high
         return Sample(s, y, v, low, high, self.rows[rows], self.vectors)
 
-    def relabelled(self, label: NDArray[Any]) -> "Sample":
+    def with_labels(self, label: NDArray[Any]) -> "Sample":
         """The same rows with other labels (n,): classes of class vectors, or hits."""
         if self.vectors is None:
             return replace(self, y=label.astype(np.uint8))

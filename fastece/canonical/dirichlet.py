@@ -114,14 +114,14 @@ def log_factor(prob: F64, bandwidth: float) -> F64:
 
 def likeliest_bandwidth(plan: DirichletPlan, run: Map) -> float:
     """The bandwidth with the largest leave-one-out likelihood; `plan` may have any."""
-    constants = [log_factor(plan.prob, h) + np.log(plan.v) for h in BANDWIDTHS]
+    constants = np.array([log_factor(plan.prob, h) + np.log(plan.v) for h in BANDWIDTHS])
+    inverse = 1 / np.array(BANDWIDTHS)
     zeros = np.zeros(plan.v.size)
     bands = Bands(plan.prob.shape, lambda rows: plan.exponents(rows, zeros, 1.0))
 
     def part(rows: slice, band: F64) -> Any:
         density = np.empty((len(BANDWIDTHS), len(band)))
-        for h, constant, out in zip(BANDWIDTHS, constants, density, strict=True):
-            kernels.vectors.log_sums(band, constant, 1 / h, out)
+        kernels.vectors.log_sums(band, constants, inverse, density)
         return (density * plan.v[rows]).sum(axis=1)
 
     likelihood: F64 = bands.add(part, run)
@@ -227,7 +227,7 @@ class DirichletKDE(PairEstimator):
             values[r] = self.evaluate(plan, c[:, r])
         return np.asarray(values)
 
-    def relabelled(self, plan: DirichletPlan, y: I32) -> F64:
+    def label_values(self, plan: DirichletPlan, y: I32) -> F64:
         """The values (32,) with other labels (n, 32), each row counting once."""
         place, total = places_of(y[plan.order]), np.zeros(y.shape[1])
         for rows, band in plan.bands:

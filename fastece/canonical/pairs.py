@@ -99,7 +99,7 @@ class PairEstimator(Parameters, ABC):
         """`evaluate` for each column of `c` (n, 32)."""
 
     @abstractmethod
-    def relabelled(self, plan: Any, y: I32) -> F64:
+    def label_values(self, plan: Any, y: I32) -> F64:
         """The values (32,) with other labels (n, 32), each row counting once."""
 
     def direct(self, problems: Problems, run: Map) -> F64:
@@ -121,7 +121,7 @@ class PairEstimator(Parameters, ABC):
 
     def labels(self, plan: Any, y: I32) -> F64:
         """The values (32 G,) with other labels (G, n, 32), each row counting once."""
-        return np.concatenate([self.relabelled(plan, block) for block in y])
+        return np.concatenate([self.label_values(plan, block) for block in y])
 
     def subsets(self, plan: Any, rows: I32) -> F64:
         """The value of the drawn rows in each line of `rows` (R, size)."""

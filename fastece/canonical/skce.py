@@ -238,7 +238,7 @@ class SKCE(PairEstimator):
         with np.errstate(invalid="ignore"):  # of a single row
             return np.asarray(total / plan.total(plan.v[:, None] * c))
 
-    def relabelled(self, plan: SKCEPlan, y: I32) -> F64:
+    def label_values(self, plan: SKCEPlan, y: I32) -> F64:
         """The values (32,) with other labels (n, 32), each row counting once.
 
         A product of two gaps is ``[y_i = y_j] - p_i[y_j] - p_j[y_i] + p_i . p_j``: only the first

@@ -186,30 +186,39 @@ def exponentiate(band: F64, v: F64) -> None:
 
 
 @jit
-def log_sums(band: F64, constant: F64, inverse: float, out: F64) -> None:
-    """``log sum_j exp(constant[j] + inverse * band[i, j])`` of each line.
+def log_sums(band: F64, constant: F64, inverse: F64, out: F64) -> None:
+    """``log sum_j exp(constant[h, j] + inverse[h] * band[i, j])`` for each h and line, (H, b).
 
-    Pieces in which all is too small to be seen beside what came before need no exponential.
+    Piece by piece, so that the constants stay in the cache, and for some lines one after another. A
+    piece in which all is too small to be seen beside what came before needs no exponential.
     """
     x, work = np.empty(PIECE), np.empty(PIECE)
-    for i in range(band.shape[0]):
-        top, total = -np.inf, 0.0
-        for left in range(0, band.shape[1], PIECE):
-            line = band[i, left : left + PIECE]
-            part = x[: line.size]
-            for j in range(part.size):
-                part[j] = constant[left + j] + inverse * line[j]
-            best = largest(part)
-            if best < top - UNSEEN or best == -np.inf:
-                continue
-            if best > top:
-                total *= np.exp(max(top - best, LOWEST_EXPONENT))
-                top = best
-            for j in range(part.size):
-                part[j] -= top
-            exponential(part, work)
-            total += lane_sum(part)
-        out[i] = top + np.log(total)
+    total = np.zeros(out.shape)
+    for h in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            out[h, i] = -np.inf
+    for left in range(0, band.shape[1], PIECE):
+        for h in range(out.shape[0]):
+            shift = constant[h, left : left + PIECE]
+            scale = inverse[h]
+            part = x[: shift.size]
+            for i in range(out.shape[1]):
+                line, top = band[i, left : left + PIECE], out[h, i]
+                for j in range(part.size):
+                    part[j] = shift[j] + scale * line[j]
+                best = largest(part)
+                if best < top - UNSEEN or best == -np.inf:
+                    continue
+                if best > top:
+                    total[h, i] *= np.exp(max(top - best, LOWEST_EXPONENT))
+                    out[h, i] = top = best
+                for j in range(part.size):
+                    part[j] -= top
+                exponential(part, work)
+                total[h, i] += lane_sum(part)
+    for h in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            out[h, i] += np.log(total[h, i])
 
 
 @jit

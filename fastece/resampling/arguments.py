@@ -81,11 +81,12 @@ def check_can_be_null(call: "Call", function: str) -> None:
                 f"estimator: {describe(estimator)} is no calibration error, so {function} has no "
                 "value of a calibrated model to compare it with; bootstrap and compare take it"
             )
-        is_known = hasattr(estimator, "labels") and hasattr(estimator, "truth")
-        if call.is_whole(estimator) and not is_known and function != "calibration_test":
+        found = [hasattr(estimator, name) for name in ("labels", "truth")]
+        is_read = call.is_whole(estimator) or any(found)
+        if is_read and not all(found) and function != "calibration_test":
             raise ValueError(
-                f"estimator: {describe(estimator)} is a value of whole class vectors without the "
-                f"methods labels and truth, which {function} asks for hypotheses; bootstrap, "
+                f"estimator: {describe(estimator)} needs both of the methods labels and truth, "
+                f"which {function} asks about hypotheses of whole class vectors; bootstrap, "
                 "compare and calibration_test take it"
             )
 

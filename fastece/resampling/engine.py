@@ -205,7 +205,7 @@ def label_values(member: Member, y: Any, inside: slice) -> F64:
     sample, found = member.sample, []
     once = np.ones(sample.n, np.uint8)
     for label in np.ascontiguousarray(y.swapaxes(1, 2)).reshape(-1, sample.n)[inside]:
-        drawn = sample.relabelled(label)
+        drawn = sample.with_labels(label)
         found.append(float(estimator.evaluate(estimator.prepare(drawn, sample.n), once)))
     return np.array(found)
 
