@@ -10,6 +10,7 @@ from fastece.estimators import ESTIMATORS, direct_values
 from fastece.problems.problems import Problems
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
+from fastece.resampling.results import Plain
 
 # Estimators that look at all pairs of rows, in seconds: of at most so many rows, and of so many
 # classes that vectors of one sample lie near each other.
@@ -22,8 +23,8 @@ MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
-class AllClasses:
+@dataclass(frozen=True, eq=False)
+class AllClasses(Plain):
     """Errors of whole class vectors.
 
     Attributes

@@ -308,6 +308,8 @@ def calibration_test(
     0.001
     """
     check_choice("method", method, (LABELS, ASYMPTOTIC))
+    if method == ASYMPTOTIC and options.get("estimator") == "skce":
+        options = {"form": "block", **options}
     call = read_call(y_true, {"y_prob": y_prob}, **options)
     if method == LABELS:
         return calibration_results(add_groups(call, groups, y_prob), rng)
