@@ -8,6 +8,8 @@ estimators of the table too (`fastece.canonical`), so `bootstrap`, `compare`, `e
 from typing import Any, Literal
 
 from fastece.canonical import SKCE, DirichletKDE
+from fastece.canonical.skce import FORMS
+from fastece.inputs.parameters import check_choice
 from fastece.scores import ece
 
 
@@ -103,6 +105,7 @@ def kernel_calibration_error(
     >>> round(kernel_calibration_error([0, 1, 1], p, width=0.5), 6)
     0.022803
     """
+    check_choice("estimator", estimator, FORMS)
     return ece(
         y_true, y_prob, estimator=SKCE(estimator, block_size, kernel, width), labels=labels,
         sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,

@@ -182,7 +182,7 @@ class DirichletKDE(PairEstimator):
 
     def plan(self, sample: Sample, run: Map) -> DirichletPlan:
         """Rows in the order of their classes, and the bandwidth."""
-        check_rows(sample.n, 2, "a canonical error, whose rows are compared with others,")
+        check_rows(sample.n, "the canonical error")
         prob, label = vectors_of(sample)
         order = np.argsort(label, kind="stable")
         v = weights_of(sample)[order]

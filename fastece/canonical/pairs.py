@@ -66,10 +66,10 @@ def weights_of(sample: Sample) -> F64:
     return np.ones(sample.n) if v is None else v
 
 
-def check_rows(n: int, least: int, what: str) -> None:
-    """An error where there are too few rows."""
-    if n < least:
-        raise ValueError(f"y_prob: {what} needs at least {least} rows of positive weight, got {n}")
+def check_rows(n: int, what: str) -> None:
+    """An error where there is no pair of rows."""
+    if n < 2:
+        raise ValueError(f"y_prob: {what} needs at least 2 rows of positive weight, got {n}")
 
 
 class PairEstimator(Parameters, ABC):

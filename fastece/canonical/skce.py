@@ -187,8 +187,13 @@ class SKCE(PairEstimator):
 
     def plan(self, sample: Sample, run: Map) -> SKCEPlan:  # noqa: ARG002
         """Probabilities and gaps, and the width."""
-        least = {"biased": 1, "unbiased": 2, "block": self.block_size}[self.form]
-        check_rows(sample.n, least, f"the {self.form} kernel calibration error")
+        if self.form == "block" and self.block_size > sample.n:
+            raise ValueError(
+                "block_size: must be at most the number of rows of positive weight, "
+                f"{sample.n}, got {self.block_size}"
+            )
+        if self.form == "unbiased":
+            check_rows(sample.n, "the unbiased kernel calibration error")
         prob, label = vectors_of(sample)
         prob = np.ascontiguousarray(prob)
         width = median_distance(prob[:MEASURED]) if self.width == "median" else self.width
@@ -204,6 +209,10 @@ class SKCE(PairEstimator):
         """The value, each row counting as much as its weight."""
         if self.form == "block":
             return mean_of(self.block_values(plan, plan.v))
+        return self.mean(plan, run)
+
+    def mean(self, plan: SKCEPlan, run: Map = map) -> float:
+        """The mean over all pairs."""
 
         def part(rows: slice, band: F64) -> Any:  # noqa: ARG001
             return sums_of(band, whole(band.shape[1])).sum()
@@ -247,8 +256,9 @@ class SKCE(PairEstimator):
         return np.asarray((same - 2 * crossed + constant) / plan.total(plan.v[:, None]))
 
     def truth(self, plan: SKCEPlan, q: F64) -> float:
-        """The value where classes come true with the probabilities `q` (n, K), but for noise."""
-        return self.value(replace(plan, gap=q - plan.prob))
+        """The error where classes come true with the probabilities `q` (n, K): over all pairs in
+        every form, which makes it a square."""
+        return self.mean(replace(plan, gap=q - plan.prob, is_biased=True))
 
     def block_values(self, plan: SKCEPlan, w: F64) -> F64:
         """The unbiased values of the full blocks, for weights (n,) of the rows; nan of those in
