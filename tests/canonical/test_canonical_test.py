@@ -1,7 +1,9 @@
 """Tests of calibration of whole class vectors: their null law, their levels, and what they find."""
 
+from dataclasses import dataclass
 from itertools import permutations, product
 from math import erfc, sqrt
+from typing import Any
 
 import canonical_cases as cases
 import numpy as np
@@ -180,6 +182,40 @@ def test_replicates_of_all_classes_are_means_of_theirs(name):
     parts = calibration_test(y, p, **options)
     assert parts.p_value.shape == (3,)
     assert parts.null_distribution.mean(axis=0) == near(whole)
+
+
+@dataclass(frozen=True)
+class Bare:
+    """An estimator of whole class vectors with no more than the protocol requires."""
+
+    estimator: Any
+    needs_vectors = True
+    needs_sorted = False
+
+    def prepare(self, sample, size):
+        return self.estimator.prepare(sample, size)
+
+    def evaluate(self, plan, c):
+        return self.estimator.evaluate(plan, c)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whole_vectors_without_a_method_for_labels_get_the_same_labels(name):
+    y, p = cases.draw(25, 3, 13)
+    v = np.random.default_rng(1).integers(0, 3, 25)
+    options = {"n_resamples": 40, "rng": 1, "sample_weight": v}
+    result = calibration_test(y, p, estimator=name, **options)
+    bare = calibration_test(y, p, estimator=Bare(fastece.ESTIMATORS[name]), **options)
+    assert bare.statistic == near(result.statistic)
+    assert bare.null_distribution == near(result.null_distribution)
+
+
+def test_groups_are_refused():
+    for name in NAMES:
+        options = {"estimator": name, "groups": np.arange(8) // 2}
+        assert_refused(
+            lambda options=options: calibration_test(CLASS_TRUE, ROWS, **options), ["groups"]
+        )
 
 
 # -- the asymptotic test ---------------------------------------------------------------------------

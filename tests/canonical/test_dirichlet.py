@@ -10,7 +10,7 @@ import reference
 import reference_canonical as oracle
 from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
 from canonical_cases import CLOSE, SETS, assert_near, near
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from strategies import integer_weights
@@ -181,6 +181,7 @@ def test_two_classes_are_beta_kernels(bandwidth):
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), norms, st.randoms(use_true_random=False))
+@settings(max_examples=30)
 def test_scores_are_the_two_columns(scores, norm, random):
     s = np.array(scores)
     y = np.array([random.randrange(2) for _ in scores])
@@ -195,6 +196,7 @@ def test_scores_are_the_two_columns(scores, norm, random):
 
 
 @given(cases.vectors(), st.randoms(use_true_random=False), norms)
+@settings(max_examples=30)
 def test_the_order_of_rows_and_of_classes_does_not_matter(data, random, norm):
     y, p, weight = data
     weight = np.ones(len(y)) if weight is None else weight
@@ -233,6 +235,7 @@ def test_scaling_all_weights_changes_nothing(scale):
 
 
 @given(cases.vectors(), st.data())
+@settings(max_examples=30)
 def test_rows_of_weight_zero_are_dropped(data, draw):
     y, p, _ = data
     enough = integer_weights(len(y)).filter(lambda weight: np.count_nonzero(weight) > 1)

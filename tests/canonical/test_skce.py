@@ -11,7 +11,7 @@ import reference
 import reference_canonical as oracle
 from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
 from canonical_cases import FORMS, KERNELS, SETS, assert_near, near, skce
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 from strategies import integer_weights
@@ -271,6 +271,7 @@ def test_the_unbiased_forms_are_right_on_average():
 
 
 @given(cases.vectors(), st.randoms(use_true_random=False), forms, kernels)
+@settings(max_examples=30)
 def test_the_order_of_rows_and_of_classes_does_not_matter(data, random, form, kernel):
     y, p, weight = data
     weight = np.ones(len(y)) if weight is None else weight
@@ -301,6 +302,7 @@ def test_blocks_are_those_of_the_rows_in_order():
 
 
 @given(cases.vectors(), kernels, st.data())
+@settings(max_examples=30)
 def test_integer_weights_are_repetitions_of_the_biased_form(data, kernel, draw):
     y, p, _ = data
     weight = draw.draw(integer_weights(len(y)))
@@ -311,6 +313,7 @@ def test_integer_weights_are_repetitions_of_the_biased_form(data, kernel, draw):
 
 
 @given(cases.vectors(), kernels, st.data())
+@settings(max_examples=30)
 def test_copies_are_rows_to_the_unbiased_form(data, kernel, draw):
     y, p, _ = data
     weight = draw.draw(integer_weights(len(y), smallest=1))
@@ -336,6 +339,7 @@ def test_scaling_all_weights_changes_nothing(scale, form):
 
 
 @given(cases.vectors(), forms, st.data())
+@settings(max_examples=30)
 def test_rows_of_weight_zero_are_dropped(data, form, draw):
     y, p, _ = data
     enough = integer_weights(len(y)).filter(lambda weight: np.count_nonzero(weight) > 1)
