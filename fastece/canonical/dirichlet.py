@@ -12,6 +12,7 @@ from fastece.canonical.pairs import (
     Bands,
     PairEstimator,
     check_rows,
+    check_width,
     label_sums_of,
     places_of,
     products_of,
@@ -27,6 +28,8 @@ from fastece.typing import F64, I32, I64
 
 # The bandwidths that the likelihood chooses from.
 BANDWIDTHS = tuple(np.logspace(-5, -1, 10).tolist())
+# Exponents of less are infinite.
+LEAST_BANDWIDTH = 1e-300
 # Logarithms of smaller probabilities are those of this.
 FLOOR = 1e-5
 # A density of less than this part of the largest kernel value has lost digits, as where a replicate
@@ -176,9 +179,8 @@ class DirichletKDE(PairEstimator):
         if norm not in (1.0, 2.0):
             raise ValueError(f"norm: must be 1 or 2, got {self.norm!r}")
         object.__setattr__(self, "norm", norm)
-        object.__setattr__(
-            self, "bandwidth", check_width("bandwidth", self.bandwidth, "likelihood")
-        )
+        bandwidth = check_width("bandwidth", self.bandwidth, "likelihood", LEAST_BANDWIDTH)
+        object.__setattr__(self, "bandwidth", bandwidth)
 
     def plan(self, sample: Sample, run: Map) -> DirichletPlan:
         """Rows in the order of their classes, and the bandwidth."""
@@ -244,15 +246,3 @@ class DirichletKDE(PairEstimator):
             mean = np.abs(products_of(band, gap, every)[:, 0] / sums_of(band, every))
             total += float(plan.v[rows] @ (mean**self.norm).sum(axis=1))
         return float(total / plan.v.sum())
-
-
-def check_width(name: str, value: Any, rule: str) -> Any:
-    """A positive width, or the name of the rule that finds it."""
-    if isinstance(value, str):
-        if value == rule:
-            return value
-        raise ValueError(f"{name}: got {value!r}; must be {rule!r} or a positive number")
-    number = check_real(name, value, 0.0)
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name}: must be positive and finite, or {rule!r}; got {value!r}")
-    return number

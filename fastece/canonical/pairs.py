@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.inputs.arrays import as_blocks
+from fastece.inputs.parameters import check_real
 from fastece.kernels import REPLICATES
 from fastece.problems.cells import Cells
 from fastece.problems.order import scale_weights
@@ -70,6 +71,19 @@ def check_rows(n: int, what: str) -> None:
     """An error where there is no pair of rows."""
     if n < 2:
         raise ValueError(f"y_prob: {what} needs at least 2 rows of positive weight, got {n}")
+
+
+def check_width(name: str, value: Any, rule: str, least: float) -> Any:
+    """The width of a kernel, or the name of the rule that finds it."""
+    if isinstance(value, str):
+        if value == rule:
+            return value
+        raise ValueError(f"{name}: got {value!r}; must be {rule!r} or a number")
+    number = check_real(name, value, 0.0)
+    if not least <= number < np.inf:
+        at_least = f"at least {least:g}" if least else "finite"
+        raise ValueError(f"{name}: must be {at_least}, or {rule!r}; got {value!r}")
+    return number
 
 
 class PairEstimator(Parameters, ABC):

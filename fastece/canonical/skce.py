@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.canonical.dirichlet import check_width
 from fastece.canonical.pairs import (
     Bands,
     PairEstimator,
     check_rows,
+    check_width,
     label_sums_of,
     places_of,
     products_of,
@@ -32,6 +32,8 @@ FORMS = ("biased", "unbiased", "block")
 KERNELS = ("exponential", "gaussian")
 # Rows among which distances are measured for the width, and of a block unless it is said.
 MEASURED, PAIR = 1000, 2
+# Blocks of more rows are as many calls: all pairs of one block have no room, 1 us is nothing.
+LARGE = 256
 MOST_ROWS = 2**31 - 1
 
 
@@ -141,8 +143,8 @@ class SKCE(PairEstimator):
         Rows of a block, at least 2.
     kernel : {"exponential", "gaussian"}, default "exponential"
     width : "median" or float, default "median"
-        Greater than 0. "median": of the distances among the first 1000 rows of positive weight;
-        replicates keep it. If it is 0, only equal predictions are near.
+        At least 0, where only equal predictions are near. "median": of the distances among the
+        first 1000 rows of positive weight; replicates keep it.
 
     Raises
     ------
@@ -183,7 +185,7 @@ class SKCE(PairEstimator):
                 f"block_size: is of the form 'block', not of {self.form!r}; got {size}"
             )
         object.__setattr__(self, "block_size", size)
-        object.__setattr__(self, "width", check_width("width", self.width, "median"))
+        object.__setattr__(self, "width", check_width("width", self.width, "median", 0.0))
 
     def plan(self, sample: Sample, run: Map) -> SKCEPlan:  # noqa: ARG002
         """Probabilities and gaps, and the width."""
@@ -263,10 +265,15 @@ class SKCE(PairEstimator):
     def block_values(self, plan: SKCEPlan, w: F64) -> F64:
         """The unbiased values of the full blocks, for weights (n,) of the rows; nan of those in
         which fewer than two rows have some."""
-        out = np.empty(w.size // self.block_size)
+        size, count = self.block_size, w.size // self.block_size
+        if size > LARGE:
+            rows = [slice(i * size, (i + 1) * size) for i in range(count)]
+            parts = [replace(plan, prob=plan.prob[x], gap=plan.gap[x], v=w[x]) for x in rows]
+            return np.array([self.mean(part) for part in parts])
+        out = np.empty(count)
         kernels.vectors.block_values(
             plan.prob, plan.prob_columns, plan.gap, plan.gap_columns, w, plan.scale,
-            plan.is_gaussian, self.block_size, out,
+            plan.is_gaussian, size, out,
         )  # fmt: skip
         return out
 

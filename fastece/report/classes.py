@@ -8,6 +8,7 @@ import numpy as np
 
 from fastece.estimators import ESTIMATORS, direct_values
 from fastece.problems.problems import Problems
+from fastece.report.measures import Say
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.results import Plain
@@ -49,7 +50,9 @@ class AllClasses(Plain):
         return found.get("skce")
 
 
-def measure_classes(call: Call, read: Callable[..., Problems], seed: int) -> AllClasses | None:
+def measure_classes(
+    call: Call, read: Callable[..., Problems], seed: int, say: Say
+) -> AllClasses | None:
     """The errors of the class vectors of a call that asks about all of more than two classes."""
     (problems,) = call.models
     asks = problems.setting.is_top or problems.setting.per_class
@@ -65,6 +68,7 @@ def measure_classes(call: Call, read: Callable[..., Problems], seed: int) -> All
             f"Left out: there are {left_out} are looked at. "
             "fastece.calibration_test(y, p, estimator=\"skce\") takes them."
         ))  # fmt: skip
+    say("all classes at once")
     count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, LEAST_REPLICATES))
     rows = {name: ESTIMATORS[name] for name in MEANINGS if call.n > 1}
     whole = replace(

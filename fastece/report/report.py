@@ -242,11 +242,8 @@ def make_report(
     call = read_call(y_true, models, 0, estimator=list(SCORES), **data, **options)
     (problems,), seed = call.models, rng if isinstance(rng, int) else new_key(rng)
     key = new_key(seed)
-    groups = (
-        None
-        if by is None
-        else groups_by(call, by, len(as_probabilities(models["y_prob"], "y_prob")))
-    )
+    rows = len(as_probabilities(models["y_prob"], "y_prob"))
+    groups = None if by is None else groups_by(call, by, rows)
     top = problems if pairs or problems.setting.is_top else read(setting="confidence")
     lead, errors_call = call.only(errors[LEAD]), replace(call, estimators=errors)
     check_can_be_null(errors_call, "a report")
@@ -257,8 +254,7 @@ def make_report(
     direction = direction_of(lead, key)
     classes = class_table(lead, read, key, say)
     slices = table_of(lead, groups, key, say)
-    say("all classes at once")
-    vectors = None if pairs else measure_classes(call, read, seed)
+    vectors = None if pairs else measure_classes(call, read, seed, say)
     n = effective_count(problems.v, call.n)
     judgement = judge(Findings(
         n=n, setting="confidence" if pairs else call.setting, level=call.level,
