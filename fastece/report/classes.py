@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.estimators import ESTIMATORS, direct_values
+from fastece.estimators import ESTIMATORS, direct_values, with_threads
 from fastece.problems.problems import Problems
 from fastece.report.measures import Say
 from fastece.resampling.arguments import Call
@@ -50,6 +50,13 @@ class AllClasses(Plain):
         return found.get("skce")
 
 
+def fixed_rows(vectors: Problems, jobs: int) -> dict[str, Any]:
+    """The estimators, with the bandwidth that the likelihood chooses: it takes the longest."""
+    kde: Any = ESTIMATORS["canonical"]
+    plan = with_threads(jobs, lambda run: kde.plan(vectors.sample(0), run))
+    return {"canonical": replace(kde, bandwidth=plan.bandwidth), "skce": ESTIMATORS["skce"]}
+
+
 def measure_classes(
     call: Call, read: Callable[..., Problems], seed: int, say: Say
 ) -> AllClasses | None:
@@ -70,16 +77,14 @@ def measure_classes(
         ))  # fmt: skip
     say("all classes at once")
     count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, LEAST_REPLICATES))
-    rows = {name: ESTIMATORS[name] for name in MEANINGS if call.n > 1}
-    whole = replace(
-        call, models=[read(setting="auto", vectors=True)], estimators=rows, n_resamples=count,
-        average="macro",
-    )  # fmt: skip
+    vectors = read(setting="auto", vectors=True)
+    rows = fixed_rows(vectors, call.jobs) if call.n > 1 else {}
+    whole = replace(call, models=[vectors], estimators=rows, n_resamples=count, average="macro")
     results = calibration_results(whole, seed) if count else {}
     lines = []
     for name, row in rows.items():
         found = results.get(name)
-        value = found.statistic if found else float(direct_values(row, whole.models[0])[0])
+        value = found.statistic if found else float(direct_values(row, vectors)[0])
         mean = float(np.mean(found.null_distribution)) if found else None
         p_value = found.p_value if found else None
         lines.append({
