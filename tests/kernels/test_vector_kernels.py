@@ -1,6 +1,8 @@
 """Bands of pairs of class vectors and sums over them, compiled and as plain Python, against numpy
 or loops over pairs."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from kernel_forms import forms
@@ -28,7 +30,11 @@ def class_vectors(rng, n, n_classes):
 @CLASSES
 def test_products_and_squares_of_a_vector_with_columns_are_added(n_classes):
     rng = np.random.default_rng(1)
-    a, columns, before = rng.normal(size=n_classes), rng.normal(size=(n_classes, 30)), rng.random(13)
+    a, columns, before = (
+        rng.normal(size=n_classes),
+        rng.normal(size=(n_classes, 30)),
+        rng.random(13),
+    )
     products, squares = before.copy(), before.copy()
     for j in range(13):
         for k in range(n_classes):
@@ -197,7 +203,7 @@ STARTS = np.array([0, 0, 1, 4, 4, 12, 14, 33, 33])
 def test_sums_and_products_over_runs_of_columns():
     rng = np.random.default_rng(9)
     band, x = rng.normal(size=(3, 33)), rng.normal(size=(33, 6))
-    runs = [slice(*ends) for ends in zip(STARTS[:-1], STARTS[1:], strict=True)]
+    runs = [slice(*ends) for ends in pairwise(STARTS)]
     for kernel in forms(vectors.run_sums):
         out = np.full((3, 8), np.nan)
         kernel(band, STARTS, out)
