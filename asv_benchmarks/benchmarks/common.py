@@ -113,9 +113,13 @@ class Replicated(ABC):
     def setup(self, *params: Any) -> None:
         """Make the data; set `call` and `loop`, the numbers of their replicates and `size`."""
 
-    def make(self, call: Callable[..., Any], loop: Callable[..., Any], size: int) -> None:
-        """Set all, from a call of the package and a loop of numpy that lack their replicates."""
-        self.replicates, self.loops = yardstick.replicates_of(size), yardstick.loops_of(size)
+    def make(
+        self, call: Callable[..., Any], loop: Callable[..., Any], size: int, work: int | None = None
+    ) -> None:
+        """Set all, from a call of the package and a loop of numpy that lack their replicates; the
+        work of one is in numbers added up, if these are not its rows."""
+        self.replicates = yardstick.replicates_of(work or size)
+        self.loops = yardstick.loops_of(size)
         self.call = partial(call, n_resamples=self.replicates, rng=0)
         self.loop = partial(loop, replicates=self.loops)
         self.size = size

@@ -38,6 +38,7 @@ REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].
 BESIDE = [found for found in CLASSES if issubclass(found, MODULES["common"].Beside)]
 SCORES = [found for found in BESIDE if found.__module__ == "benchmarks.scores"]
 MAPS = [found for found in BESIDE if found.__module__ == "benchmarks.recalibration"]
+PAIRS = [found for found in BESIDE if found.__module__ == "benchmarks.pairs"]
 STREAMS = [found for found in CLASSES if found.__module__ == "benchmarks.streams"]
 
 
@@ -136,6 +137,21 @@ def test_benchmarks_of_maps_fit_beside_the_same_fit(found, last, monkeypatch):
 
 @pytest.mark.usefixtures("short_rounds")
 @pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("found", PAIRS, ids=lambda found: found.__name__)
+def test_benchmarks_of_pairs_run_beside_the_same_error(found, last, monkeypatch):
+    params, benchmark = smallest(found, 300, last), found()
+    benchmark.setup(*params)
+    assert benchmark.time_call(*params) is None
+    assert benchmark.track_ratio_to_other(*params) > 0
+    assert benchmark.call() == pytest.approx(benchmark.other(), rel=1e-6)
+    monkeypatch.delattr(fastece, "canonical_error", raising=False)
+    monkeypatch.delitem(fastece._HOMES, "canonical_error")
+    with pytest.raises(NotImplementedError):
+        found().setup(*params)
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("found", STREAMS, ids=lambda found: found.__name__)
 def test_benchmarks_of_streams_add_up_what_they_say(found, last, monkeypatch):
     params, benchmark = smallest(found, 300, last), found()
@@ -214,7 +230,8 @@ def recorded(monkeypatch, name):
 
 def function_of(found):
     """The function that a benchmark of replicates names."""
-    names = {"Compare": "compare", "CalibrationTest": "calibration_test"}
+    names = dict.fromkeys(["CalibrationTest", "PairsTest"], "calibration_test")
+    names["Compare"] = "compare"
     return names.get(found.__name__, "bootstrap")
 
 
@@ -245,6 +262,9 @@ def test_benchmark_of_replicates_runs_and_calls_what_it_names(found, last, monke
         assert options["estimator"] == list(calibration_errors())
     if found.__name__ == "BootstrapClasses":
         assert (probs[0].shape, options["setting"]) == ((120, 10), "classwise")
+    elif found.__module__ == "benchmarks.pairs":
+        assert probs[0].shape == (120, 10)
+        assert type(options["estimator"]) is type(fastece.ESTIMATORS[given["error"]])
     else:
         expected = yardstick.binary(given.get("scores", "uniform"), 120)[1]
         assert np.array_equal(probs[0], expected)
