@@ -183,14 +183,14 @@ def test_exponentials_of_a_line_are_over_the_largest_of_them():
 def test_sums_of_exponentials_over_pieces_of_any_size(levels):
     rng = np.random.default_rng(8)
     n = 2 * vectors.PIECE + 1
-    x, constant, inverse = rng.normal(size=(2, n)), rng.normal(size=n), 3.0
+    x, constant, inverse = rng.normal(size=(2, n)), rng.normal(size=(3, n)), np.array([3.0, 1, 40])
     constant += np.repeat(levels, vectors.PIECE)[:n]
     x[0, 3] = x[1, -1] = -np.inf  # own rows: all that there is in the last piece
-    terms = constant + inverse * x
-    top = terms.max(axis=1)
-    expected = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+    terms = constant[:, None] + inverse[:, None, None] * x
+    top = terms.max(axis=2)
+    expected = top + np.log(np.exp(terms - top[:, :, None]).sum(axis=2))
     for kernel in forms(vectors.log_sums):
-        out = np.empty(2)
+        out = np.empty((3, 2))
         kernel(x, constant, inverse, out)
         assert out == pytest.approx(expected, rel=1e-13, abs=1e-13)
 
