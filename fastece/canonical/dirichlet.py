@@ -168,7 +168,7 @@ class DirichletKDE(PairEstimator):
     >>> from fastece import DirichletKDE, ece
     >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
     >>> round(ece([0, 1, 1], p, estimator=DirichletKDE(bandwidth=0.1)), 6)
-    1.121402
+    0.992933
     """
 
     bandwidth: Any = "likelihood"

@@ -166,7 +166,7 @@ class SKCE(PairEstimator):
     >>> from fastece import SKCE, ece
     >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
     >>> round(ece([0, 1, 1], p, estimator=SKCE(width=0.5)), 6)
-    0.103386
+    0.100374
     >>> print(SKCE(form="unbiased"))
     SKCE(form='unbiased')
     """

@@ -1,0 +1,85 @@
+"""What a report says of all classes at once."""
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.report import classes
+
+
+def vectors(n, n_classes=3, seed=0, twisted=False):
+    """Labels and class vectors that are right, or right for every class by itself alone."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(n_classes), n)
+    q = p * (1 + np.roll(p, -1, axis=1) - np.roll(p, -2, axis=1)) if twisted else p
+    return (rng.random((n, 1)) < q.cumsum(axis=1)).argmax(axis=1), p
+
+
+def report(y, p, n_resamples=99, **options):
+    return fastece.calibration_report(y, p, n_resamples=n_resamples, **options)
+
+
+def test_errors_and_tests_are_those_of_the_functions():
+    y, p = vectors(400)
+    weight = np.random.default_rng(1).random(400) + 0.5
+    found = report(y, p, sample_weight=weight, rng=3).vectors
+    names = ["canonical", "skce"]
+    options = {"estimator": names, "sample_weight": weight, "n_resamples": 99, "rng": 3}
+    tests = fastece.calibration_test(y, p, **options)
+    assert [line["name"] for line in found.lines] == names
+    for line, test in zip(found.lines, tests.values(), strict=True):
+        assert line["value"] == pytest.approx(test.statistic, abs=1e-12)
+        assert line["if_calibrated"] == pytest.approx(test.null_distribution.mean(), abs=1e-12)
+        assert line["p_value"] == test.p_value
+    assert (found.n_resamples, found.note) == (99, "")
+    assert found.p_value == tests["skce"].p_value
+
+
+def test_a_verdict_knows_what_no_class_shows_by_itself():
+    found = report(*vectors(1000, twisted=True))
+    assert found.verdict == "unclear"
+    assert "all classes at once are off (skce, p-value 0.01)" in found.headline
+    assert "All classes at once\n  error" in str(found)
+    assert "## All classes at once" in found.to_markdown()
+    right = report(*vectors(1000))
+    assert right.verdict == "no sign"
+    assert right.to_dict()["vectors"]["lines"][1]["p_value"] > 0.05
+
+
+def test_without_resamples_there_are_values_alone():
+    y, p = vectors(100)
+    found = report(y, p, n_resamples=0).vectors
+    assert found.lines[0]["value"] == pytest.approx(fastece.canonical_error(y, p), abs=1e-12)
+    assert {line[key] for line in found.lines for key in ("if_calibrated", "p_value")} == {None}
+    assert found.p_value is None
+
+
+def test_many_rows_have_fewer_replicates(monkeypatch):
+    monkeypatch.setattr(classes, "MOST_PAIRS", 100**2 * 50)
+    assert report(*vectors(100)).vectors.n_resamples == 50
+    assert report(*vectors(200)).vectors.n_resamples == classes.LEAST_REPLICATES
+
+
+def test_what_is_left_out_is_said(monkeypatch):
+    found = report(*vectors(60, 21))
+    assert found.vectors.lines == []
+    assert "Left out: there are 21 classes, and here at most 20 are looked at." in str(found)
+    monkeypatch.setattr(classes, "MOST_ROWS", 59)
+    assert "Left out: there are 60 rows, and here at most 59 are looked at." in str(
+        report(*vectors(60))
+    )
+
+
+def test_where_all_classes_are_not_asked_about_there_is_no_section():
+    y, p = vectors(50)
+    assert report(y, p, setting=1).vectors is None
+    assert report(y == 1, p[:, 1]).vectors is None
+    assert report(y % 2, np.column_stack([p[:, 0], 1 - p[:, 0]])).vectors is None
+    assert report(y, p, setting="classwise").vectors is not None
+    assert "All classes" not in str(report(y == 1, p[:, 1]))
+
+
+def test_one_row_has_no_pairs():
+    found = report([1], [[0.2, 0.5, 0.3]])
+    assert found.vectors.lines == []
+    assert found.verdict == "too few rows"
