@@ -1,4 +1,4 @@
-"""Pictures of the README and of docs/estimators.md, into docs/pictures: some five seconds.
+"""Pictures of the README and of two pages of docs, into docs/pictures: some five seconds.
 
 All are of simulated models whose true hit rates are known, and come out the same every time.
 """
@@ -140,6 +140,50 @@ def smoothed_gap(y: Any, p: Any) -> tuple[Any, Any]:
     return score, gap
 
 
+def twisted(p: Any) -> Any:
+    """What comes true in docs/canonical.md: every class by itself as often as it says."""
+    return p * (1 + np.roll(p, -1, axis=1) - np.roll(p, -2, axis=1))
+
+
+def canonical_picture() -> "Figure":
+    """A model that is off for all classes at once alone: from what it says to what comes true; and
+    two tests of it, with what they would be of a calibrated model."""
+    corners = np.array([[0, 0], [1, 0], [0.5, np.sqrt(0.75)]])
+    i, j = np.mgrid[1:12, 1:12].reshape(2, -1)
+    inside = i + j < 12
+    p = np.stack([i, j, 12 - i - j], axis=1)[inside] / 12
+    figure = new_figure((6.2, 3.2))
+    grid = figure.add_gridspec(2, 2, width_ratios=[1.15, 1])
+    left = figure.add_subplot(grid[:, 0])
+    left.fill(*corners.T, facecolor="none", edgecolor=GREY, linewidth=0.8)
+    said, true = p @ corners, twisted(p) @ corners
+    left.quiver(
+        *said.T, *(true - said).T, angles="xy", scale_units="xy", scale=1, color=ORANGE, width=0.007
+    )
+    left.plot(*said.T, "o", color=BLUE, markersize=2.5)
+    for k, (x, y) in enumerate(corners):
+        left.annotate(
+            f"class {k}", (x, y), (0, 6 if k == 2 else -6), textcoords="offset points",
+            ha="center", va="bottom" if k == 2 else "top", fontsize=8,
+        )  # fmt: skip
+    left.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0), aspect="equal")
+    left.axis("off")
+    left.set_title("said, and what comes true", fontsize=9)
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], size=1000)
+    y = np.array([rng.choice(3, p=row) for row in twisted(p)])
+    for row, (name, title) in enumerate((("ece", "top label"), ("skce", "all classes at once"))):
+        ax = figure.add_subplot(grid[row, 1])
+        test = fastece.calibration_test(y, p, estimator=name, n_resamples=999, rng=0)
+        ax.hist(test.null_distribution, 30, color=GREY, alpha=0.5)
+        ax.axvline(test.statistic, color=ORANGE, linewidth=2)
+        ax.set_title(f'"{name}", {title}: p = {test.p_value:.3g}', fontsize=9)
+        ax.tick_params(labelsize=7)
+        ax.set_yticks([])
+        ax.locator_params(axis="x", nbins=4)
+    return figure
+
+
 def label(figure: "Figure", what: str) -> None:
     """The names of both axes, once for all panels."""
     figure.supxlabel("score", fontsize=9)
@@ -165,6 +209,7 @@ def main() -> None:
     save(front_picture(), folder / "front.png")
     save(bins_picture(), folder / "bins.png")
     save(curves_picture(), folder / "no_bins.png")
+    save(canonical_picture(), folder / "canonical.png")
 
 
 if __name__ == "__main__":

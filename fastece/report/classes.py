@@ -16,7 +16,7 @@ from fastece.resampling.results import Plain
 # Estimators that look at all pairs of rows, in seconds: of at most so many rows, and of so many
 # classes that vectors of one sample lie near each other.
 LEAST_CLASSES, MOST_CLASSES, MOST_ROWS = 3, 20, 20_000
-# Pairs that all replicates together look at, about a second, but for the fewest replicates of a test.
+# Pairs that all replicates together look at, about a second, but for the fewest of a test.
 MOST_PAIRS, LEAST_REPLICATES = 10**9, 32
 MEANINGS = {
     "canonical": "distance of vectors from how often their classes come true",

@@ -134,7 +134,11 @@ class Results(dict[str, R], Tabular):
         columns = [[key, *(cell(x) for x in values)] for key, values in self.to_dict().items()]
         first = next(iter(self.values()))
         ranges = [key for key, x in first._numbers.items() if isinstance(x, ConfidenceInterval)]
-        return "; ".join([first._head, *ranges]), [list(row) for row in zip(*columns, strict=True)]
+        # Some estimators may be of whole class vectors, and others of the top label.
+        settings = dict.fromkeys(result.setting for result in self.values())
+        named = f"setting{'s' * (len(settings) > 1)} {' and '.join(settings)}"
+        head = first._head.replace(f"setting {first.setting}", named, 1)
+        return "; ".join([head, *ranges]), [list(row) for row in zip(*columns, strict=True)]
 
     @property
     def _notes(self) -> list[str]:

@@ -435,3 +435,12 @@ def by_numpy(estimator, y, p, w, width):
         return sum(values) / w.sum() ** 2
     own = w**2 @ (gap**2).sum(axis=1)
     return (sum(values) - own) / (w.sum() ** 2 - (w**2).sum())
+
+
+def test_a_table_names_the_settings_of_all_its_estimators():
+    y, p = cases.draw(30, 3, 5)
+    names = ["skce", "ece", "canonical"]
+    found = fastece.calibration_test(y, p, estimator=names, n_resamples=9, rng=0)
+    assert str(found).startswith("settings class vectors and confidence: 30 rows, 9 replicates")
+    alone = fastece.calibration_test(y, p, estimator=["skce", "canonical"], n_resamples=9, rng=0)
+    assert str(alone).startswith("setting class vectors: 30 rows, 9 replicates")
