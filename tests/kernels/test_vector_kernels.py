@@ -177,7 +177,8 @@ def test_exponentials_of_a_line_are_over_the_largest_of_them():
         (0.0, -100.0, -1e4),  # pieces that are not seen
         (0.0, 30.0, -10.0),  # a piece that raises the largest
         (-1e4, 0.0, 1e4),  # so that nothing is left of what came before
-        (0.0, -45.0, 1.0),
+        (0.0, -25.0, -45.0),
+        (-np.inf, 0.0, 1.0),
     ],
 )
 def test_sums_of_exponentials_over_pieces_of_any_size(levels):
