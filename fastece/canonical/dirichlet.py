@@ -79,6 +79,11 @@ class DirichletPlan(Plan, Writable):
         return log_factor(self.prob, self.bandwidth)
 
     @cached_property
+    def factors(self) -> F64:
+        """The weights, as kernels take them."""
+        return kernels.weights(None if (self.v == 1).all() else self.v)
+
+    @cached_property
     def bands(self) -> Bands:
         """For each row j the kernel values ``v_i K(p_j; p_i)`` of the other rows i, over the
         largest of K."""
@@ -87,7 +92,7 @@ class DirichletPlan(Plan, Writable):
     def band(self, rows: slice) -> F64:
         """The kernel values of some rows with all others."""
         band = self.exponents(rows, self.constant, 1 / self.bandwidth)
-        kernels.vectors.exponentiate(band, self.v)
+        kernels.vectors.exponentiate(band, self.factors)
         return band
 
     def exponents(self, rows: slice, constant: F64, inverse: float) -> F64:

@@ -20,52 +20,74 @@ UNSEEN = 46.0
 
 
 @jit
-def add_products(a: F64, columns: F64, first: int, out: F64) -> None:
-    """Add to `out` (m,) the products of a vector (K,) with the columns from `first` on."""
-    whole = a.size // 4 * 4
-    last = first + out.size
-    for k in range(0, whole, 4):
-        a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
-        b0, b1 = columns[k, first:last], columns[k + 1, first:last]
-        b2, b3 = columns[k + 2, first:last], columns[k + 3, first:last]
-        for j in range(out.size):
-            out[j] += (a0 * b0[j] + a1 * b1[j]) + (a2 * b2[j] + a3 * b3[j])
-    for k in range(whole, a.size):
-        a0, b0 = a[k], columns[k, first:last]
-        for j in range(out.size):
-            out[j] += a0 * b0[j]
+def add_products(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -> None:
+    """Add to `out` and `more` (m,) the products of two vectors (K,) with columns from `first` on.
 
-
-@jit
-def add_squares(a: F64, columns: F64, first: int, out: F64) -> None:
-    """Add to `out` (m,) the squared distances of a vector (K,) from the columns from `first` on.
-
-    Of differences: a product taken off squares would lose half of the digits of small distances.
+    Two at once, since to read the columns takes longer than to multiply: 0.9 ns instead of 1.4 for
+    ten classes.
     """
     whole = a.size // 4 * 4
     last = first + out.size
     for k in range(0, whole, 4):
         a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
+        c0, c1, c2, c3 = c[k], c[k + 1], c[k + 2], c[k + 3]
         b0, b1 = columns[k, first:last], columns[k + 1, first:last]
         b2, b3 = columns[k + 2, first:last], columns[k + 3, first:last]
         for j in range(out.size):
-            d0, d1, d2, d3 = a0 - b0[j], a1 - b1[j], a2 - b2[j], a3 - b3[j]
-            out[j] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+            x0, x1, x2, x3 = b0[j], b1[j], b2[j], b3[j]
+            out[j] += (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
+            more[j] += (c0 * x0 + c1 * x1) + (c2 * x2 + c3 * x3)
     for k in range(whole, a.size):
-        a0, b0 = a[k], columns[k, first:last]
+        a0, c0, b0 = a[k], c[k], columns[k, first:last]
         for j in range(out.size):
-            d0 = a0 - b0[j]
+            out[j] += a0 * b0[j]
+            more[j] += c0 * b0[j]
+
+
+@jit
+def add_squares(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -> None:
+    """Add to `out` and `more` (m,) the squared distances of two vectors (K,) from columns from
+    `first` on.
+
+    Of differences: a product taken off squares would lose half of the digits of small distances.
+    """
+    whole = a.size // 2 * 2
+    last = first + out.size
+    for k in range(0, whole, 2):
+        a0, a1, c0, c1 = a[k], a[k + 1], c[k], c[k + 1]
+        b0, b1 = columns[k, first:last], columns[k + 1, first:last]
+        for j in range(out.size):
+            x0, x1 = b0[j], b1[j]
+            d0, d1, e0, e1 = a0 - x0, a1 - x1, c0 - x0, c1 - x1
+            out[j] += d0 * d0 + d1 * d1
+            more[j] += e0 * e0 + e1 * e1
+    for k in range(whole, a.size):
+        a0, c0, b0 = a[k], c[k], columns[k, first:last]
+        for j in range(out.size):
+            d0, e0 = a0 - b0[j], c0 - b0[j]
             out[j] += d0 * d0
+            more[j] += e0 * e0
+
+
+@jit
+def part_below(band: F64, i: int, left: int, spare: F64) -> F64:
+    """A piece of the line below line i, or of `spare` (PIECE,) below the last one."""
+    if i + 1 < band.shape[0]:
+        return band[i + 1, left : left + PIECE]
+    return spare[: min(PIECE, band.shape[1] - left)]
 
 
 @jit
 def fill_squares(rows: F64, columns: F64, start: int, band: F64) -> None:
     """Squared distances of rows (b, K) from the columns from `start` on."""
+    spare = np.empty(PIECE)
     for left in range(0, band.shape[1], PIECE):
-        for i in range(band.shape[0]):
-            part = band[i, left : left + PIECE]
-            zero(part)
-            add_squares(rows[i], columns, start + left, part)
+        for i in range(0, band.shape[0], 2):
+            one, two = band[i, left : left + PIECE], part_below(band, i, left, spare)
+            zero(one)
+            zero(two)
+            below = rows[min(i + 1, rows.shape[0] - 1)]
+            add_squares(rows[i], below, columns, start + left, one, two)
 
 
 @jit
@@ -101,15 +123,19 @@ def fill_kernel(
 @jit
 def multiply_products(rows: F64, columns: F64, start: int, band: F64) -> None:
     """Multiply by the products of rows (b, K) with the columns from `start` on."""
-    work = np.empty(PIECE)
+    work, more, spare = np.empty(PIECE), np.empty(PIECE), np.empty(PIECE)
     for left in range(0, band.shape[1], PIECE):
-        for i in range(band.shape[0]):
-            part = band[i, left : left + PIECE]
-            products = work[: part.size]
+        for i in range(0, band.shape[0], 2):
+            one, two = band[i, left : left + PIECE], part_below(band, i, left, spare)
+            products, products_below = work[: one.size], more[: one.size]
             zero(products)
-            add_products(rows[i], columns, start + left, products)
-            for j in range(part.size):
-                part[j] *= products[j]
+            zero(products_below)
+            below = rows[min(i + 1, rows.shape[0] - 1)]
+            add_products(rows[i], below, columns, start + left, products, products_below)
+            for j in range(one.size):
+                one[j] *= products[j]
+            for j in range(two.size):
+                two[j] *= products_below[j]
 
 
 @jit
@@ -144,12 +170,14 @@ def fill_exponents(
     for i in range(rows.shape[0]):
         for k in range(rows.shape[1]):
             scaled[i, k] = rows[i, k] * inverse
+    spare = np.empty(PIECE)
     for left in range(0, band.shape[1], PIECE):
-        for i in range(band.shape[0]):
-            part = band[i, left : left + PIECE]
-            for j in range(part.size):
-                part[j] = constant[left + j]
-            add_products(scaled[i], columns, left, part)
+        for i in range(0, band.shape[0], 2):
+            one, two = band[i, left : left + PIECE], part_below(band, i, left, spare)
+            for j in range(one.size):
+                one[j] = two[j] = constant[left + j]
+            below = scaled[min(i + 1, rows.shape[0] - 1)]
+            add_products(scaled[i], below, columns, left, one, two)
     for i in range(band.shape[0]):
         band[i, first + i] = -np.inf
 
@@ -172,7 +200,8 @@ def largest(x: F64) -> float:
 
 @jit
 def exponentiate(band: F64, v: F64) -> None:
-    """Replace each line by its exponentials, over the largest of them, times the weights."""
+    """Replace each line by its exponentials, over the largest of them, times the weights, if there
+    are any."""
     work = np.empty(BLOCK)
     for i in range(band.shape[0]):
         top = largest(band[i])
@@ -181,7 +210,7 @@ def exponentiate(band: F64, v: F64) -> None:
             for j in range(part.size):
                 part[j] -= top
             exponential(part, work)
-            for j in range(part.size):
+            for j in range(part.size if v.size > 0 else 0):
                 part[j] *= v[left + j]
 
 

@@ -28,23 +28,29 @@ def class_vectors(rng, n, n_classes):
 
 
 @CLASSES
-def test_products_and_squares_of_a_vector_with_columns_are_added(n_classes):
+def test_products_and_squares_of_two_vectors_with_columns_are_added(n_classes):
     rng = np.random.default_rng(1)
-    a, columns, before = (
-        rng.normal(size=n_classes),
-        rng.normal(size=(n_classes, 30)),
-        rng.random(13),
-    )
+    x, columns = rng.normal(size=(2, n_classes)), rng.normal(size=(n_classes, 30))
+    before = rng.random((2, 13))
     products, squares = before.copy(), before.copy()
-    for j in range(13):
-        for k in range(n_classes):
-            products[j] += a[k] * columns[k, 6 + j]
-            squares[j] += (a[k] - columns[k, 6 + j]) ** 2
+    for i in range(2):
+        for j in range(13):
+            for k in range(n_classes):
+                products[i, j] += x[i, k] * columns[k, 6 + j]
+                squares[i, j] += (x[i, k] - columns[k, 6 + j]) ** 2
     for kernel, expected in ((vectors.add_products, products), (vectors.add_squares, squares)):
         for form in forms(kernel):
-            out = before.copy()
-            form(a, columns, 6, out)
-            assert out == close(expected)
+            out, more = before.copy()
+            form(*x, columns, 6, out, more)
+            assert np.stack([out, more]) == close(expected)
+
+
+def test_a_piece_below_the_last_line_is_spare():
+    band, spare = np.arange(2 * 520.0).reshape(2, 520), np.full(vectors.PIECE, -1.0)
+    for kernel in forms(vectors.part_below):
+        assert np.array_equal(kernel(band, 0, 512, spare), band[1, 512:])
+        assert np.array_equal(kernel(band, 1, 0, spare), spare)
+        assert kernel(band, 1, 512, spare).size == 8
 
 
 @CLASSES
@@ -168,6 +174,9 @@ def test_exponentials_of_a_line_are_over_the_largest_of_them():
         kernel(band, v)
         assert band == pytest.approx(expected, rel=1e-13, abs=1e-300)
         assert band[0, 2] == band[1, BLOCK + 1] == band[0, 5] == 0.0
+        plain = x.copy()
+        kernel(plain, np.empty(0))  # no weights
+        assert plain * v == pytest.approx(expected, rel=1e-13, abs=1e-300)
 
 
 @pytest.mark.parametrize(
