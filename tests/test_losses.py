@@ -267,9 +267,7 @@ def test_an_estimator_of_ones_own_gets_class_vectors(size):
     error = test.null_distribution.std() / 20
     assert test.null_distribution.mean() == pytest.approx((p * p).sum(axis=1).mean(), abs=5 * error)
     assert test.setting == "class vectors"
-    with pytest.raises(
-        ValueError, match=r"TrueClass\(\) needs both of the methods labels and truth"
-    ):
+    with pytest.raises(ValueError, match=r"TrueClass\(\) needs the methods labels and truth"):
         fastece.estimate(y, p, estimator=TrueClass())
 
 

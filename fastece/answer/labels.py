@@ -47,16 +47,24 @@ def classes_of(call: Call, estimator: Any) -> Problems:
     )  # fmt: skip
 
 
-def row_directions(data: Problems) -> list[list[F64] | None]:
+def row_directions(data: Problems, are_classes: bool) -> list[list[F64] | None]:
     """How the probabilities of the rows of each problem change along both paths; None for the first
-    path where there is no gap to begin with."""
+    path where there is no gap to begin with.
+
+    Classes of one vector cannot go up together, as problems of their own can: there the second path
+    has the mean gap of each class in all rows, whose noise adds up most.
+    """
     bins = BINS.bins(data, moments=3)
     cells = bin_cells(BINS, data, bins, np.zeros((*bins.gap.shape, 0)), 0)
     share = np.where(cells.share > 0, cells.share, 1.0)
     places = [place_rows(BINS, sample, share.shape[1])[1] for sample in data.samples()]
+    few, even = directions(cells)
+    mean = cells.gap.sum(axis=1, keepdims=True)
+    if are_classes and mean.any():
+        even = mean * share
     return [
         None if gap is None else [(gap / share)[k][place] for k, place in enumerate(places)]
-        for gap in directions(cells)
+        for gap in (few, even)
     ]
 
 
@@ -110,7 +118,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     count = min(call.n_resamples, REPLICATES)
     few, even = (
         None if direction is None else path(direction)
-        for direction in row_directions(classes_of(call, estimator))
+        for direction in row_directions(classes_of(call, estimator), call.is_whole(estimator))
     )
     assert even is not None
     seen = float(np.mean(direct_values(estimator, call.models[0])))

@@ -232,7 +232,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
         n_resamples=count,
         key=key,
         estimator=describe(estimator),
-        setting=call.setting,
+        setting=call.setting_of(name),
     )
 
 

@@ -5,6 +5,7 @@ those of a few rows with all others, and forgotten; of so few rows that they hav
 kept.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -79,10 +80,11 @@ def check_width(name: str, value: Any, rule: str, least: float) -> Any:
         if value == rule:
             return value
         raise ValueError(f"{name}: got {value!r}; must be {rule!r} or a number")
-    number = check_real(name, value, 0.0)
-    if not least <= number < np.inf:
-        at_least = f"at least {least:g}" if least else "finite"
-        raise ValueError(f"{name}: must be {at_least}, or {rule!r}; got {value!r}")
+    number = check_real(name, value, -math.inf)
+    if not least <= number < math.inf:
+        raise ValueError(
+            f"{name}: must be a finite number of at least {least:g}, or {rule!r}; got {value!r}"
+        )
     return number
 
 

@@ -32,8 +32,10 @@ FORMS = ("biased", "unbiased", "block")
 KERNELS = ("exponential", "gaussian")
 # Rows among which distances are measured for the width, and of a block unless it is said.
 MEASURED, PAIR = 1000, 2
-# Blocks of more rows are as many calls: all pairs of one block have no room, 1 us is nothing.
+# All pairs of a larger block are not kept at a time: each is a call of its own.
 LARGE = 256
+# Products of weights that have lost digits, where a replicate has none of the heavy rows.
+FAINT = 1e-280
 MOST_ROWS = 2**31 - 1
 
 
@@ -227,8 +229,8 @@ class SKCE(PairEstimator):
         w = plan.v * c
         if self.form == "block":
             return mean_of(self.block_values(plan, w))
-        rows = np.flatnonzero(c)
-        return self.value(replace(plan, prob=plan.prob[rows], gap=plan.gap[rows], v=w[rows]))
+        rows, w = np.flatnonzero(c), w / w.max()
+        return self.mean(replace(plan, prob=plan.prob[rows], gap=plan.gap[rows], v=w[rows]))
 
     def replicates(self, plan: SKCEPlan, c: F64) -> F64:
         """`evaluate` for each column of `c` (n, 32), in one pass over the pairs."""
@@ -237,8 +239,12 @@ class SKCE(PairEstimator):
         total = np.zeros(c.shape[1])
         for rows, band in plan.gap_bands:
             total += (c[rows] * products_of(band, c, whole(band.shape[1]))[:, 0]).sum(axis=0)
-        with np.errstate(invalid="ignore"):  # of a single row
-            return np.asarray(total / plan.total(plan.v[:, None] * c))
+        weight = plan.total(plan.v[:, None] * c)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of a single row
+            values = np.asarray(total / weight)
+        for r in np.flatnonzero(weight < FAINT):
+            values[r] = self.evaluate(plan, c[:, r])
+        return values
 
     def label_values(self, plan: SKCEPlan, y: I32) -> F64:
         """The values (32,) with other labels (n, 32), each row counting once.
@@ -266,6 +272,11 @@ class SKCE(PairEstimator):
         """The unbiased values of the full blocks, for weights (n,) of the rows; nan of those in
         which fewer than two rows have some."""
         size, count = self.block_size, w.size // self.block_size
+        w = w[: size * count].reshape(count, size)
+        # A block's value is the same for any scale of its weights, whose products may be 0.
+        w = np.divide(
+            w, largest := w.max(axis=1, keepdims=True), where=largest > 0, out=0 * w
+        ).ravel()
         if size > LARGE:
             rows = [slice(i * size, (i + 1) * size) for i in range(count)]
             parts = [replace(plan, prob=plan.prob[x], gap=plan.gap[x], v=w[x]) for x in rows]

@@ -1,5 +1,6 @@
 """What a report says of all classes at once."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from fastece.estimators import ESTIMATORS, direct_values, with_threads
 from fastece.problems.problems import Problems
 from fastece.report.measures import Say
+from fastece.report.words import floor_of, p_text
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.results import Plain
@@ -16,8 +18,10 @@ from fastece.resampling.results import Plain
 # Estimators that look at all pairs of rows, in seconds: of at most so many rows, and of so many
 # classes that vectors of one sample lie near each other.
 LEAST_CLASSES, MOST_CLASSES, MOST_ROWS = 3, 20, 20_000
-# Pairs that all replicates together look at, about a second, but for the fewest of a test.
+# Pairs that all replicates together look at, about a second; but of 20 000 rows the bandwidth alone
+# takes 4 s, and the fewest replicates of a test 10 s.
 MOST_PAIRS, LEAST_REPLICATES = 10**9, 32
+TEST = "skce"
 MEANINGS = {
     "canonical": "distance of vectors from how often their classes come true",
     "skce": "whether rows with nearly the same vector are off alike",
@@ -43,11 +47,16 @@ class AllClasses(Plain):
     n_resamples: int
     note: str
 
-    @property
-    def p_value(self) -> float | None:
-        """Of the test that finds more."""
-        found: dict[str, float | None] = {line["name"]: line["p_value"] for line in self.lines}
-        return found.get("skce")
+    def objections(self, level: float) -> list[str]:
+        """That they are off, if the test that finds more says so."""
+        rejects = [
+            line["p_value"] for line in self.lines
+            if line["name"] == TEST and line["p_value"] is not None and line["p_value"] < 1 - level
+        ]  # fmt: skip
+        least = floor_of(self.n_resamples)
+        return [
+            f"all classes at once are off ({TEST}, p-value {p_text(p, least)})" for p in rejects
+        ]
 
 
 def fixed_rows(vectors: Problems, jobs: int) -> dict[str, Any]:
@@ -71,14 +80,16 @@ def measure_classes(
     elif call.n > MOST_ROWS:
         left_out = f"{call.n} rows, and here at most {MOST_ROWS}"
     if left_out:
-        return AllClasses([], 0, (
-            f"Left out: there are {left_out} are looked at. "
-            "fastece.calibration_test(y, p, estimator=\"skce\") takes them."
-        ))  # fmt: skip
+        other = 'fastece.calibration_test(y, p, estimator="skce") takes them.'
+        return AllClasses([], 0, f"Left out: there are {left_out} are looked at. {other}")
+    if call.n < 2:
+        return AllClasses([], 0, "Left out: of a single row there are no pairs.")
     say("all classes at once")
-    count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, LEAST_REPLICATES))
+    # As many as a p-value that rejects needs.
+    least = max(LEAST_REPLICATES, math.ceil(1 / (1 - call.level)))
+    count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, least))
     vectors = read(setting="auto", vectors=True)
-    rows = fixed_rows(vectors, call.jobs) if call.n > 1 else {}
+    rows = fixed_rows(vectors, call.jobs)
     whole = replace(call, models=[vectors], estimators=rows, n_resamples=count, average="macro")
     results = calibration_results(whole, seed) if count else {}
     lines = []

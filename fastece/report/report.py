@@ -263,7 +263,7 @@ def make_report(
         total=direction.error, mean_gap=direction.mean_gap,
         mean_gap_interval=direction.mean_gap_interval,
         off=count_off(classes=classes, groups=slices),
-        vectors_p_value=None if vectors is None else vectors.p_value,
+        others=[] if vectors is None else vectors.objections(call.level),
     ))  # fmt: skip
     panels = report_panels(errors_call, seed)
     drawn = [panel.first for panel in panels if not panel.is_logit]

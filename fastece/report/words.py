@@ -1,6 +1,7 @@
 """What the numbers of a report say, in sentences that are true as they stand."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastece.resampling.intervals import ConfidenceInterval
@@ -138,8 +139,8 @@ class Findings:
         Hit rate less mean score.
     off : dict
         How many classes and groups are off for sure, and of how many, by what they are called.
-    vectors_p_value : float or None
-        Of the test of whole class vectors.
+    others : sequence of str
+        What else speaks against it.
     """
 
     n: float
@@ -154,7 +155,7 @@ class Findings:
     mean_gap: float
     mean_gap_interval: ConfidenceInterval
     off: dict[str, tuple[int, int]]
-    vectors_p_value: float | None = None
+    others: Sequence[str] = ()
 
     @property
     def objections(self) -> list[str]:
@@ -170,10 +171,7 @@ class Findings:
         found += [
             f"{off} of {count} {what} are off" for what, (off, count) in self.off.items() if off
         ]
-        p_value = self.vectors_p_value
-        if p_value is not None and p_value < 1 - self.level:
-            found.append(f"all classes at once are off (skce, p-value {p_text(p_value)})")
-        return found
+        return [*found, *self.others]
 
 
 def judge(found: Findings) -> Judgement:

@@ -85,9 +85,8 @@ def check_can_be_null(call: "Call", function: str) -> None:
         is_read = call.is_whole(estimator) or any(found)
         if is_read and not all(found) and function != "calibration_test":
             raise ValueError(
-                f"estimator: {describe(estimator)} needs both of the methods labels and truth, "
-                f"which {function} asks about hypotheses of whole class vectors; bootstrap, "
-                "compare and calibration_test take it"
+                f"estimator: {describe(estimator)} needs the methods labels and truth for "
+                f"{function}; bootstrap, compare and calibration_test do without"
             )
 
 

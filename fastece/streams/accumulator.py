@@ -326,7 +326,8 @@ class Accumulator:
             As `fastece.ece`; where the state cannot tell; without rows.
         """
         found = find_estimator(estimator, fields)
-        if self._settings.is_auto_vector and need_vectors([found]):
+        reads_pairs = getattr(found, "reads_pairs", False)
+        if self._settings.is_auto_vector and need_vectors([found]) and not reads_pairs:
             if isinstance(found, BrierScore):
                 return self.brier_score()
             raise ValueError(

@@ -32,13 +32,15 @@ def test_errors_and_tests_are_those_of_the_functions():
         assert line["if_calibrated"] == pytest.approx(test.null_distribution.mean(), abs=1e-12)
         assert line["p_value"] == test.p_value
     assert (found.n_resamples, found.note) == (99, "")
-    assert found.p_value == tests["skce"].p_value
+    assert found.objections(1 - tests["skce"].p_value) == []
+    (objection,) = found.objections(1 - tests["skce"].p_value - 0.001)
+    assert objection.startswith("all classes at once are off (skce, p-value ")
 
 
 def test_a_verdict_knows_what_no_class_shows_by_itself():
     found = report(*vectors(1000, twisted=True))
     assert found.verdict == "unclear"
-    assert "all classes at once are off (skce, p-value 0.01)" in found.headline
+    assert "all classes at once are off (skce, p-value below 0.01)" in found.headline
     assert "All classes at once\n  error" in str(found)
     assert "## All classes at once" in found.to_markdown()
     right = report(*vectors(1000))
@@ -51,7 +53,7 @@ def test_without_resamples_there_are_values_alone():
     found = report(y, p, n_resamples=0).vectors
     assert found.lines[0]["value"] == pytest.approx(fastece.canonical_error(y, p), abs=1e-12)
     assert {line[key] for line in found.lines for key in ("if_calibrated", "p_value")} == {None}
-    assert found.p_value is None
+    assert found.objections(0.5) == []
 
 
 def test_many_rows_have_fewer_replicates(monkeypatch):
@@ -81,5 +83,6 @@ def test_where_all_classes_are_not_asked_about_there_is_no_section():
 
 def test_one_row_has_no_pairs():
     found = report([1], [[0.2, 0.5, 0.3]])
-    assert found.vectors.lines == []
+    assert (found.vectors.lines, found.vectors.n_resamples) == ([], 0)
+    assert "Left out: of a single row there are no pairs." in str(found)
     assert found.verdict == "too few rows"
