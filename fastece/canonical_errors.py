@@ -79,8 +79,8 @@ def kernel_calibration_error(
         Rows of a block, at least 2; for "block" only.
     kernel : {"exponential", "gaussian"}, default "exponential"
     width : "median" or float, default "median"
-        Of the kernel, in units of the distance of class vectors; "median" is that of the distances
-        among the first 1000 rows.
+        Of the kernel, in units of the distance of class vectors, at least 0; "median" is that of
+        the distances among the first 1000 rows of positive weight.
 
     Returns
     -------

@@ -158,8 +158,8 @@ class Estimator(Protocol):
         Whether `Sample.vectors` are wanted: its value for class vectors (setting "auto") is not
         that of the top label. Without it: no.
     reads_pairs : bool
-        Whether a replicate looks at all pairs of rows, for tasks of about the same time. Without
-        it: no.
+        Whether a replicate looks at all pairs of rows, so that threads get fewer replicates at a
+        time. Without it: no.
     is_calibration_error : bool
         Whether 0 is what a calibrated model has but for noise. Without it: yes. Of anything else
         there is a bootstrap and a comparison, but no `estimate` and no `calibration_test`, which
@@ -185,9 +185,9 @@ class Estimator(Protocol):
         hundredth of the time of preparing each draw.
     labels(plan, y)
         (32 G,) values, for `calibration_test` and `estimate`: of the sample with the labels y,
-        (G, n, 32) int32, instead of its own, every row counting once: classes of class vectors, or
-        hits. With it, labels are drawn so and not as multiplicities of each row as a hit and as a
-        miss, among which a bandwidth would find rows twice.
+        (G, n, 32) int32, instead of its own, every row counting as much as its weight. They are
+        classes of class vectors, or hits. With it, labels are drawn so and not as multiplicities
+        of each row as a hit and as a miss, among which a bandwidth would find rows twice.
     truth(plan, q)
         A float, for `estimate` of what has `labels`: the true error where the classes of rows come
         true with the probabilities q (n, K), two classes for a binary problem. It is 0 for those

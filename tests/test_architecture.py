@@ -182,5 +182,5 @@ def test_the_package_is_short():
     # files); 4,800 for the report (scores, estimators of the literature, direction, slices,
     # pictures, formats of files, the page); 2,900 for recalibration and files that are written
     # again; 3,300 for streams, groups, clusters and large files; 2,500 for the functions of other
-    # libraries and for scikit-learn; 1,300 for errors of all classes at once.
-    assert sum(source.count("\n") for source in sources) < 30_500
+    # libraries and for scikit-learn; 1,600 for errors of all classes at once.
+    assert sum(source.count("\n") for source in sources) < 30_800

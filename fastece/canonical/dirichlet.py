@@ -163,7 +163,8 @@ class DirichletKDE(PairEstimator):
     Popordanoska, Sayer and Blaschko (2022, "A consistent and differentiable Lp canonical
     calibration error estimator", eq. 8 and 9). Probabilities up to 1e-5 count as 1e-5 in
     logarithms, so those of 0 have one. In a replicate i and j are rows of the data, not copies of
-    one; of a replicate with a single row of the data the value is nan. The time grows with the
+    one; of a replicate with a single row of the data the value is nan, so that there is no interval
+    of a bootstrap of some five rows. The time grows with the
     square of the number of rows.
 
     A binary problem, as any setting but "auto" makes, has the two columns 1 - s and s.
@@ -204,7 +205,7 @@ class DirichletKDE(PairEstimator):
         where no row is near."""
         with np.errstate(invalid="ignore"):
             gap = np.abs(hits / hits.sum(axis=1, keepdims=True) - plan.prob[rows][:, :, None])
-        return np.asarray((gap if self.norm == 1 else gap * gap).sum(axis=1))
+        return np.asarray((gap**self.norm).sum(axis=1))
 
     def value(self, plan: DirichletPlan, run: Map = map) -> float:
         """The value, each row counting as much as its weight."""
@@ -235,7 +236,7 @@ class DirichletKDE(PairEstimator):
         return np.asarray(values)
 
     def label_values(self, plan: DirichletPlan, y: I32) -> F64:
-        """The values (32,) with other labels (n, 32), each row counting once."""
+        """The values (32,) with other labels (n, 32), each row counting as much as its weight."""
         place, total = places_of(y[plan.order]), np.zeros(y.shape[1])
         for rows, band in plan.bands:
             hits = label_sums_of(band, place, plan.prob.shape[1])

@@ -96,7 +96,7 @@ class PairEstimator(Parameters, ABC):
 
     needs_vectors = True
     needs_sorted = False
-    reads_pairs = True
+    reads_pairs: Any = True
 
     @abstractmethod
     def plan(self, sample: Sample, run: Map) -> Any:
@@ -116,7 +116,7 @@ class PairEstimator(Parameters, ABC):
 
     @abstractmethod
     def label_values(self, plan: Any, y: I32) -> F64:
-        """The values (32,) with other labels (n, 32), each row counting once."""
+        """The values (32,) with other labels (n, 32), each row counting as much as its weight."""
 
     def direct(self, problems: Problems, run: Map) -> F64:
         """The values (K,) of all problems."""
@@ -136,7 +136,8 @@ class PairEstimator(Parameters, ABC):
         return np.concatenate([self.replicates(plan, block.astype(np.float64)) for block in c])
 
     def labels(self, plan: Any, y: I32) -> F64:
-        """The values (32 G,) with other labels (G, n, 32), each row counting once."""
+        """The values (32 G,) with other labels (G, n, 32), each row counting as much as its
+        weight."""
         return np.concatenate([self.label_values(plan, block) for block in y])
 
     def subsets(self, plan: Any, rows: I32) -> F64:

@@ -146,7 +146,8 @@ class SKCE(PairEstimator):
     kernel : {"exponential", "gaussian"}, default "exponential"
     width : "median" or float, default "median"
         At least 0, where only equal predictions are near. "median": of the distances among the
-        first 1000 rows of positive weight; replicates keep it.
+        first 1000 rows of positive weight; replicates keep it. Where rows are in an order, such as
+        that of their classes, choose a width.
 
     Raises
     ------
@@ -157,9 +158,9 @@ class SKCE(PairEstimator):
     -----
     Widmann, Lindsten and Zachariah (2019, "Calibration tests in multi-class classification: a
     unifying framework", table 1; 2021, "Calibration tests beyond classification"). In a replicate
-    the two rows of a pair are rows of the data, not copies of one, and a block in which fewer than
-    two are drawn does not count. But for "block" the time grows with the square of the number of
-    rows.
+    copies of a row are one row that counts more: to "unbiased" and "block" they are no pair, and a
+    block in which fewer than two rows are drawn does not count. But for "block" the time grows with
+    the square of the number of rows.
 
     A binary problem, as any setting but "auto" makes, has the two columns 1 - s and s.
 
@@ -188,6 +189,11 @@ class SKCE(PairEstimator):
             )
         object.__setattr__(self, "block_size", size)
         object.__setattr__(self, "width", check_width("width", self.width, "median", 0.0))
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether all pairs of rows are looked at."""
+        return self.form != "block"
 
     def plan(self, sample: Sample, run: Map) -> SKCEPlan:  # noqa: ARG002
         """Probabilities and gaps, and the width."""
@@ -247,7 +253,7 @@ class SKCE(PairEstimator):
         return values
 
     def label_values(self, plan: SKCEPlan, y: I32) -> F64:
-        """The values (32,) with other labels (n, 32), each row counting once.
+        """The values (32,) with other labels (n, 32), each row counting as much as its weight.
 
         A product of two gaps is ``[y_i = y_j] - p_i[y_j] - p_j[y_i] + p_i . p_j``: only the first
         part needs all pairs.

@@ -91,11 +91,12 @@ def line_of(name: str, call: Call) -> dict[str, Any]:
         bandwidth = float(np.mean([curve.bandwidth for curve in results]))
         rows = float(np.median([rows_behind(curve) for curve in results]))
         smoothing = float(np.mean([error_of_smoothing(estimator, x) for x in problems.samples()]))
+    whole = ", class vectors" if call.is_whole(estimator) else ""
     values = np.array([result.value for result in results])
     values = values if results else direct_values(estimator, problems)
     return {
         "name": name, "value": float(call.average_of(values)), "low": None, "high": None,
-        "p_value": None, "estimator": str(estimator), "n_bins": n_bins, "occupied": occupied,
+        "p_value": None, "estimator": f"{estimator}{whole}", "n_bins": n_bins, "occupied": occupied,
         "bandwidth": bandwidth, "rows_behind": rows, "smoothing": smoothing,
     }  # fmt: skip
 
