@@ -145,7 +145,7 @@ class SKCE(PairEstimator):
         Rows of a block, at least 2.
     kernel : {"exponential", "gaussian"}, default "exponential"
     width : "median" or float, default "median"
-        At least 0, where only equal predictions are near. "median": of the distances among the
+        At least 0; with 0 only equal predictions are near. "median": of the distances among the
         first 1000 rows of positive weight; replicates keep it. Where rows are in an order, such as
         that of their classes, choose a width.
 
