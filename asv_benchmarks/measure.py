@@ -28,7 +28,7 @@ def git(*arguments: str) -> str:
 def default_machine() -> str:
     """The processor and the number of its cores, as part of a path."""
     sys.path.insert(0, str(FOLDER.parent))
-    from fastece.speed.bench import processor
+    from fastece.cli.bench import processor
 
     return re.sub(r"\W+", "-", f"{processor()} {os.cpu_count()} cores").strip("-").lower()
 

@@ -16,25 +16,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fastece.answer.compare import compare
-    from fastece.answer.direction import Direction, direction
-    from fastece.answer.estimate import Estimate, estimate
-    from fastece.answer.slices import Slice, Slices, slices
-    from fastece.bayes.estimator import BayesCurve
-    from fastece.binned.estimator import Binned
-    from fastece.binned.sweep import Sweep
-    from fastece.canonical.dirichlet import DirichletKDE
-    from fastece.canonical.skce import SKCE
-    from fastece.canonical_errors import canonical_error, kernel_calibration_error
+    from fastece.calls.canonical import canonical_error, kernel_calibration_error
+    from fastece.calls.proper_scores import accuracy, brier_score, entropy, log_loss, sharpness
+    from fastece.calls.scores import ace, ece, mce, sce, tace
+    from fastece.data.sample import Sample, Vectors
     from fastece.decomposition.binned import BrierDecomposition, brier_decomposition
     from fastece.decomposition.isotonic import ScoreDecomposition, score_decomposition
-    from fastece.estimators import ESTIMATORS
-    from fastece.kde.estimator import KDE
-    from fastece.kde.mmce import MMCE
-    from fastece.kde.smooth import SmoothECE
-    from fastece.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
-    from fastece.proper_scores import accuracy, brier_score, entropy, log_loss, sharpness
-    from fastece.protocol import Sample, Vectors
+    from fastece.estimators.bayes.estimator import BayesCurve
+    from fastece.estimators.binned.estimator import Binned
+    from fastece.estimators.binned.sweep import Sweep
+    from fastece.estimators.canonical.dirichlet import DirichletKDE
+    from fastece.estimators.canonical.skce import SKCE
+    from fastece.estimators.density.estimator import KDE
+    from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
+    from fastece.estimators.mmce import MMCE
+    from fastece.estimators.smooth import SmoothECE
+    from fastece.estimators.table import ESTIMATORS
+    from fastece.intervals.compare import compare
+    from fastece.intervals.direction import Direction, direction
+    from fastece.intervals.estimate import Estimate, estimate
+    from fastece.intervals.slices import Slice, Slices, slices
     from fastece.reliability.curve import ReliabilityCurve, reliability_curve
     from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
     from fastece.reliability.sweep import bandwidth_sweep
@@ -46,28 +47,29 @@ if TYPE_CHECKING:
         calibration_test,
     )
     from fastece.resampling.results import BootstrapResult, ComparisonResult
-    from fastece.scores import ace, ece, mce, sce, tace
     from fastece.streams.accumulator import Accumulator
 
 __version__ = "0.2.0"
 
 # The public names of each module, which is imported when one of them is first used.
 _NAMES = {
-    "answer.compare": ("compare",),
-    "answer.direction": ("Direction", "direction"),
-    "answer.estimate": ("Estimate", "estimate"),
-    "answer.slices": ("Slice", "Slices", "slices"),
-    "bayes": ("BayesCurve",),
-    "binned": ("Binned", "Sweep"),
-    "canonical": ("SKCE", "DirichletKDE"),
-    "canonical_errors": ("canonical_error", "kernel_calibration_error"),
+    "intervals.compare": ("compare",),
+    "intervals.direction": ("Direction", "direction"),
+    "intervals.estimate": ("Estimate", "estimate"),
+    "intervals.slices": ("Slice", "Slices", "slices"),
+    "estimators.bayes": ("BayesCurve",),
+    "estimators.binned": ("Binned", "Sweep"),
+    "estimators.canonical": ("SKCE", "DirichletKDE"),
+    "calls.canonical": ("canonical_error", "kernel_calibration_error"),
     "decomposition.binned": ("BrierDecomposition", "brier_decomposition"),
     "decomposition.isotonic": ("ScoreDecomposition", "score_decomposition"),
-    "estimators": ("ESTIMATORS",),
-    "kde": ("KDE", "MMCE", "SmoothECE"),
-    "losses": ("Accuracy", "BrierScore", "Entropy", "LogLoss", "Sharpness"),
-    "proper_scores": ("accuracy", "brier_score", "entropy", "log_loss", "sharpness"),
-    "protocol": ("Sample", "Vectors"),
+    "estimators.table": ("ESTIMATORS",),
+    "estimators.density": ("KDE",),
+    "estimators.mmce": ("MMCE",),
+    "estimators.smooth": ("SmoothECE",),
+    "estimators.losses": ("Accuracy", "BrierScore", "Entropy", "LogLoss", "Sharpness"),
+    "calls.proper_scores": ("accuracy", "brier_score", "entropy", "log_loss", "sharpness"),
+    "data.sample": ("Sample", "Vectors"),
     "reliability.curve": ("ReliabilityCurve", "reliability_curve"),
     "reliability.diagram": ("ReliabilityDiagram", "reliability_diagram"),
     "reliability.sweep": ("bandwidth_sweep",),
@@ -75,7 +77,7 @@ _NAMES = {
     "resampling.bootstrap": ("bootstrap",),
     "resampling.calibration_test": ("CalibrationTestResult", "ConsistencyBand", "calibration_test"),
     "resampling.results": ("BootstrapResult", "ComparisonResult"),
-    "scores": ("ace", "ece", "mce", "sce", "tace"),
+    "calls.scores": ("ace", "ece", "mce", "sce", "tace"),
     "streams.accumulator": ("Accumulator",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
@@ -139,8 +141,8 @@ __all__ = [
 
 # Modules that are spoken of by name, such as fastece.protocol.Sample.
 _MODULES = {
-    "binned", "compat", "distributed", "estimators", "plot", "problems", "protocol",
-    "recalibration", "reliability", "scores", "sklearn", "streams", "training",
+    "calls", "compat", "distributed", "estimators", "files", "plot", "protocol", "recalibration",
+    "reliability", "sklearn", "streams", "study", "training",
 }  # fmt: skip
 
 

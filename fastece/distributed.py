@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future
 from functools import reduce
 from typing import Any
 
-from fastece.inputs.arrays import as_array
+from fastece.checks.arrays import as_array
 from fastece.streams.accumulator import Accumulator
 
 COLUMNS = ("y_true", "y_prob", "sample_weight", "groups")

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastece
-from fastece.answer.bins import place_rows
-from fastece.answer.densities import DensityGaps
 from fastece.cli.inputs import DEMO
-from fastece.inputs.files import read_predictions
-from fastece.kde.plan import Copies
-from fastece.problems.problems import one_problem
+from fastece.data.problems import one_problem
+from fastece.estimators.density.plan import Copies
+from fastece.files import read_predictions
+from fastece.intervals.bins import place_rows
+from fastece.intervals.densities import DensityGaps
 from fastece.protocol import Sample
 from fastece.resampling.labels import hits_and_misses
 

@@ -27,7 +27,7 @@ def only_read(path):
     return sum(batch.num_rows for batch in file.iter_batches(2**18)), None
 
 def add_up(path):
-    from fastece.inputs.files.batches import BatchReader
+    from fastece.files.batches import BatchReader
     rows = fastece.Accumulator()
     reader = BatchReader(path)
     for batch in reader.batches():

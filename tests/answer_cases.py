@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from strategies import labels_for
 
-from fastece.answer.cells import Cells
-from fastece.answer.estimate import cells_of
+from fastece.intervals.cells import Cells
+from fastece.intervals.estimate import cells_of
 from fastece.resampling.arguments import read_call
 
 LEVELS = [0.01, 0.3, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 0.999999]

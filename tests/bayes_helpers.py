@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
 
 
 def sample_of(s, y, v=None):

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 import fastece
 from fastece import SKCE, DirichletKDE
-from fastece.problems.reading import read_problems
+from fastece.data.reading import read_problems
 
 CLOSE = 1e-10
 FORMS = ["biased", "unbiased", "block"]

@@ -9,7 +9,7 @@ import strategies as cases
 from kde_cases import KERNELS
 
 from fastece import KDE, ece
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
 
 SYMMETRIC = KERNELS[:3]
 

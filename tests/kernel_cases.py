@@ -6,7 +6,7 @@ import numpy as np
 import reference
 import strategies as cases
 
-from fastece.binned.edges import convex_layout, hard_layout, uniform_layout
+from fastece.estimators.binned.edges import convex_layout, hard_layout, uniform_layout
 from fastece.kernels import REPLICATES
 
 BINS = [1, 2, 3, 7, 10, 15, 49, 100, 1000]

@@ -20,10 +20,10 @@ from fastece.compat import (
     torchmetrics,
     uncertainty_calibration,
 )
-from fastece.estimators import calibration_errors, find_estimator
+from fastece.data.reading import read_problems
+from fastece.data.settings import SETTINGS
+from fastece.estimators.table import calibration_errors, find_estimator
 from fastece.kernels import _jit
-from fastece.problems.reading import read_problems
-from fastece.problems.settings import SETTINGS
 from fastece.recalibration import METHODS
 
 CALLS = 1500

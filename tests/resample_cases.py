@@ -5,7 +5,7 @@ import pytest
 
 import fastece
 from fastece import Binned
-from fastece.estimators import ESTIMATORS
+from fastece.estimators.table import ESTIMATORS
 
 BINNED = [name for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)]
 

@@ -9,8 +9,8 @@ import reference
 from strategies import as_lists
 
 from fastece import Binned
-from fastece.estimators import ESTIMATORS
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
+from fastece.estimators.table import ESTIMATORS
 
 FIELDS = [field.name for field in fields(Binned)]
 R = 32

@@ -16,9 +16,9 @@ import pytest
 import fastece
 from fastece import recalibration
 from fastece.cli import main
-from fastece.estimators import calibration_errors, is_calibration_error
-from fastece.problems.settings import SETTINGS
-from fastece.protocol import Estimator
+from fastece.data.settings import SETTINGS
+from fastece.estimators.base import Estimator
+from fastece.estimators.table import calibration_errors, is_calibration_error
 from fastece.recalibration import METHODS
 from fastece.report.words import FEWEST_ROWS, NO_SIGN, SHOWN, TOO_FEW, UNCLEAR
 

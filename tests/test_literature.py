@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import fastece
 from fastece import MMCE, Binned, SmoothECE, Sweep
-from fastece.answer.estimate import has_cells
-from fastece.binned.sweep import sweep_bins
+from fastece.estimators.binned.sweep import sweep_bins
+from fastece.intervals.estimate import has_cells
 
 ROWS = ["ece_debiased", "ece_sweep", "smooth_ece", "mmce"]
 # What hypothesis tries, with how close two equal values are: an integral's scale is found to 1e-12,

@@ -15,8 +15,8 @@ from samples import BINNED, repeated, sample_of
 
 import fastece
 from fastece import Binned
-from fastece.estimators import ESTIMATORS
-from fastece.protocol import Sample, increasing
+from fastece.data.sample import Sample, increasing
+from fastece.estimators.table import ESTIMATORS
 
 FIELDS = [field.name for field in dataclass_fields(Binned)]
 

@@ -39,7 +39,7 @@ OPTIONS = {
 
 def run_bench(options: Namespace) -> Page:
     """``fastece bench``."""
-    from fastece.speed import bench
+    from fastece.cli import bench
 
     with progress() as say:
         result = bench.run_bench(bench.SIZES, progress=say)
@@ -49,7 +49,7 @@ def run_bench(options: Namespace) -> Page:
 
 def run_warmup(options: Namespace) -> Page:  # noqa: ARG001
     """``fastece warmup``."""
-    from fastece.speed import warmup
+    from fastece.cli import warmup
 
     with progress() as say:
         result = warmup.warm_up(must_keep=True, progress=say)

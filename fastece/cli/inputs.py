@@ -10,8 +10,8 @@ from importlib.resources import as_file, files
 from numbers import Real
 from typing import Any
 
-from fastece.inputs.arrays import EntryError
-from fastece.inputs.files import STANDARD_INPUT, Predictions, read_predictions
+from fastece.checks.arrays import EntryError
+from fastece.files import STANDARD_INPUT, Predictions, read_predictions
 from fastece.report.measures import ERRORS, choose_errors
 from fastece.resampling.arguments import Call, add_groups, read_call
 

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.labels import as_labels
+from fastece.checks.parameters import check_choice, check_integer
+from fastece.checks.probabilities import column_names
 from fastece.cli.commands import in_options, is_refusal
 from fastece.cli.inputs import (
     data_of,
@@ -23,12 +26,9 @@ from fastece.cli.inputs import (
     words_of,
 )
 from fastece.cli.terminal import Say
-from fastece.estimators import ESTIMATORS
-from fastece.inputs.files import STANDARD_INPUT, Predictions
-from fastece.inputs.labels import as_labels
-from fastece.inputs.parameters import check_choice, check_integer
-from fastece.inputs.probabilities import column_names
-from fastece.problems.reading import read_problems
+from fastece.data.reading import read_problems
+from fastece.estimators.table import ESTIMATORS
+from fastece.files import STANDARD_INPUT, Predictions
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate
 from fastece.recalibration.methods import method_name
 from fastece.report.measures import LEAD

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from fastece import __version__
-from fastece.inputs.files import LAYOUTS
+from fastece.files import LAYOUTS
 
 
 class Parser(argparse.ArgumentParser):

@@ -25,7 +25,7 @@ from fastece.cli.methods import (
 )
 from fastece.cli.page import Page, facts, noted, table
 from fastece.cli.terminal import progress
-from fastece.inputs.files import STANDARD_INPUT, check_rewrite, write_predictions
+from fastece.files import STANDARD_INPUT, check_rewrite, write_predictions
 from fastece.plot.files import check_picture, check_writable, save_picture
 from fastece.recalibration import METHODS, Calibrator, save
 from fastece.report.measures import LEAD, TEST

@@ -15,7 +15,7 @@ from fastece.cli.inputs import (
 from fastece.cli.page import Page
 from fastece.cli.stream import is_stream, run_stream
 from fastece.cli.terminal import progress
-from fastece.inputs.files import Predictions, expand_paths
+from fastece.files import Predictions, expand_paths
 from fastece.plot.files import check_picture, check_writable, save_picture
 from fastece.report.measures import TEST
 from fastece.report.report import make_report

@@ -8,7 +8,7 @@ from typing import Any
 from fastece.cli.inputs import data_of, estimators_of, title_of
 from fastece.cli.page import Page
 from fastece.cli.terminal import progress
-from fastece.inputs.files import STANDARD_INPUT, Predictions
+from fastece.files import STANDARD_INPUT, Predictions
 from fastece.plot.files import check_picture, save_picture
 from fastece.report.measures import LEAD
 from fastece.streams.accumulator import Accumulator

@@ -21,9 +21,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned import Binned
-from fastece.binned.edges import MAX_KEPT_BINS, Layout, hard_layout
-from fastece.inputs.parameters import check_integer
+from fastece.checks.parameters import check_integer
+from fastece.estimators.binned import Binned
+from fastece.estimators.binned.edges import MAX_KEPT_BINS, Layout, hard_layout
 
 Scores = NDArray[np.floating[Any]]
 Rule = Callable[[int, Scores], Scores]

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.arrays import as_array, refuse_where
+from fastece.checks.parameters import check_flag, check_integer
 from fastece.compat.conventions import CONVENTIONS, Convention, check_bins
 from fastece.compat.reading import Names, scores_of, without_column
-from fastece.inputs.arrays import as_array, refuse_where
-from fastece.inputs.parameters import check_flag, check_integer
-from fastece.problems.problems import one_problem
+from fastece.data.problems import one_problem
 
 NAMES = Names("y", "X", "X")
 MOST_ROWS = 2**31

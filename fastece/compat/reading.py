@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned import Binned
-from fastece.inputs.arrays import EntryError, as_real
-from fastece.problems.problems import Problems
-from fastece.problems.reading import read_problems
-from fastece.protocol import Sample
-from fastece.scores import common_value
+from fastece.calls.scores import common_value
+from fastece.checks.arrays import EntryError, as_real
+from fastece.data.problems import Problems
+from fastece.data.reading import read_problems
+from fastece.data.sample import Sample
+from fastece.estimators.binned import Binned
 
 # What fastece says of arguments that these functions do not have.
 OTHER_ARGUMENTS = {

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.checks.parameters import check_flag, check_real
 from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.reading import Names, scores_of
-from fastece.inputs.parameters import check_flag, check_real
 from fastece.typing import F64
 
 NAMES = Names("y", "f", "f")

@@ -23,13 +23,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned.single import cell_sums
+from fastece.checks.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.reading import Names, scores_of, without_column
-from fastece.inputs.parameters import check_choice, check_flag, check_integer, check_real
+from fastece.data.problems import one_problem
+from fastece.data.sample import Sample
+from fastece.estimators.binned.single import cell_sums
 from fastece.kernels import GAP, WEIGHT
-from fastece.problems.problems import one_problem
-from fastece.protocol import Sample
 
 Scheme = Literal["even", "adaptive"]
 Norm = Literal["l1", "l2"]

@@ -17,14 +17,14 @@ from typing import Any, Literal
 import numpy as np
 
 from fastece import kernels
-from fastece.binned import Binned
-from fastece.binned.estimator import Bins
+from fastece.calls.scores import common_arguments
+from fastece.checks.arrays import as_array
+from fastece.checks.parameters import check_choice
 from fastece.compat.conventions import CONVENTIONS
 from fastece.compat.reading import Names, without_column
-from fastece.inputs.arrays import as_array
-from fastece.inputs.parameters import check_choice
+from fastece.estimators.binned import Binned
+from fastece.estimators.binned.estimator import Bins
 from fastece.kernels import COUNTS, HITS, SCORE, WEIGHT
-from fastece.scores import common_arguments
 from fastece.typing import F64
 
 NAMES = Names("y_true", "y_prob", "y_true", has_pos_label=True)

@@ -23,12 +23,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned import Binned
-from fastece.binned.estimator import Bins
+from fastece.checks.arrays import as_array
+from fastece.checks.parameters import check_choice, check_integer
 from fastece.compat.conventions import CONVENTIONS
 from fastece.compat.reading import Names
-from fastece.inputs.arrays import as_array
-from fastece.inputs.parameters import check_choice, check_integer
+from fastece.estimators.binned import Binned
+from fastece.estimators.binned.estimator import Bins
 from fastece.typing import F64
 
 Norm = Literal["l1", "l2", "max"]

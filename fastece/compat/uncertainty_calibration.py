@@ -20,10 +20,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.parameters import check_choice, check_flag, check_real
 from fastece.compat.conventions import CONVENTIONS, Convention, check_bins
 from fastece.compat.reading import Names, scores_of
-from fastece.inputs.parameters import check_choice, check_flag, check_real
-from fastece.problems.problems import one_problem
+from fastece.data.problems import one_problem
 
 Mode = Literal["top-label", "marginal"]
 NAMES = Names("labels", "probs", "probs")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fastece.binned.estimator import Binned, place_rows
+from fastece.data.sample import Sample
 from fastece.decomposition.parts import Decomposition, add_parts
-from fastece.protocol import Sample
+from fastece.estimators.binned.estimator import Binned, place_rows
 from fastece.typing import F64
 
 

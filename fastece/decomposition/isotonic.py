@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fastece.checks.parameters import check_choice
+from fastece.data.order import scale_weights
+from fastece.data.sample import Sample
 from fastece.decomposition.parts import Decomposition, add_parts
-from fastece.inputs.parameters import check_choice
-from fastece.losses import BrierScore, LogLoss, Mean, surprise
-from fastece.problems.order import scale_weights
-from fastece.protocol import Sample
+from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
 from fastece.typing import F64
 
 # What each score is the mean of.

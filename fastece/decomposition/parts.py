@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fastece.inputs.probabilities import as_probabilities
-from fastece.problems.reading import read_problems
-from fastece.protocol import Sample
+from fastece.checks.probabilities import as_probabilities
+from fastece.data.reading import read_problems
+from fastece.data.sample import Sample
 from fastece.resampling.results import Plain, Tabular, aligned
 
 

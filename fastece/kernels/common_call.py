@@ -15,7 +15,7 @@ from fastece.typing import F64, I64
 
 # Up to so many numbers `lane_sum` is numpy's.
 MOST_BINS = 128
-# Rows that are added up in one piece, as `fastece.binned.single.CHUNK_SCORES` has it.
+# Rows that are added up in one piece, as `fastece.estimators.binned.single.CHUNK_SCORES` has it.
 CHUNK_ROWS = 2**19
 
 

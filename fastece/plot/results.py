@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fastece.inputs.parameters import check_flag, check_integer
+from fastece.checks.parameters import check_flag, check_integer
 from fastece.plot.legend import LETTER, draw_legend, entries_of
 from fastece.plot.marks import (
     MODEL,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.parameters import check_flag
+from fastece.checks.parameters import check_flag
 from fastece.recalibration.rows import (
     Predictions,
     Rows,

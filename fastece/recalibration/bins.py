@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fastece.binned.estimator import MAX_BINS, Binned
-from fastece.inputs.parameters import check_choice, check_integer
-from fastece.problems.order import scale_weights
-from fastece.problems.problems import one_problem
-from fastece.protocol import Sample
+from fastece.checks.parameters import check_choice, check_integer
+from fastece.data.order import scale_weights
+from fastece.data.problems import one_problem
+from fastece.data.sample import Sample
+from fastece.estimators.binned.estimator import MAX_BINS, Binned
 from fastece.recalibration.base import Parameter
 from fastece.recalibration.logistic import LINE, fit_platt
 from fastece.recalibration.one_vs_rest import OneVsRest, Say

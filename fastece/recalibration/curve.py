@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fastece.bayes.estimator import BayesCurve
-from fastece.estimators import find_estimator
-from fastece.inputs.parameters import check_flag
-from fastece.kde.estimator import KDE
-from fastece.protocol import Sample
+from fastece.checks.parameters import check_flag
+from fastece.data.sample import Sample
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.table import find_estimator
 from fastece.recalibration.one_vs_rest import PointsOneVsRest, Say
 from fastece.recalibration.rows import Score, row_weights
 from fastece.reliability.curve import reliability_curve

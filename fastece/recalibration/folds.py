@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.labels import as_groups
-from fastece.inputs.parameters import check_flag, check_integer, list_names
+from fastece.checks.labels import as_groups
+from fastece.checks.parameters import check_flag, check_integer, list_names
 from fastece.recalibration.base import Calibrator
 from fastece.recalibration.methods import METHODS
 from fastece.recalibration.rows import (

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from fastece.data.sample import Sample
 from fastece.decomposition.isotonic import fit_isotonic
-from fastece.protocol import Sample
 from fastece.recalibration.one_vs_rest import PointsOneVsRest, Say
 from fastece.recalibration.rows import Score
 from fastece.typing import F64

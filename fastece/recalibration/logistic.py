@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fastece.inputs.parameters import check_flag
-from fastece.protocol import Sample
+from fastece.checks.parameters import check_flag
+from fastece.data.sample import Sample
 from fastece.recalibration.base import Parameter
 from fastece.recalibration.one_vs_rest import OneVsRest, Say
 from fastece.recalibration.regression import SMALLEST, Hits

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.probabilities import warn
-from fastece.protocol import Sample
+from fastece.checks.probabilities import warn
+from fastece.data.sample import Sample
 from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.rows import Predictions, Rows, Score, name_classes
 from fastece.typing import F64

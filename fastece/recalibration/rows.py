@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.arrays import as_weights, contiguous, refuse_where
-from fastece.inputs.labels import as_labels, check_class_indices
-from fastece.inputs.probabilities import (
+from fastece.checks.arrays import as_weights, contiguous, refuse_where
+from fastece.checks.labels import as_labels, check_class_indices
+from fastece.checks.probabilities import (
     as_probabilities,
     check_probabilities,
     column_names,
@@ -22,9 +22,9 @@ from fastece.inputs.probabilities import (
     warn,
     warn_if_probabilities,
 )
-from fastece.problems.reading import SLICE, native_scores, softmax, two_columns
-from fastece.problems.settings import class_count
-from fastece.protocol import Sample
+from fastece.data.reading import SLICE, native_scores, softmax, two_columns
+from fastece.data.sample import Sample
+from fastece.data.settings import class_count
 from fastece.typing import F64, I64
 
 # Probabilities are at least this far from 0 and 1 before their logarithms are taken.

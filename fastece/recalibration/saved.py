@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from fastece.bayes.estimator import BayesCurve
-from fastece.inputs.files import whole_file
-from fastece.inputs.parameters import check_integer
-from fastece.kde.estimator import KDE
+from fastece.checks.parameters import check_integer
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.density.estimator import KDE
+from fastece.files import whole_file
 from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.methods import METHODS, method_name
 

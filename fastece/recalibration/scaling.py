@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.parameters import check_real
-from fastece.inputs.probabilities import warn
+from fastece.checks.parameters import check_real
+from fastece.checks.probabilities import warn
 from fastece.recalibration.base import LARGEST_PARAMETER, Calibrator, Parameter
 from fastece.recalibration.regression import NO_PENALTY, SMALLEST, Classes, Loss, Penalty
 from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.bayes.estimator import REACH, BayesCurve, rows_near
-from fastece.estimators import direct_values
-from fastece.inputs.arrays import as_real, refuse_where
-from fastece.kde.estimator import KDE, is_supported, posterior
-from fastece.kde.plan import Copies, DensityPlan
-from fastece.problems.problems import one_problem
-from fastece.protocol import Sample
+from fastece.checks.arrays import as_real, refuse_where
+from fastece.data.problems import one_problem
+from fastece.data.sample import Sample
+from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
+from fastece.estimators.density.estimator import KDE, is_supported, posterior
+from fastece.estimators.density.plan import Copies, DensityPlan
+from fastece.estimators.table import direct_values
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of

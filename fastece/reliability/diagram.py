@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from fastece.answer.bins import effective_rows
-from fastece.binned.estimator import Binned, Bins
-from fastece.estimators import find_estimator, with_threads
-from fastece.inputs.parameters import check_jobs
+from fastece.checks.parameters import check_jobs
+from fastece.data.cells import Cells
+from fastece.data.problems import Problems
+from fastece.data.reading import Map, read_problems
+from fastece.estimators.binned.estimator import Binned, Bins
+from fastece.estimators.table import find_estimator, with_threads
+from fastece.intervals.bins import effective_rows
 from fastece.kernels import GAP, HITS, SCORE, WEIGHT
-from fastece.problems.cells import Cells
-from fastece.problems.problems import Problems
-from fastece.problems.reading import Map, read_problems
 from fastece.resampling.intervals import ConfidenceInterval, check_level, tails_of
 from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64

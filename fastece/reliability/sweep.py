@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from fastece.estimators import find_estimator
-from fastece.inputs.arrays import as_real, refuse_where
-from fastece.inputs.parameters import check_average
-from fastece.kde.estimator import KDE
-from fastece.problems.reading import read_problems
+from fastece.checks.arrays import as_real, refuse_where
+from fastece.checks.parameters import check_average
+from fastece.data.reading import read_problems
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.table import find_estimator
 from fastece.typing import F64
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fastece.estimators import ESTIMATORS, direct_values, with_threads
-from fastece.problems.problems import Problems
+from fastece.data.problems import Problems
+from fastece.estimators.table import ESTIMATORS, direct_values, with_threads
 from fastece.report.measures import Say
 from fastece.report.words import floor_of, p_text
 from fastece.resampling.arguments import Call

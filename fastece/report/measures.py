@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fastece.answer.estimate import estimate_results
-from fastece.binned.estimator import Binned
-from fastece.estimators import ESTIMATORS, direct_values, find_estimator
-from fastece.kde.estimator import KDE
-from fastece.protocol import Sample, increasing
+from fastece.data.sample import Sample, increasing
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.table import ESTIMATORS, direct_values, find_estimator
+from fastece.intervals.estimate import estimate_results
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import diagrams_of
 from fastece.resampling.arguments import Call

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fastece.estimators import ESTIMATORS
+from fastece.estimators.table import ESTIMATORS
 from fastece.plot.marks import is_heaped
 from fastece.plot.results import Panel
 from fastece.reliability.curve import ReliabilityCurve, curves_of

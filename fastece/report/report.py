@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from fastece.answer.direction import Direction, direction_of
-from fastece.answer.slices import Group, Slices, groups_by, groups_by_class, slices_of
-from fastece.bayes.curves import effective_count
+from fastece.checks.parameters import list_names
+from fastece.checks.probabilities import as_probabilities
+from fastece.data.problems import Problems
+from fastece.data.reading import read_problems
 from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
-from fastece.inputs.parameters import list_names
-from fastece.inputs.probabilities import as_probabilities
+from fastece.estimators.bayes.curves import effective_count
+from fastece.intervals.direction import Direction, direction_of
+from fastece.intervals.slices import Group, Slices, groups_by, groups_by_class, slices_of
 from fastece.plot.results import Panel
-from fastece.problems.problems import Problems
-from fastece.problems.reading import read_problems
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report.classes import AllClasses, measure_classes

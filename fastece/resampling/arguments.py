@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from fastece.estimators import (
+from fastece.checks.labels import as_groups
+from fastece.checks.parameters import check_average, check_integer, check_jobs
+from fastece.checks.probabilities import as_probabilities
+from fastece.data.problems import Problems
+from fastece.data.reading import read_problems
+from fastece.data.sample import Sample
+from fastece.estimators.table import (
     direct_values,
     find_estimator,
     is_calibration_error,
     need_vectors,
 )
-from fastece.inputs.labels import as_groups
-from fastece.inputs.parameters import check_average, check_integer, check_jobs
-from fastece.inputs.probabilities import as_probabilities
-from fastece.problems.problems import Problems
-from fastece.problems.reading import read_problems
-from fastece.protocol import Sample
 from fastece.resampling.draws import Groups, draws_of
 from fastece.resampling.engine import Problem, evaluate, plan_replicates
 from fastece.resampling.intervals import as_float, check_level

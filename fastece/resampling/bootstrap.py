@@ -8,8 +8,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from fastece.inputs.parameters import check_choice, check_integer
-from fastece.protocol import Estimator
+from fastece.checks.parameters import check_choice, check_integer
+from fastece.estimators.base import Estimator
 from fastece.resampling.arguments import Call, add_groups, describe, read_call
 from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
 from fastece.resampling.engine import Problem

@@ -7,10 +7,10 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from fastece.binned.estimator import Binned, BinnedPlan, Bins
-from fastece.canonical.skce import SKCE
-from fastece.inputs.parameters import check_choice
-from fastece.protocol import Estimator
+from fastece.checks.parameters import check_choice
+from fastece.estimators.base import Estimator
+from fastece.estimators.binned.estimator import Binned, BinnedPlan, Bins
+from fastece.estimators.canonical.skce import SKCE
 from fastece.resampling.arguments import (
     Call,
     add_groups,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.arrays import contiguous
+from fastece.checks.arrays import contiguous
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8, U16
 

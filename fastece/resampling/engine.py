@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.arrays import contiguous
+from fastece.checks.arrays import contiguous
+from fastece.data.sample import Sample, increasing
 from fastece.kernels import REPLICATES
-from fastece.protocol import Sample, increasing
 from fastece.resampling.draws import BlockDraws, RowDraws
 from fastece.typing import F64, I32
 

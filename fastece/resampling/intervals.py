@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from fastece.inputs.parameters import check_real
+from fastece.checks.parameters import check_real
 from fastece.typing import F64
 
 Method = Literal["basic", "percentile", "bca"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
 from fastece.resampling.arguments import Call
 from fastece.resampling.draws import ClassDraws, HitDraws, Relabels
 from fastece.resampling.engine import Problem

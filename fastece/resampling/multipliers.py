@@ -5,14 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastece import kernels
-from fastece.binned.edges import Layout
-from fastece.binned.estimator import Binned, Bins, place_rows
-from fastece.binned.replicates import spread
-from fastece.inputs.arrays import contiguous
+from fastece.checks.arrays import contiguous
+from fastece.data.order import scale_weights
+from fastece.data.problems import one_problem
+from fastece.data.sample import Sample
+from fastece.estimators.base import Plan
+from fastece.estimators.binned.edges import Layout
+from fastece.estimators.binned.estimator import Binned, Bins, place_rows
+from fastece.estimators.binned.replicates import spread
 from fastece.kernels import REPLICATES
-from fastece.problems.order import scale_weights
-from fastece.problems.problems import one_problem
-from fastece.protocol import Plan, Sample
 from fastece.resampling.draws import Groups
 from fastece.typing import F64, I32, U8
 

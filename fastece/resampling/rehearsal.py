@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fastece import kernels
-from fastece.problems.problems import Problems
-from fastece.protocol import Sample
+from fastece.data.problems import Problems
+from fastece.data.sample import Sample
 from fastece.resampling.draws import ClassDraws, HitDraws, InBlocks, Multinomial
 from fastece.resampling.engine import Problem, plan_replicates
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from fastece.inputs.parameters import check_choice
+from fastece.checks.parameters import check_choice
 from fastece.resampling import intervals
 from fastece.resampling.intervals import ConfidenceInterval, Method, as_float
 from fastece.typing import F64

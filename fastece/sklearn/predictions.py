@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.inputs.probabilities import as_probabilities
+from fastece.checks.probabilities import as_probabilities
 
 
 def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray[Any], list[Any]]:  # noqa: N803

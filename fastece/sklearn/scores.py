@@ -4,12 +4,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from fastece.estimators import find_estimator, is_calibration_error
-from fastece.inputs.arrays import EntryError
-from fastece.inputs.parameters import check_average, check_flag
-from fastece.losses import Accuracy, BrierScore, LogLoss
-from fastece.problems.settings import find_setting
-from fastece.scores import Macro, ece
+from fastece.calls.scores import Macro, ece
+from fastece.checks.arrays import EntryError
+from fastece.checks.parameters import check_average, check_flag
+from fastece.data.settings import find_setting
+from fastece.estimators.losses import Accuracy, BrierScore, LogLoss
+from fastece.estimators.table import find_estimator, is_calibration_error
 from fastece.sklearn.predictions import class_probabilities, own_setting
 
 # Of means over rows. Neither is better of other ones, such as sharpness.

@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from fastece.answer.estimate import POSTERIOR, Estimate
-from fastece.bayes.estimator import BayesCurve
-from fastece.bayes.posterior import posterior_of_rows
-from fastece.binned.estimator import Binned
-from fastece.estimators import cell_value, find_estimator, need_vectors
-from fastece.inputs.parameters import check_average, check_choice, check_integer
-from fastece.losses import BrierScore
-from fastece.problems.cells import Cells
+from fastece.checks.parameters import check_average, check_choice, check_integer
+from fastece.data.cells import Cells
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.bayes.posterior import posterior_of_rows
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.losses import BrierScore
+from fastece.estimators.table import cell_value, find_estimator, need_vectors
+from fastece.intervals.estimate import POSTERIOR, Estimate
 from fastece.reliability.curve import ReliabilityCurve, curve_of_rows
 from fastece.reliability.diagram import ReliabilityDiagram, diagram_of_cells
 from fastece.resampling.arguments import describe

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastece.inputs.arrays import EntryError
-from fastece.inputs.files.batches import Batch, BatchReader
-from fastece.inputs.files.predictions import Predictions
+from fastece.checks.arrays import EntryError
+from fastece.files.batches import Batch, BatchReader
+from fastece.files.predictions import Predictions
 
 # After so many bad rows of a file without a good one before them, no row of it is tried any more.
 FUTILE = 1000

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.arrays import as_array, as_real
-from fastece.inputs.labels import as_groups
-from fastece.inputs.probabilities import as_probabilities, row_sum_tolerance
-from fastece.problems.problems import Problems
-from fastece.problems.reading import NEARLY, native_labels, native_scores, read_problems
+from fastece.checks.arrays import as_array, as_real
+from fastece.checks.labels import as_groups
+from fastece.checks.probabilities import as_probabilities, row_sum_tolerance
+from fastece.data.problems import Problems
+from fastece.data.reading import NEARLY, native_labels, native_scores, read_problems
 from fastece.streams.state import LEAST_DRAWN, LEAST_WEIGHT, Settings, check_least
 from fastece.typing import I64
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fastece.binned.estimator import Binned
-from fastece.kde.estimator import KDE
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.density.estimator import KDE
 from fastece.plot.results import Panel
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.diagram import ReliabilityDiagram

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.inputs.arrays import refuse_where
-from fastece.inputs.parameters import check_integer
+from fastece.checks.arrays import refuse_where
+from fastece.checks.parameters import check_integer
+from fastece.data.cells import Cells, coarse_sums
+from fastece.data.problems import Problems
+from fastece.data.sample import Sample
+from fastece.data.settings import Setting, find_setting
 from fastece.kernels import REPLICATES
-from fastece.problems.cells import Cells, coarse_sums
-from fastece.problems.problems import Problems
-from fastece.problems.settings import Setting, find_setting
-from fastece.protocol import Sample
 from fastece.resampling.draws import new_key, poisson_law
 from fastece.typing import F64, I64
 

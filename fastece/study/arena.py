@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from fastece.inputs.parameters import check_choice, check_integer
-from fastece.protocol import Sample
+from fastece.checks.parameters import check_choice, check_integer
+from fastece.data.sample import Sample
 from fastece.typing import F64, I32
 
 # The truth of each convention, the other one, and the error that estimators are ranked by.

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.bayes.estimator import BayesCurve
-from fastece.binned.estimator import Binned
-from fastece.estimators import find_estimator, is_calibration_error
-from fastece.kde.estimator import KDE
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.table import find_estimator, is_calibration_error
 from fastece.resampling.engine import drawn_values
 from fastece.typing import F64, I32
 

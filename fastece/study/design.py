@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fastece.inputs.parameters import check_choice, check_integer, list_names
-from fastece.problems.settings import SETTINGS
+from fastece.checks.parameters import check_choice, check_integer, list_names
+from fastece.data.settings import SETTINGS
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.study.arena import DRAWS, LEAST, MIXTURE, Arena, Population, add_time
 from fastece.study.distributions import GaussianMixture

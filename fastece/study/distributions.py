@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from fastece.inputs.parameters import check_integer
+from fastece.checks.parameters import check_integer
 from fastece.typing import F64, I64
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fastece.inputs.parameters import check_choice
+from fastece.checks.parameters import check_choice
 from fastece.plot.files import KINDS, new_figure
 from fastece.plot.marks import BLACK
 from fastece.study.contestants import BANDWIDTHS, BAYES, BINS, ZERO

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fastece.problems.reading import read_problems
-from fastece.protocol import Sample
+from fastece.data.reading import read_problems
+from fastece.data.sample import Sample
 from fastece.study.arena import HOLDOUT, MODEL, TRAINING, add_time
 from fastece.study.distributions import GaussianMixture
 from fastece.study.models import new_model, predicted

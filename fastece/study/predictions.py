@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from fastece.inputs.files import read_predictions
-from fastece.inputs.parameters import check_integer
-from fastece.problems.problems import Problems
-from fastece.problems.reading import read_problems
+from fastece.checks.parameters import check_integer
+from fastece.data.problems import Problems
+from fastece.data.reading import read_problems
+from fastece.files import read_predictions
 from fastece.study.arena import DRAWS, Arena, Population, add_time, checked_list
 from fastece.typing import I32
 

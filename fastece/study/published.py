@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.binned.estimator import Binned
-from fastece.kde.estimator import KDE
-from fastece.kde.plan import DrawnRows
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.density.plan import DrawnRows
 from fastece.study.contestants import BANDWIDTHS, BINNED, BINS, Contestant, Drawn
 from fastece.typing import F64, I32, I64
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
 from fastece.resampling.engine import Problem
 from fastece.study.arena import Arena, add_time
 from fastece.study.contestants import ZERO, Contestant, Drawn, Zero, corrected, own

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastece.binned.estimator import Binned
-from fastece.estimators import direct_values
-from fastece.problems.problems import one_problem
-from fastece.protocol import Sample
+from fastece.data.problems import one_problem
+from fastece.data.sample import Sample
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.table import direct_values
 from fastece.study.arena import Population
 from fastece.typing import F64
 

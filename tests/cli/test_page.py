@@ -3,7 +3,7 @@
 import pytest
 
 from fastece.cli.page import Page, table
-from fastece.problems.settings import SETTINGS
+from fastece.data.settings import SETTINGS
 from fastece.report.words import question
 
 

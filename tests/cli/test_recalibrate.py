@@ -11,7 +11,7 @@ import pytest
 from command_line import DIGITS, FOREST, PAIRS, as_json, failure, run, text
 
 import fastece
-from fastece.inputs.files import read_predictions
+from fastece.files import read_predictions
 from fastece.recalibration import METHODS, load, recalibrate
 
 QUICK = ["--resamples", 19]

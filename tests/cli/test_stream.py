@@ -10,7 +10,7 @@ from prediction_files import packed
 
 import fastece
 from fastece.cli import stream
-from fastece.inputs.files import batches
+from fastece.files import batches
 
 N = 4000
 

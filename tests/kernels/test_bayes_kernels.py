@@ -9,7 +9,7 @@ import reference_bayes as reference
 from kernel_forms import forms
 from scipy.optimize import minimize
 
-from fastece.bayes.hyperpriors import prior_fits, prior_of
+from fastece.estimators.bayes.hyperpriors import prior_fits, prior_of
 from fastece.kernels import NO_WEIGHTS, bayes
 
 FAMILIES = [(4.0, 4), (12.0, 2), (1.5, 4), (2.0, 2)]

@@ -10,7 +10,7 @@ import strategies as cases
 from kernel_cases import BINS, RANGES, awkward_scores
 from kernel_forms import forms
 
-from fastece.binned.edges import float_layout, float_scores, hard_layout, uniform_layout
+from fastece.estimators.binned.edges import float_layout, float_scores, hard_layout, uniform_layout
 from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning
 
 

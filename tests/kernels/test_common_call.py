@@ -6,7 +6,7 @@ import reference
 from kernel_forms import forms
 from strategies import as_lists
 
-from fastece.binned import Binned
+from fastece.estimators.binned import Binned
 from fastece.kernels import GAP, HITS, SCORE, WEIGHT, common_call
 
 NO_CUTS = np.empty(0)

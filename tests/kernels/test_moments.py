@@ -6,7 +6,7 @@ import reference
 from kernel_cases import seven_bins
 from kernel_forms import forms
 
-from fastece.binned.edges import float_layout
+from fastece.estimators.binned.edges import float_layout
 from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning, moments
 
 

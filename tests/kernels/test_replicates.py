@@ -19,8 +19,8 @@ from kernel_cases import (
 from kernel_forms import forms
 from samples import R, runs_of, sample_of
 
+from fastece.data.order import order_rows
 from fastece.kernels import NO_WEIGHTS, replicates, weights
-from fastece.problems.order import order_rows
 
 SETS = ordered_sets(replicates.FEW_ROWS)
 

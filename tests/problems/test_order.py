@@ -5,8 +5,8 @@ import pytest
 import reference
 from samples import runs_of, sample_of
 
-from fastece.problems.order import order_rows, quantile_edges, scale_weights, sort_scores
-from fastece.problems.problems import one_problem
+from fastece.data.order import order_rows, quantile_edges, scale_weights, sort_scores
+from fastece.data.problems import one_problem
 
 
 @pytest.mark.parametrize("threshold", [-np.inf, 0.1, 0.3, 0.35, 1.0])

@@ -9,10 +9,10 @@ import strategies as cases
 from strategies import as_lists
 
 import fastece
-from fastece.problems.problems import Problems, one_problem
-from fastece.problems.reading import read_problems
-from fastece.problems.settings import SETTINGS
-from fastece.protocol import Sample
+from fastece.data.problems import Problems, one_problem
+from fastece.data.reading import read_problems
+from fastece.data.sample import Sample
+from fastece.data.settings import SETTINGS
 
 TRUE, PROB = cases.class_matrix(cases.score_sets()["bell"])
 

@@ -9,8 +9,8 @@ import reference
 from strategies import as_lists
 
 import fastece
-from fastece.problems import reading
-from fastece.problems.reading import read_problems
+from fastece.data import reading
+from fastece.data.reading import read_problems
 
 SHAPES = {"binary": (), "confidence": (4,), "classwise": (4,)}
 N = 1000

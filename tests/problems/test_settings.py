@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from fastece.problems.settings import SETTINGS, Setting, class_count, find_setting
+from fastece.data.settings import SETTINGS, Setting, class_count, find_setting
 
 
 def test_auto_is_binary_for_one_dimension_and_confidence_for_two():

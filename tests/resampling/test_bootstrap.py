@@ -24,7 +24,7 @@ from scipy import stats
 
 import fastece
 from fastece import Binned
-from fastece.estimators import ESTIMATORS, calibration_errors
+from fastece.estimators.table import ESTIMATORS, calibration_errors
 
 # -- one call --------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from scipy import stats
 
 import fastece
 from fastece import Binned
-from fastece.estimators import calibration_errors
+from fastece.estimators.table import calibration_errors
 
 
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])

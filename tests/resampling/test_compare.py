@@ -14,7 +14,7 @@ from resample_cases import (
 )
 
 import fastece
-from fastece.estimators import ESTIMATORS
+from fastece.estimators.table import ESTIMATORS
 
 # Some scores of one of the models are 0 or 1, so that its log loss is infinite.
 FINITE = [name for name in ESTIMATORS if name != "log_loss"]

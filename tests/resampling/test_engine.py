@@ -15,7 +15,7 @@ from probes import Broken, Code, Process
 
 import fastece
 from fastece import Binned
-from fastece.estimators import ESTIMATORS
+from fastece.estimators.table import ESTIMATORS
 from fastece.resampling import engine
 from fastece.resampling.draws import draws_of
 

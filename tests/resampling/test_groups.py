@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import fastece
 from fastece import KDE, Binned
-from fastece.estimators import ESTIMATORS, find_estimator
+from fastece.estimators.table import ESTIMATORS, find_estimator
 from fastece.resampling.draws import GroupDraws, Groups, LeaveOut, Multinomial, draws_of
 from fastece.resampling.multipliers import GroupGaps
 

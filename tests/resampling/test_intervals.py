@@ -18,7 +18,7 @@ from resample_cases import (
 from scipy import stats
 
 import fastece
-from fastece.estimators import ESTIMATORS
+from fastece.estimators.table import ESTIMATORS
 
 
 def bca(theta, values, deleted, level):

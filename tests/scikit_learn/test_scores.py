@@ -34,7 +34,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn_cases import NAMES, Data, Fixed, Named, fitted
 
 import fastece
-from fastece.estimators import is_calibration_error
+from fastece.estimators.table import is_calibration_error
 from fastece.sklearn import ReliabilityDisplay, Scorer, ece_scorer, scorer
 
 FOLDS = StratifiedKFold(3)

@@ -6,8 +6,8 @@ import math
 import pytest
 
 import fastece
-from fastece.estimators import calibration_errors
-from fastece.speed import yardstick
+from fastece.estimators.table import calibration_errors
+from fastece.cli import yardstick
 
 
 @pytest.mark.parametrize("n", [10_000, 1_000_000])

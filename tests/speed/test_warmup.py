@@ -12,7 +12,7 @@ import pytest
 
 import fastece
 from fastece.kernels import _jit, cache
-from fastece.speed import warmup
+from fastece.cli import warmup
 
 PACKAGE = Path(fastece.__file__).parent
 

@@ -8,7 +8,7 @@ import pytest
 import study_cases as cases
 from study_cases import SINGLE, SIXTEEN
 
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
 from fastece.study import run_study
 from fastece.study.contestants import own
 from fastece.study.runner import contestants_of, run_distribution

@@ -10,7 +10,7 @@ import reference
 import study_cases as cases
 
 from fastece import ece
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
 from fastece.study.contestants import Drawn
 from fastece.study.published import PublishedBinned, swapped_convex
 from fastece.study.published import published as published_contestants

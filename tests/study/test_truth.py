@@ -10,7 +10,7 @@ import study_cases as cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastece.protocol import Sample
+from fastece.data.sample import Sample
 from fastece.study.truth import debiased_error, truth_from_labels
 
 

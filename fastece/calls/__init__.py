@@ -1,0 +1,1 @@
+"""Single calls: an estimator on a caller's data."""

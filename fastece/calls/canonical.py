@@ -1,0 +1,111 @@
+"""Canonical calibration errors as single numbers: what all classes together are off by.
+
+The error of the top label, and those of single classes, may be small where this is not. Both are
+estimators of the table too, so `bootstrap`, `compare`, `estimate` and `calibration_test` take them.
+"""
+
+from typing import Any, Literal
+
+from fastece.calls.scores import ece
+from fastece.checks.parameters import check_choice
+from fastece.estimators.canonical import SKCE, DirichletKDE
+from fastece.estimators.canonical.skce import FORMS
+
+
+def canonical_error(
+    y_true: Any, y_prob: Any, *, bandwidth: Any = "likelihood", norm: float = 1.0,
+    labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    n_jobs: int | None = None,
+) -> float:  # fmt: skip
+    """Canonical calibration error by Dirichlet kernels on the simplex.
+
+    Parameters
+    ----------
+    y_true, y_prob, labels, sample_weight, from_logits, n_jobs
+        As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p. At least two rows.
+    bandwidth : "likelihood" or float, default "likelihood"
+        About the variance of the kernel, greater than 0; by default one of ten, by the
+        leave-one-out likelihood of the predictions.
+    norm : {1, 2}, default 1
+
+    Returns
+    -------
+    float
+        0 is best; at most 2.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `ece`; for a bandwidth that is not positive, another norm, and fewer than two rows.
+
+    Notes
+    -----
+    ``sum_j w_j sum_k |r_jk - p_jk|**norm / W`` with the shares r_j of classes among the other rows,
+    weighted by how near they are; no root is taken. See `DirichletKDE`. Popordanoska, Sayer and
+    Blaschko (2022, "A consistent and differentiable Lp canonical calibration error estimator").
+    Even a calibrated model has more than 0, since shares are of few rows: `calibration_test` tells
+    how much more.
+
+    Examples
+    --------
+    >>> from fastece import canonical_error
+    >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    >>> round(canonical_error([0, 1, 1], p, bandwidth=0.1), 6)
+    0.992933
+    """
+    return ece(
+        y_true, y_prob, estimator=DirichletKDE(bandwidth, norm), labels=labels,
+        sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
+    )  # fmt: skip
+
+
+def kernel_calibration_error(
+    y_true: Any, y_prob: Any, *, estimator: Literal["unbiased", "biased", "block"] = "unbiased",
+    block_size: int = 2, kernel: Literal["exponential", "gaussian"] = "exponential",
+    width: Any = "median", labels: Any = None, sample_weight: Any = None,
+    from_logits: bool = False, n_jobs: int | None = None,
+) -> float:  # fmt: skip
+    """Squared kernel calibration error (SKCE).
+
+    Parameters
+    ----------
+    y_true, y_prob, labels, sample_weight, from_logits, n_jobs
+        As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p.
+    estimator : {"unbiased", "biased", "block"}, default "unbiased"
+        Over all pairs of two rows; with those of a row and itself too, never negative; or the mean
+        over blocks of rows, in linear time.
+    block_size : int, default 2
+        Rows of a block, at least 2; for "block" only.
+    kernel : {"exponential", "gaussian"}, default "exponential"
+    width : "median" or float, default "median"
+        Of the kernel, in units of the distance of class vectors, at least 0; "median" is that of
+        the distances among the first 1000 rows of positive weight.
+
+    Returns
+    -------
+    float
+        0 is best, and what "unbiased" and "block" have on average for a calibrated model.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `ece`; for another parameter; for fewer rows than two, or than a block.
+
+    Notes
+    -----
+    The mean of ``k(p_i, p_j) (e_(y_i) - p_i) . (e_(y_j) - p_j)`` over pairs of rows. See `SKCE`.
+    Widmann, Lindsten and Zachariah (2019, "Calibration tests in multi-class classification: a
+    unifying framework").
+
+    Examples
+    --------
+    >>> from fastece import kernel_calibration_error
+    >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    >>> round(kernel_calibration_error([0, 1, 1], p, width=0.5), 6)
+    -0.006105
+    """
+    check_choice("estimator", estimator, FORMS)
+    return ece(
+        y_true, y_prob, estimator=SKCE(estimator, block_size, kernel, width), labels=labels,
+        sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
+    )  # fmt: skip

@@ -1,0 +1,277 @@
+"""Calibration errors as single numbers."""
+
+import math
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from fastece import kernels
+from fastece.checks.parameters import check_average, check_jobs
+from fastece.data.reading import TOLERANCE, read_problems
+from fastece.estimators.binned import Binned
+from fastece.estimators.table import direct_values, find_estimator, need_vectors, with_threads
+from fastece.typing import F64
+
+Values = F64
+Macro = Literal["macro"]
+
+# Entries that are read in one piece, for a quarter of a second at most: an interrupt waits so long.
+MOST_ENTRIES = 2**24
+# Arrays of these types are read by `kernels.common_call` as they lie in memory.
+NAMES = ("binary", "confidence")
+F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
+
+
+def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any, ...] | None:
+    """The arguments of `kernels.common_call` for a call that is common, two plain arrays and fixed
+    bins; None for another."""
+    if not isinstance(estimator, Binned) or (options := estimator.common) is None:
+        return None
+    if type(y) is not np.ndarray or type(p) is not np.ndarray:
+        return None
+    is_float = p.dtype is F8 or p.dtype is F4
+    is_binary, is_vector = p.ndim == 1 and is_float, p.ndim == 2 and is_float and p.shape[1] > 1
+    y = y.view(U1) if y.dtype is BOOL else y
+    if not (is_binary or is_vector) or not (y.dtype is I8 or y.dtype is U1):
+        return None
+    if not isinstance(setting, str) or setting not in ("auto", NAMES[is_vector]):
+        return None
+    fits = y.shape == p.shape[:1] and 0 < p.size <= MOST_ENTRIES
+    if not fits or not p.flags.carray or not y.flags.carray:
+        return None
+    p = p.astype(F8) if is_binary and p.dtype is F4 else p
+    return p, y, *options, TOLERANCE
+
+
+def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
+    """The value of a call that is common by one kernel without anything between; nan if it is
+    another, or if the kernel finds something that is not good."""
+    arguments = common_arguments(estimator, y, p, setting)
+    if arguments is None:
+        return math.nan
+    return float(kernels.common_call.hard_error(*arguments))
+
+
+@overload
+def ece(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+@overload
+def ece(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
+def ece(
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece", setting: Any = "auto",
+    average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, n_jobs: int | None = None, **fields: Any,
+) -> float | Values:  # fmt: skip
+    """Expected calibration error.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        Class of each row: integers 0 to K - 1 (bool or whole floats too), or, with `labels` or for
+        strings, any labels.
+    y_prob : (n,) or (n, K) array_like of float
+        Probability of the positive class, or of each class, in [0, 1]; logits with `from_logits`.
+        Lists, numpy, pandas, polars, pyarrow, torch and whatever offers ``__array__`` or
+        ``__dlpack__``. Never modified.
+    estimator : str or object, default "ece"
+        "ece" (uniform bins), "ece_a" (equal-mass bins), "ece_c" (convex mapping), "ece_ac" (both),
+        a `Binned`, or any object with ``prepare`` and ``evaluate`` (see `fastece.protocol`).
+    setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
+        What is calibrated: the probability of the positive class; the largest probability; every
+        class against the rest; one class against the rest. "auto" is "binary" for (n,) and
+        "confidence" for (n, K).
+    average : {"macro", None}, default "macro"
+        For "classwise": the mean over classes, or the K values.
+    labels : sequence of K labels, optional
+        Classes in the order of the columns of `y_prob`. Without it, the names of the columns if
+        every label is one of them; else, of columns without names, the sorted distinct strings if
+        there are K of them. A 1-d `y_prob` needs it for strings, or `pos_label`.
+    pos_label : label, optional
+        The class of a 1-d `y_prob`, or of column 1 of two, where labels are not 0 and 1.
+    sample_weight : (n,) array_like of float, optional
+        Weights, not negative. Rows of weight 0 are dropped; scaling all weights changes nothing.
+    from_logits : bool, default False
+        `y_prob` holds logits: sigmoid for (n,), softmax for (n, K).
+    n_jobs : int, optional
+        Threads; -1 for all processors. The result has the same bits for any number.
+    **fields
+        Replace parameters of the estimator: ``ece(y, p, estimator="ece_a", n_bins=30)``.
+
+    Returns
+    -------
+    float, or (K,) float64 array with ``setting="classwise", average=None``
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything that cannot be read without a guess. The message names the argument, the rule,
+        the first offending index and its value.
+
+    Notes
+    -----
+    ``sum_b |sum_{i in b} w_i (y_i - s_i)| / sum_i w_i`` over bins b of the score s, with y = 1 for
+    a hit (Guo et al. 2017, eq. 3); see `Binned` for the other estimators.
+
+    Examples
+    --------
+    >>> from fastece import ece
+    >>> ece([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75], n_bins=2)
+    0.29
+    >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    >>> ece(["ant", "bee", "bee"], p, labels=["ant", "bee", "cow"])
+    0.3
+    >>> ece([0, 1, 1], p, setting="classwise", average=None).round(3)
+    array([0.233, 0.367, 0.2  ])
+    """
+    check_average(average)
+    chosen = find_estimator(estimator, fields)
+    if labels is pos_label is sample_weight is n_jobs is None and from_logits is False:
+        value = common_value(chosen, y_true, y_prob, setting)
+        if value == value:
+            return value
+
+    def values_of(run: Any) -> tuple[bool, Values]:
+        problems = read_problems(
+            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+            sample_weight=sample_weight, from_logits=from_logits,
+            vectors=need_vectors([chosen]), run=run,
+        )  # fmt: skip
+        return problems.setting.per_class, direct_values(chosen, problems, run)
+
+    per_class, values = with_threads(check_jobs(n_jobs), values_of)
+    if average is None and per_class:
+        return values
+    return float(values[0] if len(values) == 1 else values.mean())
+
+
+def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
+    """The options with those that make the measure what it is; the caller may not change them."""
+    for option, value in values.items():
+        if options.get(option, value) != value:
+            raise TypeError(f"{option}: {name} is {option}={value!r}; use ece to choose")
+    return {**options, **values}
+
+
+@overload
+def mce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+@overload
+def mce(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
+def mce(y_true: Any, y_prob: Any, **options: Any) -> Any:
+    """Maximum calibration error: `ece` with ``norm=inf``.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`. ``min_count=`` leaves out bins of less weight.
+
+    Returns
+    -------
+    float or (K,) float64 array
+        The largest ``|D_b / W_b|`` over bins; nan if no bin has enough weight. Class-wise, the
+        mean of the K values.
+
+    Notes
+    -----
+    Naeini, Cooper and Hauskrecht (2015, "Obtaining well calibrated probabilities using Bayesian
+    binning", section on measures).
+
+    Examples
+    --------
+    >>> from fastece import mce
+    >>> round(mce([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75], n_bins=2), 6)
+    0.316667
+    """
+    return ece(y_true, y_prob, **fix("mce", options, norm=math.inf))
+
+
+@overload
+def sce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+@overload
+def sce(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
+def sce(y_true: Any, y_prob: Any, **options: Any) -> Any:
+    """Static calibration error: the class-wise mean of `ece` over uniform bins.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`; the setting is "classwise".
+
+    Returns
+    -------
+    float or (K,) float64 array
+
+    Notes
+    -----
+    Nixon et al. (2019, "Measuring calibration in deep learning", eq. 3).
+
+    Examples
+    --------
+    >>> from fastece import sce
+    >>> round(sce([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]]), 6)
+    0.3
+    """
+    return ece(y_true, y_prob, **fix("sce", options, setting="classwise", estimator="ece"))
+
+
+@overload
+def ace(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+@overload
+def ace(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
+def ace(y_true: Any, y_prob: Any, **options: Any) -> Any:
+    """Adaptive calibration error: class-wise, over ranges of equal mass that count equally.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`; the setting is "classwise", the estimator "ece_a" with
+        ``bin_weights="equal"``.
+
+    Returns
+    -------
+    float or (K,) float64 array
+
+    Notes
+    -----
+    Nixon et al. (2019, "Measuring calibration in deep learning", eq. 4). Equal scores stay in one
+    range; ranges left empty by ties count 0.
+
+    Examples
+    --------
+    >>> from fastece import ace
+    >>> round(ace([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]], n_bins=3), 6)
+    0.3
+    """
+    options = fix("ace", options, setting="classwise", estimator="ece_a", bin_weights="equal")
+    return ece(y_true, y_prob, **options)
+
+
+@overload
+def tace(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+@overload
+def tace(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
+def tace(y_true: Any, y_prob: Any, *, threshold: float | None = 0.01, **options: Any) -> Any:
+    """Thresholded adaptive calibration error: `ace` on the scores greater than a threshold.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ace`.
+    threshold : float, default 0.01
+        Rows of a class with a score up to this do not exist for that class; a class without any
+        row counts 0.
+
+    Returns
+    -------
+    float or (K,) float64 array
+
+    Notes
+    -----
+    Nixon et al. (2019, "Measuring calibration in deep learning", section 4.2).
+
+    Examples
+    --------
+    >>> from fastece import tace
+    >>> p = [[0.995, 0.005], [0.2, 0.8], [0.4, 0.6]]
+    >>> round(tace([0, 1, 1], p, n_bins=2), 6)
+    0.22625
+    """
+    return ace(y_true, y_prob, threshold=threshold, **options)

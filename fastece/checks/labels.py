@@ -1,0 +1,227 @@
+"""Labels as class indices: which column of the probabilities a label stands for."""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.checks.arrays import (
+    are_whole,
+    as_array,
+    as_real,
+    elementwise,
+    find_extremes,
+    is_text,
+    refuse_infinite,
+    refuse_where,
+    repr_of,
+)
+from fastece.checks.probabilities import first_number, label_text
+from fastece.typing import I64
+
+Array = NDArray[Any]
+
+# How the missing values of Python, numpy and pandas are written.
+MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
+
+
+def as_labels(
+    value: Any, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any
+) -> tuple[Array, list[Any] | None]:
+    """The caller's labels (n,) as class indices and what these stand for, or as numbers not yet
+    checked and None.
+
+    `names` are those of the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
+    """
+    is_given = labels is not None or pos_label is not None
+    y = as_array("y_true", as_objects(value) if is_given else value)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        hint = one_hot_hint(y, y_prob) or swap_hint(y, y_prob)
+        raise ValueError(f"y_true: must have shape (n,) or (n, 1), got {y.shape}{hint}")
+    if y.size == 0:
+        raise ValueError("y_true: is empty")
+    if y.size != len(y_prob):
+        raise ValueError(f"y_true: has {y.size} rows, but {prob_name} has {len(y_prob)}")
+    order = class_order(y, y_prob, prob_name, names, labels, pos_label)
+    if order is None:
+        return as_real("y_true", y, "must be integers, bools or strings"), None
+    return label_positions(y, order), order
+
+
+def class_order(
+    y: Array, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any
+) -> list[Any] | None:
+    """The label of each column: as the caller says; else the columns' names, if every label is one
+    of them; else strings in order. None where labels are numbers: class indices."""
+    n_classes = 2 if y_prob.ndim == 1 else y_prob.shape[1]
+    if pos_label is not None and n_classes != 2:
+        raise ValueError(f"pos_label: needs P(positive) or 2 columns, {prob_name} has {n_classes}")
+    order: list[Any] | None = None
+    if labels is not None:
+        order = caller_order(labels, n_classes)
+    elif names and label_text(y[0]) in names:
+        order = name_order(y, names, prob_name)
+    if order is None and pos_label is not None:
+        order = positive_last(y, pos_label)
+    elif order is None and y.dtype.kind in "OUST":
+        order = string_order(y, y_prob, prob_name, names)
+    if order is not None and pos_label is not None and order[1] != pos_label:
+        raise ValueError(f"pos_label: class 1 is {repr_of(order[1])}, got {pos_label!r}")
+    return order
+
+
+def caller_order(labels: Any, n_classes: int) -> list[Any]:
+    """The caller's labels, one for each class."""
+    order = as_array("labels", as_objects(labels)).ravel().tolist()
+    if len(order) != n_classes:
+        raise ValueError(f"labels: must name {n_classes} classes, got {len(order)}: {order!r:.200}")
+    for k, label in enumerate(order):
+        if label in order[:k]:
+            raise ValueError(f"labels: must be distinct; labels[{k}] is {repr_of(label)} again")
+    return order
+
+
+def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | None:
+    """The labels in the order of the columns whose names they are, if each of them is one."""
+    found = distinct_labels(y)
+    label_of = {label_text(label): label for label in found}
+    if len(label_of) < len(found) or not label_of.keys() <= set(names):
+        return None
+    if len(set(names)) < len(names):
+        raise ValueError(f"{prob_name}: two columns have one name, {names!r:.200}: pass labels=")
+    return [label_of.get(name, name) for name in names]
+
+
+def positive_last(y: Array, pos_label: Any) -> list[Any]:
+    """The other label, None if there is none, and the positive one."""
+    other, *rest = [*(label for label in distinct_labels(y) if label != pos_label), None]
+    if len(rest) > 1:
+        rule = f"must be pos_label={pos_label!r} or one other label, such as {other!r}"
+        refuse_where("y_true", rule, y, elementwise(lambda x: x not in (pos_label, other)))
+    return [other, pos_label]
+
+
+def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) -> list[Any]:
+    """The sorted strings, where columns have no names and there is one for each of them."""
+    found = distinct_labels(y)
+    if not all(map(is_text, found)):
+        rule, hint = "must be integers, bools or strings", " (labels= takes any labels)"
+        refuse_where("y_true", rule, y, elementwise(lambda x: not is_text(x)), hint, TypeError)
+    if y_prob.ndim == 1:
+        rule = (
+            f"which label {prob_name} is the probability of is unknown: pass pos_label=, or "
+            "labels=[negative, positive]"
+        )
+    elif names and first_number(names) is None:
+        rule = f"must be names of {prob_name}'s columns, {names!r:.200}, or in labels="
+        refuse_where("y_true", rule, y, elementwise(lambda x: label_text(x) not in names))
+    elif len(found) != y_prob.shape[1]:
+        rule = (
+            f"{len(found)} distinct labels for {y_prob.shape[1]} classes, so their order is "
+            f"unknown: pass labels=, in the order of {prob_name}'s columns"
+        )
+    else:
+        return found
+    raise ValueError(f"y_true: {rule}; y_true[0] is {repr_of(y[0])}")
+
+
+def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
+    """The group (n,) of each row, as a position among the labels that occur, and these labels;
+    dates are their text."""
+    array = as_array(name, as_objects(value))
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (n,):
+        raise ValueError(f"{name}: must have shape ({n},) as y_prob has rows, got {array.shape}")
+    if array.dtype.kind in "mM":
+        text = array.astype(str).astype(object)
+        text[np.isnat(array)] = None
+        array = text
+    labels = distinct_labels(array, name)
+    return label_positions(array, labels), labels
+
+
+def distinct_labels(y: Array, name: str = "y_true") -> list[Any]:
+    """The labels that occur, in the order of their text; none may be missing or blank."""
+    try:
+        found = sorted(set(y.tolist()), key=str)
+    except TypeError as error:
+        raise TypeError(f"{name}: labels must be hashable: {error}") from error
+    if any(map(is_missing, found)):
+        refuse_where(name, "must not be missing or blank", y, elementwise(is_missing))
+    return found
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this is a missing value of Python, numpy or pandas, or a string of blanks."""
+    return not value.strip() if is_text(value) else str(value) in MISSING
+
+
+def label_positions(y: Array, order: list[Any]) -> I64:
+    """Position of each label in the class order."""
+    kind = Real if y.dtype.kind in "biuf" else str if y.dtype.kind == "U" else ()
+    if all(isinstance(label, kind) for label in order):  # numpy compares them as Python does
+        table = np.asarray(order)
+        ranks = np.argsort(table)
+        nearest = ranks[np.searchsorted(table[ranks], y).clip(max=table.size - 1)]
+        found = np.where(table[nearest] == y, nearest, -1)
+    else:
+        position = {label: k for k, label in enumerate(order)}
+        try:
+            found = np.array([position.get(label, -1) for label in y.tolist()], np.int64)
+        except TypeError as error:
+            raise TypeError(f"y_true: labels must be hashable: {error}") from error
+    if found.min() < 0:
+        known, shown = set(order), ", ".join(map(repr_of, order[:20]))
+        refuse_where(
+            "y_true", f"not among labels=[{shown}]", y, elementwise(lambda x: x not in known)
+        )
+    return found
+
+
+def as_objects(value: Any) -> Any:
+    """A list of labels as an object array: numpy would turn ["a", 1] into strings."""
+    if not isinstance(value, list | tuple) or not value:
+        return value
+    if any(isinstance(x, list) for x in value):
+        return value
+    if all(type(x) is type(value[0]) for x in value) and isinstance(value[0], str | int | float):
+        return value
+    return np.fromiter(value, object, len(value))
+
+
+def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
+    """Labels as integers or bools from 0 to K - 1."""
+    if y.dtype.kind == "b":
+        return np.not_equal(y.view(np.uint8), 0)  # bools made of other bytes are True
+    low, high = find_extremes(y)
+    if y.dtype.kind == "f":
+        if not -math.inf < low <= high < math.inf:
+            refuse_infinite("y_true", y)
+        rule, hint = "labels must be whole numbers", swap_hint(y, y_prob)
+        refuse_where("y_true", rule, y, lambda part: part != np.trunc(part), hint)
+    if low < 0 or high >= n_classes:
+        rule, hint = f"labels must be from 0 to {n_classes - 1}", " (labels= names other classes)"
+        refuse_where("y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), hint)
+    return y.astype(np.int64) if y.dtype.kind == "f" else y
+
+
+def swap_hint(y: Array, y_prob: Array) -> str:
+    """A hint, where y_true looks like probabilities and y_prob like labels."""
+    if y.dtype.kind != "f" or y.size == 0 or y.min() < 0 or y.max() > 1:
+        return ""
+    if y_prob.ndim == 1 and are_whole(y_prob):
+        return "; y_true looks like probabilities and y_prob like labels: are they swapped?"
+    return "; y_true looks like probabilities: y_true comes first"
+
+
+def one_hot_hint(y: Array, y_prob: Array) -> str:
+    """A hint, where y_true has the columns of y_prob, and one of each row is 1."""
+    if y.shape != y_prob.shape or y.dtype.kind not in "fiub" or not np.isin(y, (0, 1)).all():
+        return ""
+    return "; it looks one-hot: pass its argmax(axis=1)" if (y.sum(axis=1) == 1).all() else ""

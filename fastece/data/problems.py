@@ -1,0 +1,86 @@
+"""Weighted binary problems over the same rows, every value checked."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.checks.arrays import repr_of
+from fastece.data.sample import Sample, Vectors
+from fastece.data.settings import SETTINGS, Setting
+from fastece.typing import F64, I64, U8
+
+
+@dataclass(frozen=True)
+class Problems:
+    """One problem, or one for each class; arrays are C-contiguous and writable."""
+
+    setting: Setting
+    # Scores in [0, 1] (n,) float64, or class vectors (n, K) float64 or float32, of which every
+    # class is a problem. They may be the caller's, and are not written to.
+    prob: NDArray[Any]
+    label: NDArray[Any]  # (n,) hits, uint8, or classes from 0 to K - 1, uint8 or int64
+    low: float  # support of the score
+    high: float
+    n_classes: int = 2
+    v: F64 | None = None  # (n,) sample weights, greater than 0
+    rows: I64 | None = None  # positions before rows of weight 0 were dropped
+    labels: list[Any] | None = None  # what the class indices stand for
+    # The class vectors of all rows, those of weight 0 too, for estimators that need them whole.
+    vectors: Vectors | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.label.size
+
+    @property
+    def n_problems(self) -> int:
+        """Number of problems."""
+        return 1 if self.prob.ndim == 1 else self.prob.shape[1]
+
+    def name(self, k: int) -> str:
+        """Setting of problem `k`, with the caller's label if it is of one class."""
+        column = k if self.setting.per_class else self.setting.column
+        name = f"class {k}" if self.setting.per_class else self.setting.name
+        if self.labels is None or column is None:
+            return name
+        return f"{name} ({repr_of(self.labels[column])})"
+
+    @cached_property
+    def positions(self) -> I64:
+        """Positions of the rows in the caller's data; one array for all classes."""
+        return np.arange(self.n) if self.rows is None else self.rows
+
+    def where(self, rows: I64) -> "Problems":
+        """The problems of some of the rows."""
+        v = None if self.v is None else self.v[rows]
+        prob, label = self.prob[rows], self.label[rows]
+        return replace(self, prob=prob, label=label, v=v, rows=self.positions[rows])
+
+    def score_and_hit(self, k: int) -> tuple[F64, U8]:
+        """Scores and hits (n,) of problem `k`, which are not to be written to."""
+        if self.prob.ndim == 1:
+            return self.prob, self.label
+        return self.prob[:, k].astype(np.float64), (self.label == k).view(np.uint8)
+
+    def sample(self, k: int) -> Sample:
+        """Problem `k` with arrays of its own: an estimator may do with them what it likes."""
+        score, hit = self.score_and_hit(k)
+        if score is self.prob:
+            score, hit = score.copy(), hit.copy()
+        return Sample(score, hit, self.v, self.low, self.high, self.positions, self.vectors)
+
+    def samples(self) -> list[Sample]:
+        """Every problem as a sample."""
+        return [self.sample(k) for k in range(self.n_problems)]
+
+
+def one_problem(sample: Sample) -> Problems:
+    """The problem of a sample, without a copy."""
+    return Problems(
+        SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high, v=sample.v,
+        rows=sample.rows, vectors=sample.vectors,
+    )  # fmt: skip

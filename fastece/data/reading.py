@@ -1,0 +1,187 @@
+"""From a caller's arrays to problems: one fast read that checks, and one slow check that finds the
+words if it has failed."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.checks.arrays import as_weights, contiguous
+from fastece.checks.labels import as_labels, check_class_indices
+from fastece.checks.parameters import check_flag
+from fastece.checks.probabilities import (
+    ROW_SUM_TOLERANCE,
+    are_logits,
+    as_probabilities,
+    check_probabilities,
+    column_names,
+    row_sum_tolerance,
+    warn_if_probabilities,
+)
+from fastece.data.problems import Problems
+from fastece.data.sample import Vectors
+from fastece.data.settings import Setting, class_count, find_setting
+from fastece.typing import F64
+
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+
+# At this part of the distance from 1 that the sum of a row may have, the slow check looks at it,
+# which alone says what is to be said: sums in another order are rounded otherwise.
+NEARLY = 0.9
+TOLERANCE = NEARLY * ROW_SUM_TOLERANCE
+# Entries of class vectors that are read at once: some milliseconds of one thread.
+SLICE = 2**20
+# Scores and labels of the rows, or None if one of them is not good.
+Found = tuple[NDArray[Any], NDArray[Any]] | None
+
+
+def read_problems(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    setting: Any = "auto",
+    labels: Any = None,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    from_logits: bool = False,
+    guess_logits: bool = False,
+    prob_name: str = "y_prob",
+    vectors: bool = False,
+    run: Map = map,
+) -> Problems:
+    """Check the caller's data and read them as problems; rows of weight 0 are dropped.
+
+    With `vectors`, the setting "auto" keeps class vectors beside the problem of the top label; with
+    `guess_logits`, what does not lie in [0, 1] is logits.
+    """
+    from_logits = check_flag("from_logits", from_logits)
+    prob = as_probabilities(y_prob, prob_name)
+    row = find_setting(setting, prob.shape)
+    n_classes = class_count(prob.shape)
+    names = column_names(y_prob)
+    label, order = as_labels(y_true, prob, prob_name, names, labels, pos_label)
+    v = as_weights(sample_weight, len(prob))
+    tolerance = row_sum_tolerance(y_prob, prob)
+    if from_logits:
+        warn_if_probabilities(prob, tolerance, prob_name)
+    found = None
+    if label.dtype.kind != "f":
+        found = read_rows(row, prob, label, from_logits, NEARLY * tolerance, run)
+    if found is None:
+        from_logits = from_logits or (guess_logits and are_logits(prob, prob_name))
+        clip = check_probabilities(prob, from_logits, prob_name, tolerance)
+        label = label if order is not None else check_class_indices(label, n_classes, prob)
+        prob = prob.clip(0.0, 1.0) if clip else prob
+        found = read_rows(row, prob, label, from_logits, math.inf, run)
+    assert found is not None, "what the slow check lets pass can be read"
+    low = 1 / n_classes if row.is_top else 0.0
+    whole = None
+    if vectors and prob.ndim == 2 and isinstance(setting, str) and setting == "auto":
+        whole = read_vectors(prob, label, from_logits)
+    problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole)
+    if v is None or v.all():
+        return problems
+    return problems.where(np.flatnonzero(v))
+
+
+def read_rows(
+    row: Setting, prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map
+) -> Found:
+    """Scores and labels as a setting wants them."""
+    if prob.ndim == 1 and row.column is None:
+        prob = two_columns(prob, logits)
+    if prob.ndim == 1:
+        return read_binary(prob, label, row.column == 1, logits)
+    if row.is_top:
+        return read_top_label(prob, label, logits, tolerance, run)
+    found = read_classes(prob, label, logits, tolerance)
+    if found is None or row.column is None:
+        return found
+    prob, label = found
+    return prob[:, row.column].astype(np.float64), (label == row.column).view(np.uint8)
+
+
+def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bool) -> Found:
+    """Scores and hits, from the probability of the positive class."""
+    label, hit = native_labels(label), np.empty(label.size, np.uint8)
+    if not kernels.reading.read_hits(label, hit):
+        return None
+    if logits:
+        if not np.less(p, np.inf).all():
+            return None
+        score = np.empty(p.size)
+        kernels.logits.sigmoid(native_scores(p if positive else -p), score)
+    else:
+        score = contiguous(p if positive else 1 - p.astype(np.float64, copy=False), np.float64)
+        if not kernels.reading.are_scores(score):
+            return None
+    return score, hit if positive else hit ^ 1
+
+
+def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float) -> Found:
+    """Class vectors and classes."""
+    prob, label = native_scores(prob), contiguous(label, np.int64)
+    if logits:
+        top = prob.max(axis=1).astype(np.float64)
+        if not np.isfinite(top).all():
+            return None
+        prob = softmax(prob, top, prob.shape[1])
+        tolerance = math.inf
+    return (prob, label) if kernels.reading.are_classes(prob, label, tolerance) else None
+
+
+def read_vectors(prob: NDArray[Any], label: NDArray[Any], logits: bool) -> Vectors:
+    """Class vectors that have been checked, without a copy where the array will do."""
+    found = read_classes(prob, label, logits, math.inf)
+    assert found is not None, "they have been read as another setting wants them"
+    return Vectors(*found)
+
+
+def read_top_label(
+    prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map
+) -> Found:
+    """The largest probability, and whether its class is the label; the first maximum wins.
+
+    Of logits, the class is that of the largest: their softmax may have ties where they have none.
+    """
+    score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
+    step = max(1, SLICE // prob.shape[1])
+
+    def one(start: int) -> bool:
+        part = slice(start, start + step)
+        p, y = native_scores(prob[part]), native_labels(label[part])
+        good: bool = kernels.reading.read_top_label(p, y, logits, tolerance, score[part], hit[part])
+        if good and logits:
+            score[part] = softmax(p, score[part], 1)[:, 0]
+        return good
+
+    return (score, hit) if all(run(one, range(0, label.size, step))) else None
+
+
+def native_scores(array: NDArray[Any]) -> NDArray[Any]:
+    """Probabilities in one of the two types that kernels are compiled for."""
+    return contiguous(array, np.float32 if array.dtype == np.float32 else np.float64)
+
+
+def native_labels(array: NDArray[Any]) -> NDArray[Any]:
+    """Labels in one of the two types that kernels are compiled for."""
+    array = array.view(np.uint8) if array.dtype == np.bool_ else array
+    return contiguous(array, np.uint8 if array.dtype == np.uint8 else np.int64)
+
+
+def two_columns(p: NDArray[Any], logits: bool) -> F64:
+    """Class vectors of two classes from the positive one alone."""
+    p = p.astype(np.float64, copy=False)
+    return np.column_stack([np.zeros(p.size) if logits else 1 - p, p])
+
+
+def softmax(z: NDArray[Any], top: F64, columns: int) -> F64:
+    """Softmax of each row of logits, whose largest are `top`: of every class, or of the largest
+    alone."""
+    p = np.empty((len(z), columns))
+    with np.errstate(over="ignore"):  # -inf, beyond float64, is a probability of 0
+        kernels.logits.softmax(z, top, p)
+    return p

@@ -1,0 +1,103 @@
+"""A sample: rows of one weighted binary calibration problem."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.typing import F64, I64, U8
+
+# From so many rows on they are sorted by digits, which takes a sixth of the time at 1e5 rows.
+MANY_ROWS = 1024
+
+
+class Writable:
+    """A frozen dataclass of arrays, or of what has them, that kernels take after it was sent: what
+    comes from another process may be read-only, which kernels are not compiled for."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            frozen = isinstance(value, np.ndarray) and not value.flags.writeable
+            object.__setattr__(self, name, value.copy() if frozen else value)
+
+
+@dataclass(frozen=True)
+class Vectors(Writable):
+    """Class vectors as a whole, for values that no binary problem tells.
+
+    Parameters
+    ----------
+    prob : (N, K) float64 or float32 array
+        Probabilities of the classes, of every row of the caller's data. It may be the caller's
+        array, and is not written to.
+    label : (N,) int64 array
+        Classes from 0 to K - 1.
+    """
+
+    prob: NDArray[Any]
+    label: I64
+
+
+@dataclass(frozen=True)
+class Sample(Writable):
+    """One weighted binary calibration problem.
+
+    Parameters
+    ----------
+    s : (n,) float64 array
+        Scores in [0, 1].
+    y : (n,) uint8 array
+        Hits: 1 where the event that the score predicts came true, else 0.
+    v : (n,) float64 array or None
+        Sample weights, greater than 0; None where every row counts 1.
+    low, high : float
+        Support of the score: [0, 1], or [1/K, 1] for the top label of K classes.
+    rows : (n,) int64 array
+        Position of each row in the caller's data, so that classes, estimators and models can
+        share one draw of the caller's rows.
+    vectors : Vectors or None
+        The class vectors that the problem was made of, where the setting is "auto" and the
+        estimator asks for them: ``vectors.prob[rows]`` are those of the rows.
+    """
+
+    s: F64
+    y: U8
+    v: F64 | None
+    low: float
+    high: float
+    rows: I64
+    vectors: Vectors | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.s.size
+
+    def where(self, rows: Any) -> "Sample":
+        """Some of the rows: positions in the order they are to have, or a mask."""
+        v = None if self.v is None else self.v[rows]
+        s, y, low, high = self.s[rows], self.y[rows], self.low, self.high
+        return Sample(s, y, v, low, high, self.rows[rows], self.vectors)
+
+    def with_labels(self, label: NDArray[Any]) -> "Sample":
+        """The same rows with other labels (n,): classes of class vectors, or hits."""
+        if self.vectors is None:
+            return replace(self, y=label.astype(np.uint8))
+        labels = self.vectors.label.copy()
+        labels[self.rows] = label
+        return replace(self, vectors=Vectors(self.vectors.prob, labels))
+
+    def sorted(self) -> "Sample":
+        """The same rows in increasing order of the score; equal scores keep their order."""
+        return self.where(increasing(self.s))
+
+
+def increasing(s: F64) -> NDArray[Any]:
+    """The order in which scores from 0 to 1 increase, equal ones staying as they are."""
+    if s.size < MANY_ROWS:
+        return np.argsort(s, kind="stable")
+    order = np.empty(s.size, np.int32)
+    kernels.sorting.increasing_order(s, order)
+    return order.astype(np.intp)  # with which numpy is faster

@@ -1,0 +1,56 @@
+"""The table of settings: which probability is the score, and what a hit is."""
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from fastece.checks.parameters import check_integer, list_names
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the table."""
+
+    name: str  # as the caller writes it and as results show it
+    # The class whose probability is the score, and whose label is a hit. None: the class of the
+    # largest probability, or every class in turn.
+    column: int | None = None
+    per_class: bool = False  # every class in turn: K problems rather than one
+
+    @property
+    def is_top(self) -> bool:
+        """The score is the largest of K probabilities, so its support is [1/K, 1]."""
+        return self.column is None and not self.per_class
+
+
+SETTINGS = {
+    "binary": Setting("binary", column=1),
+    "confidence": Setting("confidence"),
+    "classwise": Setting("classwise", per_class=True),
+}
+
+
+def class_count(shape: tuple[int, ...]) -> int:
+    """Number of classes; probabilities of the positive class alone are of 2."""
+    return 2 if len(shape) == 1 else shape[1]
+
+
+def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
+    """The row that `setting` names, for probabilities of this shape."""
+    if isinstance(setting, str) and setting == "auto":
+        return SETTINGS["binary" if len(shape) == 1 else "confidence"]
+    n_classes = class_count(shape)
+    if isinstance(setting, Integral) and not isinstance(setting, bool | np.bool_):
+        k = check_integer("setting", setting, 0, n_classes - 1, "a class index")
+        return Setting(f"class {k}", column=k)
+    if not isinstance(setting, str) or setting not in SETTINGS:
+        names = ["auto", *SETTINGS]
+        raise ValueError(f"setting: got {setting!r}; {list_names(names)}, or a class index")
+    if setting == "binary" and n_classes != 2:
+        raise ValueError(
+            f"setting: 'binary' needs P(positive) or 2 columns, y_prob has shape {shape}; "
+            "'confidence', 'classwise' or a class index take any number of classes"
+        )
+    return SETTINGS[setting]

@@ -1,0 +1,1 @@
+"""Estimators: functions of a weighted binary problem, and the table of them."""

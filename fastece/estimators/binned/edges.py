@@ -1,0 +1,154 @@
+"""Where a score goes: bin edges times mapping, as the grid that a kernel reads."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fastece import kernels
+from fastece.checks.parameters import check_choice, check_real, list_names
+from fastece.typing import F64, I32
+
+if TYPE_CHECKING:
+    from fastece.kernels.binning import Grid
+
+
+# Arithmetic finds the nearest edge while bins are much wider than the spacing of floats: the
+# error of a position, in bins, is about 4e-16 * bins / width. Beyond, edges are searched.
+MAX_BINS_PER_UNIT = 2.0**40
+MAX_KEPT_BINS = 4096
+
+
+class Layout(NamedTuple):
+    """A grid with what people and results need of it."""
+
+    grid: "Grid"
+    edges: F64  # (B + 1,)
+    bins: I32 | None  # first bin of each centre; None: cells are the bins
+
+    @property
+    def cells(self) -> int:
+        """Number of cells: the bins, or the distinct centres."""
+        return self.edges.size - 1 if self.bins is None else self.bins.size
+
+    @property
+    def sides(self) -> int:
+        """Number of cells that share a score."""
+        return 2 if self.grid.convex else 1
+
+    @property
+    def step(self) -> int:
+        """From the lower to the upper of the two cells of a score."""
+        return 1 if self.cells > 1 else 0
+
+    def spread(self, cells: F64) -> F64:
+        """Values per cell (..., cells) as values per bin (..., B)."""
+        if self.bins is None or self.bins.size == self.edges.size - 1:
+            return cells
+        values = np.zeros((*cells.shape[:-1], self.edges.size - 1))
+        values[..., self.bins] = cells
+        return values
+
+
+def is_even(n_bins: int, low: float, high: float) -> bool:
+    """Whether arithmetic finds the nearest of uniform edges."""
+    return n_bins / (high - low) < MAX_BINS_PER_UNIT
+
+
+def convex_layout(edges: F64, even: bool = False) -> Layout:
+    """Linear binning between the distinct bin centres; a centre that several bins share belongs
+    to the first of them."""
+    n_bins, binning = edges.size - 1, kernels.binning
+    centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
+    count = binning.distinct_centres(edges, centres, bins)
+    spacing = binning.EVEN if even and count > 1 else binning.ANY
+    low, high = float(edges[0]), float(edges[-1])
+    grid = binning.Grid(low, high, n_bins, spacing, centres[:count].copy(), False, True)
+    return Layout(grid, edges, bins[:count])
+
+
+def hard_layout(edges: F64, cuts: F64, right: bool, even: bool = False) -> Layout:
+    """Hard bins with these inner cuts.
+
+    A score outside the range counts as its nearest end: where a cut is that end, the scores beyond
+    it must stay on the same side as the end itself.
+    """
+    low, high, binning = float(edges[0]), float(edges[-1]), kernels.binning
+    cuts = np.where(cuts >= high, np.inf, cuts) if right else np.where(cuts <= low, -np.inf, cuts)
+    spacing = binning.EVEN if even else binning.ANY
+    return Layout(binning.Grid(low, high, edges.size - 1, spacing, cuts, right, False), edges, None)
+
+
+def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
+    """Edges ``low + (high - low) * (j / n_bins)``, the last one exactly `high`; kept for the next
+    call, if small."""
+    make = kept_uniform_layout if n_bins <= MAX_KEPT_BINS else kept_uniform_layout.__wrapped__
+    return make(n_bins, low, high, right, convex)
+
+
+@lru_cache(maxsize=64)
+def kept_uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
+    """`uniform_layout` itself, its latest results at hand."""
+    edges = low + (high - low) * (np.arange(n_bins + 1) / n_bins)
+    edges[-1] = high
+    even = is_even(n_bins, low, high)
+    return convex_layout(edges, even) if convex else hard_layout(edges, edges[1:-1], right, even)
+
+
+def given_layout(edges: tuple[float, ...], right: bool, convex: bool) -> Layout:
+    """Bins between these edges; kept for the next call, if few."""
+    few = len(edges) <= MAX_KEPT_BINS + 1
+    make = kept_given_layout if few else kept_given_layout.__wrapped__
+    return make(edges, right, convex)
+
+
+@lru_cache(maxsize=64)
+def kept_given_layout(edges: tuple[float, ...], right: bool, convex: bool) -> Layout:
+    """`given_layout` itself, its latest results at hand."""
+    e = np.array(edges)
+    return convex_layout(e) if convex else hard_layout(e, e[1:-1], right)
+
+
+def check_edges(name: str, value: Any, names: Sequence[str]) -> str | tuple[float, ...]:
+    """A named rule, or at least two edges in [0, 1] that do not decrease."""
+    if isinstance(value, str):
+        return check_choice(name, value, names)
+    if isinstance(value, list | tuple) and {*map(type, value)} == {float} and len(value) > 1:
+        array = np.array(value)
+        if 0 <= array[0] < array[-1] <= 1 and (array[1:] >= array[:-1]).all():
+            return tuple(value)  # a tenth of the time of looking at one after the other
+    if not isinstance(value, Sequence) and not hasattr(value, "__array__"):
+        raise TypeError(f"{name}: must be edges of bins, got {value!r:.80}; {list_names(names)}")
+    try:
+        edges = tuple(check_real(f"{name}[{j}]", edge, 0.0, 1.0) for j, edge in enumerate(value))
+    except TypeError as error:
+        raise TypeError(
+            f"{name}: must be edges of bins, got {value!r:.80}; {list_names(names)} ({error})"
+        ) from None
+    if len(edges) < 2 or edges[0] == edges[-1]:
+        raise ValueError(f"{name}: must be at least two edges, not all equal; got {value!r:.80}")
+    for j, (low, high) in enumerate(pairwise(edges)):
+        if high < low:
+            raise ValueError(
+                f"{name}: must not decrease; {name}[{j + 1}] is {high!r} after {low!r}"
+            )
+    return edges
+
+
+@lru_cache(maxsize=1)
+def float_scores() -> F64:
+    """A score of each cell of the float grid, in increasing order."""
+    binning = kernels.binning
+    half = binning.FLOAT_CELLS // 2
+    bits = (np.arange(half) + ((1023 - binning.OCTAVES) << binning.CELL_BITS)).astype(np.int64)
+    distance = (bits << (52 - binning.CELL_BITS)).view(np.float64)
+    return np.concatenate([distance, (1 - distance)[::-1]])
+
+
+def float_layout(low: float, high: float) -> Layout:
+    """The float grid, for scores moved into [low, high]; its edges are a score of each cell."""
+    scores, binning = float_scores(), kernels.binning
+    grid = binning.Grid(low, high, scores.size, binning.FLOAT, np.empty(0), True, False)
+    return Layout(grid, np.append(scores, 1.0), None)

@@ -1,0 +1,533 @@
+"""The binned estimators: edges times mapping, and the norm of what the bins add up to."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.checks.arrays import as_blocks, contiguous
+from fastece.checks.parameters import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_range,
+    check_real,
+)
+from fastece.data.cells import Cells, Counted
+from fastece.data.order import quantile_edges, scale_weights, sort_scores
+from fastece.data.problems import Problems, one_problem
+from fastece.data.reading import Map
+from fastece.data.sample import Sample
+from fastece.estimators.base import Parameters, Plan
+from fastece.estimators.binned.edges import (
+    Layout,
+    check_edges,
+    convex_layout,
+    given_layout,
+    hard_layout,
+    is_even,
+    uniform_layout,
+)
+from fastece.estimators.binned.replicates import Ordered, Records, Tiles, drawn_equal_mass_sums
+from fastece.estimators.binned.single import cell_sums, equal_mass_sums, fits_float_grid
+from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, REPLICATES, SCORE, SQUARE, WEIGHT
+from fastece.typing import F64, I32, U8
+
+# A bin with less than this share of the weight is empty to a norm that divides by its weight.
+EMPTY = 1e-9
+TINY = np.array(np.finfo(np.float64).tiny)
+SQRT = "sqrt"
+# 1 GB of sums.
+MAX_BINS = 2**24
+MAX_CELLS = 2**27
+# Sums of some replicates at once: 4 MB.
+MAX_SUMS = 2**19
+
+# Low and high end of a range, number of bins, whether they are closed at the right, inner cuts.
+Common = tuple[float, float, int, bool, F64]
+
+NO_SUMS = np.empty((0, 0))
+WITH_WEIGHT = {(GAP,): (GAP, WEIGHT), (GAP, COUNTS): (GAP, WEIGHT, HITS)}
+SUMS = {GAP: "gap", WEIGHT: "weight", SCORE: "score", HITS: "hits", SQUARE: "square"}
+
+
+class Bins(NamedTuple):
+    """Sums over the bins of K problems: (K, B) arrays, and the edges (B + 1,) of each.
+
+    `gap` is the sum of w (y - s), the others of w, w s, w y and w**2; a sum that nobody needs is
+    empty. `total` (K,) is the weight of the rows that exist. Weights are in units of `unit`.
+    """
+
+    edges: list[F64]
+    unit: float
+    total: F64
+    gap: F64 = NO_SUMS
+    weight: F64 = NO_SUMS
+    score: F64 = NO_SUMS
+    hits: F64 = NO_SUMS
+    square: F64 = NO_SUMS
+
+    @classmethod
+    def of(
+        cls, edges: list[F64], unit: float, total: F64 | None, moments: Sequence[int], sums: Any
+    ) -> Self:
+        """From sums of some `kernels.MOMENTS`; without a `total`, it is that of the weights."""
+        found = dict(zip(moments, sums, strict=True))
+        if COUNTS in found:
+            counts = found.pop(COUNTS)
+            found[HITS] = np.floor(counts * (1 / PACK))
+            found[WEIGHT] = counts - found[HITS] * PACK
+        total = found[WEIGHT].sum(-1) if total is None else total
+        return cls(edges, unit, total, **{SUMS[kind]: sums for kind, sums in found.items()})
+
+
+@dataclass(frozen=True)
+class BinnedPlan(Plan):
+    """What `Binned` needs of one sample and one size; rows are arranged when they are first needed,
+    each of its methods having an arrangement of its own."""
+
+    binned: "Binned"
+    sample: Sample
+    unit: float
+    n_bins: int
+    moments: tuple[int, ...]  # the sums that the value of a replicate needs
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range that the bins divide."""
+        return self.binned.range_of(self.sample)
+
+    @property
+    def layout(self) -> Layout:
+        """Bins that do not depend on the draw."""
+        return self.binned.fixed_layout(self.n_bins, *self.range)
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """Rows on edges that are fixed, for multiplicities."""
+        return Tiles.of(self.sample, self.layout, self.binned._threshold, self.moments)
+
+    @cached_property
+    def records(self) -> Records:
+        """Rows on edges that are fixed, for lists."""
+        return Records.of(self.sample, self.layout, self.binned._threshold, self.moments)
+
+    @cached_property
+    def ordered(self) -> Ordered:
+        """Rows for edges that depend on the draw, for multiplicities."""
+        return Ordered.of(self.sample, *self.range, self.binned._threshold, self.moments)
+
+    def replicates_at_once(self, of: int) -> int:
+        """How many times `of` replicates have sums that are not larger than some megabytes."""
+        return max(1, MAX_SUMS // (self.n_bins * len(self.moments) * of))
+
+    def bins(self, sums: F64, total: F64 | float) -> Bins:
+        """Sums (Q, B, R) of R replicates as `Bins` without edges; `total` is the weight of the
+        drawn rows, unless that is one of the sums."""
+        known = isinstance(total, np.ndarray) or len(self.moments) == 1
+        sums = sums.swapaxes(1, 2)
+        whole = np.broadcast_to(total, sums.shape[1]) if known else None
+        return Bins.of([], self.unit, whole, self.moments, sums)
+
+
+@dataclass(frozen=True)
+class Binned(Parameters):
+    """Calibration error over bins of the score.
+
+    With ``a_ib`` the share of row i in bin b, ``W_b = sum_i w_i a_ib`` and
+    ``D_b = sum_i w_i a_ib (y_i - s_i)``, the value is
+    ``(sum_b W_b / W * |D_b / W_b|**p)**(1/p)``; for p = 1 that is ``sum_b |D_b| / W``, for p = inf
+    the largest ``|D_b / W_b|``. Empty bins contribute nothing.
+
+    With ``debias=True``, what chance adds to the gaps of a calibrated model is taken off. With
+    ``g_b = |D_b / W_b|``, the hit rate q_b, the number ``n_b = W_b**2 / sum_i w_i**2`` of rows in
+    the bin and ``t_b**2 = q_b (1 - q_b) / n_b``, the value for p = 1 is ``sum_b W_b / W * (2 g_b -
+    E|N(g_b, t_b**2)|)``, with a normal variable N, and may be negative. For p = 2 it is
+    ``sqrt(max(0, sum_b W_b / W * (g_b**2 - q_b (1 - q_b) / (n_b - 1))))``, where bins of less than
+    2 rows count 0.
+
+    Parameters
+    ----------
+    n_bins : int or "sqrt"
+        Number of bins B; "sqrt" is the floor of the square root of the number of rows. Given
+        `edges` have their own.
+    edges : {"uniform", "quantile"} or sequence of B + 1 floats
+        Bins of equal width, ``low + (high - low) * (j / B)``, or of equal weight; or these edges,
+        which do not decrease. Where some are equal, the bin between them has that score alone, or
+        nothing.
+    mapping : {"hard", "convex"}
+        Every score in its bin, or shared linearly by the two nearest bin centres.
+    norm : float
+        p, at least 1; ``inf`` for the maximum calibration error.
+    closed : {"right", "left"}
+        Bins ``(a, b]`` with 0 in the first, or ``[a, b)`` with 1 in the last. Hard mapping only.
+    score_range : {"unit", "support"} or (low, high)
+        Range the bins divide: [0, 1], the support of the setting's score, or a given one. Scores
+        outside count in the bin at its nearest end. Given `edges` have a range of their own.
+    min_count : float
+        With ``norm=inf``: bins with less weight are left out; none left gives nan.
+    bin_weights : {"mass", "equal"}
+        Bins count by their weight, or 1/B each.
+    threshold : float or None
+        Only rows with a score greater than this exist; a problem without any counts 0.
+    debias : bool
+        Take off what chance adds. Hard mapping and the norms 1 and 2 only.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter outside its range; ``closed="left"`` with ``mapping="convex"``; `min_count`
+        without ``norm=inf``; `debias` with ``mapping="convex"`` or another norm than 1 and 2; given
+        `edges` with `n_bins` or `score_range`.
+
+    Notes
+    -----
+    Right-closed uniform bins are those of Guo et al. (2017, "On calibration of modern neural
+    networks", eq. 3), other norms those of Kumar et al. (2019, "Verified uncertainty
+    calibration", def. 2.1), adaptive bins and convex mapping those of Posocco and Bonnefoy (2021,
+    "Estimating expected calibration errors", section 3). Debiased errors are those of Kumar et al.
+    too (section 5 and appendix on the plugin estimator of other norms), whose program draws the
+    normal variables at random.
+
+    Examples
+    --------
+    >>> from fastece import Binned, ece
+    >>> ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=Binned(n_bins=2))
+    0.25
+    >>> print(Binned(n_bins=10, edges="quantile"))
+    Binned(n_bins=10, edges='quantile')
+    >>> print(Binned(edges=[0, 0.5, 0.9, 1], closed="left"))
+    Binned(edges=(0.0, 0.5, 0.9, 1.0), closed='left')
+    """
+
+    n_bins: int | Literal["sqrt"] = 15
+    edges: Literal["uniform", "quantile"] | Sequence[float] = "uniform"
+    mapping: Literal["hard", "convex"] = "hard"
+    norm: float = 1.0
+    closed: Literal["right", "left"] = "right"
+    score_range: Literal["unit", "support"] | tuple[float, float] = "unit"
+    min_count: float = 0
+    bin_weights: Literal["mass", "equal"] = "mass"
+    threshold: float | None = None
+    debias: bool = False
+
+    def __post_init__(self) -> None:
+        values: dict[str, Any] = {
+            "n_bins": SQRT
+            if isinstance(self.n_bins, str) and self.n_bins == SQRT
+            else check_integer("n_bins", self.n_bins, 1, MAX_BINS, 'an integer or "sqrt"'),
+            "edges": check_edges("edges", self.edges, ("uniform", "quantile")),
+            "mapping": check_choice("mapping", self.mapping, ("hard", "convex")),
+            "norm": check_real("norm", self.norm, 1.0),
+            "closed": check_choice("closed", self.closed, ("right", "left")),
+            "score_range": check_range("score_range", self.score_range, ("unit", "support")),
+            "min_count": check_real("min_count", self.min_count, 0.0),
+            "bin_weights": check_choice("bin_weights", self.bin_weights, ("mass", "equal")),
+            "threshold": None
+            if self.threshold is None
+            else check_real("threshold", self.threshold, -math.inf),
+            "debias": check_flag("debias", self.debias),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if not isinstance(self.edges, str):
+            self._check_alone()
+        if self.closed == "left" and self.mapping == "convex":
+            raise ValueError(
+                "closed: 'left' does not go with mapping='convex', where a score on an edge is "
+                "shared by the centres on both sides"
+            )
+        if self.min_count and not math.isinf(self.norm):
+            raise ValueError(
+                f"min_count: goes with norm=inf only, and norm is {self.norm!r}; "
+                f"got {self.min_count!r}"
+            )
+        if self.debias and self.mapping == "convex":
+            raise ValueError("debias: goes with mapping='hard' only; got mapping='convex'")
+        if self.debias and self.norm not in (1.0, 2.0):
+            raise ValueError(f"debias: goes with norm=1 and norm=2 only; got norm={self.norm!r}")
+
+    def _check_alone(self) -> None:
+        """Given edges leave nothing to the parameters that make others."""
+        for name in ("n_bins", "score_range"):
+            if getattr(self, name) != getattr(type(self), name):
+                raise ValueError(
+                    f"{name}: goes with edges='uniform' and 'quantile', and edges are given; leave "
+                    f"it out; got {getattr(self, name)!r}"
+                )
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if isinstance(self.edges, str) else text.replace(f"n_bins={self.n_bins}, ", "")
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether edges do not depend on the scores."""
+        return not isinstance(self.edges, str) or self.edges == "uniform"
+
+    def range_of(self, problems: Any) -> tuple[float, float]:
+        """The range that the bins divide."""
+        if isinstance(self.edges, str):
+            return super().range_of(problems)
+        return self.edges[0], self.edges[-1]
+
+    @property
+    def needs_sorted(self) -> bool:
+        """Whether `prepare` is to get a sorted sample: equal-mass bins are found faster in one."""
+        return not self.is_fixed
+
+    @cached_property
+    def common(self) -> Common | None:
+        """What `kernels.common_call.hard_error` takes, if that gives the value of rows without
+        weights: low and high end of the range, number of bins, whether they are closed at the
+        right, and cuts between them unless they are of equal width."""
+        if type(self) is not Binned:  # a class made from this one may add up something else
+            return None
+        is_plain = self._moments(False) == (GAP,) and self.mapping == "hard" and self.is_fixed
+        if not is_plain or self.score_range == "support" or self.n_bins == SQRT:
+            return None
+        is_uniform = isinstance(self.edges, str)
+        ends = self.edges
+        if isinstance(ends, str):
+            ends = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
+        n_bins, low, high = self._bin_count(0), ends[0], ends[-1]
+        if n_bins > kernels.common_call.MOST_BINS or not is_even(n_bins, low, high):
+            return None
+        grid = self.fixed_layout(n_bins, low, high).grid
+        return low, high, n_bins, grid.right, grid.knots[:0] if is_uniform else grid.knots
+
+    def prepare(self, sample: Sample, size: int) -> BinnedPlan:
+        """What the other methods need, for draws of `size` rows."""
+        sample, unit = scale_weights(sample)
+        if not self.is_fixed and not self.debias and has_unit_weights(sample):
+            # Equal-mass bins know the weight of a draw anyway: 0.7 times the time.
+            sample = replace(sample, v=None)
+        moments = self._moments(sample.v is not None, size)
+        if sample.v is not None and len(moments) == 1:  # weights need their total
+            moments = MOMENTS[:2]
+        return BinnedPlan(self, sample, unit, self._bin_count(size), moments)
+
+    def evaluate(self, plan: BinnedPlan, c: NDArray[Any]) -> float:
+        """The value when row i of the sample counts ``c[i]`` times."""
+        moments = (GAP, WEIGHT, HITS) if self.debias else self._moments(False)
+        counted = Counted(plan.sample, c.astype(np.float64))
+        bins = self._counted_bins(counted, plan.n_bins, moments, plan.unit)
+        return float(self.values(bins)[0])
+
+    def from_cells(self, cells: Cells) -> float:
+        """The value of a problem that is known by its cells."""
+        moments = (GAP, WEIGHT, HITS) if self.debias else (GAP, WEIGHT)
+        return float(self.values(self.cell_bins(cells, moments))[0])
+
+    def cell_bins(self, cells: Cells, moments: tuple[int, ...]) -> Bins:
+        """Some sums of the bins of a problem that is known by its cells; `square` is one of them
+        where rows have weights. Shares of two centres are linear in the score, so that squares of
+        scores have to be right."""
+        if self.closed == "left":
+            raise ValueError(
+                "closed: must be 'right' for what is known by cells, which are closed there; got "
+                "'left'"
+            )
+        is_linear = self.mapping == "convex" and self.is_fixed
+        counted = cells.points if is_linear else cells.rows
+        return self._counted_bins(counted, self._bin_count(cells.n), moments, 1.0)
+
+    def _counted_bins(
+        self, counted: Counted, n_bins: int, moments: tuple[int, ...], unit: float
+    ) -> Bins:
+        """Some sums of the bins of rows that count more often than once."""
+        drawn, v = one_problem(counted.weighted), counted.sample.v
+        bins = self._sums(drawn, n_bins, moments, unit, map)
+        if v is None or HITS not in moments:
+            return bins
+        # Copies of a row are rows: squares of their weights are added up, not that of their sum.
+        copies, layout = replace(drawn, v=counted.c * v * v), self.layout(drawn, n_bins)
+        (square,) = cell_sums(copies, layout, self._threshold, (WEIGHT,), map)
+        return bins._replace(square=square)
+
+    def block(self, plan: BinnedPlan, c: U8) -> F64:
+        """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
+        return self.blocks(plan, c[None])
+
+    def blocks(self, plan: BinnedPlan, c: U8) -> F64:
+        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
+        step = plan.replicates_at_once(REPLICATES)
+        parts = [c[g : g + step] for g in range(0, len(c), step)]
+        return np.concatenate([self.values(self.block_bins(plan, part)) for part in parts])
+
+    def block_bins(self, plan: BinnedPlan, c: U8) -> Bins:
+        """The sums that `blocks` takes the values from, without edges."""
+        c = as_blocks(c, plan.sample.n)
+        if self.is_fixed:
+            return plan.bins(plan.tiles.sums(c), float(c[0, :, 0].sum(dtype=np.int64)))
+        total, sums = plan.ordered.sums(c, plan.n_bins, *self._rule)
+        return plan.bins(sums, total)
+
+    def subsets(self, plan: BinnedPlan, rows: I32) -> F64:
+        """The value of the drawn rows in each line of `rows` (R, size)."""
+        if len(rows) == 1:  # numpy would add its bins in another order than those of several
+            return self.subsets(plan, np.repeat(rows, 2, axis=0))[:1]
+        step = max(2, plan.replicates_at_once(1))
+        if len(rows) > step + 1:
+            return np.concatenate([self.subsets(plan, half) for half in np.array_split(rows, 2)])
+        if self.is_fixed:
+            sums = plan.records.sums(contiguous(rows, np.int32))
+            return self.values(plan.bins(sums, float(rows.shape[1])))
+        total, sums = drawn_equal_mass_sums(
+            plan.sample, rows, plan.n_bins, *plan.range, *self._rule, self._threshold, plan.moments
+        )
+        return self.values(plan.bins(sums, total))
+
+    def direct(self, problems: Problems, run: Map = map) -> F64:
+        """The value of each problem, every row counting once."""
+        moments = self._moments(problems.v is not None, problems.n)
+        return self.values(self.some_bins(problems, run, moments))
+
+    def bins(self, problems: Problems, run: Map = map, moments: int = 4) -> Bins:
+        """Edges and the first `moments` of `kernels.MOMENTS` of the bins of each problem; with
+        `debias` those that the value needs as well."""
+        weighted = problems.v is not None
+        more = ((HITS, SQUARE) if weighted else (HITS,)) if self.debias else ()
+        return self.some_bins(problems, run, (*MOMENTS[:moments], *more[max(0, moments - 3) :]))
+
+    def some_bins(self, problems: Problems, run: Map, moments: tuple[int, ...]) -> Bins:
+        """`bins` with those of the sums that are asked for."""
+        n_bins = self._bin_count(problems.n)
+        if problems.n_problems * n_bins > MAX_CELLS:
+            raise ValueError(
+                f"n_bins: {n_bins} bins for each of {problems.n_problems} classes are more than "
+                f"the {MAX_CELLS} that fit into memory"
+            )
+        problems, unit = scale_weights(problems)
+        at_once = self.is_fixed or problems.n_problems == 1
+        if at_once or fits_float_grid(problems, n_bins, self.mapping == "convex"):
+            return self._sums(problems, n_bins, moments, unit, run)
+
+        def one(k: int) -> Bins:
+            return self._sums(one_problem(problems.sample(k)), n_bins, moments, unit, map)
+
+        parts = list(run(one, range(problems.n_problems)))
+        sums = (np.concatenate(part) for part in zip(*(p[2:] for p in parts), strict=True))
+        return Bins([part.edges[0] for part in parts], unit, *sums)
+
+    def values(self, bins: Bins) -> F64:
+        """The value (K,) of each problem from the sums of its bins."""
+        if self.debias:
+            return self._debiased_values(bins)
+        # Without any row, gaps are 0 and so is the value.
+        gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight
+        norm, equal = self.norm, self.bin_weights == "equal"
+        if norm == 1 and not equal:
+            return np.asarray(np.add.reduce(gap, -1) / total)
+        counts = weight > (0.0 if norm < math.inf and not equal else EMPTY * total[:, None])
+        ratio = np.divide(gap, weight, out=np.zeros_like(gap), where=counts)
+        if math.isinf(norm):
+            counts &= weight >= self.min_count / bins.unit
+            largest = np.where(counts, ratio, -1.0).max(-1)
+            return np.where(bins.total > 0, np.where(largest < 0, np.nan, largest), 0.0)
+        share = 1.0 / gap.shape[-1] if equal else weight / total[:, None]
+        # In units of the largest gap: a large power of a small number would be 0.
+        unit = ratio.max(-1, initial=1e-300)
+        with np.errstate(under="ignore"):
+            sums = (share * (ratio / unit[:, None]) ** norm).sum(-1)
+            return np.asarray(sums ** (1 / norm) * unit)
+
+    def _debiased_values(self, bins: Bins) -> F64:
+        """`values` without what chance adds to them."""
+        equal, out = self.bin_weights == "equal", np.empty(len(bins.gap))
+        gap, weight, hits, square, total = (
+            contiguous(x, np.float64)
+            for x in (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
+        )
+        kernels.debias.debiased_errors(
+            gap, weight, hits, square, total, EMPTY if equal else 0.0, equal, self.norm, out
+        )
+        return out
+
+    def _moments(self, weighted: bool, size: int = 0) -> tuple[int, ...]:
+        """The sums that `values` needs of so many rows: the gaps alone, or the weights of the bins
+        too, and for `debias` the hits."""
+        if self.debias:
+            both = (COUNTS,) if size < PACK else (WEIGHT, HITS)
+            return (GAP, WEIGHT, HITS, SQUARE) if weighted else (GAP, *both)
+        plain = self.norm == 1 and self.bin_weights == "mass" and self.threshold is None
+        return (GAP,) if plain else (GAP, WEIGHT)
+
+    @property
+    def _threshold(self) -> float:
+        """Scores up to this one do not exist."""
+        return -math.inf if self.threshold is None else self.threshold
+
+    def _bin_count(self, size: int) -> int:
+        """Number of bins for `size` rows."""
+        if not isinstance(self.edges, str):
+            return len(self.edges) - 1
+        return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
+
+    @property
+    def _rule(self) -> tuple[bool, bool]:
+        """Whether bins are closed at the right, and whether two of them share a score."""
+        return self.closed == "right", self.mapping == "convex"
+
+    def _sums(
+        self, problems: Problems, n_bins: int, moments: tuple[int, ...], unit: float, run: Map
+    ) -> Bins:
+        """Sums of the bins of all problems; where they are of equal weight, one problem, or bins
+        that are found without a sort."""
+        low, high = self.range_of(problems)
+        right, convex = self._rule
+        found = None
+        if self.is_fixed:
+            layouts = [self.fixed_layout(n_bins, low, high)] * problems.n_problems
+        elif fits_float_grid(problems, n_bins, convex):
+            moments = WITH_WEIGHT.get(moments, moments)
+            layouts, found = equal_mass_sums(
+                problems, n_bins, low, high, right, self._threshold, moments, run
+            )
+            if convex:
+                layouts, found = [convex_layout(layouts[0].edges)], None
+        else:
+            layouts = [self.layout(problems, n_bins)]
+        sums = found or cell_sums(problems, layouts[0], self._threshold, moments, run)
+        total = None
+        if self.threshold is None:  # every row exists, whatever its shares round to
+            whole = problems.n if problems.v is None else problems.v.sum()
+            total = np.full(problems.n_problems, float(whole))
+        return Bins.of([layout.edges for layout in layouts], unit, total, moments, sums)
+
+    def fixed_layout(self, n_bins: int, low: float, high: float) -> Layout:
+        """Bins that do not depend on the scores."""
+        if isinstance(self.edges, str):
+            return uniform_layout(n_bins, low, high, *self._rule)
+        return given_layout(tuple(self.edges), *self._rule)
+
+    def layout(self, problems: Problems, n_bins: int) -> Layout:
+        """The bins of one problem."""
+        low, high = self.range_of(problems)
+        right, convex = self._rule
+        if self.is_fixed:
+            return self.fixed_layout(n_bins, low, high)
+        s, v = problems.prob, problems.v
+        if self.threshold is not None:
+            exists = s > self.threshold
+            s, v = s[exists], None if v is None else v[exists]
+        edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
+        return convex_layout(edges) if convex else hard_layout(edges, cuts, right)
+
+
+def has_unit_weights(sample: Sample) -> bool:
+    """Whether all rows have the weight 1, as those of which draws are not all of one size have."""
+    return sample.v is not None and bool((sample.v == 1.0).all())
+
+
+def place_rows(binned: Binned, sample: Sample, n_bins: int) -> tuple[Layout, I32, F64]:
+    """Bins, the first one of each row, and its share of the row; the rest is the next one's."""
+    layout = binned.layout(one_problem(sample), n_bins)
+    lower, a = np.empty(sample.n, np.int32), np.ones(sample.n)
+    kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), a)
+    return layout, lower, a

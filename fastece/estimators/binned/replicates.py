@@ -1,0 +1,144 @@
+"""Sums over bins for many replicates of one sample.
+
+There is a way for each of two choices. Are bins the same in every draw (uniform), or do they depend
+on it (equal mass)? And is a draw multiplicities of all rows, 32 replicates side by side, or a list
+of few of them? The four arrangements of rows below are what makes each of them fast:
+
+=============  =====================================  ==========================================
+bins           multiplicities, 1 to 2 ns a row        lists, 8 to 20 ns a drawn row
+=============  =====================================  ==========================================
+uniform        `Tiles`: rows of a bin side by side    `Records`: what a row brings, in one place
+equal mass     `Ordered`: cuts between sorted rows    the drawn rows, as a sample of their own
+=============  =====================================  ==========================================
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+
+from fastece import kernels
+from fastece.checks.arrays import contiguous
+from fastece.data.order import order_rows
+from fastece.data.sample import Sample
+from fastece.estimators.binned.edges import Layout
+from fastece.typing import F64, I32, U8
+
+if TYPE_CHECKING:
+    from fastece.kernels.replicates import OrderedRows
+
+
+# Rows of a tile: with their multiplicities they fit into the first-level cache.
+TILE = 1024
+
+
+def terms_of(sample: Sample, threshold: float, moments: Sequence[int]) -> F64:
+    """What each row adds to each of some `kernels.MOMENTS` when it is drawn once: (Q, n)."""
+    terms, v = np.empty((len(moments), sample.n)), kernels.weights(sample.v)
+    for kind, term in zip(moments, terms, strict=True):
+        kernels.binning.moment(kind, sample.s, sample.y, v, threshold, term)
+    return terms
+
+
+def spread(layout: Layout, sums: F64) -> F64:
+    """Sums (Q, cells, R) as sums per bin (Q, B, R); those of convex bins lie side by side in
+    memory, which is the order in which numpy adds them up."""
+    if layout.bins is None:
+        return sums
+    return layout.spread(np.ascontiguousarray(sums.swapaxes(1, 2))).swapaxes(1, 2)
+
+
+class Tiles(NamedTuple):
+    """Rows on a grid that no draw changes, as `kernels.replicates.tile_sums` takes them."""
+
+    layout: Layout
+    terms: F64
+    order: I32
+    starts: I32
+    cells: I32
+
+    @classmethod
+    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]) -> Self:
+        """Bring the rows into tiles, and in each tile those of one cell together."""
+        n = sample.n
+        lower, share = np.empty(n, np.int32), np.ones(n)
+        kernels.binning.place(sample.s, layout.grid, lower, np.empty(n), share)
+        order, runs = np.empty(n, np.int32), np.empty(n, np.int32)
+        starts = np.empty(n + 1, np.int32)
+        # With more cells than rows in a tile, most runs would be of one row.
+        tile = max(TILE, layout.cells)
+        count = kernels.replicates.arrange_tiles(lower, layout.cells, tile, order, starts, runs)
+        terms = terms_of(sample, threshold, moments)
+        if layout.grid.convex:
+            terms = np.concatenate([terms * share, terms * (1 - share)])
+        terms = np.take(terms, order, axis=1)
+        return cls(layout, terms, order, starts[: count + 1].copy(), runs[:count].copy())
+
+    def sums(self, c: U8) -> F64:
+        """Sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
+        layout = self.layout
+        out = np.empty((len(self.terms) // layout.sides, layout.cells, c.shape[0] * c.shape[2]))
+        kernels.replicates.tile_sums(
+            self.terms, self.order, self.starts, self.cells, layout.step, c, out
+        )
+        return spread(layout, out)
+
+
+class Records(NamedTuple):
+    """Of each row its cell beside what it brings there, as `kernels.subsets.drawn_sums` takes
+    them."""
+
+    layout: Layout
+    records: F64
+
+    @classmethod
+    def of(cls, sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]) -> Self:
+        """Write the records."""
+        kinds, v = np.array(moments), kernels.weights(sample.v)
+        records = np.empty((sample.n, 1 + kinds.size * layout.sides))
+        kernels.subsets.fill_records(sample.s, sample.y, v, layout.grid, threshold, kinds, records)
+        return cls(layout, records)
+
+    def sums(self, rows: I32) -> F64:
+        """Sums (Q, B, R) over the bins, for the drawn rows (R, size)."""
+        layout = self.layout
+        moments = (self.records.shape[1] - 1) // layout.sides
+        out = np.empty((moments, layout.cells, len(rows)))
+        kernels.subsets.drawn_sums(self.records, layout.step, rows, out)
+        return spread(layout, out)
+
+
+class Ordered(NamedTuple):
+    """Rows in increasing order of the score, with what each brings."""
+
+    rows: "OrderedRows"
+    terms: F64
+
+    @classmethod
+    def of(
+        cls, sample: Sample, low: float, high: float, threshold: float, moments: Sequence[int]
+    ) -> Self:
+        """The rows that exist of a sorted sample."""
+        rows = order_rows(sample, low, high, threshold)
+        return cls(rows, terms_of(sample.where(slice(rows.skip, None)), threshold, moments))
+
+    def sums(self, c: U8, n_bins: int, right: bool, convex: bool) -> tuple[F64, F64]:
+        """Weight (32 G,) and sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
+        total = np.empty(c.shape[0] * c.shape[2])
+        out = np.empty((len(self.terms), n_bins, total.size))
+        kernels.replicates.equal_mass_sums(self.rows, self.terms, right, convex, c, total, out)
+        return total, out
+
+
+def drawn_equal_mass_sums(
+    sample: Sample, rows: I32, n_bins: int, low: float, high: float, right: bool, convex: bool,
+    threshold: float, moments: Sequence[int],
+) -> tuple[F64, F64]:  # fmt: skip
+    """Weight (R,) and sums (Q, B, R) over bins of equal weight of the drawn rows (R, size)."""
+    total, out = np.empty(len(rows)), np.empty((len(moments), n_bins, len(rows)))
+    rows = np.sort(contiguous(rows, np.int32), axis=1)
+    kernels.subsets.drawn_equal_mass_sums(
+        sample.s, sample.y, kernels.weights(sample.v), threshold, low, high, right, convex,
+        np.array(moments), rows, total, out,
+    )  # fmt: skip
+    return total, out

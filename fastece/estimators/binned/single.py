@@ -1,0 +1,167 @@
+"""Sums over the rows of problems as they are: in the cells of a grid, and in bins of equal weight.
+
+Where rows are many, bins of equal weight need no sort. One pass adds the rows up in the cells of a
+fine grid; their weights tell in which few cells the cuts are, and only the rows of those are looked
+at again: a third of the time of a sort at 1e6 rows.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.data.order import quantile_edges, sort_scores
+from fastece.data.problems import Problems, one_problem
+from fastece.data.reading import Map
+from fastece.data.sample import Sample
+from fastece.estimators.binned.edges import Layout, float_layout, float_scores, hard_layout
+from fastece.typing import F64
+
+# Scores taken at once: a thread is busy with them for a millisecond, so that two seldom wait for
+# one another (on 1e8 scores two threads are 1.7 times as fast as one; with 2**16 scores 1.2 times).
+# Sums are made per chunk and added in order: the same bits for any number of threads.
+CHUNK_SCORES = 2**19
+# A chunk clears and reduces every cell once, so it should have many more rows than cells.
+CHUNK_ROWS_PER_CELL = 64
+# Scores that are looked through at once for the few that are wanted.
+SEARCH_SCORES = 2**18
+# Cells whose cumulative weight is this close to a cut, relative to the total, are looked at too:
+# wider than `kernels.quantiles.TOLERANCE`, since sums of cells are rounded.
+TOLERANCE = 1e-11
+# From about so many rows on, cells are faster than a sort. A problem takes 0.4 MB, and with more
+# cuts most rows are near one.
+MANY_ROWS = 2**16
+FEW_PROBLEMS = 32
+FEW_BINS = 512
+
+
+def grid_sums(
+    problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map
+) -> tuple[F64, F64]:
+    """Some `kernels.MOMENTS` (Q, K, cells) of each cell, and on a float grid the only score of
+    each (K cells,)."""
+    k, cells = problems.n_problems, layout.cells
+    rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells)
+    is_float = layout.grid.spacing == kernels.binning.FLOAT
+    v, kinds = kernels.weights(problems.v), np.array(moments)
+
+    def one(start: int) -> tuple[F64, F64]:
+        out, only = np.empty((kinds.size, k, cells)), np.empty(k * cells if is_float else 0)
+        part = slice(start, start + rows)
+        prob, label = problems.prob[part], problems.label[part]
+        kernels.moments.cell_moments(prob, label, v[part], layout.grid, threshold, kinds, only, out)
+        return out, only
+
+    sums, scores = zip(*run(one, range(0, problems.n, rows)), strict=True)
+    return reduce(np.add, sums), reduce(same_score, scores)
+
+
+def cell_sums(
+    problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map
+) -> tuple[F64, ...]:
+    """Some `kernels.MOMENTS` of each bin: (K, B) arrays."""
+    sums, _ = grid_sums(problems, layout, threshold, moments, run)
+    return tuple(layout.spread(sums))
+
+
+def same_score(a: F64, b: F64) -> F64:
+    """The only score of each cell of two chunks together."""
+    none, several = kernels.moments.NONE, kernels.moments.SEVERAL
+    return np.where(b == none, a, np.where((a == b) | (a == none), b, several))
+
+
+def fits_float_grid(problems: Problems, n_bins: int, convex: bool) -> bool:
+    """Whether cells are faster than a sort: there are many more rows than cells, few cells have a
+    cut, and the cells of all problems fit into memory; convex bins are those of one problem."""
+    few = problems.n_problems <= (1 if convex else FEW_PROBLEMS)
+    return few and problems.n >= MANY_ROWS and n_bins <= FEW_BINS
+
+
+def cells_of_cuts(weight: F64, n_bins: int) -> NDArray[np.intp]:
+    """The cells that hold the scores on both sides of each cut between bins of equal weight."""
+    filled = np.flatnonzero(weight)
+    if not filled.size:
+        return filled
+    below = np.cumsum(weight[filled])
+    target = np.arange(1, n_bins) * (below[-1] / n_bins)
+    slack = TOLERANCE * below[-1]
+    first = np.searchsorted(below, target - slack)
+    last = np.searchsorted(below, target + slack, "right").clip(max=filled.size - 1)
+    inside = np.bincount(first, minlength=filled.size + 1)
+    inside -= np.bincount(last + 1, minlength=filled.size + 1)
+    return filled[np.cumsum(inside)[:-1] > 0]
+
+
+def rows_in_cells(
+    problems: Problems, layout: Layout, wanted: NDArray[np.bool_], run: Map
+) -> list[Sample]:
+    """For each problem the rows in its wanted cells (K, cells)."""
+    k = problems.n_problems
+    rows = max(SEARCH_SCORES // k, 1)
+    low, high = layout.grid.low, layout.grid.high
+    flags = wanted.ravel().view(np.uint8)
+
+    def one(start: int) -> list[NDArray[Any]]:
+        part = slice(start, start + rows)
+        prob, label = problems.prob[part], problems.label[part]
+        row, problem = np.empty(prob.size, np.int64), np.empty(prob.size, np.int32)
+        score, hit = np.empty(prob.size), np.empty(prob.size, np.uint8)
+        count = kernels.moments.rows_in_cells(
+            prob, label, low, high, flags, row, problem, score, hit
+        )
+        return [row[:count] + start, problem[:count], score[:count].copy(), hit[:count].copy()]
+
+    starts = range(0, problems.n, rows) if wanted.any() else range(1)
+    row, problem, score, hit = map(np.concatenate, zip(*run(one, starts), strict=True))
+    v = None if problems.v is None else problems.v[row]
+    found = Sample(score, hit, v, low, high, row)
+    return [found.where(problem == j) for j in range(k)]
+
+
+def cuts_between(
+    sample: Sample, score: F64, weight: F64, n_bins: int, low: float, high: float, right: bool
+) -> tuple[F64, F64]:
+    """Edges and inner cuts of bins of equal weight, from the rows around the cuts and from the
+    `weight` of all others at a `score` of their cell."""
+    s, v = sort_scores(sample.s, sample.v)
+    at = np.searchsorted(s, score)
+    u, w = np.insert(s, at, score), np.insert(np.ones(s.size) if v is None else v, at, weight)
+    return quantile_edges(u, w, n_bins, low, high, right)
+
+
+def equal_mass_sums(
+    problems: Problems, n_bins: int, low: float, high: float, right: bool, threshold: float,
+    moments: Sequence[int], run: Map,
+) -> tuple[list[Layout], tuple[F64, ...]]:  # fmt: skip
+    """Bins of equal weight of each problem, and some `kernels.MOMENTS` (K, B) of each, the second
+    of which is the weight; of rows with a score above the threshold."""
+    floats = float_layout(low, high)
+    sums, only = grid_sums(problems, floats, threshold, moments, run)
+    only = only.reshape(sums.shape[1:])
+    mixed = np.zeros(only.shape, np.bool_)
+    for k, weight in enumerate(sums[1]):
+        mixed[k, cells_of_cuts(weight, n_bins)] = True
+    mixed &= only == kernels.moments.SEVERAL
+    score = np.where((only >= 0) & (only <= 1), only, float_scores())
+    layouts, bins = [], np.empty((len(moments), len(only), n_bins))
+    for k, sample in enumerate(rows_in_cells(problems, floats, mixed, run)):
+        if threshold > -math.inf:
+            sample = sample.where(sample.s > threshold)
+        rest = ~mixed[k] & (sums[1, k] > 0)
+        where = score[k, rest]
+        edges, cuts = cuts_between(sample, where, sums[1, k, rest], n_bins, low, high, right)
+        layout = hard_layout(edges, cuts, right)
+        inside = np.searchsorted(
+            layout.grid.knots, where.clip(low, high), "left" if right else "right"
+        )
+        for q in range(len(moments)):
+            bins[q, k] = np.bincount(inside, sums[q, k, rest], n_bins)
+        if sample.n:
+            mixed_sums = cell_sums(one_problem(sample), layout, threshold, moments, map)
+            bins[:, k] += np.concatenate(mixed_sums)
+        layouts.append(layout)
+    return layouts, tuple(bins)

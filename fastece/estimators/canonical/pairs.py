@@ -1,0 +1,185 @@
+"""What estimators that look at all pairs of rows have in common: class vectors, and bands of pairs.
+
+Time grows with the square of the number of rows, memory does not: pairs are computed in bands,
+those of a few rows with all others, and forgotten; of so few rows that they have room, they are
+kept.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.checks.arrays import as_blocks
+from fastece.checks.parameters import check_real
+from fastece.data.cells import Cells
+from fastece.data.order import scale_weights
+from fastece.data.problems import Problems
+from fastece.data.reading import Map
+from fastece.data.sample import Sample
+from fastece.estimators.base import Parameters
+from fastece.kernels import REPLICATES
+from fastece.typing import F64, I32, I64, U8, U32
+
+# Numbers of a band: as many as leave the second-level cache room for what they are multiplied with.
+# Fewer rows than `LEAST` make each column be read too often: 8 take a third longer.
+BAND, LEAST = 2**17, 16
+# Sums of a band for 32 replicates of all classes.
+MOST_SUMS = 2**14
+# Pairs that are kept for the next replicates: 134 MB.
+MOST_KEPT = 2**24
+
+
+class Bands:
+    """All pairs of rows of class vectors of some shape (n, K), in bands: `fill` makes that of the
+    rows of a slice. They are made anew each time, unless they are few enough to be kept."""
+
+    def __init__(self, shape: tuple[int, ...], fill: Callable[[slice], F64]) -> None:
+        n, n_classes = shape
+        step = max(min(BAND // n, MOST_SUMS // n_classes), LEAST)
+        self.rows = [slice(first, min(first + step, n)) for first in range(0, n, step)]
+        self.is_kept, self.fill = n * n <= MOST_KEPT, fill
+        self.kept: list[F64] = []
+
+    def __iter__(self) -> Iterator[tuple[slice, F64]]:
+        if self.is_kept and not self.kept:
+            self.kept = [self.fill(rows) for rows in self.rows]
+        return zip(self.rows, self.kept or map(self.fill, self.rows), strict=True)
+
+    def add(self, part: Callable[[slice, F64], Any], run: Map = map) -> Any:
+        """The sum of what each band adds, in their order whoever computes them."""
+        return np.sum(list(run(lambda rows: part(rows, self.fill(rows)), self.rows)), axis=0)
+
+
+def vectors_of(sample: Sample) -> tuple[F64, I64]:
+    """Class vectors (n, K) and classes (n,): of a binary problem, the columns 1 - s and s."""
+    if sample.vectors is None:
+        return np.column_stack([1 - sample.s, sample.s]), sample.y.astype(np.int64)
+    prob, label = sample.vectors.prob, sample.vectors.label
+    return prob[sample.rows].astype(np.float64, copy=False), label[sample.rows]
+
+
+def weights_of(sample: Sample) -> F64:
+    """Weights (n,), 1 where there are none, whose products are finite."""
+    v = scale_weights(sample)[0].v
+    return np.ones(sample.n) if v is None else v
+
+
+def check_rows(n: int, what: str) -> None:
+    """An error where there is no pair of rows."""
+    if n < 2:
+        raise ValueError(f"y_prob: {what} needs at least 2 rows of positive weight, got {n}")
+
+
+def check_width(name: str, value: Any, rule: str, least: float) -> Any:
+    """The width of a kernel, or the name of the rule that finds it."""
+    if isinstance(value, str):
+        if value == rule:
+            return value
+        raise ValueError(f"{name}: got {value!r}; must be {rule!r} or a number")
+    number = check_real(name, value, -math.inf)
+    if not least <= number < math.inf:
+        raise ValueError(
+            f"{name}: must be a finite number of at least {least:g}, or {rule!r}; got {value!r}"
+        )
+    return number
+
+
+class PairEstimator(Parameters, ABC):
+    """An estimator of class vectors that looks at all pairs of rows.
+
+    A kind of it says how to prepare a sample, and its values: once, for multiplicities, for labels.
+    """
+
+    needs_vectors = True
+    needs_sorted = False
+    reads_pairs: Any = True
+
+    @abstractmethod
+    def plan(self, sample: Sample, run: Map) -> Any:
+        """What does not depend on the multiplicities; `run` is `map`, or that of threads."""
+
+    @abstractmethod
+    def value(self, plan: Any, run: Map = map) -> float:
+        """The value, each row counting as much as its weight."""
+
+    @abstractmethod
+    def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
+        """The value when row i of the sample counts ``c[i]`` times."""
+
+    @abstractmethod
+    def replicates(self, plan: Any, c: F64) -> F64:
+        """`evaluate` for each column of `c` (n, 32)."""
+
+    @abstractmethod
+    def label_values(self, plan: Any, y: I32) -> F64:
+        """The values (32,) with other labels (n, 32), each row counting as much as its weight."""
+
+    def direct(self, problems: Problems, run: Map) -> F64:
+        """The values (K,) of all problems."""
+        return np.array([self.value(self.plan(sample, run), run) for sample in problems.samples()])
+
+    def prepare(self, sample: Sample, size: int) -> Any:  # noqa: ARG002
+        """What the other methods need: nothing depends on how many rows are drawn."""
+        return self.plan(sample, map)
+
+    def block(self, plan: Any, c: U8) -> F64:
+        """`evaluate` for each column of `c` (n, 32)."""
+        return self.blocks(plan, c[None])
+
+    def blocks(self, plan: Any, c: U8) -> F64:
+        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
+        c = as_blocks(c, c.shape[1])
+        return np.concatenate([self.replicates(plan, block.astype(np.float64)) for block in c])
+
+    def labels(self, plan: Any, y: I32) -> F64:
+        """The values (32 G,) with other labels (G, n, 32), each row counting as much as its
+        weight."""
+        return np.concatenate([self.label_values(plan, block) for block in y])
+
+    def subsets(self, plan: Any, rows: I32) -> F64:
+        """The value of the drawn rows in each line of `rows` (R, size)."""
+        n = plan.v.size
+        return np.array([self.evaluate(plan, np.bincount(row, minlength=n)) for row in rows])
+
+    def from_cells(self, cells: Cells) -> float:  # noqa: ARG002
+        """Refused: a stream does not keep the vectors, and its cells are too many for pairs."""
+        raise ValueError(
+            f"estimator: {self} looks at all pairs of rows, which a stream does not keep; "
+            "`fastece.ece` takes it for rows that are there"
+        )
+
+
+def sums_of(band: F64, starts: I64) -> F64:
+    """Sums (b, S) of a band over runs of its columns."""
+    out = np.empty((len(band), starts.size - 1))
+    kernels.vectors.run_sums(band, starts, out)
+    return out
+
+
+def products_of(band: F64, x: F64, starts: I64) -> F64:
+    """Products (b, S, W) of a band with x (n, W), over runs of its columns."""
+    out = np.empty((len(band), starts.size - 1, x.shape[1]))
+    kernels.vectors.run_products(band, x, starts, out)
+    return out
+
+
+def places_of(y: I32) -> U32:
+    """Where each label (n, 32) is among the labels of all replicates (K, 32)."""
+    return (y * REPLICATES + np.arange(REPLICATES)).astype(np.uint32)
+
+
+def label_sums_of(band: F64, place: U32, n_classes: int) -> F64:
+    """Sums (b, K, 32) of a band over the columns of each class, by the places of their labels."""
+    out = np.empty((len(band), n_classes * REPLICATES))
+    kernels.vectors.place_sums(band, place, out)
+    return out.reshape(len(band), n_classes, REPLICATES)
+
+
+def whole(columns: int) -> I64:
+    """All columns as one run."""
+    return np.array([0, columns])

@@ -1,0 +1,317 @@
+"""Squared kernel calibration error: products of the gaps of pairs of rows, weighted by how near
+their predictions are."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.checks.parameters import check_choice, check_integer
+from fastece.data.reading import Map
+from fastece.data.sample import Sample, Writable
+from fastece.estimators.base import Plan
+from fastece.estimators.canonical.pairs import (
+    Bands,
+    PairEstimator,
+    check_rows,
+    check_width,
+    label_sums_of,
+    places_of,
+    products_of,
+    sums_of,
+    vectors_of,
+    weights_of,
+    whole,
+)
+from fastece.typing import F64, I32
+
+FORMS = ("biased", "unbiased", "block")
+KERNELS = ("exponential", "gaussian")
+# Rows among which distances are measured for the width, and of a block unless it is said.
+MEASURED, PAIR = 1000, 2
+# All pairs of a larger block are not kept at a time: each is a call of its own.
+LARGE = 256
+# Products of weights that have lost digits, where a replicate has none of the heavy rows.
+FAINT = 1e-280
+MOST_ROWS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class SKCEPlan(Plan, Writable):
+    """What `SKCE` needs of a sample.
+
+    Attributes
+    ----------
+    prob : (n, K) float64 array
+    gap : (n, K) float64 array
+        Unit vector of the class less the probabilities.
+    v : (n,) float64 array
+        Weights.
+    scale : float
+        The kernel is ``exp(scale * d)``, -inf where the width is 0.
+    is_gaussian : bool
+        Whether d is the squared distance.
+    is_biased : bool
+        Whether each row makes a pair with itself.
+    """
+
+    prob: F64
+    gap: F64
+    v: F64
+    scale: float
+    is_gaussian: bool
+    is_biased: bool
+
+    @cached_property
+    def prob_columns(self) -> F64:
+        """Probabilities (K, n), class by class."""
+        return np.ascontiguousarray(self.prob.T)
+
+    @cached_property
+    def gap_columns(self) -> F64:
+        """Gaps (K, n), class by class."""
+        return np.ascontiguousarray(self.gap.T)
+
+    @cached_property
+    def kernel_bands(self) -> Bands:
+        """Kernel values times the weights of both rows, of the pairs of some rows with those up to
+        them, each pair of two rows twice."""
+        return Bands(self.prob.shape, self.kernel_band)
+
+    @cached_property
+    def gap_bands(self) -> Bands:
+        """The same times the products of the gaps."""
+        return Bands(self.prob.shape, self.gap_band)
+
+    def kernel_band(self, rows: slice) -> F64:
+        """A band of `kernel_bands`."""
+        band = np.empty((rows.stop - rows.start, rows.stop))
+        kernels.vectors.fill_kernel(
+            self.prob[rows], self.prob_columns, self.v, self.scale, self.is_gaussian, rows.start,
+            0, band,
+        )  # fmt: skip
+        if not self.is_biased:
+            band[np.arange(len(band)), np.arange(rows.start, rows.stop)] = 0.0
+        return band
+
+    def gap_band(self, rows: slice) -> F64:
+        """A band of `gap_bands`."""
+        band = self.kernel_band(rows)
+        kernels.vectors.multiply_products(self.gap[rows], self.gap_columns, 0, band)
+        return band
+
+    @cached_property
+    def mean_prob(self) -> F64:
+        """The sum of the class vectors (n, K) of all rows, times the kernel values of each row with
+        them."""
+        mean = np.zeros(self.prob.shape)
+        for rows, band in self.kernel_bands:
+            # Half of a pair, which is there twice, is of each of its rows.
+            band = band / 2
+            columns, every = np.ascontiguousarray(band.T), whole(band.shape[1])
+            mean[rows] += products_of(band, self.prob, every)[:, 0]
+            mean[: rows.stop] += products_of(columns, self.prob[rows], whole(len(band)))[:, 0]
+        return mean
+
+    def total(self, w: F64) -> F64:
+        """The weights of all pairs, for weights (n, R) of the rows."""
+        if self.is_biased:
+            return np.asarray(w.sum(axis=0) ** 2)
+        # Less the squares of the weights, a square would have lost all digits of small ones.
+        return np.asarray(2 * (w[1:] * np.cumsum(w[:-1], axis=0)).sum(axis=0))
+
+
+@dataclass(frozen=True)
+class SKCE(PairEstimator):
+    """Squared kernel calibration error: whether rows with nearly the same prediction are off in the
+    same direction.
+
+    With the gaps ``e_(y_i) - p_i`` of class vectors from what came true, ``h_ij = k(p_i, p_j)
+    (e_(y_i) - p_i) . (e_(y_j) - p_j)`` and the kernel ``k(p, q) = exp(-|p - q| / width)``, or
+    ``exp(-|p - q|**2 / (2 width**2))``. A calibrated model has 0; it is a square, so that half of a
+    gap is a fourth of it.
+
+    Parameters
+    ----------
+    form : {"biased", "unbiased", "block"}, default "biased"
+        "biased": ``sum_ij w_i w_j h_ij / W**2``, never negative. "unbiased": the same without pairs
+        of a row with itself, over the weights of the others: its expectation is the true value, so
+        it may be negative. "block": rows in their order, in blocks of `block_size`, and the plain
+        mean of the unbiased values of the full blocks; in linear time, and with a known law.
+    block_size : int, default 2
+        Rows of a block, at least 2.
+    kernel : {"exponential", "gaussian"}, default "exponential"
+    width : "median" or float, default "median"
+        At least 0; with 0 only equal predictions are near. "median": of the distances among the
+        first 1000 rows of positive weight; replicates keep it. Where rows are in an order, such as
+        that of their classes, choose a width.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For another parameter; for a block size with another form; for too few rows.
+
+    Notes
+    -----
+    Widmann, Lindsten and Zachariah (2019, "Calibration tests in multi-class classification: a
+    unifying framework", table 1; 2021, "Calibration tests beyond classification"). In a replicate
+    copies of a row are one row that counts more: to "unbiased" and "block" they are no pair, and a
+    block in which fewer than two rows are drawn does not count. But for "block" the time grows with
+    the square of the number of rows.
+
+    A binary problem, as any setting but "auto" makes, has the two columns 1 - s and s.
+
+    Examples
+    --------
+    >>> from fastece import SKCE, ece
+    >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    >>> round(ece([0, 1, 1], p, estimator=SKCE(width=0.5)), 6)
+    0.100374
+    >>> print(SKCE(form="unbiased"))
+    SKCE(form='unbiased')
+    """
+
+    form: str = "biased"
+    block_size: int = PAIR
+    kernel: str = "exponential"
+    width: Any = "median"
+
+    def __post_init__(self) -> None:
+        check_choice("form", self.form, FORMS)
+        check_choice("kernel", self.kernel, KERNELS)
+        size = check_integer("block_size", self.block_size, 2, MOST_ROWS)
+        if size != PAIR and self.form != "block":
+            raise ValueError(
+                f"block_size: is of the form 'block', not of {self.form!r}; got {size}"
+            )
+        object.__setattr__(self, "block_size", size)
+        object.__setattr__(self, "width", check_width("width", self.width, "median", 0.0))
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether all pairs of rows are looked at."""
+        return self.form != "block"
+
+    def plan(self, sample: Sample, run: Map) -> SKCEPlan:  # noqa: ARG002
+        """Probabilities and gaps, and the width."""
+        if self.form == "block" and self.block_size > sample.n:
+            raise ValueError(
+                "block_size: must be at most the number of rows of positive weight, "
+                f"{sample.n}, got {self.block_size}"
+            )
+        if self.form == "unbiased":
+            check_rows(sample.n, "the unbiased kernel calibration error")
+        prob, label = vectors_of(sample)
+        prob = np.ascontiguousarray(prob)
+        width = median_distance(prob[:MEASURED]) if self.width == "median" else self.width
+        is_gaussian = self.kernel == "gaussian"
+        unit = 2 * width * width if is_gaussian else width
+        scale = -1 / unit if unit > 0 else -math.inf
+        return SKCEPlan(
+            prob, gaps_of(prob, label), weights_of(sample), scale, is_gaussian,
+            self.form == "biased",
+        )  # fmt: skip
+
+    def value(self, plan: SKCEPlan, run: Map = map) -> float:
+        """The value, each row counting as much as its weight."""
+        if self.form == "block":
+            return mean_of(self.block_values(plan, plan.v))
+        return self.mean(plan, run)
+
+    def mean(self, plan: SKCEPlan, run: Map = map) -> float:
+        """The mean over all pairs."""
+
+        def part(rows: slice, band: F64) -> Any:  # noqa: ARG001
+            return sums_of(band, whole(band.shape[1])).sum()
+
+        with np.errstate(invalid="ignore"):  # of a single row
+            return float(plan.gap_bands.add(part, run) / plan.total(plan.v))
+
+    def evaluate(self, plan: SKCEPlan, c: NDArray[Any]) -> float:
+        """The value when row i of the sample counts ``c[i]`` times."""
+        w = plan.v * c
+        if self.form == "block":
+            return mean_of(self.block_values(plan, w))
+        rows, w = np.flatnonzero(c), w / w.max()
+        return self.mean(replace(plan, prob=plan.prob[rows], gap=plan.gap[rows], v=w[rows]))
+
+    def replicates(self, plan: SKCEPlan, c: F64) -> F64:
+        """`evaluate` for each column of `c` (n, 32), in one pass over the pairs."""
+        if self.form == "block":
+            return np.array([self.evaluate(plan, column) for column in c.T])
+        total = np.zeros(c.shape[1])
+        for rows, band in plan.gap_bands:
+            total += (c[rows] * products_of(band, c, whole(band.shape[1]))[:, 0]).sum(axis=0)
+        weight = plan.total(plan.v[:, None] * c)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of a single row
+            values = np.asarray(total / weight)
+        for r in np.flatnonzero(weight < FAINT):
+            values[r] = self.evaluate(plan, c[:, r])
+        return values
+
+    def label_values(self, plan: SKCEPlan, y: I32) -> F64:
+        """The values (32,) with other labels (n, 32), each row counting as much as its weight.
+
+        A product of two gaps is ``[y_i = y_j] - p_i[y_j] - p_j[y_i] + p_i . p_j``: only the first
+        part needs all pairs.
+        """
+        if self.form == "block":
+            gaps = (gaps_of(plan.prob, label) for label in y.T)
+            return np.array([self.value(replace(plan, gap=gap)) for gap in gaps])
+        mean, place, same = plan.mean_prob, places_of(y), np.zeros(y.shape[1])
+        for rows, band in plan.kernel_bands:
+            sums = label_sums_of(band, place[: rows.stop], plan.prob.shape[1])
+            same += np.take_along_axis(sums, y[rows][:, None, :], axis=1).sum(axis=(0, 1))
+        crossed = np.take_along_axis(mean, y, axis=1).sum(axis=0)
+        constant = (mean * plan.prob).sum()
+        return np.asarray((same - 2 * crossed + constant) / plan.total(plan.v[:, None]))
+
+    def truth(self, plan: SKCEPlan, q: F64) -> float:
+        """The error where classes come true with the probabilities `q` (n, K): over all pairs in
+        every form, which makes it a square."""
+        return self.mean(replace(plan, gap=q - plan.prob, is_biased=True))
+
+    def block_values(self, plan: SKCEPlan, w: F64) -> F64:
+        """The unbiased values of the full blocks, for weights (n,) of the rows; nan of those in
+        which fewer than two rows have some."""
+        size, count = self.block_size, w.size // self.block_size
+        w = w[: size * count].reshape(count, size)
+        # A block's value is the same for any scale of its weights, whose products may be 0.
+        w = np.divide(
+            w, largest := w.max(axis=1, keepdims=True), where=largest > 0, out=0 * w
+        ).ravel()
+        if size > LARGE:
+            rows = [slice(i * size, (i + 1) * size) for i in range(count)]
+            parts = [replace(plan, prob=plan.prob[x], gap=plan.gap[x], v=w[x]) for x in rows]
+            return np.array([self.mean(part) for part in parts])
+        out = np.empty(count)
+        kernels.vectors.block_values(
+            plan.prob, plan.prob_columns, plan.gap, plan.gap_columns, w, plan.scale,
+            plan.is_gaussian, size, out,
+        )  # fmt: skip
+        return out
+
+
+def gaps_of(prob: F64, label: NDArray[Any]) -> F64:
+    """Unit vectors of the classes less the probabilities."""
+    gap = -prob
+    gap[np.arange(label.size), label] += 1.0
+    return gap
+
+
+def mean_of(values: F64) -> float:
+    """The mean of those that are numbers."""
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if values.size else math.nan
+
+
+def median_distance(prob: F64) -> float:
+    """The median of the distances between two of the rows; 0 of a single one."""
+    squares = np.empty((len(prob), len(prob)))
+    kernels.vectors.fill_squares(prob, np.ascontiguousarray(prob.T), 0, squares)
+    pairs = squares[np.tril_indices(len(prob), -1)]
+    return float(np.median(np.sqrt(pairs))) if pairs.size else 0.0

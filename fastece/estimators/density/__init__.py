@@ -1,0 +1,3 @@
+"""The error of a kernel density estimate."""
+
+from fastece.estimators.density.estimator import KDE as KDE

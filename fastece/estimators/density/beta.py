@@ -1,0 +1,216 @@
+"""Densities from beta kernels, whose shape differs from point to point: tables, not transforms.
+
+The points of the grid and the nodes that share the scores are even in one coordinate, the position
+u. On the unit interval, with m = pi / (2 h)::
+
+    x = sin(h t)**2                                   t from 0 to m
+    t = log(1 + e**(m/2 + z)) - log(1 + e**(z - m/2))        z over the whole line
+    z = u + T (e**((u - e) / T) - e**((-u - e) / T))       e = m/2 + 1, T = 2
+
+In t a kernel is about a normal density of standard deviation 1/2, wherever it is. Where t begins,
+z goes on with half the logarithm of x, in which the kernels near the end change by about as much;
+beyond e, where they are flat, with ever larger steps, so that scores down to 5e-324 have a place.
+The same at the other end. A kernel is smooth in u: cubic shares of nodes keep it, wherever the
+scores are.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.data.sample import Sample
+from fastece.estimators.density.grid import GHOSTS, MOST_CELLS, WIDEST
+from fastece.typing import F64
+
+# Some neighbouring points, the nodes that their kernels reach, and the kernels (P, N) there.
+Block = tuple[slice, slice, F64]
+
+# T and e - m/2.
+TAIL, BEGIN = 2.0, 1.0
+# Points and nodes per unit of position, which is two standard deviations of a kernel.
+POINTS, NODES = 12, 8
+# How far beyond m/2 points lie, where the density is level, and nodes, at 1e-330.
+LAST_POINT, LAST_NODE = 3.0, 12.0
+# Positions that a kernel reaches; near the end, from m/2 - 1.5 on, it reaches the last node, and
+# those of all points beyond reach back as far as if they were there.
+REACH, NEAR_END = 3.0, 1.5
+# Grids fit bandwidths from ``0.0003 * 2**(k / 16)`` up to the next one, `NEXT` times as large.
+# Densities of both are mixed so that the variance is right; at a point they are to 2e-3.
+PER_OCTAVE = 16
+NEXT = 2 ** (1 / PER_OCTAVE)
+# Points of a block: products are so small that they take one thread.
+SIDE = 24
+# Positions are interpolated from so many a node: to 1e-4 of their distance.
+FINE = 16
+
+
+def log_at(u: NDArray[Any], h: float) -> F64:
+    """Logarithms of x at positions: at those of the other sign, of 1 - x."""
+    half = math.pi / 4 / h
+    end = half + BEGIN
+    z = u + TAIL * (np.exp((u - end) / TAIL) - np.exp((-u - end) / TAIL))
+    t = np.logaddexp(0.0, z + half) - np.logaddexp(0.0, z - half)
+    return np.asarray(2.0 * np.log(np.sin(h * t)))
+
+
+def shape_of(x: F64, b: float) -> F64:
+    """First parameter of the beta density of each point: ``x / b``, and less steep near the end.
+
+    There it is ``A - sqrt(A**2 - B)``, Chen's rho, with ``A = 2 b**2 + 2.5``; as a quotient, since
+    its terms cancel for a large b.
+    """
+    half, rest = 2 * b * b + 2.5, 4 * b * b + 4 + x * x + x / b
+    edge = rest / (half + np.sqrt(np.maximum(half * half - rest, 0.0)))
+    return np.maximum(1.0, np.where(x < 2 * b, edge, x / b))
+
+
+@dataclass(frozen=True, eq=False)
+class BetaMesh:
+    """Chen's second beta kernel on a grid of G points."""
+
+    low: float
+    high: float
+    h: float  # the least bandwidth
+    x: F64  # (G,) points on the unit interval
+    rest: F64  # (G,) 1 minus them
+    width: F64  # (G,) what each stands for, in units of the score
+
+    @property
+    def count(self) -> int:
+        """Number of points."""
+        return self.x.size
+
+    @cached_property
+    def score(self) -> F64:
+        """The points."""
+        return self.low + (self.high - self.low) * self.x
+
+    @property
+    def unit(self) -> float:
+        """The bandwidth that positions are made for: wider kernels are as smooth."""
+        return min(self.h, 1.0)
+
+    @property
+    def half(self) -> int:
+        """Number of nodes on either side of the middle."""
+        return math.ceil(NODES * (math.pi / 4 / self.unit + LAST_NODE))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of cells that rows are spread to: nodes, and ghosts for scores 0 and 1."""
+        return 2 * self.half + 2 * GHOSTS
+
+    def groups(self, h: F64) -> list[NDArray[np.intp]]:
+        """All replicates can be neighbours."""
+        return [np.arange(h.size)]
+
+    def positions(self, x: F64, rest: F64) -> F64:
+        """Positions of x, with ``rest = 1 - x``; infinite at the very ends."""
+        with np.errstate(divide="ignore"):
+            logit = np.log(x) - np.log(rest)
+        return np.asarray(np.interp(logit, *self.scale, left=-math.inf, right=math.inf))
+
+    @cached_property
+    def scale(self) -> tuple[F64, F64]:
+        """Logarithms of ``x / (1 - x)`` at positions, and these."""
+        u = np.arange(-self.half * FINE, self.half * FINE + 1) / (NODES * FINE)
+        log_x = log_at(u, self.unit)
+        return log_x - log_x[::-1], u
+
+    def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
+        """`Mesh.cells_of`: the nodes are the centres of cells."""
+        width = self.high - self.low
+        at = self.positions((sample.s - self.low) / width, (self.high - sample.s) / width)
+        return at, -self.half / NODES, 1 / NODES, 2 * self.half, True
+
+    def densities(self, cells: F64, h: F64, out: F64) -> None:
+        """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, C, W) and
+        bandwidths (L, W)."""
+        nodes = cells[:, :, GHOSTS:-GHOSTS]
+        for points, reach, kernels in self.table:
+            np.matmul(kernels, nodes[:, :, reach], out=out[:, :, points])
+        if (h > self.h).any():
+            # So that the variance is right.
+            part = ((np.minimum(h, WIDEST) / min(self.h, WIDEST)) ** 2 - 1) / (NEXT**2 - 1)
+            nodes = nodes * part[:, None, None]
+            for points, reach, change in self.change:
+                out[:, :, points] += change @ nodes[:, :, reach]
+        np.maximum(out, 0.0, out=out)
+        # Divided twice: weights may be so small that a product is nothing.
+        out /= cells.sum((1, 2))[:, None, None]
+        out /= self.high - self.low
+        out[:, 0] += out[:, 1]
+
+    @cached_property
+    def table(self) -> list[Block]:
+        """The kernels of the least bandwidth."""
+        return self.blocks(self.h)
+
+    @cached_property
+    def change(self) -> list[Block]:
+        """How kernels change up to the next bandwidth."""
+        both = zip(self.blocks(self.h * NEXT), self.table, strict=True)
+        return [(points, reach, new - old) for (points, reach, new), (*_, old) in both]
+
+    def shapes(self, h: float) -> tuple[F64, F64]:
+        """Both parameters of the beta density of each point."""
+        b = min(h, WIDEST) ** 2
+        return shape_of(self.x, b), shape_of(self.rest, b)
+
+    def blocks(self, h: float) -> list[Block]:
+        """The kernels of one bandwidth: powers of scores with exponents that differ from point to
+        point, so logarithms are a matrix product."""
+        from scipy.special import betaln
+
+        a, c = self.shapes(h)
+        exponents = np.stack([a - 1, c - 1, -betaln(a, c)], axis=1)
+        u = (np.arange(-self.half, self.half) + 0.5) / NODES
+        log_x = log_at(u, self.unit)
+        logs = np.stack([log_x, log_x[::-1], np.ones(u.size)])
+        end = math.pi / 4 / self.unit - NEAR_END
+        at = self.positions(self.x, self.rest).clip(-end, end)
+        first = np.searchsorted(u, np.where(at - REACH <= -end, -math.inf, at - REACH))
+        last = np.searchsorted(u, np.where(at + REACH >= end, math.inf, at + REACH))
+        found = []
+        for begin in range(0, self.count, SIDE):
+            points = slice(begin, min(begin + SIDE, self.count))
+            reach = slice(first[begin], last[points.stop - 1])
+            found.append((points, reach, np.exp(exponents[points] @ logs[:, reach])))
+        return found
+
+    def effective_width(self, h: float) -> F64:
+        """The width of an even weight that averages as much as the kernel does at each point (G,):
+        1 over the integral of its square, ``B(a, c)**2 / B(2 a - 1, 2 c - 1)``."""
+        from scipy.special import betaln
+
+        a, c = self.shapes(h)
+        widths = np.exp(2 * betaln(a, c) - betaln(2 * a - 1, 2 * c - 1))
+        return np.asarray(widths * (self.high - self.low))
+
+
+def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMesh:
+    """The grid for bandwidths of `h` or more, or one that is some times as fine."""
+    unit, per_unit = min(h, 1.0), POINTS * finer
+    half = math.ceil(per_unit * (math.pi / 4 / unit + LAST_POINT))
+    if 2 * half > MOST_CELLS:
+        raise ValueError(
+            f"bandwidth: {h!r} needs a grid of more than the {MOST_CELLS} points that fit into "
+            "memory"
+        )
+    u = (np.arange(-half, half) + 0.5) / per_unit
+    x = np.exp(log_at(u, unit))
+    rest = x[::-1]
+    before, after = (log_at(u + shift, unit) for shift in (-1e-4, 1e-4))
+    slope = (after - before[::-1]) - (before - after[::-1])  # of log(x / (1 - x))
+    width = x * rest * slope / (2e-4 * per_unit)
+    return BetaMesh(low, high, h, x, rest, width * (high - low))
+
+
+def even_beta_mesh(low: float, high: float, h: float, count: int) -> BetaMesh:
+    """A grid of so many evenly spaced points."""
+    x = (np.arange(count) + 0.5) / count
+    return BetaMesh(low, high, h, x, x[::-1], np.full(count, (high - low) / count))

@@ -1,0 +1,217 @@
+"""Densities of the scores and of the hits, for many replicates of one sample.
+
+::
+
+    replicates                 how often each row counts, or which rows were drawn
+     |  bandwidths             one for each replicate: given, or Silverman's rule
+     |  groups                 replicates whose bandwidths fit one grid
+     |  cells                  their rows added up, misses and hits apart, some replicates at once
+     v  densities              cells smoothed by the kernel: f of the scores, g of the hits
+    (grid, densities, numbers of the replicates)
+
+What a replicate gives depends on its own rows and bandwidth, never on its neighbours.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.checks.arrays import as_blocks, contiguous
+from fastece.data.order import quantile_edges
+from fastece.data.sample import Sample
+from fastece.estimators.base import Plan
+from fastece.estimators.density.bandwidth import SMALLEST, Scores, silverman
+from fastece.estimators.density.beta import PER_OCTAVE, BetaMesh
+from fastece.estimators.density.grid import CellShares, Mesh
+from fastece.kernels import REPLICATES
+from fastece.typing import F64, I32, U8
+
+if TYPE_CHECKING:
+    from fastece.estimators.density.estimator import KDE
+
+Lanes = NDArray[np.intp]
+
+# Sums that are smoothed at once: 0.25 MB.
+MAX_SUMS = 2**15
+# Sums beyond which fewer replicates are taken side by side: 64 MB.
+MOST_SUMS, FEW_LANES = 2**23, 2
+# Grids fit bandwidths from ``0.0003 * 2**(k / 4)`` on, so they are up to 1.2 times too fine.
+LEVELS = 4
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Replicates in which row i counts ``c[i]`` times: one, or several of different bandwidths,
+    whose rows are added up once."""
+
+    c: NDArray[Any]
+    count: int = 1
+    sums: dict[CellShares, F64] = field(default_factory=dict)
+
+    def spreads(self, scores: Scores) -> F64:
+        """What Silverman's rule needs of their scores (4, R)."""
+        c, rows = self.c.astype(np.float64), scores.rows
+        w = c * rows.v if rows.v.size else c
+        edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
+        spread = np.array([w.sum(), *(scores.terms @ c), edges[3] - edges[1]])
+        return np.repeat(spread[:, None], self.count, axis=1)
+
+    def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
+        """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
+        if shares not in self.sums:
+            self.sums.clear()
+            self.sums[shares] = np.empty((1, *cells.shape[1:3], 1))
+            once = np.ascontiguousarray(self.c, np.float64).reshape(1, -1, 1)
+            shares.spread(once, self.sums[shares])
+        cells[:] = self.sums[shares]
+
+
+@dataclass(frozen=True)
+class CountBlocks:
+    """Replicates with multiplicities c (G, n, 32)."""
+
+    c: U8
+
+    @property
+    def count(self) -> int:
+        """32 G."""
+        return len(self.c) * REPLICATES
+
+    def spreads(self, scores: Scores) -> F64:
+        """What Silverman's rule needs of their scores (4, R)."""
+        rows, out = scores.rows, np.empty((4, self.count))
+        kernels.density.spreads(
+            self.c, rows.u, rows.v, rows.run, rows.first, rows.order, scores.terms,
+            rows.low, rows.high, out,
+        )  # fmt: skip
+        return out
+
+    def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
+        """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
+        first = lanes[0, 0]
+        mine = self.c[first // REPLICATES : first // REPLICATES + len(lanes)]
+        in_order = (lanes.ravel() == first + np.arange(lanes.size)).all()
+        if lanes.shape[1] != REPLICATES or first % REPLICATES or not in_order:
+            mine = np.empty((len(lanes), self.c.shape[1], lanes.shape[1]), np.uint8)
+            kernels.density.gather_lanes(self.c, lanes.ravel(), mine)
+        shares.spread(mine, cells)
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Replicates as the rows (R, size) that each has drawn."""
+
+    rows: I32
+
+    @property
+    def count(self) -> int:
+        """R."""
+        return len(self.rows)
+
+    def spreads(self, scores: Scores) -> F64:
+        """What Silverman's rule needs of their scores (4, R): nothing of rows not drawn."""
+        sample, ordered = scores.sample, np.sort(contiguous(self.rows, np.int32), axis=1)
+        w = np.empty((0, 0)) if sample.v is None else sample.v[ordered]
+        out = np.empty((4, self.count))
+        u = sample.s[ordered]
+        kernels.density.drawn_spreads(u, w, scores.centre, scores.low, scores.high, out)
+        return out
+
+    def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
+        """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
+        sample, (at, begin, step, count, cubic) = shares.sample, shares.cells
+        rows, v = contiguous(self.rows, np.int32)[lanes], kernels.weights(sample.v)
+        kernels.density.spread_scores(rows, at, sample.y, v, begin, step, count, cubic, cells)
+
+
+Resamples = Copies | CountBlocks | DrawnRows
+
+
+@dataclass(frozen=True)
+class DensityPlan(Plan):
+    """What `KDE` needs of one sample and one size."""
+
+    kde: "KDE"
+    sample: Sample  # sorted, its scores moved into the range
+    size: int  # rows per draw
+    finer: float  # how many times finer grids are than errors need
+    # All replicates have one grid, of evenly spaced points, which fits the bandwidth of the sample;
+    # else grids fit the bandwidths.
+    even: bool
+
+    def blocks(self, c: U8) -> CountBlocks:
+        """Replicates with multiplicities (G, n, 32)."""
+        return CountBlocks(as_blocks(c, self.sample.n))
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Rows as Silverman's rule reads them."""
+        return Scores(self.sample, *self.kde.range_of(self.sample))
+
+    @cached_property
+    def bandwidth(self) -> float:
+        """The bandwidth when every row counts once."""
+        return float(self.bandwidths(Copies(np.ones(self.sample.n)))[0])
+
+    def bandwidths(self, replicates: Resamples) -> F64:
+        """The bandwidth (R,) of each replicate: given, or by Silverman's rule."""
+        if isinstance(self.kde.bandwidth, float):
+            return np.full(replicates.count, self.kde.bandwidth)
+        return silverman(replicates.spreads(self.scores), self.size)
+
+    @cached_property
+    def levels(self) -> int:
+        """How many grids there are as a bandwidth doubles; 0: one for all."""
+        is_beta = self.kde.kernel == "beta"
+        choice = self.kde.bandwidth if is_beta else self.kde.grid_step
+        if self.even or isinstance(choice, float):
+            return 0
+        return PER_OCTAVE if is_beta else LEVELS
+
+    @cached_property
+    def grids(self) -> dict[int, CellShares]:
+        """The grids so far, by their levels, with the rows shared by their cells."""
+        return {}
+
+    def groups(self, h: F64) -> Iterator[tuple[CellShares, Lanes]]:
+        """Which replicates have which grid: that of a replicate depends on its bandwidth alone."""
+        grids, levels = self.grids, np.floor(self.levels * np.log2(h / SMALLEST) + 1e-9)
+        for level in map(int, np.unique(levels)):
+            if level not in grids:
+                least = SMALLEST * 2.0 ** (level / self.levels) if self.levels else self.bandwidth
+                mesh = self.kde.mesh(self.sample, least, self.finer, self.even)
+                grids[level] = CellShares(mesh, self.sample)
+            mine = np.flatnonzero(levels == level)
+            for group in grids[level].mesh.groups(h[mine]):
+                yield grids[level], mine[group]
+
+    def densities(
+        self, replicates: Resamples, h: F64 | None = None
+    ) -> Iterator[tuple[Mesh | BetaMesh, F64, Lanes]]:
+        """Densities of replicates, by default with their own bandwidths, some at a time.
+
+        Of each time the grid; the densities (L, 2, G, W) of the scores and of the hits on its
+        points, until the next step; and the numbers of the replicates, at most L * W: the last
+        lanes may be there only to fill it up.
+        """
+        h = self.bandwidths(replicates) if h is None else h
+        for shares, mine in self.groups(h):
+            mesh = shares.mesh
+            is_large = 2 * mesh.n_nodes * REPLICATES > MOST_SUMS
+            width = min(FEW_LANES if is_large else REPLICATES, mine.size)
+            # The last part is filled up with the first replicates of the group.
+            parts = np.resize(mine, (-(-mine.size // width), width))
+            step = min(len(parts), max(1, MAX_SUMS // (2 * mesh.n_nodes * width)))
+            cells = np.empty((step, 2, mesh.n_nodes, width))
+            density = np.empty((step, 2, mesh.count, width))
+            for begin in range(0, len(parts), step):
+                lanes = parts[begin : begin + step]
+                replicates.spread(shares, lanes, cells[: len(lanes)])
+                mesh.densities(cells[: len(lanes)], h[lanes], density[: len(lanes)])
+                first = begin * width
+                yield mesh, density[: len(lanes)], mine[first : first + lanes.size]

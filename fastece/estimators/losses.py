@@ -1,0 +1,313 @@
+"""Means over rows as estimators: Brier score, log loss, accuracy, sharpness and entropy.
+
+Each row brings one number or two, whatever the other rows are, so a replicate of the bootstrap is a
+sum over the rows, and many replicates are the product of two matrices: what the rows bring, and how
+often each replicate drew them.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.checks.arrays import as_blocks, row_slices
+from fastece.checks.parameters import check_real
+from fastece.data.cells import Cells
+from fastece.data.order import scale_weights
+from fastece.data.sample import Sample, Writable
+from fastece.estimators.base import Parameters, Plan
+from fastece.kernels import REPLICATES
+from fastece.typing import F64, I32, I64, U8
+
+# Rows that are added up in one piece: with their multiplicities they fit into the first-level
+# cache, and sums of few rounded numbers lose less.
+TILE = 1024
+
+
+@dataclass(frozen=True)
+class MeanPlan(Plan, Writable):
+    """What the rows bring to the sums.
+
+    Attributes
+    ----------
+    terms : (Q, n) float64 array
+        Of each row ``v_i x_i`` for every number x that is averaged, 0 where it is infinite; then
+        its weight, if it has one; then its weight where x is infinite, if that is anywhere.
+    averaged : int
+        How many numbers are averaged.
+    weighted, has_infinite : bool
+        Which of the others there are.
+    """
+
+    terms: F64
+    averaged: int
+    weighted: bool
+    has_infinite: bool
+
+    @cached_property
+    def tiles(self) -> tuple[I32, I32, I32]:
+        """The rows one after another, where each piece of them begins, and their only sum."""
+        n = self.terms.shape[1]
+        starts = np.append(np.arange(0, n, TILE), n).astype(np.int32)
+        return np.arange(n, dtype=np.int32), starts, np.zeros(starts.size - 1, np.int32)
+
+    def means(self, sums: F64, size: float) -> F64:
+        """Means (averaged, R) from the sums (Q, R) of draws of `size` rows."""
+        total = sums[self.averaged] if self.weighted else size
+        means: F64 = sums[: self.averaged] / total
+        # By the count, as 0 times inf is no number.
+        return np.where(sums[-1] > 0, math.inf, means) if self.has_infinite else means
+
+
+class Mean(Parameters, ABC):
+    """A weighted mean over rows, or a function of some: `numbers` is all that a kind of it needs.
+
+    The order of the rows does not matter, so they need not be sorted.
+    """
+
+    needs_sorted = False
+    is_calibration_error = False
+
+    @abstractmethod
+    def numbers(self, sample: Sample) -> F64:
+        """What is averaged, of each row: (n,), which may be inf, or (Q, n) of several numbers."""
+
+    def value(self, means: F64) -> F64:
+        """The values (R,) from the means (Q, R)."""
+        return np.asarray(means[0])
+
+    def prepare(self, sample: Sample, size: int) -> MeanPlan:  # noqa: ARG002
+        """What every row brings."""
+        sample, _ = scale_weights(sample)
+        x = np.atleast_2d(self.numbers(sample))
+        infinite = np.isinf(x[0])
+        parts = [np.where(infinite, 0.0, x)] if infinite.any() else [x]
+        if sample.v is not None:
+            parts.append(np.ones((1, sample.n)))
+        if infinite.any():
+            parts.append(infinite[None].astype(np.float64))
+        terms = np.concatenate(parts) if len(parts) > 1 else x
+        terms = terms if sample.v is None else terms * sample.v
+        return MeanPlan(terms, len(x), sample.v is not None, bool(infinite.any()))
+
+    def evaluate(self, plan: MeanPlan, c: NDArray[Any]) -> float:
+        """The value when row i of the sample counts ``c[i]`` times."""
+        c = c.astype(np.float64)
+        sums = (plan.terms * c).sum(axis=1, keepdims=True)
+        return float(self.value(plan.means(sums, float(c.sum())))[0])
+
+    def block(self, plan: MeanPlan, c: U8) -> F64:
+        """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
+        return self.blocks(plan, c[None])
+
+    def blocks(self, plan: MeanPlan, c: U8) -> F64:
+        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
+        c = as_blocks(c, plan.terms.shape[1])
+        sums = np.empty((len(plan.terms), 1, REPLICATES * len(c)))
+        kernels.replicates.tile_sums(plan.terms, *plan.tiles, 0, c, sums)
+        return self.value(plan.means(sums[:, 0], float(c[0, :, 0].sum(dtype=np.int64))))
+
+    def subsets(self, plan: MeanPlan, rows: I32) -> F64:
+        """The value of the drawn rows in each line of `rows` (R, size)."""
+        sums = np.array([np.take(term, rows).sum(axis=1) for term in plan.terms])
+        return self.value(plan.means(sums, float(rows.shape[1])))
+
+
+class OfVectors(Mean):
+    """A mean over rows that for class vectors is one of their own."""
+
+    needs_vectors = True
+
+    def numbers(self, sample: Sample) -> F64:
+        """Of the class vectors, or of the binary problem."""
+        if sample.vectors is None:
+            return self.of_scores(sample.s, sample.y)
+        prob, label = sample.vectors.prob, sample.vectors.label
+        parts = [
+            self.of_vectors(part.astype(np.float64), label[start : start + len(part)])
+            for start, part in row_slices(prob)
+        ]
+        return np.concatenate(parts)[sample.rows]
+
+    @abstractmethod
+    def of_scores(self, s: F64, y: U8) -> F64:
+        """Of scores and hits (n,)."""
+
+    @abstractmethod
+    def of_vectors(self, p: F64, label: I64) -> F64:
+        """Of class vectors (n, K), which may be written to, and classes (n,)."""
+
+
+@dataclass(frozen=True)
+class BrierScore(OfVectors):
+    """Mean squared distance of probabilities from what came true; 0 is best.
+
+    ``sum_i w_i (s_i - y_i)^2 / W`` of a binary problem; of class vectors (setting "auto")
+    ``sum_i w_i sum_k (p_ik - [k = y_i])^2 / W``, which is from 0 to 2 (Brier 1950, "Verification of
+    forecasts expressed in terms of probability", eq. 2).
+
+    Examples
+    --------
+    >>> from fastece import BrierScore, ece
+    >>> round(ece([0, 1], [0.2, 0.6], estimator=BrierScore()), 6)
+    0.1
+    """
+
+    def from_cells(self, cells: Cells) -> float:
+        """The value of a problem that is known by its cells, of which squares of scores are
+        known."""
+        sample, c = cells.points
+        return self.evaluate(self.prepare(sample, cells.n), c)
+
+    def of_scores(self, s: F64, y: U8) -> F64:
+        """Squared distances."""
+        gap = s - y
+        return np.asarray(gap * gap)
+
+    def of_vectors(self, p: F64, label: I64) -> F64:
+        """Squared distances from the corner of the class."""
+        p[np.arange(label.size), label] -= 1.0
+        return np.asarray(np.einsum("ik,ik->i", p, p))
+
+
+@dataclass(frozen=True)
+class LogLoss(OfVectors):
+    """Mean of minus the logarithm of the probability of what came true; 0 is best.
+
+    ``-sum_i w_i log P_i / W`` with the natural logarithm and the probability P of the true class,
+    or of the true one of hit and miss (Good 1952, "Rational decisions").
+
+    Parameters
+    ----------
+    clip : float or None
+        None: one row with P = 0 makes the loss infinite. Else P is limited to ``[clip, 1 - clip]``;
+        greater than 0 and at most 1/2.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For another `clip`.
+
+    Examples
+    --------
+    >>> from fastece import LogLoss, ece
+    >>> ece([0, 1], [0.2, 0.0], estimator=LogLoss())
+    inf
+    >>> round(ece([0, 1], [0.2, 0.0], estimator=LogLoss(clip=0.001)), 6)
+    3.565449
+    """
+
+    clip: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.clip is not None:
+            clip = check_real("clip", self.clip, 0.0, 0.5)
+            if clip == 0:
+                raise ValueError("clip: must be greater than 0, got 0; None clips nothing")
+            object.__setattr__(self, "clip", clip)
+
+    def from_cells(self, cells: Cells) -> float:  # noqa: ARG002
+        """Refused: the logarithm near 0 is not the same within a cell."""
+        raise ValueError(
+            "estimator: a log loss cannot be told from cells of scores, within which logarithms "
+            f"near 0 are not the same; got {self}"
+        )
+
+    def of_scores(self, s: F64, y: U8) -> F64:
+        """Of the probability of hits and of misses."""
+        return self._loss(np.where(y == 1, s, 1 - s))
+
+    def of_vectors(self, p: F64, label: I64) -> F64:
+        """Of the probability of the class."""
+        return self._loss(p[np.arange(label.size), label])
+
+    def _loss(self, p: F64) -> F64:
+        p = p if self.clip is None else p.clip(self.clip, 1 - self.clip)
+        with np.errstate(divide="ignore"):  # of 0
+            return np.abs(np.log(p))
+
+
+@dataclass(frozen=True)
+class Accuracy(Mean):
+    """Share of rows in which the most probable label is the right one; 1 is best.
+
+    Of class vectors, and where the score is that of the top label, the share of hits. Of another
+    binary problem a hit is predicted where the score is greater than 1/2.
+
+    Examples
+    --------
+    >>> from fastece import Accuracy, ece
+    >>> ece([0, 1, 1, 1], [0.2, 0.6, 0.5, 0.9], estimator=Accuracy())
+    0.75
+    """
+
+    def numbers(self, sample: Sample) -> F64:
+        """Whether each row is right."""
+        is_top = sample.low > 0  # the support of the largest of K probabilities
+        return (sample.y if is_top else (sample.s > 0.5) == sample.y).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Sharpness(Mean):
+    """Weighted variance of the score: how far predictions are from saying the same of all rows.
+
+    ``sum_i w_i (s_i - m)^2 / W`` with the mean m; of class vectors, of the largest probability. It
+    tells nothing of what came true: among calibrated models the sharper one knows more (Gneiting,
+    Balabdaoui and Raftery 2007, "Probabilistic forecasts, calibration and sharpness").
+
+    Examples
+    --------
+    >>> from fastece import Sharpness, ece
+    >>> round(ece([0, 1], [0.2, 0.6], estimator=Sharpness()), 6)
+    0.04
+    """
+
+    def from_cells(self, cells: Cells) -> float:
+        """The value of a problem that is known by its cells, of which squares of scores are
+        known."""
+        sample, c = cells.points
+        return self.evaluate(self.prepare(sample, cells.n), c)
+
+    def numbers(self, sample: Sample) -> F64:
+        """Squares of the distances from the mean of the sample, and these distances: those of a
+        draw have a mean near 0, so that nothing is lost when its square is taken off."""
+        distance = sample.s - np.average(sample.s, weights=sample.v)
+        return np.stack([distance * distance, distance])
+
+    def value(self, means: F64) -> F64:
+        """Mean square without the square of the mean."""
+        return np.asarray(np.maximum(means[0] - means[1] ** 2, 0.0))
+
+
+@dataclass(frozen=True)
+class Entropy(OfVectors):
+    """Mean entropy of the predicted probabilities, with the natural logarithm.
+
+    ``-sum_i w_i sum_k p_ik log p_ik / W``; of a binary problem over the two probabilities s and
+    1 - s (Shannon 1948, "A mathematical theory of communication", section 6). 0 where all rows are
+    certain, log K where they say nothing.
+
+    Examples
+    --------
+    >>> from fastece import Entropy, ece
+    >>> round(ece([0, 1], [0.5, 1.0], estimator=Entropy()), 6)
+    0.346574
+    """
+
+    def of_scores(self, s: F64, y: U8) -> F64:  # noqa: ARG002
+        """Of a score and what it leaves."""
+        return surprise(s) + surprise(1 - s)
+
+    def of_vectors(self, p: F64, label: I64) -> F64:  # noqa: ARG002
+        """Of each vector."""
+        return np.asarray(surprise(p).sum(axis=1))
+
+
+def surprise(p: F64) -> F64:
+    """``-p log p`` of probabilities, which is 0 for 0."""
+    return np.asarray(p * np.abs(np.log(p, out=np.zeros_like(p), where=p > 0)))

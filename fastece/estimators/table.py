@@ -1,0 +1,139 @@
+"""The table of estimators, one row each, and their values on problems."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fastece.checks.parameters import list_names
+from fastece.data.cells import Cells
+from fastece.data.problems import Problems
+from fastece.data.reading import Map
+from fastece.estimators.base import Estimator
+from fastece.estimators.bayes import BayesCurve
+from fastece.estimators.binned import Binned, Sweep
+from fastece.estimators.canonical import SKCE, DirichletKDE
+from fastece.estimators.density import KDE
+from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
+from fastece.estimators.mmce import MMCE
+from fastece.estimators.smooth import SmoothECE
+from fastece.typing import F64
+
+T = TypeVar("T")
+
+ESTIMATORS: dict[str, Estimator] = {
+    "ece": Binned(),
+    "ece_a": Binned(edges="quantile"),
+    "ece_c": Binned(mapping="convex"),
+    "ece_ac": Binned(edges="quantile", mapping="convex"),
+    "ece_kde": KDE(),
+    "ece_bayes": BayesCurve(),
+    "ece_debiased": Binned(debias=True),
+    "ece_sweep": Sweep(),
+    "smooth_ece": SmoothECE(),
+    "mmce": MMCE(),
+    "canonical": DirichletKDE(),
+    "skce": SKCE(),
+    "brier_score": BrierScore(),
+    "log_loss": LogLoss(),
+    "accuracy": Accuracy(),
+    "sharpness": Sharpness(),
+    "entropy": Entropy(),
+}
+
+
+def is_calibration_error(estimator: Any) -> bool:
+    """Whether 0 is what a calibrated model has but for noise."""
+    return bool(getattr(estimator, "is_calibration_error", True))
+
+
+def calibration_errors() -> dict[str, Estimator]:
+    """The rows of the table that are calibration errors of binary problems."""
+    return {
+        name: row
+        for name, row in ESTIMATORS.items()
+        if is_calibration_error(row) and not need_vectors([row])
+    }
+
+
+def need_vectors(estimators: Iterable[Any]) -> bool:
+    """Whether one of the estimators asks for class vectors as a whole."""
+    return any(getattr(estimator, "needs_vectors", False) for estimator in estimators)
+
+
+def find_estimator(estimator: Any, fields: dict[str, Any]) -> Estimator:
+    """The estimator that a name or an object stands for, with some of its fields replaced."""
+    if isinstance(estimator, str):
+        if estimator not in ESTIMATORS:
+            raise ValueError(f"estimator: got {estimator!r}; {list_names(ESTIMATORS)}")
+        row = ESTIMATORS[estimator]
+        if not fields:
+            return row
+        try:
+            kept_row, changed = kept_change(estimator, **fields)
+        except TypeError:  # of a value that has no hash, or of a check: the check has the words
+            return change(row, fields)
+        return changed if kept_row is row else change(row, fields)
+    if isinstance(estimator, type) or not all(
+        callable(getattr(estimator, name, None)) for name in ("prepare", "evaluate")
+    ):
+        raise TypeError(
+            "estimator: must be a name or an object with prepare and evaluate, "
+            f"got {estimator!r}; {list_names(ESTIMATORS)}"
+        )
+    return change(estimator, fields) if fields else estimator
+
+
+def change(estimator: Any, fields: dict[str, Any]) -> Estimator:
+    """An estimator with some of its fields replaced."""
+    names = [f.name for f in dataclass_fields(estimator)] if is_dataclass(estimator) else []
+    for name in fields:
+        if name not in names:
+            kind = type(estimator).__name__
+            raise TypeError(
+                f"{name}: is not a parameter of the estimator {kind}; {list_names(names)}"
+            )
+    changed: Estimator = replace(estimator, **fields)
+    return changed
+
+
+@lru_cache(maxsize=256, typed=True)
+def kept_change(name: str, /, **fields: Any) -> tuple[Estimator, Estimator]:
+    """A row of the table, and `change` of it, kept for the next call: the checks take 10 us."""
+    return ESTIMATORS[name], change(ESTIMATORS[name], fields)
+
+
+def direct_values(estimator: Estimator, problems: Problems, run: Map = map) -> F64:
+    """Value (K,) of `estimator` on each of the problems, every row counting once."""
+    direct = getattr(estimator, "direct", None)
+    if direct is not None:
+        return np.asarray(direct(problems, run))
+    once = np.ones(problems.n, np.uint8)
+    needs_sorted = getattr(estimator, "needs_sorted", True)
+
+    def value(k: int) -> float:
+        sample = problems.sample(k)
+        sample = sample.sorted() if needs_sorted else sample
+        return float(estimator.evaluate(estimator.prepare(sample, sample.n), once))
+
+    return np.array(list(run(value, range(problems.n_problems))))
+
+
+def cell_value(estimator: Any, cells: Cells) -> float:
+    """Value of `estimator` on a problem that is known by its cells."""
+    if hasattr(estimator, "from_cells"):
+        return float(estimator.from_cells(cells))
+    sample, c = cells.rows
+    return float(estimator.evaluate(estimator.prepare(sample, cells.n), c))
+
+
+def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:
+    """`work` with a `map` that runs on `n_jobs` threads; the built-in one for a single job."""
+    if n_jobs == 1:
+        return work(map)
+    with ThreadPoolExecutor(n_jobs) as pool:
+        return work(pool.map)

@@ -1,0 +1,97 @@
+"""Per-sample logs of lm-evaluation-harness (``--log_samples``) for multiple-choice tasks.
+
+A line is an object: `filtered_resps` has the log-likelihood of each choice, and whether it is the
+greedy continuation, as strings; `resps` the same, one list deeper; `target` is the right choice, as
+its number from 0 on or its text. `arguments` holds the requests, each a context and a continuation;
+`doc` is the document of the data set, and `acc` is 1 if the likeliest choice is right.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from fastece.files.json_lines import Objects, follow
+from fastece.files.table import refuse_rows, shown
+
+RESPONSES = ("filtered_resps", "resps")
+# Where a document has the texts of its choices, or their letters.
+CHOICES = (("choices",), ("choices", "text"), ("choices", "label"))
+
+
+def is_log(row: dict[str, Any]) -> bool:
+    """Whether an object has the keys of a line of such a log."""
+    return "target" in row and any(name in row for name in RESPONSES)
+
+
+def read_log(table: Objects) -> tuple[list[int], list[list[float]]]:
+    """The number of the right choice of each question, and the log-likelihoods of its choices."""
+    rows, first = table.rows, table.rows[0]
+
+    def refuse(name: str, rule: str, are_bad: Iterable[bool]) -> None:
+        bad = (i for i, is_bad in enumerate(are_bad) if is_bad)
+        cells = ((i, shown(rows[i].get(name))) for i in bad)
+        refuse_rows((table.row(i), f"column {name}: {rule}, got {cell}") for i, cell in cells)
+
+    name = next(name for name in RESPONSES if name in first)
+    scores, numbers, texts = zip(*(read_question(row, name) for row in rows), strict=True)
+    refuse(name, "must hold the log-likelihoods of two or more choices", (not z for z in scores))
+    # Targets are all numbers, or all texts, whatever fewer of them contradict.
+    right = texts if texts.count(None) < numbers.count(None) else numbers
+    rule = "must be the number of a choice, the first is 0, or the text of one choice"
+    refuse("target", rule, (k is None for k in right))
+    if None not in (*numbers, *texts):
+        refuse("target", f"{rule}, and is both", map(int.__ne__, numbers, texts))
+    rule = f"must be {first.get('filter')!r}, as the first row has"
+    refuse("filter", rule, (row.get("filter") != first.get("filter") for row in rows))
+    rule = "must be 1 if the likeliest choice is the target, else 0"
+    refuse("acc", rule, map(denies, rows, scores, right))
+    return [*right], [*scores]
+
+
+def denies(row: dict[str, Any], scores: list[float], right: int) -> bool:
+    """Whether a line has another accuracy than its likeliest choice has."""
+    accuracy, hit = row.get("acc"), scores.index(max(scores)) == right
+    return isinstance(accuracy, int | float) and accuracy != hit
+
+
+def read_question(row: dict[str, Any], name: str) -> tuple[list[float], int | None, int | None]:
+    """The log-likelihoods of the choices, none if there are not two of them, and the choice that
+    the target is the number of, and the one that it is the text of."""
+    try:
+        scores = [log_likelihood(response) for response in row[name]]
+    except (ValueError, TypeError, LookupError):
+        scores = []
+    requests = read_requests(row)
+    lists = [[text for _, text in requests], *(follow(row.get("doc"), path) for path in CHOICES)]
+    if len(requests) == len(scores) and any(context for context, _ in requests):
+        # Requests without a context weigh the choices by themselves, for another score.
+        scores = [x for x, (context, _) in zip(scores, requests, strict=True) if context]
+        lists[0] = [text for context, text in requests if context]
+    if len(scores) < 2 or any(map(math.isnan, scores)) or not math.isfinite(max(scores)):
+        return [], None, None
+    target = str(row.get("target")).strip()
+    is_number = target.isdecimal() and len(target) < 10 and int(target) < len(scores)
+    places = set()
+    for texts in lists:
+        if isinstance(texts, list) and len(texts) == len(scores):
+            texts = [str(text).strip() for text in texts]
+            places |= {texts.index(target)} if texts.count(target) == 1 else set()
+    return scores, int(target) if is_number else None, places.pop() if len(places) == 1 else None
+
+
+def log_likelihood(response: Any) -> float:
+    """The number that comes first in a response, which may lie in a list of one response."""
+    while isinstance(response, list):
+        if isinstance(response[0], list) and len(response) > 1:
+            raise ValueError
+        response = response[0]
+    return float(response)
+
+
+def read_requests(row: dict[str, Any]) -> list[list[str]]:
+    """The context and the continuation of each request; none if the log does not have them."""
+    found = row.get("arguments")
+    found = list(found.values()) if isinstance(found, dict) else found
+    pairs = [list(x.values()) if isinstance(x, dict) else x for x in found or []]
+    is_whole = all(isinstance(x, list) and len(x) == 2 for x in pairs)
+    return [[str(text) for text in pair] for pair in pairs] if is_whole else []

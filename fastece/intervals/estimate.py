@@ -1,0 +1,255 @@
+"""The answer: a calibration error, an interval that holds it, and whether it may be 0."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, overload
+
+import numpy as np
+
+from fastece.data.problems import one_problem
+from fastece.estimators.base import Estimator
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.density.estimator import KDE
+from fastece.intervals.bins import binned_cells
+from fastece.intervals.cells import Cells
+from fastece.intervals.densities import density_cells
+from fastece.intervals.inversion import NO_CURVE, ConfidenceCurve, cell_curve
+from fastece.intervals.labels import label_curve
+from fastece.resampling.arguments import Call, check_can_be_null, describe, read_call
+from fastece.resampling.draws import new_key
+from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level, of_parts
+from fastece.resampling.rehearsal import compile_resampling
+from fastece.resampling.results import Result, Results
+
+POSTERIOR, INVERSION = "posterior", "test inversion"
+# Options of `bootstrap` that an answer does not depend on.
+OF_BOOTSTRAP = ("size", "method", "bootstrap_result", "groups")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate(Result):
+    """A calibration error with an interval that holds it as often as it says.
+
+    Attributes
+    ----------
+    value : float or (K,) float64 array
+        The error; but for estimators with a posterior, the value of `fastece.ece`.
+    confidence_interval : ConfidenceInterval
+        ``(low, high)`` at `confidence_level`.
+    confidence_level : float
+    p_value : float, (K,) float64 array or None
+        Of the hypothesis that labels come true as often as the probabilities say. The interval
+        begins at 0 exactly where it is more than 1 - `confidence_level`. None for "posterior".
+    method : {"posterior", "test inversion"}
+    n_resamples : int
+        How many replicates of a calibrated model the interval and the p-value are made from: fewer
+        than were asked for where cells are many, as those of densities of very sharp scores are; 0
+        for "posterior".
+
+    Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
+    """
+
+    value: Any
+    confidence_interval: ConfidenceInterval = field(init=False)
+    confidence_level: float
+    p_value: Any
+    method: str
+    n_resamples: int
+    # Of each class, or of the only value: something with `interval`.
+    _parts: Sequence[Any] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence_interval", self.interval())
+
+    def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """The interval at another level, between 0 and 1; by default the result's own."""
+        level = self.confidence_level if confidence_level is None else check_level(confidence_level)
+        return of_parts(self._parts, level, np.ndim(self.value) > 0)
+
+    @property
+    def _head(self) -> str:
+        return f"setting {self.setting}: {self.n} rows"
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        level = f"{100 * self.confidence_level:g} % interval"
+        return {"value": self.value, level: self.confidence_interval, "p_value": self.p_value}
+
+    @property
+    def _lines(self) -> list[dict[str, Any]]:
+        return [{**line, "method": self.method} for line in super()._lines]
+
+    def _table(self) -> tuple[str, list[list[str]]]:
+        title, rows = super()._table()
+        return f"{title}; by {self.method}", rows
+
+
+# --- ways to an answer ----------------------------------------------------------------------
+
+
+def has_cells(estimator: Any) -> bool:
+    """Whether the error of an estimator is a norm of gaps that it tells."""
+    is_even = type(estimator) is KDE and estimator.kernel != "beta"
+    return is_even or (type(estimator) is Binned and not estimator.debias)
+
+
+def cells_of(call: Call, estimator: Any, key: int) -> Cells:
+    """The cells of an estimator for which `has_cells` holds, of the only model of a call; draws
+    depend on the key."""
+    make = binned_cells if isinstance(estimator, Binned) else density_cells
+    return make(call, estimator, key)
+
+
+def posteriors(call: Call, estimator: Any) -> list[Any]:
+    """The posterior of the error of the only model of a call, or that of each class."""
+    samples = call.models[0].samples()
+    parts = [[sample] for sample in samples] if call.average is None else [samples]
+    return [estimator.posterior(part) for part in parts]
+
+
+def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
+    """The confidence curve of the error of the only model of a call, or that of each class."""
+    (data,) = call.models
+    calls = [call]
+    if has_cells(estimator):
+        cells = cells_of(call, estimator, key)
+        each = range(data.n_problems) if call.average is None else [slice(None)]
+        makers = [partial(cell_curve, cells.of(k)) for k in each]
+    else:
+        if call.average is None:
+            calls = [replace(call, models=[one_problem(sample)]) for sample in data.samples()]
+        makers = [partial(label_curve, one, estimator, key) for one in calls]
+    return [
+        NO_CURVE if np.isnan(value) else make()
+        for value, make in zip(np.atleast_1d(values), makers, strict=True)
+    ]
+
+
+def estimate_of(call: Call, name: str, key: int) -> Estimate:
+    """The answer of one estimator about the only model of a call."""
+    estimator, p_value = call.estimators[name], None
+    if hasattr(estimator, "posterior"):
+        parts = posteriors(call, estimator)
+        values = np.array([part.value for part in parts])
+        value = as_float(values if call.average is None else values[0])
+    else:
+        (value,) = call.values(name)
+        parts = curves(call, estimator, value, key)
+        p_values = np.array([part.p_value for part in parts])
+        p_value = as_float(p_values if call.average is None else p_values[0])
+    return Estimate(
+        value=value,
+        confidence_level=call.level,
+        p_value=p_value,
+        method=INVERSION if p_value is not None else POSTERIOR,
+        n_resamples=max(getattr(part, "replicates", 0) for part in parts),
+        n=call.n,
+        key=key,
+        estimator=describe(estimator),
+        setting=call.setting_of(name),
+        _parts=parts,
+    )
+
+
+def estimate_results(call: Call, *, rng: Any) -> Any:
+    """The answer of a call on one model, or `Results` by the names of its estimators."""
+    check_can_be_null(call, "estimate")
+    key = new_key(rng)
+    if not call.models[0].setting.per_class:
+        call = replace(call, average="macro")
+    found: Results[Estimate] = Results()
+    for name in call.estimators:
+        found[name] = estimate_of(call, name, key)
+    return found.get("", found)
+
+
+@overload
+def estimate(
+    y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
+) -> Results[Estimate]: ...
+@overload
+def estimate(
+    y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
+) -> Estimate: ...
+def estimate(
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
+    rng: Any = 0, **options: Any,
+) -> Any:  # fmt: skip
+    """Calibration error with an interval that holds it.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `fastece.bootstrap`, with the same defaults, but no `size`, `method` and
+        `bootstrap_result`.
+    estimator : str or object, or a list of them, default "ece_bayes"
+        As in `fastece.ece`. Several share every draw.
+    n_resamples : int, default 1999
+        Number of replicates of a calibrated model; of densities on very fine grids there may be
+        fewer, see the notes. Estimators with a posterior need none, so 0 will do for them.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed: the same seed gives the same result. None: other draws in every call.
+
+    Returns
+    -------
+    Estimate, or for a list of estimators a dict of them, which prints as a table
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `fastece.ece`; for an option that only `bootstrap` has.
+
+    Notes
+    -----
+    Binned errors, and densities on their grid, are norms of gaps between hits and scores. Their
+    noise is known, so the interval is that of a test: it has the true errors under which the
+    error that was seen is neither too large nor too small (test inversion; Neyman 1937,
+    "Outline of a theory of statistical estimation based on the classical theory of
+    probability"). It begins at 0 exactly where the p-value is more than 1 - level: of bins,
+    that of `calibration_test`. What it holds is the error of the population *with these bins*;
+    of a density the smoothed gap ``int |E k_h(x, s) (c(s) - s)| dx`` with the hit rate c(s),
+    which is 0 for a calibrated model. Bins hide gaps of different signs, so with the norm 1 the
+    low end is one of the true error too. Of other estimators, labels are drawn from hypotheses,
+    at the cost of some bootstraps. An estimator with a method ``posterior`` answers by it. See
+    ``docs/intervals.md``.
+
+    Cells times replicates are at most 4 million, with at least 199 replicates: with more than 2000
+    cells, as densities of very sharp scores have, there are fewer replicates, and an answer takes
+    about 2 s. Of a threshold that no row exceeds the value is 0 by definition, and the interval
+    [0, 1], since no row says anything of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import estimate
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> y = rng.random(1000) < p**1.3
+    >>> result = estimate(y, p, estimator="ece")
+    >>> print(result)
+    Binned(n_bins=15), setting binary: 1000 rows; by test inversion
+      value          0.05972
+      95 % interval  [0.00967, 0.08073]
+      p value        0.00800
+    >>> estimate(y, p, estimator=["ece", "ece_ac", "ece_kde"])
+    setting binary: 1000 rows; 95 % interval
+      name       value      low     high  p_value          method
+      ece      0.05972  0.00967  0.08073  0.00800  test inversion
+      ece_ac   0.05849  0.01442  0.08100  0.00150  test inversion
+      ece_kde  0.05114  0.02451  0.07769  0.00050  test inversion
+    """
+    for name in OF_BOOTSTRAP:
+        if name in options:
+            raise TypeError(f"{name}: estimate has no such option, but bootstrap has")
+    call = read_call(
+        y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples, **options
+    )
+    drawn = [e for e in call.estimators.values() if not hasattr(e, "posterior")]
+    if drawn and not call.n_resamples:
+        raise ValueError(
+            "n_resamples: must be at least 1, got 0; only estimators with a posterior need none, "
+            f"not {describe(drawn[0])}"
+        )
+    with compile_resampling(call.models[0], drawn, rows=False, labels=bool(drawn)):
+        return estimate_results(call, rng=rng)

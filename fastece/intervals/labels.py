@@ -1,0 +1,125 @@
+"""Test inversion for estimators that tell no gaps: labels are drawn from the hypotheses.
+
+What a hypothesis says is taken from the gaps of bins of equal weight, which any data have. Nothing
+but `prepare` and `evaluate` is asked of the estimator, or `labels` and `truth` where it takes the
+labels themselves, so it costs some bootstraps.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fastece.data.problems import Problems
+from fastece.data.settings import SETTINGS
+from fastece.estimators.binned.estimator import Binned, place_rows
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.table import direct_values
+from fastece.intervals.bins import bin_cells
+from fastece.intervals.inversion import ConfidenceCurve, Path, directions, invert
+from fastece.resampling.arguments import Call
+from fastece.resampling.draws import ClassDraws
+from fastece.resampling.engine import Member, Replicates, evaluate, plan_replicates
+from fastece.resampling.labels import (
+    draws_for,
+    probabilities_for,
+    problems_for,
+    takes_labels,
+)
+from fastece.typing import F64
+
+BINS = Binned(edges="quantile")
+# Replicates and hypotheses of a path: with 192 the p-value 0.05 is known to 0.016.
+REPLICATES, NODES = 192, 8
+
+
+def classes_of(call: Call, estimator: Any) -> Problems:
+    """The problems whose gaps hypotheses are made of: those of the only model of a call, or, of
+    whole class vectors, all classes against the rest."""
+    (data,) = call.models
+    if not call.is_whole(estimator):
+        return data
+    assert data.vectors is not None
+    rows, whole = data.positions, data.vectors
+    return replace(
+        data, setting=SETTINGS["classwise"], prob=whole.prob[rows], label=whole.label[rows],
+        low=0.0, vectors=None,
+    )  # fmt: skip
+
+
+def row_directions(data: Problems, are_classes: bool) -> list[list[F64] | None]:
+    """How the probabilities of the rows of each problem change along both paths; None for the first
+    path where there is no gap to begin with.
+
+    Classes of one vector cannot go up together, as problems of their own can: there the second path
+    has the mean gap of each class in all rows, whose noise adds up most.
+    """
+    bins = BINS.bins(data, moments=3)
+    cells = bin_cells(BINS, data, bins, np.zeros((*bins.gap.shape, 0)), 0)
+    share = np.where(cells.share > 0, cells.share, 1.0)
+    places = [place_rows(BINS, sample, share.shape[1])[1] for sample in data.samples()]
+    few, even = directions(cells)
+    mean = cells.gap.sum(axis=1, keepdims=True)
+    if are_classes and mean.any():
+        even = mean * share
+    return [
+        None if gap is None else [(gap / share)[k][place] for k, place in enumerate(places)]
+        for gap in (few, even)
+    ]
+
+
+def true_error(call: Call, estimator: Any, members: list[Member], prob: list[F64]) -> float:
+    """The error of the members of an estimator where labels have these probabilities: the mean over
+    problems."""
+    if not takes_labels(call, estimator):
+        values = []
+        for hit, member in zip(prob, members, strict=True):
+            c = np.concatenate([hit, 1 - hit])
+            c = c if member.order is None else c[member.order]
+            values.append(float(estimator.evaluate(member.plan, c)))
+        # The mass of beta kernels is not exactly 1, nor are their errors at most 1.
+        most = 1.0 if isinstance(estimator, Binned | KDE) else np.inf
+        return min(float(np.mean(values)), most)
+    if call.is_whole(estimator):
+        each = [ClassDraws(0, np.column_stack(prob)).shares]
+    else:
+        each = [np.column_stack([1 - hit, hit]) for hit in prob]
+    pairs = zip(members, each, strict=True)
+    return float(np.mean([estimator.truth(member.plan, q) for member, q in pairs]))
+
+
+def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
+    """The confidence curve of the error of the only model of a call; draws depend on the key."""
+    problems = problems_for(call, estimator)
+    scores = probabilities_for(call, estimator)
+    draws = draws_for(call, estimator, scores, key)
+    members = plan_replicates([estimator], problems, draws, call.n).members
+    # What chance adds is no part of the error of a population.
+    is_debiased = isinstance(estimator, Binned) and estimator.debias
+    truth = replace(estimator, debias=False) if is_debiased else estimator
+
+    def drawn(prob: list[F64], count: int) -> F64:
+        replicates = Replicates(draws_for(call, estimator, prob, key), members)
+        values = evaluate(replicates, 0, count, call.jobs, call.executor)
+        return np.asarray(values.mean(0))
+
+    def path(direction: list[F64]) -> Path:
+        def probabilities(m: float) -> list[F64]:
+            return [np.clip(s + m * d, 0, 1) for s, d in zip(scores, direction, strict=True)]
+
+        return Path(
+            lambda scales: np.array(
+                [true_error(call, truth, members, probabilities(m)) for m in scales]
+            ),
+            lambda scales: np.array([drawn(probabilities(m), count) for m in scales]),
+            NODES,
+        )
+
+    count = min(call.n_resamples, REPLICATES)
+    few, even = (
+        None if direction is None else path(direction)
+        for direction in row_directions(classes_of(call, estimator), call.is_whole(estimator))
+    )
+    assert even is not None
+    seen = float(np.mean(direct_values(estimator, call.models[0])))
+    return invert(drawn(scores, call.n_resamples), seen, 0.0, few, even)

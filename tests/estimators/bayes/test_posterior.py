@@ -1,0 +1,303 @@
+"""The posterior of the error: against importance sampling, and the laws of its interval."""
+
+import math
+
+import numpy as np
+import pytest
+import reference_bayes as reference
+from bayes_helpers import sample_of
+
+from fastece import BayesCurve
+from fastece.data.reading import read_problems
+from fastece.estimators.bayes import curves as rooms
+from fastece.estimators.bayes.hyperpriors import (
+    DRAWS,
+    ROUGHNESS,
+    SCALES,
+    draw_order,
+    hyperpriors,
+    normals,
+)
+from fastece.estimators.bayes.posterior import Posterior, posterior_of, side_posteriors
+from fastece.kernels import bayes
+
+
+def drawn(n, curve, seed=0, a=2.0, b=1.0):
+    """n scores of a beta distribution, and hits with the probability ``curve(s)``."""
+    rng = np.random.default_rng(seed)
+    s = rng.beta(a, b, n)
+    return sample_of(s, rng.random(n) < curve(s))
+
+
+PROBLEMS = {
+    "calibrated": drawn(60, lambda s: s),
+    "too sure": drawn(200, lambda s: 0.5 + 0.6 * (s - 0.5), 1),
+    "one side": drawn(100, lambda s: s**2, 2),
+    "sharp": drawn(600, lambda s: 0.9 * s, 3, 9, 0.7),
+    "a wave": drawn(500, lambda s: s + 0.1 * np.sin(2 * np.pi * s), 4),
+}
+
+
+def importance_sample(curves, draws=3000, seed=0):
+    """Errors and weights of draws from Laplace's normal distributions, for all hyperparameters of
+    the interval that count."""
+    x, t = curves.logits
+    n, rng = x.size, np.random.default_rng(seed)
+    found = list(zip(*(part.tolist() for part in curves.rows.cells), strict=True))
+    weight, hits, score = (np.array(part) for part in zip(*found, strict=True))
+    lines = np.hstack([np.eye(n), np.ones((n, 1)), t[:, None]])
+    errors, logs = [], []
+    log_prior = hyperpriors(n).interval
+    tops = curves.fits.state.reshape(1, n + 4, -1, bayes.LANES)[:, 2:-2, 0]
+    for g, ((tau, family), log_p) in enumerate(
+        zip([(tau, f) for tau in SCALES for f in ROUGHNESS], log_prior, strict=True)
+    ):
+        if log_p + curves.fits.log_evidence[g] < (log_prior + curves.fits.log_evidence).max() - 8:
+            continue
+        prior = dense_prior(n, tau, *family)
+        block, lane = divmod(g, bayes.LANES)
+        top = np.append(tops[block, :, lane], curves.fits.line[block, :, lane])
+        p = 1 / (1 + np.exp(-(x + lines @ top)))
+        factor = np.linalg.cholesky(prior + lines.T @ ((weight * p * (1 - p))[:, None] * lines))
+        z = rng.normal(size=(draws, n + 2))
+        theta = top + np.linalg.solve(factor.T, z.T).T
+        logit = x + theta @ lines.T
+        likelihood = logit @ hits - np.logaddexp(0, logit) @ weight
+        target = likelihood - 0.5 * np.einsum("ij,jk,ik->i", theta, prior, theta)
+        target += 0.5 * np.linalg.slogdet(prior)[1] + log_p
+        proposal = -0.5 * (z * z).sum(1) + np.log(np.diag(factor)).sum()
+        logs.append(target - proposal)
+        errors.append(np.abs(1 / (1 + np.exp(-logit)) - score) @ weight / weight.sum())
+    logs = np.concatenate(logs)
+    return np.concatenate(errors), np.exp(logs - logs.max())
+
+
+def dense_prior(n, tau, rho, decay):
+    """`reference.prior_precision`, with cosines as a matrix: it is of a hundred cells."""
+    v = np.array(reference.variances(n, tau, rho, decay))
+    wave = np.cos(np.pi * np.outer(np.arange(n) + 0.5, np.arange(n)) / n)
+    wave[:, 0] /= n
+    wave[:, 1:] /= n / 2
+    prior = np.zeros((n + 2, n + 2))
+    prior[:n, :n] = (wave / v) @ wave.T
+    prior[n, n], prior[n + 1, n + 1] = 1 / (tau**2 - v[0]), 4 / tau**2
+    return prior
+
+
+def weighted_quantiles(values, weights, q):
+    order = np.argsort(values)
+    return np.interp(q, np.cumsum(weights[order]) / weights.sum(), values[order])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_posterior_is_that_of_importance_sampling(name):
+    curves = rooms.Curves(rooms.cells_of_rows(PROBLEMS[name].sorted()))
+    errors, weights = importance_sample(curves)
+    assert weights.sum() ** 2 / (weights @ weights) > 300  # what they are worth
+    x, t = curves.logits
+    share, _ = curves.shares(hyperpriors(x.size).interval)
+    many = np.random.default_rng(1).normal(size=(x.size + 2, 4000))
+    logit, found = np.empty((x.size, 4000)), np.empty(4000)
+    bayes.draw_logits(x, t, curves.fits, share, many, logit)
+    bayes.gap_errors(curves.rows.cells, curves.probabilities(logit), 1.0, found)
+    assert found.mean() == pytest.approx(weights @ errors / weights.sum(), rel=0.05)
+    q = [0.1, 0.5, 0.9]
+    assert np.quantile(found, q) == pytest.approx(weighted_quantiles(errors, weights, q), rel=0.05)
+    # And the few draws that are taken stand for many.
+    few = curves.errors(curves.probabilities(curves.interval_draws()), 1.0)
+    assert few.mean() == pytest.approx(found.mean(), rel=0.04)
+
+
+def test_value_is_the_mean_of_the_classes_and_that_of_ece():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 300)
+    y = rng.integers(0, 3, 300)
+    problems = read_problems(y, p, setting="classwise")
+    posterior = BayesCurve().posterior(problems.samples())
+    assert posterior.value == pytest.approx(BayesCurve().direct(problems).mean(), rel=1e-9)
+    assert posterior.errors.shape == (DRAWS,)
+    assert posterior.influence.shape == (300,)
+
+
+def test_influence_is_in_the_order_of_the_rows():
+    sample = PROBLEMS["one side"]
+    posterior = BayesCurve().posterior([sample])
+    order = np.random.default_rng(0).permutation(sample.n)
+    again = BayesCurve().posterior([sample.where(order)])
+    assert again.influence == pytest.approx(posterior.influence[order], abs=1e-12)
+    assert again.errors == pytest.approx(posterior.errors)
+    # Hits are rarer than scores say, so each miss makes the error larger.
+    low = sample.y == 0
+    assert posterior.influence[low].mean() > 0.1 > posterior.influence[~low].mean()
+
+
+def test_influence_of_many_rows_is_that_of_their_cells():
+    """They are not sorted: the cells that the means are of must be those that rows are put in."""
+    sample = drawn(70_000, lambda s: s**1.2)
+    many = sample.where(np.arange(sample.n))
+    many.s[:20_000] = many.s[:20_000].round(2)
+    (part,) = BayesCurve().posterior([many]).parts
+    cells, cell = part.rows.cells, part.rows.cell_of(many)
+    assert np.bincount(cell, minlength=cells.weight.size) == pytest.approx(cells.weight)
+    assert np.bincount(cell, many.y, cells.weight.size) == pytest.approx(cells.hits)
+    gap, size, sign = part.means[:, cell]
+    assert part.by_row.influence == pytest.approx(sign * (many.y - cells.score[cell] - gap))
+    assert np.array_equal(part.by_row.size, size)
+
+
+def laws_of_intervals(posterior, n_levels=60):
+    levels = np.linspace(0.01, 0.999, n_levels)
+    ends = np.array([posterior.interval(level) for level in levels])
+    assert (np.diff(ends[:, 0]) <= 0).all()
+    assert (np.diff(ends[:, 1]) >= 0).all()
+    assert (ends[:, 0] <= posterior.value).all()
+    assert (ends[:, 1] >= posterior.value).all()
+    assert (ends >= 0).all()
+    assert (ends <= 1).all()
+    begins_at_0 = np.log(1 / (1 - levels)) >= posterior.log_bayes_factor
+    assert (ends[begins_at_0, 0] == 0).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_higher_level_is_never_narrower(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 80))
+    s = [rng.random(n), rng.random(n).round(1), rng.beta(9, 0.5, n)][seed % 3]
+    k = 1 + seed % 2
+    samples = [sample_of(s, rng.random(n) < s ** rng.uniform(0.3, 3)) for _ in range(k)]
+    laws_of_intervals(BayesCurve().posterior(samples))
+
+
+def random_case(rng):
+    """One to three problems of a few rows, of one kind or another: ties, all scores equal, scores
+    of exactly 0 and 1, one class alone, weights."""
+    n = int(np.exp(rng.uniform(0, np.log(300))))
+    hit = rng.random(n)
+    samples = []
+    for _ in range(rng.integers(1, 4)):
+        s = rng.beta(*np.exp(rng.uniform(-3, 3, 2)), n)
+        s = [s, s.round(1), np.full(n, s[0]), s.round(), np.where(hit < 0.3, s.round(), s)][
+            rng.integers(5)
+        ]
+        y = [hit < s, hit < s ** rng.uniform(0.1, 9), hit < 1 - s, hit < 0, hit < 2][
+            rng.integers(5)
+        ]
+        v = np.exp(rng.normal(0, 2, n)) if rng.random() < 0.2 else None
+        samples.append(sample_of(s, y, v))
+    return samples
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_laws_of_intervals_in_a_thousand_random_cases(seed):
+    rng = np.random.default_rng([7, seed])
+    for _ in range(1000):
+        samples = random_case(rng)
+        posterior = BayesCurve(rng.choice([1.0, 1.0, 2.0, math.inf])).posterior(samples)
+        assert np.isfinite([posterior.value, posterior.log_bayes_factor]).all()
+        assert np.isfinite(posterior.influence).all()
+        laws_of_intervals(posterior, 9)
+
+
+@pytest.mark.parametrize("factor", [-5.0, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 50.0])
+def test_intervals_widen_on_both_sides_of_where_doubt_begins(factor):
+    errors = np.random.default_rng(0).gamma(4, 0.01, DRAWS)
+    laws_of_intervals(Posterior(float(errors.mean()), errors, factor, ()))
+
+
+def test_quantiles_beyond_the_draws_follow_a_log_normal_law():
+    from scipy.special import ndtri
+
+    z = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
+    posterior = Posterior(0.05, 0.05 * np.exp(0.3 * z), 50.0, (), 0.2)
+    for level in (0.05, 0.3, 0.9):  # within, they are those of the draws
+        assert posterior.quantile(level) == np.quantile(posterior.errors, level)
+    for level in (0.0005, 0.004, 0.99, 0.999):
+        edge = np.clip(level, 1 / 64, 63 / 64)
+        known = np.log(np.quantile(posterior.errors, edge) / 0.05) / 0.3
+        beyond = known + 1.3 * (ndtri(level) - known)
+        assert posterior.quantile(level) == pytest.approx(0.05 * np.exp(0.3 * beyond), rel=1e-3)
+    assert posterior.quantile(1 - 1e-15) == 0.2  # no error is larger than the largest
+    few = Posterior(0.0, np.where(np.arange(DRAWS) < 90, 0.0, 0.1), 50.0, ())
+    assert few.quantile(0.999) == pytest.approx(0.1)
+    assert few.quantile(0.001) == 0
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
+def test_sides_are_parts_of_the_error_of_each_draw(norm):
+    sample = PROBLEMS["one side"]
+    whole, over, under = side_posteriors([sample], norm)
+    assert whole.errors == pytest.approx(posterior_of([sample], norm).errors)
+    curves = rooms.Curves(rooms.cells_of_rows(sample.sorted()))
+    p, cells = curves.probabilities(curves.interval_draws()), curves.rows.cells
+    weight = cells.weight / cells.weight.sum()
+    gap = p - cells.score[:, None]
+    for side, posterior in ((-1, over), (1, under)):
+        of_draws = np.maximum(side * gap, 0)
+        if np.isinf(norm):
+            want = of_draws[weight > 0].max(0)
+        else:
+            want = (weight @ of_draws**norm) ** (1 / norm)
+        plain = curves.errors(p, norm)
+        assert posterior.errors == pytest.approx(want * whole.errors / plain, rel=1e-9)
+    if norm == 1:
+        assert over.value + under.value == pytest.approx(whole.value, rel=1e-12)
+        assert over.errors + under.errors == pytest.approx(whole.errors, rel=1e-12)
+    assert over.value > 3 * under.value  # hits are rarer than scores say
+
+
+def test_a_level_is_between_0_and_1():
+    posterior = BayesCurve().posterior([PROBLEMS["calibrated"]])
+    for level in (0.0, 1.0, -1, 2, math.nan):
+        with pytest.raises(ValueError, match="confidence_level"):
+            posterior.interval(level)
+
+
+def test_a_score_of_0_with_a_hit_is_not_calibrated():
+    posterior = BayesCurve().posterior([sample_of([0.0, 0.5, 0.9], [1, 0, 1])])
+    assert posterior.log_bayes_factor > 600
+    assert posterior.interval(0.999)[0] > 0
+
+
+def test_logits_are_cut_further_where_hits_do_not_object():
+    """At each end by itself, and at both as the reference has it."""
+    low, high = np.full(200, 1e-6), np.full(200, 1.0)
+    near, far = (math.log(rooms.LEAST_ODDS + odds * 400) for odds in (0.5, 2.0))
+    for misses, expected in ((0, (-far, far)), (20, (-far, near))):
+        y = np.append(np.zeros(200), np.arange(200) >= misses)
+        rows = rooms.cells_of_rows(sample_of(np.append(low, high), y).sorted())
+        assert rooms.Curves(rows).logit_range == pytest.approx(expected)
+        found = list(zip(*(part.tolist() for part in rows.cells), strict=True))
+        assert reference.logit_range(found, near, far) == pytest.approx(expected)
+    rows = rooms.cells_of_rows(sample_of([0.3, 0.6], [0, 1]))
+    assert rooms.Curves(rows).logit_range == pytest.approx((-math.log(3), math.log(3)))
+
+
+def test_many_rows_are_not_sorted_and_say_the_same():
+    sample = drawn(70_000, lambda s: s**1.2)
+    posterior = BayesCurve().posterior([sample])
+    curves = rooms.Curves(rooms.cells_of_rows(sample.sorted()))
+    sorted_errors = curves.errors(curves.probabilities(curves.interval_draws()), 1.0)
+    assert np.median(posterior.errors) == pytest.approx(np.median(sorted_errors), rel=5e-3)
+    low, high = posterior.interval(0.95)
+    truth = np.abs(sample.s**1.2 - sample.s).mean()
+    assert low < truth < high
+
+
+def test_fixed_normal_numbers_are_normal_and_differ_by_class():
+    first, second = normals(64, 0), normals(64, 1)
+    assert first.shape == (66, DRAWS)
+    assert np.sort(first, axis=1) == pytest.approx(np.sort(second, axis=1))
+    assert np.allclose(first.mean(1), 0)
+    assert first.var() == pytest.approx(1, abs=0.02)
+    together = (first * second).mean(1)
+    assert np.abs(together).mean() < 0.12
+    assert np.abs(np.corrcoef(first)[np.triu_indices(66, 1)]).max() < 0.45
+    order = draw_order()
+    assert abs(np.corrcoef(order, np.arange(DRAWS))[0, 1]) < 0.05
+
+
+@pytest.mark.parametrize("unit", [1e300, 1e-300, 3.0])
+def test_the_effective_count_has_no_unit(unit):
+    w = np.arange(1.0, 8)
+    assert rooms.effective_count(unit * w, 7) == pytest.approx(28**2 / 140, rel=1e-12)

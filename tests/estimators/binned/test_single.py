@@ -1,0 +1,150 @@
+"""Bins of equal weight without a sort are those with one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+import strategies as cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_forms import PLAIN
+from strategies import as_lists
+
+import fastece
+from fastece import Binned
+from fastece.estimators.binned import single as sums
+
+
+@pytest.fixture
+def by_cells(monkeypatch):
+    """Whether cells are used, whatever the number of rows."""
+
+    def use(cells):
+        monkeypatch.setattr(sums, "MANY_ROWS", 1 if cells else 2**62)
+
+    return use
+
+
+def crowded(n):
+    """name -> scores that are tied, crowd at an end, or differ by one float."""
+    rng = np.random.default_rng(30)
+    neighbours = [np.nextafter(0.5, 0), 0.5, np.nextafter(0.5, 1), 0.25, np.nextafter(0.25, 1)]
+    return {
+        "even": rng.random(n),
+        "near one": rng.beta(0.3, 0.05, n),
+        "near zero": rng.beta(0.05, 0.3, n),
+        "hundredths": np.round(rng.random(n), 2),
+        "zeros": rng.random(n) * (rng.random(n) < 0.2),
+        "one value": np.full(n, 0.3),
+        "one cell": 0.3 + 1e-12 * rng.random(n),
+        "neighbours": rng.choice([0.0, 1.0, 5e-324, 1 - 2.0**-53, 1e-300, *neighbours], n),
+        "float32": rng.random(n).astype(np.float32),
+    }
+
+
+VARIANTS = {
+    "plain": Binned(edges="quantile"),
+    "left": Binned(n_bins=7, edges="quantile", closed="left"),
+    "one bin": Binned(n_bins=1, edges="quantile"),
+    "more bins than rows": Binned(n_bins=500, edges="quantile"),
+    "range": Binned(edges="quantile", score_range=(0.25, 0.6)),
+    "range above": Binned(edges="quantile", score_range=(0.5, 0.9), closed="left"),
+    "range below": Binned(edges="quantile", score_range=(0.1, 0.4)),
+    "threshold": Binned(edges="quantile", threshold=0.4, bin_weights="equal"),
+    "nothing left": Binned(edges="quantile", threshold=1.0),
+    "largest": Binned(edges="quantile", norm=np.inf),
+    "convex": Binned(edges="quantile", mapping="convex", norm=2),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_cells_and_a_sort_agree_on_every_edge_and_sum(by_cells, name, weighted):
+    n = 300
+    for i, (case, s) in enumerate(crowded(n).items()):
+        # As plain Python, each variant with some of the scores: 65 536 cells take a while.
+        if PLAIN and (i + [*VARIANTS].index(name)) % 4:
+            continue
+        y = cases.labels_for(s)
+        w = np.random.default_rng(1).integers(0, 4, n) / 4 if weighted else None
+        diagrams = []
+        for cells in (True, False):
+            by_cells(cells)
+            diagrams.append(
+                fastece.reliability_diagram(y, s, estimator=VARIANTS[name], sample_weight=w)
+            )
+        a, b = diagrams
+        assert np.array_equal(a.edges, b.edges), case
+        assert a.count == pytest.approx(b.count, abs=1e-11), case
+        assert a.value == pytest.approx(b.value, abs=1e-12, nan_ok=True), case
+
+
+@pytest.mark.parametrize("name", [n for n, e in VARIANTS.items() if e.mapping == "hard"])
+def test_classes_are_found_at_once_as_one_by_one(by_cells, name):
+    rng = np.random.default_rng(31)
+    p = rng.dirichlet([0.3] * 4, 200)
+    p[:20] = np.eye(4)[rng.integers(0, 4, 20)]
+    y = rng.integers(0, 4, 200)
+    for w in (None, rng.random(200)):
+        if PLAIN and (w is None) == (VARIANTS[name].closed == "left"):
+            continue  # 65 536 cells of each class take a while
+        by_cells(False)
+        options = {"setting": "classwise", "average": None, "sample_weight": w}
+        expected = fastece.ece(y, p, estimator=VARIANTS[name], **options)
+        by_cells(True)
+        for jobs in (1, 2):
+            got = fastece.ece(y, p, estimator=VARIANTS[name], n_jobs=jobs, **options)
+            assert got == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@settings(max_examples=10 if PLAIN else 60)
+@given(cases.binary(), st.sampled_from([1, 2, 3, 7]), st.sampled_from(["right", "left"]))
+def test_cells_agree_with_the_reference(data, n_bins, closed):
+    y, s = data
+    fields = {"n_bins": n_bins, "edges": "quantile", "closed": closed}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sums, "MANY_ROWS", 1)
+        got = fastece.ece(y, s, estimator=replace(Binned(), **fields))
+    true, scores = as_lists(y, s)
+    expected = reference.error((scores, true, 0.0, 1.0), None, **fields)
+    assert got == pytest.approx(expected, abs=1e-12)
+
+
+def test_chunks_are_merged_to_the_same_bins(by_cells, monkeypatch):
+    monkeypatch.setattr(sums, "CHUNK_ROWS_PER_CELL", 0)
+    for chunk in (7,) if PLAIN else (7, 64, 2**16):
+        monkeypatch.setattr(sums, "CHUNK_SCORES", chunk)
+        monkeypatch.setattr(sums, "SEARCH_SCORES", 3 * chunk)
+        for s in crowded(100).values():
+            y = cases.labels_for(s)
+            values = []
+            for cells in (True, False):
+                by_cells(cells)
+                values.append(fastece.ece(y, s, estimator="ece_a"))
+            assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.7, 1e-3])
+def test_ties_of_many_weights_are_seen(by_cells, weight):
+    n = 400 if PLAIN else 400_000
+    s = np.repeat([0.2, 0.6, 0.7], [n // 2, n // 4, n // 4])
+    for cells in (True, False):
+        by_cells(cells)
+        diagram = fastece.reliability_diagram(
+            np.arange(n) % 2, s, estimator="ece_a", n_bins=2, sample_weight=np.full(n, weight)
+        )
+        assert diagram.edges.tolist() == [0.0, 0.4, 1.0]
+
+
+def test_weights_far_apart_keep_their_cuts(by_cells):
+    s = np.linspace(0.01, 0.99, 60)
+    w = np.where(np.arange(60) % 3 == 0, 1.0, 1e-13)
+    y = np.arange(60) % 2
+    values = []
+    for cells in (True, False):
+        by_cells(cells)
+        diagram = fastece.reliability_diagram(y, s, estimator="ece_a", sample_weight=w)
+        values.append((diagram.value, diagram.edges.tolist()))
+    assert values[0][1] == values[1][1]
+    assert values[0][0] == pytest.approx(values[1][0], abs=1e-12)

@@ -1,0 +1,382 @@
+"""`canonical_error`: the reference, densities of scipy, laws, extremes and refusals."""
+
+from dataclasses import FrozenInstanceError
+from math import inf, nan
+
+import canonical_cases as cases
+import numpy as np
+import pytest
+import reference
+import reference_canonical as oracle
+from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
+from canonical_cases import CLOSE, SETS, assert_near, near
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from strategies import integer_weights
+
+import fastece
+from fastece import DirichletKDE, canonical_error
+from fastece.estimators.table import ESTIMATORS
+
+BANDWIDTHS = [1e-5, 3e-4, 0.01, 0.1, 2.0]
+norms = st.sampled_from([1.0, 2.0])
+
+
+def test_the_table_holds_it_and_its_fields_have_defaults():
+    assert ESTIMATORS["canonical"] == DirichletKDE() == DirichletKDE("likelihood", 1.0)
+    assert DirichletKDE(bandwidth=0.1, norm=2).norm == 2.0
+    assert len({DirichletKDE(0.1), DirichletKDE(), DirichletKDE()}) == 2
+    assert "0.125" in str(DirichletKDE(0.125))
+    assert DirichletKDE().needs_vectors
+    with pytest.raises(FrozenInstanceError):
+        DirichletKDE().norm = 2.0
+
+
+# -- the reference ---------------------------------------------------------------------------------
+
+
+@given(cases.vectors(), st.sampled_from(BANDWIDTHS), norms)
+def test_any_class_vectors_equal_the_reference(data, bandwidth, norm):
+    y, p, weight = data
+    fields = {"bandwidth": bandwidth, "norm": norm}
+    want = cases.expected_canonical(y, p, weight, **fields)
+    got = canonical_error(y, p, sample_weight=weight, **fields)
+    assert type(got) is float
+    assert_near(got, want)
+
+
+@given(cases.vectors(max_size=6))
+def test_the_likelihood_chooses_as_the_reference_does(data):
+    y, p, weight = data
+    h, lead = oracle.likely_bandwidth(cases.as_rows(p), cases.as_list(weight))
+    got = canonical_error(y, p, sample_weight=weight)
+    if lead > 1e-6:  # else both are the likeliest
+        assert_near(got, cases.expected_canonical(y, p, weight, bandwidth=h))
+
+
+def test_every_bandwidth_of_the_grid_can_be_the_likeliest():
+    found = set()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        spread = 10 ** rng.uniform(-5.5, -0.5)
+        prob = rng.dirichlet(np.array([0.2, 0.3, 0.5]) / spread, 8)
+        prob = prob * 0.99 + 0.01 / 3
+        y = rng.integers(0, 3, len(prob))
+        h, lead = oracle.likely_bandwidth(prob.tolist())
+        found.add(h)
+        assert lead > 1e-6
+        assert_near(canonical_error(y, prob), canonical_error(y, prob, bandwidth=h), CLOSE, seed)
+    assert len(found) > 4
+
+
+def test_weights_count_on_both_sides_of_the_likelihood():
+    # Those of the rows that are looked at, and those of the rows whose kernels are there: of these
+    # data 11 and 8 would have another bandwidth without the latter and without the former.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        spread = 10 ** rng.uniform(-3, -1)
+        p = rng.dirichlet(np.array([0.2, 0.3, 0.5]) / spread, 7)
+        v, y = 10 ** rng.uniform(-3, 3, 7), np.arange(7) % 3
+        h, lead = oracle.likely_bandwidth(p.tolist(), v.tolist())
+        assert lead > 1e-6
+        want = canonical_error(y, p, bandwidth=h, sample_weight=v)
+        assert canonical_error(y, p, sample_weight=v) == near(want), seed
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_corners_zeros_and_ties_equal_the_reference(name):
+    y, p = SETS[name]
+    weight = 0.5 + np.random.default_rng(len(p)).random(len(p))
+    for bandwidth in (1e-5, 0.001, 0.1, 3.0):
+        for norm, v in ((1.0, None), (2.0, weight)):
+            fields = {"bandwidth": bandwidth, "norm": norm}
+            got = canonical_error(y, p, sample_weight=v, **fields)
+            assert_near(got, cases.expected_canonical(y, p, v, **fields), what=fields)
+    h, lead = oracle.likely_bandwidth(cases.as_rows(p))
+    assert lead > 1e-6 or len(p) == 2
+    want = cases.expected_canonical(y, p, bandwidth=h)
+    assert_near(canonical_error(y, p), want)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_kernels_are_densities_of_scipy(n_classes):
+    y, p = cases.draw(15, n_classes, 3)
+    p = p * 0.9 + 0.1 / n_classes
+    weight = np.random.default_rng(1).random(15) + 0.1
+    for h in (0.01, 0.2):
+        density = np.array([[stats.dirichlet.pdf(q, row / h + 1) for row in p] for q in p])
+        np.fill_diagonal(density, 0.0)
+        share = density * weight
+        share /= share.sum(axis=1, keepdims=True)
+        gap = share @ np.eye(n_classes)[y] - p
+        for norm in (1, 2):
+            want = weight @ (abs(gap) ** norm).sum(axis=1) / weight.sum()
+            got = canonical_error(y, p, bandwidth=h, norm=norm, sample_weight=weight)
+            assert got == near(want, 1e-10)
+
+
+def test_entries_below_the_floor_count_as_the_floor_of_the_row_that_is_looked_at():
+    # Two classes: r at a row is the share of its neighbours by powers of max(entry, 1e-5).
+    h, p = 0.5, np.array([[0.0, 1.0], [0.25, 0.75], [0.75, 0.25]])
+    y, want = np.array([0, 0, 1]), 0.0
+    for j in range(3):
+        log = np.log(np.maximum(p[j], 1e-5))
+        others = [i for i in range(3) if i != j]
+        k = [stats.dirichlet.pdf([0.5, 0.5], p[i] / h + 1) for i in others]
+        k = [a * np.exp(p[i] / h @ (log - np.log(0.5))) for a, i in zip(k, others, strict=True)]
+        r = np.array([sum(a for a, i in zip(k, others, strict=True) if y[i] == c) for c in (0, 1)])
+        want += np.abs(r / sum(k) - p[j]).sum() / 3
+    assert canonical_error(y, p, bandwidth=h) == near(want)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+def test_narrow_floats_are_the_float64_they_equal(dtype):
+    y, p = cases.draw(12, 5, 4)
+    narrow = p.astype(dtype)
+    for bandwidth in (1e-5, 0.01):
+        want = cases.expected_canonical(y, narrow, bandwidth=bandwidth)
+        assert_near(canonical_error(y, narrow, bandwidth=bandwidth), want)
+        wide = narrow.astype("f8")
+        assert canonical_error(y, wide, bandwidth=bandwidth) == near(want, CLOSE)
+
+
+def test_logits_are_their_softmax():
+    rng = np.random.default_rng(5)
+    z, y = rng.normal(size=(12, 4)) * 3, rng.integers(0, 4, 12)
+    z[3, 1] = -inf
+    p = np.array([reference.softmax(row) for row in z.tolist()])
+    assert p[3, 1] == 0
+    for bandwidth in (0.01, "likelihood"):
+        want = cases.expected_canonical(y, p, bandwidth=bandwidth)
+        assert_near(canonical_error(y, z, from_logits=True, bandwidth=bandwidth), want)
+
+
+def test_a_thousand_classes():
+    y, p = cases.draw(20, 1000, 6)
+    few = slice(9)  # of the slow reference
+    want = cases.expected_canonical(y[few], p[few], bandwidth=0.001)
+    assert_near(canonical_error(y[few], p[few], bandwidth=0.001), want)
+    chosen = [canonical_error(y, p, bandwidth=h) for h in oracle.BANDWIDTHS]
+    assert np.abs(np.array(chosen) - canonical_error(y, p)).min() <= CLOSE
+
+
+# -- two classes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bandwidth", [0.005, 0.1])
+def test_two_classes_are_beta_kernels(bandwidth):
+    y, p = cases.draw(40, 2, 7)
+    s = p[:, 1] * 0.98 + 0.01
+    a, b = s / bandwidth + 1, (1 - s) / bandwidth + 1
+    kernel = stats.beta.pdf(s[:, None], a, b)
+    np.fill_diagonal(kernel, 0.0)
+    total, hits = kernel.sum(axis=1), kernel @ y
+    gap = abs(hits / total - s)
+    for norm in (1, 2):
+        options = {"bandwidth": bandwidth, "norm": norm}
+        assert canonical_error(y, s, **options) == near(2 * np.mean(gap**norm), 1e-10)
+        two = np.column_stack([1 - s, s])
+        assert canonical_error(y, two, **options) == near(canonical_error(y, s, **options))
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=8), norms, st.randoms(use_true_random=False))
+@settings(max_examples=30)
+def test_scores_are_the_two_columns(scores, norm, random):
+    s = np.array(scores)
+    y = np.array([random.randrange(2) for _ in scores])
+    for bandwidth in (1e-4, 0.05):
+        options = {"bandwidth": bandwidth, "norm": norm}
+        value = canonical_error(y, s, **options)
+        assert value == canonical_error(y, np.column_stack([1 - s, s]), **options)
+        assert_near(value, cases.expected_canonical(y, s, **options))
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+
+@given(cases.vectors(), st.randoms(use_true_random=False), norms)
+@settings(max_examples=30)
+def test_the_order_of_rows_and_of_classes_does_not_matter(data, random, norm):
+    y, p, weight = data
+    weight = np.ones(len(y)) if weight is None else weight
+    rows, classes = list(range(len(y))), list(range(p.shape[1]))
+    random.shuffle(rows)
+    random.shuffle(classes)
+    for bandwidth in (0.01, 0.3):
+        options = {"bandwidth": bandwidth, "norm": norm}
+        value = canonical_error(y, p, sample_weight=weight, **options)
+        moved = canonical_error(y[rows], p[rows], sample_weight=weight[rows], **options)
+        assert moved == near(value)
+        renamed = np.argsort(classes)[y], p[:, classes]
+        assert canonical_error(*renamed, sample_weight=weight, **options) == near(value)
+        again = canonical_error(y, p[:, classes], labels=classes, sample_weight=weight, **options)
+        assert again == near(value)
+
+
+def test_the_order_does_not_matter_to_the_likelihood():
+    y, p = cases.draw(60, 4, 8)
+    value = canonical_error(y, p)
+    rows, classes = np.random.default_rng(0).permutation(60), np.array([2, 0, 3, 1])
+    assert canonical_error(y[rows], p[rows]) == near(value)
+    assert canonical_error(np.argsort(classes)[y], p[:, classes]) == near(value)
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0, 1e-300, 1e300])
+def test_scaling_all_weights_changes_nothing(scale):
+    y, p = cases.draw(30, 3, 9)
+    weight = np.random.default_rng(2).random(30) + 0.1
+    for bandwidth in (0.02, "likelihood"):
+        options = {"bandwidth": bandwidth}
+        value = canonical_error(y, p, sample_weight=weight, **options)
+        assert canonical_error(y, p, sample_weight=weight * scale, **options) == near(value)
+        once = canonical_error(y, p, **options)
+        assert canonical_error(y, p, sample_weight=np.full(30, scale), **options) == near(once)
+
+
+@given(cases.vectors(), st.data())
+@settings(max_examples=30)
+def test_rows_of_weight_zero_are_dropped(data, draw):
+    y, p, _ = data
+    enough = integer_weights(len(y)).filter(lambda weight: np.count_nonzero(weight) > 1)
+    weight = draw.draw(enough)
+    kept = weight > 0
+    for bandwidth in (0.02, "likelihood"):
+        value = canonical_error(y, p, sample_weight=weight, bandwidth=bandwidth)
+        rest = canonical_error(y[kept], p[kept], sample_weight=weight[kept], bandwidth=bandwidth)
+        assert rest == near(value)
+
+
+def test_a_weight_is_no_repetition():
+    # A row leaves itself out, whatever it weighs; a copy of it is another row.
+    y, p = cases.draw(10, 3, 10)
+    weight = np.random.default_rng(3).integers(1, 4, 10)
+    value = canonical_error(y, p, bandwidth=0.01, sample_weight=weight)
+    assert_near(value, cases.expected_canonical(y, p, weight, bandwidth=0.01))
+    again = np.repeat(y, weight), np.repeat(p, weight, axis=0)
+    repeated = canonical_error(*again, bandwidth=0.01)
+    assert_near(repeated, cases.expected_canonical(*again, bandwidth=0.01))
+    assert abs(repeated - value) > 0.01
+
+
+def test_labels_are_read_as_elsewhere():
+    y, p = cases.draw(20, 3, 11)
+    value, names = canonical_error(y, p), ["a", "b", "c"]
+    assert canonical_error(np.array(names)[y], p, labels=names) == value
+    assert canonical_error(y.astype(float), np.asfortranarray(p)) == value
+    assert canonical_error(y.tolist(), p.tolist()) == value
+    assert fastece.ece(y, p, estimator="canonical") == value
+    assert fastece.ece(y, p, estimator=DirichletKDE(0.02, 2)) == canonical_error(
+        y, p, bandwidth=0.02, norm=2
+    )
+
+
+def test_inputs_are_not_modified():
+    y, p = cases.draw(20, 3, 12)
+    weight = np.random.default_rng(0).random(20)
+    copies = [array.copy() for array in (y, p, weight)]
+    for array in (y, p, weight):
+        array.flags.writeable = False
+    value = canonical_error(y, p, sample_weight=weight)
+    assert canonical_error(*copies[:2], sample_weight=copies[2]) == value
+    assert all(np.array_equal(a, b) for a, b in zip((y, p, weight), copies, strict=True))
+
+
+# -- few rows, equal rows, far rows ----------------------------------------------------------------
+
+
+def test_of_two_rows_each_says_what_the_other_was():
+    y, p = np.array([0, 2]), np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
+    want = (abs(np.eye(3)[2] - p[0]).sum() + abs(np.eye(3)[0] - p[1]).sum()) / 2
+    weighted = abs(np.eye(3)[2] - p[0]).sum() * 0.75 + abs(np.eye(3)[0] - p[1]).sum() * 0.25
+    for bandwidth in (1e-5, 0.1, "likelihood"):
+        assert canonical_error(y, p, bandwidth=bandwidth) == near(want)
+        got = canonical_error(y, p, bandwidth=bandwidth, sample_weight=[3, 1])
+        assert got == near(weighted)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-5, 0.1, "likelihood"])
+def test_of_equal_rows_each_says_what_the_others_were(bandwidth):
+    y = np.array([0, 0, 1, 2, 2, 2])
+    for row in ([0.5, 0.3, 0.2], [1.0, 0.0, 0.0]):
+        p = np.tile(row, (6, 1))
+        want = np.mean([abs(np.eye(3)[np.delete(y, j)].mean(0) - row).sum() for j in range(6)])
+        assert canonical_error(y, p, bandwidth=bandwidth) == near(want, CLOSE)
+
+
+def test_far_rows_hear_the_nearest_alone():
+    # At a bandwidth of 1e-5 every density but one underflows, if not all of them.
+    p = np.array([[0.9, 0.1], [0.88, 0.12], [0.5, 0.5], [0.1, 0.9], [0.0, 1.0]])
+    y = np.array([0, 1, 1, 0, 1])
+    got = canonical_error(y, p, bandwidth=1e-5)
+    assert np.isfinite(got)
+    assert_near(got, cases.expected_canonical(y, p, bandwidth=1e-5))
+    near_ones = abs(np.eye(2)[[1, 0]] - p[:2]).sum()
+    logs = oracle.log_densities(p.tolist(), 1e-5)
+    assert max(logs[2][i] for i in (0, 1, 3, 4)) < -1000
+    assert got * 5 > near_ones
+
+
+@pytest.mark.parametrize("weight", [None, [1.0], [0.0, 2.0, 0.0]])
+def test_a_single_row_is_refused(weight):
+    n = 1 if weight is None else len(weight)
+    y, p = cases.draw(n, 3, 13)
+    with pytest.raises(ValueError, match="row") as error:
+        canonical_error(y, p, sample_weight=weight)
+    assert str(error.value).count("\n") == 0
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+REFUSED = [
+    *(("bandwidth", value) for value in (0, 0.0, -0.1, nan, inf, True, "x", None, [0.1])),
+    *(("norm", value) for value in (3, 1.5, 0, -1, nan, inf, True, "two", None)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), REFUSED, ids=repr)
+def test_a_bad_field_is_refused_by_name(name, value):
+    for call in (
+        lambda: canonical_error(CLASS_TRUE, ROWS, **{name: value}),
+        lambda: DirichletKDE(**{name: value}),
+    ):
+        assert_refused(call, [f"^{name}: "])
+
+
+def test_the_message_lists_what_is_known():
+    assert_refused(lambda: canonical_error(CLASS_TRUE, ROWS, bandwidth="x"), ["likelihood", "'x'"])
+    assert_refused(lambda: canonical_error(CLASS_TRUE, ROWS, norm=3), ["1", "2", "got 3"])
+
+
+def test_bad_data_are_refused_as_elsewhere():
+    def spoiled(index, value):
+        copy = ROWS.copy()
+        copy[index] = value
+        return copy
+
+    calls = {
+        "y_prob.*5, 1": lambda: canonical_error(CLASS_TRUE, spoiled((5, 1), nan)),
+        "y_prob.*1.5": lambda: canonical_error(CLASS_TRUE, spoiled((2, 0), 1.5)),
+        "y_true.*7": lambda: canonical_error(np.append(CLASS_TRUE[:-1], 7), ROWS),
+        "sample_weight": lambda: canonical_error(CLASS_TRUE, ROWS, sample_weight=-np.ones(8)),
+        "y_true|y_prob": lambda: canonical_error(CLASS_TRUE[:5], ROWS),
+        "y_true": lambda: canonical_error(PROB, TRUE),
+        "n_jobs": lambda: canonical_error(CLASS_TRUE, ROWS, n_jobs="two"),
+    }
+    for pattern, call in calls.items():
+        assert_refused(call, [pattern])
+    with pytest.warns(UserWarning, match="y_prob"):
+        canonical_error(CLASS_TRUE, ROWS * 0.9)
+    with pytest.raises(TypeError):
+        canonical_error(CLASS_TRUE, ROWS, 0.1)
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    y, p = cases.shifted(3000, 4, 14)
+    weight = np.random.default_rng(0).random(3000)
+    for options in ({}, {"bandwidth": 0.02, "norm": 2, "sample_weight": weight}):
+        values = {canonical_error(y, p, n_jobs=jobs, **options) for jobs in (1, 2, 3)}
+        assert len(values) == 1

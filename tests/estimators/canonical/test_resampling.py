@@ -1,0 +1,446 @@
+"""Both errors as functions of multiplicities and of labels: replicates, true errors, and every
+function that takes them by name."""
+
+import operator
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import canonical_cases as cases
+import numpy as np
+import pytest
+from canonical_cases import CLOSE, ESTIMATORS, assert_near, near
+from resample_cases import same_bits
+
+import fastece
+from fastece import SKCE, DirichletKDE
+from fastece.estimators.table import is_calibration_error, need_vectors
+from fastece.resampling import engine
+from fastece.resampling.draws import draws_of
+
+NAMES = ["canonical", "skce"]
+# Rows of which no kernel is kept in memory.
+MANY = 4100
+LARGE = ["canonical, wide", "skce, default", "skce, unbiased", "canonical, norm 2", "skce, pairs"]
+
+
+def data(n=24, n_classes=3, seed=0, weighted=False):
+    """(y_true, y_prob, sample_weight) with corners, zeros and equal rows."""
+    y, p = cases.draw(n, n_classes, seed)
+    p[1] = np.eye(n_classes)[0]
+    p[3] = p[2]
+    p[4] = np.where(np.arange(n_classes) < 2, 0.5, 0.0)
+    v = np.random.default_rng(seed + 1).random(n) + 0.1 if weighted else None
+    return y, p, v
+
+
+def plan_of(estimator, y, p, v=None, size=None):
+    sample = cases.sample_of(y, p, v)
+    return estimator.prepare(sample, len(y) if size is None else size)
+
+
+def test_both_are_calibration_errors_of_class_vectors():
+    for name in NAMES:
+        assert is_calibration_error(fastece.ESTIMATORS[name])
+        assert need_vectors([fastece.ESTIMATORS[name]])
+
+
+# -- multiplicities --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_values_of_multiplicities_are_those_of_the_reference(name, weighted):
+    estimator, (y, p, v) = ESTIMATORS[name], data(14, weighted=weighted)
+    plan = plan_of(estimator, y, p, v)
+    c = cases.multiplicities(14, 14)[0]
+    for r in range(6):
+        want = cases.expected(estimator, y, p, v, c[:, r])
+        assert_near(estimator.evaluate(plan, c[:, r]), want, what=r)
+        assert_near(estimator.evaluate(plan, c[:, r].astype(np.float64)), want, what=r)
+    parts = np.random.default_rng(2).random(14) * 2  # of rows
+    assert_near(estimator.evaluate(plan, parts), cases.expected(estimator, y, p, v, parts))
+    once = np.ones(14, np.uint8)
+    assert_near(estimator.evaluate(plan, once), cases.expected(estimator, y, p, v))
+
+
+@pytest.mark.parametrize("n", [5, 33, 150])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_blocks_are_evaluations(name, weighted, n):
+    estimator, (y, p, v) = ESTIMATORS[name], data(n, weighted=weighted)
+    for size in (n, max(2, n // 3)):
+        plan = plan_of(estimator, y, p, v, size)
+        c = cases.multiplicities(n, size, 2)
+        values = estimator.blocks(plan, c)
+        assert values.shape == (64,)
+        want = [estimator.evaluate(plan, c[r // 32, :, r % 32]) for r in range(64)]
+        assert values == near(want)
+        assert same_bits(estimator.blocks(plan, c[1:]), values[32:])
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_integers_of_any_size_and_layout(name):
+    estimator, (y, p, v) = ESTIMATORS[name], data(20, weighted=True)
+    plan = plan_of(estimator, y, p, v)
+    c = cases.multiplicities(20, 20)
+    values = estimator.blocks(plan, c)
+    assert np.array_equal(estimator.blocks(plan, np.asfortranarray(c)), values, equal_nan=True)
+    column = c[0, :, 3]
+    value = estimator.evaluate(plan, column)
+    for dtype in (np.int64, np.float64, np.int32):
+        assert estimator.evaluate(plan, column.astype(dtype)) == near(value)
+    tenfold = estimator.evaluate(plan, column.astype(np.int64) * 10)
+    assert tenfold == near(value, 1e-11)  # the share of each row is what counts
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_draw_of_one_row_has_no_other(name):
+    estimator, (y, p, v) = ESTIMATORS[name], data(14, weighted=True)
+    plan = plan_of(estimator, y, p, v)
+    c = np.zeros((1, 14, 32), np.uint8)
+    c[0, 5, :] = 14
+    c[0, 6, 16:] = 1
+    values = estimator.blocks(plan, c)
+    lonely = isinstance(estimator, DirichletKDE) or estimator.form != "biased"
+    assert np.isnan(values[:16]).all() == lonely
+    for r in (0, 20):
+        want = cases.expected(estimator, y, p, v, c[0, :, r])
+        assert_near(values[r], want)
+        assert_near(estimator.evaluate(plan, c[0, :, r]), want)
+
+
+def test_blocks_of_rows_that_are_not_drawn_are_left_out():
+    y, p, v = data(9, weighted=True)
+    for size in (2, 3, 4):
+        estimator = SKCE("block", size)
+        plan = plan_of(estimator, y, p, v)
+        c = np.zeros((1, 9, 32), np.uint8)
+        c[0, :, 0] = [1, 1, 0, 2, 0, 0, 1, 3, 1]
+        c[0, :, 1] = [1, 0, 1, 0, 1, 0, 1, 0, 6]
+        c[0, :, 2:] = 1
+        values = estimator.blocks(plan, c)
+        for r in (0, 1, 2):
+            want = cases.expected(estimator, y, p, v, c[0, :, r])
+            assert_near(values[r], want, what=(size, r))
+            assert_near(estimator.evaluate(plan, c[0, :, r]), want)
+
+
+def test_bandwidth_and_width_are_chosen_once_on_all_rows():
+    y, p, v = data(14, weighted=True)
+    p[:5] = p[13] + 0.01 * (p[:5] - p[13])
+    few = np.array([3, 1, 2, 4, 4] + 9 * [0])  # which by themselves ask for less smoothing
+    for estimator in (DirichletKDE(), SKCE(), SKCE("unbiased", kernel="gaussian")):
+        value = estimator.evaluate(plan_of(estimator, y, p, v), few)
+        assert_near(value, cases.expected(estimator, y, p, v, few))
+        alone = cases.expected(estimator, y[:5], p[:5], v[:5], few[:5])
+        assert abs(value - alone) > 1e-3
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_scores_are_columns_to_every_setting_without_vectors(name):
+    estimator, (y, p, v) = ESTIMATORS[name], data(12, weighted=True)
+    for setting in ("confidence", 1, "classwise"):
+        sample = cases.sample_of(y, p, v, setting=setting)
+        assert sample.vectors is None
+        plan = estimator.prepare(sample, 12)
+        hit, c = sample.y.astype(int), cases.multiplicities(12, 12)
+        values = estimator.blocks(plan, c)
+        for r in (0, 9):
+            want = cases.expected(estimator, hit, sample.s, v, c[0, :, r])
+            assert_near(values[r], want)
+            assert_near(estimator.evaluate(plan, c[0, :, r]), want)
+
+
+def test_the_order_of_a_sample_does_not_matter():
+    y, p, v = data(20, weighted=True)
+    sample, c = cases.sample_of(y, p, v), cases.multiplicities(20, 20)
+    for name, estimator in ESTIMATORS.items():
+        if getattr(estimator, "form", None) != "block":
+            values = estimator.blocks(estimator.prepare(sample, 20), c)
+            ordered = sample.sorted()
+            moved = np.ascontiguousarray(c[:, ordered.rows])
+            again = estimator.blocks(estimator.prepare(ordered, 20), moved)
+            assert again == near(values, 1e-11), name
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_what_another_process_gets_has_the_same_values(name):
+    estimator, (y, p, v) = ESTIMATORS[name], data(40, weighted=True)
+    plan, c = plan_of(estimator, y, p, v), cases.multiplicities(40, 40)
+    values = estimator.blocks(plan, c)  # which may keep what it has computed
+    again = pickle.loads(pickle.dumps(plan))
+    sent = pickle.loads(pickle.dumps(estimator))
+    assert sent == estimator
+    assert same_bits(sent.blocks(again, c), values)
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_values_of_other_labels_are_those_of_these_data(name, weighted):
+    estimator = ESTIMATORS[name]
+    for n, n_classes in ((6, 2), (33, 3), (70, 12)):
+        y, p, v = data(n, n_classes, weighted=weighted)
+        labels = np.random.default_rng(3).integers(0, n_classes, (2, n, 32)).astype(np.int32)
+        labels[0, :, 0] = y
+        values = estimator.labels(plan_of(estimator, y, p, v), labels)
+        assert values.shape == (64,)
+        for r in (0, 1, 31, 32, 63):
+            other = labels[r // 32, :, r % 32].astype(np.int64)
+            want = fastece.ece(other, p, estimator=estimator, sample_weight=v)
+            assert_near(values[r], want, 1e-12, (n, r))
+        assert same_bits(estimator.labels(plan_of(estimator, y, p, v), labels[1:]), values[32:])
+
+
+@pytest.mark.parametrize("name", ["canonical, norm 2", "skce, default", "skce, blocks of 5"])
+def test_values_of_other_hits_of_a_binary_problem(name):
+    estimator, (y, p, v) = ESTIMATORS[name], data(15, weighted=True)
+    sample = cases.sample_of(y, p, v, setting=1)
+    labels = np.random.default_rng(3).integers(0, 2, (1, 15, 32)).astype(np.int32)
+    values = estimator.labels(estimator.prepare(sample, 15), labels)
+    for r in (0, 31):
+        assert_near(values[r], cases.expected(estimator, labels[0, :, r], sample.s, v))
+
+
+# -- the true error --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_true_error_is_that_of_the_reference(name, weighted):
+    estimator, (y, p, v) = ESTIMATORS[name], data(12, weighted=weighted)
+    plan = plan_of(estimator, y, p, v)
+    q = np.random.default_rng(4).dirichlet(np.ones(3), 12)
+    for chances in (q, 0.5 * q + 0.5 * p, np.eye(3)[y]):
+        assert_near(estimator.truth(plan, chances), cases.expected_truth(estimator, p, chances, v))
+    assert estimator.truth(plan, p) == 0
+
+
+def test_the_true_error_of_a_binary_problem():
+    y, p, v = data(12, weighted=True)
+    sample = cases.sample_of(y, p, v, setting=1)
+    chance = np.random.default_rng(5).random(12)
+    q = np.column_stack([1 - chance, chance])
+    for name, estimator in ESTIMATORS.items():
+        got = estimator.truth(estimator.prepare(sample, 12), q)
+        assert_near(got, cases.expected_truth(estimator, sample.s, q, v), what=name)
+
+
+# -- by name ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_bootstrap_has_the_values_of_its_draws(name, weighted):
+    y, p, v = data(30, weighted=weighted)
+    estimator = fastece.ESTIMATORS[name]
+    result = fastece.bootstrap(y, p, estimator=name, n_resamples=70, rng=1, sample_weight=v)
+    assert result.estimate == fastece.ece(y, p, estimator=name, sample_weight=v)
+    assert result.setting == "class vectors"
+    c = draws_of(result.key, 30, 30).make(0, 3)
+    plan = plan_of(estimator, y, p, v)
+    assert result.bootstrap_distribution == near(estimator.blocks(plan, c)[:70])
+    for r in (0, 69):
+        want = cases.expected(estimator, y, p, v, c[r // 32, :, r % 32])
+        assert_near(result.bootstrap_distribution[r], want)
+    for method in ("basic", "percentile", "bca"):
+        low, high = result.interval(method=method)
+        assert low <= high
+    assert name == "canonical" or "SKCE" in str(result)
+
+
+@pytest.mark.parametrize("size", [2, 5, 100, 130])
+@pytest.mark.parametrize("name", NAMES)
+def test_draws_of_any_size_count_copies_as_one_row(name, size):
+    # Few of many rows are lists of rows, in which a row may stand twice.
+    y, p, v = data(100, weighted=True)
+    estimator = fastece.ESTIMATORS[name]
+    options = {"estimator": name, "n_resamples": 40, "rng": 1, "size": size, "sample_weight": v}
+    result = fastece.bootstrap(y, p, **options)
+    draws = draws_of(result.key, 100, size)
+    if hasattr(draws, "rows"):
+        counts = [np.bincount(rows, minlength=100) for rows in draws.rows(0, 40)]
+    else:
+        c = draws.make(0, 2)
+        counts = [c[r // 32, :, r % 32] for r in range(40)]
+    plan = plan_of(estimator, y, p, v, size)
+    want = [estimator.evaluate(plan, c) for c in counts]
+    assert result.bootstrap_distribution == near(want)
+
+
+def test_groups_are_drawn_whole():
+    y, p, v = data(24, weighted=True)
+    groups = np.arange(24) // 3
+    for name in NAMES:
+        options = {"estimator": name, "n_resamples": 40, "rng": 2, "groups": groups}
+        result = fastece.bootstrap(y, p, sample_weight=v, **options)
+        estimator, plan = fastece.ESTIMATORS[name], plan_of(fastece.ESTIMATORS[name], y, p, v)
+        c = draws_of(result.key, 8, 8).make(0, 2)[:, groups]
+        want = estimator.blocks(plan, np.ascontiguousarray(c))[:40]
+        assert result.bootstrap_distribution == near(want)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_models_are_compared_on_the_same_draws(name):
+    y, p, v = data(40, weighted=True)
+    other = cases.shifted(40, 3)[1]
+    options = {"estimator": name, "n_resamples": 50, "rng": 0, "sample_weight": v}
+    result = fastece.compare(y, p, other, **options)
+    a, b = (fastece.bootstrap(y, x, **options) for x in (p, other))
+    assert (result.a, result.b) == (a.estimate, b.estimate)
+    assert result.difference == a.estimate - b.estimate
+    gap = a.bootstrap_distribution - b.bootstrap_distribution
+    assert np.array_equal(result.bootstrap_distribution, gap)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_estimate_has_the_value_and_an_interval(name):
+    good, bad = cases.draw(80, 3, 6), cases.shifted(80, 3, 6)
+    for model, is_good in ((good, True), (bad, False)):
+        result = fastece.estimate(*model, estimator=name, n_resamples=199, rng=0)
+        low, high = result.confidence_interval
+        assert result.value == fastece.ece(*model, estimator=name)
+        assert 0 <= low <= high
+        assert (result.p_value > 0.05) == (low == 0) == is_good
+        assert result.method == "test inversion"
+
+
+@pytest.mark.parametrize("setting", ["auto", "confidence", "classwise", 1])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_estimate_has_about_the_p_value_of_the_test(name, setting):
+    # Both have some 195 replicates, so that they differ by 0.2 once in 1e4 seeds.
+    y, p = cases.draw(50, 3, 8)
+    options = {"estimator": name, "setting": setting, "n_resamples": 199}
+    result = fastece.estimate(y, p, rng=0, **options)
+    test = fastece.calibration_test(y, p, rng=1, **options)
+    assert result.value == near(test.statistic)
+    assert abs(result.p_value - test.p_value) < 0.2
+
+
+def test_several_estimators_share_the_draws():
+    y, p, _ = data(30)
+    names = ["ece", *NAMES, "brier_score"]
+    found = fastece.bootstrap(y, p, estimator=names, n_resamples=40, rng=3)
+    for name in names:
+        alone = fastece.bootstrap(y, p, estimator=name, n_resamples=40, rng=3)
+        assert same_bits(alone.bootstrap_distribution, found[name].bootstrap_distribution)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_setting_is_the_value_of_its_binary_problems(name):
+    y, p, v = data(25, weighted=True)
+    estimator = fastece.ESTIMATORS[name]
+    top, hit = p.max(axis=1), (p.argmax(axis=1) == y).astype(int)
+    found = fastece.ece(y, p, estimator=name, setting="confidence", sample_weight=v)
+    assert_near(found, cases.expected(estimator, hit, top, v))
+    options = {"estimator": name, "sample_weight": v}
+    each = fastece.ece(y, p, setting="classwise", average=None, **options)
+    for k in range(3):
+        want = cases.expected(estimator, (y == k).astype(int), p[:, k], v)
+        assert_near(each[k], want)
+        assert fastece.ece(y, p, setting=k, **options) == near(each[k])
+    assert fastece.ece(y, p, setting="classwise", **options) == near(each.mean())
+    result = fastece.bootstrap(y, p, setting="classwise", n_resamples=40, rng=0, **options)
+    c = draws_of(result.key, 25, 25).make(0, 2)
+    values = []
+    for k in range(3):
+        sample = cases.sample_of(y, p, v, setting=k)
+        values.append(estimator.blocks(estimator.prepare(sample, 25), c)[:40])
+    assert result.bootstrap_distribution == near(np.mean(values, axis=0))
+
+
+# -- threads and memory ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [fastece.bootstrap, fastece.calibration_test])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_any_threads_give_the_same_bits(name, function, monkeypatch):
+    monkeypatch.setattr(engine, "INLINE", 0)
+    y, p, v = data(150, weighted=True)
+    options = {"estimator": ESTIMATORS[name], "n_resamples": 100, "rng": 3, "sample_weight": v}
+    replicates = operator.attrgetter(
+        "bootstrap_distribution" if function is fastece.bootstrap else "null_distribution"
+    )
+    one = replicates(function(y, p, n_jobs=1, **options))
+    assert same_bits(replicates(function(y, p, n_jobs=2, **options)), one)
+    with ThreadPoolExecutor(2) as pool:
+        assert same_bits(replicates(function(y, p, executor=pool, **options)), one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_without_a_kept_kernel_values_are_the_same(name):
+    estimator, (y, p, v) = ESTIMATORS[name], data(MANY + 31, weighted=True)
+    plan = plan_of(estimator, y, p, v)
+    c = cases.multiplicities(len(y), len(y))
+    values = estimator.blocks(plan, c)
+    for r in (0, 17, 31):
+        assert values[r] == near(estimator.evaluate(plan, c[0, :, r]))
+    labels = np.random.default_rng(3).integers(0, 3, (1, len(y), 32)).astype(np.int32)
+    labels[0, :, 0] = y
+    relabelled = estimator.labels(plan, labels)
+    assert relabelled[0] == near(fastece.ece(y, p, estimator=estimator, sample_weight=v))
+    other = labels[0, :, 31].astype(np.int64)
+    assert relabelled[31] == near(fastece.ece(other, p, estimator=estimator, sample_weight=v))
+    options = {"estimator": estimator, "n_resamples": 64, "rng": 3, "sample_weight": v}
+    one, two = (fastece.bootstrap(y, p, n_jobs=jobs, **options) for jobs in (1, 2))
+    assert same_bits(one.bootstrap_distribution, two.bootstrap_distribution)
+    q = np.random.default_rng(4).dirichlet(np.ones(3), len(y))
+    whole = np.ones(len(y), np.uint8)
+    assert estimator.evaluate(plan, whole) == near(relabelled[0])
+    assert estimator.truth(plan, p) == near(0.0)
+    assert estimator.truth(plan, q) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE[:3])
+def test_many_rows_are_those_of_numpy(name):
+    # In tiles, of as many rows as are not kept: sums over pairs by numpy, in pieces.
+    estimator, (y, p, v) = ESTIMATORS[name], data(MANY + 7, weighted=True)
+    c = cases.multiplicities(len(y), len(y))[0, :, 0].astype(float)
+    want = by_numpy(estimator, y, p, c * v, np.median(first_distances(p)))
+    assert_near(estimator.evaluate(plan_of(estimator, y, p, v), c), want, CLOSE)
+
+
+def first_distances(p):
+    """Of pairs of the first thousand rows."""
+    first = p[:1000]
+    distance = np.sqrt(((first[:, None] - first) ** 2).sum(axis=2))
+    return distance[np.triu_indices(1000, 1)]
+
+
+def by_numpy(estimator, y, p, w, width):
+    """The value where rows count w, from parts of matrices of all pairs."""
+    n, n_classes = p.shape
+    corner = np.eye(n_classes)[y]
+    gap, log = corner - p, np.log(np.maximum(p, 1e-5))
+    values = []
+    for start in range(0, n, 500):
+        some = slice(start, start + 500)
+        if isinstance(estimator, DirichletKDE):
+            constant = cases.dirichlet_constants(p, estimator.bandwidth)
+            powers = log[some] @ p.T / estimator.bandwidth + constant
+            powers[np.arange(len(powers)), np.arange(start, start + len(powers))] = -np.inf
+            k = np.exp(powers - powers.max(axis=1, keepdims=True)) * w
+            r = k @ corner / k.sum(axis=1, keepdims=True)
+            values.append((w[some, None] * abs(r - p[some]) ** estimator.norm).sum())
+        else:
+            distance = np.sqrt(((p[some, None] - p) ** 2).sum(axis=2))
+            values.append(w[some] @ (np.exp(-distance / width) * (gap[some] @ gap.T)) @ w)
+    if isinstance(estimator, DirichletKDE):
+        return sum(values) / w.sum()
+    if estimator.form == "biased":
+        return sum(values) / w.sum() ** 2
+    own = w**2 @ (gap**2).sum(axis=1)
+    return (sum(values) - own) / (w.sum() ** 2 - (w**2).sum())
+
+
+def test_a_table_names_the_settings_of_all_its_estimators():
+    y, p = cases.draw(30, 3, 5)
+    names = ["skce", "ece", "canonical"]
+    found = fastece.calibration_test(y, p, estimator=names, n_resamples=9, rng=0)
+    assert str(found).startswith("settings class vectors and confidence: 30 rows, 9 replicates")
+    alone = fastece.calibration_test(y, p, estimator=["skce", "canonical"], n_resamples=9, rng=0)
+    assert str(alone).startswith("setting class vectors: 30 rows, 9 replicates")

@@ -1,0 +1,448 @@
+"""Brier score, log loss, accuracy, sharpness and entropy: against scikit-learn, against plain
+Python, and through everything that takes an estimator."""
+
+import pickle
+import re
+from dataclasses import dataclass
+from math import inf, log, nan
+
+import numpy as np
+import pytest
+import reference
+import strategies as cases
+from hypothesis import given
+from hypothesis import strategies as st
+from probes import Code
+from sklearn import metrics
+
+import fastece
+from fastece import Accuracy, BrierScore, Entropy, LogLoss, Sharpness, Vectors
+from fastece.data.reading import read_problems
+from fastece.estimators.losses import Mean, MeanPlan, OfVectors
+from fastece.estimators.table import ESTIMATORS, calibration_errors, need_vectors
+from fastece.resampling import engine
+from fastece.resampling.draws import draws_of
+from fastece.resampling.engine import Problem, plan_replicates
+from fastece.study.contestants import own
+
+NAMES = ["brier_score", "log_loss", "accuracy", "sharpness", "entropy"]
+SETTINGS = ["auto", "confidence", "classwise", 1]
+MESSAGE = "is no calibration error"
+
+
+def near(value, slack=1e-12):
+    return pytest.approx(value, rel=slack, abs=slack, nan_ok=True)
+
+
+def call(name, *data, **options):
+    return getattr(fastece, name)(*data, **options)
+
+
+def test_the_rows_of_the_table_are_the_objects():
+    rows = [BrierScore(), LogLoss(), Accuracy(), Sharpness(), Entropy()]
+    assert [ESTIMATORS[name] for name in NAMES] == rows
+    assert [str(row) for row in rows[:3]] == ["BrierScore()", "LogLoss(clip=None)", "Accuracy()"]
+    assert not set(NAMES) & set(calibration_errors())
+    assert [name for name in ESTIMATORS if need_vectors([ESTIMATORS[name]])] == [
+        "canonical", "skce", "brier_score", "log_loss", "entropy"
+    ]  # fmt: skip
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def random_problem(seed):
+    """Labels, probabilities of 2 to 5 classes or of one, and weights or none; some of them tied."""
+    rng = np.random.default_rng(seed)
+    n, k = rng.integers(2, 60), rng.integers(2, 6)
+    p = rng.dirichlet(np.full(k, 0.7), n) * 0.98 + 0.02 / k
+    p = p.round(1) + 0.02 if seed % 3 == 0 else p
+    p /= p.sum(axis=1, keepdims=True)
+    y = np.where(rng.random(n) < 0.5, p.argmax(axis=1), rng.integers(0, k, n))
+    weight = [None, rng.random(n) + 0.01, rng.integers(1, 4, n)][rng.integers(3)]
+    return (y, p, weight) if seed % 2 else (np.minimum(y, 1), p[:, 0], weight)
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(100), pytest.param(range(100, 500), marks=pytest.mark.slow)], ids=len
+)
+def test_random_problems_are_those_of_scikit_learn(seeds):
+    for seed in seeds:
+        y, p, weight = random_problem(seed)
+        options = {"sample_weight": weight}
+        whole = p if p.ndim == 2 else np.column_stack([1 - p, p])
+        right = whole.argmax(axis=1) == y
+        labels = np.arange(whole.shape[1])
+        brier = (
+            metrics.brier_score_loss(y, p, **options, pos_label=1)
+            if p.ndim == 1
+            else metrics.brier_score_loss(y, p, **options, labels=labels, scale_by_half=False)
+        )
+        checks = {
+            "brier_score": brier,
+            "log_loss": metrics.log_loss(y, whole, **options, labels=labels),
+            "accuracy": metrics.accuracy_score(np.ones(len(y)), right, **options),
+        }
+        for name, want in checks.items():
+            assert call(name, y, p, **options) == near(want, 1e-10), (seed, name)
+
+
+@given(cases.binary(), st.data())
+def test_any_binary_data_equal_the_reference(data, draw):
+    weight = draw.draw(st.none() | cases.integer_weights(len(data[0])))
+    for name in NAMES:
+        want = reference.score(name, *cases.as_lists(*data), "auto", weight)
+        assert call(name, *data, sample_weight=weight) == near(want), name
+
+
+@given(cases.multiclass(), st.sampled_from(SETTINGS), st.data())
+def test_any_class_vectors_equal_the_reference(data, setting, draw):
+    weight = draw.draw(st.none() | cases.integer_weights(len(data[0])))
+    for name in NAMES:
+        want = reference.score(name, *cases.as_lists(*data), setting, weight)
+        assert call(name, *data, setting=setting, sample_weight=weight) == near(want), name
+
+
+@given(cases.multiclass(), st.data())
+def test_integer_weights_are_repetitions(data, draw):
+    true, prob = data
+    weight = draw.draw(cases.integer_weights(len(true)))
+    repeated = np.repeat(true, weight), np.repeat(prob, weight, axis=0)
+    for name in NAMES:
+        assert call(name, *data, sample_weight=weight) == near(call(name, *repeated))
+
+
+@given(cases.binary(), st.floats(1e-9, 0.5))
+def test_clipped_log_losses_equal_the_reference(data, clip):
+    want = reference.score("log_loss", *cases.as_lists(*data), clip=clip)
+    assert fastece.log_loss(*data, clip=clip) == near(want)
+    assert want <= -log(clip) + 1e-12
+
+
+def test_class_by_class_values_average_to_the_mean():
+    y, p, weight = random_problem(7)
+    for name in NAMES:
+        each = call(name, y, p, setting="classwise", average=None, sample_weight=weight)
+        assert each.shape == (p.shape[1],)
+        mean = call(name, y, p, setting="classwise", sample_weight=weight)
+        assert mean == near(each.mean())
+    brier = fastece.brier_score(y, p, setting="classwise", average=None, sample_weight=weight)
+    assert fastece.brier_score(y, p, sample_weight=weight) == near(brier.sum())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_of_any_size_and_rows_without_weight(name):
+    y, p, _ = random_problem(11)
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    want, kept = call(name, y, p, sample_weight=weight), weight > 0
+    assert call(name, y[kept], p[kept], sample_weight=weight[kept]) == near(want)
+    for scale in (5e-324, 1e-310, 1e-9, 3.0, 1e300, 8e307):  # the sum of the last is infinite
+        assert call(name, y, p, sample_weight=weight * scale) == near(want)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_logits_are_their_probabilities(name):
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(50, 4)) * 3
+    e = np.exp(z)
+    p, y = e / e.sum(axis=1, keepdims=True), rng.integers(0, 4, 50)
+    assert call(name, y, z, from_logits=True) == near(call(name, y, p))
+    s = z[:, 0]
+    want = call(name, np.minimum(y, 1), 1 / (1 + np.exp(-s)))
+    assert call(name, np.minimum(y, 1), s, from_logits=True) == near(want)
+
+
+def test_labels_and_narrow_floats_are_read_as_elsewhere():
+    y, p, _ = random_problem(11)
+    text = np.array(["a", "b", "c", "d", "e"])[y]
+    for name in NAMES:
+        want = call(name, y, p)
+        assert call(name, text, p, labels=["a", "b", "c", "d", "e"][: p.shape[1]]) == want
+        narrow = p.astype(np.float32)
+        assert call(name, y, narrow) == near(want, 1e-6)
+        assert call(name, y.astype(float), np.asfortranarray(p)) == want
+
+
+# -- what is not the usual -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("true", "prob", "values"),
+    [
+        ([1], [0.75], (0.0625, -log(0.75), 1, 0, None)),
+        ([0, 1], [0.0, 1.0], (0, 0, 1, 0.25, 0)),
+        ([1, 0], [0.0, 1.0], (1, inf, 0, 0.25, 0)),
+        ([1, 1], [0.3, 0.3], (0.49, -log(0.3), 0, 0, None)),
+        ([0, 1, 0], [0.5, 0.5, 0.5], (0.25, log(2), 2 / 3, 0, log(2))),
+        ([0, 0], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], (1, inf, 0.5, 0, 0)),
+        ([2, 2], [[1 / 3] * 3] * 2, (2 / 3, log(3), 0, 0, log(3))),
+    ],
+)
+def test_small_and_uniform_data_have_values(true, prob, values):
+    for name, want in zip(NAMES, values, strict=True):
+        if want is not None:
+            assert call(name, true, prob) == near(want), name
+    assert str(fastece.entropy([0, 1], [0.0, 1.0])) == "0.0"
+    assert fastece.sharpness([0, 1, 1], [0.3, 0.3, 0.3], sample_weight=[0.1, 0.2, 0.7]) == 0
+
+
+@pytest.mark.parametrize(
+    ("clip", "error", "message"),
+    [
+        (0, ValueError, "clip: must be greater than 0, got 0"),
+        (-0.1, ValueError, "clip: must be a number from 0 to 0.5, got -0.1"),
+        (0.6, ValueError, "clip: must be a number from 0 to 0.5, got 0.6"),
+        (nan, ValueError, "clip: must be a number from 0 to 0.5, got nan"),
+        ("no", TypeError, "clip: must be a number, got 'no'"),
+    ],
+)
+def test_other_clips_are_refused(clip, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        fastece.log_loss([0, 1], [0.2, 0.7], clip=clip)
+
+
+def test_scores_are_what_they_are():
+    with pytest.raises(TypeError, match="estimator: brier_score is estimator='brier_score'"):
+        fastece.brier_score([0, 1], [0.2, 0.7], estimator="ece")
+    with pytest.raises(TypeError, match="n_bins: is not a parameter of the estimator Accuracy"):
+        fastece.accuracy([0, 1], [0.2, 0.7], n_bins=3)
+    with pytest.raises(ValueError, match=r"y_prob: .*; y_prob\[1, 0\] is 1.5"):
+        fastece.log_loss([0, 1], [[0.5, 0.5], [1.5, 0.5]])
+
+
+# -- class vectors through the protocol ------------------------------------------------------------
+
+
+def test_class_vectors_are_kept_where_they_are_asked_for():
+    y, p, _ = random_problem(11)
+    p32 = p.astype(np.float32)
+    for prob in (p, p32):
+        problems = read_problems(y, prob, vectors=True)
+        assert problems.vectors.prob is prob
+        assert problems.vectors.label.dtype == np.int64
+        assert problems.sample(0).where([2, 0]).sorted().vectors is problems.vectors
+    assert read_problems(y, p).vectors is None
+    for setting in ("confidence", "classwise", 0):
+        assert read_problems(y, p, setting=setting, vectors=True).vectors is None
+    assert read_problems(y % 2, p[:, 0], vectors=True).vectors is None
+
+
+def test_class_vectors_are_those_of_the_rows_that_are_left():
+    y, p, _ = random_problem(11)
+    weight = np.arange(len(y)) % 2
+    sample = read_problems(y, p, sample_weight=weight, vectors=True).sample(0)
+    assert np.array_equal(sample.vectors.prob[sample.rows].max(axis=1), sample.s)
+    clipped = p / p.sum(axis=1, keepdims=True)
+    clipped[0] = 0.0
+    clipped[0, 0] = 1 + 5e-7
+    assert read_problems(y, clipped, vectors=True).vectors.prob.max() == 1
+
+
+@dataclass(frozen=True)
+class TrueClass:
+    """Mean probability of the true class, with nothing but what the protocol requires."""
+
+    needs_vectors = True
+    needs_sorted = True
+
+    def prepare(self, sample, size):  # noqa: ARG002
+        prob, label = sample.vectors.prob, sample.vectors.label
+        return prob[np.arange(len(label)), label][sample.rows]
+
+    def evaluate(self, plan, c):
+        return float(plan @ c / c.sum())
+
+
+@pytest.mark.parametrize("size", [None, 5])
+def test_an_estimator_of_ones_own_gets_class_vectors(size):
+    y, p, _ = random_problem(11)
+    assert fastece.ece(y, p, estimator=TrueClass()) == near(p[np.arange(len(y)), y].mean())
+    names = ["ece", TrueClass()]
+    found = fastece.bootstrap(y, p, estimator=names, n_resamples=40, rng=0, size=size)
+    alone = fastece.bootstrap(y, p, n_resamples=40, rng=0, size=size)
+    assert np.array_equal(found["ece"].bootstrap_distribution, alone.bootstrap_distribution)
+    assert (found["ece"].setting, found["TrueClass()"].setting) == ("confidence", "class vectors")
+    # Labels are drawn for whole vectors, and hypotheses are asked of those that have the methods.
+    test = fastece.calibration_test(y, p, estimator=TrueClass(), n_resamples=400, rng=0)
+    error = test.null_distribution.std() / 20
+    assert test.null_distribution.mean() == pytest.approx((p * p).sum(axis=1).mean(), abs=5 * error)
+    assert test.setting == "class vectors"
+    with pytest.raises(ValueError, match=r"TrueClass\(\) needs the methods labels and truth"):
+        fastece.estimate(y, p, estimator=TrueClass())
+
+
+def test_what_is_sent_to_other_processes_has_no_class_vectors_that_nobody_reads():
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet(np.ones(50), 400), rng.integers(0, 50, 400)
+    problem = Problem(read_problems(y, p, vectors=True).sample(0))
+    estimators = [ESTIMATORS[name] for name in ("ece", *NAMES)]
+    for size in (400, 3):
+        replicates = plan_replicates(estimators, [problem], draws_of(0, 400, size), size)
+        sent = pickle.dumps(replicates)
+        assert len(sent) < p.nbytes / 2
+        assert np.array_equal(pickle.loads(sent).values(0, 40), replicates.values(0, 40))
+
+
+def test_class_vectors_from_another_process_can_be_written_to():
+    frozen = np.eye(2)
+    frozen.flags.writeable = False
+    vectors = Vectors(frozen, np.array([0, 1]))
+    again = Vectors.__new__(Vectors)
+    again.__setstate__(vars(vectors))
+    assert again.prob.flags.writeable
+    assert again.label is vectors.label
+    plan = MeanPlan(frozen, 2, False, False)
+    sent = MeanPlan.__new__(MeanPlan)
+    sent.__setstate__(plan.__getstate__())
+    assert sent.terms.flags.writeable
+
+
+# -- replicates ------------------------------------------------------------------------------------
+
+
+def samples():
+    """Samples of binary problems and of class vectors, with and without weights, some with rows of
+    infinite log loss, in another order than that of the data."""
+    rng = np.random.default_rng(0)
+    for n, k, zeros in ((1, 2, False), (7, 3, True), (150, 3, False), (2500, 4, True)):
+        p = rng.dirichlet(np.full(k, 0.5), n)
+        y = rng.integers(0, k, n)
+        if zeros:
+            p[0], y[0] = np.eye(k)[0], 1
+        for weight in (None, rng.random(n) + 0.1):
+            yield read_problems(y, p, vectors=True, sample_weight=weight).sample(0).sorted()
+            yield read_problems(np.minimum(y, 1), p[:, 1], sample_weight=weight).sample(0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_ways_give_the_value_of_the_repeated_rows(name):
+    estimator = ESTIMATORS[name]
+    rng = np.random.default_rng(1)
+    for sample in samples():
+        n = sample.n
+        for size in {n, max(1, n // 3)}:
+            plan = estimator.prepare(sample, size)
+            c = rng.multinomial(size, np.full(n, 1 / n), size=(2, 32)).swapaxes(1, 2)
+            c = np.ascontiguousarray(np.minimum(c, 255).astype(np.uint8))
+            values = estimator.blocks(plan, c)
+            assert values.shape == (64,)
+            assert not np.isnan(values).any()
+            assert np.array_equal(estimator.block(plan, c[1]), values[32:])
+            for r in (0, 17, 40):
+                column = c[r // 32, :, r % 32]
+                rows = np.repeat(np.arange(n), column)
+                repeated = sample.where(rows)
+                whole = estimator.prepare(repeated, rows.size)
+                want = estimator.evaluate(whole, np.ones(rows.size, np.uint8))
+                assert values[r] == near(want)
+                assert estimator.evaluate(plan, column) == near(want)
+                drawn = estimator.subsets(plan, rows[None].astype(np.int32))
+                assert drawn.shape == (1,)
+                assert drawn[0] == near(want)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", NAMES)
+def test_replicates_are_values_of_the_drawn_rows(name, setting):
+    rng = np.random.default_rng(5)
+    p, y, code = rng.dirichlet(np.ones(3), 12), rng.integers(0, 3, 12), Code(14)
+    weight = rng.random(12) + 0.1
+    for size in (None, 4):
+        found = fastece.bootstrap(
+            y, p, estimator=[name, code], setting=setting, n_resamples=40, rng=0, size=size,
+            sample_weight=weight,
+        )  # fmt: skip
+        assert found[name].estimate == call(name, y, p, setting=setting, sample_weight=weight)
+        rest = "auto" if setting == "classwise" else setting
+        drawn = code.counts(
+            fastece.bootstrap(
+                y, p, estimator=code, setting=rest, n_resamples=40, rng=0, size=size
+            ).bootstrap_distribution, 12,
+        )  # fmt: skip
+        for r in (0, 31, 39):
+            rows = np.repeat(np.arange(12), drawn[r])
+            want = call(name, y[rows], p[rows], setting=setting, sample_weight=weight[rows])
+            assert found[name].bootstrap_distribution[r] == near(want)
+
+
+def test_models_are_compared_by_their_own_class_vectors():
+    y, p, weight = random_problem(11)
+    q = np.random.default_rng(0).permuted(p, axis=1)
+    for name in NAMES:
+        options = {"estimator": name, "n_resamples": 50, "rng": 0, "sample_weight": weight}
+        result = fastece.compare(y, p, q, **options)
+        a, b = (fastece.bootstrap(y, x, **options) for x in (p, q))
+        assert (result.a, result.b) == (a.estimate, b.estimate)
+        gap = a.bootstrap_distribution - b.bootstrap_distribution
+        assert np.array_equal(result.bootstrap_distribution, gap)
+
+
+def test_any_threads_and_batches_give_the_same_bits(monkeypatch):
+    monkeypatch.setattr(engine, "INLINE", 0)
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet(np.ones(3), 300), rng.integers(0, 3, 300)
+    options = {"estimator": NAMES, "n_resamples": 100, "rng": 3}
+    one, two = (fastece.bootstrap(y, p, n_jobs=jobs, **options) for jobs in (1, 2))
+    for name in NAMES:
+        assert np.array_equal(one[name].bootstrap_distribution, two[name].bootstrap_distribution)
+        assert one[name].interval(method="bca").low < one[name].estimate
+
+
+# -- an infinite loss ------------------------------------------------------------------------------
+
+
+def test_an_infinite_log_loss_says_why_it_has_no_interval():
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet(np.ones(4), 40), rng.integers(0, 4, 40)
+    sure = p.copy()
+    sure[3] = np.eye(4)[(y[3] + 1) % 4]
+    result = fastece.bootstrap(y, sure, estimator="log_loss", n_resamples=99, rng=0)
+    values = result.bootstrap_distribution
+    assert result.estimate == inf
+    assert set(np.isinf(values)) == {True, False}
+    assert not np.isnan(values).any()
+    for method in ("basic", "percentile", "bca"):
+        assert np.isnan(result.interval(method=method)).all()
+    assert np.isnan([result.standard_error, result.bias, result.acceleration]).all()
+    assert str(result).endswith("an infinite value has no interval; clip= makes a log loss finite")
+    both = fastece.bootstrap(y, sure, estimator=["ece", "log_loss"], n_resamples=9, rng=0)
+    assert str(both).endswith("an infinite value has no interval; clip= makes a log loss finite")
+    assert "infinite" not in str(both["ece"])
+    for other, difference in ((p, inf), (sure, nan)):
+        pair = fastece.compare(y, sure, other, estimator="log_loss", n_resamples=9, rng=0)
+        assert pair.difference == pytest.approx(difference, nan_ok=True)
+        assert np.isnan([*pair.confidence_interval, pair.p_value]).all()
+        assert "infinite" in str(pair)
+    classes = fastece.bootstrap(
+        y, sure, estimator="log_loss", n_resamples=50, rng=0, setting="classwise", average=None
+    )
+    finite = np.isfinite(classes.estimate)
+    assert set(finite) == {True, False}
+    assert np.array_equal(np.isfinite(classes.interval(method="bca").low), finite)
+    assert np.isfinite(fastece.bootstrap(y, sure, estimator=LogLoss(1e-6), n_resamples=9).bias)
+
+
+# -- where a score is no answer --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_functions_that_ask_for_calibration_refuse_scores(name):
+    y, p, _ = random_problem(11)
+    message = rf"estimator: {type(ESTIMATORS[name]).__name__}\(.* {MESSAGE}.*; bootstrap and"
+    with pytest.raises(ValueError, match=message):
+        fastece.estimate(y, p, estimator=name)
+    with pytest.raises(ValueError, match=message):
+        fastece.calibration_test(y, p, estimator=["ece", name])
+    with pytest.raises(ValueError, match=message):
+        fastece.compare(y, p, p, estimator=name, method="honest")
+
+
+def test_the_study_refuses_scores():
+    with pytest.raises(ValueError, match="'fastece:BrierScore' is no calibration error"):
+        own("fastece:BrierScore")
+
+
+def test_a_kind_of_mean_has_to_say_what_it_averages():
+    for kind, missing in ((Mean, "numbers"), (OfVectors, "of_scores.*of_vectors")):
+        with pytest.raises(TypeError, match=f"abstract.*{missing}"):
+            kind()

@@ -1,0 +1,337 @@
+"""Files in batches hold the rows that they hold when read whole, and faults name the same rows."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from prediction_files import FORMATS, GROUP, PROB, TRUE, WEIGHT, as_json, as_npy, encoded, packed
+
+from fastece.files import batches, expand_paths, read_batches, read_predictions
+from fastece.files.text import record_ends
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(content, name="a.csv"):
+        path = tmp_path / name
+        path.write_bytes(encoded(content))
+        return path
+
+    return write_file
+
+
+@pytest.fixture(params=[1, 2, 3, 2**19], ids=lambda rows: f"{rows} rows")
+def size(request, monkeypatch):
+    """Batches of a few rows, and of all."""
+    monkeypatch.setattr(batches, "ROWS", request.param)
+    monkeypatch.setattr(batches, "CHARACTERS", 12 * request.param)
+    return request.param
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    monkeypatch.setattr(batches, "ROWS", 2)
+    monkeypatch.setattr(batches, "CHARACTERS", 1)
+
+
+def joined(found, name):
+    return np.concatenate([np.asarray(getattr(batch, name)) for batch in found])
+
+
+def names_of(found):
+    return [batch.row(i) for batch in found for i in range(len(batch.y_true))]
+
+
+def check_same(path, **options):
+    """Batches and the whole file have the same rows, by the same names; the batches."""
+    whole, found = read_predictions(path, **options), list(read_batches(path, **options))
+    for name in ("y_true", "y_prob", "label"):
+        assert joined(found, name).tolist() == np.asarray(getattr(whole, name)).tolist()
+    assert names_of(found) == [whole.row(i) for i in range(len(whole.y_true))]
+    assert {batch.pairs for batch in found} == {whole.pairs}
+    return found
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_has_the_same_rows_in_batches(write, size, name):
+    found = check_same(write(FORMATS[name], name), weights="w", columns=("group",))
+    assert joined(found, "y_true").tolist() == TRUE
+    assert joined(found, "y_prob").tolist() == PROB
+    assert joined(found, "weights").tolist() == WEIGHT
+    assert [x for batch in found for x in batch.others["group"]] == GROUP
+    assert len(found) >= len(TRUE) // size
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.usefixtures("size")
+def test_a_matrix_is_mapped(write, kind, order):
+    array = np.column_stack([TRUE, PROB]).astype(kind, order=order)
+    found = check_same(write(as_npy(array), "a.npy"))
+    assert found[0].y_prob.dtype == kind
+
+
+@pytest.mark.usefixtures("tiny")
+def test_pairs_are_the_same_in_batches(write):
+    path = write("true_label,pred_label,confidence\na,a,0.5\nb,a,0.25\nc,c,1\n")
+    found = check_same(path, classes=3)
+    assert len(found) > 1
+    assert found[0].classes == 3
+
+
+def parquet_file(path, columns, **options):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table(columns), path, **options)
+    return path
+
+
+def test_parquet_is_read_by_its_row_groups(tmp_path, size):
+    columns = {"y_true": np.array(TRUE, np.int8), "other": GROUP, "y_prob": PROB}
+    found = check_same(parquet_file(tmp_path / "a.parquet", columns, row_group_size=3))
+    assert len(found) >= 4 // size
+    assert {batch.y_true.dtype for batch in found} == {np.dtype(np.uint8)}
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
+def test_columns_of_parquet_keep_their_type(tmp_path, kind):
+    columns = {"y_true": [True, False, True], "y_prob": np.array([0.5, 0.25, 1.0], kind)}
+    (batch,) = check_same(parquet_file(tmp_path / "a.parquet", columns))
+    assert (batch.y_true.dtype, batch.y_prob.dtype) == (bool, kind)
+
+
+def test_negative_labels_stay_negative(tmp_path):
+    columns = {"y_true": np.array([0, -1], np.int8), "y_prob": [0.5, 0.5]}
+    (batch,) = read_batches(parquet_file(tmp_path / "a.parquet", columns))
+    assert batch.y_true.tolist() == [0, -1]
+
+
+def test_empty_row_groups_are_no_batches(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    schema = pa.schema([("y_true", pa.int64()), ("y_prob", pa.float64())])
+    with pq.ParquetWriter(tmp_path / "a.parquet", schema) as writer:
+        for rows in ([], [0, 1], [], [1]):
+            columns = {"y_true": rows, "y_prob": [0.5] * len(rows)}
+            writer.write_table(pa.table(columns, schema))
+    assert joined(read_batches(tmp_path / "a.parquet"), "y_true").tolist() == [0, 1, 1]
+
+
+QUOTED = 'name,y_true,y_prob\n"a\nb\n\nc",1,0.5\nplain,0,"0.25"\n\n"x ""y""\r\nz",1,1\nlast,0,0\n'
+
+
+@pytest.mark.parametrize("characters", range(1, 40))
+def test_cells_with_line_breaks_are_never_cut(write, monkeypatch, characters):
+    monkeypatch.setattr(batches, "CHARACTERS", characters)
+    found = check_same(write(QUOTED))
+    assert names_of(found) == ["line 5", "line 6", "line 9", "line 10"]
+
+
+def test_rows_end_where_their_quotes_do():
+    assert record_ends(["a\n", "b\n"], ",") == ([1, 2], True)
+    assert record_ends(['"a\n', 'b"\n', "c\n", '"d\n'], ",") == ([2, 3, 4], False)
+    assert record_ends(['"a"b\n', "c\n"], ",") == ([1, 2], True)  # a fault of one line
+
+
+BAD = {
+    "a cell that is no number": ("1,0.5\n0,x\n", "line 7, column y_prob: must be a number"),
+    "a label that is no class": ("1,0.5\nx,0.1\n", "must be the number of a class"),
+    "a cut line": ("1,0.5\n0", "line 7: must have 2 cells"),
+    "a quote that nothing closes": ('1,0.5\n"0,0.1\n1,0.1\n', "line 8: unexpected end of data"),
+    "no text": (b"1,0.5\n0,\xff\n", "line 7: is no text in UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.usefixtures("tiny")
+def test_a_bad_row_is_named_by_its_line(write, name):
+    rows, message = BAD[name]
+    path = write(b"y_true,y_prob\n" + b"0,0.25\n" * 4 + encoded(rows))
+    found = read_batches(path)
+    assert len([next(found), next(found)]) == 2
+    with pytest.raises(ValueError, match=f"a.csv: .*{message}"):
+        list(found)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_bad_line_of_json_is_named(write):
+    rows = as_json([{"y_true": 1, "y_prob": 0.5}] * 5) + '{"y_true": 1\n'
+    with pytest.raises(ValueError, match=r"a\.jsonl: line 6: must hold a JSON object"):
+        list(read_batches(write(rows, "a.jsonl")))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["a,0.5"] * 3, "line 2, column y_true: must be the number of a class, .*'a'; such a file"),
+        (["1,0.5"] * 2 + ["a,0.5"], "line 4, column y_true: must be the number of a class"),
+    ],
+)
+@pytest.mark.usefixtures("tiny")
+def test_labels_are_numbers_of_classes(write, rows, message):
+    with pytest.raises(ValueError, match=message):
+        list(read_batches(write("\n".join(["y_true,y_prob", *rows]))))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_all_batches_have_labels_of_one_kind(write):
+    path = write("true_label,pred_label,confidence\na,a,0.5\n1,1,0.5\n")
+    with pytest.raises(ValueError, match="line 3: must have a string as label"):
+        list(read_batches(path))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_all_batches_have_the_same_number_of_probabilities(write):
+    rows = as_json([{"y_true": 0, "y_prob": [0.5, 0.5]}, {"y_true": 0, "y_prob": [1, 0, 0]}])
+    with pytest.raises(ValueError, match="line 2: must have a number as label and 2 probabilities"):
+        list(read_batches(write(rows, "a.jsonl")))
+
+
+def test_columns_with_numbers_are_in_their_order(write):
+    path = write("y,1,0\n1,0.5,0.5\n")
+    with pytest.raises(ValueError, match="are not in the order of their classes"):
+        list(read_batches(path, y_true="y", y_prob="1,0"))
+
+
+def test_logs_are_read_whole(write):
+    row = {"target": 0, "filtered_resps": [["-1.0", "False"], ["-2.0", "False"]]}
+    with pytest.raises(ValueError, match="a log of lm-evaluation-harness, which is no stream"):
+        list(read_batches(write(as_json([row]), "a.jsonl")))
+
+
+def test_standard_input_is_no_stream():
+    with pytest.raises(ValueError, match="standard input is no stream"):
+        list(read_batches("-"))
+
+
+@pytest.mark.parametrize(
+    "content", ["", "y_true,y_prob\n", as_npy(np.empty((0, 2)))], ids=["nothing", "header", "array"]
+)
+def test_a_file_without_rows_is_empty(write, content):
+    with pytest.raises(ValueError, match="is empty"):
+        list(read_batches(write(content)))
+
+
+def readable(path, **options):
+    """Rows that come before the error, and its message."""
+    rows = []
+    with pytest.raises(ValueError, match=path.name) as caught:  # noqa: PT012
+        for batch in read_batches(path, **options):
+            rows += batch.y_true.tolist()
+    return rows, str(caught.value)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_packed_text_that_is_cut_off_is_read_up_to_there(write):
+    rng = np.random.default_rng(0)
+    text = "y_true,y_prob\n" + "".join(f"1,{x!r}\n" for x in rng.random(5000).tolist())
+    rows, message = readable(write(packed(text.encode())[:-20000], "a.csv.gz"))
+    assert 500 < len(rows) < 5000
+    assert "ended before" in message
+
+
+def test_packed_text_with_other_bytes_in_it_is_refused(write):
+    content = bytearray(packed(("y_true,y_prob\n" + "1,0.5\n" * 5000).encode()))
+    content[len(content) // 2] ^= 255
+    _, message = readable(write(bytes(content), "a.csv.gz"))
+    assert message
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_array_that_is_cut_off_is_read_up_to_there(write):
+    content = as_npy(np.column_stack([TRUE, PROB]))
+    rows, message = readable(write(content[:-40], "a.npy"))
+    assert rows == TRUE[:2]
+    assert message.endswith("is cut off: 2 of its 4 rows are there")
+
+
+def test_parquet_without_its_end_is_refused(tmp_path):
+    path = parquet_file(tmp_path / "a.parquet", {"y_true": TRUE, "y_prob": PROB})
+    path.write_bytes(path.read_bytes()[:-30])
+    rows, message = readable(path)
+    assert not rows
+    assert "cannot be read as parquet" in message
+
+
+def test_parquet_with_a_broken_page_is_read_up_to_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "ROWS", 100)
+    score = np.random.default_rng(0).integers(0, 50, 1000) / 50
+    columns = {"y_true": (score > 0.5).astype(np.int8), "y_prob": score}
+    path = parquet_file(tmp_path / "a.parquet", columns, row_group_size=500)
+    pq = pytest.importorskip("pyarrow.parquet")
+    start = pq.ParquetFile(path).metadata.row_group(1).column(1).dictionary_page_offset
+    content = bytearray(path.read_bytes())
+    content[start : start + 60] = b"\xff" * 60
+    path.write_bytes(content)
+    rows, message = readable(path)
+    assert len(rows) == 500
+    assert "after row 500 of 1000 it cannot be read as parquet" in message
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_missing_value_of_parquet_is_named_by_its_row(tmp_path):
+    columns = {"y_true": [0, 1, 1, 0], "y_prob": [0.5, 0.5, None, 0.5]}
+    _, message = readable(parquet_file(tmp_path / "a.parquet", columns))
+    assert message.endswith("row 3, column y_prob: must not be missing, got None")
+
+
+@pytest.mark.usefixtures("tiny")
+def test_no_thread_is_left_when_reading_stops(write):
+    before = set(threading.enumerate())  # other tests may have pools of their own
+    found = read_batches(write("y_true,y_prob\n" + "1,0.5\n" * 100))
+    next(found)
+    del found
+    assert set(threading.enumerate()) <= before
+
+
+def test_the_row_whose_label_is_no_number_is_named(write):
+    rows = ["1,0.5\n"] * 50
+    rows[37] = "x,0.5\n"
+    with pytest.raises(ValueError, match=r"line 39, column y_true: .* got 'x'"):
+        list(read_batches(write("y_true,y_prob\n" + "".join(rows))))
+
+
+def test_folders_and_patterns_are_files(tmp_path):
+    hidden = ("_meta.json", ".copies/e.csv", "in/_temporary/f.csv")
+    for name in ("b.csv", "a.parquet", "c.csv.gz", "notes.md", "in/d.npy", *hidden):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(b"")
+    names = [name.removeprefix(f"{tmp_path}/") for name in expand_paths([str(tmp_path)])]
+    assert names == ["a.parquet", "b.csv", "c.csv.gz", "in/d.npy"]
+    assert expand_paths([f"{tmp_path}/*.csv", "other", "-"]) == [f"{tmp_path}/b.csv", "other", "-"]
+    deep = f"{tmp_path}/**/*.npy"
+    assert expand_paths([deep]) == [f"{tmp_path}/in/d.npy"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (["{}/*.csv"], "no file has such a name"),
+        (["{}"], "no file in this folder ends in .csv"),
+        (["{}/x.md", "{}/./x.md"], "x.md: is named twice"),
+    ],
+)
+def test_what_means_no_files_is_refused(tmp_path, paths, message):
+    (tmp_path / "x.md").write_text("")
+    with pytest.raises(ValueError, match=message):
+        expand_paths([path.format(tmp_path) for path in paths])
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl"])
+def test_tables_of_batches_are_gone_without_the_garbage_collector(tmp_path, write, name):
+    path = tmp_path / name
+    if name == "a.parquet":
+        parquet_file(path, {"y_true": TRUE, "y_prob": PROB})
+    else:
+        write(FORMATS["lists.ndjson"], name)
+    reader = batches.BatchReader(path)
+    gc.collect()
+    gc.disable()
+    try:
+        tables = [weakref.ref(batch.table()) for batch in reader.open()]
+        assert [table() for table in tables] == [None]
+        sources = [weakref.ref(getattr(b, "columns", None) or b.table()) for b in reader.open()]
+        assert [source() for source in sources] == [None]
+    finally:
+        gc.enable()

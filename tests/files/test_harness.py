@@ -1,0 +1,140 @@
+"""Logs of lm-evaluation-harness; `lm_eval_samples.jsonl` is made by hand in their shape."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.files import read_predictions
+
+LOG = Path(__file__).parents[1] / "data" / "lm_eval_samples.jsonl"
+RIGHT = [1, 1, 0, 2]
+SCORES = [[-4.5, -1.25, -6.0], [-2.0, -2.5, -7.0], [-0.5, -3.0, -2.25], [-5.5, -6.0, -1.0]]
+
+
+def softmax(z):
+    return np.exp(z) / np.exp(z).sum()
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read the log after a change of its rows."""
+
+    def read_changed(change, **options):
+        rows = [json.loads(line) for line in LOG.read_text(encoding="utf-8").splitlines()]
+        for i, row in enumerate(rows):
+            change(row, i)
+        path = tmp_path / "samples.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return read_predictions(path, **options)
+
+    return read_changed
+
+
+def test_a_log_holds_class_vectors():
+    read = read_predictions(LOG, columns=["doc.subject"])
+    assert (read.y_true.tolist(), read.y_prob.tolist()) == (RIGHT, SCORES)
+    assert (read.pairs, read.from_logits) == (False, True)
+    assert read.others["doc.subject"].tolist() == ["birds", "rivers"] * 2
+    value = fastece.ece(read.y_true, read.y_prob, from_logits=True)
+    assert value == pytest.approx(fastece.ece(RIGHT, [softmax(z) for z in SCORES]), abs=1e-15)
+
+
+def without_filters(row, _):
+    del row["filtered_resps"]
+
+
+def as_numbers(row, i):
+    row["filtered_resps"], row["target"] = [[x, False] for x in SCORES[i]], RIGHT[i]
+
+
+def as_text(row, i):
+    row["target"] = row["doc"]["choices"][RIGHT[i]]
+
+
+def as_letters(row, i):
+    row["target"] = "ABC"[RIGHT[i]]
+    row["doc"]["choices"] = {"text": row["doc"]["choices"], "label": ["A", "B", "C"]}
+
+
+def as_lists_of_requests(row, i):
+    row["arguments"] = [["", f" {text}"] for text in row["doc"].pop("choices")]
+    as_text({**row, "doc": {"choices": [x[1] for x in row["arguments"]]}}, i)
+
+
+def with_requests_without_context(row, _):
+    row["filtered_resps"] += [["-1.0", "False"]] * 3
+    for k, text in enumerate(row["doc"]["choices"], 3):
+        row["arguments"][f"gen_args_{k}"] = {"arg_0": "", "arg_1": text}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [without_filters, as_numbers, as_text, as_letters, as_lists_of_requests,
+     with_requests_without_context],
+)  # fmt: skip
+def test_forms_of_a_log(read, change):
+    found = read(change)
+    assert (found.y_true.tolist(), found.y_prob.tolist()) == (RIGHT, SCORES)
+
+
+def drop_a_choice(row, i):
+    if i == 2:
+        del row["filtered_resps"][1], row["doc"]["choices"][1], row["arguments"]["gen_args_1"]
+
+
+def test_questions_with_other_numbers_of_choices_are_a_binary_problem(read):
+    found = read(drop_a_choice)
+    scores = [*SCORES[:2], [-0.5, -2.25], SCORES[3]]
+    assert found.pairs
+    assert found.y_true.tolist() == [True, False, True, True]
+    np.testing.assert_allclose(found.y_prob, [softmax(z).max() for z in scores], rtol=1e-15)
+    assert "2 to 3" in found.note
+
+
+def set_in(row_index, key, value):
+    def change(row, i):
+        if i == row_index:
+            row[key] = value
+
+    return change
+
+
+def numeric_choices(row, _):
+    row["doc"]["choices"] = ["2", "0", "1"]
+
+
+def same_continuation(row, _):
+    row["target"] = "fly"
+    row["arguments"] = [[text, "fly"] for text in row["doc"].pop("choices")]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_in(1, "target", "3"), "line 2, column target: must be the number .*, got '3'$"),
+        (set_in(1, "target", "[0, 1]"), "line 2, column target: .*, got"),
+        (set_in(2, "target", "thrush"), "line 3, column target: .*, got 'thrush'$"),
+        (numeric_choices, "line 1, column target: .*, and is both, got '1'; and 3 more rows$"),
+        (same_continuation, "line 1, column target: .*, got 'fly'; and 3 more rows$"),
+        (set_in(3, "filtered_resps", ["Seine"]), "line 4, column filtered_resps: must"),
+        (set_in(3, "filtered_resps", ["4"]), "of two or more choices, got"),
+        (set_in(3, "filtered_resps", [["nan", "False"]] * 3), "line 4, column filtered_resps"),
+        (set_in(3, "filtered_resps", [["-inf", "False"]] * 3), "line 4, column filtered_resps"),
+        (set_in(3, "filtered_resps", [[[-1, 0], [-2, 0]]] * 3), "line 4, column filtered_resps"),
+        (set_in(3, "filtered_resps", 7), "line 4, column filtered_resps: .*, got 7$"),
+        (set_in(3, "filtered_resps", [[], []]), "line 4, column filtered_resps"),
+        (set_in(0, "acc", 0.0), "line 1, column acc: must be 1 if .*, got 0.0$"),
+        (set_in(2, "filter", "first"), "line 3, column filter: must be 'none', .*, got 'first'$"),
+    ],
+)  # fmt: skip
+def test_what_a_log_must_not_hold(read, change, message):
+    with pytest.raises(ValueError, match=message):
+        read(change)
+
+
+def test_columns_that_are_named_are_no_log(read):
+    found = read(lambda *_: None, y_true="target", y_prob="acc")
+    assert found.y_prob.tolist() == [1, 0, 1, 1]

@@ -1,0 +1,153 @@
+"""Gaps of cells, and what chance does to them, against the definitions."""
+
+import numpy as np
+import pytest
+import reference
+from answer_cases import cells_for, tiny_data
+from samples import BINNED, FIELDS
+from strategies import as_lists, labels_for, weights_for
+
+import fastece
+from fastece import KDE, Binned
+from fastece.data.sample import Sample
+from fastece.estimators.density.plan import Copies
+from fastece.intervals.densities import DensityGaps
+from fastece.intervals.estimate import has_cells
+from fastece.resampling.labels import hits_and_misses
+
+VALUES = {"norm", "min_count", "bin_weights", "debias"}
+# What is taken off debiased errors is no gap of a cell.
+PLAIN = [name for name, estimator in BINNED.items() if not estimator.debias]
+
+
+def data(n, seed=0):
+    p = np.random.default_rng(seed).random(n).round(2)
+    return labels_for(p, seed), p
+
+
+@pytest.mark.parametrize("weights", ["none", "integers", "random", "huge"])
+@pytest.mark.parametrize("name", PLAIN)
+def test_cells_of_bins_are_those_of_the_definition(name, weights):
+    estimator = BINNED[name]
+    y, p = data(60)
+    w = weights_for(weights, 60)
+    cells = cells_for(y, p, estimator, 3, sample_weight=w)
+    fields = {f: getattr(estimator, f) for f in FIELDS if f not in VALUES}
+    rows = [*as_lists(p, y), 0.0, 1.0]
+    weight = None if w is None else (w / w.max()).tolist()
+    if not any(s > fields["threshold"] for s in p) if fields["threshold"] is not None else False:
+        assert not cells.share.any()
+        return
+    expected = np.array(reference.gap_noise(rows, weight, **fields)).T
+    unit = np.divide(cells.most, cells.share, out=np.zeros_like(cells.most), where=cells.share > 0)
+    kept = unit[0] > 0
+    for found, power, want in (
+        (cells.gap, 1, expected[0]), (cells.variance, 2, expected[1]), (cells.slope, 1, expected[2])
+    ):  # fmt: skip
+        assert found[0, kept] == pytest.approx((want * unit[0] ** power)[kept], rel=1e-9, abs=1e-15)
+    assert cells.share[0] == pytest.approx(expected[3], abs=1e-14)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_error_is_the_norm_of_the_gaps(name):
+    estimator = BINNED[name]
+    for seed in range(5):
+        y, p = data(40, seed)
+        value = fastece.ece(y, p, estimator=estimator)
+        if np.isfinite(value):
+            cells = cells_for(y, p, estimator, 3)
+            assert cells.error(cells.gap[None])[0] == pytest.approx(value, rel=1e-12)
+
+
+def test_errors_under_the_hypothesis_are_those_of_the_calibration_test():
+    y, p = data(50)
+    for name in ("ece", "ece_a", "ece_c", "ece_ac"):
+        cells = cells_for(y, p, name, 64, key=0)
+        found = cells.errors(np.zeros((1, *cells.gap.shape)))[0]
+        test = fastece.calibration_test(y, p, estimator=name, n_resamples=64, rng=0)
+        again = cells_for(y, p, name, 64, key=test.key)
+        assert again.errors(np.zeros((1, *cells.gap.shape)))[0] == pytest.approx(
+            test.null_distribution, abs=1e-14
+        )
+        assert found.shape == (64,)
+
+
+def test_errors_under_hypotheses_are_those_of_plain_loops():
+    rng = np.random.default_rng(0)
+    for seed in range(30):
+        y, p = tiny_data(rng)
+        cells = cells_for(y, p, Binned(n_bins=4, norm=[1, 2, np.inf][seed % 3]), 9)
+        gap = rng.normal(size=cells.gap.shape) * cells.deviation
+        v, base = cells.variance_at(gap), cells.variance
+        which, order = cells.rare
+        rare, noise = {}, np.zeros_like(gap)
+        for (k, b), d in np.ndenumerate(gap):
+            jump = abs(cells.slope[k, b])
+            if which[k, b] >= 0 and cells.slope[k, b] * d > 0:
+                part = max(1 - d * d / cells.n[k, 0] / (jump * abs(d)), 0.05) ** 0.5
+                rare[k, b] = reference.rare_noise(d, jump, part, order[which[k, b]])
+                noise[k, b] = base[k, b] > 0
+                noise[k, b] = 1.0
+            elif base[k, b] > 0:
+                noise[k, b] = (v[k, b] / base[k, b]) ** 0.5
+        expected = reference.replicate_errors(gap, noise, cells.null, rare, cells.norm)
+        assert cells.errors(gap[None])[0] == pytest.approx(expected, abs=1e-12)
+
+
+def brought(kde, s):
+    """What a hit of each row adds to each point (n, G), and what rows of a calibrated model do."""
+    n = s.size
+    sample = hits_and_misses(Sample(s, np.zeros(n, np.uint8), None, 0.0, 1.0, np.arange(n)))
+    order = np.argsort(sample.s, kind="stable")
+    gaps = DensityGaps(kde)
+    plan = gaps.prepare(sample.where(order), n)
+    rows = []
+    for i in range(n):
+        hit = np.arange(n) == i
+        rows.append(gaps.gaps(plan, Copies(np.concatenate([hit, ~hit])[order] * 1.0))[:, 0])
+    none = gaps.gaps(plan, Copies(np.repeat([0.0, 1.0], n)[order]))[:, 0]
+    return np.array(rows) - none, none
+
+
+@pytest.mark.parametrize("kde", [KDE(), KDE(bandwidth=0.3), KDE(kernel="triweight")])
+def test_cells_of_a_density_have_the_noise_of_their_rows(kde):
+    y, p = data(25, 3)
+    cells = cells_for(y, p, kde, 32)
+    a, none = brought(kde, p)
+    assert a.sum(1) == pytest.approx(np.full(25, 1 / 25), rel=1e-4)
+    assert none == pytest.approx(-p @ a, abs=1e-5)
+    assert cells.gap[0] == pytest.approx((y - p) @ a, abs=1e-5)
+    assert cells.share[0] == pytest.approx(a.sum(0), abs=1e-5)
+    scale = cells.variance.max()
+    assert cells.variance[0] == pytest.approx((p * (1 - p)) @ a**2, abs=0.01 * scale)
+    slope = ((1 - 2 * p) @ a**2) / a.sum(0)
+    assert cells.slope[0] == pytest.approx(slope, abs=0.01 * np.abs(slope).max())
+
+
+def test_the_gap_of_a_density_is_0_where_rows_come_true_as_often_as_they_say():
+    # The value itself is not: the density times the score is not the smoothed score.
+    p = np.repeat([0.25, 0.5, 0.75], 4)
+    y = np.concatenate([np.arange(4) < k for k in (1, 2, 3)])
+    cells = cells_for(y, p, KDE(bandwidth=0.2), 3)
+    assert cells.error(cells.gap[None])[0] == pytest.approx(0, abs=1e-12)
+    assert fastece.ece(y, p, estimator="ece_kde", bandwidth=0.2) > 0.01
+
+
+def test_replicates_have_the_variance_that_is_worked_out():
+    # The variance of 4000 replicates is known to 2.2 %: false alarm of 5 standard deviations 6e-7
+    # each.
+    y, p = data(300)
+    for name in ("ece", "ece_ac", "ece_kde"):
+        cells = cells_for(y, p, name, 4000)
+        ratio = cells.null.var(2) / cells.variance
+        assert ratio[cells.share > 0.02] == pytest.approx(1, abs=0.12)
+
+
+def test_only_estimators_whose_values_are_norms_of_gaps_have_cells():
+    class Other(Binned):
+        pass
+
+    assert has_cells(Binned())
+    assert has_cells(KDE())
+    assert not has_cells(KDE(kernel="beta"))
+    assert not has_cells(Other())
