@@ -13,9 +13,8 @@ from command_line import DIGITS, SMALL, as_json, failure, run, text
 
 import fastece
 from fastece import estimators
-from fastece.cli import commands, main
+from fastece.cli import bench, commands, main, warmup, yardstick
 from fastece.estimators.table import calibration_errors
-from fastece.cli import bench, warmup, yardstick
 
 # --- faults and bad input --------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.estimators.table import calibration_errors
 from fastece.cli import bench, yardstick
+from fastece.estimators.table import calibration_errors
 
 FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
 

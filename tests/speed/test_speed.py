@@ -6,8 +6,8 @@ import math
 import pytest
 
 import fastece
-from fastece.estimators.table import calibration_errors
 from fastece.cli import yardstick
+from fastece.estimators.table import calibration_errors
 
 
 @pytest.mark.parametrize("n", [10_000, 1_000_000])

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import fastece
-from fastece.kernels import _jit, cache
 from fastece.cli import warmup
+from fastece.kernels import _jit, cache
 
 PACKAGE = Path(fastece.__file__).parent
 
