@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.errors import repr_of
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, U8
 
@@ -183,8 +184,3 @@ def is_text(value: Any) -> bool:
 def are_whole(array: NDArray[Any]) -> bool:
     """Whether the first numbers are whole, as labels are."""
     return bool((array[:SLICE] == np.trunc(array[:SLICE])).all())
-
-
-def repr_of(value: Any) -> str:
-    """A value as it would be written in Python."""
-    return f"{value.item() if isinstance(value, np.generic) else value!r:.80}"

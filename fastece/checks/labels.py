@@ -17,8 +17,8 @@ from fastece.checks.arrays import (
     is_text,
     refuse_infinite,
     refuse_where,
-    repr_of,
 )
+from fastece.checks.errors import repr_of
 from fastece.checks.probabilities import first_number, label_text
 from fastece.typing import I64
 

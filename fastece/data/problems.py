@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import repr_of
+from fastece.checks.errors import repr_of
 from fastece.data.sample import Sample, Vectors
 from fastece.data.settings import SETTINGS, Setting
 from fastece.typing import F64, I64, U8

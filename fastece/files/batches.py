@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import repr_of
+from fastece.checks.errors import repr_of
 from fastece.files.columns import Columns
 from fastece.files.json_lines import Objects
 from fastece.files.numpy_files import array_table

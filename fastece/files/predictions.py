@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import EntryError, repr_of
+from fastece.checks.arrays import EntryError
+from fastece.checks.errors import repr_of
 from fastece.checks.parameters import check_integer
 from fastece.checks.probabilities import first_number
 from fastece.files.harness import is_log, read_log
