@@ -2,7 +2,7 @@
 
 Scores are uniform, beta, piled up at 0 and 1, multiples of 0.01, constant, tiny or in narrow heaps;
 n is log-uniform from 1 to 100 000, the bandwidth from 1e-4 (beta kernels: 0.003) to 0.5, or it is
-Silverman's; a third of the cases have weights. The oracle is ``tests/reference_kde.py``.
+Silverman's; a third of the cases have weights. The oracle is ``tests/oracles/reference_kde.py``.
 
 Prints the largest error of each kernel in units of the tolerance, ``1e-3 |exact| + 1e-6``, and the
 case that had it. Exits with 1 if one is above 1. Case i of a seed is the same whatever the others.
@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-import kde_cases
-import reference_kde
-
 from fastece import ece
+from helpers import kde_cases
+from oracles import reference_kde
 
 HEAD = f"{'kernel':14}{'cases':>7}{'largest':>10}{'above 1':>9}  case"
 

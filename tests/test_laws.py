@@ -6,11 +6,11 @@ from math import inf
 import numpy as np
 import pytest
 import reference
-import strategies as cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fastece
+from helpers import strategies as cases
 
 SLACK = 1e-12
 norms = st.sampled_from([1.0, 2.0, 3.5, inf])

@@ -6,7 +6,6 @@ from math import erfc, exp, inf, pi, sqrt
 import numpy as np
 import pytest
 import reference
-import strategies as cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ import fastece
 from fastece import MMCE, Binned, SmoothECE, Sweep
 from fastece.estimators.binned.sweep import sweep_bins
 from fastece.intervals.estimate import has_cells
+from helpers import strategies as cases
 
 ROWS = ["ece_debiased", "ece_sweep", "smooth_ece", "mmce"]
 # What hypothesis tries, with how close two equal values are: an integral's scale is found to 1e-12,

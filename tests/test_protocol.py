@@ -9,14 +9,14 @@ from math import isqrt
 
 import numpy as np
 import pytest
-import strategies as cases
-from kernel_forms import PLAIN
-from samples import BINNED, repeated, sample_of
 
 import fastece
 from fastece import Binned
 from fastece.data.sample import Sample, increasing
 from fastece.estimators.table import ESTIMATORS
+from helpers import strategies as cases
+from helpers.kernel_forms import PLAIN
+from helpers.samples import BINNED, repeated, sample_of
 
 FIELDS = [field.name for field in dataclass_fields(Binned)]
 

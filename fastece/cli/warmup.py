@@ -1,7 +1,7 @@
 """Compile ahead: every kernel, for every kind of input that a public call may have.
 
 There is no list of kernels. The public functions are called on small data of every kind, and
-compile what they need; `tests/public_calls.py` says whether something is missing.
+compile what they need; `tests/helpers/public_calls.py` says whether something is missing.
 """
 
 import time

@@ -7,15 +7,15 @@ from math import fsum, inf, isqrt, nextafter
 import numpy as np
 import pytest
 import reference
-import strategies as cases
-from kernel_forms import PLAIN
-from strategies import BINNINGS, N_BINS, NORMS, RANGES, WEIGHTS, as_lists, fields_of
 
 import fastece
 from fastece import Binned
 from fastece.calls.scores import common_value
 from fastece.estimators.table import find_estimator
 from fastece.kernels.common_call import CHUNK_ROWS, hard_error
+from helpers import strategies as cases
+from helpers.kernel_forms import PLAIN
+from helpers.strategies import BINNINGS, N_BINS, NORMS, RANGES, WEIGHTS, as_lists, fields_of
 
 TOLERANCE = 1e-12
 PROBLEM = {"binary": "binary", "confidence": "confidence", "class 1": 1, "classwise": "classwise"}

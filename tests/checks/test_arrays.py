@@ -6,7 +6,9 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from bad_input import (
+
+import fastece
+from helpers.bad_input import (
     CLASS_TRUE,
     PROB,
     ROWS,
@@ -17,9 +19,7 @@ from bad_input import (
     ece,
     put,
 )
-from layouts import frozen, strided
-
-import fastece
+from helpers.layouts import frozen, strided
 
 
 def masked(array, index):

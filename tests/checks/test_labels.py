@@ -5,9 +5,9 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused, classes, ece, put
 
 import fastece
+from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused, classes, ece, put
 
 REFUSED = {
     "y_true nan": (lambda: ece(put(TRUE, (4, nan), (6, nan))), ["y_true", r"\b4\b", "nan"]),

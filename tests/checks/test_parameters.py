@@ -5,11 +5,21 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, WEIGHT, assert_refused, classes, ece, put
 
 import fastece
 from fastece import Binned, kernels
 from fastece.checks.parameters import check_jobs
+from helpers.bad_input import (
+    CLASS_TRUE,
+    PROB,
+    ROWS,
+    TRUE,
+    WEIGHT,
+    assert_refused,
+    classes,
+    ece,
+    put,
+)
 
 FUNCTIONS = ["ece", "mce", "sce", "ace", "tace", "reliability_diagram"]
 

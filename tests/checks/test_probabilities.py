@@ -6,9 +6,19 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, WEIGHT, assert_refused, classes, ece, put
 
 import fastece
+from helpers.bad_input import (
+    CLASS_TRUE,
+    PROB,
+    ROWS,
+    TRUE,
+    WEIGHT,
+    assert_refused,
+    classes,
+    ece,
+    put,
+)
 
 REFUSED = {
     "y_prob nan": (lambda: ece(prob=put(PROB, (3, nan), (6, nan))), ["y_prob", r"\b3\b", "nan"]),

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import DIGITS, SMALL, as_json, failure, run, text
 
 import fastece
 from fastece import estimators
 from fastece.cli import bench, commands, main, warmup, yardstick
 from fastece.estimators.table import calibration_errors
+from helpers.command_line import DIGITS, SMALL, as_json, failure, run, text
 
 # --- faults and bad input --------------------------------------------------------------------
 

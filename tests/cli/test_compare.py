@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from command_line import DIGITS, FOREST, PAIRS, as_json, failure, text
 
 import fastece
 from fastece.report.measures import ERRORS, SCORES
+from helpers.command_line import DIGITS, FOREST, PAIRS, as_json, failure, text
 
 
 def differences(comparison):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from command_line import PAIRS, SMALL, as_json, failure, text
 
 import fastece
+from helpers.command_line import PAIRS, SMALL, as_json, failure, text
 
 VECTORS = "y_true,p_0,p_1\n" + "".join(f"{i % 2},{i / 50},{1 - i / 50}\n" for i in range(50))
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import PAIRS, SMALL, as_json, failure, text, values
 
 import fastece
 from fastece.cli import main
+from helpers.command_line import PAIRS, SMALL, as_json, failure, text, values
 
 LOG = Path(__file__).parents[1] / "data" / "lm_eval_samples.jsonl"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import DIGITS, FOREST, PAIRS, as_json, failure, run, text
 
 import fastece
 from fastece.files import read_predictions
 from fastece.recalibration import METHODS, load, recalibrate
+from helpers.command_line import DIGITS, FOREST, PAIRS, as_json, failure, run, text
 
 QUICK = ["--resamples", 19]
 RNG = np.random.default_rng(0)

@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import BINNED, DATA, DIGITS, SMALL, as_json, failure, run, text, values
 
 import fastece
 from fastece.resampling import arguments
+from helpers.command_line import BINNED, DATA, DIGITS, SMALL, as_json, failure, run, text, values
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ import json
 
 import numpy as np
 import pytest
-from command_line import PAIRS, SMALL, as_json, failure, run, text, values
-from prediction_files import packed
 
 import fastece
 from fastece.cli import stream
 from fastece.files import batches
+from helpers.command_line import PAIRS, SMALL, as_json, failure, run, text, values
+from helpers.prediction_files import packed
 
 N = 4000
 

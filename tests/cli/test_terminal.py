@@ -3,11 +3,11 @@
 import sys
 
 import pytest
-from command_line import run
 
 from fastece.cli.terminal import progress, show
 from fastece.kernels import _jit
 from fastece.resampling import engine
+from helpers.command_line import run
 
 CLEAR = "\r\x1b[K"
 

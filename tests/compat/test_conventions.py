@@ -4,10 +4,10 @@ import importlib
 
 import numpy as np
 import pytest
-import reference_compat as reference
-from compat_cases import library
 
 import fastece
+from helpers.compat_cases import library
+from oracles import reference_compat as reference
 
 PACKAGES = {"scikit-learn": "sklearn", "uncertainty-metrics": "robustness_metrics"}
 BINS = [*range(1, 41), 49, 52, 64, 93, 99, 100, 117, 123, 150, 186, 198]

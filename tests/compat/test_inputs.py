@@ -5,7 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from compat_cases import library
+
+from helpers.compat_cases import library
 
 RNG = np.random.default_rng(20)
 SCORES, HITS = RNG.integers(0, 33, 40) / 32, RNG.integers(0, 2, 40)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import reference_compat as reference
-from compat_cases import FEW, SEEDS, binary_case, library, near, quietly, tolerance
+
+from helpers.compat_cases import FEW, SEEDS, binary_case, library, near, quietly, tolerance
+from oracles import reference_compat as reference
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import reference_compat as reference
-from compat_cases import (
+
+from helpers.compat_cases import (
     FEW,
     SEEDS,
     binary_case,
@@ -12,6 +12,7 @@ from compat_cases import (
     near,
     quietly,
 )
+from oracles import reference_compat as reference
 
 
 @pytest.fixture

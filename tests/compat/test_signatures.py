@@ -4,7 +4,8 @@ import importlib
 import inspect
 
 import pytest
-from compat_cases import general_calibration_error, library
+
+from helpers.compat_cases import general_calibration_error, library
 
 FUNCTIONS = {
     "torchmetrics": (

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import reference_compat as reference
-from compat_cases import FEW, SEEDS, binary_case, library, near, quietly
+
+from helpers.compat_cases import FEW, SEEDS, binary_case, library, near, quietly
+from oracles import reference_compat as reference
 
 # Names of the two labels, and the one that is positive.
 LABELS = [((0, 1), None), ((-1, 1), None), (("no", "yes"), "yes"), ((0, 1), 0), ((3, 7), 7)]

@@ -5,8 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
-import reference_compat as reference
-from compat_cases import (
+
+from helpers.compat_cases import (
     FEW,
     SEEDS,
     binary_case,
@@ -17,6 +17,7 @@ from compat_cases import (
     tolerance,
     until,
 )
+from oracles import reference_compat as reference
 
 NORMS = ("l1", "l2", "max")
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import reference_compat as reference
-from compat_cases import (
+
+from helpers.compat_cases import (
     FEW,
     SEEDS,
     binary_case,
@@ -14,6 +14,7 @@ from compat_cases import (
     tolerance,
     until,
 )
+from oracles import reference_compat as reference
 
 MODES = ("marginal", "top-label")
 

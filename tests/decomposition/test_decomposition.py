@@ -7,12 +7,12 @@ from math import inf
 import numpy as np
 import pytest
 import reference
-import strategies as cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fastece
 from fastece import brier_decomposition, score_decomposition
+from helpers import strategies as cases
 
 RULES = {"brier": "brier_score", "log": "log_loss"}
 MURPHY = ["reliability", "resolution", "uncertainty", "within_variance", "within_covariance"]

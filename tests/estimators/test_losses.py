@@ -9,10 +9,8 @@ from math import inf, log, nan
 import numpy as np
 import pytest
 import reference
-import strategies as cases
 from hypothesis import given
 from hypothesis import strategies as st
-from probes import Code
 from sklearn import metrics
 
 import fastece
@@ -24,6 +22,8 @@ from fastece.resampling import engine
 from fastece.resampling.draws import draws_of
 from fastece.resampling.engine import Problem, plan_replicates
 from fastece.study.contestants import own
+from helpers import strategies as cases
+from helpers.probes import Code
 
 NAMES = ["brier_score", "log_loss", "accuracy", "sharpness", "entropy"]
 SETTINGS = ["auto", "confidence", "classwise", 1]

@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
-import strategies as cases
-from probes import Mean
 
 from fastece import Binned
 from fastece.data.reading import read_problems
 from fastece.estimators.table import ESTIMATORS, direct_values, find_estimator, with_threads
+from helpers import strategies as cases
+from helpers.probes import Mean
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

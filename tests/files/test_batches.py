@@ -6,10 +6,20 @@ import weakref
 
 import numpy as np
 import pytest
-from prediction_files import FORMATS, GROUP, PROB, TRUE, WEIGHT, as_json, as_npy, encoded, packed
 
 from fastece.files import batches, expand_paths, read_batches, read_predictions
 from fastece.files.text import record_ends
+from helpers.prediction_files import (
+    FORMATS,
+    GROUP,
+    PROB,
+    TRUE,
+    WEIGHT,
+    as_json,
+    as_npy,
+    encoded,
+    packed,
+)
 
 
 @pytest.fixture

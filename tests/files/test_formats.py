@@ -5,7 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from prediction_files import (
+
+import fastece
+from fastece.files import read_predictions
+from helpers.prediction_files import (
     FORMATS,
     GROUP,
     PROB,
@@ -17,9 +20,6 @@ from prediction_files import (
     encoded,
     packed,
 )
-
-import fastece
-from fastece.files import read_predictions
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prediction_files import FORMATS, GROUP, TRUE, WEIGHT, as_npz, encoded
 
 from fastece.files import check_rewrite, read_predictions, whole_file, write_predictions
 from fastece.files.text import split_row
+from helpers.prediction_files import FORMATS, GROUP, TRUE, WEIGHT, as_npz, encoded
 
 # Numbers with all their bits.
 NEW = np.random.default_rng(0).dirichlet([1, 1, 1], 4)

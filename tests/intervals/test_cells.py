@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 import reference
-from answer_cases import cells_for, tiny_data
-from samples import BINNED, FIELDS
-from strategies import as_lists, labels_for, weights_for
 
 import fastece
 from fastece import KDE, Binned
@@ -14,6 +11,9 @@ from fastece.estimators.density.plan import Copies
 from fastece.intervals.densities import DensityGaps
 from fastece.intervals.estimate import has_cells
 from fastece.resampling.labels import hits_and_misses
+from helpers.answer_cases import cells_for, tiny_data
+from helpers.samples import BINNED, FIELDS
+from helpers.strategies import as_lists, labels_for, weights_for
 
 VALUES = {"norm", "min_count", "bin_weights", "debias"}
 # What is taken off debiased errors is no gap of a cell.

@@ -4,14 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
-from answer_cases import LEVELS, Stand
-from probes import Counted, OneBin
-from resample_cases import binary, classes, same_bits, two_models
 
 import fastece
 from fastece import compare
 from fastece.intervals.difference import ALPHAS, Side, difference_of
 from fastece.resampling.intervals import ConfidenceInterval
+from helpers.answer_cases import LEVELS, Stand
+from helpers.probes import Counted, OneBin
+from helpers.resample_cases import binary, classes, same_bits, two_models
 
 ESTIMATORS = ["ece", "ece_ac", "ece_kde", "ece_bayes", OneBin(), Stand()]
 OPTIONS = {"method": "honest", "n_resamples": 99, "rng": 0}

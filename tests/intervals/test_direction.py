@@ -8,14 +8,14 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 import reference
-from answer_cases import Stand, tiny_data
-from bad_input import assert_refused
-from probes import OneBin
-from resample_cases import VARIANTS, binary, classes
-from strategies import BINNINGS, as_lists, fields_of, weights_for
 
 import fastece
 from fastece import KDE, BayesCurve, Binned, direction
+from helpers.answer_cases import Stand, tiny_data
+from helpers.bad_input import assert_refused
+from helpers.probes import OneBin
+from helpers.resample_cases import VARIANTS, binary, classes
+from helpers.strategies import BINNINGS, as_lists, fields_of, weights_for
 
 WAYS = ["ece", "ece_ac", "ece_kde", "ece_bayes"]
 PLAIN = [row for row in VARIANTS if not getattr(row, "debias", False)]

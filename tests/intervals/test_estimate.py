@@ -5,13 +5,13 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from answer_cases import LEVELS, Stand, cells_for, tiny_classes, tiny_data
-from probes import OneBin
-from resample_cases import VARIANTS, binary, classes, same_bits, two_models
 
 import fastece
 from fastece import KDE, Binned, Estimate, estimate
 from fastece.intervals.inversion import cell_curve
+from helpers.answer_cases import LEVELS, Stand, cells_for, tiny_classes, tiny_data
+from helpers.probes import OneBin
+from helpers.resample_cases import VARIANTS, binary, classes, same_bits, two_models
 
 WAYS = {"ece": "ece", "convex": "ece_ac", "kde": "ece_kde", "labels": OneBin(), "stand": Stand()}
 

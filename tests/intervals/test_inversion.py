@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import reference
-from answer_cases import LEVELS, cells_for, random_cells
 
 from fastece import Binned
 from fastece.intervals.inversion import (
@@ -18,6 +17,7 @@ from fastece.intervals.inversion import (
     nodes_of,
     side_curve,
 )
+from helpers.answer_cases import LEVELS, cells_for, random_cells
 
 
 def check_laws(curve, levels=LEVELS):

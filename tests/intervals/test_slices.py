@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from answer_cases import Stand
-from bad_input import assert_refused
-from chance import ALPHA
-from probes import OneBin
-from resample_cases import binary, classes
 from scipy import stats
 
 import fastece
 from fastece import estimate, slices
 from fastece.intervals.slices import LEAST_ROWS, MOST_LINES, TOO_FEW
+from helpers.answer_cases import Stand
+from helpers.bad_input import assert_refused
+from helpers.chance import ALPHA
+from helpers.probes import OneBin
+from helpers.resample_cases import binary, classes
 
 WAYS = ["ece_bayes", "ece", "ece_ac", "ece_kde"]
 FIELDS = ["n", "estimate", "low", "high", "p_value", "raw_p_value"]

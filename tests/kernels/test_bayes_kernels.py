@@ -5,12 +5,12 @@ from math import inf, log, log1p
 
 import numpy as np
 import pytest
-import reference_bayes as reference
-from kernel_forms import forms
 from scipy.optimize import minimize
 
 from fastece.estimators.bayes.hyperpriors import prior_fits, prior_of
 from fastece.kernels import NO_WEIGHTS, bayes
+from helpers.kernel_forms import forms
+from oracles import reference_bayes as reference
 
 FAMILIES = [(4.0, 4), (12.0, 2), (1.5, 4), (2.0, 2)]
 HYPERPARAMETERS = [(tau, *family) for tau in (0.1, 0.5, 1.0, 3.0) for family in FAMILIES]

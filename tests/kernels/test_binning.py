@@ -6,12 +6,12 @@ from math import fsum, nextafter
 import numpy as np
 import pytest
 import reference
-import strategies as cases
-from kernel_cases import BINS, RANGES, awkward_scores
-from kernel_forms import forms
 
 from fastece.estimators.binned.edges import float_layout, float_scores, hard_layout, uniform_layout
 from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning
+from helpers import strategies as cases
+from helpers.kernel_cases import BINS, RANGES, awkward_scores
+from helpers.kernel_forms import forms
 
 
 @pytest.mark.parametrize("right", [True, False])

@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from kernel_forms import forms
 
 from fastece.kernels import REPLICATES, cells
 from fastece.resampling.draws import poisson_law
+from helpers.kernel_forms import forms
 
 NO_WEIGHTS = np.empty(0)
 CELLS, COARSE = 90, 10

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import reference
-from kernel_forms import forms
-from strategies import as_lists
 
 from fastece.estimators.binned import Binned
 from fastece.kernels import GAP, HITS, SCORE, WEIGHT, common_call
+from helpers.kernel_forms import forms
+from helpers.strategies import as_lists
 
 NO_CUTS = np.empty(0)
 LIMITS = [(0.0, 1.0), (0.2, 0.7)]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import reference
-from kernel_forms import forms
-from samples import draws, runs_of
 
 from fastece.kernels import NO_WEIGHTS, density
 from fastece.kernels.replicates import FEW_ROWS
+from helpers.kernel_forms import forms
+from helpers.samples import draws, runs_of
 
 LANES = [1, 32]
 RANGES = [(0.0, 1.0), (0.25, 0.9)]

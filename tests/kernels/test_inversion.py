@@ -5,9 +5,9 @@ from math import inf
 import numpy as np
 import pytest
 import reference
-from kernel_forms import forms
 
 from fastece.kernels import inversion
+from helpers.kernel_forms import forms
 
 NORMS = [1.0, 2.0, 3.5, inf]
 

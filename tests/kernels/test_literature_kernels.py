@@ -5,9 +5,9 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 import reference
-from kernel_forms import PLAIN, forms
 
 from fastece.kernels import NO_WEIGHTS, debias, gaps, mmce, sorting, sweep
+from helpers.kernel_forms import PLAIN, forms
 
 # -- sorting ---------------------------------------------------------------------------------------
 

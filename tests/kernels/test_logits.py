@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from kernel_forms import forms
 
 from fastece.kernels import logits
+from helpers.kernel_forms import forms
 
 
 def test_exponential_is_right_to_two_units_in_the_last_place():

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import reference
-from kernel_cases import seven_bins
-from kernel_forms import forms
 
 from fastece.estimators.binned.edges import float_layout
 from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning, moments
+from helpers.kernel_cases import seven_bins
+from helpers.kernel_forms import forms
 
 
 @pytest.mark.parametrize("convex", [False, True])

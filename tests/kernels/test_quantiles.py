@@ -6,9 +6,9 @@ from math import fsum
 import numpy as np
 import pytest
 import reference
-from kernel_forms import forms
 
 from fastece.kernels import NO_WEIGHTS, quantiles
+from helpers.kernel_forms import forms
 
 
 def test_a_cut_may_lie_between_scores_within_rounding_of_its_share():

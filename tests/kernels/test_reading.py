@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from kernel_forms import forms
 
 from fastece.kernels import reading
+from helpers.kernel_forms import forms
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 BAD_SCORES = [np.nan, np.inf, -np.inf, -1e-9, np.nextafter(1, 2), 1.5]

@@ -7,7 +7,10 @@ from math import fsum, inf
 import numpy as np
 import pytest
 import reference
-from kernel_cases import (
+
+from fastece.data.order import order_rows
+from fastece.kernels import NO_WEIGHTS, replicates, weights
+from helpers.kernel_cases import (
     RANGES_OF_QUANTILES,
     WEIGHTS,
     counts,
@@ -16,11 +19,8 @@ from kernel_cases import (
     quantile_fields,
     weights_of,
 )
-from kernel_forms import forms
-from samples import R, runs_of, sample_of
-
-from fastece.data.order import order_rows
-from fastece.kernels import NO_WEIGHTS, replicates, weights
+from helpers.kernel_forms import forms
+from helpers.samples import R, runs_of, sample_of
 
 SETS = ordered_sets(replicates.FEW_ROWS)
 

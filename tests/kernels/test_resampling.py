@@ -6,12 +6,18 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from chance import ALPHA, chi_square_p, class_probabilities, multinomial_law, poisson_probabilities
-from kernel_forms import PLAIN, forms, plain_form
 from scipy import stats
 
 from fastece.kernels import resampling
 from fastece.resampling.draws import ClassDraws, HitDraws, LeaveOut, poisson_law
+from helpers.chance import (
+    ALPHA,
+    chi_square_p,
+    class_probabilities,
+    multinomial_law,
+    poisson_probabilities,
+)
+from helpers.kernel_forms import PLAIN, forms, plain_form
 
 compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 R = resampling.REPLICATES

@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from kernel_forms import forms
 
 from fastece.kernels import REPLICATES, shared
 from fastece.kernels.common_call import MOST_BINS
+from helpers.kernel_forms import forms
 
 
 def test_sums_are_set_and_added():

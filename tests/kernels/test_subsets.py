@@ -5,7 +5,9 @@ from math import inf
 import numpy as np
 import pytest
 import reference
-from kernel_cases import (
+
+from fastece.kernels import MOMENTS, NO_WEIGHTS, subsets, weights
+from helpers.kernel_cases import (
     RANGES_OF_QUANTILES,
     WEIGHTS,
     expected_sums,
@@ -14,10 +16,8 @@ from kernel_cases import (
     seven_bins,
     weights_of,
 )
-from kernel_forms import forms
-from samples import sample_of
-
-from fastece.kernels import MOMENTS, NO_WEIGHTS, subsets, weights
+from helpers.kernel_forms import forms
+from helpers.samples import sample_of
 
 SETS = ordered_sets(80)
 

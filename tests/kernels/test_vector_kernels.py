@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from kernel_forms import forms
 
 from fastece.kernels import REPLICATES, vectors
 from fastece.kernels.logits import BLOCK, LOWEST_EXPONENT
+from helpers.kernel_forms import forms
 
 # No multiple of 4 or 8, and more than a piece.
 COLUMNS = vectors.PIECE + 5

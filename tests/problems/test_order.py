@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import reference
-from samples import runs_of, sample_of
 
 from fastece.data.order import order_rows, quantile_edges, scale_weights, sort_scores
 from fastece.data.problems import one_problem
+from helpers.samples import runs_of, sample_of
 
 
 @pytest.mark.parametrize("threshold", [-np.inf, 0.1, 0.3, 0.35, 1.0])

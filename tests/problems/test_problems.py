@@ -5,14 +5,14 @@ import pickle
 import numpy as np
 import pytest
 import reference
-import strategies as cases
-from strategies import as_lists
 
 import fastece
 from fastece.data.problems import Problems, one_problem
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
 from fastece.data.settings import SETTINGS
+from helpers import strategies as cases
+from helpers.strategies import as_lists
 
 TRUE, PROB = cases.class_matrix(cases.score_sets()["bell"])
 

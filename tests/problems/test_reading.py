@@ -6,11 +6,11 @@ import warnings
 import numpy as np
 import pytest
 import reference
-from strategies import as_lists
 
 import fastece
 from fastece.data import reading
 from fastece.data.reading import read_problems
+from helpers.strategies import as_lists
 
 SHAPES = {"binary": (), "confidence": (4,), "classwise": (4,)}
 N = 1000

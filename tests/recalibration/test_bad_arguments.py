@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from bad_input import assert_refused, put
-from recalibration_cases import METHODS, binary, classes
 
 import fastece.recalibration as room
 from fastece.recalibration import load, recalibrate, save
+from helpers.bad_input import assert_refused, put
+from helpers.recalibration_cases import METHODS, binary, classes
 
 ONE, MANY = binary(n=60), classes(n=60)
 FITS = {  # (X, y, sample_weight), and what the message has to say

@@ -10,10 +10,10 @@ fixed.
 
 import numpy as np
 import pytest
-from recalibration_cases import METHODS
 from scipy.special import softmax
 
 import fastece
+from helpers.recalibration_cases import METHODS
 
 SIMULATIONS = 200
 ALLOWED = 10  # 5 %

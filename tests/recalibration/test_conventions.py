@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from layouts import frozen, strided
-from recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, make
 
 from fastece import KDE
 from fastece.recalibration import recalibrate
+from helpers.layouts import frozen, strided
+from helpers.recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, make
 
 OPTIONS = {
     "temperature": {"from_logits"},

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import reference_recalibration as oracle
-from recalibration_cases import METHODS, PROBLEMS, binary, classes
-from samples import sample_of
 
 from fastece import KDE, BayesCurve, reliability_curve
+from helpers.recalibration_cases import METHODS, PROBLEMS, binary, classes
+from helpers.samples import sample_of
+from oracles import reference_recalibration as oracle
 
 ESTIMATORS = ["ece_kde", "ece_bayes", KDE(bandwidth=0.08), BayesCurve()]
 

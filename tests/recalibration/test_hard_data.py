@@ -6,7 +6,10 @@ import sys
 
 import numpy as np
 import pytest
-from recalibration_cases import (
+from scipy.special import softmax
+
+from fastece.recalibration import recalibrate
+from helpers.recalibration_cases import (
     METHODS,
     OPTIMA,
     PROBLEMS,
@@ -15,9 +18,6 @@ from recalibration_cases import (
     make,
     outcome,
 )
-from scipy.special import softmax
-
-from fastece.recalibration import recalibrate
 
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 

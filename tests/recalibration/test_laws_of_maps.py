@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recalibration_cases import (
+from scipy.special import softmax
+
+from helpers.recalibration_cases import (
     METHODS,
     ONE_SCORE,
     PROBLEMS,
@@ -16,7 +18,6 @@ from recalibration_cases import (
     repeatable,
     two_columns,
 )
-from scipy.special import softmax
 
 NEAR = {"rtol": 0, "atol": 1e-7}  # two roads to one optimum
 every_problem = pytest.mark.parametrize("problem", PROBLEMS)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import reference_recalibration as oracle
-from recalibration_cases import (
+from scipy.special import expit, logsumexp, softmax
+
+from helpers.recalibration_cases import (
     METHODS,
     ONE_SCORE,
     PROBLEMS,
@@ -14,7 +15,7 @@ from recalibration_cases import (
     probabilities,
     two_columns,
 )
-from scipy.special import expit, logsumexp, softmax
+from oracles import reference_recalibration as oracle
 
 NEAR = {"rtol": 0, "atol": 1e-6}
 ORACLES = {  # the variants with a short oracle; the curve has a test of its own

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from recalibration_cases import METHODS, binary, classes, two_columns
+
+from helpers.recalibration_cases import METHODS, binary, classes, two_columns
 
 NEAR = {"rtol": 0, "atol": 1e-6}
 

@@ -4,7 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from recalibration_cases import (
+
+from fastece.recalibration import PlattScaling, TemperatureScaling, folds, recalibrate
+from helpers.recalibration_cases import (
     METHODS,
     PROBLEMS,
     VARIANTS,
@@ -14,8 +16,6 @@ from recalibration_cases import (
     make,
     probabilities,
 )
-
-from fastece.recalibration import PlattScaling, TemperatureScaling, folds, recalibrate
 
 CALLS = []
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, make, outcome
 
 from fastece import KDE, BayesCurve
 from fastece.recalibration import load, save
+from helpers.recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, make, outcome
 
 DATA = Path(__file__).parents[1] / "data"
 

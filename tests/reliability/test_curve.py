@@ -5,13 +5,13 @@ from dataclasses import is_dataclass
 import numpy as np
 import pytest
 import reference
-import reference_kde as oracle
-from kde_cases import KERNELS
-from probes import Spy
-from strategies import as_lists
 
 import fastece
 from fastece import KDE, reliability_curve
+from helpers.kde_cases import KERNELS
+from helpers.probes import Spy
+from helpers.strategies import as_lists
+from oracles import reference_kde as oracle
 
 SYMMETRIC = KERNELS[:3]
 SIMULATIONS = 40

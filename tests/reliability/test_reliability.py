@@ -7,11 +7,11 @@ from math import isnan
 import numpy as np
 import pytest
 import reference
-import strategies as cases
-from strategies import BINNINGS, RANGES, WEIGHTS, as_lists, fields_of
 
 import fastece
 from fastece import Binned, ReliabilityDiagram, reliability_diagram
+from helpers import strategies as cases
+from helpers.strategies import BINNINGS, RANGES, WEIGHTS, as_lists, fields_of
 
 NAMES = ("edges", "count", "score", "frequency", "gap")
 BELL = cases.score_sets()["bell"]

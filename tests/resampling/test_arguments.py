@@ -5,14 +5,14 @@ from math import nan
 
 import numpy as np
 import pytest
-from resample_cases import (
-    binary,
-    two_models,
-)
 
 import fastece
 from fastece.resampling.arguments import read_call
 from fastece.resampling.bootstrap import resample
+from helpers.resample_cases import (
+    binary,
+    two_models,
+)
 
 BAD = [
     *[("n_resamples", value) for value in (0, -1, 1.5, True, "many", None)],

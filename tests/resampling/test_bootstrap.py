@@ -7,9 +7,14 @@ from math import isqrt, nan
 import numpy as np
 import pytest
 import reference
-from chance import ALPHA, chi_square_p, multinomial_law
-from probes import Code, Mean, OneBin, Spy
-from resample_cases import (
+from scipy import stats
+
+import fastece
+from fastece import Binned
+from fastece.estimators.table import ESTIMATORS, calibration_errors
+from helpers.chance import ALPHA, chi_square_p, multinomial_law
+from helpers.probes import Code, Mean, OneBin, Spy
+from helpers.resample_cases import (
     BINNED,
     METHODS,
     VARIANTS,
@@ -20,11 +25,6 @@ from resample_cases import (
     same_bits,
     two_models,
 )
-from scipy import stats
-
-import fastece
-from fastece import Binned
-from fastece.estimators.table import ESTIMATORS, calibration_errors
 
 # -- one call --------------------------------------------------------------------------------------
 

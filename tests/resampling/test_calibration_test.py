@@ -2,20 +2,20 @@
 
 import numpy as np
 import pytest
-from chance import ALPHA, chi_square_p
-from probes import HitCode, Hits, Mean
-from resample_cases import (
+from scipy import stats
+
+import fastece
+from fastece import Binned
+from fastece.estimators.table import calibration_errors
+from helpers.chance import ALPHA, chi_square_p
+from helpers.probes import HitCode, Hits, Mean
+from helpers.resample_cases import (
     BINNED,
     binary,
     classes,
     near,
     same_bits,
 )
-from scipy import stats
-
-import fastece
-from fastece import Binned
-from fastece.estimators.table import calibration_errors
 
 
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
-from probes import Code, Mean
-from resample_cases import (
+
+import fastece
+from fastece.estimators.table import ESTIMATORS
+from helpers.probes import Code, Mean
+from helpers.resample_cases import (
     METHODS,
     basic,
     binary,
@@ -12,9 +15,6 @@ from resample_cases import (
     same_bits,
     two_models,
 )
-
-import fastece
-from fastece.estimators.table import ESTIMATORS
 
 # Some scores of one of the models are 0 or 1, so that its log loss is infinite.
 FINITE = [name for name in ESTIMATORS if name != "log_loss"]

@@ -4,8 +4,6 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from chance import ALPHA, chi_square_p, class_probabilities, multinomial_law, poisson_probabilities
-from kernel_forms import PLAIN
 from scipy import stats
 
 from fastece.kernels import REPLICATES, resampling
@@ -18,6 +16,14 @@ from fastece.resampling.draws import (
     new_key,
     poisson_law,
 )
+from helpers.chance import (
+    ALPHA,
+    chi_square_p,
+    class_probabilities,
+    multinomial_law,
+    poisson_probabilities,
+)
+from helpers.kernel_forms import PLAIN
 
 compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 R = resampling.REPLICATES

@@ -11,13 +11,13 @@ from threading import Timer
 
 import numpy as np
 import pytest
-from probes import Broken, Code, Process
 
 import fastece
 from fastece import Binned
 from fastece.estimators.table import ESTIMATORS
 from fastece.resampling import engine
 from fastece.resampling.draws import draws_of
+from helpers.probes import Broken, Code, Process
 
 N, COUNT = 500, 3000
 NAMES = [name for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)]

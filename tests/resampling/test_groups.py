@@ -7,8 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 import reference
-from chance import ALPHA, chi_square_p
-from resample_cases import VARIANTS, binary, classes, distribution, same_bits, two_models
 from scipy.stats import norm
 
 import fastece
@@ -16,6 +14,8 @@ from fastece import KDE, Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
 from fastece.resampling.draws import GroupDraws, Groups, LeaveOut, Multinomial, draws_of
 from fastece.resampling.multipliers import GroupGaps
+from helpers.chance import ALPHA, chi_square_p
+from helpers.resample_cases import VARIANTS, binary, classes, distribution, same_bits, two_models
 
 # What does not depend on the number of rows but by its sums: a draw is then a file of its rows. Two
 # copies of a row are no pair, though.

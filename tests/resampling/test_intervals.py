@@ -5,8 +5,12 @@ from math import nan
 
 import numpy as np
 import pytest
-from probes import Distinct, Mean
-from resample_cases import (
+from scipy import stats
+
+import fastece
+from fastece.estimators.table import ESTIMATORS
+from helpers.probes import Distinct, Mean
+from helpers.resample_cases import (
     BINNED,
     MANY,
     METHODS,
@@ -15,10 +19,6 @@ from resample_cases import (
     classes,
     near,
 )
-from scipy import stats
-
-import fastece
-from fastece.estimators.table import ESTIMATORS
 
 
 def bca(theta, values, deleted, level):

@@ -9,11 +9,11 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pandas as pd
 import pytest
-from probes import Counted, Mean, OneBin
-from resample_cases import binary, classes, near, same_bits, two_models
 
 import fastece
 from fastece import Binned
+from helpers.probes import Counted, Mean, OneBin
+from helpers.resample_cases import binary, classes, near, same_bits, two_models
 
 
 def test_error_and_bias_are_those_of_the_distribution():

@@ -5,10 +5,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
-from sklearn_cases import fitted
 
 import fastece
 from fastece.sklearn import ReliabilityDisplay
+from helpers.sklearn_cases import fitted
 
 matplotlib.use("agg")
 

@@ -31,11 +31,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn_cases import NAMES, Data, Fixed, Named, fitted
 
 import fastece
 from fastece.estimators.table import is_calibration_error
 from fastece.sklearn import ReliabilityDisplay, Scorer, ece_scorer, scorer
+from helpers.sklearn_cases import NAMES, Data, Fixed, Named, fitted
 
 FOLDS = StratifiedKFold(3)
 NEAR = {"rtol": 0, "atol": 1e-12}

@@ -16,7 +16,7 @@ from fastece.kernels import _jit, cache
 
 PACKAGE = Path(fastece.__file__).parent
 
-PUBLIC_CALLS = Path(__file__).parents[1] / "public_calls.py"
+PUBLIC_CALLS = Path(__file__).parents[1] / "helpers" / "public_calls.py"
 
 
 def run(*arguments, **changes):

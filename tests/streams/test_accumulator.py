@@ -6,13 +6,15 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from bad_input import assert_refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_streams import N_CELLS
-from resample_cases import same_bits
-from strategies import binary
-from stream_cases import (
+
+import fastece
+from fastece import Accumulator
+from helpers.bad_input import assert_refused
+from helpers.resample_cases import same_bits
+from helpers.strategies import binary
+from helpers.stream_cases import (
     DTYPES,
     EXACT_BINS,
     SETTINGS,
@@ -30,9 +32,7 @@ from stream_cases import (
     state_of,
     weights_of,
 )
-
-import fastece
-from fastece import Accumulator
+from oracles.reference_streams import N_CELLS
 
 EXACT = 1e-12
 EXACT_FIELDS = [

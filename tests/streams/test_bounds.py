@@ -4,7 +4,11 @@ from math import inf
 
 import numpy as np
 import pytest
-from reference_streams import (
+
+import fastece
+from helpers.strategies import as_lists
+from helpers.stream_cases import binary_data, class_data, digits, state_of, weights_of
+from oracles.reference_streams import (
     N_CELLS,
     cell_of,
     moved_by_uniform_edges,
@@ -12,10 +16,6 @@ from reference_streams import (
     shares_of_cells,
     weight_between,
 )
-from strategies import as_lists
-from stream_cases import binary_data, class_data, digits, state_of, weights_of
-
-import fastece
 
 KINDS = ["spread", "sharp", "bimodal"]
 SIZES = [1, 5, 1000]

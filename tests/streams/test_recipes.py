@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import run_two
+
+from helpers.processes import run_two
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "streams.md").read_text(encoding="utf-8")

@@ -9,13 +9,15 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from bad_input import assert_refused
-from chance import ALPHA, chi_square_p, poisson_probabilities
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_streams import group_errors, poisson_ratio_law
-from resample_cases import same_bits
-from stream_cases import (
+
+import fastece
+from fastece import Accumulator, BootstrapResult
+from helpers.bad_input import assert_refused
+from helpers.chance import ALPHA, chi_square_p, poisson_probabilities
+from helpers.resample_cases import same_bits
+from helpers.stream_cases import (
     SETTINGS,
     assert_same,
     binary_data,
@@ -27,9 +29,7 @@ from stream_cases import (
     state_of,
     weights_of,
 )
-
-import fastece
-from fastece import Accumulator, BootstrapResult
+from oracles.reference_streams import group_errors, poisson_ratio_law
 
 KEY = {"n_replicates": 8, "seed": 3}
 

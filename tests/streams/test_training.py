@@ -5,10 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from processes import run_two
 
 import fastece
 from fastece.training import CalibrationMetric
+from helpers.processes import run_two
 
 N = 600
 CHOICES = [

@@ -4,9 +4,9 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-import study_cases as cases
 
 from fastece.study.design import PRESETS
+from helpers import study_cases as cases
 
 PACKAGES = ("joblib", "matplotlib", "pyarrow", "sklearn", "threadpoolctl", "tqdm")
 if not all(map(find_spec, PACKAGES)):

@@ -5,13 +5,13 @@ from math import fsum
 
 import numpy as np
 import pytest
-import study_cases as cases
-from study_cases import SINGLE, SIXTEEN
 
 from fastece.data.sample import Sample
 from fastece.study import run_study
 from fastece.study.contestants import own
 from fastece.study.runner import contestants_of, run_distribution
+from helpers import study_cases as cases
+from helpers.study_cases import SINGLE, SIXTEEN
 
 
 @pytest.mark.usefixtures("module")

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from study_cases import FIFTEEN, TINY
 
 from fastece.study import Design, preset
 from fastece.study.design import PRESETS
 from fastece.study.models import MODELS
+from helpers.study_cases import FIFTEEN, TINY
 
 
 def test_the_paper_has_its_size():

@@ -5,12 +5,12 @@ from math import fsum
 
 import numpy as np
 import pytest
-from chance import ALPHA, chi_square_p
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from fastece.study.distributions import GaussianMixture
+from helpers.chance import ALPHA, chi_square_p
 
 
 def drawn_mixture(n_classes, n_features, seed=0, n_modes=4):

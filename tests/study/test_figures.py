@@ -9,10 +9,10 @@ matplotlib = pytest.importorskip("matplotlib")
 pa = pytest.importorskip("pyarrow")
 
 from matplotlib.colors import to_hex  # noqa: E402
-from study_cases import FIFTEEN, SIXTEEN  # noqa: E402
 
 from fastece.study import figures  # noqa: E402
 from fastece.study.figures import MEASURES, curves_figure, save_figure  # noqa: E402
+from helpers.study_cases import FIFTEEN, SIXTEEN  # noqa: E402
 
 matplotlib.use("agg")
 

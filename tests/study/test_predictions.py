@@ -8,8 +8,6 @@ from math import fsum
 import numpy as np
 import pytest
 import reference
-import study_cases as cases
-from study_cases import FIFTEEN, SIXTEEN
 
 from fastece.cli.commands import main
 from fastece.study import Predictions, run_study
@@ -17,6 +15,8 @@ from fastece.study.predictions import PredictionFile
 from fastece.study.runner import contestants_of, run_distribution
 from fastece.study.store import Store
 from fastece.study.truth import debiased_error
+from helpers import study_cases as cases
+from helpers.study_cases import FIFTEEN, SIXTEEN
 
 ROWS = 600
 

@@ -7,13 +7,13 @@ from math import isnan, nextafter
 import numpy as np
 import pytest
 import reference
-import study_cases as cases
 
 from fastece import ece
 from fastece.data.sample import Sample
 from fastece.study.contestants import Drawn
 from fastece.study.published import PublishedBinned, swapped_convex
 from fastece.study.published import published as published_contestants
+from helpers import study_cases as cases
 
 
 def sample_of(s, y, low=0.0, high=1.0):

@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import study_cases as cases
-from study_cases import PICTURES, SINGLE, TABLES, TINY
 
 from fastece.study import run_study
 from fastece.study.design import preset
+from helpers import study_cases as cases
+from helpers.study_cases import PICTURES, SINGLE, TABLES, TINY
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 

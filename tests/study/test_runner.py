@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
-import study_cases as cases
-from study_cases import FIFTEEN, SINGLE, SIXTEEN, Replay
 
 from fastece.study import preset
 from fastece.study.design import Distribution
 from fastece.study.runner import contestants_of, run_distribution
+from helpers import study_cases as cases
+from helpers.study_cases import FIFTEEN, SINGLE, SIXTEEN, Replay
 
 
 def close(name):

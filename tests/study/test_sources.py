@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import scipy
 import sklearn
-import study_cases as cases
-from study_cases import SINGLE
 
 import fastece
 from fastece.study import Design, run_study, store
 from fastece.study.store import NO_NUMBERS, package_hash
+from helpers import study_cases as cases
+from helpers.study_cases import SINGLE
 
 
 def test_results_of_another_version_of_ones_own_estimator_are_refused(

@@ -4,10 +4,10 @@ import json
 from dataclasses import replace
 
 import pytest
-from study_cases import SINGLE
 
 from fastece.study import run_study
 from fastece.study.store import Store, write_whole
+from helpers.study_cases import SINGLE
 
 
 def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path):

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import study_cases as cases
 import threadpoolctl
-from study_cases import FIFTEEN, SINGLE, SIXTEEN, TINY, contents
 
 from fastece import Binned
 from fastece.cli.commands import main
@@ -19,6 +17,8 @@ from fastece.study import Design, run_study
 from fastece.study.runner import contestants_of, run_distribution
 from fastece.study.store import Store
 from fastece.study.summary import ranking_of, summarise
+from helpers import study_cases as cases
+from helpers.study_cases import FIFTEEN, SINGLE, SIXTEEN, TINY, contents
 
 FILES = cases.TABLES + cases.PICTURES
 

@@ -9,12 +9,12 @@ from math import fsum, inf, nan
 import numpy as np
 import pyarrow as pa
 import pytest
-from study_cases import SINGLE
 
 from fastece.study.design import Distribution
 from fastece.study.runner import Outcome
 from fastece.study.store import Store
 from fastece.study.summary import distribution_table, ranking_of, summarise
+from helpers.study_cases import SINGLE
 
 NAMES = ("a", "b", "c", "zero")
 THREE = replace(SINGLE, mixtures=5, n_sizes=3)

@@ -6,12 +6,12 @@ from math import fsum
 import numpy as np
 import pytest
 import reference
-import study_cases as cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fastece.data.sample import Sample
 from fastece.study.truth import debiased_error, truth_from_labels
+from helpers import study_cases as cases
 
 
 def truth_from_posterior(s, q):

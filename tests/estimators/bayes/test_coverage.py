@@ -3,9 +3,9 @@ stated, for whoever changes the draws."""
 
 import numpy as np
 import pytest
-from bayes_helpers import sample_of
 
 from fastece import BayesCurve
+from helpers.bayes_helpers import sample_of
 
 CURVES = {
     "calibrated": lambda s: s,

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import reference_bayes as reference
 
 import fastece
 from fastece import BayesCurve, bootstrap, ece, mce, reliability_curve
@@ -21,6 +20,7 @@ from fastece.estimators.bayes.hyperpriors import (
     cell_count,
     normals,
 )
+from oracles import reference_bayes as reference
 
 
 def rows(n=300, seed=0, digits=9):

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import reference_bayes as reference
-from bayes_helpers import sample_of
 
 from fastece import BayesCurve
 from fastece.data.reading import read_problems
@@ -20,6 +18,8 @@ from fastece.estimators.bayes.hyperpriors import (
 )
 from fastece.estimators.bayes.posterior import Posterior, posterior_of, side_posteriors
 from fastece.kernels import bayes
+from helpers.bayes_helpers import sample_of
+from oracles import reference_bayes as reference
 
 
 def drawn(n, curve, seed=0, a=2.0, b=1.0):

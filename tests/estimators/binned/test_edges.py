@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import reference
-from kernel_cases import RANGES, awkward_scores
 
 from fastece.estimators.binned import edges
 from fastece.kernels import binning
+from helpers.kernel_cases import RANGES, awkward_scores
 
 TIED = np.array([0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9])
 

@@ -6,11 +6,8 @@ from math import inf
 
 import numpy as np
 import pytest
-import strategies as cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from kernel_forms import PLAIN
-from samples import BINNED, R, draws, repeated, sample_of
 
 from fastece import Binned
 from fastece.data.problems import one_problem
@@ -21,6 +18,9 @@ from fastece.estimators.binned import single
 from fastece.kernels import common_call
 from fastece.kernels.common_call import MOST_BINS
 from fastece.kernels.replicates import FEW_ROWS
+from helpers import strategies as cases
+from helpers.kernel_forms import PLAIN
+from helpers.samples import BINNED, R, draws, repeated, sample_of
 
 VARIANTS = {
     **BINNED,

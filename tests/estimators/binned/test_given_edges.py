@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
-from strategies import as_lists, labels_for, weights_for
 
 import fastece
 from fastece import Binned
 from fastece.data.sample import Sample
+from helpers.strategies import as_lists, labels_for, weights_for
 
 EDGES = {
     "two": [0.0, 1.0],

@@ -6,8 +6,6 @@ from math import inf
 import numpy as np
 import pytest
 import reference
-from kernel_cases import counts, expected_sums, quantile_fields
-from samples import R, runs_of, sample_of
 
 from fastece.estimators.binned.edges import uniform_layout
 from fastece.estimators.binned.replicates import (
@@ -18,6 +16,8 @@ from fastece.estimators.binned.replicates import (
     drawn_equal_mass_sums,
 )
 from fastece.kernels import MOMENTS
+from helpers.kernel_cases import counts, expected_sums, quantile_fields
+from helpers.samples import R, runs_of, sample_of
 
 
 def fields_of(n_bins, convex):

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
-import strategies as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_forms import PLAIN
-from strategies import as_lists
 
 import fastece
 from fastece import Binned
 from fastece.estimators.binned import single as sums
+from helpers import strategies as cases
+from helpers.kernel_forms import PLAIN
+from helpers.strategies import as_lists
 
 
 @pytest.fixture

@@ -5,19 +5,19 @@ from itertools import permutations, product
 from math import erfc, sqrt
 from typing import Any
 
-import canonical_cases as cases
 import numpy as np
 import pytest
-import reference_canonical as oracle
-from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
-from canonical_cases import FORMS, assert_near, near
-from chance import ALPHA, chi_square_p
-from resample_cases import same_bits
 from scipy import stats
 
 import fastece
 from fastece import SKCE, DirichletKDE, calibration_test
 from fastece.data.reading import read_problems
+from helpers import canonical_cases as cases
+from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
+from helpers.canonical_cases import FORMS, assert_near, near
+from helpers.chance import ALPHA, chi_square_p
+from helpers.resample_cases import same_bits
+from oracles import reference_canonical as oracle
 
 NAMES = ["canonical", "skce"]
 

@@ -3,21 +3,21 @@
 from dataclasses import FrozenInstanceError
 from math import inf, nan
 
-import canonical_cases as cases
 import numpy as np
 import pytest
 import reference
-import reference_canonical as oracle
-from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
-from canonical_cases import CLOSE, SETS, assert_near, near
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from strategies import integer_weights
 
 import fastece
 from fastece import DirichletKDE, canonical_error
 from fastece.estimators.table import ESTIMATORS
+from helpers import canonical_cases as cases
+from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
+from helpers.canonical_cases import CLOSE, SETS, assert_near, near
+from helpers.strategies import integer_weights
+from oracles import reference_canonical as oracle
 
 BANDWIDTHS = [1e-5, 3e-4, 0.01, 0.1, 2.0]
 norms = st.sampled_from([1.0, 2.0])

@@ -5,17 +5,17 @@ import operator
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
-import canonical_cases as cases
 import numpy as np
 import pytest
-from canonical_cases import CLOSE, ESTIMATORS, assert_near, near
-from resample_cases import same_bits
 
 import fastece
 from fastece import SKCE, DirichletKDE
 from fastece.estimators.table import is_calibration_error, need_vectors
 from fastece.resampling import engine
 from fastece.resampling.draws import draws_of
+from helpers import canonical_cases as cases
+from helpers.canonical_cases import CLOSE, ESTIMATORS, assert_near, near
+from helpers.resample_cases import same_bits
 
 NAMES = ["canonical", "skce"]
 # Rows of which no kernel is kept in memory.

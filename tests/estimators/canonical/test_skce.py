@@ -4,21 +4,21 @@ from dataclasses import FrozenInstanceError
 from itertools import product
 from math import exp, inf, nan, sqrt
 
-import canonical_cases as cases
 import numpy as np
 import pytest
 import reference
-import reference_canonical as oracle
-from bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
-from canonical_cases import FORMS, KERNELS, SETS, assert_near, near, skce
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
-from strategies import integer_weights
 
 import fastece
 from fastece import SKCE, kernel_calibration_error
 from fastece.estimators.table import ESTIMATORS
+from helpers import canonical_cases as cases
+from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
+from helpers.canonical_cases import FORMS, KERNELS, SETS, assert_near, near, skce
+from helpers.strategies import integer_weights
+from oracles import reference_canonical as oracle
 
 forms, kernels = st.sampled_from(FORMS), st.sampled_from(KERNELS)
 widths = st.sampled_from(["median", 0.01, 0.3, 5.0])

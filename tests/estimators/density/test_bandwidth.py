@@ -4,10 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference_kde as oracle
-from kde_helpers import KDE_NAME, close, exact, kde, multiplicities, rows_of, same, samples, smooth
 
 from fastece import KDE, calibration_test
+from helpers.kde_helpers import (
+    KDE_NAME,
+    close,
+    exact,
+    kde,
+    multiplicities,
+    rows_of,
+    same,
+    samples,
+    smooth,
+)
+from oracles import reference_kde as oracle
 
 
 def test_silverman_counts_rows_and_not_weights():

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import reference_kde as oracle
-from kde_helpers import kde, smooth
 
 from fastece import KDE, reliability_curve
 from fastece.data.sample import Sample
 from fastece.estimators.density.beta import PER_OCTAVE, even_beta_mesh, fitted_beta_mesh, log_at
 from fastece.estimators.density.plan import Copies
+from helpers.kde_helpers import kde, smooth
+from oracles import reference_kde as oracle
 
 BANDWIDTHS = [0.02, 0.1, 0.7, 3.0]
 SETS = {

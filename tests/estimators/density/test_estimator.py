@@ -4,18 +4,18 @@ from dataclasses import FrozenInstanceError
 from itertools import pairwise
 from math import inf, isfinite, isnan, pi, sqrt
 
-import kde_cases
 import numpy as np
 import pytest
 import reference
-import reference_kde as oracle
-from kde_cases import KERNELS
-from kde_helpers import KDE_NAME, SYMMETRIC, close, exact, kde, matrix, same, smooth
-from strategies import as_lists
 
 import fastece
 from fastece import KDE, ece, mce
 from fastece.estimators.table import ESTIMATORS
+from helpers import kde_cases
+from helpers.kde_cases import KERNELS
+from helpers.kde_helpers import KDE_NAME, SYMMETRIC, close, exact, kde, matrix, same, smooth
+from helpers.strategies import as_lists
+from oracles import reference_kde as oracle
 
 ROUNDS = 8
 

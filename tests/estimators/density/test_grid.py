@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from kernel_forms import PLAIN
 
 from fastece.estimators.density.grid import GHOSTS, MOST_TAPS, SHAPES, Mesh
 from fastece.kernels import density
+from helpers.kernel_forms import PLAIN
 
 RANGES = [(0.0, 1.0), (0.25, 0.9)]
 # The least number of cells, an odd and an even one.

@@ -5,9 +5,10 @@ from math import inf
 
 import numpy as np
 import pytest
-import reference_kde as oracle
-from kde_cases import KERNELS
-from kde_helpers import (
+
+from fastece import KDE, bootstrap, calibration_test, compare, ece
+from helpers.kde_cases import KERNELS
+from helpers.kde_helpers import (
     KDE_NAME,
     VARIANTS,
     close,
@@ -20,9 +21,8 @@ from kde_helpers import (
     sizes,
     smooth,
 )
-from probes import Spy
-
-from fastece import KDE, bootstrap, calibration_test, compare, ece
+from helpers.probes import Spy
+from oracles import reference_kde as oracle
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -2,11 +2,12 @@
 
 from math import exp, inf, lgamma, log, pi, sqrt
 
-import kde_cases
 import numpy as np
 import pytest
-import reference_kde as oracle
-from reference_kde import KERNELS, densities, kde_error
+
+from helpers import kde_cases
+from oracles import reference_kde as oracle
+from oracles.reference_kde import KERNELS, densities, kde_error
 
 SYMMETRIC = KERNELS[:3]
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from kde_cases import KERNELS
 
 import fastece
 from fastece import bandwidth_sweep, ece, kernels
+from helpers.kde_cases import KERNELS
 
 BANDWIDTHS = [0.3, 0.004, 0.02, 0.02, 2.0, 0.11]
 

@@ -4,12 +4,12 @@ from math import inf
 
 import numpy as np
 import pytest
-import reference_kde as oracle
-import strategies as cases
-from kde_cases import KERNELS
 
 from fastece import KDE, ece
 from fastece.data.sample import Sample
+from helpers import strategies as cases
+from helpers.kde_cases import KERNELS
+from oracles import reference_kde as oracle
 
 SYMMETRIC = KERNELS[:3]
 

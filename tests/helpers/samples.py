@@ -6,11 +6,11 @@ from math import inf
 
 import numpy as np
 import reference
-from strategies import as_lists
 
 from fastece import Binned
 from fastece.data.sample import Sample
 from fastece.estimators.table import ESTIMATORS
+from helpers.strategies import as_lists
 
 FIELDS = [field.name for field in fields(Binned)]
 R = 32

@@ -4,13 +4,13 @@ from math import isnan
 
 import numpy as np
 import pytest
-import reference_canonical as oracle
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
 import fastece
 from fastece import SKCE, DirichletKDE
 from fastece.data.reading import read_problems
+from oracles import reference_canonical as oracle
 
 CLOSE = 1e-10
 FORMS = ["biased", "unbiased", "block"]

@@ -4,10 +4,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from strategies import around, around32
 
 import fastece
 from fastece import Accumulator
+from helpers.strategies import around, around32
 
 EXACT_BINS = [10, 12, 15, 16, 18, 20, 25, 30, 50, 100]
 DATA = Path(fastece.__file__).parent / "data"

@@ -4,10 +4,10 @@ from math import inf
 
 import numpy as np
 import reference
-import strategies as cases
 
 from fastece.estimators.binned.edges import convex_layout, hard_layout, uniform_layout
 from fastece.kernels import REPLICATES
+from helpers import strategies as cases
 
 BINS = [1, 2, 3, 7, 10, 15, 49, 100, 1000]
 RANGES = [(0.0, 1.0), (1 / 3, 1.0), (0.1, 0.7), (1 / 7, 1.0)]

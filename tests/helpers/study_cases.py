@@ -7,13 +7,13 @@ from math import fsum, isqrt, nan
 
 import numpy as np
 import reference
-import reference_kde
 
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.study import Design, figures, run_study
 from fastece.study.arena import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
 from fastece.study.distributions import GaussianMixture
 from fastece.study.models import MODELS, new_model, predicted
+from oracles import reference_kde
 
 # Sixteen distributions, each in some hundredths of a second.
 TINY = Design(

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from strategies import labels_for
 
 from fastece.intervals.cells import Cells
 from fastece.intervals.estimate import cells_of
 from fastece.resampling.arguments import read_call
+from helpers.strategies import labels_for
 
 LEVELS = [0.01, 0.3, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 0.999999]
 
