@@ -5,13 +5,12 @@ whether a caller says 3, np.int64(3) or np.float32(3).
 """
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-
-from fastece import kernels
 
 
 def list_names(names: Iterable[Any]) -> str:
@@ -67,6 +66,15 @@ def check_range(name: str, value: Any, names: Sequence[str]) -> str | tuple[floa
     return low, high
 
 
+def processors() -> int:
+    """Number of processors that this process may use, of those that the machine has."""
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def check_jobs(n_jobs: Any) -> int:
     """Number of threads: None is 1, -1 as many as processors that this process may use, -2 one
     less, and so on."""
@@ -75,7 +83,7 @@ def check_jobs(n_jobs: Any) -> int:
     jobs = check_integer("n_jobs", n_jobs, -(2**31), 2**31)
     if jobs == 0:
         raise ValueError("n_jobs: must be a positive number of threads, or -1 for all, got 0")
-    return jobs if jobs > 0 else max(1, kernels.ahead.processors() + 1 + jobs)
+    return jobs if jobs > 0 else max(1, processors() + 1 + jobs)
 
 
 def check_average(average: Any) -> None:

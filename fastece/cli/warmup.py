@@ -6,7 +6,6 @@ compile what they need; `tests/helpers/public_calls.py` says whether something i
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
@@ -24,13 +23,11 @@ from fastece.estimators.binned.single import MANY_ROWS
 from fastece.estimators.canonical.skce import SKCE
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import ESTIMATORS, is_calibration_error
-from fastece.kernels import _jit, ahead, cache
+from fastece.kernels import _jit, cache
 from fastece.recalibration.scaling import TemperatureScaling
 from fastece.streams.accumulator import Accumulator
 
 FEW = 40
-# A process takes 200 MB.
-MOST_PROCESSES = 8
 # Kinds of numbers that are read as they are; others are converted to one of them.
 PROBABILITIES = ("f8", "f4")
 LABELS = ("i8", "u1")
@@ -77,17 +74,13 @@ def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = 
     start, before, seen = time.perf_counter(), len(names()), 0
     check: Callable[[], None] = check_kept if must_keep else lambda: None
     check()
-    with ExitStack() as helpers:
-        count = min(ahead.processors(), MOST_PROCESSES) if ahead.is_possible() else 1
-        for k in range(1, count):
-            helpers.enter_context(ahead.helper(step_back, k / (count - 1)))
-        for step in steps():
-            step()
-            check()
-            count = len(names())
-            if progress is not None and count > seen:
-                progress(f"{count} signatures")
-            seen = count
+    for step in steps():
+        step()
+        check()
+        count = len(names())
+        if progress is not None and count > seen:
+            progress(f"{count} signatures")
+        seen = count
     seconds, found = time.perf_counter() - start, names()
     return WarmUp(seconds, kept_in(), kernels=len(set(found)), signatures=len(found), cached=before)
 
@@ -115,14 +108,6 @@ def names() -> list[str]:
     if folder is not None:
         return [path.name.partition("-")[0] for path in Path(folder).glob("*.nbc")]
     return [kernel.__qualname__ for kernel in _jit.KERNELS for _ in kernel.signatures]
-
-
-def step_back(share: float) -> None:
-    """The steps before this share of them, the last one first: in another process, which meets
-    this one half-way."""
-    every = list(steps())
-    for step in reversed(every[: round(share * len(every))]):
-        step()
 
 
 def steps() -> Iterator[Callable[[], object]]:

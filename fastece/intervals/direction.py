@@ -20,7 +20,6 @@ from fastece.intervals.inversion import NO_CURVE, cell_curve, side_curve
 from fastece.resampling.arguments import Call, check_single, describe, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, of_parts
-from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64
 
@@ -339,6 +338,4 @@ def direction(
     call = read_call(
         y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples, **options
     )
-    drawn = [e for e in call.estimators.values() if not hasattr(e, "posterior")]
-    with compile_resampling(call.models[0], drawn, rows=False, labels=bool(drawn)):
-        return direction_of(call, new_key(rng))
+    return direction_of(call, new_key(rng))

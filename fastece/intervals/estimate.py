@@ -19,7 +19,6 @@ from fastece.intervals.labels import label_curve
 from fastece.resampling.arguments import Call, check_can_be_null, describe, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level, of_parts
-from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import Result, Results
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
@@ -251,5 +250,4 @@ def estimate(
             "n_resamples: must be at least 1, got 0; only estimators with a posterior need none, "
             f"not {describe(drawn[0])}"
         )
-    with compile_resampling(call.models[0], drawn, rows=False, labels=bool(drawn)):
-        return estimate_results(call, rng=rng)
+    return estimate_results(call, rng=rng)

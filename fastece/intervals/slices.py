@@ -23,7 +23,6 @@ from fastece.resampling.arguments import (
     read_call,
 )
 from fastece.resampling.draws import new_key
-from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import Plain, Tabular, aligned
 
 # Of groups with fewer rows the table says so.
@@ -309,6 +308,4 @@ def slices(
         groups = groups_by_class(call)
     else:
         groups = groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
-    drawn = [e for e in call.estimators.values() if not hasattr(e, "posterior")]
-    with compile_resampling(call.models[0], drawn, rows=False, labels=bool(drawn)):
-        return slices_of(call, groups, new_key(rng))
+    return slices_of(call, groups, new_key(rng))

@@ -13,7 +13,6 @@ from fastece.typing import F64
 
 if TYPE_CHECKING:
     from fastece.kernels import (
-        ahead,
         bayes,
         binning,
         cells,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "NO_WEIGHTS", "REPLICATES", "ahead", "bayes", "binning", "cells", "common_call", "debias",
+    "NO_WEIGHTS", "REPLICATES", "bayes", "binning", "cells", "common_call", "debias",
     "density", "gaps", "inversion", "logits", "mmce", "moments", "quantiles", "reading",
     "replicates", "resampling", "sorting", "subsets", "sweep", "vectors",
     "weights",

@@ -36,7 +36,6 @@ from fastece.report.words import Findings, judge
 from fastece.resampling.arguments import Call, check_can_be_null, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval
-from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import Plain
 
 # Arguments that say how data are read.
@@ -247,8 +246,7 @@ def make_report(
     top = problems if pairs or problems.setting.is_top else read(setting="confidence")
     lead, errors_call = call.only(errors[LEAD]), replace(call, estimators=errors)
     check_can_be_null(errors_call, "a report")
-    with compile_resampling(problems, list(errors.values()), rows=False, labels=True):
-        measures = measure_errors(errors_call, seed, say)
+    measures = measure_errors(errors_call, seed, say)
     first, test = measures[0], measures[1]
     say("direction and scores")
     direction = direction_of(lead, key)

@@ -14,7 +14,6 @@ from fastece.resampling.arguments import Call, add_groups, describe, read_call
 from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import Method
-from fastece.resampling.rehearsal import compile_resampling
 from fastece.resampling.results import HONEST, BootstrapResult, Replicated, Results
 from fastece.typing import F64
 
@@ -277,5 +276,4 @@ def bootstrap(
     )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     options = {"method": method, "size": size, "rng": rng, "bootstrap_result": bootstrap_result}
-    with compile_resampling(call.models[0], list(call.estimators.values())):
-        return resample(call, BootstrapResult, **options)
+    return resample(call, BootstrapResult, **options)

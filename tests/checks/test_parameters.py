@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece import Binned, kernels
+from fastece import Binned
+from fastece.checks import parameters
 from fastece.checks.parameters import check_jobs
 from helpers.bad_input import (
     CLASS_TRUE,
@@ -146,5 +147,17 @@ def test_an_estimator_without_bins_has_no_diagram():
 def test_jobs_are_counted_as_elsewhere(monkeypatch):
     assert check_jobs(None) == 1
     assert check_jobs(3) == 3
-    monkeypatch.setattr(kernels.ahead, "processors", lambda: 4)
+    monkeypatch.setattr(parameters, "processors", lambda: 4)
     assert [check_jobs(n) for n in (-1, -2, -(10**6))] == [4, 3, 1]
+
+
+def test_processors_are_those_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {3 + pid, 5, 7}, raising=False)
+    monkeypatch.delattr("os.process_cpu_count", raising=False)
+    assert parameters.processors() == 3
+    monkeypatch.setattr("os.process_cpu_count", lambda: 2, raising=False)
+    assert parameters.processors() == 2
+    monkeypatch.delattr("os.process_cpu_count")
+    monkeypatch.delattr("os.sched_getaffinity")
+    assert parameters.processors() == 64

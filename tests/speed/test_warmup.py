@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -93,16 +92,6 @@ def test_its_steps_are_calls_that_work():
 def step_rows(step):
     """The labels that a step reads."""
     return (step.keywords or step.args[1])["y_true"]
-
-
-def test_other_processes_come_from_behind(monkeypatch):
-    done = []
-    steps = [partial(done.append, i) for i in range(4)]
-    monkeypatch.setattr(warmup, "steps", lambda: iter(steps))
-    warmup.step_back(1.0)
-    assert done == [3, 2, 1, 0]
-    warmup.step_back(0.5)
-    assert done[4:] == [1, 0]
 
 
 def test_it_fails_at_once_where_nothing_can_be_kept(tmp_path):
