@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from asv.machine import Machine, MachineCollection
+from speed_tables import processor
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -27,9 +28,6 @@ def git(*arguments: str) -> str:
 
 def default_machine() -> str:
     """The processor and the number of its cores, as part of a path."""
-    sys.path.insert(0, str(FOLDER.parent))
-    from fastece.cli.bench import processor
-
     return re.sub(r"\W+", "-", f"{processor()} {os.cpu_count()} cores").strip("-").lower()
 
 

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import fastece
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "asv_benchmarks"))
-from benchmarks import pairs
-from benchmarks.common import run_fresh, yardstick
+from benchmarks import baselines, pairs
+from benchmarks.common import run_fresh
 
 BANDWIDTHS = (0.001, 0.01, 0.1)
 # Sums of densities are at least this, as published: where a bandwidth leaves few rows near, shares
@@ -61,14 +61,14 @@ REPLICATES = [
 FRESH = """
 import time
 import fastece
-from benchmarks.common import yardstick
+from benchmarks import baselines
 
 def peak():
     with open("/proc/self/status") as status:
         return 1024 * next(int(line.split()[1]) for line in status if line[:6] == "VmHWM:")
 
 for n in (100, {rows}):
-    y, p = yardstick.class_vectors(n, {classes})
+    y, p = baselines.class_vectors(n, {classes})
     before, begin = peak(), time.perf_counter()
     fastece.{call}
 print(time.perf_counter() - begin, (peak() - before) / 1e6)
@@ -93,7 +93,7 @@ def canonical_in_torch(y: Any, p: Any, bandwidth: float) -> float:
 
 def calls_of(n: int) -> Iterator[tuple[str, dict[str, Callable[[], float]]]]:
     """What is called, and the calls: ours, and those of others."""
-    y, p = yardstick.class_vectors(n, pairs.CLASSES)
+    y, p = baselines.class_vectors(n, pairs.CLASSES)
     tensors = None
     if find_spec("torch"):
         import torch
@@ -158,8 +158,8 @@ def replicates(options: argparse.Namespace) -> Iterator[list[str]]:
     yield [f"{options.few} rows", "one thread, s", "two threads, s"]
     for call in REPLICATES:
         function = partial(getattr(fastece, call.function), rng=0, **call.options)
-        function(*yardstick.class_vectors(100, pairs.CLASSES))  # has the kernels
-        data = yardstick.class_vectors(options.few, pairs.CLASSES)
+        function(*baselines.class_vectors(100, pairs.CLASSES))  # has the kernels
+        data = baselines.class_vectors(options.few, pairs.CLASSES)
         calls = {str(k): partial(function, *data, n_jobs=k) for k in (1, 2)}
         seconds = seconds_of(calls, min(3, options.rounds))
         yield [f"`{call}`", f"{seconds['1']:.3g}", f"{seconds['2']:.3g}"]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import fastece
-from benchmarks.common import ESTIMATORS, Draws, Replicated, yardstick
+from benchmarks import baselines
+from benchmarks.common import ESTIMATORS, Draws, Replicated
 
 
 class BootstrapSizes(Draws):
@@ -19,7 +20,7 @@ class BootstrapSizes(Draws):
 
     def setup(self, estimator: str, n: int) -> None:
         """Make the data."""
-        self.bootstrap(yardstick.binary("uniform", n), estimator)
+        self.bootstrap(baselines.binary("uniform", n), estimator)
 
 
 class BootstrapShapes(Draws):
@@ -30,7 +31,7 @@ class BootstrapShapes(Draws):
 
     def setup(self, estimator: str, shape: str, n: int) -> None:
         """Make the data."""
-        self.bootstrap(yardstick.binary(shape, n), estimator)
+        self.bootstrap(baselines.binary(shape, n), estimator)
 
 
 class BootstrapThreads(Draws):
@@ -41,7 +42,7 @@ class BootstrapThreads(Draws):
 
     def setup(self, n_jobs: int, n: int) -> None:
         """Make the data."""
-        self.bootstrap(yardstick.binary("uniform", n), "ece", n_jobs=n_jobs)
+        self.bootstrap(baselines.binary("uniform", n), "ece", n_jobs=n_jobs)
 
 
 class BootstrapAll(Draws):
@@ -52,7 +53,7 @@ class BootstrapAll(Draws):
 
     def setup(self, n: int) -> None:
         """Make the data."""
-        self.bootstrap(yardstick.binary("uniform", n), ESTIMATORS)
+        self.bootstrap(baselines.binary("uniform", n), ESTIMATORS)
 
 
 class BootstrapClasses(Draws):
@@ -63,7 +64,7 @@ class BootstrapClasses(Draws):
 
     def setup(self, estimator: str, n: int) -> None:
         """Make the data."""
-        self.bootstrap(yardstick.class_vectors(n, 10), estimator, setting="classwise")
+        self.bootstrap(baselines.class_vectors(n, 10), estimator, setting="classwise")
 
 
 class BootstrapSubsets(Draws):
@@ -74,7 +75,7 @@ class BootstrapSubsets(Draws):
 
     def setup(self, estimator: str, n: int) -> None:
         """Make the data."""
-        self.bootstrap(yardstick.binary("uniform", n), estimator, size=100)
+        self.bootstrap(baselines.binary("uniform", n), estimator, size=100)
 
 
 class BootstrapGroups(Replicated):
@@ -87,11 +88,11 @@ class BootstrapGroups(Replicated):
         """Make the data."""
         if not hasattr(fastece, "bootstrap"):
             raise NotImplementedError
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         label = np.random.default_rng(0).integers(0, n // 10, n)
         order = np.argsort(label, kind="stable")
         rows_of = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
-        value = yardstick.value_on_rows(estimator, y, p)
+        value = baselines.value_on_rows(estimator, y, p)
         call = partial(fastece.bootstrap, y, p, estimator=estimator, groups=label)
         self.make(call, partial(resample_groups, value, rows_of), n)
 
@@ -113,11 +114,11 @@ class Compare(Replicated):
         """Make the data."""
         if not hasattr(fastece, "compare"):
             raise NotImplementedError
-        y, a = yardstick.binary("uniform", n)
+        y, a = baselines.binary("uniform", n)
         b = a**1.5
-        values = [yardstick.value_on_rows(estimator, y, p) for p in (a, b)]
+        values = [baselines.value_on_rows(estimator, y, p) for p in (a, b)]
         call = partial(fastece.compare, y, a, b, estimator=estimator)
-        self.make(call, partial(yardstick.resample, values, n, n), n)
+        self.make(call, partial(baselines.resample, values, n, n), n)
 
 
 class CalibrationTest(Replicated):
@@ -130,6 +131,6 @@ class CalibrationTest(Replicated):
         """Make the data."""
         if not hasattr(fastece, "calibration_test"):
             raise NotImplementedError
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         call = partial(fastece.calibration_test, y, p, estimator=estimator)
-        self.make(call, partial(yardstick.redraw_labels, estimator, p), n)
+        self.make(call, partial(baselines.redraw_labels, estimator, p), n)

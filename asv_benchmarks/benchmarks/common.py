@@ -1,5 +1,4 @@
-"""What the benchmarks share. Data, idioms and clock are those of the checkout that these benchmarks
-lie in, whatever version of the package is measured."""
+"""The classes that the benchmarks share."""
 
 import os
 import subprocess
@@ -7,27 +6,16 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import fastece
+from benchmarks import baselines
 
 FOLDER = Path(__file__).parents[1]
 
 
-def load_yardstick() -> Any:
-    """The yardstick beside these benchmarks: the measured package may have another."""
-    spec: Any = spec_from_file_location(
-        "yardstick", FOLDER.parent / "fastece" / "speed" / "yardstick.py"
-    )
-    sys.modules["yardstick"] = module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-yardstick = load_yardstick()
 # The calibration errors of the table, also of packages that have nothing else in it. Those that
 # look at all pairs of rows have benchmarks of their own.
 ESTIMATORS = [
@@ -43,19 +31,19 @@ class Single(ABC):
 
     timeout = 180.0
     call: Callable[[], Any]
-    idiom: Callable[[], Any]
+    baseline: Callable[[], Any]
 
     @abstractmethod
     def setup(self, *params: Any) -> None:
-        """Make the data; set `call` and `idiom`, and call the first once, to compile."""
+        """Make the data; set `call` and `baseline`, and call the first once, to compile."""
 
     def time_ece(self, *params: Any) -> None:  # noqa: ARG002
         """Time of one call."""
         self.call()
 
     def track_ratio_to_numpy(self, *params: Any) -> float:  # noqa: ARG002
-        """Time of one call over that of the numpy idiom: less is better, as asv takes it."""
-        return round(1 / yardstick.race(self.call, self.idiom).ratio, 4)
+        """Time of one call over that of the numpy baseline: less is better, as asv takes it."""
+        return round(1 / baselines.race(self.call, self.baseline).ratio, 4)
 
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
 
@@ -78,7 +66,7 @@ class Beside(ABC):
     def track_ratio_to_other(self, *params: Any) -> float:  # noqa: ARG002
         """Time of one call over that of the other: less is better, as asv takes it."""
         self.call()
-        return round(1 / yardstick.race(self.call, self.other).ratio, 4)
+        return round(1 / baselines.race(self.call, self.other).ratio, 4)
 
     track_ratio_to_other.unit = "of the other's"  # type: ignore[attr-defined]
 
@@ -87,7 +75,7 @@ def other_work() -> Callable[[], Any]:
     """What a program does between two calls: ranks of scipy, a norm of numpy, sorted text."""
     from scipy.stats import rankdata
 
-    x = yardstick.binary("uniform", 2000)[1]
+    x = baselines.binary("uniform", 2000)[1]
     words = [f"{value:.3f}" for value in x]
     return lambda: (rankdata(x), float((x @ x) ** 0.5), sorted(words))
 
@@ -118,8 +106,8 @@ class Replicated(ABC):
     ) -> None:
         """Set all, from a call of the package and a loop of numpy that lack their replicates; the
         work of one is in numbers added up, if these are not its rows."""
-        self.replicates = yardstick.replicates_of(work or size)
-        self.loops = yardstick.loops_of(size)
+        self.replicates = baselines.replicates_of(work or size)
+        self.loops = baselines.loops_of(size)
         self.call = partial(call, n_resamples=self.replicates, rng=0)
         self.loop = partial(loop, replicates=self.loops)
         self.size = size
@@ -127,7 +115,7 @@ class Replicated(ABC):
     def seconds(self) -> float:
         """Of one replicate, after a call that compiles."""
         self.call()
-        times = [yardstick.seconds_of(self.call, 1) for _ in range(self.rounds)]
+        times = [baselines.seconds_of(self.call, 1) for _ in range(self.rounds)]
         return float(median(times)) / self.replicates
 
     def track_us_per_replicate(self, *params: Any) -> float:  # noqa: ARG002
@@ -140,7 +128,7 @@ class Replicated(ABC):
 
     def track_ratio_to_numpy(self, *params: Any) -> float:  # noqa: ARG002
         """Time of one replicate over that of the numpy loop: less is better, as asv takes it."""
-        race = yardstick.race_replicates(
+        race = baselines.race_replicates(
             self.call, self.replicates, self.loop, self.loops, self.rounds
         )
         return round(1 / race.ratio, 5)
@@ -159,10 +147,10 @@ class Draws(Replicated):
             raise NotImplementedError
         y, p = data
         names = [estimator] if isinstance(estimator, str) else estimator
-        values = [yardstick.value_on_rows(name, y, p) for name in names]
+        values = [baselines.value_on_rows(name, y, p) for name in names]
         size = size or len(p)
         call = partial(fastece.bootstrap, y, p, estimator=estimator, size=size, **options)
-        self.make(call, partial(yardstick.resample, values, len(p), size), size)
+        self.make(call, partial(baselines.resample, values, len(p), size), size)
 
 
 def run_fresh(code: str, **environment: str) -> str:

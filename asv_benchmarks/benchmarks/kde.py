@@ -5,7 +5,8 @@ from functools import partial
 from typing import Any
 
 import fastece
-from benchmarks.common import Replicated, Single, yardstick
+from benchmarks import baselines
+from benchmarks.common import Replicated, Single
 
 ESTIMATOR = "ece_kde"
 
@@ -26,11 +27,11 @@ class KdeBootstrap(Replicated):
     def setup(self, bandwidth: str | float, n: int) -> None:
         """Make the data."""
         estimator = estimator_of(bandwidth=bandwidth)
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         h = None if bandwidth == "silverman" else bandwidth
-        values = [yardstick.on_rows(yardstick.density_error, h=h)(y, p)]
+        values = [baselines.on_rows(baselines.density_error, h=h)(y, p)]
         call = partial(fastece.bootstrap, y, p, estimator=estimator)
-        self.make(call, partial(yardstick.resample, values, n, n), n)
+        self.make(call, partial(baselines.resample, values, n, n), n)
 
 
 class KdeKernels:
@@ -43,7 +44,7 @@ class KdeKernels:
     def setup(self, kernel: str, bandwidth: str | float, n: int) -> None:
         """Make the data and compile."""
         estimator = estimator_of(kernel=kernel, bandwidth=bandwidth)
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         self.call = partial(fastece.bootstrap, y, p, estimator=estimator, rng=0)
         self.call(n_resamples=32)
 
@@ -53,7 +54,7 @@ class KdeKernels:
 
 
 class KdeCalls(Single):
-    """Single calls, with Silverman's bandwidth as the idiom has it."""
+    """Single calls, with Silverman's bandwidth as the baseline has it."""
 
     params = (["ece_kde"], [10_000, 1_000_000])
     param_names = ("estimator", "n")
@@ -61,9 +62,9 @@ class KdeCalls(Single):
     def setup(self, estimator: str, n: int) -> None:
         """Make the data and compile."""
         estimator_of()
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         self.call = partial(fastece.ece, y, p, estimator=estimator)
-        self.idiom = partial(yardstick.IDIOMS[estimator], y, p)
+        self.baseline = partial(baselines.BASELINES[estimator], y, p)
         self.call()
 
 
@@ -78,7 +79,7 @@ class KdeCurve:
         """Make the data and compile."""
         if not hasattr(fastece, "reliability_curve"):
             raise NotImplementedError
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         self.call = partial(fastece.reliability_curve, y, p, n_resamples=500, rng=0)
         self.call()
 

@@ -12,21 +12,21 @@ from benchmarks.common import ESTIMATORS, run_fresh
 # than what imports and compiling left free, so the peak before the call is what is held then.
 MAKE = """
 import numpy as np
-from benchmarks.common import yardstick
-y, p = yardstick.binary("uniform", {n})
+from benchmarks import baselines
+y, p = baselines.binary("uniform", {n})
 np.save("{folder}/y.npy", y), np.save("{folder}/p.npy", p)
 """
 
 CALLS = {
     "fastece": "fastece.ece(y, p, estimator={estimator!r})",
-    "numpy": "yardstick.find_idiom({estimator!r})[1](y, p)",
+    "numpy": "baselines.find_baseline({estimator!r})[1](y, p)",
 }
 
 DRAWS = {
     "fastece": "fastece.bootstrap(y, p, estimator={estimators}, n_resamples=256, n_jobs={n_jobs})",
     "numpy": """
-values = [yardstick.value_on_rows(name, y, p) for name in {estimators}]
-yardstick.resample(values, y.size, y.size, 2)
+values = [baselines.value_on_rows(name, y, p) for name in {estimators}]
+baselines.resample(values, y.size, y.size, 2)
 """,
 }
 
@@ -34,7 +34,7 @@ yardstick.resample(values, y.size, y.size, 2)
 MEASURE = """
 import sys
 import fastece, numpy as np
-from benchmarks.common import yardstick
+from benchmarks import baselines
 
 def peak():
     try:
@@ -45,7 +45,7 @@ def peak():
         unit = 1 if sys.platform == "darwin" else 1024
         return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-y, p = yardstick.binary("uniform", 1000)
+y, p = baselines.binary("uniform", 1000)
 {call}
 y, p = np.load("{folder}/y.npy"), np.load("{folder}/p.npy")
 before = peak()
@@ -86,7 +86,7 @@ class Memory:
         return self.extra("fastece", *params)
 
     def track_ratio_to_numpy(self, *params: Any) -> float:
-        """The same over that of the numpy idiom."""
+        """The same over that of the numpy baseline."""
         return round(self.extra("fastece", *params) / self.extra("numpy", *params), 4)
 
     track_extra_megabytes.unit = "MB"  # type: ignore[attr-defined]

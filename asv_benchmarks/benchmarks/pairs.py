@@ -10,7 +10,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 import fastece
-from benchmarks.common import Beside, Replicated, yardstick
+from benchmarks import baselines
+from benchmarks.common import Beside, Replicated
 
 CLASSES, BATCH = 10, 32
 # What the package chooses from by default, and the smallest probability in logarithms.
@@ -185,7 +186,7 @@ def rows_and_estimator(function: str, error: str, n: int) -> tuple[Any, Any, Any
         "canonical": fastece.DirichletKDE(BANDWIDTH),
         "skce": fastece.SKCE("unbiased", width=WIDTH),
     }
-    return *yardstick.class_vectors(n, CLASSES), estimators[error]
+    return *baselines.class_vectors(n, CLASSES), estimators[error]
 
 
 class CanonicalError(Beside):

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Beside, yardstick
+from benchmarks import baselines
+from benchmarks.common import Beside
 
 
 def map_of(name: str, **options: Any) -> Any:
@@ -47,7 +48,7 @@ class Temperature(Beside):
         except ImportError as error:
             raise NotImplementedError from error
         torch.set_num_threads(1)
-        y, z = yardstick.class_vectors(n, classes, "float32", logits=True)
+        y, z = baselines.class_vectors(n, classes, "float32", logits=True)
         self.call = partial(map_of("temperature", from_logits=True).fit, z, y)
         self.other = partial(fit_with_torch, torch.from_numpy(z), torch.from_numpy(y))
 
@@ -62,7 +63,7 @@ class Matrix(Beside):
         """Make the data."""
         from sklearn.linear_model import LogisticRegression
 
-        y, z = yardstick.class_vectors(n, 10, logits=True)
+        y, z = baselines.class_vectors(n, 10, logits=True)
         self.call = partial(map_of("matrix", from_logits=True).fit, z, y)
         self.other = partial(LogisticRegression(C=np.inf, tol=1e-6, max_iter=1000).fit, z, y)
 
@@ -78,7 +79,7 @@ class OfScores(Beside):
         from sklearn.isotonic import IsotonicRegression
         from sklearn.linear_model import LogisticRegression
 
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         log, log_rest = np.log(p + 1e-300), np.log1p(-p)
         features = [log - log_rest] if method == "platt" else [log, -log_rest]
         regression = LogisticRegression(C=np.inf, tol=1e-6, solver="newton-cholesky")

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 import fastece
-from benchmarks.common import yardstick
+from benchmarks import baselines
 
 
 def write_page(y: Any, p: Any) -> str:
@@ -24,8 +24,8 @@ class Report:
         """Make the data, and compile."""
         if not hasattr(fastece, "calibration_report"):
             raise NotImplementedError
-        write_page(*yardstick.class_vectors(200, classes))
-        self.call = partial(write_page, *yardstick.class_vectors(n, classes))
+        write_page(*baselines.class_vectors(200, classes))
+        self.call = partial(write_page, *baselines.class_vectors(n, classes))
 
     def time_page(self, *_: int) -> None:
         """From arrays to the page."""

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 import fastece
-from benchmarks.common import Beside, yardstick
+from benchmarks import baselines
+from benchmarks.common import Beside
 
 
 def function_of(name: str) -> Any:
@@ -26,7 +27,7 @@ class Scores(Beside):
         """Make the data."""
         from sklearn import metrics
 
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         self.call = partial(function_of(score), y, p)
         self.other = {
             "brier_score": partial(metrics.brier_score_loss, y, p),
@@ -44,7 +45,7 @@ class ScoresOfVectors(Beside):
 
     def setup(self, classes: int, n: int) -> None:
         """Make the data."""
-        y, p = yardstick.class_vectors(max(1, n // classes), classes)
+        y, p = baselines.class_vectors(max(1, n // classes), classes)
         self.call = partial(function_of("brier_score"), y, p)
         self.other = lambda: ((p - np.eye(classes)[y]) ** 2).sum(axis=1).mean()
 
@@ -58,7 +59,7 @@ class ScoresBootstrap(Beside):
     def setup(self, score: str, n: int) -> None:
         """Make the data."""
         function_of(score)
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         replicates = partial(fastece.bootstrap, y, p, n_resamples=1000, rng=0)
         self.call, self.other = partial(replicates, estimator=score), replicates
 
@@ -73,6 +74,6 @@ class Corp(Beside):
         """Make the data."""
         from sklearn.isotonic import IsotonicRegression
 
-        y, p = yardstick.binary(shape, n)
+        y, p = baselines.binary(shape, n)
         self.call = partial(function_of("score_decomposition"), y, p, score=score)
         self.other = lambda: IsotonicRegression(out_of_bounds="clip").fit(p, y)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 import fastece
-from benchmarks.common import ESTIMATORS, Single, other_work, yardstick
+from benchmarks import baselines
+from benchmarks.common import ESTIMATORS, Single, other_work
 
 
 class Sizes(Single):
@@ -17,9 +18,9 @@ class Sizes(Single):
 
     def setup(self, estimator: str, n: int) -> None:
         """Make the data and compile."""
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         self.call = partial(fastece.ece, y, p, estimator=estimator)
-        self.idiom = partial(yardstick.find_idiom(estimator)[1], y, p)
+        self.baseline = partial(baselines.find_baseline(estimator)[1], y, p)
         self.call()
 
 
@@ -33,22 +34,22 @@ class Between:
 
     def setup(self, n: int) -> None:
         """Make the data and compile."""
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         self.call = partial(fastece.ece, y, p)
-        self.idiom = partial(yardstick.IDIOMS["ece"], y, p)
+        self.baseline = partial(baselines.BASELINES["ece"], y, p)
         self.other = other_work()
         self.call()
 
     def race(self) -> Any:
-        """Of the call and of numpy's idiom."""
-        return yardstick.race_between(self.call, self.idiom, self.other, self.rounds)
+        """Of the call and of numpy's baseline."""
+        return baselines.race_between(self.call, self.baseline, self.other, self.rounds)
 
     def track_us(self, n: int) -> float:  # noqa: ARG002
         """Time of one call."""
         return 1e6 * float(self.race().seconds)
 
     def track_ratio_to_numpy(self, n: int) -> float:  # noqa: ARG002
-        """Time of one call over that of the numpy idiom: less is better, as asv takes it."""
+        """Time of one call over that of the numpy baseline: less is better, as asv takes it."""
         return round(1 / self.race().ratio, 4)
 
     track_us.unit = "us"  # type: ignore[attr-defined]
@@ -64,7 +65,7 @@ class Literature:
 
     def setup(self, estimator: str, n: int) -> None:
         """Make the data and compile."""
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         plain = {"ece_debiased": "ece", "ece_sweep": "ece_a"}[estimator]
         self.call = partial(fastece.ece, y, p, estimator=estimator)
         self.plain = partial(fastece.ece, y, p, estimator=plain)
@@ -72,7 +73,7 @@ class Literature:
 
     def track_ratio_to_plain(self, *params: Any) -> float:  # noqa: ARG002
         """Time over that of the plain error: at most 1.3 for debiased ones, and 3 for sweeps."""
-        return round(1 / yardstick.race(self.call, self.plain).ratio, 4)
+        return round(1 / baselines.race(self.call, self.plain).ratio, 4)
 
     track_ratio_to_plain.unit = "of plain"  # type: ignore[attr-defined]
 
@@ -80,14 +81,14 @@ class Literature:
 class Shapes(Single):
     """Every estimator on scores that are harder, or easier, to bin than uniform ones."""
 
-    params = (ESTIMATORS, [name for name in yardstick.SHAPES if name != "uniform"], [1_000_000])
+    params = (ESTIMATORS, [name for name in baselines.SHAPES if name != "uniform"], [1_000_000])
     param_names = ("estimator", "scores", "n")
 
     def setup(self, estimator: str, shape: str, n: int) -> None:
         """Make the data and compile."""
-        y, p = yardstick.binary(shape, n)
+        y, p = baselines.binary(shape, n)
         self.call = partial(fastece.ece, y, p, estimator=estimator)
-        self.idiom = partial(yardstick.find_idiom(estimator)[1], y, p)
+        self.baseline = partial(baselines.find_baseline(estimator)[1], y, p)
         self.call()
 
 
@@ -99,9 +100,9 @@ class Bins(Single):
 
     def setup(self, n_bins: int, n: int) -> None:
         """Make the data and compile."""
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         self.call = partial(fastece.ece, y, p, n_bins=n_bins)
-        self.idiom = partial(yardstick.IDIOMS["ece"], y, p, n_bins)
+        self.baseline = partial(baselines.BASELINES["ece"], y, p, n_bins)
         self.call()
 
 
@@ -113,22 +114,22 @@ class Weights(Single):
 
     def setup(self, n: int) -> None:
         """Make the data and compile."""
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         weight = np.random.default_rng(1).random(n)
         self.call = partial(fastece.ece, y, p, sample_weight=weight)
-        self.idiom = partial(yardstick.IDIOMS["ece"], y, p, weight=weight)
+        self.baseline = partial(baselines.BASELINES["ece"], y, p, weight=weight)
         self.call()
 
 
 class Threads(Single):
-    """One thread and two; numpy's idiom has one in both."""
+    """One thread and two; numpy's baseline has one in both."""
 
     params = ([1, 2], [10_000_000])
     param_names = ("n_jobs", "n")
 
     def setup(self, n_jobs: int, n: int) -> None:
         """Make the data and compile."""
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         self.call = partial(fastece.ece, y, p, n_jobs=n_jobs)
-        self.idiom = partial(yardstick.IDIOMS["ece"], y, p)
+        self.baseline = partial(baselines.BASELINES["ece"], y, p)
         self.call()

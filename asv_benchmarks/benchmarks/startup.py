@@ -3,7 +3,8 @@
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks.common import run_fresh, yardstick
+from benchmarks import baselines
+from benchmarks.common import run_fresh
 
 IMPORT = "import fastece"
 FIRST_CALL = "import fastece; fastece.ece([0, 1, 1], [0.2, 0.6, 0.9])"
@@ -39,11 +40,11 @@ class StartUp:
 
     def track_seconds(self, case: str) -> float:  # noqa: ARG002
         """Time of one process."""
-        return median(yardstick.seconds_of(self.start, 1) for _ in range(self.rounds))
+        return median(baselines.seconds_of(self.start, 1) for _ in range(self.rounds))
 
     def track_ratio_to_numpy(self, case: str) -> float:  # noqa: ARG002
         """The same over a process that imports numpy, or numpy and numba, and nothing else."""
-        race = yardstick.race(self.start, lambda: run_fresh(self.base), self.rounds)
+        race = baselines.race(self.start, lambda: run_fresh(self.base), self.rounds)
         return round(1 / race.ratio, 4)
 
     track_seconds.unit = "s"  # type: ignore[attr-defined]

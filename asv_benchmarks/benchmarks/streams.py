@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 import fastece
-from benchmarks.common import Beside, yardstick
+from benchmarks import baselines
+from benchmarks.common import Beside
 
 
 def accumulator(*args: Any, **options: Any) -> Any:
@@ -25,9 +26,9 @@ class Update(Beside):
     def setup(self, setting: str, n: int) -> None:
         """Make the data."""
         if setting == "binary":
-            y, p = yardstick.binary("uniform", n)
+            y, p = baselines.binary("uniform", n)
         else:
-            y, p = yardstick.class_vectors(n, 10)
+            y, p = baselines.class_vectors(n, 10)
         state = accumulator(None if setting == "binary" else 10, setting=setting)
         self.call = partial(state.update, y, p)
         self.other = partial(fastece.ece, y, p)
@@ -35,7 +36,7 @@ class Update(Beside):
     def track_ns_per_row(self, setting: str, n: int) -> float:  # noqa: ARG002
         """Time of a row, checks and all."""
         self.call()
-        return 1e9 * min(yardstick.seconds_of(self.call, 1) for _ in range(5)) / n
+        return 1e9 * min(baselines.seconds_of(self.call, 1) for _ in range(5)) / n
 
     track_ns_per_row.unit = "ns"  # type: ignore[attr-defined]
 
@@ -49,7 +50,7 @@ class Replicates:
 
     def setup(self, grouped: bool, n: int) -> None:
         """Make the data."""
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         groups = np.arange(n) // 10 if grouped else None
         state = accumulator(n_replicates=self.replicates, seed=0)
         self.call = partial(state.update, y, p, groups=groups)
@@ -57,7 +58,7 @@ class Replicates:
     def track_ns_per_row_and_replicate(self, grouped: bool, n: int) -> float:  # noqa: ARG002
         """Time of a row in each replicate."""
         self.call()
-        seconds = min(yardstick.seconds_of(self.call, 1) for _ in range(3))
+        seconds = min(baselines.seconds_of(self.call, 1) for _ in range(3))
         return 1e9 * seconds / n / self.replicates
 
     track_ns_per_row_and_replicate.unit = "ns"  # type: ignore[attr-defined]
@@ -71,7 +72,7 @@ class Merge:
 
     def setup(self, n: int) -> None:
         """Make the states."""
-        y, p = yardstick.binary("uniform", n)
+        y, p = baselines.binary("uniform", n)
         self.state, self.other = accumulator().update(y, p), accumulator().update(y, p)
 
     def time_merge(self, n: int) -> None:  # noqa: ARG002

@@ -3,7 +3,8 @@
 from functools import partial
 
 import fastece
-from benchmarks.common import Single, yardstick
+from benchmarks import baselines
+from benchmarks.common import Single
 
 
 class ClassVectors(Single):
@@ -21,8 +22,10 @@ class ClassVectors(Single):
     def setup(self, setting: str, dtype: str, kind: str, classes: int, n: int) -> None:
         """Make the data and compile."""
         logits = kind == "logits"
-        y, p = yardstick.class_vectors(max(1, n // classes), classes, dtype, logits)
-        idiom = yardstick.find_idiom("ece", setting)[1]
+        y, p = baselines.class_vectors(max(1, n // classes), classes, dtype, logits)
+        baseline = baselines.find_baseline("ece", setting)[1]
         self.call = partial(fastece.ece, y, p, setting=setting, from_logits=logits)
-        self.idiom = (lambda: idiom(y, yardstick.softmax(p))) if logits else partial(idiom, y, p)
+        self.baseline = (
+            (lambda: baseline(y, baselines.softmax(p))) if logits else partial(baseline, y, p)
+        )
         self.call()

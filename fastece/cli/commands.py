@@ -37,16 +37,6 @@ OPTIONS = {
 }
 
 
-def run_bench(options: Namespace) -> Page:
-    """``fastece bench``."""
-    from fastece.cli import bench
-
-    with progress() as say:
-        result = bench.run_bench(bench.SIZES, progress=say)
-    is_table = options.form == "markdown"
-    return Page(result.to_markdown() if is_table else str(result), result.to_dict())
-
-
 def run_warmup(options: Namespace) -> Page:  # noqa: ARG001
     """``fastece warmup``."""
     from fastece.cli import warmup

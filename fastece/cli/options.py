@@ -101,7 +101,6 @@ OPTIONS = {
         "action": "append", "default": [], "metavar": "NAME", "dest": "estimators",
         "help": "one more error by name, such as ece_sweep, smooth_ece or mmce",
     },
-    "--markdown": form("markdown", "tables for a README"),
     "--preset": value(
         None, "quick (default: less than a minute) or paper (69 million evaluations)"
     ),
@@ -203,12 +202,6 @@ COMMANDS = {
         "How often scores come true, as a Bayesian curve or from densities, with intervals, for a "
         "file of predictions as fastece report reads it. With --resamples 0 densities have none.",
         ("file",), (*FILE, *CURVE, *MEASURE, "--plot"), {"resamples": 500, "seed": 0},
-    ),
-    "bench": Command(
-        "commands:run_bench", "speed of every estimator on this machine, and of numpy beside it",
-        "Time one call of every estimator, and replicates of the bootstrap, each beside the numpy "
-        "code that a user would write, on one thread: about half a minute.",
-        (), ("--markdown",), {},
     ),
     "warmup": Command(
         "commands:run_warmup", "compile everything ahead, such as for a container image",

@@ -10,11 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import fastece
-from fastece import estimators
-from fastece.cli import bench, commands, main, warmup, yardstick
-from fastece.estimators.table import calibration_errors
-from helpers.command_line import DIGITS, SMALL, as_json, failure, run, text
+from fastece.cli import commands, main, warmup
+from helpers.command_line import DIGITS, SMALL, failure, run, text
 
 # --- faults and bad input --------------------------------------------------------------------
 
@@ -194,117 +191,6 @@ def test_the_installed_command_and_the_module_are_the_same():
 def test_nan_and_infinity_are_null_in_json():
     found = commands.to_json({"a": [float("nan"), 1.0], "b": (float("inf"), "c"), "d": None})
     assert found == {"a": [None, 1.0], "b": [None, "c"], "d": None}
-
-
-# --- bench -----------------------------------------------------------------------------------
-
-
-def shrink(monkeypatch):
-    monkeypatch.setattr(bench, "SIZES", (20, 50))
-    monkeypatch.setattr(bench, "BOOTSTRAP_SIZES", (30, 40))
-    monkeypatch.setattr(yardstick, "SHORTEST_ROUND", 0)
-    monkeypatch.setattr(yardstick, "CALL_ROWS", 0)
-    monkeypatch.setattr(yardstick, "LEAST_REPLICATES", 32)
-    monkeypatch.setattr(yardstick, "MOST_LOOPS", 3)
-
-
-@pytest.fixture(scope="module")
-def measured():
-    """The result of a small bench, and what it said on the way."""
-    steps = []
-    with pytest.MonkeyPatch.context() as patch:
-        shrink(patch)
-        return bench.run_bench(bench.SIZES, progress=steps.append), steps
-
-
-@pytest.fixture
-def small(monkeypatch, measured):
-    """Bench gives this result again."""
-
-    def run_bench(sizes, *, progress):
-        assert sizes == bench.SIZES
-        for step in measured[1]:
-            progress(step)
-        return measured[0]
-
-    monkeypatch.setattr(bench, "run_bench", run_bench)
-
-
-def idiom_of(estimator):
-    """What an estimator is compared with: the later rows are not written in a few lines."""
-    return estimator if estimator in list(fastece.ESTIMATORS)[:5] else "ece"
-
-
-@pytest.mark.usefixtures("small")
-def test_bench_times_every_row_of_the_table(capsys):
-    result = as_json(capsys, "bench")
-    settings = ("binary", "confidence", "classwise")
-    cases = [(r["n"], r["setting"], r["estimator"]) for r in result["rows"]]
-    assert cases == [(n, s, e) for n in (20, 50) for s in settings for e in calibration_errors()]
-    for row in result["rows"]:
-        assert row["idiom"] == idiom_of(row["estimator"])
-        assert row["seconds"] > 0
-        assert row["ratio"] > 0
-        assert row["scores_per_second"] == pytest.approx(row["n"] / row["seconds"])
-        assert row["ns_per_score"] == pytest.approx(1e9 * row["seconds"] / row["n"])
-    drawn = [(r["n"], r["estimator"]) for r in result["bootstrap"]]
-    assert drawn == [(n, e) for n in (30, 40) for e in calibration_errors()]
-    for row in result["bootstrap"]:
-        assert (row["idiom"], row["replicates"]) == (idiom_of(row["estimator"]), 32)
-        assert row["seconds"] > 0
-        assert row["ratio"] > 0
-        assert row["replicates_per_second"] == pytest.approx(1 / row["seconds"])
-        assert row["samples_per_second"] == pytest.approx(row["n"] / row["seconds"])
-        assert row["ns_per_sample"] == pytest.approx(1e9 * row["seconds"] / row["n"])
-    assert result["machine"]["fastece"] == fastece.__version__
-    assert result["machine"]["threads"] == 1
-    assert result["machine"]["processor"]
-
-
-@pytest.mark.usefixtures("small")
-def test_bench_in_words_and_as_a_table(capsys):
-    calls, replicates = text(capsys, "bench").split("\n\n")
-    where, _, *lines = calls.splitlines()
-    assert where.startswith(f"fastece {fastece.__version__}, Python ")
-    assert len(lines) == 1 + 2 * 3 * 10
-    assert lines[-1].split()[:3] == ["50", "classwise", "mmce"]
-    title, head, *lines = replicates.splitlines()
-    assert title.startswith("bootstrap")
-    assert len(lines) == 2 * 10
-    assert lines[-1].split()[:2] == ["40", "mmce"]
-    assert len({line.rindex(line.split()[-1]) for line in (head, *lines)}) == 1  # in columns
-    lines = text(capsys, "bench", "--markdown").splitlines()
-    table = [line.split("|") for line in lines if line.startswith("|")]
-    assert table[0] == ["", " setting ", " estimator ", " 20 scores ", " 50 scores ", ""]
-    assert table[32] == ["", " replicate of ", " 30 rows ", " 40 rows ", ""]
-    assert len(table) == 2 + 3 * 10 + 2 + 10
-    assert [len(line) for line in table] == [6] * 32 + [5] * 12
-
-
-def test_bench_names_the_idiom_of_an_estimator_that_has_none(capsys, monkeypatch):
-    shrink(monkeypatch)
-    table = {"ece": fastece.Binned(), "fifteen": fastece.Binned(n_bins=15)}
-    # The table itself stays as it is: rows that are taken out come back in another order.
-    monkeypatch.setattr(estimators, "ESTIMATORS", table)
-    found = bench.run_bench((20,))
-    monkeypatch.setattr(bench, "run_bench", lambda *_, **__: found)
-    result = as_json(capsys, "bench")
-    for rows in (result["rows"], result["bootstrap"]):
-        assert {r["idiom"] for r in rows if r["estimator"] == "fifteen"} == {"ece"}
-    page = text(capsys, "bench", "--markdown")
-    assert "| classwise | `fifteen` (ece) |" in page
-    assert "\n| `fifteen` (ece) |" in page
-
-
-@pytest.mark.usefixtures("small")
-def test_bench_tells_a_terminal_how_far_it_is(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    code, out, err = run(capsys, "bench")
-    assert code == 0
-    assert "1/80 binary ece, 20 scores" in err
-    assert "80/80 bootstrap mmce, 40 scores" in err
-    assert err.endswith("\x1b[K")
-    assert "\x1b" not in out
 
 
 # --- warmup and study ------------------------------------------------------------------------

@@ -55,4 +55,3 @@ def test_values_are_read_as_what_they_are():
     options = read(["curve", "a.csv", "--at", "0.8,0.9", "--bandwidth", "0.1"])
     assert (options.at, options.bandwidth, options.resamples) == ([0.8, 0.9], 0.1, 500)
     assert read(["study"]).seed is None
-    assert read(["bench", "--json", "--markdown"]).form == "markdown"  # the last one counts

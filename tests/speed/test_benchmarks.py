@@ -2,29 +2,23 @@
 
 import importlib
 import inspect
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import speed_tables
 
 import fastece
-from fastece.cli import bench, yardstick
+from benchmarks import baselines
 from fastece.estimators.table import calibration_errors
 
 FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
 
 
-def benchmark_modules():
-    sys.path.insert(0, str(FOLDER))
-    try:
-        for path in sorted((FOLDER / "benchmarks").glob("[a-z]*.py")):
-            yield importlib.import_module(f"benchmarks.{path.stem}")
-    finally:
-        sys.path.remove(str(FOLDER))
-
-
-MODULES = {module.__name__.removeprefix("benchmarks."): module for module in benchmark_modules()}
+PATHS = sorted((FOLDER / "benchmarks").glob("[a-z]*.py"))
+MODULES = {path.stem: importlib.import_module(f"benchmarks.{path.stem}") for path in PATHS}
 CLASSES = [
     found
     for module in MODULES.values()
@@ -32,8 +26,8 @@ CLASSES = [
     if found.__module__ == module.__name__ and not inspect.isabstract(found)
 ]
 SINGLE = [found for found in CLASSES if issubclass(found, MODULES["common"].Single)]
-# Estimators that are held against the idiom of "ece".
-OTHERS = {str(row) for name, row in fastece.ESTIMATORS.items() if name not in yardstick.IDIOMS}
+# Estimators that are held against the baseline of "ece".
+OTHERS = {str(row) for name, row in fastece.ESTIMATORS.items() if name not in baselines.BASELINES}
 REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]
 BESIDE = [found for found in CLASSES if issubclass(found, MODULES["common"].Beside)]
 SCORES = [found for found in BESIDE if found.__module__ == "benchmarks.scores"]
@@ -56,7 +50,7 @@ def smallest(found, n, last=False):
 def short_rounds(monkeypatch):
     limits = {"SHORTEST_ROUND": 0, "CALL_ROWS": 0, "LEAST_REPLICATES": 5, "MOST_LOOPS": 5}
     for name, value in limits.items():
-        monkeypatch.setattr(MODULES["common"].yardstick, name, value)
+        monkeypatch.setattr(baselines, name, value)
 
 
 @pytest.mark.usefixtures("short_rounds")
@@ -89,7 +83,7 @@ def test_benchmark_runs_and_calls_what_it_names(found, last, monkeypatch):
         assert (data[0].shape[1], data[0].dtype) == (given["classes"], given["dtype"])
         assert called[0]["from_logits"] == (given["kind"] == "logits")
     else:
-        expected = yardstick.binary(given.get("scores", "uniform"), 3000)[1]
+        expected = baselines.binary(given.get("scores", "uniform"), 3000)[1]
         assert np.array_equal(data[0], expected)
 
 
@@ -198,10 +192,10 @@ def test_calls_between_other_work_are_of_the_default_call(n, monkeypatch):
         others.clear()
         assert getattr(benchmark, name)(n) > 0
         assert len(calls) == 3
-        assert others == [0, 1, 1, 2, 2, 3]  # before each call, and before each of the idiom
+        assert others == [0, 1, 1, 2, 2, 3]  # before each call, and before each of the baseline
     (y, p), options = calls[0]
     assert (y.size, p.size, options) == (n, n, {})
-    assert benchmark.call() == pytest.approx(benchmark.idiom(), abs=1e-6)
+    assert benchmark.call() == pytest.approx(benchmark.baseline(), abs=1e-6)
 
 
 @pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
@@ -212,7 +206,7 @@ def test_the_idiom_beside_a_call_gives_the_same_number(found):
     benchmark.setup(*params)
     # Densities are on other grids; those of the package are right to a thousandth.
     slack = 1e-4 if "ece_kde" in params else 1e-6
-    assert benchmark.call() == pytest.approx(benchmark.idiom(), abs=slack)
+    assert benchmark.call() == pytest.approx(benchmark.baseline(), abs=slack)
 
 
 def recorded(monkeypatch, name):
@@ -266,7 +260,7 @@ def test_benchmark_of_replicates_runs_and_calls_what_it_names(found, last, monke
         assert probs[0].shape == (120, 10)
         assert type(options["estimator"]) is type(fastece.ESTIMATORS[given["error"]])
     else:
-        expected = yardstick.binary(given.get("scores", "uniform"), 120)[1]
+        expected = baselines.binary(given.get("scores", "uniform"), 120)[1]
         assert np.array_equal(probs[0], expected)
     assert benchmark.size == (100 if found.__name__ == "BootstrapSubsets" else 120)
     assert options.get("size", 120) == benchmark.size
@@ -280,11 +274,10 @@ REPLICATES = 320
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("found", REPLICATED, ids=lambda found: found.__name__)
 def test_the_loop_beside_a_call_has_the_same_distribution(found, last, monkeypatch):
-    common = MODULES["common"].yardstick
     for name, value in {"CALL_ROWS": 0, "LEAST_REPLICATES": REPLICATES, "LOOP_ROWS": 0}.items():
-        monkeypatch.setattr(common, name, value)
-    monkeypatch.setattr(common, "LEAST_LOOPS", REPLICATES)
-    monkeypatch.setattr(common, "MOST_LOOPS", REPLICATES)
+        monkeypatch.setattr(baselines, name, value)
+    monkeypatch.setattr(baselines, "LEAST_LOOPS", REPLICATES)
+    monkeypatch.setattr(baselines, "MOST_LOOPS", REPLICATES)
     benchmark = found()
     benchmark.setup(*smallest(found, 60, last))
     results, values = benchmark.call(), benchmark.loop()
@@ -305,11 +298,9 @@ def test_the_loop_beside_a_call_has_the_same_distribution(found, last, monkeypat
 
 def test_the_ratio_is_less_where_the_call_is_faster(monkeypatch):
     benchmark = MODULES["single"].Sizes()
-    benchmark.call, benchmark.idiom = "fast", "slow"
-    monkeypatch.setattr(
-        MODULES["common"].yardstick, "seconds_of", lambda call, _: {"fast": 1.0, "slow": 4.0}[call]
-    )
-    monkeypatch.setattr(MODULES["common"].yardstick, "repeats_of", lambda _: 1)
+    benchmark.call, benchmark.baseline = "fast", "slow"
+    monkeypatch.setattr(baselines, "seconds_of", lambda call, _: {"fast": 1.0, "slow": 4.0}[call])
+    monkeypatch.setattr(baselines, "repeats_of", lambda _: 1)
     assert benchmark.track_ratio_to_numpy() == 0.25
 
 
@@ -317,7 +308,7 @@ def test_every_estimator_and_shape_is_measured():
     single, memory = MODULES["single"], MODULES["memory"]
     for found in (single.Sizes, single.Shapes, memory.Memory):
         assert found.params[0] == list(calibration_errors())
-    assert {"uniform", *single.Shapes.params[1]} == set(yardstick.SHAPES)
+    assert {"uniform", *single.Shapes.params[1]} == set(baselines.SHAPES)
     draws = MODULES["bootstrap"]
     for name in ("BootstrapSizes", "BootstrapShapes", "BootstrapClasses", "BootstrapSubsets"):
         assert getattr(draws, name).params[0] == list(calibration_errors())
@@ -336,12 +327,6 @@ def test_a_version_without_the_function_is_not_measured(name, monkeypatch):
             found().setup(*smallest(found, 60))
 
 
-def test_yardsticks_are_those_beside_the_benchmarks():
-    loaded = MODULES["common"].yardstick
-    assert loaded is not yardstick
-    assert Path(loaded.__file__) == FOLDER.parent / "fastece" / "speed" / "yardstick.py"
-
-
 @pytest.mark.parametrize("name", ["KdeKernels", "KdeCurve"])
 @pytest.mark.parametrize("last", [False, True])
 def test_benchmarks_without_a_loop_run(name, last, monkeypatch):
@@ -353,7 +338,7 @@ def test_benchmarks_without_a_loop_run(name, last, monkeypatch):
     for method in methods(found):
         getattr(benchmark, method)(*params)
     (((_, p), options),) = calls
-    assert np.array_equal(p, yardstick.binary("uniform", 60)[1])
+    assert np.array_equal(p, baselines.binary("uniform", 60)[1])
     assert options["n_resamples"] == (500 if name == "KdeCurve" else 1000)
     for field in {"bandwidth", "kernel"} & set(found.param_names):
         at = found.param_names.index(field)
@@ -434,58 +419,58 @@ def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
         run_fresh("import benchmarks", FASTECE_MEASURED=str(tmp_path))
 
 
-# --- the yardsticks themselves --------------------------------------------------------------
+# --- the baselines themselves --------------------------------------------------------------
 
 
 def test_every_estimator_has_an_idiom():
     # Others are not what one writes in a few lines of numpy.
-    assert set(yardstick.IDIOMS) == set(yardstick.LOOPS) == {*list(fastece.ESTIMATORS)[:5]}
-    assert yardstick.find_idiom("something else") == ("ece", yardstick.IDIOMS["ece"])
+    assert set(baselines.BASELINES) == set(baselines.LOOPS) == {*list(fastece.ESTIMATORS)[:5]}
+    assert baselines.find_baseline("something else") == ("ece", baselines.BASELINES["ece"])
 
 
-# Of tied scores, idioms count some on the wrong side of an edge, or find other edges.
+# Of tied scores, baselines count some on the wrong side of an edge, or find other edges.
 RIGHT = [
     (name, shape)
-    for name in yardstick.IDIOMS
-    for shape in yardstick.SHAPES
+    for name in baselines.BASELINES
+    for shape in baselines.SHAPES
     if shape != "tied" and (shape != "zeros" or name in ("ece", "ece_c"))
 ]
 
 
 @pytest.mark.parametrize(("estimator", "shape"), RIGHT)
 def test_idioms_are_right_where_there_are_no_ties(estimator, shape):
-    y, p = yardstick.binary(shape, 15_000)
-    values = {name: fastece.ece(y, p, estimator=name) for name in yardstick.IDIOMS}
-    found = yardstick.IDIOMS[estimator](y, p)
+    y, p = baselines.binary(shape, 15_000)
+    values = {name: fastece.ece(y, p, estimator=name) for name in baselines.BASELINES}
+    found = baselines.BASELINES[estimator](y, p)
     # Centres lie between edges that numpy interpolates otherwise, by less than two scores.
     tolerance = {"ece_ac": 1e-4, "ece_kde": 1e-5}.get(estimator, 1e-12)
     assert found == pytest.approx(values[estimator], abs=tolerance)
     assert min(values, key=lambda name: abs(values[name] - found)) == estimator
 
 
-@pytest.mark.parametrize("estimator", yardstick.IDIOMS)
+@pytest.mark.parametrize("estimator", baselines.BASELINES)
 def test_idioms_of_class_vectors_are_right(estimator):
-    y, p = yardstick.class_vectors(1500, 10)
+    y, p = baselines.class_vectors(1500, 10)
     for setting in ("confidence", "classwise"):
-        name, idiom = yardstick.find_idiom(estimator, setting)
+        name, baseline = baselines.find_baseline(estimator, setting)
         assert name == estimator
         expected = fastece.ece(y, p, estimator=estimator, setting=setting)
         tolerance = {"ece_ac": 1e-3, "ece_kde": 1e-4}.get(estimator, 1e-12)
-        assert idiom(y, p) == pytest.approx(expected, abs=tolerance)
+        assert baseline(y, p) == pytest.approx(expected, abs=tolerance)
 
 
 def test_weights_and_bins_of_the_idiom():
-    y, p = yardstick.binary("uniform", 1000)
+    y, p = baselines.binary("uniform", 1000)
     weight = np.arange(1.0, 1001.0)
     expected = fastece.ece(y, p, sample_weight=weight, n_bins=100)
-    assert yardstick.IDIOMS["ece"](y, p, 100, weight) == pytest.approx(expected, abs=1e-12)
+    assert baselines.BASELINES["ece"](y, p, 100, weight) == pytest.approx(expected, abs=1e-12)
 
 
 def test_class_vectors_are_probabilities_or_their_logits():
-    y, p = yardstick.class_vectors(2000, 10)
-    same, z = yardstick.class_vectors(2000, 10, "float64", True)
+    y, p = baselines.class_vectors(2000, 10)
+    same, z = baselines.class_vectors(2000, 10, "float64", True)
     assert np.array_equal(y, same)
-    assert np.array_equal(yardstick.softmax(z), p)
+    assert np.array_equal(baselines.softmax(z), p)
     assert np.allclose(p.sum(axis=1), 1)
     assert 0.78 < np.mean(p.argmax(1) == y) < 0.86
 
@@ -514,20 +499,20 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(yardstick, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(baselines, "perf_counter", lambda: clock.now)
     return clock
 
 
 def test_ratio_is_the_median_of_interleaved_rounds_after_a_warm_up(clock):
     fast = clock.call("fast", 100.0, 1.0, 1.0, 2.0, 1.0)
     slow = clock.call("slow", 100.0, 3.0, 3.0, 8.0, 50.0)
-    assert yardstick.race(fast, slow, rounds=3).ratio == 4.0
+    assert baselines.race(fast, slow, rounds=3).ratio == 4.0
     assert clock.calls == ["fast"] * 2 + ["slow"] * 2 + ["fast", "slow"] * 3
 
 
 def test_rounds_of_short_calls_are_a_millisecond(clock):
     fast, slow = clock.call("fast", 1e-4), clock.call("slow", 4e-4)
-    times = yardstick.race(fast, slow, rounds=5)
+    times = baselines.race(fast, slow, rounds=5)
     assert times.ratio == pytest.approx(4.0)
     assert times.seconds == pytest.approx(1e-4)
     # 1, 2, 4 and 8 calls are too few, or 1, 2: the rounds have 16, and 4.
@@ -535,12 +520,30 @@ def test_rounds_of_short_calls_are_a_millisecond(clock):
     assert clock.calls.count("slow") == 1 + 7 + 5 * 4
 
 
+# --- tables ---------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(2.0, "2.00 s"), (0.0125, "12.5 ms"), (9.996e-5, "100 us"), (5e-8, "50.0 ns")],
 )
 def test_times_are_shown_with_three_digits(seconds, text):
-    assert bench.with_unit(seconds, bench.SECONDS) == text
+    assert speed_tables.with_unit(seconds) == text
+
+
+@pytest.mark.usefixtures("short_rounds")
+def test_tables_have_a_line_for_every_estimator_and_setting(monkeypatch, capsys):
+    monkeypatch.setattr(speed_tables, "SIZES", (20, 50))
+    monkeypatch.setattr(speed_tables, "BOOTSTRAP_SIZES", (30,))
+    speed_tables.main()
+    calls, replicates, machine = capsys.readouterr().out.split("\n\n")
+    head, _, *lines = [line.split(" | ") for line in calls.splitlines()]
+    assert head == ["| setting", "estimator", "20 scores", "50 scores |"]
+    assert len(lines) == 3 * len(calibration_errors())
+    assert lines[-1][:2] == ["| classwise", "`mmce` (ece)"]
+    assert len(replicates.splitlines()) == 2 + len(calibration_errors())
+    assert re.fullmatch(r"\| `ece` \| .* [mun]?s, .* ns a row, .*x \|", replicates.splitlines()[2])
+    assert machine.startswith(f"fastece {fastece.__version__}, Python ")
 
 
 # --- asv ------------------------------------------------------------------------------------
@@ -567,6 +570,6 @@ def test_machine_is_named_by_its_processor(monkeypatch):
     pytest.importorskip("asv")
     monkeypatch.syspath_prepend(str(FOLDER))
     measure = importlib.import_module("measure")
-    monkeypatch.setattr(bench, "processor", lambda: "Fast (R) 9000/X @ 3 GHz")
+    monkeypatch.setattr(measure, "processor", lambda: "Fast (R) 9000/X @ 3 GHz")
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert measure.default_machine() == "fast-r-9000-x-3-ghz-2-cores"

@@ -6,7 +6,7 @@ import math
 import pytest
 
 import fastece
-from fastece.cli import yardstick
+from benchmarks import baselines
 from fastece.estimators.table import calibration_errors
 
 
@@ -14,7 +14,7 @@ from fastece.estimators.table import calibration_errors
 @pytest.mark.parametrize("setting", ["binary", "confidence", "classwise"])
 @pytest.mark.parametrize("estimator", calibration_errors())
 def test_speed(benchmark, estimator, setting, n):
-    y, p = yardstick.data_of(setting, 300 if benchmark.disabled else n)
+    y, p = baselines.data_of(setting, 300 if benchmark.disabled else n)
     fastece.ece(y, p, estimator=estimator, setting=setting)  # compiles: rounds are as many as fit
     value = benchmark(fastece.ece, y, p, estimator=estimator, setting=setting)
     assert math.isfinite(value)
@@ -23,8 +23,8 @@ def test_speed(benchmark, estimator, setting, n):
 @pytest.mark.parametrize("n", [100, 50_000])
 @pytest.mark.parametrize("estimator", [*calibration_errors(), "all"])
 def test_speed_of_bootstrap(benchmark, estimator, n):
-    n, replicates = (60, 32) if benchmark.disabled else (n, yardstick.replicates_of(n))
-    y, p = yardstick.data_of("binary", n)
+    n, replicates = (60, 32) if benchmark.disabled else (n, baselines.replicates_of(n))
+    y, p = baselines.data_of("binary", n)
     names = list(calibration_errors()) if estimator == "all" else [estimator]
     fastece.bootstrap(y, p, estimator=names, n_resamples=1)
     results = benchmark(fastece.bootstrap, y, p, estimator=names, n_resamples=replicates, rng=0)

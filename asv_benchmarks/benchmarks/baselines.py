@@ -1,7 +1,6 @@
-"""The yardstick of every benchmark: data, the numpy code a user would write, and a clock.
+"""Baselines of the benchmarks: data, the numpy code that a user would write, and a clock.
 
-Only the public functions of the package are called and nothing else of it is imported, so that the
-benchmarks can load this file by its path and hold an older version of the package to it.
+Only public functions of the package are called, so that older versions of it meet the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ Labels = NDArray[Any]
 Scores = NDArray[np.floating]
 Rows = NDArray[np.int64]
 Call = Callable[[], Any]
-Idiom = Callable[[Labels, Scores], float]
+Baseline = Callable[[Labels, Scores], float]
 # The value of the rows that were drawn.
 OnRows = Callable[[Any], float]
 EVERY = slice(None)
@@ -154,7 +153,7 @@ def density_error(y: Labels, p: Scores, h: float | None = None) -> float:
     return value_of(smooth(y) - points * smooth(np.ones(p.size)), y.size)
 
 
-IDIOMS: dict[str, Idiom] = {
+BASELINES: dict[str, Baseline] = {
     "ece": uniform_hard,
     "ece_a": quantile_hard,
     "ece_c": uniform_convex,
@@ -170,15 +169,15 @@ def softmax(z: Scores) -> Scores:
     return p
 
 
-def find_idiom(estimator: str, setting: str = "binary") -> tuple[str, Idiom]:
-    """The idiom an estimator is compared with, and the name of the estimator it is written for:
+def find_baseline(estimator: str, setting: str = "binary") -> tuple[str, Baseline]:
+    """The baseline an estimator is compared with, and the name of the estimator it is written for:
     "ece" for an estimator that has none of its own."""
-    name = estimator if estimator in IDIOMS else "ece"
-    idiom = IDIOMS[name]
-    settings: dict[str, Idiom] = {
-        "binary": idiom,
-        "confidence": lambda y, p: idiom(p.argmax(1) == y, p.max(1)),
-        "classwise": lambda y, p: float(np.mean([idiom(y == k, q) for k, q in enumerate(p.T)])),
+    name = estimator if estimator in BASELINES else "ece"
+    baseline = BASELINES[name]
+    settings: dict[str, Baseline] = {
+        "binary": baseline,
+        "confidence": lambda y, p: baseline(p.argmax(1) == y, p.max(1)),
+        "classwise": lambda y, p: float(np.mean([baseline(y == k, q) for k, q in enumerate(p.T)])),
     }
     return name, settings[setting]
 
@@ -197,9 +196,9 @@ def uniform_convex_rows(y: Labels, p: Scores) -> OnRows:
     return convex_rows(y, p, np.clip(p * N_BINS - 0.5, 0, N_BINS - 1))
 
 
-def on_rows(idiom: Callable[..., float], **options: Any) -> Callable[[Labels, Scores], OnRows]:
+def on_rows(baseline: Callable[..., float], **options: Any) -> Callable[[Labels, Scores], OnRows]:
     """What depends on the draw, such as the edges of bins of equal mass, is found in each."""
-    return lambda y, p: lambda i: idiom(y[i], p[i], **options)
+    return lambda y, p: lambda i: baseline(y[i], p[i], **options)
 
 
 LOOPS: dict[str, Callable[[Labels, Scores], OnRows]] = {
@@ -309,10 +308,10 @@ def data_of(setting: str, n: int) -> tuple[Labels, Scores]:
 
 
 def race_call(n: int, setting: str, estimator: str, rounds: int = 7) -> Race:
-    """A call of `fastece.ece`, and its idiom."""
+    """A call of `fastece.ece`, and its baseline."""
     y, p = data_of(setting, n)
     call = partial(fastece.ece, y, p, estimator=estimator, setting=setting)
-    return race(call, partial(find_idiom(estimator, setting)[1], y, p), rounds)
+    return race(call, partial(find_baseline(estimator, setting)[1], y, p), rounds)
 
 
 def race_bootstrap(n: int, estimator: str) -> Race:
