@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import repr_of
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, U8
 
@@ -39,7 +39,7 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
             # numbers of pandas, some of which are missing
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
-        raise ValueError(f"{name}: cannot be read as a numeric array: {error}") from error
+        raise InputError(name, f"cannot be read as a numeric array: {error}") from error
     return array
 
 
@@ -59,33 +59,34 @@ def dtypes_of(value: Any) -> list[str]:
 
 def refuse_container(name: str, value: Any) -> None:
     """Containers whose missing, implied or not yet computed entries would have to be guessed."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{name}: masked arrays are refused; drop the masked rows first")
-    if hasattr(value, "tocsr") and hasattr(value, "nnz"):
-        raise TypeError(f"{name}: sparse containers are refused; pass .toarray()")
     module = type(value).__module__.partition(".")[0]
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputTypeError(name, "masked arrays are refused", hint="drop the masked rows first")
+    if hasattr(value, "tocsr") and hasattr(value, "nnz"):
+        raise InputTypeError(name, "sparse containers are refused", hint="pass .toarray()")
     if module == "dask" or type(value).__name__ == "LazyFrame":
-        raise TypeError(f"{name}: lazy containers are refused; pass .compute() or .collect()")
+        advice = "pass .compute() or .collect()"
+        raise InputTypeError(name, "lazy containers are refused", hint=advice)
     if any(dtype.startswith("Sparse") for dtype in dtypes_of(value)):
-        raise TypeError(f"{name}: sparse columns are refused; pass .sparse.to_dense()")
+        raise InputTypeError(name, "sparse columns are refused", hint="pass .sparse.to_dense()")
     if isinstance(value, str | bytes | dict | set) or not (
         hasattr(value, "__array__") or hasattr(value, "__dlpack__") or hasattr(value, "__len__")
     ):
-        raise TypeError(f"{name}: must be an array, got {type(value).__name__} {value!r:.60}")
+        raise InputTypeError(name, f"must be an array, no {type(value).__name__}", value=value)
 
 
 def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArray[Any]:
     """A container of integers, bools or floats that float64 can hold; no copy of those."""
     array = as_array(name, value)
     if array.ndim and len(array) > MOST_ROWS:
-        raise ValueError(f"{name}: must have at most {MOST_ROWS} rows, got {len(array)}")
+        raise InputError(name, f"must have at most {MOST_ROWS} rows", value=len(array))
     if array.dtype.kind == "V" and array.dtype.name == "bfloat16":  # of ml_dtypes, as in jax
         return array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         rule = f"{what}, got dtype {array.dtype}"
         is_bad = elementwise(lambda x: not isinstance(x, Real))
-        refuse_where(name, rule, array, is_bad, error=TypeError)
-        raise TypeError(f"{name}: {rule}")
+        refuse_where(name, rule, array, is_bad, error=InputTypeError)
+        raise InputTypeError(name, rule)
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         with np.errstate(over="ignore"):  # what float64 cannot hold is refused as infinite
             array = array.astype(np.float64)
@@ -98,13 +99,14 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
         return None
     array = as_real(name, value)
     if array.shape != (n,):
-        raise ValueError(f"{name}: must have shape ({n},) as y_prob has rows, got {array.shape}")
+        rule = f"must have shape ({n},) as {{y_prob}} has rows, got {array.shape}"
+        raise InputError(name, rule)
     low, high = find_extremes(array)
     if not (low >= 0 and high < math.inf):
         refuse_infinite(name, array)
         refuse_where(name, "must not be negative", array, lambda part: part < 0)
     if high == 0:
-        raise ValueError(f"{name}: the weights must not all be 0")
+        raise InputError(name, "the weights must not all be 0")
     return contiguous(array, np.float64)
 
 
@@ -118,7 +120,7 @@ def contiguous(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
 def as_blocks(c: U8, n: int) -> U8:
     """Multiplicities (G, n, 32) of n rows, as kernels take them: they do not look at the shape."""
     if c.shape[1:] != (n, REPLICATES):
-        raise ValueError(f"c: must have {n} rows of {REPLICATES} multiplicities, got {c.shape[1:]}")
+        raise InputError("c", f"must have {n} rows of {REPLICATES} counts, got {c.shape[1:]}")
     return contiguous(c, np.uint8)
 
 
@@ -135,35 +137,19 @@ def find_extremes(array: NDArray[Any]) -> tuple[float, float]:
     return float(np.min(lows)), float(np.max(highs))
 
 
-class EntryError(ValueError):
-    """An argument breaks a rule in some rows; the first bad entry is `value`, at `index`."""
-
-    name: str
-    rule: str
-    index: tuple[int, ...]
-    value: Any
-    hint: str
-    rows: int
-
-
 def refuse_where(
     name: str, rule: str, array: NDArray[Any], is_bad: Rule, hint: str = "",
-    error: type[ValueError] | type[TypeError] = EntryError,
+    error: type[InputError] | type[InputTypeError] = InputError,
 ) -> None:  # fmt: skip
     """Raise the error of the first entry that is bad, if there is one."""
     for start, part in row_slices(array):
         bad = is_bad(part)
         if bad.any():
             row, *column = (int(i) for i in np.argwhere(bad)[0])
-            where = ", ".join(map(str, [start + row, *column]))
-            value = part[(row, *column)]
-            refusal = error(f"{name}: {rule}; {name}[{where}] is {repr_of(value)}{hint}")
-            if isinstance(refusal, EntryError):
-                refusal.name, refusal.rule, refusal.hint = name, rule, hint
-                refusal.index, refusal.value = (start + row, *column), value
-                later = (is_bad(part) for _, part in row_slices(array[start:]))
-                refusal.rows = sum(int(b.reshape(len(b), -1).any(1).sum()) for b in later)
-            raise refusal
+            later = (is_bad(part) for _, part in row_slices(array[start:]))
+            rows = sum(int(b.reshape(len(b), -1).any(1).sum()) for b in later)
+            index, value = (start + row, *column), part[(row, *column)]
+            raise error(name, rule, index=index, value=value, hint=hint, rows=rows)
 
 
 def refuse_infinite(name: str, array: NDArray[Any]) -> None:

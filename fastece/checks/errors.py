@@ -1,8 +1,11 @@
 """Errors about input as fields, which Python, the command line and `compat` put into words."""
 
-from collections.abc import Callable
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
-from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -15,8 +18,14 @@ class Absent(Enum):
 
 
 ABSENT: Any = Absent.ABSENT
-# Arguments that are True or False: a reader who is told of one is to set it.
-FLAGS = {"from_logits"}
+# What readers call arguments: None where they have no such argument.
+Names = Mapping[str, str | None]
+# References that are not written as in a call, "labels=": arguments that come by position, the one
+# that comes first, and a flag that is to be set.
+PYTHON = {name: name for name in ("y_true", "y_prob", "X", "y")}
+PYTHON |= {"first": "y_true", "from_logits": "from_logits=True"}
+# Another argument in a rule or a hint.
+REFERENCE = re.compile(r"\{(\w+)\}")
 # Characters of a value that a message shows.
 WIDTH = 80
 
@@ -26,9 +35,9 @@ def repr_of(value: Any) -> str:
     return f"{value.item() if isinstance(value, np.generic) else value!r:.{WIDTH}}"
 
 
-def python_name(argument: str) -> str:
-    """Write a reference to another argument as in a call in Python."""
-    return f"{argument}=True" if argument in FLAGS else f"{argument}="
+def refer(name: str, names: Names) -> str | None:
+    """Give the reader's name of an argument; without one, as in a call in Python."""
+    return names[name] if name in names else PYTHON.get(name, f"{name}=")
 
 
 class BadArgumentError(Exception):
@@ -39,52 +48,67 @@ class BadArgumentError(Exception):
     argument : str
         Name of the argument, as in Python: "y_prob", "n_bins".
     rule : str
-        What must hold: "must be in [0, 1]".
+        What must hold: "must lie in [0, 1]". Other arguments are named in braces, as in a hint.
     index : tuple of int or None
         Position of the first entry that breaks it.
     value : object
-        That entry, or the argument; `ABSENT` where it says nothing.
+        That entry, or the argument; `ABSENT` where it is of no use.
     place : str or None
-        Where in a file: "scores.csv, line 7".
+        Where in a file, which messages show in place of argument and index: "a.csv: line 7".
     hint : str
-        What to do instead. Other arguments are named in braces: ``"pass {labels}"``.
+        What to do instead: ``"pass {labels}"``. It is left out where the reader has no such
+        argument.
+    rows : int
+        How many rows break the rule.
+    names : dict
+        What the reader calls arguments, where that is not their name in Python.
     """
 
     def __init__(
         self, argument: str, rule: str, *, index: tuple[int, ...] | int | None = None,
-        value: Any = ABSENT, place: str | None = None, hint: str = "",
+        value: Any = ABSENT, place: str | None = None, hint: str = "", rows: int = 1,
     ) -> None:  # fmt: skip
         super().__init__(argument, rule)
         self.argument, self.rule, self.place, self.hint = argument, rule, place, hint
         self.index = (index,) if isinstance(index, int) else index
-        self.value = value
+        self.value, self.rows = value, rows
+        self.names: Names = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuild, (type(self), self.__dict__)
 
     def __str__(self) -> str:
-        return self.render(self.argument)
-
-    def render(self, argument: str, refer: Callable[[str], str | None] = python_name) -> str:
-        """Put the error into words.
-
-        Parameters
-        ----------
-        argument : str
-            What the reader calls the argument.
-        refer : callable
-            Gives what the reader calls another argument, or None if there is no such argument: then
-            the hint is left out.
-        """
-        text = f"{argument}: {self.rule}"
-        if self.index is not None:
-            text += f"; {argument}[{', '.join(map(str, self.index))}] is {repr_of(self.value)}"
+        text = f"{self.place or self.argument}: {fill(self.rule, self.names)}"
+        if self.index is not None and self.place is None:
+            text += f"; {self.argument}[{', '.join(map(str, self.index))}] is {repr_of(self.value)}"
         elif self.value is not ABSENT:
             text += f", got {repr_of(self.value)}"
-        names = {name: refer(name) for _, name, _, _ in Formatter().parse(self.hint) if name}
-        if self.hint and None not in names.values():
-            text += f"; {self.hint.format(**names)}"
-        return text if self.place is None else f"{self.place}: {text}"
+        used = [refer(name, self.names) for name in REFERENCE.findall(self.hint)]
+        if self.hint and None not in used:
+            text += f"; {fill(self.hint, self.names)}"
+        more = self.rows - 1 if self.place else 0  # who mends a file wants to know
+        return text + (f"; and {more} more row{'s' * (more > 1)}" if more else "")
+
+    def rename(self, names: Names) -> None:
+        """Call arguments by the reader's names, here and in all that the message refers to."""
+        self.argument = names.get(self.argument) or self.argument
+        self.names = {**self.names, **names}
+
+
+class InputError(BadArgumentError, ValueError):
+    """An argument has a value that breaks a rule: see `BadArgumentError` for its fields."""
+
+
+class InputTypeError(BadArgumentError, TypeError):
+    """An argument has a type that breaks a rule: see `BadArgumentError` for its fields."""
+
+
+class InputWarning(BadArgumentError, UserWarning):  # noqa: N818
+    """An argument that may not be meant so: see `BadArgumentError` for its fields."""
+
+
+class RowsWarning(InputWarning):
+    """Rows that may not be meant so, whatever is made of them."""
 
 
 def rebuild(kind: type[BadArgumentError], fields: dict[str, Any]) -> BadArgumentError:
@@ -94,9 +118,32 @@ def rebuild(kind: type[BadArgumentError], fields: dict[str, Any]) -> BadArgument
     return error
 
 
-class InputError(BadArgumentError, ValueError):
-    """An argument has a value that breaks a rule: see `BadArgumentError` for its fields."""
+def fill(text: str, names: Names) -> str:
+    """Put the reader's names of arguments in the place of those in braces."""
+    return REFERENCE.sub(lambda found: refer(found[1], names) or found[1], text)
 
 
-class InputTypeError(BadArgumentError, TypeError):
-    """An argument has a type that breaks a rule: see `BadArgumentError` for its fields."""
+def warn(
+    argument: str, rule: str, *, hint: str = "", kind: type[InputWarning] = InputWarning
+) -> None:
+    """Warn of an argument, at the first frame outside this package."""
+    warn_outside(kind(argument, rule, hint=hint))
+
+
+def warn_outside(warning: Warning | str) -> None:
+    """Give a warning that points at the first frame outside this package."""
+    level, frame = 2, sys._getframe(1)
+    inside = {__name__.partition(".")[0], "functools", "contextlib"}
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
+
+
+@contextmanager
+def rename_arguments(names: Names) -> Iterator[None]:
+    """While the block runs, call arguments in errors by other names; None: there is no such one."""
+    try:
+        yield
+    except (InputError, InputTypeError) as error:
+        error.rename(names)
+        raise

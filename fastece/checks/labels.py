@@ -18,7 +18,7 @@ from fastece.checks.arrays import (
     refuse_infinite,
     refuse_where,
 )
-from fastece.checks.errors import repr_of
+from fastece.checks.errors import InputError, InputTypeError, repr_of
 from fastece.checks.probabilities import first_number, label_text
 from fastece.typing import I64
 
@@ -42,11 +42,11 @@ def as_labels(
         y = y[:, 0]
     if y.ndim != 1:
         hint = one_hot_hint(y, y_prob) or swap_hint(y, y_prob)
-        raise ValueError(f"y_true: must have shape (n,) or (n, 1), got {y.shape}{hint}")
+        raise InputError("y_true", f"must have shape (n,) or (n, 1), got {y.shape}", hint=hint)
     if y.size == 0:
-        raise ValueError("y_true: is empty")
+        raise InputError("y_true", "is empty")
     if y.size != len(y_prob):
-        raise ValueError(f"y_true: has {y.size} rows, but {prob_name} has {len(y_prob)}")
+        raise InputError("y_true", f"has {y.size} rows, but {prob_name} has {len(y_prob)}")
     order = class_order(y, y_prob, prob_name, names, labels, pos_label)
     if order is None:
         return as_real("y_true", y, "must be integers, bools or strings"), None
@@ -60,7 +60,8 @@ def class_order(
     of them; else strings in order. None where labels are numbers: class indices."""
     n_classes = 2 if y_prob.ndim == 1 else y_prob.shape[1]
     if pos_label is not None and n_classes != 2:
-        raise ValueError(f"pos_label: needs P(positive) or 2 columns, {prob_name} has {n_classes}")
+        rule = f"needs P(positive) or 2 columns, {prob_name} has {n_classes}"
+        raise InputError("pos_label", rule)
     order: list[Any] | None = None
     if labels is not None:
         order = caller_order(labels, n_classes)
@@ -71,7 +72,7 @@ def class_order(
     elif order is None and y.dtype.kind in "OUST":
         order = string_order(y, y_prob, prob_name, names)
     if order is not None and pos_label is not None and order[1] != pos_label:
-        raise ValueError(f"pos_label: class 1 is {repr_of(order[1])}, got {pos_label!r}")
+        raise InputError("pos_label", f"must be class 1, {repr_of(order[1])}", value=pos_label)
     return order
 
 
@@ -79,10 +80,11 @@ def caller_order(labels: Any, n_classes: int) -> list[Any]:
     """The caller's labels, one for each class."""
     order = as_array("labels", as_objects(labels)).ravel().tolist()
     if len(order) != n_classes:
-        raise ValueError(f"labels: must name {n_classes} classes, got {len(order)}: {order!r:.200}")
+        rule = f"must name {n_classes} classes, got {len(order)}: {order!r:.200}"
+        raise InputError("labels", rule)
     for k, label in enumerate(order):
         if label in order[:k]:
-            raise ValueError(f"labels: must be distinct; labels[{k}] is {repr_of(label)} again")
+            raise InputError("labels", "must be distinct", index=k, value=label)
     return order
 
 
@@ -93,7 +95,8 @@ def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | No
     if len(label_of) < len(found) or not label_of.keys() <= set(names):
         return None
     if len(set(names)) < len(names):
-        raise ValueError(f"{prob_name}: two columns have one name, {names!r:.200}: pass labels=")
+        rule = f"two columns have one name, {names!r:.200}"
+        raise InputError(prob_name, rule, hint="pass {labels}")
     return [label_of.get(name, name) for name in names]
 
 
@@ -101,7 +104,7 @@ def positive_last(y: Array, pos_label: Any) -> list[Any]:
     """The other label, None if there is none, and the positive one."""
     other, *rest = [*(label for label in distinct_labels(y) if label != pos_label), None]
     if len(rest) > 1:
-        rule = f"must be pos_label={pos_label!r} or one other label, such as {other!r}"
+        rule = f"must be the positive label {pos_label!r} or one other, such as {other!r}"
         refuse_where("y_true", rule, y, elementwise(lambda x: x not in (pos_label, other)))
     return [other, pos_label]
 
@@ -110,24 +113,20 @@ def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) 
     """The sorted strings, where columns have no names and there is one for each of them."""
     found = distinct_labels(y)
     if not all(map(is_text, found)):
-        rule, hint = "must be integers, bools or strings", " (labels= takes any labels)"
-        refuse_where("y_true", rule, y, elementwise(lambda x: not is_text(x)), hint, TypeError)
+        rule, hint = "must be integers, bools or strings", "{labels} takes any labels"
+        refuse_where("y_true", rule, y, elementwise(lambda x: not is_text(x)), hint, InputTypeError)
     if y_prob.ndim == 1:
-        rule = (
-            f"which label {prob_name} is the probability of is unknown: pass pos_label=, or "
-            "labels=[negative, positive]"
-        )
+        rule = f"which label {prob_name} is the probability of is unknown"
+        hint = "pass {pos_label}, or {labels} with the negative and the positive one"
     elif names and first_number(names) is None:
-        rule = f"must be names of {prob_name}'s columns, {names!r:.200}, or in labels="
-        refuse_where("y_true", rule, y, elementwise(lambda x: label_text(x) not in names))
+        rule, hint = f"must be names of {prob_name}'s columns, {names!r:.200}", "pass {labels}"
+        refuse_where("y_true", rule, y, elementwise(lambda x: label_text(x) not in names), hint)
     elif len(found) != y_prob.shape[1]:
-        rule = (
-            f"{len(found)} distinct labels for {y_prob.shape[1]} classes, so their order is "
-            f"unknown: pass labels=, in the order of {prob_name}'s columns"
-        )
+        rule = f"{len(found)} distinct labels for {y_prob.shape[1]} classes, in an unknown order"
+        hint = f"pass {{labels}}, in the order of {prob_name}'s columns"
     else:
         return found
-    raise ValueError(f"y_true: {rule}; y_true[0] is {repr_of(y[0])}")
+    raise InputError("y_true", rule, index=0, value=y[0], hint=hint)
 
 
 def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
@@ -137,7 +136,8 @@ def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (n,):
-        raise ValueError(f"{name}: must have shape ({n},) as y_prob has rows, got {array.shape}")
+        rule = f"must have shape ({n},) as {{y_prob}} has rows, got {array.shape}"
+        raise InputError(name, rule)
     if array.dtype.kind in "mM":
         text = array.astype(str).astype(object)
         text[np.isnat(array)] = None
@@ -151,7 +151,7 @@ def distinct_labels(y: Array, name: str = "y_true") -> list[Any]:
     try:
         found = sorted(set(y.tolist()), key=str)
     except TypeError as error:
-        raise TypeError(f"{name}: labels must be hashable: {error}") from error
+        raise InputTypeError(name, f"labels must be hashable: {error}") from error
     if any(map(is_missing, found)):
         refuse_where(name, "must not be missing or blank", y, elementwise(is_missing))
     return found
@@ -175,12 +175,11 @@ def label_positions(y: Array, order: list[Any]) -> I64:
         try:
             found = np.array([position.get(label, -1) for label in y.tolist()], np.int64)
         except TypeError as error:
-            raise TypeError(f"y_true: labels must be hashable: {error}") from error
+            raise InputTypeError("y_true", f"labels must be hashable: {error}") from error
     if found.min() < 0:
         known, shown = set(order), ", ".join(map(repr_of, order[:20]))
-        refuse_where(
-            "y_true", f"not among labels=[{shown}]", y, elementwise(lambda x: x not in known)
-        )
+        rule = f"must be among the labels {shown}"
+        refuse_where("y_true", rule, y, elementwise(lambda x: x not in known))
     return found
 
 
@@ -206,7 +205,7 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
         rule, hint = "labels must be whole numbers", swap_hint(y, y_prob)
         refuse_where("y_true", rule, y, lambda part: part != np.trunc(part), hint)
     if low < 0 or high >= n_classes:
-        rule, hint = f"labels must be from 0 to {n_classes - 1}", " (labels= names other classes)"
+        rule, hint = f"labels must be from 0 to {n_classes - 1}", "{labels} names other classes"
         refuse_where("y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), hint)
     return y.astype(np.int64) if y.dtype.kind == "f" else y
 
@@ -216,12 +215,12 @@ def swap_hint(y: Array, y_prob: Array) -> str:
     if y.dtype.kind != "f" or y.size == 0 or y.min() < 0 or y.max() > 1:
         return ""
     if y_prob.ndim == 1 and are_whole(y_prob):
-        return "; y_true looks like probabilities and y_prob like labels: are they swapped?"
-    return "; y_true looks like probabilities: y_true comes first"
+        return "{y_true} looks like probabilities and {y_prob} like labels: are they swapped?"
+    return "{y_true} looks like probabilities: {first} comes first"
 
 
 def one_hot_hint(y: Array, y_prob: Array) -> str:
     """A hint, where y_true has the columns of y_prob, and one of each row is 1."""
     if y.shape != y_prob.shape or y.dtype.kind not in "fiub" or not np.isin(y, (0, 1)).all():
         return ""
-    return "; it looks one-hot: pass its argmax(axis=1)" if (y.sum(axis=1) == 1).all() else ""
+    return "it looks one-hot: pass its argmax(axis=1)" if (y.sum(axis=1) == 1).all() else ""

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from fastece.checks.errors import InputError, InputTypeError
+
 
 def list_names(names: Iterable[Any]) -> str:
     """The names that there are, for a message about one that is not."""
@@ -21,36 +23,36 @@ def list_names(names: Iterable[Any]) -> str:
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> str:
     """One of a few names."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name}: got {value!r}; {list_names(choices)}")
+        raise InputError(name, "must be a known name", value=value, hint=list_names(choices))
     return str(value)
 
 
 def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an integer") -> int:
     """An integer from low to high; a bool or a float is none."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise TypeError(f"{name}: must be {kind}, got {value!r}")
+        raise InputTypeError(name, f"must be {kind}", value=value)
     if not low <= int(value) <= high:
-        raise ValueError(f"{name}: must be {kind} from {low} to {high}, got {value!r}")
+        raise InputError(name, f"must be {kind} from {low} to {high}", value=value)
     return int(value)
 
 
 def check_real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """A real number from low to high; nan is none, inf only where `high` is infinite."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name}: must be a number, got {value!r}")
+        raise InputTypeError(name, "must be a number", value=value)
     try:
         number = float(value)
     except OverflowError:
         number = math.nan
     if not low <= number <= high:
-        raise ValueError(f"{name}: must be a number from {low:g} to {high:g}, got {value!r:.80}")
+        raise InputError(name, f"must be a number from {low:g} to {high:g}", value=value)
     return number
 
 
 def check_flag(name: str, value: Any) -> bool:
     """True or False; a string such as "no" is neither."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}: must be True or False, got {value!r}")
+        raise InputTypeError(name, "must be True or False", value=value)
     return bool(value)
 
 
@@ -59,10 +61,11 @@ def check_range(name: str, value: Any, names: Sequence[str]) -> str | tuple[floa
     if isinstance(value, str):
         return check_choice(name, value, names)
     if not isinstance(value, tuple) or len(value) != 2:
-        raise TypeError(f"{name}: must be a pair (low, high), got {value!r}; {list_names(names)}")
+        hint = list_names(names)
+        raise InputTypeError(name, "must be a pair (low, high)", value=value, hint=hint)
     low, high = (check_real(name, end, 0.0, 1.0) for end in value)
     if not low < high:
-        raise ValueError(f"{name}: low must be less than high, got {value!r}")
+        raise InputError(name, "low must be less than high", value=value)
     return low, high
 
 
@@ -82,11 +85,12 @@ def check_jobs(n_jobs: Any) -> int:
         return 1
     jobs = check_integer("n_jobs", n_jobs, -(2**31), 2**31)
     if jobs == 0:
-        raise ValueError("n_jobs: must be a positive number of threads, or -1 for all, got 0")
+        raise InputError("n_jobs", "must be a positive number of threads, or -1 for all", value=0)
     return jobs if jobs > 0 else max(1, processors() + 1 + jobs)
 
 
 def check_average(average: Any) -> None:
     """How values of classes are averaged."""
     if average is not None and (not isinstance(average, str) or average != "macro"):
-        raise ValueError(f"average: got {average!r}; {list_names(['macro', None])}")
+        hint = list_names(["macro", None])
+        raise InputError("average", "must be a known name", value=average, hint=hint)

@@ -1,8 +1,6 @@
 """Probabilities and logits: their shape, their values, and the names of their columns."""
 
 import math
-import sys
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +15,7 @@ from fastece.checks.arrays import (
     refuse_where,
     row_slices,
 )
+from fastece.checks.errors import InputError, RowsWarning, warn
 
 # float32 softmax exceeds 1 by a few 1e-7; what is outside by no more than this is clipped.
 TOLERANCE = 1e-6
@@ -36,13 +35,14 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
     """Probabilities or logits (n,) or (n, K), their values not yet checked."""
     array = as_real(name, value)
     if array.ndim not in (1, 2):
-        raise ValueError(f"{name}: must have 1 or 2 dimensions, got shape {array.shape}")
+        raise InputError(name, f"must have 1 or 2 dimensions, got shape {array.shape}")
     if array.size == 0:
-        raise ValueError(f"{name}: is empty, shape {array.shape}")
+        raise InputError(name, f"is empty, shape {array.shape}")
     if array.ndim == 2 and array.shape[1] == 1:
-        raise ValueError(
-            f"{name}: one column, shape {array.shape}, is neither P(positive) nor a class vector; "
-            f"pass {name}[:, 0] for P(positive)"
+        raise InputError(
+            name,
+            f"one column, shape {array.shape}, is neither P(positive) nor a class vector",
+            hint=f"pass {name}[:, 0] for P(positive)",
         )
     return array
 
@@ -101,8 +101,10 @@ def check_probabilities(
     if off.size:
         total = float(array[off[0]].sum(dtype=np.float64))
         warn(
-            f"{name}: {off.size} of {len(array)} rows do not sum to 1 (tolerance {tolerance:.2g}); "
-            f"the first is {name}[{off[0]}] with sum {total!r}"
+            name,
+            f"{off.size} of {len(array)} rows do not sum to 1 (tolerance {tolerance:.2g}); "
+            f"the first is {name}[{off[0]}] with sum {total!r}",
+            kind=RowsWarning,
         )
     return low < 0 or high > 1
 
@@ -128,10 +130,10 @@ def hint_at(p: NDArray[Any]) -> str:
     is_percent = low >= 0 and 2 < high <= 100 and bool(np.allclose(sums, 100, atol=1))
     if p.ndim == 1 and are_whole(p):
         percent = ", or percentages: divide by 100?" if is_percent and high > 10 else ""
-        return f" (it looks like labels: y_true comes first{percent})"
+        return "it looks like labels: {first} comes first" + percent
     if is_percent:
-        return " (percentages: divide by 100?)"
-    return " (logits: from_logits=True)" if low < LOWEST or high > 2 else ""
+        return "percentages: divide by 100?"
+    return "logits: {from_logits}" if low < LOWEST or high > 2 else ""
 
 
 def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob") -> None:
@@ -145,7 +147,8 @@ def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob
             return
     if low < high:
         sums = " and rows sum to 1" if z.ndim == 2 else ""
-        warn(f"{name}: all values are in [0, 1]{sums}: probabilities, but from_logits=True?")
+        rule = f"all values are in [0, 1]{sums}: probabilities, but {{from_logits}}?"
+        warn(name, rule, kind=RowsWarning)
 
 
 def are_logits(p: NDArray[Any], name: str = "y_prob") -> bool:
@@ -155,16 +158,9 @@ def are_logits(p: NDArray[Any], name: str = "y_prob") -> bool:
     outside = low < 0 or high > 1
     if outside and low >= LOWEST and high <= HIGHEST:
         warn(
-            f"{name}: goes from {low!r} to {high!r}: taken for logits, since [0, 1] does not hold "
-            "it, but rounding may be the reason; clip probabilities to [0, 1]"
+            name,
+            f"goes from {low!r} to {high!r}: taken for logits, since [0, 1] does not hold it, but "
+            "rounding may be the reason",
+            hint="clip probabilities to [0, 1]",
         )
     return outside
-
-
-def warn(message: str) -> None:
-    """A warning that points at the first frame outside this package."""
-    level, frame = 2, sys._getframe(1)
-    inside = {__name__.partition(".")[0], "functools"}
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, UserWarning, stacklevel=level)

@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import Any
 
 import fastece
-from fastece.cli.options import COMMANDS, make_parser
+from fastece.checks.errors import BadArgumentError, InputWarning
+from fastece.cli.options import COMMANDS, make_parser, option_names
 from fastece.cli.page import Page
 from fastece.cli.terminal import progress
 
@@ -92,12 +93,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 130
         except (OSError, MemoryError, ImportError) as error:
             return refuse(str(error) or "not enough memory")
+        except BadArgumentError as error:
+            error.rename(option_names())
+            return refuse(str(error))
         except (ValueError, TypeError) as error:
             if not is_refusal(error):
                 raise
             return refuse(in_options(str(error)))
+    for one in caught:
+        if isinstance(one.message, InputWarning):
+            one.message.rename(option_names())
     for warning in dict.fromkeys(str(one.message) for one in caught):  # the rows are read often
-        print(f"fastece: warning: {in_options(warning)}", file=sys.stderr)
+        print(f"fastece: warning: {warning}", file=sys.stderr)
     is_json = options.form == "json"
     return write(json.dumps(to_json(page.values), allow_nan=False) if is_json else page.text)
 

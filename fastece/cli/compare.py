@@ -99,8 +99,8 @@ def measure(
     _, first, options = models[0]
     errors, scores = estimators_of(first, options), scores_of(first.pairs)
     a, b = (
-        read_data(model, own, {**errors, **scores}, f"{name}: y_prob", least=1)
-        for name, model, own in models
+        read_data(model, own, {**errors, **scores}, least=1)
+        for _, model, own in models
     )
     call = replace(a, estimators=errors, models=[*a.models, *b.models])
     method = HONEST

@@ -3,14 +3,13 @@
 import ast
 import csv
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 from numbers import Real
 from typing import Any
 
-from fastece.checks.arrays import EntryError
+from fastece.checks.errors import InputError
 from fastece.files import STANDARD_INPUT, Predictions, read_predictions
 from fastece.report.measures import ERRORS, choose_errors
 from fastece.resampling.arguments import Call, add_groups, read_call
@@ -40,25 +39,14 @@ def read_file(
     )  # fmt: skip
 
 
-@contextmanager
-def words_of(predictions: Predictions) -> Iterator[None]:
-    """While the block runs, errors about entries name the row and the column of the file."""
-    try:
-        yield
-    except EntryError as error:
-        raise ValueError(predictions.words(error)) from error
-
-
 def read_data(
-    predictions: Predictions, options: Namespace, estimators: dict[str, Any], name: str = "y_prob",
-    least: int = 0,
-) -> Call:  # fmt: skip
-    """Check predictions and options as a call of functions that resample, at `least` so often;
-    `name` is what messages call the probabilities."""
+    predictions: Predictions, options: Namespace, estimators: dict[str, Any], least: int = 0
+) -> Call:
+    """Check predictions and options as a call of functions that resample, at `least` so often."""
     data = data_of(predictions, options)
-    with words_of(predictions):
+    with predictions.located():
         call = read_call(
-            data.pop("y_true"), {name: data.pop("y_prob")}, least, **data, n_jobs=-1,
+            data.pop("y_true"), {"y_prob": data.pop("y_prob")}, least, **data, n_jobs=-1,
             estimator=[*estimators.values()], n_resamples=options.resamples,
             confidence_level=options.confidence_level,
         )  # fmt: skip
@@ -68,7 +56,7 @@ def read_data(
 def with_groups_of(call: Call, predictions: Predictions, column: str) -> Call:
     """The call with the groups that a column of the file tells."""
     named = replace(predictions, columns={**predictions.columns, "groups": [column]})
-    with words_of(named):
+    with named.located():
         return add_groups(call, predictions.others[column], predictions.y_prob)
 
 
@@ -77,14 +65,15 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
     order, positive = getattr(options, "labels", None), getattr(options, "pos_label", None)
     if predictions.pairs:
         if options.setting not in ("auto", "binary"):
-            raise ValueError(f"--setting: {options.setting!r} needs a class vector; {PAIRS}")
-        if options.from_logits or order is not None or positive is not None:
-            raise ValueError(f"--from-logits, --labels, --pos-label: need probabilities; {PAIRS}")
+            raise InputError("setting", f"needs a class vector, and {PAIRS}", value=options.setting)
+        for name in ("from_logits", "labels", "pos_label"):
+            if getattr(options, name, None):
+                raise InputError(name, f"needs probabilities of classes, and {PAIRS}")
     is_text = predictions.y_true.dtype.kind in "OUST"
     if order is not None:
-        order = [read_label("--labels", cell, is_text) for cell in next(csv.reader([order]), [])]
+        order = [read_label("labels", cell, is_text) for cell in next(csv.reader([order]), [])]
     if positive is not None:
-        positive = read_label("--pos-label", positive, is_text)
+        positive = read_label("pos_label", positive, is_text)
     return {
         "y_true": predictions.y_true,
         "y_prob": predictions.y_prob,
@@ -106,7 +95,7 @@ def read_label(option: str, text: str, is_text: bool) -> Any:
     except (ValueError, SyntaxError):
         value = None
     if not isinstance(value, Real):
-        raise ValueError(f"{option}: the labels of the file are numbers, got {text!r}")
+        raise InputError(option, "the labels of the file are numbers", value=text)
     return value
 
 

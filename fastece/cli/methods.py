@@ -3,7 +3,6 @@ model that was saved."""
 
 import math
 import os
-import re
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator
@@ -13,17 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.errors import BadArgumentError, InputError, InputWarning, RowsWarning
 from fastece.checks.labels import as_labels
 from fastece.checks.parameters import check_choice, check_integer
 from fastece.checks.probabilities import column_names
-from fastece.cli.commands import in_options, is_refusal
 from fastece.cli.inputs import (
     data_of,
     estimators_of,
     read_data,
     read_file,
     title_of,
-    words_of,
 )
 from fastece.cli.terminal import Say
 from fastece.data.reading import read_problems
@@ -38,10 +36,6 @@ ALL, LOSS = "all", "log_loss"
 FOLDS = 5
 # The classes of pairs of labels.
 HITS = ["wrong", "right"]
-# A warning that is the same for every method.
-OF_LABELS = "no label is of "
-# Warnings about the rows, which are given as they are read, and again by methods, for each fold.
-OF_ROWS = re.compile(r"do not sum to 1 |: probabilities, but from_logits=True\?")
 
 
 class Rows(NamedTuple):
@@ -138,9 +132,8 @@ def rows_of(predictions: Predictions, options: Namespace) -> Rows:
     """Check predictions as every command does, and read them as methods take them."""
     data = data_of(predictions, options)
     y_true, y_prob = data.pop("y_true"), data.pop("y_prob")
-    with words_of(predictions):
-        name = f"{predictions.file}: y_prob"
-        order = read_problems(y_true, y_prob, prob_name=name, **data).labels
+    with predictions.located():
+        order = read_problems(y_true, y_prob, **data).labels
     x = np.asarray(y_prob)
     label, _ = as_labels(
         y_true, x, "y_prob", column_names(y_prob), data["labels"], data["pos_label"]
@@ -163,10 +156,10 @@ def apply_methods(task: Task, say: Say) -> tuple[dict[str, Result], dict[str, st
             if len(names) > 1:
                 check_size(name, task)
             results[name] = apply(name, task)
-        except ValueError as error:
-            if len(names) == 1 or not is_refusal(error):
+        except BadArgumentError as error:
+            if len(names) == 1:
                 raise
-            refused[name] = in_options(str(error))
+            refused[name] = error.rule
     if not results:
         raise ValueError(f"--method: no method can be used; {next(iter(refused.values()))}")
     return results, refused
@@ -178,11 +171,12 @@ def warnings_of(method: Any) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for message in dict.fromkeys(str(one.message) for one in caught):
-        if not OF_ROWS.search(message):
-            said = re.sub(r"^(X|y|y_true)(: |, )", "", message)
-            of_method = "" if OF_LABELS in said else f"{method.title}: "
-            warnings.warn(f"{of_method}{said}", stacklevel=2)
+    for one in caught:
+        warning = one.message
+        if isinstance(warning, InputWarning) and warning.argument[0] == "X":
+            warning.place = method.title + warning.argument[1:]
+        if not isinstance(warning, RowsWarning):  # which was given as they were read
+            warnings.warn(warning, stacklevel=2)
 
 
 def apply(name: str, task: Task) -> Result:
@@ -244,7 +238,7 @@ def check_size(name: str, task: Task) -> None:
     n_classes, n = task.rows.n_classes, len((task.other or task.rows).label)
     count = n_classes * (n_classes + 1)
     if name == "matrix" and count > n:
-        raise ValueError(f"it has {count} parameters, more than the {n} rows to fit them to")
+        raise InputError("method", f"has {count} parameters, more than the {n} rows to fit to")
 
 
 def rank(task: Task, results: dict[str, Result], say: Say) -> list[dict[str, Any]]:

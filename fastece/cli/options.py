@@ -219,6 +219,14 @@ COMMANDS = {
 }  # fmt: skip
 
 
+def option_names() -> dict[str, str | None]:
+    """Names of options for arguments of Python, as errors about these call them."""
+    options = [key.split()[-1] for key in OPTIONS]
+    names: dict[str, str | None] = {x[2:].replace("-", "_"): x for x in options}
+    others = {"n_resamples": "--resamples", "n_jobs": "--jobs", "rng": "--seed", "cv": "--folds"}
+    return {**names, **others, "first": None}
+
+
 def make_parser() -> argparse.ArgumentParser:
     """A parser of every command."""
     parser = Parser(prog="fastece", description="Calibration errors of classifiers.")

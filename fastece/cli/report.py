@@ -10,7 +10,6 @@ from fastece.cli.inputs import (
     read_file,
     title_of,
     with_groups_of,
-    words_of,
 )
 from fastece.cli.page import Page
 from fastece.cli.stream import is_stream, run_stream
@@ -46,7 +45,7 @@ def run_report(options: Namespace) -> Page:
         named = {option: name for option, name in both if name is not None}
         columns = [*dict.fromkeys(named.values())]
         predictions = read_file(file, options, columns, option=" and ".join(named))
-        with words_of(predictions):
+        with predictions.located():
             report = make_report(
                 data_of(predictions, options),
                 estimators_of(predictions, options),

@@ -1,26 +1,17 @@
 """Arguments as a library calls them: read, checked and measured as everywhere else."""
 
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.calls.scores import common_value
-from fastece.checks.arrays import EntryError, as_real
+from fastece.checks.arrays import as_real
+from fastece.checks.errors import rename_arguments
 from fastece.data.problems import Problems
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
 from fastece.estimators.binned import Binned
-
-# What fastece says of arguments that these functions do not have.
-OTHER_ARGUMENTS = {
-    re.compile(r" \(logits: from_logits=True\)"): "",
-    re.compile(r" \(labels= (names other classes|takes any labels)\)"): "",
-    re.compile(r", or labels=\[negative, positive\]"): "",
-    re.compile(r": pass labels=, in the order of .*"): ": pass class indices from 0",
-    re.compile(r": pass pos_label="): ": pass 0 and 1",
-}
 
 
 class Names(NamedTuple):
@@ -32,17 +23,12 @@ class Names(NamedTuple):
     first: str
     has_pos_label: bool = False
 
-    def translate(self, error: Exception) -> Exception:
-        """An error of fastece in the words of the library."""
-        text = str(error)
-        for hint, other in OTHER_ARGUMENTS.items():
-            if not (self.has_pos_label and "pos_label" in hint.pattern):
-                text = hint.sub(other, text)
-        text = text.replace("y_true comes first", f"{self.first} comes first")
-        error.args = (re.sub(r"\by_true\b", self.label, text).replace("y_prob", self.prob),)
-        if isinstance(error, EntryError):
-            error.name = {"y_true": self.label, "y_prob": self.prob}.get(error.name, error.name)
-        return error
+    @property
+    def arguments(self) -> dict[str, str | None]:
+        """The library's names of fastece's arguments, None of those that it does not have."""
+        names = {"y_true": self.label, "y_prob": self.prob, "first": self.first}
+        absent = ("labels", "from_logits") + (() if self.has_pos_label else ("pos_label",))
+        return {**names, **dict.fromkeys(absent)}
 
     def scores(self, value: Any) -> NDArray[Any]:
         """Probabilities as an array, in the dtype that they have."""
@@ -50,10 +36,8 @@ class Names(NamedTuple):
 
     def read(self, label: Any, prob: Any, setting: Any = "auto", **options: Any) -> Problems:
         """Weighted binary problems of these labels and probabilities."""
-        try:
+        with rename_arguments(self.arguments):
             return read_problems(label, prob, setting=setting, prob_name=self.prob, **options)
-        except (ValueError, TypeError) as error:
-            raise self.translate(error) from None
 
     def error(
         self, label: Any, prob: Any, binned: Binned, setting: Any = "auto", **options: Any

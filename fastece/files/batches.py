@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import repr_of
+from fastece.checks.errors import InputError, repr_of
 from fastece.files.columns import Columns
 from fastece.files.json_lines import Objects
 from fastece.files.numpy_files import array_table
@@ -132,7 +132,7 @@ class BatchReader:
     def batches(self) -> Iterator[Batch]:
         """The batches in their order, and where the file cannot be read further an error."""
         if self.path == STANDARD_INPUT:
-            raise ValueError("-: standard input is no stream: it is read whole, without --stream")
+            raise InputError("path", "is no stream: it is read whole, without --stream", place="-")
         count = 0
         try:
             for count, batch in enumerate(ahead(self.open()), 1):  # noqa: B007
@@ -140,14 +140,14 @@ class BatchReader:
             if not count:
                 raise ValueError("is empty: it has no rows")
         except UNREADABLE as error:
-            raise ValueError(f"{self.path}: {error}") from error
+            raise InputError("path", str(error), place=self.path) from error
 
     def read(self, batch: Batch) -> Predictions:
         """A batch as predictions, whose labels are numbers of classes."""
         try:
             return self.checked(read_rows(batch.table(), self.chosen))
         except UNREADABLE as error:
-            raise ValueError(f"{self.path}: {error}") from error
+            raise InputError("path", str(error), place=self.path) from error
 
     def checked(self, found: Predictions) -> Predictions:
         """Predictions that mean the same whatever the rows of other batches are, with labels and
@@ -296,7 +296,7 @@ def expand_paths(paths: Sequence[str]) -> list[str]:
     places = [os.path.realpath(file) for file in found]
     for k, place in enumerate(places):
         if place in places[:k]:
-            raise ValueError(f"{found[k]}: is named twice; its rows would count twice")
+            raise InputError("path", "is named twice; its rows would count twice", place=found[k])
     return found
 
 
@@ -308,13 +308,15 @@ def files_of(path: str) -> list[str]:
         below = sorted(str(file) for file in every if not is_hidden(file.relative_to(path)))
         files = [x for x in below if x.lower().removesuffix(PACKED).endswith(endings)]
         if not files:
-            raise ValueError(f"{path}: no file in this folder ends in {', '.join(endings)}")
+            raise InputError(
+                "path", f"no file in this folder ends in {', '.join(endings)}", place=path
+            )
         return files
     if os.path.exists(path) or not glob.has_magic(path):
         return [path]
     files = sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
     if not files:
-        raise ValueError(f"{path}: no file has such a name")
+        raise InputError("path", "no file has such a name", place=path)
     return files
 
 

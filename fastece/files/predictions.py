@@ -1,6 +1,8 @@
 """Predictions from a table: the names of its columns say what they are."""
 
-from collections.abc import Callable, Collection, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from os import PathLike
@@ -9,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import EntryError
-from fastece.checks.errors import repr_of
+from fastece.checks.errors import BadArgumentError, InputError, InputWarning
 from fastece.checks.parameters import check_integer
 from fastece.checks.probabilities import first_number
 from fastece.files.harness import is_log, read_log
 from fastece.files.json_lines import Objects
 from fastece.files.source import STANDARD_INPUT, UNREADABLE, read_table
-from fastece.files.table import NamedColumns, Rows, Table, more_rows, refuse_rows
+from fastece.files.table import NamedColumns, Rows, Table, refuse_rows
 
 PAIR = ("true_label", "pred_label", "confidence")
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
@@ -47,16 +48,35 @@ class Predictions:
         prob = NamedColumns(y_prob, self.y_prob.columns) if named else y_prob
         return replace(self, y_prob=prob, from_logits=False)
 
-    def words(self, error: EntryError) -> str:
-        """The message about a bad entry of an argument, by the row and the column of the file."""
-        argument, (row, *place) = error.name.rpartition(": ")[2], error.index
-        names = self.columns.get(argument, [argument])
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """While the block runs, errors and warnings about these rows name their place."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                yield
+            except BadArgumentError as error:
+                self.place(error)
+                raise
+        for one in caught:
+            if isinstance(one.message, InputWarning):
+                self.place(one.message)
+            warnings.warn(one.message, stacklevel=3)
+
+    def place(self, error: BadArgumentError) -> None:
+        """Give an error about these rows its place in the file."""
+        if error.place is None and error.argument in ("y_true", *self.columns):
+            error.place = self.place_of(error)
+
+    def place_of(self, error: BadArgumentError) -> str:
+        """Give the file, the row and the column of an entry."""
+        if error.index is None:
+            return f"{self.file}: {error.argument}"
+        row, *place = error.index
+        names = self.columns.get(error.argument, [error.argument])
         column = names[place[0]] if place and len(names) > 1 else names[0]
         column += f"[:, {place[0]}]" if place and len(names) == 1 else ""  # of a matrix
-        return (
-            f"{self.file}: {self.row(row)}, column {column}: {error.rule}, got "
-            f"{repr_of(error.value)}{error.hint}{more_rows(error.rows - 1)}"
-        )
+        return f"{self.file}: {self.row(row)}, column {column}"
 
 
 def read_predictions(
@@ -80,7 +100,7 @@ def read_predictions(
         table = read_table(str(path), chosen.header)
         return replace(read_rows(table, chosen), file=file, table=table if keep_table else None)
     except UNREADABLE as error:
-        raise ValueError(f"{file}: {error}") from error
+        raise InputError("path", str(error), place=file) from error
 
 
 @dataclass(frozen=True)

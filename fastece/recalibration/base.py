@@ -7,12 +7,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.errors import rename_arguments
 from fastece.checks.parameters import check_flag
 from fastece.recalibration.rows import (
+    FIT,
     Predictions,
     Rows,
     check_classes,
-    fit_words,
     read_predictions,
     read_rows,
 )
@@ -80,7 +81,7 @@ class Calibrator(ABC):
         ValueError, TypeError
             For values that are no probabilities or labels, and for labels of one class alone.
         """
-        with fit_words():
+        with rename_arguments(FIT):
             rows = read_rows(y, X, sample_weight, self.from_logits, "X").of_weight()
             check_classes(rows, "y")
         return self.fit_rows(rows)
@@ -111,7 +112,7 @@ class Calibrator(ABC):
         """
         if not self.__sklearn_is_fitted__():
             raise ValueError(f"X: {type(self).__name__} must be fitted before it maps anything")
-        with fit_words():
+        with rename_arguments(FIT):
             predictions = read_predictions(X, self.from_logits, "X")
         if predictions.n_classes != self.n_classes_:
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.probabilities import warn
+from fastece.checks.errors import warn
 from fastece.data.sample import Sample
 from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.rows import Predictions, Rows, Score, name_classes
@@ -34,7 +34,7 @@ class OneVsRest(Calibrator):
         for k, (score, sample) in enumerate(rows.problems()):
             fitted.append(self._fit_one(score, sample, partial(note_class, notes, k)))
         for text, found in notes.items():
-            warn(f"X: {text}" if len(fitted) == 1 else f"X, {name_classes(found)}: {text}")
+            warn("X" if len(fitted) == 1 else f"X, {name_classes(found)}", text)
         for place, name in enumerate(self.PARAMETERS):
             values: Any = [parameters[place] for parameters in fitted]
             if len(values) == 1:

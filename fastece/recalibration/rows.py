@@ -1,9 +1,7 @@
 """What a recalibration method is fitted to: predictions as logits or as binary scores, labels and
 weights."""
 
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,13 +11,13 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.arrays import as_weights, contiguous, refuse_where
+from fastece.checks.errors import InputError, Names, rename_arguments, warn
 from fastece.checks.labels import as_labels, check_class_indices
 from fastece.checks.probabilities import (
     as_probabilities,
     check_probabilities,
     column_names,
     row_sum_tolerance,
-    warn,
     warn_if_probabilities,
 )
 from fastece.data.reading import SLICE, native_scores, softmax, two_columns
@@ -32,6 +30,9 @@ CLIP = 2.0**-52
 LOG_CLIP = float(np.log(CLIP))
 # Logits up to this have squares that can be added.
 LARGEST = 1e100
+# Arguments in errors: nothing names labels, and `fit(X, y)` has its own names.
+NO_LABELS: Names = {"labels": None, "pos_label": None}
+FIT: Names = {**NO_LABELS, "y_true": "y", "y_prob": "X", "first": "X"}
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def read_rows(
     """Check what a method is fitted to."""
     predictions = read_predictions(y_prob, from_logits, name)
     x, n_classes = predictions.x, predictions.n_classes
-    with label_words():
+    with rename_arguments(NO_LABELS):
         label, order = as_labels(y_true, x, name, column_names(y_prob), None, None)
         label = label if order is not None else check_class_indices(label, n_classes, x)
     v = as_weights(sample_weight, len(x))
@@ -206,39 +207,16 @@ def check_classes(rows: Rows, name: str) -> None:
     count = np.bincount(rows.label, minlength=n_classes)
     found, never = np.flatnonzero(count), np.flatnonzero(count == 0)
     if found.size == 1:
-        raise ValueError(
-            f"{name}: must have labels of two classes or more to be fitted to, got {found[0]} alone"
-        )
+        rule = "must have labels of two classes or more to be fitted to"
+        raise InputError(name, f"{rule}, got {found[0]} alone")
     if never.size:
-        warn(f"{name}: no label is of {name_classes(never)}, which is fitted as if it never were")
+        warn(name, f"no label is of {name_classes(never)}, which is fitted as if it never were")
 
 
 def name_classes(classes: Sequence[int] | NDArray[Any]) -> str:
     """Some classes in words, the first few by number."""
     shown = ", ".join(map(str, classes[:5])) + (", ..." if len(classes) > 5 else "")
     return f"class {shown}" if len(classes) == 1 else f"{len(classes)} classes ({shown})"
-
-
-@contextmanager
-def label_words() -> Iterator[None]:
-    """While the block runs, messages do not advise arguments that name labels: there are none."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        message = re.sub(r" \(labels= [^)]*\)", "", str(error))
-        error.args = (re.sub(r": pass (pos_label|labels)=[^;]*", ": number the classes", message),)
-        raise
-
-
-@contextmanager
-def fit_words() -> Iterator[None]:
-    """While the block runs, messages call the labels y, as ``fit(X, y)`` does."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        message = str(error).replace("y_true comes first", "X comes first")
-        error.args = (message.replace("y_true", "y").replace("y_prob", "X"),)
-        raise
 
 
 def sigmoid(z: F64) -> F64:

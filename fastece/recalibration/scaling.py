@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.checks.errors import warn
 from fastece.checks.parameters import check_real
-from fastece.checks.probabilities import warn
 from fastece.recalibration.base import LARGEST_PARAMETER, Calibrator, Parameter
 from fastece.recalibration.regression import NO_PENALTY, SMALLEST, Classes, Loss, Penalty
 from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of
@@ -106,9 +106,9 @@ class TemperatureScaling(Calibrator):
         found = fit_temperature(z, rows.label, rows.weight)
         self.temperature_ = float(np.exp(-found.theta[0]))
         if found.loss > np.log(z.shape[1]) - NO_GAIN:
-            warn(f"X: {NO_TEMPERATURE}")
+            warn("X", NO_TEMPERATURE)
         elif found.fault:
-            warn(f"X: {found.fault}")
+            warn("X", found.fault)
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits(), 1 / self.temperature_)
@@ -122,7 +122,7 @@ def fit_classes(rows: Rows, diagonal: bool, penalty: Penalty) -> tuple[F64, F64]
     loss = Classes(z, label, weight, diagonal, penalty, float(np.exp(near.theta[0])))
     found = minimise(loss, loss.start)
     if found.fault and np.bincount(label, minlength=z.shape[1]).all():  # else that has been said
-        warn(f"X: {found.fault}")
+        warn("X", found.fault)
     w, b = loss.parameters(found.theta)
     return w, b - b.mean()  # a constant changes nothing
 

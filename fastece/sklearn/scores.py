@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastece.calls.scores import Macro, ece
-from fastece.checks.arrays import EntryError
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_average, check_flag
 from fastece.data.settings import find_setting
 from fastece.estimators.losses import Accuracy, BrierScore, LogLoss
@@ -78,8 +78,8 @@ class Scorer:
                 y_true, prob, estimator=self.estimator, setting=own_setting(self.setting, labels),
                 average=self.average, labels=labels, sample_weight=sample_weight,
             )  # fmt: skip
-        except EntryError as error:
-            if error.name == "y_true":
+        except InputError as error:
+            if error.argument == "y_true" and error.index is not None:
                 kind = type(estimator).__name__
                 error.add_note(f"These are classes_ of {kind}: it was fitted to no others.")
             raise

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastece.checks.arrays import EntryError
+from fastece.checks.errors import BadArgumentError, InputError, InputWarning, warn_outside
 from fastece.files.batches import Batch, BatchReader
 from fastece.files.predictions import Predictions
 
@@ -37,7 +37,7 @@ class FileCount:
     is_cut: bool = False
     reason: str = ""
 
-    def note(self, error: ValueError) -> None:
+    def note(self, error: Exception) -> None:
         """Keep the first reason."""
         self.reason = self.reason or str(error)
 
@@ -85,7 +85,7 @@ class FileSum:
         """The next batch; none at the end, or where the rest of the file is skipped."""
         try:
             return next(batches, None)
-        except ValueError as error:
+        except BadArgumentError as error:
             if not self.skips:
                 raise
             count.is_cut = True
@@ -98,8 +98,8 @@ class FileSum:
             found = reader.read(batch)
             self.add_rows(found)
             count.rows += len(found.y_true)
-        except ValueError as error:
-            if not self.skips:
+        except BadArgumentError as error:
+            if not self.skips or error.place is None:
                 raise
             parts = batch.parts()
             for part in parts:
@@ -108,22 +108,17 @@ class FileSum:
                 count.skipped += 1
                 count.note(error)
                 if count.skipped == FUTILE and not count.rows:
-                    raise ValueError(
-                        f"{count.file}: none of its first {FUTILE} rows is good; the first: "
-                        f"{count.reason}"
-                    ) from error
+                    rule = f"none of its first {FUTILE} rows is good; the first: {count.reason}"
+                    raise InputError("path", rule, place=count.file) from error
 
     def add_rows(self, found: Predictions) -> None:
         """Add predictions; errors, and the first warning, name the file."""
-        try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with found.located():
                 self.add(found)
-        except EntryError as error:
-            raise ValueError(found.words(error)) from error
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{found.file}: from {found.row(0)} on: {error}") from error
         if caught and not self.has_warned:
             self.has_warned = True
-            where = f"{found.file}: from {found.row(0)} on"
-            warnings.warn(f"{where}: {caught[0].message}", caught[0].category, stacklevel=2)
+            if isinstance(caught[0].message, InputWarning):
+                caught[0].message.place = f"{found.file}: from {found.row(0)} on"
+            warn_outside(caught[0].message)

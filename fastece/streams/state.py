@@ -252,5 +252,5 @@ def check_least(weight: NDArray[Any], least: float) -> None:
     """Weights that are not 0 are large enough not to be lost."""
     refuse_where(
         "sample_weight", f"must be 0 or at least {least:g}, as sums have so much detail", weight,
-        lambda part: (part > 0) & (part < least), "; multiply all weights by one number",
+        lambda part: (part > 0) & (part < least), "multiply all weights by one number",
     )  # fmt: skip

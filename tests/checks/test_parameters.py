@@ -114,7 +114,10 @@ MESSAGES = {
     "norm bool": (lambda: fastece.ece(Y, P, norm=True), "norm: must be a number"),
     "norm huge": (lambda: fastece.ece(Y, P, norm=10**400), "must be a number from 1 to inf"),
     "n_bins array": (lambda: fastece.ece(Y, P, n_bins=np.array([5, 6])), "an integer or"),
-    "average array": (lambda: fastece.ece(Y, P, average=np.array([1])), "average: got"),
+    "average array": (
+        lambda: fastece.ece(Y, P, average=np.array([1])),
+        "average: must be .* got array",
+    ),
     "score_range list": (lambda: fastece.ece(Y, P, score_range=[0, 1]), "must be a pair"),
     "estimator object": (lambda: fastece.ece(Y, P, estimator=object()), "known: 'ece'"),
     "sce": (lambda: fastece.sce(Y, P, setting="binary"), "sce is setting='classwise'"),

@@ -137,7 +137,7 @@ def test_the_rounding_of_short_floats_is_no_fault_of_a_row(dtype, n_classes):
         (100 * PROB, r"percentages: divide by 100\?"),
         (100 * ROWS, r"percentages: divide by 100\?"),
         (np.round(100 * PROB), r"labels: y_true comes first, or percentages: divide by 100\?"),
-        (np.arange(8), r"it looks like labels: y_true comes first\)$"),
+        (np.arange(8), r"it looks like labels: y_true comes first$"),
         (9 * PROB - 4, "logits: from_logits=True"),
         (8 * ROWS - 4, "logits: from_logits=True"),
         (8 * ROWS, "logits: from_logits=True"),

@@ -137,7 +137,7 @@ def test_methods_that_cannot_be_used_are_named(capsys, write):
     names = ",".join(["y_true", *(f"p_{k}" for k in range(classes))])
     page = text(capsys, "recalibrate", write(table(names, y, *p.T)), "--method", "all", "--folds",
                 2, *QUICK)  # fmt: skip
-    reason = "it has 56 parameters, more than the 40 rows to fit them to"
+    reason = "has 56 parameters, more than the 40 rows to fit to"
     assert f"  matrix scaling cannot be used: {reason}\n" in page
 
 
@@ -255,7 +255,7 @@ def test_picture_of_before_and_after(capsys, write, tmp_path, figures):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "best"], r"--method: got 'best'; .*'temperature', .*'curve', 'all'"),
+        (["--method", "best"], r"--method: .* got 'best'; .*'temperature', .*'curve', 'all'"),
         (["--fit", "b.csv", "--folds", "3"], "--folds: does not go with --fit"),
         (["--load", "m.json", "--method", "beta"], "--method: does not go with --load"),
         (["--fit", "a.csv"], "--fit: must be another file"),

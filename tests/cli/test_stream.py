@@ -226,7 +226,7 @@ def test_what_a_stream_cannot_answer_is_refused(capsys, file_of, arguments, mess
 
 
 def test_bad_input_of_a_stream_is_one_line(capsys, file_of, tmp_path):
-    assert "standard input is no stream" in failure(capsys, "report", "-", "--stream")
+    assert "-: is no stream" in failure(capsys, "report", "-", "--stream")
     assert "No such file" in failure(capsys, "report", tmp_path / "none.csv", "--stream")
     assert "no file has such a name" in failure(capsys, "report", f"{tmp_path}/*.csv")
     assert "goes with --stream" in failure(capsys, "report", file_of(SMALL), "--on-error", "skip")

@@ -210,7 +210,7 @@ def test_logs_are_read_whole(write):
 
 
 def test_standard_input_is_no_stream():
-    with pytest.raises(ValueError, match="standard input is no stream"):
+    with pytest.raises(ValueError, match="-: is no stream"):
         list(read_batches("-"))
 
 

@@ -112,7 +112,7 @@ def outcome(call):
             said = [str(warning.message) for warning in caught]
         except ValueError as error:
             answer, said = None, [str(error)]
-    assert {warning.category for warning in caught} <= {UserWarning}, said
+    assert all(issubclass(warning.category, UserWarning) for warning in caught), said
     for sentence in said:
         assert re.fullmatch(r"[^\n]{15,400}", sentence), sentence
     return answer, said
