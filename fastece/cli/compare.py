@@ -98,10 +98,7 @@ def measure(
     the first one the column of the groups, if they are drawn."""
     _, first, options = models[0]
     errors, scores = estimators_of(first, options), scores_of(first.pairs)
-    a, b = (
-        read_data(model, own, {**errors, **scores}, least=1)
-        for _, model, own in models
-    )
+    a, b = (read_data(model, own, {**errors, **scores}, least=1) for _, model, own in models)
     call = replace(a, estimators=errors, models=[*a.models, *b.models])
     method = HONEST
     if groups is None:

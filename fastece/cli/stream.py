@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
+from fastece.checks.errors import InputError
 from fastece.cli.inputs import data_of, estimators_of, title_of
 from fastece.cli.page import Page
 from fastece.cli.terminal import progress
@@ -95,7 +96,7 @@ class Sums:
     def add(self, found: Predictions) -> None:
         """Add a batch; the first one says how many classes there are."""
         if self.rows is not None and found.pairs != self.pairs:
-            raise ValueError("must have the kind of columns that the file before has")
+            raise InputError("y_prob", "must have the kind of columns that the file before has")
         data = data_of(found, self.options)
         batch = data["y_true"], data["y_prob"], data["sample_weight"]
         if self.rows is not None:

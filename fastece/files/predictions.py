@@ -71,7 +71,7 @@ class Predictions:
     def place_of(self, error: BadArgumentError) -> str:
         """Give the file, the row and the column of an entry."""
         if error.index is None:
-            return f"{self.file}: {error.argument}"
+            return f"{self.file}: from {self.row(0)} on: {error.argument}"
         row, *place = error.index
         names = self.columns.get(error.argument, [error.argument])
         column = names[place[0]] if place and len(names) > 1 else names[0]

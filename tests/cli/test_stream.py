@@ -231,7 +231,7 @@ def test_bad_input_of_a_stream_is_one_line(capsys, file_of, tmp_path):
     assert "no file has such a name" in failure(capsys, "report", f"{tmp_path}/*.csv")
     assert "goes with --stream" in failure(capsys, "report", file_of(SMALL), "--on-error", "skip")
     pairs = file_of(PAIRS + "a,a,0.5\n", "p.csv")
-    assert "p.csv: from line 2 on: must have the kind of columns" in failure(
+    assert "p.csv: from line 2 on: y_prob: must have the kind of columns" in failure(
         capsys, "report", file_of(SMALL), pairs
     )
 
