@@ -76,7 +76,9 @@ CALLS = {
     "kernel_calibration_error": lambda: fastece.kernel_calibration_error(LABELS, Q),
     "log_loss": lambda: fastece.log_loss(LABELS, Q),
     "mce": lambda: fastece.mce(LABELS, Q),
-    "reliability_curve": lambda: fastece.reliability_curve(Y, P, n_resamples=99, rng=0)(0.5),
+    "reliability_curve": lambda: fastece.reliability_curve(
+        Y, P, estimator="ece_kde", n_resamples=99, rng=0
+    )(0.5),
     "reliability_diagram": lambda: fastece.reliability_diagram(Y, P).gap.max(),
     "sce": lambda: fastece.sce(LABELS, Q),
     "score_decomposition": lambda: fastece.score_decomposition(Y, P).miscalibration,

@@ -12,13 +12,13 @@ from fastece.calls.scores import Macro, Values, ece, fix
 
 @overload
 def brier_score(
-    y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any
-) -> float: ...  # fmt: skip
+    y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any
+) -> float: ...
 @overload
 def brier_score(
-    y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any
-) -> float | Values: ...  # fmt: skip
-def brier_score(y_true: Any, y_prob: Any, **options: Any) -> Any:
+    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+) -> float | Values: ...
+def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Brier score: the mean squared distance of probabilities from what came true.
 
     Parameters
@@ -56,13 +56,23 @@ def brier_score(y_true: Any, y_prob: Any, **options: Any) -> Any:
 
 @overload
 def log_loss(
-    y_true: Any, y_prob: Any, *, clip: float | None = ..., average: Macro = ..., **options: Any
-) -> float: ...  # fmt: skip
+    y_true: Any,
+    y_prob: Any = ...,
+    *,
+    clip: float | None = ...,
+    average: Macro = ...,
+    **options: Any,
+) -> float: ...
 @overload
 def log_loss(
-    y_true: Any, y_prob: Any, *, clip: float | None = ..., average: Macro | None, **options: Any
-) -> float | Values: ...  # fmt: skip
-def log_loss(y_true: Any, y_prob: Any, *, clip: float | None = None, **options: Any) -> Any:
+    y_true: Any,
+    y_prob: Any = ...,
+    *,
+    clip: float | None = ...,
+    average: Macro | None,
+    **options: Any,
+) -> float | Values: ...
+def log_loss(y_true: Any, y_prob: Any = None, *, clip: float | None = None, **options: Any) -> Any:
     """Log loss: the mean of minus the logarithm of the probability of what came true.
 
     Parameters
@@ -100,14 +110,12 @@ def log_loss(y_true: Any, y_prob: Any, *, clip: float | None = None, **options: 
 
 
 @overload
-def accuracy(
-    y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any
-) -> float: ...  # fmt: skip
+def accuracy(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
 @overload
 def accuracy(
-    y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any
-) -> float | Values: ...  # fmt: skip
-def accuracy(y_true: Any, y_prob: Any, **options: Any) -> Any:
+    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+) -> float | Values: ...
+def accuracy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Accuracy: the share of rows in which the most probable label is the right one.
 
     Parameters
@@ -142,14 +150,12 @@ def accuracy(y_true: Any, y_prob: Any, **options: Any) -> Any:
 
 
 @overload
-def sharpness(
-    y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any
-) -> float: ...  # fmt: skip
+def sharpness(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
 @overload
 def sharpness(
-    y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any
-) -> float | Values: ...  # fmt: skip
-def sharpness(y_true: Any, y_prob: Any, **options: Any) -> Any:
+    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+) -> float | Values: ...
+def sharpness(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Sharpness: the variance of the score, which is 0 where all rows get the same.
 
     Parameters
@@ -184,14 +190,12 @@ def sharpness(y_true: Any, y_prob: Any, **options: Any) -> Any:
 
 
 @overload
-def entropy(
-    y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any
-) -> float: ...  # fmt: skip
+def entropy(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
 @overload
 def entropy(
-    y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any
-) -> float | Values: ...  # fmt: skip
-def entropy(y_true: Any, y_prob: Any, **options: Any) -> Any:
+    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+) -> float | Values: ...
+def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Mean entropy of the predicted probabilities: how unsure the model says that it is.
 
     Parameters

@@ -7,7 +7,7 @@ import numpy as np
 
 from fastece import kernels
 from fastece.checks.parameters import check_average, check_jobs
-from fastece.data.reading import TOLERANCE, read_problems
+from fastece.data.reading import TOLERANCE, read_source
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import direct_values, find_estimator, need_vectors, with_threads
 from fastece.typing import F64
@@ -53,11 +53,13 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
 
 
 @overload
-def ece(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+def ece(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def ece(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
 def ece(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece", setting: Any = "auto",
+    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+) -> float | Values: ...
+def ece(
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
     average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, n_jobs: int | None = None, **fields: Any,
 ) -> float | Values:  # fmt: skip
@@ -65,9 +67,9 @@ def ece(
 
     Parameters
     ----------
-    y_true : (n,) array_like
+    y_true : (n,) array_like, or an Accumulator
         Class of each row: integers 0 to K - 1 (bool or whole floats too), or, with `labels` or for
-        strings, any labels.
+        strings, any labels. An `Accumulator` stands for both arrays and has its own setting.
     y_prob : (n,) or (n, K) array_like of float
         Probability of the positive class, or of each class, in [0, 1]; logits with `from_logits`.
         Lists, numpy, pandas, polars, pyarrow, torch and whatever offers ``__array__`` or
@@ -130,12 +132,12 @@ def ece(
             return value
 
     def values_of(run: Any) -> tuple[bool, Values]:
-        problems = read_problems(
+        source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits,
             vectors=need_vectors([chosen]), run=run,
         )  # fmt: skip
-        return problems.setting.per_class, direct_values(chosen, problems, run)
+        return source.setting.per_class, direct_values(chosen, source, run)
 
     per_class, values = with_threads(check_jobs(n_jobs), values_of)
     if average is None and per_class:
@@ -152,10 +154,12 @@ def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
 
 
 @overload
-def mce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+def mce(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def mce(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
-def mce(y_true: Any, y_prob: Any, **options: Any) -> Any:
+def mce(
+    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+) -> float | Values: ...
+def mce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Maximum calibration error: `ece` with ``norm=inf``.
 
     Parameters
@@ -184,10 +188,12 @@ def mce(y_true: Any, y_prob: Any, **options: Any) -> Any:
 
 
 @overload
-def sce(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+def sce(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def sce(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
-def sce(y_true: Any, y_prob: Any, **options: Any) -> Any:
+def sce(
+    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+) -> float | Values: ...
+def sce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Static calibration error: the class-wise mean of `ece` over uniform bins.
 
     Parameters
@@ -213,10 +219,12 @@ def sce(y_true: Any, y_prob: Any, **options: Any) -> Any:
 
 
 @overload
-def ace(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+def ace(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def ace(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
-def ace(y_true: Any, y_prob: Any, **options: Any) -> Any:
+def ace(
+    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+) -> float | Values: ...
+def ace(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Adaptive calibration error: class-wise, over ranges of equal mass that count equally.
 
     Parameters
@@ -245,10 +253,12 @@ def ace(y_true: Any, y_prob: Any, **options: Any) -> Any:
 
 
 @overload
-def tace(y_true: Any, y_prob: Any, *, average: Macro = ..., **options: Any) -> float: ...
+def tace(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
 @overload
-def tace(y_true: Any, y_prob: Any, *, average: Macro | None, **options: Any) -> float | Values: ...
-def tace(y_true: Any, y_prob: Any, *, threshold: float | None = 0.01, **options: Any) -> Any:
+def tace(
+    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+) -> float | Values: ...
+def tace(y_true: Any, y_prob: Any = None, *, threshold: float | None = 0.01, **options: Any) -> Any:
     """Thresholded adaptive calibration error: `ace` on the scores greater than a threshold.
 
     Parameters

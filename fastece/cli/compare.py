@@ -99,7 +99,7 @@ def measure(
     _, first, options = models[0]
     errors, scores = estimators_of(first, options), scores_of(first.pairs)
     a, b = (read_data(model, own, {**errors, **scores}, least=1) for _, model, own in models)
-    call = replace(a, estimators=errors, models=[*a.models, *b.models])
+    call = replace(a, estimators=errors, sources=[*a.models, *b.models])
     method = HONEST
     if groups is None:
         say(f"intervals of both, {options.resamples} replicates of a calibrated model")

@@ -1,12 +1,11 @@
 """A problem as sums over cells of its score: what is left of rows that were not kept.
 
-Rows whose scores are nearly equal are one row that counts more often, so cells are a sample with
-multiplicities, and every estimator has a value on them: `prepare` and `evaluate` of the protocol.
+Rows whose scores are nearly equal are one row that counts more often, so cells are samples with
+counts.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,26 +17,6 @@ HEAVY = 0.01
 # Scores of a cell whose variance is less, in widths of it, are one score: sums of squares have been
 # rounded to 2**-31 for each row.
 ONE_SCORE = 2.0**-29
-
-
-class Counted(NamedTuple):
-    """A sorted sample of which row i counts ``c[i]`` times.
-
-    Attributes
-    ----------
-    sample : Sample
-        Its `rows` say which cell each row is of, twice the number, and one more for hits.
-    c : (n,) float64 array
-    """
-
-    sample: Sample
-    c: F64
-
-    @property
-    def weighted(self) -> Sample:
-        """The sample, each row of which has all the weight of its copies."""
-        v = self.sample.v
-        return replace(self.sample, v=self.c if v is None else self.c * v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +72,9 @@ class Cells:
         return mean, around, (weight * mean * (1 - mean)).sum(0)
 
     @cached_property
-    def rows(self) -> Counted:
-        """The misses and the hits of each fine cell as rows: weights are right in every fine cell,
-        and sums of w s in every coarse one.
+    def by_rank(self) -> Sample:
+        """The misses and the hits of each fine cell as rows, sorted: weights are right in every
+        fine cell, and sums of w s in every coarse one.
 
         Rows of one coarse cell are the same part of the way from one end of their fine cells to the
         other, misses and hits alike: were their scores others, estimators that go by ranks would
@@ -117,15 +96,15 @@ class Cells:
         at = np.stack([part - step, part + step])[None] + np.arange(n_cells)
         second = np.where(step > 0, 0.5 * kinds, 0.0)
         rows = np.stack([kinds - second, second], axis=1)
-        return self._counted(at.repeat(2, axis=0) / n_cells, rows, n_cells, ends)
+        return self._sample(at.repeat(2, axis=0) / n_cells, rows, n_cells, ends)
 
     @cached_property
-    def points(self) -> Counted:
-        """Two points for the misses and two for the hits of each coarse cell, with which sums of w,
-        w y, w s, w s y and w s**2 are right in every coarse cell.
+    def by_square(self) -> Sample:
+        """Two rows for the misses and two for the hits of each coarse cell, sorted, with which sums
+        of w, w y, w s, w s y and w s**2 are right in every coarse cell.
 
         A mean m and the ends 0 and 1 of a cell with shares 1 - m and m have the smallest and the
-        largest variance that there can be; points are the same part of the way from one to the
+        largest variance that there can be; the rows are the same part of the way from one to the
         other for misses and hits.
         """
         size, (mean, around, largest) = self.square.size, self.spread
@@ -133,9 +112,9 @@ class Cells:
         part = np.sqrt(part.clip(0.0, 1.0))
         at = np.stack([mean - part * mean, mean + part * (1 - mean)], axis=1) + np.arange(size)
         each = self.coarse_weight[:, None] * np.stack([1 - mean, mean], axis=1)
-        return self._counted(at / size, each, size, np.zeros((2, 2)))
+        return self._sample(at / size, each, size, np.zeros((2, 2)))
 
-    def _counted(self, score: F64, weight: F64, n_cells: int, ends: F64) -> Counted:
+    def _sample(self, score: F64, weight: F64, n_cells: int, ends: F64) -> Sample:
         """Rows with scores and weights (2, points, cells) of misses and of hits, and those (2, 2)
         of the scores 0 and 1."""
         kind, _, cell = np.nonzero(weight > 0)
@@ -152,8 +131,8 @@ class Cells:
         v = self.mean_weight
         each = None if v is None else v[coarse]
         place: I64 = 2 * coarse + kind
-        sample = Sample(s, kind.astype(np.uint8), each, self.low, self.high, place)
-        return Counted(sample, w if each is None else w / each)
+        c = w if each is None else w / each
+        return Sample(s, kind.astype(np.uint8), each, self.low, self.high, place, c=c)
 
     @cached_property
     def mean_weight(self) -> F64 | None:

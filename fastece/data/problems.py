@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import repr_of
 from fastece.data.sample import Sample, Vectors
 from fastece.data.settings import SETTINGS, Setting
+from fastece.data.source import RANKS, ROWS, Source
 from fastece.typing import F64, I64, U8
 
 
-@dataclass(frozen=True)
-class Problems:
+@dataclass(frozen=True, eq=False)
+class Problems(Source):
     """One problem, or one for each class; arrays are C-contiguous and writable."""
 
     setting: Setting
@@ -37,17 +37,9 @@ class Problems:
         return self.label.size
 
     @property
-    def n_problems(self) -> int:
-        """Number of problems."""
-        return 1 if self.prob.ndim == 1 else self.prob.shape[1]
-
-    def name(self, k: int) -> str:
-        """Setting of problem `k`, with the caller's label if it is of one class."""
-        column = k if self.setting.per_class else self.setting.column
-        name = f"class {k}" if self.setting.per_class else self.setting.name
-        if self.labels is None or column is None:
-            return name
-        return f"{name} ({repr_of(self.labels[column])})"
+    def has_vectors(self) -> bool:
+        """Whether class vectors are kept as a whole."""
+        return self.vectors is not None
 
     @cached_property
     def positions(self) -> I64:
@@ -66,21 +58,24 @@ class Problems:
             return self.prob, self.label
         return self.prob[:, k].astype(np.float64), (self.label == k).view(np.uint8)
 
-    def sample(self, k: int) -> Sample:
+    def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
         """Problem `k` with arrays of its own: an estimator may do with them what it likes."""
         score, hit = self.score_and_hit(k)
         if score is self.prob:
             score, hit = score.copy(), hit.copy()
         return Sample(score, hit, self.v, self.low, self.high, self.positions, self.vectors)
 
-    def samples(self) -> list[Sample]:
-        """Every problem as a sample."""
-        return [self.sample(k) for k in range(self.n_problems)]
-
 
 def one_problem(sample: Sample) -> Problems:
-    """The problem of a sample, without a copy."""
+    """Make a sample a problem without a copy; copies of a row become its weight."""
     return Problems(
-        SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high, v=sample.v,
+        SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high, v=sample.weight,
         rows=sample.rows, vectors=sample.vectors,
     )  # fmt: skip
+
+
+def need_rows(source: Source, reader: str, argument: str = "y_true") -> Problems:
+    """Return a source whose rows are there one by one, or refuse it to a reader that needs them."""
+    if not isinstance(source, Problems):
+        raise source.lack(ROWS, argument, reader)
+    return source

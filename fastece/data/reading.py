@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.arrays import as_weights, contiguous
+from fastece.checks.errors import InputTypeError
 from fastece.checks.labels import as_labels, check_class_indices
 from fastece.checks.parameters import check_flag
 from fastece.checks.probabilities import (
@@ -24,6 +25,7 @@ from fastece.checks.probabilities import (
 from fastece.data.problems import Problems
 from fastece.data.sample import Vectors
 from fastece.data.settings import Setting, class_count, find_setting
+from fastece.data.source import Source
 from fastece.typing import F64
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
@@ -36,6 +38,27 @@ TOLERANCE = NEARLY * ROW_SUM_TOLERANCE
 SLICE = 2**20
 # Scores and labels of the rows, or None if one of them is not good.
 Found = tuple[NDArray[Any], NDArray[Any]] | None
+
+
+def read_source(
+    y_true: Any, y_prob: Any, *, setting: Any = "auto", prob_name: str = "y_prob",
+    vectors: bool = False, run: Map = map, **options: Any,
+) -> Source:  # fmt: skip
+    """Return a source as it is, or read the caller's arrays as `read_problems` does."""
+    if isinstance(y_true, Source):
+        refuse_options(y_true, **{prob_name: y_prob}, **options)
+        y_true.check_setting(setting)
+        return y_true
+    return read_problems(
+        y_true, y_prob, setting=setting, prob_name=prob_name, vectors=vectors, run=run, **options
+    )
+
+
+def refuse_options(source: Source, **options: Any) -> None:
+    """Refuse options that only arrays have, unless they are None or False."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise InputTypeError(name, f"goes with arrays, and here is {source!r}")
 
 
 def read_problems(

@@ -23,7 +23,7 @@ class Writable:
             object.__setattr__(self, name, value.copy() if frozen else value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Vectors(Writable):
     """Class vectors as a whole, for values that no binary problem tells.
 
@@ -40,7 +40,7 @@ class Vectors(Writable):
     label: I64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample(Writable):
     """One weighted binary calibration problem.
 
@@ -60,6 +60,9 @@ class Sample(Writable):
     vectors : Vectors or None
         The class vectors that the problem was made of, where the setting is "auto" and the
         estimator asks for them: ``vectors.prob[rows]`` are those of the rows.
+    c : (n,) float64 array or None
+        How often each row counts, which need not be whole: rows of a stream are cells of many.
+        None where each counts once.
     """
 
     s: F64
@@ -69,17 +72,29 @@ class Sample(Writable):
     high: float
     rows: I64
     vectors: Vectors | None = None
+    c: F64 | None = None
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return self.s.size
 
+    @property
+    def counts(self) -> NDArray[Any]:
+        """How often each row (n,) counts."""
+        return np.ones(self.n, np.uint8) if self.c is None else self.c
+
+    @property
+    def weight(self) -> F64 | None:
+        """The weight (n,) of all copies of each row; None where it is 1."""
+        if self.c is None or self.v is None:
+            return self.v if self.c is None else self.c
+        return self.c * self.v
+
     def where(self, rows: Any) -> "Sample":
         """Some of the rows: positions in the order they are to have, or a mask."""
-        v = None if self.v is None else self.v[rows]
-        s, y, low, high = self.s[rows], self.y[rows], self.low, self.high
-        return Sample(s, y, v, low, high, self.rows[rows], self.vectors)
+        v, c = (None if x is None else x[rows] for x in (self.v, self.c))
+        return replace(self, s=self.s[rows], y=self.y[rows], v=v, rows=self.rows[rows], c=c)
 
     def with_labels(self, label: NDArray[Any]) -> "Sample":
         """The same rows with other labels (n,): classes of class vectors, or hits."""

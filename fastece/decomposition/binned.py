@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.sample import Sample
+from fastece.data.source import SQUARES, Source
 from fastece.decomposition.parts import Decomposition, add_parts
 from fastece.estimators.binned.estimator import Binned, place_rows
 from fastece.typing import F64
@@ -64,8 +64,9 @@ class BrierDecomposition(Decomposition):
 
 
 def brier_decomposition(
-    y_true: Any, y_prob: Any, *, n_bins: Any = 15, edges: Any = "uniform", setting: Any = "auto",
-    labels: Any = None, pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    y_true: Any, y_prob: Any = None, *, n_bins: Any = 15, edges: Any = "uniform",
+    setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
+    from_logits: bool = False,
 ) -> BrierDecomposition:  # fmt: skip
     """Decomposition of the Brier score by bins of the score.
 
@@ -126,19 +127,20 @@ def brier_decomposition(
         pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
     named = BrierDecomposition.named(values)
-    return BrierDecomposition(**named, n=n, n_bins=binned._bin_count(n), setting=name)
+    return BrierDecomposition(**named, n=n, n_bins=binned.bin_count(n), setting=name)
 
 
-def binned_parts(binned: Binned, sample: Sample) -> tuple[float, ...]:
-    """The Brier score of a problem, and the parts of it in their order."""
-    plan = binned.prepare(sample, sample.n)
+def binned_parts(binned: Binned, source: Source, k: int) -> tuple[float, ...]:
+    """The Brier score of problem `k`, and the parts of it in their order."""
+    plan = binned.prepare(source.sample(k, SQUARES), source.n)
     s, y = plan.sample.s, plan.sample.y.astype(np.float64)
-    w = np.ones(s.size) if plan.sample.v is None else plan.sample.v
+    weight = plan.sample.weight
+    w = np.ones(s.size) if weight is None else weight
     _, bins, _ = place_rows(binned, plan.sample, plan.n_bins)
-    weight = np.bincount(bins, w)
+    total = np.bincount(bins, w)
 
     def bin_means(x: F64) -> F64:
-        return np.bincount(bins, w * x) / np.where(weight > 0, weight, 1.0)
+        return np.bincount(bins, w * x) / np.where(total > 0, total, 1.0)
 
     def mean(x: F64) -> float:
         return float(np.average(x, weights=w))

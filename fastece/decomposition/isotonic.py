@@ -9,8 +9,10 @@ import numpy as np
 from fastece.checks.parameters import check_choice
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
+from fastece.data.source import Source
 from fastece.decomposition.parts import Decomposition, add_parts
 from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
+from fastece.estimators.table import check_source
 from fastece.typing import F64
 
 # What each score is the mean of.
@@ -59,8 +61,9 @@ class ScoreDecomposition(Decomposition):
 
 
 def score_decomposition(
-    y_true: Any, y_prob: Any, *, score: Literal["brier", "log"] = "brier", setting: Any = "auto",
-    labels: Any = None, pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    y_true: Any, y_prob: Any = None, *, score: Literal["brier", "log"] = "brier",
+    setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
+    from_logits: bool = False,
 ) -> ScoreDecomposition:  # fmt: skip
     """Decomposition of the Brier score or the log loss by isotonic regression, without bins.
 
@@ -119,11 +122,12 @@ def score_decomposition(
     return ScoreDecomposition(**ScoreDecomposition.named(values), rule=rule, n=n, setting=name)
 
 
-def isotonic_parts(rule: str, sample: Sample) -> tuple[float, ...]:
-    """The score of a problem, and the parts of it in their order."""
-    once = np.ones(sample.n, np.uint8)
-    score = RULES[rule].evaluate(RULES[rule].prepare(sample, sample.n), once)
-    hits, misses = blocks_of(sample)
+def isotonic_parts(rule: str, source: Source, k: int) -> tuple[float, ...]:
+    """The score of problem `k`, and the parts of it in their order."""
+    mean = RULES[rule]
+    sample = source.sample(k, check_source(mean, source))
+    score = mean.evaluate(mean.prepare(sample, source.n), sample.counts)
+    hits, misses = blocks_of(source.sample(k))
     recalibrated = least_score(rule, hits, misses)
     uncertainty = least_score(rule, hits.sum(keepdims=True), misses.sum(keepdims=True))
     # No part is negative but by rounding.
@@ -154,7 +158,8 @@ def fit_isotonic(sample: Sample) -> tuple[F64, F64, F64, Any]:
 
 def pool_ties(sample: Sample) -> tuple[F64, F64, F64]:
     """Each distinct score, in increasing order, with the weight of its hits and of its misses."""
-    if sample.v is None:
+    w = sample.weight
+    if w is None:
         # The bits of numbers from 0 to 1 increase as they do, and leave room for the hit at the
         # end: half the time of finding the order first.
         key: Any = (sample.s + 0.0).view(np.int64) << 1 | sample.y
@@ -162,7 +167,7 @@ def pool_ties(sample: Sample) -> tuple[F64, F64, F64]:
         s, y, w = (key >> 1).view(np.float64), key & 1, np.ones(key.size)
     else:
         order = np.argsort(sample.s)  # equal scores become one, in whatever order they are
-        s, y, w = sample.s[order], sample.y[order], sample.v[order]
+        s, y, w = sample.s[order], sample.y[order], w[order]
     first = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
     return s[first], np.add.reduceat(w * y, first), np.add.reduceat(w * (1 - y), first)
 

@@ -7,24 +7,30 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fastece.checks.probabilities import as_probabilities
-from fastece.data.reading import read_problems
-from fastece.data.sample import Sample
+from fastece.data.reading import read_source
+from fastece.data.source import Source
 from fastece.resampling.results import Plain, Tabular, aligned
 
 
 def add_parts(
-    y_true: Any, y_prob: Any, parts_of: Callable[[Sample], Sequence[float]], *,
+    y_true: Any, y_prob: Any, parts_of: Callable[[Source, int], Sequence[float]], *,
     setting: Any = "auto", **options: Any,
 ) -> tuple[list[float], int, str]:  # fmt: skip
-    """What `parts_of` tells of each problem, the number of rows, and the setting in words: of class
-    vectors with the setting "auto" the sum over the classes, each against the rest; with
-    "classwise" the mean."""
-    is_sum = isinstance(setting, str) and setting == "auto" and as_probabilities(y_prob).ndim == 2
-    problems = read_problems(y_true, y_prob, setting="classwise" if is_sum else setting, **options)
-    each = [parts_of(problems.sample(k)) for k in range(problems.n_problems)]
+    """Add up the parts of each problem: values, number of rows and setting in words.
+
+    Of class vectors with the setting "auto" they are the sum over the classes, each against the
+    rest; with "classwise" the mean.
+    """
+    is_auto = isinstance(setting, str) and setting == "auto"
+    if isinstance(y_true, Source):
+        is_sum = is_auto and y_true.has_vectors
+    else:
+        is_sum = is_auto and as_probabilities(y_prob).ndim == 2
+    source = read_source(y_true, y_prob, setting="classwise" if is_sum else setting, **options)
+    each = [parts_of(source, k) for k in range(source.n_problems)]
     values = np.sum(each, axis=0) / (1 if is_sum else len(each))
-    name = "classwise" if problems.setting.per_class else problems.name(0)
-    return values.tolist(), problems.n, f"sum over {len(each)} classes" if is_sum else name
+    name = "classwise" if source.setting.per_class else source.name(0)
+    return values.tolist(), source.n, f"sum over {len(each)} classes" if is_sum else name
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -22,6 +22,8 @@ class Parameters:
 
     score_range: Any
 
+    needs = "ranks"
+
     def __str__(self: Any) -> str:
         values = [(field, getattr(self, field.name)) for field in fields(self)]
         shown = [
@@ -60,6 +62,9 @@ class Estimator(Protocol):
 
     Attributes
     ----------
+    needs : {"ranks", "squares", "rows"}
+        What a sum over cells of the score, as a stream keeps them, must get right: the ranks of the
+        scores; the squares of scores too; or nothing will do but every row. Without it: "ranks".
     needs_vectors : bool
         Whether `Sample.vectors` are wanted: its value for class vectors (setting "auto") is not
         that of the top label. Without it: no.
@@ -98,10 +103,6 @@ class Estimator(Protocol):
         A float, for `estimate` of what has `labels`: the true error where the classes of rows come
         true with the probabilities q (n, K), two classes for a binary problem. It is 0 for those
         that are predicted.
-    from_cells(cells)
-        A float, for streams (`fastece.data.cells.Cells`), where more sums than those of the
-        rows of cells are needed: without it, `evaluate` gets a row for the misses and one for the
-        hits of each cell, with their weights as multiplicities that need not be whole.
     posterior(samples)
         What `estimate` and `compare` answer by, of one sample or of those of all classes on the
         same rows: an object with ``value``, ``interval(level)``, ``influence`` (n,) of each row and

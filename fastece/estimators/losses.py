@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.checks.arrays import as_blocks, row_slices
 from fastece.checks.parameters import check_real
-from fastece.data.cells import Cells
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample, Writable
 from fastece.estimators.base import Parameters, Plan
@@ -158,11 +157,7 @@ class BrierScore(OfVectors):
     0.1
     """
 
-    def from_cells(self, cells: Cells) -> float:
-        """The value of a problem that is known by its cells, of which squares of scores are
-        known."""
-        sample, c = cells.points
-        return self.evaluate(self.prepare(sample, cells.n), c)
+    needs = "squares"
 
     def of_scores(self, s: F64, y: U8) -> F64:
         """Squared distances."""
@@ -204,19 +199,14 @@ class LogLoss(OfVectors):
 
     clip: float | None = None
 
+    needs = "rows"
+
     def __post_init__(self) -> None:
         if self.clip is not None:
             clip = check_real("clip", self.clip, 0.0, 0.5)
             if clip == 0:
                 raise ValueError("clip: must be greater than 0, got 0; None clips nothing")
             object.__setattr__(self, "clip", clip)
-
-    def from_cells(self, cells: Cells) -> float:  # noqa: ARG002
-        """Refused: the logarithm near 0 is not the same within a cell."""
-        raise ValueError(
-            "estimator: a log loss cannot be told from cells of scores, within which logarithms "
-            f"near 0 are not the same; got {self}"
-        )
 
     def of_scores(self, s: F64, y: U8) -> F64:
         """Of the probability of hits and of misses."""
@@ -267,11 +257,7 @@ class Sharpness(Mean):
     0.04
     """
 
-    def from_cells(self, cells: Cells) -> float:
-        """The value of a problem that is known by its cells, of which squares of scores are
-        known."""
-        sample, c = cells.points
-        return self.evaluate(self.prepare(sample, cells.n), c)
+    needs = "squares"
 
     def numbers(self, sample: Sample) -> F64:
         """Squares of the distances from the mean of the sample, and these distances: those of a

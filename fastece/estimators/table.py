@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fastece.checks.parameters import list_names
-from fastece.data.cells import Cells
 from fastece.data.problems import Problems
 from fastece.data.reading import Map
+from fastece.data.source import DISTANCES, RANKS, ROWS, SQUARES, VECTORS, Source
 from fastece.estimators.base import Estimator
 from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import Binned, Sweep
@@ -107,28 +107,36 @@ def kept_change(name: str, /, **fields: Any) -> tuple[Estimator, Estimator]:
     return ESTIMATORS[name], change(ESTIMATORS[name], fields)
 
 
-def direct_values(estimator: Estimator, problems: Problems, run: Map = map) -> F64:
-    """Value (K,) of `estimator` on each of the problems, every row counting once."""
+def need_of(estimator: Any, source: Source) -> str:
+    """Return what an estimator needs of a source, one of `fastece.data.source.NEEDS`."""
+    needs: str = getattr(estimator, "needs", RANKS)
+    if needs == ROWS or not (source.has_vectors and need_vectors([estimator])):
+        return needs
+    return DISTANCES if needs == SQUARES else VECTORS
+
+
+def check_source(estimator: Any, source: Source) -> str:
+    """Return what an estimator needs of a source, or refuse a source that does not have it."""
+    needs = need_of(estimator, source)
+    if needs not in source.has:
+        raise source.lack(needs, "estimator", str(estimator))
+    return needs
+
+
+def direct_values(estimator: Estimator, source: Source, run: Map = map) -> F64:
+    """Compute the value (K,) of an estimator on each problem of a source."""
     direct = getattr(estimator, "direct", None)
-    if direct is not None:
-        return np.asarray(direct(problems, run))
-    once = np.ones(problems.n, np.uint8)
-    needs_sorted = getattr(estimator, "needs_sorted", True)
+    if direct is not None and isinstance(source, Problems):
+        return np.asarray(direct(source, run))
+
+    needs, needs_sorted = check_source(estimator, source), getattr(estimator, "needs_sorted", True)
 
     def value(k: int) -> float:
-        sample = problems.sample(k)
+        sample = source.sample(k, needs)
         sample = sample.sorted() if needs_sorted else sample
-        return float(estimator.evaluate(estimator.prepare(sample, sample.n), once))
+        return float(estimator.evaluate(estimator.prepare(sample, source.n), sample.counts))
 
-    return np.array(list(run(value, range(problems.n_problems))))
-
-
-def cell_value(estimator: Any, cells: Cells) -> float:
-    """Value of `estimator` on a problem that is known by its cells."""
-    if hasattr(estimator, "from_cells"):
-        return float(estimator.from_cells(cells))
-    sample, c = cells.rows
-    return float(estimator.evaluate(estimator.prepare(sample, cells.n), c))
+    return np.array(list(run(value, range(source.n_problems))))
 
 
 def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:

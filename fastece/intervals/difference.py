@@ -110,7 +110,7 @@ def differences(call: Call, name: str, values: list[Any], key: int) -> list[Diff
     """The difference of the errors of two models, or that of each class, from the `values` of an
     estimator for both; draws depend on the key."""
     count = min(call.n_resamples or REPLICATES, REPLICATES)
-    calls = [replace(call, models=[model], n_resamples=count) for model in call.models]
+    calls = [replace(call, sources=[model], n_resamples=count) for model in call.models]
     estimator = call.estimators[name]
     same = [
         np.array_equal(a.s, b.s) and np.array_equal(a.y, b.y)

@@ -7,10 +7,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from fastece.data.problems import one_problem
+from fastece.data.problems import need_rows, one_problem
 from fastece.estimators.base import Estimator
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
+from fastece.estimators.table import check_source
 from fastece.intervals.bins import binned_cells
 from fastece.intervals.cells import Cells
 from fastece.intervals.densities import density_cells
@@ -102,7 +103,10 @@ def cells_of(call: Call, estimator: Any, key: int) -> Cells:
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:
     """The posterior of the error of the only model of a call, or that of each class."""
-    samples = call.models[0].samples()
+    (source,) = call.sources
+    if call.average is not None and source.n_problems > 1:
+        need_rows(source, "the interval of a mean over classes", "average")
+    samples = source.samples(check_source(estimator, source))
     parts = [[sample] for sample in samples] if call.average is None else [samples]
     return [estimator.posterior(part) for part in parts]
 
@@ -117,7 +121,7 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
         makers = [partial(cell_curve, cells.of(k)) for k in each]
     else:
         if call.average is None:
-            calls = [replace(call, models=[one_problem(sample)]) for sample in data.samples()]
+            calls = [replace(call, sources=[one_problem(sample)]) for sample in data.samples()]
         makers = [partial(label_curve, one, estimator, key) for one in calls]
     return [
         NO_CURVE if np.isnan(value) else make()
@@ -133,6 +137,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
         values = np.array([part.value for part in parts])
         value = as_float(values if call.average is None else values[0])
     else:
+        need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
         (value,) = call.values(name)
         parts = curves(call, estimator, value, key)
         p_values = np.array([part.p_value for part in parts])
@@ -155,7 +160,7 @@ def estimate_results(call: Call, *, rng: Any) -> Any:
     """The answer of a call on one model, or `Results` by the names of its estimators."""
     check_can_be_null(call, "estimate")
     key = new_key(rng)
-    if not call.models[0].setting.per_class:
+    if not call.sources[0].setting.per_class:
         call = replace(call, average="macro")
     found: Results[Estimate] = Results()
     for name in call.estimators:
@@ -165,14 +170,14 @@ def estimate_results(call: Call, *, rng: Any) -> Any:
 
 @overload
 def estimate(
-    y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
 ) -> Results[Estimate]: ...
 @overload
 def estimate(
-    y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
 ) -> Estimate: ...
 def estimate(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
     rng: Any = 0, **options: Any,
 ) -> Any:  # fmt: skip
     """Calibration error with an interval that holds it.

@@ -208,7 +208,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
     own = replace(call, average="macro", level=1 - alpha, n_resamples=count, jobs=1)
 
     def result_of(group: Group) -> Estimate:
-        return estimate_of(replace(own, models=[group.data()]), name, key)
+        return estimate_of(replace(own, sources=[group.data()]), name, key)
 
     results = with_threads(call.jobs, lambda run: [*run(result_of, groups)])
     rows = []

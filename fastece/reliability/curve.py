@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -9,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.arrays import as_real, refuse_where
-from fastece.data.problems import one_problem
+from fastece.checks.errors import InputError, InputTypeError
+from fastece.data.problems import need_rows
 from fastece.data.sample import Sample
 from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, is_supported, posterior
 from fastece.estimators.density.plan import Copies, DensityPlan
-from fastece.estimators.table import direct_values
+from fastece.estimators.table import check_source, direct_values
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
@@ -129,7 +131,7 @@ class ReliabilityCurve(Plain, Tabular):
             For what is no score; for a `KDE` without resamples.
         """
         if self.low is None or self.high is None:
-            raise ValueError("interval: the curve has no resamples; ask for them by n_resamples=")
+            raise InputError("n_resamples", "must be 1 or more for an interval of this curve")
         return ConfidenceInterval(self._at(s, self.low), self._at(s, self.high))
 
     def _at(self, s: Any, values: NDArray[Any]) -> Any:
@@ -199,15 +201,22 @@ class Curve:
         return out
 
 
+@singledispatch
+def curve_of(estimator: Any, ordered: Sample, n: int, level: float) -> ReliabilityCurve:  # noqa: ARG001
+    """Make the curve of a sorted sample of n rows, without its value and its setting."""
+    raise InputTypeError(
+        "estimator", "a reliability curve needs a BayesCurve, or densities, KDE", value=estimator
+    )
+
+
+@curve_of.register
 def bayes_curve_of(
-    bayes: BayesCurve, ordered: Sample, n: int, level: float, setting: str, value: float,
-    c: F64 | None = None,
-) -> ReliabilityCurve:  # fmt: skip
-    """The Bayesian curve of a sorted sample of n rows, of which row i counts ``c[i]`` times, and
-    which has this value."""
+    estimator: BayesCurve, ordered: Sample, n: int, level: float
+) -> ReliabilityCurve:
+    """Make a Bayesian curve, with its band."""
     score = np.linspace(ordered.low, ordered.high, BAYES_POINTS)  # scores may be heaped at the ends
-    mean, low, high = bayes.curve(ordered, score, level, c)
-    rows = rows_near(ordered, score, c)
+    mean, low, high = estimator.curve(ordered, score, level)
+    rows = rows_near(ordered, score)
     width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)
     return ReliabilityCurve(
         score=score,
@@ -221,57 +230,66 @@ def bayes_curve_of(
         median=None,
         confidence_level=level,
         n_resamples=0,
-        value=value,
+        value=math.nan,
         bandwidth=None,
         score_range=(ordered.low, ordered.high),
         n=n,
         key=None,
-        estimator=str(bayes),
-        setting=setting,
+        estimator=str(estimator),
+        setting="",
+    )
+
+
+@curve_of.register
+def density_curve_of(estimator: KDE, ordered: Sample, n: int, level: float) -> ReliabilityCurve:
+    """Make a curve from densities, without a band."""
+    plan, once = estimator.plan(ordered, n, FINER, even=True), Copies(ordered.counts)
+    ((mesh, densities, _),) = plan.densities(once)
+    density, hits = densities[0, :, :, 0].copy()
+    score = mesh.score.copy()
+    curve = posterior(density, hits, score, mesh.low, mesh.high)
+    supported = is_supported(density, mesh.low, mesh.high)
+    curve[~supported] = np.nan
+    bandwidth = float(plan.bandwidths(once)[0])
+    return ReliabilityCurve(
+        score=score,
+        posterior=curve,
+        lce=curve - score,
+        density=density,
+        supported=supported,
+        rows=np.minimum(n, n * density * mesh.effective_width(bandwidth)),
+        low=None,
+        high=None,
+        median=None,
+        confidence_level=level,
+        n_resamples=0,
+        value=math.nan,
+        bandwidth=bandwidth,
+        score_range=estimator.range_of(ordered),
+        n=n,
+        key=None,
+        estimator=str(estimator),
+        setting="",
     )
 
 
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
-    """The curve of each problem of a call with one estimator."""
-    (estimator,) = call.estimators.values()
-    check_has_curve(estimator)
-    (data,) = call.models
-    # All problems see the same draws.
-    key = new_key(rng) if call.n_resamples and isinstance(estimator, KDE) else None
-    curves = []
-    for k, sample in enumerate(data.samples()):
-        if isinstance(estimator, BayesCurve):
-            value = float(direct_values(estimator, one_problem(sample))[0])
-            found = bayes_curve_of(
-                estimator, sample.sorted(), call.n, call.level, data.name(k), value
-            )
-        else:
-            found = density_curve_of(
-                estimator, sample.sorted(), np.ones(call.n), call.n, call.level, data.name(k)
-            )
-            found = found if key is None else with_band(found, call, estimator, sample, key)
-        curves.append(found)
-    return curves
-
-
-def curve_of_rows(
-    estimator: Any, ordered: Sample, c: F64, n: int, setting: str, level: float
-) -> ReliabilityCurve:
-    """The curve of a sorted sample of n rows, of which row i counts ``c[i]`` times."""
-    check_has_curve(estimator)
-    if isinstance(estimator, BayesCurve):
-        value = estimator.evaluate(estimator.prepare(ordered, n), c)
-        return bayes_curve_of(estimator, ordered, n, level, setting, value, c)
-    return density_curve_of(estimator, ordered, c, n, level, setting)
-
-
-def check_has_curve(estimator: Any) -> None:
-    """An error for an estimator that has no curve."""
-    if not isinstance(estimator, BayesCurve | KDE):
-        raise TypeError(
-            "estimator: a reliability curve needs a BayesCurve, or densities, KDE, got "
-            f"{estimator!r}"
-        )
+    """Make the curve of each problem of a call with one estimator."""
+    (estimator,), (source,) = call.estimators.values(), call.sources
+    has_band = call.n_resamples and isinstance(estimator, KDE)
+    if has_band:
+        need_rows(source, "a band of resamples", "n_resamples")
+    samples = source.samples(check_source(estimator, source))
+    curves = [curve_of(estimator, sample.sorted(), call.n, call.level) for sample in samples]
+    values = direct_values(estimator, source).tolist()
+    curves = [
+        replace(curve, value=values[k], setting=source.name(k)) for k, curve in enumerate(curves)
+    ]
+    if not has_band:
+        return curves
+    key = new_key(rng)  # all problems see the same draws
+    pairs = zip(curves, samples, strict=True)
+    return [with_band(curve, call, estimator, sample, key) for curve, sample in pairs]
 
 
 def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
@@ -296,62 +314,27 @@ def with_band(
     return replace(curve, low=low, high=high, median=median, n_resamples=call.n_resamples, key=key)
 
 
-def density_curve_of(
-    kde: KDE, ordered: Sample, c: F64, n: int, level: float, setting: str
-) -> ReliabilityCurve:
-    """The curve of a sorted sample of n rows, of which row i counts ``c[i]`` times, from its
-    densities."""
-    plan = kde.plan(ordered, n, FINER, even=True)
-    ((mesh, densities, _),) = plan.densities(Copies(c))
-    density, hits = densities[0, :, :, 0].copy()
-    score = mesh.score.copy()
-    curve = posterior(density, hits, score, mesh.low, mesh.high)
-    supported = is_supported(density, mesh.low, mesh.high)
-    curve[~supported] = np.nan
-    bandwidth = float(plan.bandwidths(Copies(c))[0])
-    return ReliabilityCurve(
-        score=score,
-        posterior=curve,
-        lce=curve - score,
-        density=density,
-        supported=supported,
-        rows=np.minimum(n, n * density * mesh.effective_width(bandwidth)),
-        low=None,
-        high=None,
-        median=None,
-        confidence_level=level,
-        n_resamples=0,
-        value=float(kde.values(kde.prepare(ordered, n), Copies(c))[0]),
-        bandwidth=bandwidth,
-        score_range=kde.range_of(ordered),
-        n=n,
-        key=None,
-        estimator=str(kde),
-        setting=setting,
-    )
-
-
 @overload
 def reliability_curve(
-    y_true: Any, y_prob: Any, *, setting: Literal["classwise"], **options: Any
+    y_true: Any, y_prob: Any = ..., *, setting: Literal["classwise"], **options: Any
 ) -> list[ReliabilityCurve]: ...
 @overload
 def reliability_curve(
-    y_true: Any, y_prob: Any, *, setting: str | int = ..., **options: Any
+    y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., **options: Any
 ) -> ReliabilityCurve: ...
 def reliability_curve(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece_kde", setting: Any = "auto",
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", setting: Any = "auto",
     n_resamples: int = 0, confidence_level: float = 0.95, labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, rng: Any = 0,
     n_jobs: int | None = None, executor: Any = None, groups: Any = None, **fields: Any,
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
-    """The probability of a hit as a function of the score: from densities, or a Bayesian curve.
+    """Estimate the probability of a hit as a function of the score.
 
     Parameters
     ----------
     y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
         As in `fastece.ece`.
-    estimator : {"ece_kde", "ece_bayes"}, KDE or BayesCurve, default "ece_kde"
+    estimator : {"ece_bayes", "ece_kde"}, BayesCurve or KDE, default "ece_bayes"
     n_resamples : int, default 0
         Bootstrap resamples behind the band of a `KDE`; without any, there is none. A `BayesCurve`
         has its band from the posterior, and makes none.
@@ -393,11 +376,11 @@ def reliability_curve(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
     >>> y = rng.random(1000) < p**2
-    >>> curve = reliability_curve(y, p, estimator="ece_bayes")
+    >>> curve = reliability_curve(y, p)
     >>> low, high = curve.interval(0.5)  # 0.25 is true
     >>> low < curve(0.5) < high, low < 0.25 < high
     (True, True)
-    >>> print(reliability_curve(y, p, n_resamples=500, rng=0))
+    >>> print(reliability_curve(y, p, estimator="ece_kde", n_resamples=500))
     KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
       score  P(hit)    rows  95 % interval
       0.000  0.0044     119  [0.0015, 0.0090]
@@ -420,10 +403,10 @@ def reliability_curve(
     )  # fmt: skip
     if groups is not None:
         if isinstance(call.estimators[""], BayesCurve) or not call.n_resamples:
-            raise ValueError(
-                "groups: are drawn for the band of a KDE, with n_resamples of 1 or more; nothing "
-                "else of a curve is made of draws"
-            )
+            raise InputError(
+                "groups", "go with a KDE and n_resamples of 1 or more, as nothing else of a curve "
+                "is made of draws",
+            )  # fmt: skip
         call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)
-    return curves if call.models[0].setting.per_class else curves[0]
+    return curves if call.sources[0].setting.per_class else curves[0]

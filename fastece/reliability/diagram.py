@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from fastece.checks.errors import InputTypeError
 from fastece.checks.parameters import check_jobs
-from fastece.data.cells import Cells
 from fastece.data.problems import Problems
-from fastece.data.reading import Map, read_problems
+from fastece.data.reading import Map, read_source
+from fastece.data.source import Source
 from fastece.estimators.binned.estimator import Binned, Bins
-from fastece.estimators.table import find_estimator, with_threads
+from fastece.estimators.table import check_source, find_estimator, with_threads
 from fastece.intervals.bins import effective_rows
-from fastece.kernels import GAP, HITS, SCORE, WEIGHT
 from fastece.resampling.intervals import ConfidenceInterval, check_level, tails_of
 from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64
@@ -144,21 +144,27 @@ def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
     return [f"[{names[0]}]"] + [f"({name}]" for name in names[1:]]
 
 
-def diagrams_of(estimator: Any, problems: Problems, run: Map = map) -> list[ReliabilityDiagram]:
+def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[ReliabilityDiagram]:
     """One diagram for each problem."""
     if not isinstance(estimator, Binned):
-        raise TypeError(f"estimator: a reliability diagram needs bins, got {estimator!r}")
-    sums = estimator.bins(problems, run)
-    rows = effective_rows(estimator, problems, sums)
-    return make_diagrams(estimator, sums, rows, map(problems.name, range(problems.n_problems)))
+        raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
+    needs, names = check_source(estimator, source), map(source.name, range(source.n_problems))
+    if isinstance(source, Problems):
+        sums = estimator.bins(source, run)
+        return make_diagrams(estimator, sums, effective_rows(estimator, source, sums), names)
+    n_bins = estimator.bin_count(source.n)
+    each = [estimator.counted_bins(sample, n_bins) for sample in source.samples(needs)]
+    return [
+        diagram
+        for sums, name in zip(each, names, strict=True)
+        for diagram in make_diagrams(estimator, sums, counted_rows(sums), [name])
+    ]
 
 
-def diagram_of_cells(estimator: Binned, cells: Cells, name: str) -> ReliabilityDiagram:
-    """The diagram of a problem that is known by its cells."""
-    sums = estimator.cell_bins(cells, (GAP, WEIGHT, SCORE, HITS))
+def counted_rows(sums: Bins) -> F64:
+    """How many rows of equal weight (K, B) bins are worth whose squares of weights are known."""
     squares = sums.square if sums.square.size else sums.weight
-    rows = np.divide(sums.weight**2, squares, out=np.zeros_like(squares), where=squares > 0)
-    return make_diagrams(estimator, sums, rows, [name])[0]
+    return np.divide(sums.weight**2, squares, out=np.zeros_like(squares), where=squares > 0)
 
 
 def make_diagrams(
@@ -192,15 +198,15 @@ def make_diagrams(
 
 @overload
 def reliability_diagram(
-    y_true: Any, y_prob: Any, *, setting: Literal["classwise"], **options: Any
+    y_true: Any, y_prob: Any = ..., *, setting: Literal["classwise"], **options: Any
 ) -> list[ReliabilityDiagram]: ...
 @overload
 def reliability_diagram(
-    y_true: Any, y_prob: Any, *, setting: str | int = ..., **options: Any
+    y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., **options: Any
 ) -> ReliabilityDiagram: ...
 def reliability_diagram(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece", setting: Any = "auto", labels: Any = None,
-    pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
+    labels: Any = None, pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False,
     n_jobs: int | None = None, **fields: Any,
 ) -> ReliabilityDiagram | list[ReliabilityDiagram]:  # fmt: skip
     """Bins of the score with their mean score and frequency of hits.
@@ -241,11 +247,11 @@ def reliability_diagram(
     chosen = find_estimator(estimator, fields)
 
     def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
-        problems = read_problems(
+        source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, run=run,
         )  # fmt: skip
-        diagrams = diagrams_of(chosen, problems, run)
-        return diagrams if problems.setting.per_class else diagrams[0]
+        diagrams = diagrams_of(chosen, source, run)
+        return diagrams if source.setting.per_class else diagrams[0]
 
     return with_threads(check_jobs(n_jobs), diagrams_with)

@@ -90,7 +90,7 @@ def measure_classes(
     count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, least))
     vectors = read(setting="auto", vectors=True)
     rows = fixed_rows(vectors, call.jobs)
-    whole = replace(call, models=[vectors], estimators=rows, n_resamples=count, average="macro")
+    whole = replace(call, sources=[vectors], estimators=rows, n_resamples=count, average="macro")
     results = calibration_results(whole, seed) if count else {}
     lines = []
     for name, row in rows.items():

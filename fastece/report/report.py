@@ -303,7 +303,7 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
     """The parts of the Brier score of the setting, class by class their means."""
     (problems,) = call.models
     binary = replace(problems, vectors=None)
-    each = [isotonic_parts("brier", binary.sample(k)) for k in range(problems.n_problems)]
+    each = [isotonic_parts("brier", binary, k) for k in range(problems.n_problems)]
     values = ScoreDecomposition.named(np.mean(each, axis=0).tolist())
     return ScoreDecomposition(**values, rule="brier", n=call.n, setting=call.setting)
 
@@ -313,7 +313,7 @@ def class_table(call: Call, read: Callable[..., Problems], key: int, say: Say) -
     (problems,) = call.models
     if problems.n_classes == 2 or not (problems.setting.is_top or problems.setting.per_class):
         return None
-    call = replace(call, models=[read(setting="classwise")])
+    call = replace(call, sources=[read(setting="classwise")])
     return table_of(call, groups_by_class(call), key, say)
 
 

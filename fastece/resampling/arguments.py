@@ -10,9 +10,10 @@ import numpy as np
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_average, check_integer, check_jobs
 from fastece.checks.probabilities import as_probabilities
-from fastece.data.problems import Problems
-from fastece.data.reading import read_problems
+from fastece.data.problems import Problems, need_rows
+from fastece.data.reading import read_source
 from fastece.data.sample import Sample
+from fastece.data.source import Source
 from fastece.estimators.table import (
     direct_values,
     find_estimator,
@@ -94,12 +95,12 @@ def check_can_be_null(call: "Call", function: str) -> None:
 class Call:
     """The checked arguments of one call.
 
-    `estimators` have names, "" if there is one without a list; `models` are the problems of each
+    `estimators` have names, "" if there is one without a list; `sources` are the problems of each
     model, on the same rows; `groups` tell which of these belong together, None where none do.
     """
 
     estimators: dict[str, Any]
-    models: list[Problems]
+    sources: Sequence[Source]
     average: str | None
     n_resamples: int
     level: float
@@ -108,9 +109,14 @@ class Call:
     groups: Groups | None = None
 
     @property
+    def models(self) -> list[Problems]:
+        """The problems of each model, of which every row is there, or an error."""
+        return [need_rows(source, "this function") for source in self.sources]
+
+    @property
     def n(self) -> int:
         """Number of rows of positive weight."""
-        return self.models[0].n
+        return self.sources[0].n
 
     @property
     def n_groups(self) -> int | None:
@@ -125,7 +131,7 @@ class Call:
     @property
     def setting(self) -> str:
         """The setting, as results name it."""
-        problems = self.models[0]
+        problems = self.sources[0]
         return "classwise" if problems.setting.per_class else problems.name(0)
 
     def only(self, estimator: Any) -> "Call":
@@ -138,18 +144,18 @@ class Call:
 
     def is_whole(self, estimator: Any) -> bool:
         """Whether an estimator has a value of whole class vectors here."""
-        return need_vectors([estimator]) and self.models[0].vectors is not None
+        return need_vectors([estimator]) and self.sources[0].has_vectors
 
     def average_of(self, values: Any) -> Any:
         """Values (K, ...) of the problems of one model as the caller wants them: that of the only
         problem, those of all classes, or their mean."""
-        if not self.models[0].setting.per_class:
+        if not self.sources[0].setting.per_class:
             return values[0]
         return values if self.average is None else values.mean(0)
 
     def values(self, name: str) -> list[Any]:
         """The value of one estimator on the data of each model."""
-        values = [direct_values(self.estimators[name], problems) for problems in self.models]
+        values = [direct_values(self.estimators[name], problems) for problems in self.sources]
         return [as_float(self.average_of(value)) for value in values]
 
     def problem(self, sample: Sample) -> Problem:
@@ -193,7 +199,7 @@ def read_call(
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
     level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
     problems = [
-        read_problems(
+        read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, prob_name=name,
             vectors=need_vectors(estimators.values()),
@@ -208,8 +214,9 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     group that has no row of positive weight does not exist."""
     if groups is None:
         return call
+    positions = call.models[0].positions
     label, _ = as_groups(groups, len(as_probabilities(y_prob, name)), "groups")
-    found = Groups.of(label[call.models[0].positions])
+    found = Groups.of(label[positions])
     if found.count < 2:
         raise ValueError(
             "groups: must be at least 2 that have rows of positive weight, as groups are drawn; "

@@ -9,7 +9,11 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from fastece.checks.parameters import check_choice, check_integer
+from fastece.data.problems import Problems
+from fastece.data.reading import refuse_options
+from fastece.data.source import DISTANCES, VECTORS, Source
 from fastece.estimators.base import Estimator
+from fastece.estimators.table import check_source
 from fastece.resampling.arguments import Call, add_groups, describe, read_call
 from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
 from fastece.resampling.engine import Problem
@@ -20,6 +24,7 @@ from fastece.typing import F64
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
 PARTS = 200
 MOST_DRAWN = 2**31 - 1
+DEFAULT = 9999
 # Estimates of the same data differ by no more between processors.
 ROUNDING = 1e-12
 
@@ -170,16 +175,53 @@ def resample(
     return results.get("", results)
 
 
+def replicated_results(call: Call, method: Any) -> Any:
+    """The result of a call on a source that drew its replicates itself, or `Results`."""
+    (source,) = call.sources
+    # Without rows to leave out there is no acceleration.
+    method = check_choice("method", method, ("basic", "percentile"))
+    values = drawn_values(call, source)
+    results: Results[Any] = Results()
+    for i, (name, estimator) in enumerate(call.estimators.items()):
+        (value,) = call.values(name)
+        results[name] = BootstrapResult(
+            estimate=value,
+            confidence_level=call.level,
+            method=method,
+            n=call.n,
+            size=call.n,
+            key=source.key,
+            estimator=describe(estimator),
+            setting=call.setting,
+            _distribution=call.average_of(values[:, :, i]),
+            _jackknife=None,
+        )
+    return results.get("", results)
+
+
+def drawn_values(call: Call, source: Source) -> F64:
+    """The values (K, R, estimators) of the replicates of a source."""
+    estimators, values = list(call.estimators.values()), []
+    for estimator in estimators:
+        if check_source(estimator, source) == DISTANCES:
+            raise source.lack(VECTORS, "estimator", f"the bootstrap of {describe(estimator)}")
+    for k in range(source.n_problems):
+        draws, sample = source.draws(k), source.sample(k)
+        plans = [(estimator, estimator.prepare(sample, call.n)) for estimator in estimators]
+        values.append([[float(e.evaluate(plan, c)) for e, plan in plans] for c in draws])
+    return np.array(values)
+
+
 @overload
 def bootstrap(
-    y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
 ) -> Results[BootstrapResult]: ...
 @overload
 def bootstrap(
-    y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
 ) -> BootstrapResult: ...
 def bootstrap(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece", n_resamples: int = 9999,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = DEFAULT,
     size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
     setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
     pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
@@ -196,7 +238,9 @@ def bootstrap(
         As in `fastece.ece`: a calibration error, or a score such as "brier_score". Several share
         every draw.
     n_resamples : int, default 9999
-        Number of replicates; 0 is allowed with `bootstrap_result`.
+        Number of replicates; 0 is allowed with `bootstrap_result`. An `Accumulator` has its own,
+        which depend on its seed: Poisson counts of each row, with which misses and hits of a coarse
+        cell keep their scores. It goes without `rng`, `size`, `groups` and "bca".
     size : int, optional
         Rows per draw, by default as many as there are. With another number there is the
         distribution alone, and the interval is nan.
@@ -274,6 +318,9 @@ def bootstrap(
         average=average, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
         from_logits=from_logits, n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
-    call = add_groups(call, groups, y_prob)
-    options = {"method": method, "size": size, "rng": rng, "bootstrap_result": bootstrap_result}
-    return resample(call, BootstrapResult, **options)
+    options = {"size": size, "rng": rng, "bootstrap_result": bootstrap_result}
+    if not isinstance(call.sources[0], Problems):
+        count = None if n_resamples == DEFAULT else n_resamples
+        refuse_options(call.sources[0], n_resamples=count, groups=groups, **options)
+        return replicated_results(call, method)
+    return resample(add_groups(call, groups, y_prob), BootstrapResult, method=method, **options)

@@ -1,34 +1,33 @@
 """Calibration of a stream: batches go in, and every estimator can be asked afterwards."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator
 from copy import deepcopy
 from itertools import compress
 from typing import Any, Self
 
 import numpy as np
 
-from fastece.checks.parameters import check_average, check_choice, check_integer
+from fastece.calls.proper_scores import brier_score
+from fastece.calls.scores import ece, mce
+from fastece.checks.errors import InputError
+from fastece.checks.parameters import check_integer
 from fastece.data.cells import Cells
-from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.bayes.posterior import posterior_of_rows
-from fastece.estimators.binned.estimator import Binned
-from fastece.estimators.losses import BrierScore
-from fastece.estimators.table import cell_value, find_estimator, need_vectors
-from fastece.intervals.estimate import POSTERIOR, Estimate
-from fastece.reliability.curve import ReliabilityCurve, curve_of_rows
-from fastece.reliability.diagram import ReliabilityDiagram, diagram_of_cells
-from fastece.resampling.arguments import describe
-from fastece.resampling.intervals import as_float, check_level
-from fastece.resampling.results import BootstrapResult
+from fastece.data.sample import Sample, Vectors
+from fastece.data.source import DISTANCES, RANKS, SQUARES, Source
+from fastece.intervals.estimate import estimate
+from fastece.reliability.curve import reliability_curve
+from fastece.reliability.diagram import reliability_diagram
+from fastece.resampling.bootstrap import bootstrap
 from fastece.streams.reading import count_rows, group_ids, read_batch
 from fastece.streams.state import TOTALS, Settings, State
-from fastece.typing import I64
+from fastece.typing import F64, I64
 
 # Draws of row i begin at 32 i of a counter of 64 bits.
 MOST_ROW = 2**59 - 1
 
 
-class Accumulator:
+class Accumulator(Source):
     """Sums over rows from which every calibration error can be told, in memory that does not grow.
 
     Rows are added up in cells of their score, ``(j / n_cells, (j + 1) / n_cells]``, and those of
@@ -107,11 +106,16 @@ class Accumulator:
       95 % interval  [0.06322, 0.08020]
     """
 
+    has = frozenset({RANKS, SQUARES, DISTANCES})
+
     def __init__(
         self, n_classes: int | None = None, *, setting: Any = "auto", n_cells: int = 64800,
         n_replicates: int = 0, seed: int | None = None, from_logits: bool = False,
     ) -> None:  # fmt: skip
-        self._settings = Settings(n_classes, setting, n_cells, n_replicates, seed, from_logits)
+        settings = Settings(n_classes, setting, n_cells, n_replicates, seed, from_logits)
+        self._settings, self.setting, self.labels = settings, settings.row, None
+        self.n_classes, self.low, self.high = settings.n_classes or 2, settings.low, 1.0
+        self.key = settings.key if n_replicates else 0
         # Sums as numbers, for further questions about the same rows: 10 MB a problem at most.
         self._cells: list[Cells] | None = None
         self.reset()
@@ -286,170 +290,71 @@ class Accumulator:
         shown += [f"n_replicates={settings.n_replicates}"] if settings.n_replicates else []
         return f"<Accumulator({', '.join(shown)}): {self.n} rows, {self.nbytes / 1e6:.1f} MB>"
 
+    @property
+    def has_vectors(self) -> bool:
+        """Whether whole class vectors were added up, by their distance from what came true."""
+        return self._settings.is_auto_vector
+
     def cells(self) -> list[Cells]:
-        """The sums of each problem as numbers: what estimators are asked about."""
+        """The sums of each problem as numbers."""
         if not self.n:
-            raise ValueError("no rows: update was not called, or with rows of weight 0 alone")
+            raise InputError("y_true", "has no rows", hint="update adds some of positive weight")
         if self._cells is None:
             settings = self._settings
-            self._cells = [self._state.cells(settings, k) for k in range(settings.n_problems)]
+            self._cells = [self._state.cells(settings, k) for k in range(self.n_problems)]
         return self._cells
 
-    def _name(self, k: int) -> str:
-        """The setting of problem k, as results name it."""
-        row = self._settings.row
-        return f"class {k}" if row.per_class else row.name
+    def sample(self, k: int, needs: str = RANKS) -> Sample:
+        """Give the cells of problem `k` as sorted rows with counts that have what is needed."""
+        cells = self.cells()[k]
+        if needs == DISTANCES:
+            return self._mean_vector(cells)
+        return cells.by_square if needs == SQUARES else cells.by_rank
 
-    def _average(self, values: Sequence[Any], average: str | None) -> Any:
-        """Values of the problems as the caller wants them."""
-        check_average(average)
-        array = np.asarray(values)
-        if not self._settings.row.per_class:
-            return as_float(array[0])
-        return as_float(array if average is None else array.mean(0))
+    def _mean_vector(self, cells: Cells) -> Sample:
+        """One row for all, whose class vector (1 - d, d) of class 0 is as far off as they are."""
+        weight = np.array([cells.weight.sum()])
+        far = math.sqrt(self._state.squared_distance / float(weight[0]) / 2)
+        vectors = Vectors(np.array([[1 - far, far]]), np.zeros(1, np.int64))
+        s, y, rows = np.ones(1), np.ones(1, np.uint8), np.zeros(1, np.int64)
+        return Sample(s, y, None, self.low, self.high, rows, vectors, weight)
 
-    def ece(self, estimator: Any = "ece", *, average: str | None = "macro", **fields: Any) -> Any:
-        """The value of an estimator, or of each class: as `fastece.ece`.
-
-        Parameters
-        ----------
-        estimator : str or object, default "ece"
-            Any that has no need of what the state does not know.
-        average : {"macro", None}
-            Class by class: the mean, or all values (K,).
-        **fields
-            Parameters of the estimator to replace.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As `fastece.ece`; where the state cannot tell; without rows.
-        """
-        found = find_estimator(estimator, fields)
-        reads_pairs = getattr(found, "reads_pairs", False)
-        if self._settings.is_auto_vector and need_vectors([found]) and not reads_pairs:
-            if isinstance(found, BrierScore):
-                return self.brier_score()
-            raise ValueError(
-                f"estimator: {describe(found)} is a value of whole class vectors, of which a "
-                "stream keeps the score of the top label; setting='confidence' asks about that"
-            )
-        return self._average([cell_value(found, cells) for cells in self.cells()], average)
-
-    def mce(self, estimator: Any = "ece", **options: Any) -> Any:
-        """`ece` with the norm inf: the largest gap."""
-        return self.ece(estimator, norm=np.inf, **options)
-
-    def brier_score(self, *, average: str | None = "macro") -> Any:
-        """The mean squared distance from what came true, as `fastece.brier_score`: of class vectors
-        (setting "auto") the sum over the classes of it."""
-        if self._settings.is_auto_vector:
-            (cells,) = self.cells()
-            return self._state.squared_distance / float(cells.weight.sum())
-        return self.ece("brier_score", average=average)
-
-    def reliability_diagram(
-        self, estimator: Any = "ece", **fields: Any
-    ) -> ReliabilityDiagram | list[ReliabilityDiagram]:
-        """The bins of the score, as `fastece.reliability_diagram`: a list of K for "classwise"."""
-        found = find_estimator(estimator, fields)
-        if not isinstance(found, Binned):
-            raise TypeError(f"estimator: a reliability diagram needs bins, got {found!r}")
-        diagrams = [
-            diagram_of_cells(found, cells, self._name(k)) for k, cells in enumerate(self.cells())
-        ]
-        return diagrams if self._settings.row.per_class else diagrams[0]
-
-    def reliability_curve(
-        self, estimator: Any = "ece_kde", *, confidence_level: float = 0.95, **fields: Any
-    ) -> ReliabilityCurve | list[ReliabilityCurve]:
-        """The probability of a hit at any score, as `fastece.reliability_curve`, without resamples:
-        "ece_bayes" has its band from the posterior. A list of K for "classwise"."""
-        found, level = find_estimator(estimator, fields), check_level(confidence_level)
-        curves = []
-        for k, cells in enumerate(self.cells()):
-            sample, c = cells.rows
-            curves.append(curve_of_rows(found, sample, c, cells.n, self._name(k), level))
-        return curves if self._settings.row.per_class else curves[0]
-
-    def estimate(
-        self, estimator: Any = "ece_bayes", *, average: str | None = "macro",
-        confidence_level: float = 0.95, **fields: Any,
-    ) -> Estimate:  # fmt: skip
-        """The calibration error with its interval, as `fastece.estimate` of "ece_bayes".
-
-        Classes are answered one by one, ``average=None``: the interval of their mean depends on
-        which rows they share, which sums do not tell.
-        """
-        found = find_estimator(estimator, fields)
-        check_average(average)
-        if not isinstance(found, BayesCurve):
-            raise ValueError(
-                f"estimator: a stream has intervals of 'ece_bayes', got {describe(found)}; others "
-                "have those of bootstrap, with n_replicates="
-            )
-        per_class = self._settings.row.per_class
-        if per_class and average is not None:
-            raise ValueError(
-                "average: must be None class by class, as sums do not tell the interval of a mean"
-            )
-        parts = [
-            posterior_of_rows(*cells.rows, found.norm, k) for k, cells in enumerate(self.cells())
-        ]
-        values = np.array([part.value for part in parts])
-        return Estimate(
-            value=as_float(values if per_class else values[0]),
-            confidence_level=check_level(confidence_level),
-            p_value=None,
-            method=POSTERIOR,
-            n_resamples=0,
-            n=self.n,
-            key=0,
-            estimator=describe(found),
-            setting=self._settings.row.name,
-            _parts=parts,
-        )
-
-    def bootstrap(
-        self, estimator: Any = "ece", *, average: str | None = "macro", method: Any = "basic",
-        confidence_level: float = 0.95, **fields: Any,
-    ) -> BootstrapResult:  # fmt: skip
-        """The bootstrap distribution of a value, as `fastece.bootstrap`, from the replicates that
-        were added up with the rows.
-
-        In a replicate, rows of a coarse cell keep their scores, and misses and hits count as often
-        as it drew them together. Replicates that drew nothing, as there are of some rows or groups,
-        are left out. There is no acceleration, so intervals are "basic" or "percentile".
-
-        Raises
-        ------
-        ValueError, TypeError
-            As `ece`; without replicates.
-        """
-        settings, found = self._settings, find_estimator(estimator, fields)
+    def draws(self, k: int) -> Iterator[F64]:
+        """Yield how often each replicate has the rows (n,) of `sample(k)`, if it has any."""
+        settings = self._settings
         if not settings.n_replicates:
-            raise ValueError("n_replicates: the accumulator was made without; bootstrap needs some")
-        method = check_choice("method", method, ("basic", "percentile"))
-        estimate, values = self.ece(found, average=average), []
+            return super().draws(k)
         has_rows = self._state.drawn(settings) > 0
         if has_rows.sum() < 2:
-            raise ValueError("groups: are so few that hardly any replicate drew one")
-        if settings.is_auto_vector and need_vectors([found]):
-            raise ValueError(f"estimator: {describe(found)} of class vectors has no replicates")
-        for k, cells in enumerate(self.cells()):
-            sample, c = cells.rows
-            plan = found.prepare(sample, cells.n)
-            draws = compress(self._state.multiplicities(settings, k, sample, c), has_rows)
-            values.append([float(found.evaluate(plan, draw)) for draw in draws])
-        return BootstrapResult(
-            estimate=estimate,
-            confidence_level=check_level(confidence_level),
-            method=method,
-            n=self.n,
-            size=self.n,
-            key=settings.key,
-            estimator=describe(found),
-            setting=settings.row.name,
-            _distribution=np.asarray(self._average(values, average)),
-            _jackknife=None,
-        )
+            raise InputError("groups", "are so few that hardly any replicate drew one")
+        return compress(self._state.multiplicities(settings, k, self.sample(k)), has_rows)
+
+    # --- answers ----------------------------------------------------------------------------
+
+    def ece(self, estimator: Any = "ece", **options: Any) -> Any:
+        """The value of an estimator: `fastece.ece`."""
+        return ece(self, estimator=estimator, **options)
+
+    def mce(self, estimator: Any = "ece", **options: Any) -> Any:
+        """The largest gap: `fastece.mce`."""
+        return mce(self, estimator=estimator, **options)
+
+    def brier_score(self, **options: Any) -> Any:
+        """The mean squared distance from what came true: `fastece.brier_score`."""
+        return brier_score(self, **options)
+
+    def reliability_diagram(self, estimator: Any = "ece", **options: Any) -> Any:
+        """The bins of the score: `fastece.reliability_diagram`."""
+        return reliability_diagram(self, estimator=estimator, **options)
+
+    def reliability_curve(self, estimator: Any = "ece_bayes", **options: Any) -> Any:
+        """The probability of a hit at any score: `fastece.reliability_curve`."""
+        return reliability_curve(self, estimator=estimator, **options)
+
+    def estimate(self, estimator: Any = "ece_bayes", **options: Any) -> Any:
+        """The calibration error with its interval: `fastece.estimate`."""
+        return estimate(self, estimator=estimator, **options)
+
+    def bootstrap(self, estimator: Any = "ece", **options: Any) -> Any:
+        """The distribution over the replicates of the stream: `fastece.bootstrap`."""
+        return bootstrap(self, estimator=estimator, **options)

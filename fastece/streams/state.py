@@ -235,17 +235,16 @@ class State:
         total = self.replicates[0].sum(1, dtype=np.float64).ravel()[: settings.n_replicates]
         return np.asarray(total / kernels.cells.REPLICATE_UNIT)
 
-    def multiplicities(self, settings: Settings, k: int, sample: Sample, c: F64) -> Iterator[F64]:
-        """How often each replicate draws the rows (n,) of `cells` of problem k, one after the
-        other: all of them together would be a megabyte a replicate."""
+    def multiplicities(self, settings: Settings, k: int, sample: Sample) -> Iterator[F64]:
+        """How often each replicate draws the rows (n,) of `Cells.by_rank` of problem k, one after
+        the other: all of them together would be a megabyte a replicate."""
         lines = self.replicates[k]
         drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, : settings.n_replicates]
-        weight = c if sample.v is None else c * sample.v
-        total = np.bincount(sample.rows, weight, len(drawn))
+        total = np.bincount(sample.rows, sample.weight, len(drawn))
         unit = 1 / kernels.cells.REPLICATE_UNIT
         share = np.divide(unit, total, out=np.zeros_like(total), where=total > 0)
         for weights in drawn.T:
-            yield c * (weights * share)[sample.rows]
+            yield sample.counts * (weights * share)[sample.rows]
 
 
 def check_least(weight: NDArray[Any], least: float) -> None:

@@ -184,12 +184,12 @@ def test_acceleration_leaves_out_whole_groups():
 def test_a_band_is_made_of_the_curves_of_drawn_groups():
     true, prob = binary(200, seed=3)
     group = uneven(200)
-    options = {"bandwidth": 0.1, "n_resamples": 60, "rng": 4}
+    options = {"estimator": "ece_kde", "bandwidth": 0.1, "n_resamples": 60, "rng": 4}
     curve = fastece.reliability_curve(true, prob, groups=group, **options)
     parts = []
     for c in drawn(curve.key, group, 60):
         rows = np.repeat(np.arange(200), c)
-        one = fastece.reliability_curve(true[rows], prob[rows], bandwidth=0.1)
+        one = fastece.reliability_curve(true[rows], prob[rows], estimator="ece_kde", bandwidth=0.1)
         parts.append(np.interp(curve.score, one.score, one.posterior))
     inside = slice(5, -5)
     assert np.median(parts, axis=0)[inside] == pytest.approx(curve.median[inside], abs=2e-3)
@@ -345,7 +345,9 @@ def test_bad_groups_are_refused(groups, error, message):
         lambda: fastece.bootstrap(true, prob, groups=groups),
         lambda: fastece.compare(true, prob, prob, groups=groups),
         lambda: fastece.calibration_test(true, prob, groups=groups),
-        lambda: fastece.reliability_curve(true, prob, groups=groups, n_resamples=9),
+        lambda: fastece.reliability_curve(
+            true, prob, groups=groups, estimator="ece_kde", n_resamples=9
+        ),
     ]
     for call in calls:
         with pytest.raises(error, match=message):
@@ -365,7 +367,7 @@ def test_what_groups_do_not_go_with_is_refused_in_words():
         with pytest.raises(ValueError, match="estimator: with groups the test takes binned"):
             fastece.calibration_test(true, prob, groups=groups, estimator=name)
     for options in ({"estimator": "ece_bayes", "n_resamples": 9}, {}):
-        with pytest.raises(ValueError, match="groups: are drawn for the band of a KDE"):
+        with pytest.raises(ValueError, match="groups: go with a KDE"):
             fastece.reliability_curve(true, prob, groups=groups, **options)
 
 

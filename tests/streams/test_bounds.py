@@ -186,8 +186,10 @@ def test_bandwidths_where_most_scores_are_at_an_end(end):
     for heap in (np.full(4000, end), abs(end - 1e-7 * rng.random(4000))):
         p = np.concatenate([heap, others])
         y = (rng.random(5000) < 0.1 + 0.7 * p).astype(int)
-        expected = fastece.reliability_curve(y, p).bandwidth
-        assert state_of(y, p).reliability_curve().bandwidth == pytest.approx(expected, rel=0.01)
+        expected = fastece.reliability_curve(y, p, estimator="ece_kde").bandwidth
+        assert state_of(y, p).reliability_curve("ece_kde").bandwidth == pytest.approx(
+            expected, rel=0.01
+        )
 
 
 def test_the_entropy():
@@ -261,7 +263,7 @@ def test_the_estimate_of_confidence():
 def test_density_curves(kind):
     y, p = binary_data(kind, 3000)
     seen = state_of(y, p).reliability_curve("ece_kde", bandwidth=0.05)
-    expected = fastece.reliability_curve(y, p, bandwidth=0.05)
+    expected = fastece.reliability_curve(y, p, estimator="ece_kde", bandwidth=0.05)
     grid = np.linspace(0.02, 0.98, 97)
     a, b = seen(grid), expected(grid)
     there = np.isfinite(a) & np.isfinite(b)
@@ -294,7 +296,7 @@ def test_a_curve_for_each_class():
     assert [curve.setting for curve in curves] == [
         curve.setting for curve in fastece.reliability_curve(y, p, setting="classwise")
     ]
-    assert state.ece("ece_kde") == pytest.approx(np.mean([c.value for c in curves]), rel=1e-9)
+    assert state.ece("ece_bayes") == pytest.approx(np.mean([c.value for c in curves]), rel=1e-9)
 
 
 def test_the_largest_error_of_other_bins():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.order import scale_weights
-from fastece.data.problems import Problems
+from fastece.data.problems import Problems, one_problem
 from fastece.data.reading import Map
 from fastece.data.sample import Sample, increasing
 from fastece.estimators.bayes.hyperpriors import DRAWS, MOST_CELLS, cell_count, hyperpriors, normals
@@ -115,6 +115,14 @@ def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
         problems, float_layout(problems.low, problems.high), -math.inf, MOMENTS[:3], run
     )
     return [cells_of_sums(count, *(part[k] for part in sums)) for k in range(problems.n_problems)]
+
+
+def sample_cells(sample: Sample) -> CellRows:
+    """Cells of a sample; one with counts is sorted."""
+    if sample.c is not None:
+        return cells_of_rows(sample, sample.c)
+    (rows,) = cells_of_problems(one_problem(sample), map)
+    return rows
 
 
 def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:

@@ -97,9 +97,7 @@ class BayesCurve:
         """
         return posterior_of([scale_weights(sample)[0] for sample in samples], self.norm)
 
-    def curve(
-        self, sample: Sample, score: F64, confidence_level: float, c: F64 | None = None
-    ) -> tuple[F64, F64, F64]:
+    def curve(self, sample: Sample, score: F64, confidence_level: float) -> tuple[F64, F64, F64]:
         """The probability of a hit at some scores: posterior mean, and the ends of the interval at
         each score by itself.
 
@@ -111,14 +109,12 @@ class BayesCurve:
         score : (G,) float64 array
             In [0, 1].
         confidence_level : float
-        c : (n,) float64 array, optional
-            How often each row counts, of a sample that is sorted.
 
         Returns
         -------
         three (G,) float64 arrays
         """
-        p, tail = self._draws(sample, score, c), (1 - confidence_level) / 2
+        p, tail = self._draws(sample, score), (1 - confidence_level) / 2
         low, high = np.quantile(p, [tail, 1 - tail], axis=1)
         return p.mean(axis=1), low, high
 
@@ -126,18 +122,17 @@ class BayesCurve:
         """The posterior mean (G,) of `curve` alone, in a third of the time."""
         return np.asarray(self._draws(sample, score).mean(axis=1))
 
-    def _draws(self, sample: Sample, score: F64, c: F64 | None = None) -> F64:
+    def _draws(self, sample: Sample, score: F64) -> F64:
         """Draws (G, 128) of the curve; nan where nothing is known of it."""
         ordered = scale_weights(sample)[0].sorted()
-        p = Curves(cells_of_rows(ordered, c)).at(score)
+        p = Curves(cells_of_rows(ordered, ordered.c)).at(score)
         p[rows_near(ordered, score) == 0] = np.nan
         return p
 
 
-def rows_near(ordered: Sample, score: F64, c: F64 | None = None) -> F64:
-    """How many rows (G,) of a sorted sample, of which row i counts ``c[i]`` times, are within 0.025
-    of each score."""
+def rows_near(ordered: Sample, score: F64) -> F64:
+    """Count the rows (G,) of a sorted sample within 0.025 of each score."""
     first = np.searchsorted(ordered.s, score - REACH, "left")
     last = np.searchsorted(ordered.s, score + REACH, "right")
-    below = np.arange(ordered.n + 1.0) if c is None else np.append(0.0, np.cumsum(c))
+    below = np.append(0.0, np.cumsum(ordered.counts, dtype=np.float64))
     return np.asarray(below[last] - below[first])

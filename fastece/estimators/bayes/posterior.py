@@ -1,7 +1,7 @@
 """The posterior of the calibration error, and the interval that is read off it."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fastece.checks.parameters import check_real
-from fastece.data.problems import one_problem
 from fastece.data.sample import Sample
-from fastece.estimators.bayes.curves import CellRows, Curves, cells_of_problems, cells_of_rows
+from fastece.estimators.bayes.curves import CellRows, Curves, sample_cells
 from fastece.estimators.bayes.hyperpriors import draw_order
 from fastece.typing import F64
 
@@ -123,27 +122,16 @@ class Posterior:
         return min(error * math.exp(deviation * (z - z_known)), self.most)
 
 
-def posterior_of_rows(sample: Sample, c: F64, norm: float, k: int = 0) -> Posterior:
-    """The posterior of problem k, from a sorted sample of which row i counts ``c[i]`` times."""
-    return posterior_from([sample], [Curves(cells_of_rows(sample, c), k)], norm)
-
-
 def curves_of(samples: Sequence[Sample]) -> Iterator[Curves]:
     """The curves of each problem."""
     for k, sample in enumerate(samples):
-        (rows,) = cells_of_problems(one_problem(sample), map)
-        yield Curves(rows, k)
+        yield Curves(sample_cells(sample), k)
 
 
 def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
     """The posterior of the mean over some problems of the same rows, in the same order."""
-    return posterior_from(samples, curves_of(samples), norm)
-
-
-def posterior_from(samples: Sequence[Sample], found: Iterable[Curves], norm: float) -> Posterior:
-    """The posterior of the mean over some problems, from the curves of each."""
     values, errors, limits, factors, parts = [], [], [], [], []
-    for sample, curves in zip(samples, found, strict=True):
+    for sample, curves in zip(samples, curves_of(samples), strict=True):
         values.append(curves.errors(curves.probabilities(curves.value_draws()), norm).mean())
         p = curves.probabilities(curves.interval_draws())
         errors.append(curves.errors(p, norm))

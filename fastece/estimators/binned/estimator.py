@@ -18,7 +18,6 @@ from fastece.checks.parameters import (
     check_range,
     check_real,
 )
-from fastece.data.cells import Cells, Counted
 from fastece.data.order import quantile_edges, scale_weights, sort_scores
 from fastece.data.problems import Problems, one_problem
 from fastece.data.reading import Map
@@ -277,6 +276,14 @@ class Binned(Parameters):
         return self.edges[0], self.edges[-1]
 
     @property
+    def needs(self) -> str:  # type: ignore[override]
+        """What cells must get right, which are closed at the right: shares of two centres are
+        linear in the score, so the gaps that they add up need its squares."""
+        if self.closed == "left":
+            return "rows"
+        return "squares" if self.mapping == "convex" and self.is_fixed else "ranks"
+
+    @property
     def needs_sorted(self) -> bool:
         """Whether `prepare` is to get a sorted sample: equal-mass bins are found faster in one."""
         return not self.is_fixed
@@ -295,7 +302,7 @@ class Binned(Parameters):
         ends = self.edges
         if isinstance(ends, str):
             ends = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
-        n_bins, low, high = self._bin_count(0), ends[0], ends[-1]
+        n_bins, low, high = self.bin_count(0), ends[0], ends[-1]
         if n_bins > kernels.common_call.MOST_BINS or not is_even(n_bins, low, high):
             return None
         grid = self.fixed_layout(n_bins, low, high).grid
@@ -310,43 +317,26 @@ class Binned(Parameters):
         moments = self._moments(sample.v is not None, size)
         if sample.v is not None and len(moments) == 1:  # weights need their total
             moments = MOMENTS[:2]
-        return BinnedPlan(self, sample, unit, self._bin_count(size), moments)
+        return BinnedPlan(self, sample, unit, self.bin_count(size), moments)
 
     def evaluate(self, plan: BinnedPlan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
         moments = (GAP, WEIGHT, HITS) if self.debias else self._moments(False)
-        counted = Counted(plan.sample, c.astype(np.float64))
-        bins = self._counted_bins(counted, plan.n_bins, moments, plan.unit)
-        return float(self.values(bins)[0])
+        sample = replace(plan.sample, c=c.astype(np.float64))
+        return float(self.values(self.counted_bins(sample, plan.n_bins, moments, plan.unit))[0])
 
-    def from_cells(self, cells: Cells) -> float:
-        """The value of a problem that is known by its cells."""
-        moments = (GAP, WEIGHT, HITS) if self.debias else (GAP, WEIGHT)
-        return float(self.values(self.cell_bins(cells, moments))[0])
-
-    def cell_bins(self, cells: Cells, moments: tuple[int, ...]) -> Bins:
-        """Some sums of the bins of a problem that is known by its cells; `square` is one of them
-        where rows have weights. Shares of two centres are linear in the score, so that squares of
-        scores have to be right."""
-        if self.closed == "left":
-            raise ValueError(
-                "closed: must be 'right' for what is known by cells, which are closed there; got "
-                "'left'"
-            )
-        is_linear = self.mapping == "convex" and self.is_fixed
-        counted = cells.points if is_linear else cells.rows
-        return self._counted_bins(counted, self._bin_count(cells.n), moments, 1.0)
-
-    def _counted_bins(
-        self, counted: Counted, n_bins: int, moments: tuple[int, ...], unit: float
-    ) -> Bins:
-        """Some sums of the bins of rows that count more often than once."""
-        drawn, v = one_problem(counted.weighted), counted.sample.v
-        bins = self._sums(drawn, n_bins, moments, unit, map)
-        if v is None or HITS not in moments:
+    def counted_bins(
+        self, sample: Sample, n_bins: int, moments: Sequence[int] = (GAP, WEIGHT, SCORE, HITS),
+        unit: float = 1.0,
+    ) -> Bins:  # fmt: skip
+        """Sum up the bins of a sample with counts; `square` too, of rows with weights and hits."""
+        problem, moments = one_problem(sample), tuple(moments)
+        bins = self._sums(problem, n_bins, moments, unit, map)
+        if sample.v is None or HITS not in moments:
             return bins
         # Copies of a row are rows: squares of their weights are added up, not that of their sum.
-        copies, layout = replace(drawn, v=counted.c * v * v), self.layout(drawn, n_bins)
+        copies = replace(problem, v=sample.counts * sample.v**2)
+        layout = self.layout(problem, n_bins)
         (square,) = cell_sums(copies, layout, self._threshold, (WEIGHT,), map)
         return bins._replace(square=square)
 
@@ -397,7 +387,7 @@ class Binned(Parameters):
 
     def some_bins(self, problems: Problems, run: Map, moments: tuple[int, ...]) -> Bins:
         """`bins` with those of the sums that are asked for."""
-        n_bins = self._bin_count(problems.n)
+        n_bins = self.bin_count(problems.n)
         if problems.n_problems * n_bins > MAX_CELLS:
             raise ValueError(
                 f"n_bins: {n_bins} bins for each of {problems.n_problems} classes are more than "
@@ -463,7 +453,7 @@ class Binned(Parameters):
         """Scores up to this one do not exist."""
         return -math.inf if self.threshold is None else self.threshold
 
-    def _bin_count(self, size: int) -> int:
+    def bin_count(self, size: int) -> int:
         """Number of bins for `size` rows."""
         if not isinstance(self.edges, str):
             return len(self.edges) - 1

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.checks.arrays import as_blocks
 from fastece.checks.parameters import check_real
-from fastece.data.cells import Cells
 from fastece.data.order import scale_weights
 from fastece.data.problems import Problems
 from fastece.data.reading import Map
@@ -95,6 +94,7 @@ class PairEstimator(Parameters, ABC):
     A kind of it says how to prepare a sample, and its values: once, for multiplicities, for labels.
     """
 
+    needs = "rows"
     needs_vectors = True
     needs_sorted = False
     reads_pairs: Any = True
@@ -145,13 +145,6 @@ class PairEstimator(Parameters, ABC):
         """The value of the drawn rows in each line of `rows` (R, size)."""
         n = plan.v.size
         return np.array([self.evaluate(plan, np.bincount(row, minlength=n)) for row in rows])
-
-    def from_cells(self, cells: Cells) -> float:  # noqa: ARG002
-        """Refused: a stream does not keep the vectors, and its cells are too many for pairs."""
-        raise ValueError(
-            f"estimator: {self} looks at all pairs of rows, which a stream does not keep; "
-            "`fastece.ece` takes it for rows that are there"
-        )
 
 
 def sums_of(band: F64, starts: I64) -> F64:

@@ -77,7 +77,9 @@ def test_widths_of_points_add_up_to_the_range(h):
 
 def test_a_step_is_a_fraction_of_the_range():
     y, s = smooth(60)
-    curve = reliability_curve(y, s, kernel="beta", bandwidth=0.1, grid_step=0.01)
+    curve = reliability_curve(
+        y, s, estimator="ece_kde", kernel="beta", bandwidth=0.1, grid_step=0.01
+    )
     assert curve.score.size == 100
 
 

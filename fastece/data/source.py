@@ -1,0 +1,98 @@
+"""Where samples come from: a caller's arrays, or the sums of a stream."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from fastece.checks.errors import InputError, repr_of
+from fastece.data.sample import Sample
+from fastece.data.settings import Setting
+from fastece.typing import F64
+
+# What an estimator may need of a source, which declares it as `needs`. "squares" are those of the
+# scores, "distances" of class vectors from what came true; "ranks" every source has.
+RANKS, SQUARES, DISTANCES, VECTORS, ROWS = "ranks", "squares", "distances", "vectors", "rows"
+NEEDS = {
+    RANKS: "the ranks of the scores",
+    SQUARES: "squares of the scores",
+    DISTANCES: "squared distances of class vectors",
+    VECTORS: "whole class vectors",
+    ROWS: "every row by itself",
+}
+
+
+class Source(ABC):
+    """One weighted binary problem, or one for each class, over the same rows.
+
+    Attributes
+    ----------
+    setting : Setting
+        How labels and probabilities became problems.
+    n_classes : int
+    low, high : float
+        Support of the score.
+    labels : list or None
+        What the class indices stand for.
+    has : set of str
+        What its samples get right, of `NEEDS`.
+    key : int
+        What draws of replicates depend on, where the source has some.
+    """
+
+    has: frozenset[str] = frozenset(NEEDS)
+
+    setting: Setting
+    n_classes: int
+    low: float
+    high: float
+    labels: list[Any] | None
+    key: int
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of rows of positive weight."""
+
+    @property
+    def n_problems(self) -> int:
+        """Number of problems."""
+        return self.n_classes if self.setting.per_class else 1
+
+    @property
+    @abstractmethod
+    def has_vectors(self) -> bool:
+        """Whether an estimator of class vectors takes these as a whole."""
+
+    @abstractmethod
+    def sample(self, k: int, needs: str = RANKS) -> Sample:
+        """Give problem `k` as a sample that has what is needed, one of `NEEDS`."""
+
+    def samples(self, needs: str = RANKS) -> list[Sample]:
+        """Give every problem as a sample."""
+        return [self.sample(k, needs) for k in range(self.n_problems)]
+
+    def check_setting(self, setting: Any) -> None:
+        """Refuse a setting that is neither "auto" nor that of the source."""
+        known = ["auto", self.setting.name, self.setting.column]
+        # The top label is one question about class vectors, "auto" asks about all of them.
+        is_known = setting == "auto" if self.has_vectors else setting in known
+        if setting is None or not is_known:
+            own = "auto" if self.has_vectors else self.setting.name
+            raise InputError("setting", f"must be {own!r}, that of {self!r}", value=setting)
+
+    def draws(self, k: int) -> Iterator[F64]:  # noqa: ARG002
+        """Yield how often each replicate that the source drew has the rows (n,) of `sample(k)`."""
+        raise InputError("n_replicates", f"there are none in {self!r}")
+
+    def lack(self, needs: str, argument: str, reader: str) -> InputError:
+        """Return the error for a reader of what this source does not have."""
+        rule = f"{reader} needs {NEEDS[needs]}, and a stream keeps only sums over cells of scores"
+        return InputError(argument, rule)
+
+    def name(self, k: int) -> str:
+        """Name the setting of problem `k`, with the caller's label if it is of one class."""
+        column = k if self.setting.per_class else self.setting.column
+        name = f"class {k}" if self.setting.per_class else self.setting.name
+        if self.labels is None or column is None:
+            return name
+        return f"{name} ({repr_of(self.labels[column])})"
