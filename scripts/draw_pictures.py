@@ -111,9 +111,9 @@ def curves_picture() -> "Figure":
         draw_frame(ax, name, what)
         curve = fastece.reliability_curve(y, p, estimator=name)
         on = curve.supported
-        ax.plot(curve.score[on], curve.posterior[on], color=BLUE, linewidth=1.6)
+        ax.plot(curve.score[on], curve.probability[on], color=BLUE, linewidth=1.6)
         ax.fill_between(
-            curve.score[on], curve.score[on], curve.posterior[on], color=ORANGE, alpha=0.35, lw=0
+            curve.score[on], curve.score[on], curve.probability[on], color=ORANGE, alpha=0.35, lw=0
         )
         if name == "ece_bayes":
             ax.fill_between(curve.score, curve.low, curve.high, color=BLUE, alpha=0.15, linewidth=0)
@@ -176,7 +176,7 @@ def canonical_picture() -> "Figure":
         ax = figure.add_subplot(grid[row, 1])
         test = fastece.calibration_test(y, p, estimator=name, n_resamples=999, rng=0)
         ax.hist(test.null_distribution, 30, color=GREY, alpha=0.5)
-        ax.axvline(test.statistic, color=ORANGE, linewidth=2)
+        ax.axvline(test.value, color=ORANGE, linewidth=2)
         ax.set_title(f'"{name}", {title}: p = {test.p_value:.3g}', fontsize=9)
         ax.tick_params(labelsize=7)
         ax.set_yticks([])

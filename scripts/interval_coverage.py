@@ -56,7 +56,7 @@ def one_simulation(n: int, error: float, number: int, replicates: int) -> list[f
     p_value = np.nan
     if error == 0:
         p_value = calibration_test(y, s, n_resamples=replicates, rng=rng).p_value
-    return [result.estimate, *ends, p_value]
+    return [result.value, *ends, p_value]
 
 
 def row_of(n: int, error: float, values: np.ndarray) -> list[str]:

@@ -68,7 +68,7 @@ CALLS = {
     "calibration_report": lambda: fastece.calibration_report(Y, P, n_resamples=99).p_value,
     "calibration_test": lambda: fastece.calibration_test(Y, P, n_resamples=99, rng=0).p_value,
     "canonical_error": lambda: fastece.canonical_error(LABELS, Q),
-    "compare": lambda: fastece.compare(LABELS, Q, OTHER, n_resamples=99, rng=0).difference,
+    "compare": lambda: fastece.compare(LABELS, Q, OTHER, n_resamples=99, rng=0).value,
     "direction": lambda: fastece.direction(Y, P).over,
     "ece": lambda: fastece.ece(LABELS, Q),
     "entropy": lambda: fastece.entropy(LABELS, Q),

@@ -149,7 +149,7 @@ def test_replicates_of_near_perfect_scores_take_little_memory(scale):
     finally:
         tracemalloc.stop()
     # No gap is of the other sign: the values are the mean gaps.
-    assert result.estimate == pytest.approx(np.mean(1 - s), rel=1e-3)
+    assert result.value == pytest.approx(np.mean(1 - s), rel=1e-3)
     assert result.bias == pytest.approx(0, abs=1e-6)
     assert np.ptp(result.bootstrap_distribution) > 0
 
@@ -315,7 +315,7 @@ def test_intervals_and_tests_take_the_rows(name):
     value = fastece.ece(y, s, estimator=name)
     options = {"estimator": name, "n_resamples": 64, "rng": 0}
     result = fastece.bootstrap(y, s, **options)
-    assert result.estimate == near(value)
+    assert result.value == near(value)
     low, high = result.confidence_interval
     assert low < value < high
     assert not has_cells(fastece.ESTIMATORS[name])
@@ -327,7 +327,7 @@ def test_intervals_and_tests_take_the_rows(name):
     calibrated = fastece.estimate((rng.random(150) < s).astype(int), s, **options)
     assert calibrated.confidence_interval[0] == 0
     assert fastece.calibration_test(y, s, **options).p_value < 0.05
-    assert fastece.compare(y, s**2, s, **options).difference < 0
+    assert fastece.compare(y, s**2, s, **options).value < 0
     classes = np.column_stack([1 - s, s])
     assert fastece.ece(y, classes, estimator=name, setting="classwise", average=None).shape == (2,)
     if name == "ece_debiased":

@@ -11,6 +11,7 @@ import numpy as np
 from fastece.cli.inputs import estimators_of, read_data, read_file, title_of, with_groups_of
 from fastece.cli.page import Page, facts, level_of, noted, table
 from fastece.cli.terminal import Say, progress
+from fastece.document.result import Results
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.intervals.compare import comparison_results
 from fastece.plot.files import check_picture, save_picture
@@ -29,7 +30,7 @@ from fastece.report.words import (
 from fastece.report.writers import WIDTH
 from fastece.resampling.arguments import Call
 from fastece.resampling.intervals import ConfidenceInterval
-from fastece.resampling.results import HONEST, ComparisonResult, Results
+from fastece.resampling.results import HONEST, ComparisonResult
 
 # What is said of intervals where groups of rows are drawn.
 OF_GROUPS = [
@@ -167,7 +168,7 @@ def values_of(name: str, result: ComparisonResult, names: tuple[str, str]) -> di
     """One line of the table: above 0 the second model is better calibrated."""
     low, high = result.confidence_interval
     return {
-        "name": name, names[0]: result.a, names[1]: result.b, "difference": result.difference,
+        "name": name, names[0]: result.a, names[1]: result.b, "difference": result.value,
         "low": low, "high": high, "p_value": result.p_value, "method": result.method,
         "estimator": result.estimator,
     }  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fastece.resampling.results import aligned
+from fastece.document.writers import align
 
 # What options write.
 FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model"}
@@ -34,7 +34,10 @@ def noted(values: dict[str, Any]) -> dict[str, str]:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines with aligned columns, the last of which is of texts."""
-    return [f"  {line}" for line in aligned([head, *rows], last="<")]
+    return [
+        f"  {line}"
+        for line in align([head, *rows], [i in (0, len(head) - 1) for i in range(len(head))])
+    ]
 
 
 def level_of(values: dict[str, Any]) -> list[str]:

@@ -89,12 +89,12 @@ def with_groups(page: Page, call: Call, options: Namespace) -> Page:
     low, high = result.confidence_interval
     values = {
         "column": options.groups, "n_groups": call.n_groups, "name": TEST,
-        "value": result.estimate, "low": low, "high": high, "p_value": test.p_value,
+        "value": result.value, "low": low, "high": high, "p_value": test.p_value,
     }  # fmt: skip
     places, interval = decimals(result.confidence_interval), ends(result.confidence_interval)
     lines = [
         f"{call.n_groups} groups of rows, by {options.groups}",
-        f"  {TEST} {number(result.estimate, places)}, {100 * call.level:g} % interval by "
+        f"  {TEST} {number(result.value, places)}, {100 * call.level:g} % interval by "
         f"bootstrap of whole groups {interval}",
         f"  p-value of calibration {p_text(test.p_value, floor_of(call.n_resamples))}, by the gaps "
         "of whole groups",

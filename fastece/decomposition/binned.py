@@ -59,8 +59,8 @@ class BrierDecomposition(Decomposition):
     )
 
     @property
-    def _head(self) -> str:
-        return f"Brier score, {super()._head}, {self.n_bins} bins"
+    def _name(self) -> str:
+        return f"Brier score by {self.n_bins} bins"
 
 
 def brier_decomposition(
@@ -113,7 +113,7 @@ def brier_decomposition(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
     >>> print(brier_decomposition(rng.random(1000) < p**1.5, p))
-    Brier score, setting binary: 1000 rows, 15 bins
+    Brier score by 15 bins, setting binary: 1000 rows
       score                0.16068
       + reliability        0.00957
       - resolution         0.09521

@@ -56,8 +56,8 @@ class ScoreDecomposition(Decomposition):
     _parts = (("+", "miscalibration"), ("-", "discrimination"), ("+", "uncertainty"))
 
     @property
-    def _head(self) -> str:
-        return f"{'Brier score' if self.rule == 'brier' else 'log loss'}, {super()._head}"
+    def _name(self) -> str:
+        return f"{'Brier score' if self.rule == 'brier' else 'log loss'} by isotonic regression"
 
 
 def score_decomposition(
@@ -108,7 +108,7 @@ def score_decomposition(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
     >>> print(score_decomposition(rng.random(1000) < p**1.5, p))
-    Brier score, setting binary: 1000 rows
+    Brier score by isotonic regression, setting binary: 1000 rows
       score             0.16068
       + miscalibration  0.01278
       - discrimination  0.09814

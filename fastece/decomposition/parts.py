@@ -9,7 +9,9 @@ import numpy as np
 from fastece.checks.probabilities import as_probabilities
 from fastece.data.reading import read_source
 from fastece.data.source import Source
-from fastece.resampling.results import Plain, Tabular, aligned
+from fastece.document.document import Document, Section
+from fastece.document.numbers import Number
+from fastece.document.result import Result
 
 
 def add_parts(
@@ -34,7 +36,7 @@ def add_parts(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Decomposition(Plain, Tabular):
+class Decomposition(Result):
     """A score as a sum of parts, some of which are taken off."""
 
     score: float
@@ -50,14 +52,23 @@ class Decomposition(Plain, Tabular):
         return dict(zip(("score", *(name for _, name in cls._parts)), values, strict=True))
 
     @property
-    def _head(self) -> str:
-        return f"setting {self.setting}: {self.n} rows"
+    def value(self) -> float:
+        """The score."""
+        return self.score
 
-    def _table(self) -> tuple[str, list[list[str]]]:
-        rows = {"score": self.score}
-        rows |= {f"{sign} {name}": getattr(self, name) for sign, name in self._parts}
-        return self._head, [[name.replace("_", " "), f"{x:.5f}"] for name, x in rows.items()]
+    @property
+    def _name(self) -> str:
+        """What the score is called, and how it is taken apart."""
+        return "score"
 
-    def __str__(self) -> str:
-        head, rows = self._table()
-        return "\n  ".join([head, *aligned(rows, last="<")])
+    def document(self) -> Document:
+        """Describe the score and the parts that it is the sum of."""
+        facts = {"score": self.score}
+        facts |= {f"{sign} {name.replace('_', ' ')}": getattr(self, name)
+                  for sign, name in self._parts}  # fmt: skip
+        title = f"{self._name}, setting {self.setting}: {self.n} rows"
+        cells = {name: Number(x, form=".5f") for name, x in facts.items()}
+        return Document(title, sections=[Section(facts=cells)])
+
+    def _columns(self) -> dict[str, Any]:
+        return {name: [getattr(self, name)] for name in ("score", *(x for _, x in self._parts))}

@@ -5,12 +5,13 @@ from typing import Any, Literal, overload
 
 from fastece.checks.probabilities import as_probabilities
 from fastece.data.settings import class_count
+from fastece.document.result import Results
 from fastece.estimators.base import Estimator
 from fastece.intervals.difference import differences
 from fastece.resampling.arguments import Call, add_groups, check_can_be_null, read_call
 from fastece.resampling.bootstrap import resample
 from fastece.resampling.intervals import METHODS, Method
-from fastece.resampling.results import HONEST, ComparisonResult, Results
+from fastece.resampling.results import HONEST, ComparisonResult
 
 
 def comparison_results(call: Call, *, method: Any = "basic", **options: Any) -> Any:
@@ -98,20 +99,20 @@ def compare(
     >>> result = compare(y, p**2, p, n_resamples=999, rng=0)
     >>> print(result)
     Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
-      a                      0.17612
-      b                      0.03737
-      difference             0.13875
-      p value                0.00100
-      95 % interval (basic)  [0.12434, 0.18214]
-      standard error         0.01494
-      bias                   -0.01212
+      a                0.176
+      b                0.037
+      a - b            0.139
+      95 % CI (basic)  [0.124, 0.182]
+      p-value          0.001
+      standard error   0.015
+      bias             -0.012
     >>> print(compare(y, p**2, p, method="honest", rng=0))
     Binned(n_bins=15), setting binary: 1000 rows
-      a                       0.17612
-      b                       0.03737
-      difference              0.13875
-      p value                 0.00100
-      95 % interval (honest)  [0.11241, 0.20213]
+      a                 0.176
+      b                 0.037
+      a - b             0.139
+      95 % CI (honest)  [0.112, 0.202]
+      p-value           0.001
     """
     models = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     a, b = (class_count(as_probabilities(p, name).shape) for name, p in models.items())

@@ -10,6 +10,9 @@ import numpy as np
 
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
+from fastece.document.document import Document, Section, Table
+from fastece.document.numbers import Number
+from fastece.document.result import Result
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.bayes.posterior import side_posteriors
 from fastece.estimators.binned.estimator import Binned
@@ -20,27 +23,33 @@ from fastece.intervals.inversion import NO_CURVE, cell_curve, side_curve
 from fastece.resampling.arguments import Call, check_single, describe, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, of_parts
-from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64
 
-SHOWN = ("error", "over", "under", "mean_gap")
+# Each part with its interval, and what it is.
+PARTS = {
+    "error": ("value", "confidence_interval", "of all scores"),
+    "over": ("over", "over_interval", "of scores above the observed frequency"),
+    "under": ("under", "under_interval", "of scores below the observed frequency"),
+    "mean gap": ("mean_gap", "mean_gap_interval", "observed frequency minus mean score"),
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Direction(Plain, Tabular):
+class Direction(Result):
     """A calibration error in two parts: what `fastece.direction` gives.
 
     Attributes
     ----------
-    error : float or (K,) float64 array
-        The value of `fastece.ece`.
+    value : float or (K,) float64 array
+        The error: the value of `fastece.ece`.
     over, under : float or (K,) float64 array
         The part of it that scores above their hit rate have, and that of those below: they add up
-        to `error` with the norm 1, their p-th powers to its p-th power with the norm p.
+        to `value` with the norm 1, their p-th powers to its p-th power with the norm p.
     mean_gap : float or (K,) float64 array
         Hit rate minus mean score: "calibration in the large". Below 0, scores are too high.
-    error_interval, over_interval, under_interval : ConfidenceInterval or None
-        ``(low, high)`` at `confidence_level`; None without replicates.
+    confidence_interval, over_interval, under_interval : ConfidenceInterval or None
+        ``(low, high)`` of the error and of its parts at `confidence_level`; None without
+        replicates.
     mean_gap_interval : ConfidenceInterval
     confidence_level : float
     method : {"posterior", "test inversion"}
@@ -48,15 +57,17 @@ class Direction(Plain, Tabular):
     verdict : str or list of K of them
         Which parts have an interval that leaves out 0: "over-confident", "under-confident", "both"
         or "unclear". A property.
+    error, error_interval
+        Other names of `value` and `confidence_interval`.
     n, estimator, setting : int, str, str
         Rows of positive weight, the estimator with its parameters, and what "auto" stood for.
     """
 
-    error: Any
+    value: Any
     over: Any
     under: Any
     mean_gap: Any
-    error_interval: ConfidenceInterval | None
+    confidence_interval: ConfidenceInterval | None
     over_interval: ConfidenceInterval | None
     under_interval: ConfidenceInterval | None
     mean_gap_interval: ConfidenceInterval
@@ -69,43 +80,41 @@ class Direction(Plain, Tabular):
     _derived: ClassVar[tuple[str, ...]] = ("verdict",)
 
     @property
+    def error(self) -> Any:
+        """The error, which is the headline number `value`."""
+        return self.value
+
+    @property
+    def error_interval(self) -> ConfidenceInterval | None:
+        """The interval of the error, which is `confidence_interval`."""
+        return self.confidence_interval
+
+    @property
     def verdict(self) -> Any:
         """In which directions the error is sure to go."""
         if self.over_interval is None or self.under_interval is None:
-            sure = [np.zeros(np.shape(self.error), bool)] * 2
+            sure = [np.zeros(np.shape(self.value), bool)] * 2
         else:
             sure = [np.asarray(x.low) > 0 for x in (self.over_interval, self.under_interval)]
         words = np.array([["unclear", "under-confident"], ["over-confident", "both"]])
         return words[sure[0].astype(int), sure[1].astype(int)].tolist()
 
-    def _table(self) -> tuple[str, list[list[str]]]:
-        level = f"{100 * self.confidence_level:g} % intervals by {self.method}"
-        head = f"{self.estimator}, setting {self.setting}: {self.n} rows; {level}"
-        names = [name.replace("_", " ") for name in SHOWN]
-        values = [getattr(self, name) for name in SHOWN]
-        if np.ndim(self.error):
-            lines = [["class", *names, "verdict"]]
-            for k, (*numbers, verdict) in enumerate(zip(*values, self.verdict, strict=True)):
-                lines.append([str(k), *map(four_digits, numbers), verdict])
-            return head, lines
-        lines = [["", "value", "low", "high"]]
-        for name, field, value in zip(names, SHOWN, values, strict=True):
-            ends = getattr(self, f"{field}_interval") or (math.nan, math.nan)
-            lines.append([name, *map(four_digits, (value, *ends))])
-        return head, lines
-
-    @property
-    def _notes(self) -> list[str]:
-        return [] if np.ndim(self.error) else [f"verdict: {self.verdict}"]
-
-    def __str__(self) -> str:
-        head, lines = self._table()
-        return "\n  ".join([head, *aligned(lines), *self._notes])
-
-
-def four_digits(x: float) -> str:
-    """A number with four digits, 0 without a sign."""
-    return f"{round(float(x), 4) + 0.0:.4f}"
+    def document(self) -> Document:
+        """Describe the error and its parts: a row for each part, or for each class."""
+        title = f"{self.estimator}, setting {self.setting}: {self.n} rows"
+        if np.ndim(self.value):
+            values = [getattr(self, field) for field, _, _ in PARTS.values()]
+            rows = [(k, *row) for k, row in enumerate(zip(*values, self.verdict, strict=True))]
+            table = Table(("class", *PARTS, "verdict"), rows)
+            return Document(title, sections=[Section(table=table)])
+        rows = []
+        for name, (field, ends, meaning) in PARTS.items():
+            interval = getattr(self, ends)
+            rows.append((name, Number(getattr(self, field), interval), interval, meaning))
+        head = ("part", "value", f"{100 * self.confidence_level:g} % CI", "")
+        note = f"Verdict: {self.verdict}. Intervals by {self.method}."
+        table = Table(head, rows, ("part", "value", "confidence_interval", "meaning"))
+        return Document(title, sections=[Section(table=table, notes=[note])])
 
 
 # --- values and intervals of both parts -----------------------------------------------------
@@ -260,8 +269,8 @@ def direction_of(call: Call, key: int) -> Direction:
     error, over, under = parts.values
     error_interval, over_interval, under_interval = parts.intervals
     return Direction(
-        error=error, over=over, under=under, mean_gap=gap,
-        error_interval=above_parts(error_interval, [over_interval, under_interval]),
+        value=error, over=over, under=under, mean_gap=gap,
+        confidence_interval=above_parts(error_interval, [over_interval, under_interval]),
         over_interval=over_interval,
         under_interval=under_interval,
         mean_gap_interval=gap_ends,
@@ -310,10 +319,10 @@ def direction(
     classes is 0. The words are those of top labels: in the setting "binary", "over" says that the
     event is rarer than its probability.
 
-    `error_interval` is that of `fastece.estimate`; where it leaves out 0 it begins no lower than
-    those of the parts, none of which exceeds the error. The parts have a kink at 0 too, so their
-    intervals come from the same test inversion, on gaps of one sign; gaps that are more than 2.5
-    standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are
+    `confidence_interval` is that of `fastece.estimate`; where it leaves out 0 it begins no lower
+    than those of the parts, none of which exceeds the error. The parts have a kink at 0 too, so
+    their intervals come from the same test inversion, on gaps of one sign; gaps that are more than
+    2.5 standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are
     those of the posterior. The low ends are 0 or, where that is more, ``-high`` and ``low`` of the
     mean gap, which no part can be below. The interval of the mean gap is Wilson's (1927, "Probable
     inference, the law of succession, and statistical inference") for scores that differ; the mean
@@ -326,13 +335,13 @@ def direction(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
     >>> print(direction(rng.random(1000) < p**1.3, p))
-    Binned(n_bins=15), setting binary: 1000 rows; 95 % intervals by test inversion
-                  value      low     high
-      error      0.0597   0.0177   0.0807
-      over       0.0553   0.0177   0.0781
-      under      0.0044   0.0000   0.0180
-      mean gap  -0.0509  -0.0761  -0.0254
-      verdict: over-confident
+    Binned(n_bins=15), setting binary: 1000 rows
+      part       value           95 % CI
+      error      0.060    [0.018, 0.081]  of all scores
+      over       0.055    [0.018, 0.078]  of scores above the observed frequency
+      under      0.004        [0, 0.018]  of scores below the observed frequency
+      mean gap  -0.051  [-0.076, -0.025]  observed frequency minus mean score
+      Verdict: over-confident. Intervals by test inversion.
     """
     check_single(estimator)
     call = read_call(

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from fastece.data.problems import need_rows, one_problem
+from fastece.document.result import EstimatorResult, Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
@@ -20,7 +21,6 @@ from fastece.intervals.labels import label_curve
 from fastece.resampling.arguments import Call, check_can_be_null, describe, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level, of_parts
-from fastece.resampling.results import Result, Results
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
 # Options of `bootstrap` that an answer does not depend on.
@@ -28,7 +28,7 @@ OF_BOOTSTRAP = ("size", "method", "bootstrap_result", "groups")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Estimate(Result):
+class Estimate(EstimatorResult):
     """A calibration error with an interval that holds it as often as it says.
 
     Attributes
@@ -68,21 +68,13 @@ class Estimate(Result):
         return of_parts(self._parts, level, np.ndim(self.value) > 0)
 
     @property
-    def _head(self) -> str:
-        return f"setting {self.setting}: {self.n} rows"
+    def _interval_name(self) -> str:
+        return f"{100 * self.confidence_level:g} % CI"
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        level = f"{100 * self.confidence_level:g} % interval"
-        return {"value": self.value, level: self.confidence_interval, "p_value": self.p_value}
-
-    @property
-    def _lines(self) -> list[dict[str, Any]]:
-        return [{**line, "method": self.method} for line in super()._lines]
-
-    def _table(self) -> tuple[str, list[list[str]]]:
-        title, rows = super()._table()
-        return f"{title}; by {self.method}", rows
+        names = ("value", "confidence_interval", "p_value", "method")
+        return {name: getattr(self, name) for name in names}
 
 
 # --- ways to an answer ----------------------------------------------------------------------
@@ -232,16 +224,17 @@ def estimate(
     >>> y = rng.random(1000) < p**1.3
     >>> result = estimate(y, p, estimator="ece")
     >>> print(result)
-    Binned(n_bins=15), setting binary: 1000 rows; by test inversion
-      value          0.05972
-      95 % interval  [0.00967, 0.08073]
-      p value        0.00800
+    Binned(n_bins=15), setting binary: 1000 rows
+      value    0.060
+      95 % CI  [0.010, 0.081]
+      p-value  0.008
+      method   test inversion
     >>> estimate(y, p, estimator=["ece", "ece_ac", "ece_kde"])
-    setting binary: 1000 rows; 95 % interval
-      name       value      low     high  p_value          method
-      ece      0.05972  0.00967  0.08073  0.00800  test inversion
-      ece_ac   0.05849  0.01442  0.08100  0.00150  test inversion
-      ece_kde  0.05114  0.02451  0.07769  0.00050  test inversion
+    setting binary: 1000 rows
+      name     value         95 % CI  p-value  method
+      ece      0.060  [0.010, 0.081]    0.008  test inversion
+      ece_ac   0.058  [0.014, 0.081]   0.0015  test inversion
+      ece_kde  0.051  [0.025, 0.078]   0.0005  test inversion
     """
     for name in OF_BOOTSTRAP:
         if name in options:

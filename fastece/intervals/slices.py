@@ -12,6 +12,9 @@ import numpy as np
 from fastece.checks.labels import as_groups
 from fastece.checks.probabilities import as_probabilities
 from fastece.data.problems import Problems, one_problem
+from fastece.document.document import Document, Section, Table
+from fastece.document.numbers import ConfidenceInterval, Number, PValue
+from fastece.document.result import Record, Result
 from fastece.estimators.bayes.curves import effective_count
 from fastece.estimators.table import with_threads
 from fastece.intervals.estimate import INVERSION, POSTERIOR, Estimate, estimate_of
@@ -23,7 +26,6 @@ from fastece.resampling.arguments import (
     read_call,
 )
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import Plain, Tabular, aligned
 
 # Of groups with fewer rows the table says so.
 LEAST_ROWS = 20
@@ -33,12 +35,10 @@ TOO_FEW, NEVER = "too few rows", "never the label"
 PART = 4
 # Groups that are printed.
 MOST_LINES = 40
-# A p-value below this is said to be so.
-SMALLEST = 1e-4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Slice(Plain):
+class Slice(Record):
     """One group of rows.
 
     Attributes
@@ -50,7 +50,7 @@ class Slice(Plain):
     n_effective : float
         How many rows of equal weight tell its error: ``(sum w)^2 / sum w^2`` (Kish 1965, "Survey
         sampling", section 11.7). Of a class all rows do.
-    estimate : float
+    value : float
         The calibration error.
     low, high : float
         The interval, at the same time as those of all groups.
@@ -67,16 +67,21 @@ class Slice(Plain):
     label: Any
     n: int
     n_effective: float
-    estimate: float
+    value: float
     low: float
     high: float
     p_value: float
     raw_p_value: float
     note: str
 
+    @property
+    def confidence_interval(self) -> ConfidenceInterval:
+        """The ends `low` and `high`."""
+        return ConfidenceInterval(self.low, self.high)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Slices(Plain, Tabular, Sequence[Slice]):
+class Slices(Result, Sequence[Slice]):
     """The calibration error of each group of rows: a sequence of `Slice`, the one with the most
     evidence of miscalibration first; what `fastece.slices` gives.
 
@@ -122,25 +127,27 @@ class Slices(Plain, Tabular, Sequence[Slice]):
     def __iter__(self) -> Iterator[Slice]:
         return iter(self.rows)
 
-    def _table(self) -> tuple[str, list[list[str]]]:
-        level = f"joint {100 * self.confidence_level:g} % intervals ({self.correction})"
-        head = f"{self.estimator}, setting {self.setting}: {self.n} rows; {level} by {self.method}"
-        lines = [["group", "rows", "estimate", "low", "high", "p value", ""]]
-        for row in self.rows[:MOST_LINES]:
-            numbers = [f"{x:.4f}" for x in (row.estimate, row.low, row.high, row.p_value)]
-            if row.p_value < SMALLEST:
-                numbers[-1] = f"<{SMALLEST:.4f}"
-            lines.append([str(row.label), str(row.n), *numbers, row.note])
-        return head, lines
+    def document(self) -> Document:
+        """Describe the groups with the most evidence."""
+        title = f"{self.estimator}, setting {self.setting}: {self.n} rows"
+        more = len(self) - MOST_LINES
+        notes = [f"and {more} groups with less evidence"] * (more > 0)
+        notes.append(f"Joint intervals by {self.method} ({self.correction}).")
+        return Document(title, sections=[Section(table=self.table("group"), notes=notes)])
 
-    @property
-    def _notes(self) -> list[str]:
-        more = len(self.rows) - MOST_LINES
-        return [f"and {more} groups with less evidence"] if more > 0 else []
+    def table(self, name: str, most: int = MOST_LINES) -> Table:
+        """Describe the first groups as a table, whose first column has a name."""
+        rows = [
+            (f"{row.label}", row.n, Number(row.value, row.confidence_interval),
+             row.confidence_interval, PValue(row.p_value), row.note)
+            for row in self.rows[:most]
+        ]  # fmt: skip
+        head = [name, "rows", "value", f"joint {100 * self.confidence_level:g} % CI", "p-value", ""]
+        return Table(head, rows)
 
-    def __str__(self) -> str:
-        head, lines = self._table()
-        return "\n  ".join([head, *aligned(lines, last="<"), *self._notes])
+    def _columns(self) -> dict[str, Any]:
+        names = [name for name in Slice.__dataclass_fields__ if not name.startswith("_")]
+        return {name: [getattr(row, name) for row in self] for name in names}
 
 
 # --- from groups to rows --------------------------------------------------------------------
@@ -217,7 +224,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
         low, high = result.confidence_interval
         p_value = math.exp(-evidence) if result.p_value is None else result.p_value
         row = Slice(
-            label=group.label, n=group.n, n_effective=group.n_effective, estimate=result.value,
+            label=group.label, n=group.n, n_effective=group.n_effective, value=result.value,
             low=low, high=high, p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
             note=group.note,
         )  # fmt: skip
@@ -289,11 +296,12 @@ def slices(
     >>> y = rng.random(3000) < np.where(site == "west", p**1.5, p)
     >>> table = slices(y, p, by=site)
     >>> print(table)
-    BayesCurve(), setting binary: 3000 rows; joint 95 % intervals (Bonferroni) by posterior
-      group  rows  estimate     low    high  p value
-      west   1004    0.0823  0.0487  0.1151  <0.0001
-      south   970    0.0401  0.0000  0.0752   1.0000
-      north  1026    0.0297  0.0000  0.0490   1.0000
+    BayesCurve(), setting binary: 3000 rows
+      group  rows  value    joint 95 % CI  p-value
+      west   1004  0.082   [0.049, 0.115]  <0.0001
+      south   970  0.040       [0, 0.075]     1.00
+      north  1026  0.030       [0, 0.049]     1.00
+      Joint intervals by posterior (Bonferroni).
     >>> table[0].label
     'west'
     """

@@ -124,7 +124,7 @@ def draw_curve(curve: ReliabilityCurve, ax: "Axes", look: Look) -> None:
     # With sharp scores the bandwidth is small, and elsewhere a density jumps from row to row.
     fewest = 0 if curve.bandwidth is None else FEWEST
     enough = curve.supported & (curve.rows >= fewest)
-    known = np.where(enough, curve.posterior, np.nan)
+    known = np.where(enough, curve.probability, np.nan)
     color = draw_line(ax, look, s, look.inside(known), 2.0, clip_on=False)
     if look.band and curve.low is not None and curve.high is not None:
         of = "resamples" if curve.n_resamples else "the posterior"
@@ -215,7 +215,7 @@ class Kind(NamedTuple):
 
 KINDS: dict[type[Any], Kind] = {
     ReliabilityDiagram: Kind(draw_diagram, "frequency", "count", "mean score", "frequency of hits"),
-    ReliabilityCurve: Kind(draw_curve, "posterior", "density", "score", "probability of a hit"),
+    ReliabilityCurve: Kind(draw_curve, "probability", "density", "score", "probability of a hit"),
 }
 
 

@@ -89,7 +89,7 @@ class CurveCalibration(PointsOneVsRest):
             weight = LEAST_WEIGHT + np.bincount(near, row_weights(sample), GRID.size)
         else:
             curve = reliability_curve(sample.y, sample.s, estimator=found, sample_weight=sample.v)
-            at, value, weight = curve.score, curve.posterior, curve.density
+            at, value, weight = curve.score, curve.probability, curve.density
         known = ~np.isnan(value)
         at, value, weight = at[known], value[known], weight[known]
         if self.monotone:

@@ -13,6 +13,9 @@ from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.data.problems import need_rows
 from fastece.data.sample import Sample
+from fastece.document.document import Document, Section, Table
+from fastece.document.numbers import Number
+from fastece.document.result import Result
 from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, is_supported, posterior
 from fastece.estimators.density.plan import Copies, DensityPlan
@@ -20,7 +23,6 @@ from fastece.estimators.table import check_source, direct_values
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
-from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64, U8
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ MOST_VALUES = 2**25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReliabilityCurve(Plain, Tabular):
+class ReliabilityCurve(Result):
     """The probability of a hit as a function of the score, on a grid: what
     `fastece.reliability_curve` gives.
 
@@ -46,11 +48,11 @@ class ReliabilityCurve(Plain, Tabular):
     score : (G,) float64 array
         Evenly spaced scores: the centres of G cells of the range; of a `BayesCurve` from one end
         of the range to the other.
-    posterior : (G,) float64 array
+    probability : (G,) float64 array
         ``P(y = 1 | s)``; nan where the curve is not `supported`, as are `lce`, `low`, `high` and
         `median`.
     lce : (G,) float64 array
-        Local calibration error, ``posterior - score``.
+        Local calibration error, ``probability - score``.
     density : (G,) float64 array
         Density of the scores.
     supported : (G,) bool array
@@ -75,7 +77,7 @@ class ReliabilityCurve(Plain, Tabular):
     """
 
     score: F64
-    posterior: F64
+    probability: F64
     lce: F64
     density: F64
     supported: NDArray[np.bool_]
@@ -108,7 +110,7 @@ class ReliabilityCurve(Plain, Tabular):
             its nearest end. Where the curve is not `supported`, nan: there are no scores that could
             tell.
         """
-        return self._at(s, self.posterior)
+        return self._at(s, self.probability)
 
     def interval(self, s: Any) -> ConfidenceInterval:
         """Interval of the probability of a hit at a score, or at each of some by itself.
@@ -155,24 +157,32 @@ class ReliabilityCurve(Plain, Tabular):
 
         return plot_curve(self, ax, color=color, label=label, legend=legend, band=band)
 
-    def _table(self) -> tuple[str, list[list[str]]]:
+    def document(self) -> Document:
+        """Describe the curve at eleven scores from one end of its range to the other."""
         title = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
         if self.bandwidth is not None:
             title += f", bandwidth {self.bandwidth:.4g}"
-        level = f"{100 * self.confidence_level:g} % interval"
-        wide = [] if self.low is None else [f"{level:<16}"]  # as wide as an interval
-        rows = [["score", "P(hit)", "  rows", *wide, ""]]
-        for s in np.linspace(*self.score_range, 11):
-            cells, note = ["-", *("-" for _ in wide)], "no scores"
-            if not math.isnan(self(s)):
-                ends = ["[{:.4f}, {:.4f}]".format(*self.interval(s))] if wide else []
-                cells, note = [f"{self(s):.4f}", *ends], ""
-            rows.append([f"{s:.3f}", cells[0], f"{self._at(s, self.rows):.0f}", *cells[1:], note])
-        return title, rows
+        table = self.table(np.linspace(*self.score_range, 11))
+        return Document(title, sections=[Section(table=table)])
 
-    def __str__(self) -> str:
-        title, rows = self._table()
-        return "\n  ".join([title, *aligned(rows, last="<")])
+    def table(self, scores: Any) -> Table:
+        """Describe the curve at some scores of its range."""
+        rows: list[list[Any]] = []
+        for s in scores:
+            is_known = not math.isnan(self(s))
+            probability = self(s) if is_known else None
+            ends = self.interval(s) if is_known and self.low is not None else None
+            near = Number(self._at(s, self.rows), form=".0f")
+            cells: list[Any] = [Number(s, form=".3f"), Number(probability, form=".4f")]
+            cells += [] if self.low is None else [ends]
+            rows.append([*cells, near, "" if is_known else "no scores"])
+        level = [] if self.low is None else [f"{100 * self.confidence_level:g} % CI"]
+        return Table(["score", "frequency", *level, "rows nearby", ""], rows)
+
+    def _columns(self) -> dict[str, Any]:
+        names = ["score", "probability", "lce", "density", "supported", "rows"]
+        names += [name for name in ("low", "high", "median") if getattr(self, name) is not None]
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +230,7 @@ def bayes_curve_of(
     width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)
     return ReliabilityCurve(
         score=score,
-        posterior=mean,
+        probability=mean,
         lce=mean - score,
         density=rows / (n * width),
         supported=rows > 0,
@@ -253,7 +263,7 @@ def density_curve_of(estimator: KDE, ordered: Sample, n: int, level: float) -> R
     bandwidth = float(plan.bandwidths(once)[0])
     return ReliabilityCurve(
         score=score,
-        posterior=curve,
+        probability=curve,
         lce=curve - score,
         density=density,
         supported=supported,
@@ -382,18 +392,18 @@ def reliability_curve(
     (True, True)
     >>> print(reliability_curve(y, p, estimator="ece_kde", n_resamples=500))
     KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
-      score  P(hit)    rows  95 % interval
-      0.000  0.0044     119  [0.0015, 0.0090]
-      0.100  0.0241     206  [0.0107, 0.0427]
-      0.200  0.0697     250  [0.0381, 0.1055]
-      0.300  0.1238     252  [0.0891, 0.1658]
-      0.400  0.1941     268  [0.1511, 0.2405]
-      0.500  0.2756     274  [0.2309, 0.3240]
-      0.600  0.3888     282  [0.3319, 0.4446]
-      0.700  0.5028     287  [0.4516, 0.5594]
-      0.800  0.6470     295  [0.5958, 0.7019]
-      0.900  0.8288     239  [0.7893, 0.8702]
-      1.000  0.9320     135  [0.9038, 0.9602]
+      score  frequency           95 % CI  rows nearby
+      0.000     0.0044  [0.0015, 0.0090]          119
+      0.100     0.0241    [0.011, 0.043]          206
+      0.200     0.0697    [0.038, 0.105]          250
+      0.300     0.1238    [0.089, 0.166]          252
+      0.400     0.1941    [0.151, 0.240]          268
+      0.500     0.2756    [0.231, 0.324]          274
+      0.600     0.3888      [0.33, 0.44]          282
+      0.700     0.5028      [0.45, 0.56]          287
+      0.800     0.6470      [0.60, 0.70]          295
+      0.900     0.8288    [0.789, 0.870]          239
+      1.000     0.9320    [0.904, 0.960]          135
     """
     call = read_call(
         y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,

@@ -13,11 +13,13 @@ from fastece.checks.parameters import check_jobs
 from fastece.data.problems import Problems
 from fastece.data.reading import Map, read_source
 from fastece.data.source import Source
+from fastece.document.document import Document, Section, Table
+from fastece.document.numbers import Number
+from fastece.document.result import Result
 from fastece.estimators.binned.estimator import Binned, Bins
 from fastece.estimators.table import check_source, find_estimator, with_threads
 from fastece.intervals.bins import effective_rows
 from fastece.resampling.intervals import ConfidenceInterval, check_level, tails_of
-from fastece.resampling.results import Plain, Tabular, aligned
 from fastece.typing import F64
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityDiagram(Plain, Tabular):
+class ReliabilityDiagram(Result):
     """Bins of the score with their mean score and their frequency of hits: what
     `fastece.reliability_diagram` gives.
 
@@ -98,13 +100,31 @@ class ReliabilityDiagram(Plain, Tabular):
         high = np.where(misses > 0, betaincinv(hits + 1, misses, upper), 0.0 * rate + 1)
         return ConfidenceInterval(low, high)
 
-    def _table(self) -> tuple[str, list[list[str]]]:
-        head = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
-        return head, table_rows(self)
+    def document(self) -> Document:
+        """Describe the bins as a table."""
+        title = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
+        return Document(title, sections=[Section(table=self.table())])
 
-    def __str__(self) -> str:
-        head, rows = self._table()
-        return "\n  ".join([head, *aligned(rows, last="<")])
+    def table(self, width: int = 30) -> Table:
+        """Describe each bin that holds rows, and empty neighbours together.
+
+        The bar is the occupancy, full for the fullest bin. Rows with weights have their weight.
+        """
+        count = self.count
+        starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
+        rows: list[list[Any]] = []
+        for b, name in zip(starts, bin_names(self, [*starts, count.size]), strict=True):
+            bar = "#" * math.ceil(width * count[b] / count.max())
+            numbers = [Number(x, form=".4f") for x in (self.score[b], self.frequency[b])]
+            gap = Number(self.gap[b], form="+.4f")
+            rows.append([name, Number(count[b], form=".7g"), *numbers, gap, bar])
+        amount = "rows" if np.array_equal(self.rows, count) else "weight"
+        return Table(["bin", amount, "score", "frequency", "gap", ""], rows)
+
+    def _columns(self) -> dict[str, Any]:
+        names = ("count", "score", "frequency", "gap", "rows")
+        ends = {"low": self.edges[:-1], "high": self.edges[1:]}
+        return {**ends, **{name: getattr(self, name) for name in names}}
 
     def plot(
         self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
@@ -115,23 +135,6 @@ class ReliabilityDiagram(Plain, Tabular):
         from fastece.plot.results import plot_diagram
 
         return plot_diagram(self, ax, color=color, label=label, legend=legend, band=band)
-
-
-def table_rows(diagram: ReliabilityDiagram, width: int = 30) -> list[list[str]]:
-    """A row for each bin that holds rows, and one for empty neighbours together; the bar is the
-    occupancy, full for the fullest bin. Of rows with weights it tells their weight."""
-    count = diagram.count
-    amount = "rows" if np.array_equal(diagram.rows, count) else "weight"
-    rows = [["bin", amount, "score", "frequency", "gap", ""]]
-    starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
-    for b, name in zip(starts, bin_names(diagram, [*starts, count.size]), strict=True):
-        values = ["-", "-", "-", ""]
-        if count[b] > 0:
-            bar = "#" * math.ceil(width * count[b] / count.max())
-            score, frequency = diagram.score[b], diagram.frequency[b]
-            values = [f"{score:.4f}", f"{frequency:.4f}", f"{diagram.gap[b]:+.4f}", bar]
-        rows.append([name, f"{count[b]:.7g}", *values])
-    return rows
 
 
 def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from fastece.data.problems import Problems
+from fastece.document.result import Record
 from fastece.estimators.table import ESTIMATORS, direct_values, with_threads
 from fastece.report.measures import Say
 from fastece.report.words import floor_of, p_text
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
-from fastece.resampling.results import Plain
 
 # Estimators that look at all pairs of rows, in seconds: of at most so many rows, and of so many
 # classes that vectors of one sample lie near each other.
@@ -29,7 +29,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True, eq=False)
-class AllClasses(Plain):
+class AllClasses(Record):
     """Errors of whole class vectors.
 
     Attributes
@@ -95,7 +95,7 @@ def measure_classes(
     lines = []
     for name, row in rows.items():
         found = results.get(name)
-        value = found.statistic if found else float(direct_values(row, vectors)[0])
+        value = found.value if found else float(direct_values(row, vectors)[0])
         mean = float(np.mean(found.null_distribution)) if found else None
         p_value = found.p_value if found else None
         lines.append({

@@ -140,7 +140,7 @@ def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
         ends = dict.fromkeys(values, (None, None))
     else:
         results = resample(call, BootstrapResult, method="percentile", rng=seed)
-        values = {name: result.estimate for name, result in results.items()}
+        values = {name: result.value for name, result in results.items()}
         ends = {name: tuple(result.confidence_interval) for name, result in results.items()}
     (problems,) = call.models
     is_whole = problems.setting.is_top or problems.setting.name == "binary"

@@ -1,6 +1,5 @@
 """The report on the calibration of one model: what was measured, and what it comes down to."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +13,7 @@ from fastece.checks.probabilities import as_probabilities
 from fastece.data.problems import Problems
 from fastece.data.reading import read_problems
 from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
+from fastece.document.result import Record
 from fastece.estimators.bayes.curves import effective_count
 from fastece.intervals.direction import Direction, direction_of
 from fastece.intervals.slices import Group, Slices, groups_by, groups_by_class, slices_of
@@ -36,7 +36,6 @@ from fastece.report.words import Findings, judge
 from fastece.resampling.arguments import Call, check_can_be_null, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval
-from fastece.resampling.results import Plain
 
 # Arguments that say how data are read.
 READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
@@ -45,7 +44,7 @@ WORK = ("confidence_level", "n_jobs", "executor")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Report(Plain):
+class Report(Record):
     """The calibration of one model: what `fastece.calibration_report` gives.
 
     Attributes
@@ -115,11 +114,6 @@ class Report(Plain):
     note: str
     _panels: list[Panel] = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """What JSON can hold, by name: nan is None, and an infinite number the text "inf"."""
-        plain: dict[str, Any] = finite(super().to_dict())
-        return plain
-
     def _repr_html_(self) -> str:
         from fastece.report.writers import to_fragment
 
@@ -145,17 +139,6 @@ class Report(Plain):
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
-
-
-def finite(value: Any) -> Any:
-    """Plain values of which no number is nan or infinite."""
-    if isinstance(value, dict):
-        return {name: finite(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value
 
 
 def calibration_report(

@@ -154,7 +154,7 @@ def breakdown(found: Any, what: str, title: str) -> Section | None:
     head = [what, "rows", "error", level_of(found), "p-value", ""]
     rows = [
         [
-            str(row.label), f"{row.n}", *number_and_ends(row.estimate, row.low, row.high),
+            str(row.label), f"{row.n}", *number_and_ends(row.value, row.low, row.high),
             p_text(row.p_value), row.note,
         ]
         for row in shown

@@ -7,10 +7,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from fastece import __version__
+from fastece.document.writers import align, element
 from fastece.plot.files import draw_page
 from fastece.plot.svg import to_svg
 from fastece.report.sections import Section, sections_of
-from fastece.resampling.results import aligned, html_row
 
 if TYPE_CHECKING:
     from fastece.report.report import Report
@@ -32,9 +32,9 @@ def page_text(title: str, headline: str, sections: Sequence[Section]) -> str:
     for section in sections:
         lines += ["", section.title]
         if section.facts:
-            lines += indented(aligned([*section.facts.items()], last="<"))
+            lines += indented(align([*section.facts.items()], [True, True]))
         if section.rows:
-            lines += indented(aligned([section.head, *section.rows], last="<"))
+            lines += indented(align([section.head, *section.rows], sides_of(section.head)))
         for note in section.notes:
             lines += indented(fill(note, WIDTH).splitlines())
         lines += [str(result) for result in section.results if hasattr(result, "edges")]
@@ -61,6 +61,16 @@ def to_markdown(report: "Report") -> str:
             lines += [f"| {' | '.join(row)} |" for row in cells]
         lines += [line for note in section.notes for line in ("", marked(note))]
     return "\n".join([*lines, ""])
+
+
+def sides_of(head: Sequence[str]) -> list[bool]:
+    """Which columns are aligned to the left."""
+    return [i in (0, len(head) - 1) for i in range(len(head))]
+
+
+def html_row(tag: str, cells: Sequence[str]) -> str:
+    """A row of a table of HTML; what is in its cells is text."""
+    return f"<tr>{''.join(element(tag, cell) for cell in cells)}</tr>"
 
 
 def marked(text: str) -> str:

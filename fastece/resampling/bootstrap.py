@@ -12,13 +12,14 @@ from fastece.checks.parameters import check_choice, check_integer
 from fastece.data.problems import Problems
 from fastece.data.reading import refuse_options
 from fastece.data.source import DISTANCES, VECTORS, Source
+from fastece.document.result import Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.table import check_source
 from fastece.resampling.arguments import Call, add_groups, describe, read_call
 from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import Method
-from fastece.resampling.results import HONEST, BootstrapResult, Replicated, Results
+from fastece.resampling.results import HONEST, BootstrapResult, ReplicatedResult
 from fastece.typing import F64
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
@@ -83,7 +84,7 @@ def jackknife(call: Call, name: str, point: Any) -> F64:
 
 
 def check_earlier(
-    call: Call, kind: type[Replicated], points: dict[str, Any], size: int, earlier: Any
+    call: Call, kind: type[ReplicatedResult], points: dict[str, Any], size: int, earlier: Any
 ) -> dict[str, Any]:
     """The earlier result of each estimator, if it is one of the same call; numbers are the same but
     for rounding."""
@@ -124,8 +125,9 @@ def draw_late(call: Call, name: str, point: Any, old: list[F64], *options: Any) 
 
 
 def resample(
-    call: Call, kind: type[Replicated], *, method: Any = "basic", size: Any = None, rng: Any = None,
-    bootstrap_result: Any = None, honest: Callable[[str, list[Any], int], Any] | None = None,
+    call: Call, kind: type[ReplicatedResult], *, method: Any = "basic", size: Any = None,
+    rng: Any = None, bootstrap_result: Any = None,
+    honest: Callable[[str, list[Any], int], Any] | None = None,
 ) -> Any:  # fmt: skip
     """A result of this kind, or `Results` of the estimators by their names, from drawn rows; the
     options are those of `bootstrap`. The method "honest" needs no rows: `honest` gives its
@@ -139,7 +141,7 @@ def resample(
     points: dict[str, Any] = {}
     for name, found in of_models.items():
         each = dict(zip(kind._models, found, strict=False))
-        points[name] = {kind._estimated: call.quantity(found), **each}
+        points[name] = {"value": call.quantity(found), **each}
     if bootstrap_result is not None:
         earlier = check_earlier(call, kind, points, size, bootstrap_result)
         first = next(iter(earlier.values()))
@@ -151,7 +153,7 @@ def resample(
     later = call if method == "bca" else replace(call, executor=None)
     results: Results[Any] = Results()
     for name, estimator in call.estimators.items():
-        alone, point = replace(later, estimators={name: estimator}), points[name][kind._estimated]
+        alone, point = replace(later, estimators={name: estimator}), points[name]["value"]
         old = [earlier[name].bootstrap_distribution] if earlier else []
         more: dict[str, Any]
         if honest:
@@ -185,7 +187,7 @@ def replicated_results(call: Call, method: Any) -> Any:
     for i, (name, estimator) in enumerate(call.estimators.items()):
         (value,) = call.values(name)
         results[name] = BootstrapResult(
-            estimate=value,
+            value=value,
             confidence_level=call.level,
             method=method,
             n=call.n,
@@ -305,10 +307,10 @@ def bootstrap(
     >>> result = bootstrap(y, p, n_resamples=999, rng=0)
     >>> print(result)
     Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
-      estimate               0.05972
-      95 % interval (basic)  [0.03039, 0.07242]
-      standard error         0.01057
-      bias                   0.00837
+      value            0.060
+      95 % CI (basic)  [0.030, 0.072]
+      standard error   0.011
+      bias             0.008
     >>> print(*map("{:.5f}".format, result.interval(0.9, "bca")))
     0.03370 0.06948
     """

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from fastece.checks.parameters import check_choice
+from fastece.document.result import EstimatorResult, Record, Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.binned.estimator import Binned, BinnedPlan, Bins
 from fastece.estimators.canonical.skce import SKCE
@@ -20,10 +21,9 @@ from fastece.resampling.arguments import (
 )
 from fastece.resampling.draws import CountDraws, new_key
 from fastece.resampling.engine import Problem
-from fastece.resampling.intervals import p_value_of, quantiles, tails_of
+from fastece.resampling.intervals import as_float, p_value_of, quantiles, tails_of
 from fastece.resampling.labels import draws_for, probabilities_for, problems_for
 from fastece.resampling.multipliers import GapPlan, GroupGaps
-from fastece.resampling.results import Plain, Result, Results
 from fastece.typing import F64, U8
 
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
@@ -38,7 +38,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class ConsistencyBand(Plain):
+class ConsistencyBand(Record):
     """Where the frequency of hits in each bin of a diagram is to be expected of a calibrated model.
 
     Attributes
@@ -55,17 +55,17 @@ class ConsistencyBand(Plain):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CalibrationTestResult(Result):
+class CalibrationTestResult(EstimatorResult):
     """Test of the hypothesis that labels come true as often as the probabilities say.
 
     Attributes
     ----------
-    statistic : float or (K,) float64 array
+    value : float or (K,) float64 array
         The value of `fastece.ece`.
     p_value : float or (K,) float64 array
         ``(1 + #{T* >= T}) / (n_resamples + 1)``, with errors that differ by no more than 1e-12
-        being equal; nan where the statistic or a replicate is. For "asymptotic", the tail of the
-        normal law beyond the statistic.
+        being equal; nan where the value or a replicate is. For "asymptotic", the tail of the
+        normal law beyond the value.
     null_distribution : (n_resamples,) or (K, n_resamples) float64 array
         The statistic for labels that are drawn with the predicted probabilities; with groups, for
         gaps of each group that are drawn. For "asymptotic" there is none, so it is empty.
@@ -80,7 +80,7 @@ class CalibrationTestResult(Result):
     Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
 
-    statistic: Any
+    value: Any
     p_value: Any
     null_distribution: F64 = field(repr=False)
     band: Any = field(repr=False)
@@ -88,13 +88,11 @@ class CalibrationTestResult(Result):
     standard_error: Any = None
     n_blocks: int = 0
 
-    _replicates = "null_distribution"
-
     @property
-    def _head(self) -> str:
-        drawn = super()._head
-        return (
-            drawn if self.method == LABELS else f"setting {self.setting}: {self.n} rows, by blocks"
+    def _sample(self) -> str:
+        count = self.null_distribution.shape[-1]
+        return super()._sample + (
+            f", {count} replicates" if self.method == LABELS else ", by blocks"
         )
 
     @property
@@ -105,10 +103,10 @@ class CalibrationTestResult(Result):
     @property
     def _numbers(self) -> dict[str, Any]:
         if self.method == ASYMPTOTIC:
-            names = ("statistic", "standard_error", "p_value")
+            names = ("value", "standard_error", "p_value")
             return {name: getattr(self, name) for name in names}
-        mean = self.null_distribution.mean(-1)
-        return {"statistic": self.statistic, "if_calibrated": mean, "p_value": self.p_value}
+        mean = as_float(self.null_distribution.mean(-1))
+        return {"value": self.value, "if_calibrated": mean, "p_value": self.p_value}
 
 
 class WithGaps:
@@ -177,7 +175,7 @@ def calibration_results(call: Call, rng: Any) -> Any:
         bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
         (statistic,), null = call.values(name), call.average_of(values)
         results[name] = CalibrationTestResult(
-            statistic=statistic,
+            value=statistic,
             p_value=p_value_of(np.asarray(statistic) - ROUNDING, null),
             null_distribution=null,
             band=bands if bands is None or data.setting.per_class else bands[0],
@@ -211,7 +209,7 @@ def asymptotic_result(call: Call, name: str, estimator: SKCE) -> CalibrationTest
         p_value = np.where(error == 0, mean <= 0, erfc(mean / error / math.sqrt(2)) / 2)
     per_class = call.models[0].setting.per_class
     return CalibrationTestResult(
-        statistic=mean if per_class else float(mean[0]),
+        value=mean if per_class else float(mean[0]),
         p_value=p_value if per_class else float(p_value[0]),
         standard_error=error if per_class else float(error[0]),
         null_distribution=np.empty((*mean.shape, 0) if per_class else 0),
@@ -328,9 +326,9 @@ def calibration_test(
     >>> result = calibration_test(rng.random(1000) < p, p, n_resamples=999, rng=0)
     >>> print(result)
     Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
-      statistic      0.03737
-      if calibrated  0.03844
-      p value        0.54100
+      value          0.0374
+      if calibrated  0.0384
+      p-value        0.54
     >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999, rng=0).p_value
     0.001
     """

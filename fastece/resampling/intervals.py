@@ -1,11 +1,12 @@
 """Confidence intervals from a bootstrap distribution."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from fastece.checks.parameters import check_real
+from fastece.document.numbers import ConfidenceInterval as ConfidenceInterval
 from fastece.typing import F64
 
 Method = Literal["basic", "percentile", "bca"]
@@ -16,13 +17,6 @@ def as_float(value: Any) -> Any:
     """A float of an array without dimensions."""
     value = np.asarray(value, np.float64)
     return value if value.ndim else float(value)
-
-
-class ConfidenceInterval(NamedTuple):
-    """Ends of a confidence interval: floats, or one for each class."""
-
-    low: Any
-    high: Any
 
 
 def of_parts(parts: Sequence[Any], level: float, per_class: bool) -> ConfidenceInterval:

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from fastece.document.result import Record
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.plot.results import Panel
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report.measures import LEAD, SCORES, TEST
-from fastece.report.report import finite
 from fastece.report.sections import Section, errors, number_and_ends, picture, sample
 from fastece.report.words import Findings, Judgement, judge, number, sentence
 from fastece.report.writers import page_text
 from fastece.resampling.intervals import ConfidenceInterval
-from fastece.resampling.results import Plain
 from fastece.streams.accumulator import Accumulator
 from fastece.streams.files import FileCount
 
@@ -37,7 +36,7 @@ MOST_FILES = 10
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StreamReport(Plain):
+class StreamReport(Record):
     """The calibration of one model from a stream of its predictions.
 
     Attributes
@@ -73,11 +72,6 @@ class StreamReport(Plain):
     pairs: bool = field(repr=False)
     note: str
     stream: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """What JSON can hold, by name: nan is None."""
-        plain: dict[str, Any] = finite(super().to_dict())
-        return plain
 
     def __str__(self) -> str:
         return page_text(self.title, self.headline, self.sections())
@@ -232,11 +226,11 @@ def class_table(
     low, high = answer.confidence_interval
     hits = [float(np.nansum(x.count * x.frequency)) for x in diagrams]
     table = [
-        {"label": k, "n": hits[k], "estimate": float(answer.value[k]), "low": float(low[k]),
+        {"label": k, "n": hits[k], "value": float(answer.value[k]), "low": float(low[k]),
          "high": float(high[k])}
         for k in range(len(diagrams))
     ]  # fmt: skip
-    return sorted(table, key=lambda row: (-row["low"], -row["estimate"]))
+    return sorted(table, key=lambda row: (-row["low"], -row["value"]))
 
 
 def judge_rows(
@@ -300,7 +294,7 @@ def classes(report: StreamReport) -> Section:
     table = report.classes or []
     head = ["class", "rows", "error", f"{100 * report.confidence_level:g} % interval", ""]
     rows = [
-        [str(x["label"]), f"{x['n']:.7g}", *number_and_ends(x["estimate"], x["low"], x["high"]), ""]
+        [str(x["label"]), f"{x['n']:.7g}", *number_and_ends(x["value"], x["low"], x["high"]), ""]
         for x in table[:MOST_ROWS]
     ]
     off, more = sum(row["low"] > 0 for row in table), len(table) - len(rows)

@@ -194,7 +194,7 @@ def test_two_models_must_have_their_columns_in_one_order():
         ValueError, match="y_prob_b: must have its classes in the order of y_prob_a"
     ):
         fastece.compare(strings, a, b, **options)
-    assert fastece.compare(strings, a, b[names], **options).difference == 0
+    assert fastece.compare(strings, a, b[names], **options).value == 0
 
 
 # -- the positive class ----------------------------------------------------------------------------

@@ -87,9 +87,7 @@ def test_a_warning_is_printed_once_however_often_the_rows_are_read(capsys, write
     code, out, err = run(capsys, "report", path)
     assert code == 0
     assert "ece" in out
-    assert err.startswith(
-        f"fastece: warning: {path}: from line 2 on: y_prob: 1 of 2 "
-    )
+    assert err.startswith(f"fastece: warning: {path}: from line 2 on: y_prob: 1 of 2 ")
     assert err.count("\n") == err.count("fastece: warning: ") == 1
 
 

@@ -30,7 +30,7 @@ def test_compare_two_models_of_the_digits(capsys, setting):
         )  # fmt: skip
         assert line["method"] == "honest"
         assert (line["a"], line["b"]) == (result.a, result.b)
-        assert line["difference"] == result.difference
+        assert line["difference"] == result.value
         assert (line["low"], line["high"]) == result.confidence_interval
         assert line["p_value"] == result.p_value
 

@@ -65,7 +65,7 @@ def test_folds_of_the_digits(capsys, tmp_path):
     for name, result in {**errors, "log_loss": score}.items():
         line = lines[name]
         assert (line["before"], line["after"]) == (result.a, result.b)
-        assert line["difference"] == result.difference
+        assert line["difference"] == result.value
         assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval, rel=1e-12)
 
 
@@ -230,9 +230,7 @@ def test_warnings_are_given_once(capsys, write):
     file = write(table("y_true,p_0,p_1,p_2", LABEL, *short.T))
     code, _, err = run(capsys, "recalibrate", file, *QUICK)
     assert code == 0
-    assert re.fullmatch(
-        r"fastece: warning: \S+: from line 2 on: y_prob: 14 of .*\n", err
-    )
+    assert re.fullmatch(r"fastece: warning: \S+: from line 2 on: y_prob: 14 of .*\n", err)
     alike = write(table("y_true,y_prob", HIT, np.full(120, 0.5)))
     _, _, err = run(capsys, "recalibrate", alike, "--method", "beta", *QUICK)
     assert err.startswith("fastece: warning: beta calibration: all scores are equal, so")

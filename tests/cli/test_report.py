@@ -327,7 +327,7 @@ def test_groups_of_rows_are_drawn_below_the_report(capsys, tmp_path):
     result = fastece.bootstrap(y, p, groups=passage, n_resamples=99, rng=3)
     test = fastece.calibration_test(y, p, groups=passage, n_resamples=99, rng=3)
     assert found == {
-        "column": "passage", "n_groups": 25, "name": "ece", "value": result.estimate,
+        "column": "passage", "n_groups": 25, "name": "ece", "value": result.value,
         "low": result.confidence_interval.low, "high": result.confidence_interval.high,
         "p_value": test.p_value,
     }  # fmt: skip

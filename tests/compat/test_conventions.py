@@ -199,7 +199,7 @@ def test_a_convention_is_an_estimator(table):
         estimator = table[name].binned(10, s)
         assert fastece.ece(y, s, estimator=estimator) == pytest.approx(value, abs=1e-12)
         result = fastece.bootstrap(y, s, estimator=estimator, n_resamples=19, rng=0)
-        assert result.estimate == pytest.approx(value, abs=1e-12)
+        assert result.value == pytest.approx(value, abs=1e-12)
 
 
 def test_every_row_says_what_readers_need(table):

@@ -352,7 +352,7 @@ def test_replicates_are_values_of_the_drawn_rows(name, setting):
             y, p, estimator=[name, code], setting=setting, n_resamples=40, rng=0, size=size,
             sample_weight=weight,
         )  # fmt: skip
-        assert found[name].estimate == call(name, y, p, setting=setting, sample_weight=weight)
+        assert found[name].value == call(name, y, p, setting=setting, sample_weight=weight)
         rest = "auto" if setting == "classwise" else setting
         drawn = code.counts(
             fastece.bootstrap(
@@ -372,7 +372,7 @@ def test_models_are_compared_by_their_own_class_vectors():
         options = {"estimator": name, "n_resamples": 50, "rng": 0, "sample_weight": weight}
         result = fastece.compare(y, p, q, **options)
         a, b = (fastece.bootstrap(y, x, **options) for x in (p, q))
-        assert (result.a, result.b) == (a.estimate, b.estimate)
+        assert (result.a, result.b) == (a.value, b.value)
         gap = a.bootstrap_distribution - b.bootstrap_distribution
         assert np.array_equal(result.bootstrap_distribution, gap)
 
@@ -385,7 +385,7 @@ def test_any_threads_and_batches_give_the_same_bits(monkeypatch):
     one, two = (fastece.bootstrap(y, p, n_jobs=jobs, **options) for jobs in (1, 2))
     for name in NAMES:
         assert np.array_equal(one[name].bootstrap_distribution, two[name].bootstrap_distribution)
-        assert one[name].interval(method="bca").low < one[name].estimate
+        assert one[name].interval(method="bca").low < one[name].value
 
 
 # -- an infinite loss ------------------------------------------------------------------------------
@@ -398,7 +398,7 @@ def test_an_infinite_log_loss_says_why_it_has_no_interval():
     sure[3] = np.eye(4)[(y[3] + 1) % 4]
     result = fastece.bootstrap(y, sure, estimator="log_loss", n_resamples=99, rng=0)
     values = result.bootstrap_distribution
-    assert result.estimate == inf
+    assert result.value == inf
     assert set(np.isinf(values)) == {True, False}
     assert not np.isnan(values).any()
     for method in ("basic", "percentile", "bca"):
@@ -410,13 +410,13 @@ def test_an_infinite_log_loss_says_why_it_has_no_interval():
     assert "infinite" not in str(both["ece"])
     for other, difference in ((p, inf), (sure, nan)):
         pair = fastece.compare(y, sure, other, estimator="log_loss", n_resamples=9, rng=0)
-        assert pair.difference == pytest.approx(difference, nan_ok=True)
+        assert pair.value == pytest.approx(difference, nan_ok=True)
         assert np.isnan([*pair.confidence_interval, pair.p_value]).all()
         assert "infinite" in str(pair)
     classes = fastece.bootstrap(
         y, sure, estimator="log_loss", n_resamples=50, rng=0, setting="classwise", average=None
     )
-    finite = np.isfinite(classes.estimate)
+    finite = np.isfinite(classes.value)
     assert set(finite) == {True, False}
     assert np.array_equal(np.isfinite(classes.interval(method="bca").low), finite)
     assert np.isfinite(fastece.bootstrap(y, sure, estimator=LogLoss(1e-6), n_resamples=9).bias)

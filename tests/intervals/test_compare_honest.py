@@ -46,13 +46,13 @@ def test_p_value_and_interval_agree_at_every_level(estimator):
 def test_a_model_does_not_differ_from_itself(estimator, setting):
     for data in (binary(40), classes(40)):
         result = compare(*data, data[1], estimator=estimator, setting=setting, **OPTIONS)
-        assert (result.difference, result.p_value, *result.confidence_interval) == (0, 1, 0, 0)
+        assert (result.value, result.p_value, *result.confidence_interval) == (0, 1, 0, 0)
 
 
 def test_the_values_and_the_distribution_are_those_of_other_methods():
     data = two_models(60)
     one, other = compare(*data, **OPTIONS), compare(*data, n_resamples=99, rng=0)
-    assert (one.difference, one.a, one.b) == (other.difference, other.a, other.b)
+    assert (one.value, one.a, one.b) == (other.value, other.a, other.b)
     assert one.method == "honest"
     assert one.interval(method="basic") == other.interval()
     assert "95 % interval (honest)" in str(one)

@@ -317,7 +317,7 @@ def make_curve(n_resamples=0, setting="binary", low=0.0, n=1000, **changes):
     if n_resamples:
         band = {"low": posterior * 0.9, "high": posterior**0.9, "median": posterior * 0.98}
     values = {
-        "score": score, "posterior": posterior, "lce": posterior - score,
+        "score": score, "probability": posterior, "lce": posterior - score,
         "density": np.ones(200) / (1 - low), "supported": np.ones(200, bool), **band,
         "confidence_level": 0.95, "n_resamples": n_resamples, "value": 0.1, "bandwidth": 0.05,
         "score_range": (low, 1.0), "n": n, "key": None, "estimator": "KDE()", "setting": setting,
@@ -350,7 +350,7 @@ def test_curve_draws_what_it_holds_on_the_given_axes(axes):
     assert plot_curve(curve, axes) is axes
     line = lines_of(axes)["error 0.1000"]
     assert line.get_xdata().tolist() == curve.score.tolist()
-    assert line.get_ydata().tolist() == curve.posterior.tolist()
+    assert line.get_ydata().tolist() == curve.probability.tolist()
     assert legend_of(axes.get_legend()) == ["calibrated", "error 0.1000", "density (up to 1)"]
     (density,) = axes.collections
     assert density.get_datalim(axes.transData).y1 == pytest.approx(0.25)  # the lowest quarter
@@ -366,7 +366,7 @@ def test_curve_with_resamples_has_a_median_and_a_band(axes):
     ]  # fmt: skip
     lines = lines_of(axes)
     thick, thin = lines["error 0.1000"], lines["median of resamples"]
-    assert thick.get_ydata().tolist() == curve.posterior.tolist()
+    assert thick.get_ydata().tolist() == curve.probability.tolist()
     assert thin.get_ydata().tolist() == curve.median.tolist()
     assert thin.get_linewidth() < thick.get_linewidth()
     band = axes.collections[0].get_datalim(axes.transData)

@@ -214,9 +214,9 @@ def test_the_argmax_is_that_of_the_logits_wherever_they_are_read(row, dtype):
         assert sample.y.tolist() == [hit] * 20
         drawn = {"n_resamples": 40, "rng": 0, **options}
         result = fastece.bootstrap(y, z, **drawn)
-        assert result.estimate == value
+        assert result.value == value
         assert result.bootstrap_distribution == pytest.approx(value, abs=1e-12)
-        assert fastece.calibration_test(y, z, **drawn).statistic == value
+        assert fastece.calibration_test(y, z, **drawn).value == value
         compared = fastece.compare(y, z, others, **drawn)
         difference = value - fastece.ece(y, others, **options)
         assert compared.bootstrap_distribution == pytest.approx(difference, abs=1e-12)

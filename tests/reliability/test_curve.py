@@ -42,15 +42,15 @@ def check_shape(curve, low=0.0, high=1.0):
     assert np.diff(curve.score) == pytest.approx(np.full(len(curve.score) - 1, step), abs=1e-12)
     assert curve.score[0] == pytest.approx(low + step / 2, abs=1e-9)
     assert curve.score[-1] == pytest.approx(high - step / 2, abs=1e-9)
-    for name in ("score", "posterior", "lce", "density", "supported"):
+    for name in ("score", "probability", "lce", "density", "supported"):
         assert getattr(curve, name).shape == curve.score.shape, name
     assert curve.supported.dtype == bool
     assert (curve.density >= 0).all()
     on = curve.supported
-    assert ((curve.posterior[on] >= 0) & (curve.posterior[on] <= 1)).all()
-    assert curve.lce[on] == pytest.approx((curve.posterior - curve.score)[on], abs=1e-12)
+    assert ((curve.probability[on] >= 0) & (curve.probability[on] <= 1)).all()
+    assert curve.lce[on] == pytest.approx((curve.probability - curve.score)[on], abs=1e-12)
     assert on.tolist() == (curve.density >= 0.01 / (high - low)).tolist()
-    for name in ("posterior", "lce", "low", "high", "median"):
+    for name in ("probability", "lce", "low", "high", "median"):
         values = getattr(curve, name)
         assert values is None or (np.isfinite(values) == on).all(), name
 
@@ -92,7 +92,7 @@ def test_densities_and_posteriors_are_those_of_brute_force(kernel):
             slack = 1e-3 * f.max()
             assert curve.density == pytest.approx(f, abs=slack), (seed, step)
             on = curve.supported
-            assert (curve.posterior * curve.density)[on] == pytest.approx(g[on], abs=slack)
+            assert (curve.probability * curve.density)[on] == pytest.approx(g[on], abs=slack)
 
 
 def test_the_bandwidth_of_a_curve_is_that_of_the_rule():
@@ -144,14 +144,14 @@ def test_degenerate_data_have_a_curve(case, kernel):
         check_shape(curve)
         on = curve.supported
         if case in ("no hits", "only hits"):
-            assert curve.posterior[on] == pytest.approx(float(case == "only hits"), abs=1e-9)
+            assert curve.probability[on] == pytest.approx(float(case == "only hits"), abs=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "beta"])
 def test_arrays_of_a_curve_are_its_own(kernel):
     y, s = data(60)
     options = {"kernel": kernel, "bandwidth": 0.1, "n_resamples": 40, "rng": 0}
-    names = ("score", "posterior", "lce", "density", "supported", "rows", "low", "high", "median")
+    names = ("score", "probability", "lce", "density", "supported", "rows", "low", "high", "median")
     curve, again = (reliability_curve(y, s, **options) for _ in range(2))
     arrays = [getattr(curve, name) for name in names]
     for i, array in enumerate(arrays):
@@ -174,7 +174,9 @@ def test_class_wise_there_is_a_curve_for_each_class():
         binary = reliability_curve((y == k).astype(int), p[:, k])
         assert curve.density == pytest.approx(alone.density, rel=1e-9, abs=1e-12)
         assert curve.density == pytest.approx(binary.density, rel=1e-9, abs=1e-12)
-        assert curve.posterior == pytest.approx(binary.posterior, rel=1e-9, abs=1e-9, nan_ok=True)
+        assert curve.probability == pytest.approx(
+            binary.probability, rel=1e-9, abs=1e-9, nan_ok=True
+        )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
@@ -194,9 +196,11 @@ def test_the_curve_of_the_top_label_begins_at_one_class_in_k(n_classes):
 def test_a_curve_interpolates_its_posterior():
     y, s = data()
     curve = reliability_curve(y, s)
-    assert np.asarray(curve(curve.score)) == pytest.approx(curve.posterior, abs=1e-12, nan_ok=True)
+    assert np.asarray(curve(curve.score)) == pytest.approx(
+        curve.probability, abs=1e-12, nan_ok=True
+    )
     middle = (curve.score[3] + curve.score[4]) / 2
-    assert curve(middle) == pytest.approx((curve.posterior[3] + curve.posterior[4]) / 2)
+    assert curve(middle) == pytest.approx((curve.probability[3] + curve.probability[4]) / 2)
     assert np.ndim(curve(0.5)) == 0
     assert isinstance(float(curve(0.5)), float)
     for shape in ((3,), (2, 2), (0,)):
@@ -260,7 +264,7 @@ def test_the_median_lies_in_the_band(kernel, fields):
         assert (curve.low[on] >= 0).all()
         assert (curve.high[on] <= 1).all()
         plain = reliability_curve(y, s, **{**options, "n_resamples": 0})
-        assert curve.posterior == pytest.approx(plain.posterior, abs=1e-9, nan_ok=True)
+        assert curve.probability == pytest.approx(plain.probability, abs=1e-9, nan_ok=True)
 
 
 def test_an_interval_interpolates_the_band():
@@ -300,7 +304,7 @@ def test_bands_are_reproducible_and_independent_of_the_threads():
         reliability_curve(y, s, n_jobs=2, **options),
         reliability_curve(y, s, **{**options, "rng": np.random.default_rng(9)}),
     ):
-        for name in ("median", "low", "high", "posterior"):
+        for name in ("median", "low", "high", "probability"):
             want = getattr(first, name)
             found = getattr(other, name)
             assert found == pytest.approx(want, rel=1e-9, abs=1e-12, nan_ok=True), name
@@ -387,8 +391,8 @@ def test_where_there_are_no_scores_a_curve_says_nothing():
     lines = str(curve).splitlines()
     assert [line.split()[0] for line in lines[2:] if "no scores" not in line] == ["0.200", "0.700"]
     named = curve.to_dict()
-    for name in ("posterior", "lce", "low", "high", "median"):
-        assert np.isnan(named[name][len(curve.score) // 2]), name
+    for name in ("probability", "lce", "low", "high", "median"):
+        assert named[name][len(curve.score) // 2] is None, name
 
 
 def test_a_bayesian_curve_needs_no_resamples():

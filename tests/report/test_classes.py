@@ -28,7 +28,7 @@ def test_errors_and_tests_are_those_of_the_functions():
     tests = fastece.calibration_test(y, p, **options)
     assert [line["name"] for line in found.lines] == names
     for line, test in zip(found.lines, tests.values(), strict=True):
-        assert line["value"] == pytest.approx(test.statistic, abs=1e-12)
+        assert line["value"] == pytest.approx(test.value, abs=1e-12)
         assert line["if_calibrated"] == pytest.approx(test.null_distribution.mean(), abs=1e-12)
         assert line["p_value"] == test.p_value
     assert (found.n_resamples, found.note) == (99, "")

@@ -50,7 +50,7 @@ def test_its_numbers_are_those_of_the_functions(report, classes):
     assert [row.label for row in report.slices] == [row.label for row in groups]
     assert [row.low for row in report.slices] == [row.low for row in groups]
     table = fastece.slices(y, p, setting="classwise", rng=0)
-    assert [row.estimate for row in report.classes] == [row.estimate for row in table]
+    assert [row.value for row in report.classes] == [row.value for row in table]
     assert report.curve.value == pytest.approx(lines["ece_bayes"]["value"])
 
 

@@ -46,14 +46,14 @@ def test_the_estimate_is_the_single_call_to_the_bit(name, setting):
                 data = data[0], 4 * data[1] - 2
             options = {"estimator": name, "setting": setting, **options}
             result = fastece.bootstrap(*data, n_resamples=3, rng=0, **options)
-            assert type(result.estimate) is float
-            assert result.estimate == fastece.ece(*data, **options), options
+            assert type(result.value) is float
+            assert result.value == fastece.ece(*data, **options), options
 
 
 def test_the_values_of_all_classes_are_those_of_the_single_call():
     options = {"setting": "classwise", "average": None}
     result = fastece.bootstrap(*classes(60), n_resamples=50, rng=0, **options)
-    assert same_bits(result.estimate, fastece.ece(*classes(60), **options))
+    assert same_bits(result.value, fastece.ece(*classes(60), **options))
     low, high = result.confidence_interval
     shapes = [np.shape(x) for x in (result.standard_error, result.bias, low, high)]
     assert shapes == [(3,)] * 4
@@ -64,7 +64,7 @@ def test_the_values_of_all_classes_are_those_of_the_single_call():
 
 def test_average_none_is_one_number_where_there_is_one_problem():
     result = fastece.bootstrap(*binary(30), n_resamples=20, rng=0, average=None)
-    assert type(result.estimate) is float
+    assert type(result.value) is float
     assert result.bootstrap_distribution.shape == (20,)
 
 
@@ -345,7 +345,7 @@ def test_a_list_of_estimators_gives_results_by_name():
     )
     for name, result in seven.items():
         alone = fastece.bootstrap(*binary(30), estimator=name, n_bins=7, n_resamples=10, rng=0)
-        assert result.estimate == alone.estimate
+        assert result.value == alone.value
         assert same_bits(result.bootstrap_distribution, alone.bootstrap_distribution)
 
 
@@ -439,9 +439,9 @@ def test_an_estimator_of_ones_own_works_wherever_the_built_in_ones_do(setting, w
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "canonical"])
 def test_one_row_needs_scores_again_and_again(name):
     result = fastece.bootstrap([1], [0.8], estimator=name, n_resamples=40, rng=0)
-    assert result.bootstrap_distribution == near(result.estimate)
+    assert result.bootstrap_distribution == near(result.value)
     assert (result.standard_error, result.bias) == (near(0.0), near(0.0))
-    assert result.confidence_interval == near((result.estimate,) * 2)
+    assert result.confidence_interval == near((result.value,) * 2)
     assert len(result.interval(method="bca")) == 2
     assert fastece.compare([1], [0.8], [0.6], estimator=name, n_resamples=9, rng=0).p_value <= 1
     if name in calibration_errors():
@@ -469,22 +469,22 @@ def test_uniform_data_are_no_exception(name, score):
             assert finite.all()
             assert fastece.calibration_test(true, prob, **options).p_value <= 1
         else:
-            assert finite.all() or (name == "log_loss" and result.estimate == np.inf)
+            assert finite.all() or (name == "log_loss" and result.value == np.inf)
 
 
 def test_an_error_that_is_not_defined_stays_so_without_a_word():
     options = {"norm": np.inf, "min_count": 1e6, "n_resamples": 20, "rng": 0}
     result = fastece.bootstrap(*binary(20), **options)
-    assert np.isnan(result.estimate)
+    assert np.isnan(result.value)
     assert np.isnan(result.bootstrap_distribution).all()
     for method in METHODS:
         assert result.interval(method=method) == near((nan, nan))
-    assert np.isnan(fastece.compare(*two_models(20), **options).difference)
+    assert np.isnan(fastece.compare(*two_models(20), **options).value)
 
 
 def moved(result, by):
     """The result as of a processor that rounds otherwise."""
-    return replace(result, estimate=result.estimate * (1 + by))
+    return replace(result, value=result.value * (1 + by))
 
 
 @pytest.mark.parametrize("options", [{}, {"setting": "classwise", "average": None}])
@@ -495,7 +495,7 @@ def test_a_result_of_another_processor_is_extended(options):
     other = pickle.loads(pickle.dumps(moved(start, 4e-16)))
     more = fastece.bootstrap(*classes(40), bootstrap_result=other, **options)
     assert same_bits(more.bootstrap_distribution, whole.bootstrap_distribution)
-    assert same_bits(more.estimate, whole.estimate)
+    assert same_bits(more.value, whole.value)
     with pytest.raises(ValueError, match="another estimate"):
         fastece.bootstrap(*classes(40), bootstrap_result=moved(start, 1e-9), **options)
 

@@ -26,18 +26,18 @@ def test_the_p_value_counts_errors_as_large_as_that_of_the_data(name, setting):
         for options in ({}, {"sample_weight": weight}):
             options = {"estimator": name, "setting": setting, **options}
             result = fastece.calibration_test(*data, n_resamples=99, rng=1, **options)
-            assert type(result.statistic) is type(result.p_value) is float
-            assert result.statistic == fastece.ece(*data, **options)
+            assert type(result.value) is type(result.p_value) is float
+            assert result.value == fastece.ece(*data, **options)
             assert result.null_distribution.shape == (99,)
             # A draw like the data is as far off, whatever the order of its sums.
-            above = np.sum(result.null_distribution >= result.statistic - 1e-12)
+            above = np.sum(result.null_distribution >= result.value - 1e-12)
             assert result.p_value == (1 + above) / 100
 
 
 def test_a_classifier_that_is_sure_and_right_is_calibrated():
     true = np.arange(40) % 2
     result = fastece.calibration_test(true, true.astype(float), n_resamples=50, rng=0)
-    assert result.statistic == 0 == result.null_distribution.max()
+    assert result.value == 0 == result.null_distribution.max()
     assert result.p_value == 1
 
 
@@ -45,7 +45,7 @@ def test_a_classifier_that_is_sure_and_wrong_is_not():
     result = fastece.calibration_test(*binary(2000), n_resamples=99, rng=0)
     assert result.p_value == 1 / 100
     sure = fastece.calibration_test([0, 1, 1], [1.0, 0.0, 0.0], n_resamples=99, rng=0)
-    assert (sure.statistic, sure.p_value) == (1, 1 / 100)
+    assert (sure.value, sure.p_value) == (1, 1 / 100)
 
 
 def test_labels_are_drawn_once_for_all_classes():

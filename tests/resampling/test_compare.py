@@ -30,9 +30,9 @@ def test_models_are_compared_on_the_same_draws(name, size):
     assert same_bits(
         result.bootstrap_distribution, one.bootstrap_distribution - other.bootstrap_distribution
     )
-    assert (result.a, result.b) == (one.estimate, other.estimate)
-    assert result.difference == result.a - result.b
-    assert type(result.difference) is type(result.p_value) is float
+    assert (result.a, result.b) == (one.value, other.value)
+    assert result.value == result.a - result.b
+    assert type(result.value) is type(result.p_value) is float
     assert result.standard_error == near(np.std(result.bootstrap_distribution, ddof=1))
 
 
@@ -52,7 +52,7 @@ def test_a_model_does_not_differ_from_itself(name, setting):
         result = fastece.compare(
             *data, data[1], estimator=name, setting=setting, n_resamples=50, rng=0
         )
-        assert result.difference == 0
+        assert result.value == 0
         assert result.p_value == 1
         assert np.all(result.bootstrap_distribution == 0)
         assert result.confidence_interval == (0, 0)
@@ -62,7 +62,7 @@ def test_a_model_does_not_differ_from_itself(name, setting):
 def test_p_values_and_intervals_of_a_difference_follow_their_definitions(seed):
     data = two_models(60, seed)
     result = fastece.compare(*data, n_resamples=199, rng=seed, confidence_level=0.9)
-    d, values = result.difference, result.bootstrap_distribution
+    d, values = result.value, result.bootstrap_distribution
     assert result.p_value == (1 + np.sum(np.abs(values - d) >= abs(d))) / 200
     assert result.confidence_interval == near(basic(d, values, 0.9))
     assert result.interval(0.5, "percentile") == near(tuple(np.quantile(values, [0.25, 0.75])))
@@ -72,7 +72,7 @@ def test_exchanging_the_models_mirrors_the_comparison():
     true, a, b = two_models(60)
     options = {"n_resamples": 199, "rng": 1, "estimator": Mean()}
     one, other = fastece.compare(true, a, b, **options), fastece.compare(true, b, a, **options)
-    assert one.difference == -other.difference
+    assert one.value == -other.value
     assert one.p_value == other.p_value
     for method in METHODS:
         low, high = other.interval(0.9, method)
@@ -87,7 +87,7 @@ def test_classes_are_compared_one_by_one():
     assert every.bootstrap_distribution.shape == (3, 99)
     for k in range(3):
         alone = fastece.compare(true, a, b, setting=k, **options)
-        assert every.difference[k] == near(alone.difference)
+        assert every.value[k] == near(alone.value)
         assert every.p_value[k] == alone.p_value
         assert every.bootstrap_distribution[k] == near(alone.bootstrap_distribution)
         low, high = every.confidence_interval

@@ -190,7 +190,7 @@ def test_a_band_is_made_of_the_curves_of_drawn_groups():
     for c in drawn(curve.key, group, 60):
         rows = np.repeat(np.arange(200), c)
         one = fastece.reliability_curve(true[rows], prob[rows], estimator="ece_kde", bandwidth=0.1)
-        parts.append(np.interp(curve.score, one.score, one.posterior))
+        parts.append(np.interp(curve.score, one.score, one.probability))
     inside = slice(5, -5)
     assert np.median(parts, axis=0)[inside] == pytest.approx(curve.median[inside], abs=2e-3)
 

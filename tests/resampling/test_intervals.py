@@ -40,7 +40,7 @@ def test_intervals_are_quantiles_by_the_linear_rule(level):
         values = result.bootstrap_distribution
         quantiles = tuple(np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         assert result.interval(level, "percentile") == near(quantiles)
-        clipped = tuple(max(0.0, end) for end in basic(result.estimate, values, level))
+        clipped = tuple(max(0.0, end) for end in basic(result.value, values, level))
         assert result.interval(level, "basic") == near(clipped)
 
 
@@ -49,7 +49,7 @@ def test_the_basic_interval_ends_at_zero(hits, ends):
     # The error of one bin is |hits / 100 - 1/2|, and of some draw it is 0, of others above 0.1.
     true, prob = np.arange(100) < hits, np.full(100, 0.5)
     result = fastece.bootstrap(true, prob, n_bins=1, n_resamples=MANY, rng=1)
-    low, high = basic(result.estimate, result.bootstrap_distribution, 0.95)
+    low, high = basic(result.value, result.bootstrap_distribution, 0.95)
     assert low < -0.05
     assert high <= ends[1] + 1e-12
     assert result.confidence_interval == near((0, max(0, high)))
@@ -67,7 +67,7 @@ def test_the_bca_interval_takes_its_acceleration_from_deleted_blocks(n):
     blocks, x = np.arange(n) % min(n, 200), true + prob
     deleted = np.array([x[blocks != b].mean() for b in range(min(n, 200))])
     for level in (0.5, 0.95):
-        want = bca(result.estimate, result.bootstrap_distribution, deleted, level)
+        want = bca(result.value, result.bootstrap_distribution, deleted, level)
         assert result.interval(level, "bca") == near(want, 1e-9)
     assert result.confidence_interval == result.interval(0.95, "bca")
 
@@ -79,7 +79,7 @@ def test_the_bca_interval_of_an_error_is_made_of_its_single_calls(estimator):
     result = fastece.bootstrap(true, prob, estimator=estimator, n_resamples=MANY, rng=4)
     rows = np.arange(60)
     deleted = [fastece.ece(true[rows != i], prob[rows != i], estimator=estimator) for i in rows]
-    want = bca(result.estimate, result.bootstrap_distribution, np.array(deleted), 0.9)
+    want = bca(result.value, result.bootstrap_distribution, np.array(deleted), 0.9)
     assert result.interval(0.9, "bca") == near(want, 1e-9 if estimator in BINNED else 1e-6)
 
 
@@ -87,7 +87,7 @@ def test_bca_is_nan_where_all_replicates_are_on_one_side():
     result = fastece.bootstrap(
         *binary(50), estimator=Distinct(), n_resamples=50, rng=0, method="bca"
     )
-    assert result.estimate == 1 > result.bootstrap_distribution.max()
+    assert result.value == 1 > result.bootstrap_distribution.max()
     assert result.confidence_interval == near((nan, nan))
     assert np.isfinite(result.interval(method="percentile")).all()
 
@@ -114,7 +114,7 @@ def test_draws_of_another_size_have_a_distribution_and_no_interval(size):
     for method in METHODS:
         result = fastece.bootstrap(*binary(50), size=size, n_resamples=40, rng=0, method=method)
         assert (result.n, result.size) == (50, size)
-        assert result.estimate == fastece.ece(*binary(50))
+        assert result.value == fastece.ece(*binary(50))
         assert np.isfinite(result.bootstrap_distribution).all()
         assert np.isfinite([result.standard_error, result.bias]).all()
         assert result.confidence_interval == near((nan, nan))

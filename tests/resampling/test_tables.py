@@ -1,12 +1,13 @@
 """Results in a notebook: the numbers of their text, in a table whose texts are escaped."""
 
+import json
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
 
 import fastece
-from fastece.resampling.results import Results
+from fastece.document.result import Results
 
 rng = np.random.default_rng(0)
 P = rng.random(60)
@@ -14,14 +15,11 @@ Y = (rng.random(60) < P).astype(int)
 SHARE = np.column_stack([P, 1 - P])
 
 
-def cells_of(result):
-    """The caption, and the cells of every row."""
-    table = ET.fromstring(result._repr_html_())
-    assert table.tag == "table"
-    caption, *rows = table
-    assert {cell.tag for cell in rows[0]} <= {"th"}
-    assert {cell.tag for row in rows[1:] for cell in row} <= {"td"}
-    return caption.text, [[cell.text or "" for cell in row] for row in rows]
+def parts_of(result):
+    """The title, all cells, and the notes of a result in a notebook."""
+    page = ET.fromstring(result._repr_html_().replace("<details>", ""))
+    rows = [[cell.text or "" for cell in row] for row in page.iter("tr")]
+    return page[0].text, rows, [note.text for note in page.iter("p")]
 
 
 RESULTS = {
@@ -45,25 +43,25 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_tables_hold_what_the_text_does(name):
+def test_notebooks_markdown_and_text_show_the_same(name):
     result = RESULTS[name]()
-    title, rows = cells_of(result)
+    title, rows, notes = parts_of(result)
     first, *lines = str(result).splitlines()
     assert first == title
-    assert len({len(row) for row in rows}) == 1
-    assert ["".join("".join(row).split()) for row in rows] == ["".join(x.split()) for x in lines]
+    shown = ["".join("".join(row).split()) for row in rows]
+    assert [*shown, *("".join(note.split()) for note in notes)] == [
+        "".join(line.split()) for line in lines
+    ]
+    markdown = result.to_markdown()
+    for row in rows:
+        assert all(cell.split("[")[0].split("*")[0] in markdown for cell in row[1:])
 
 
-def test_what_is_said_below_the_numbers_spans_the_table():
-    direction = fastece.direction(Y, P, n_resamples=0)
-    many = fastece.slices(np.tile(Y, 2), np.tile(P, 2), by=np.arange(120) // 2)
-    for result, note in (
-        (direction, "verdict: unclear"),
-        (many, "and 20 groups with less evidence"),
-    ):
-        *_, head, last = ET.fromstring(result._repr_html_())
-        assert (last[0].text, last[0].get("colspan")) == (note, str(len(head)))
-        assert str(result).splitlines()[-1].strip() == note
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_json_and_data_frames(name):
+    result = RESULTS[name]()
+    json.dumps(result.to_dict(), allow_nan=False)
+    assert len(result.to_frame()) >= 1
 
 
 def test_what_is_in_tables_is_text():
@@ -76,17 +74,18 @@ def test_what_is_in_tables_is_text():
     label = "<img src=x onerror=alert(1)>"
     groups = fastece.slices(Y, P, by=np.where(Y, label, "b"))
     assert "<img" not in groups._repr_html_()
-    assert label in [row[0] for row in cells_of(groups)[1]]
+    assert label in [row[0] for row in parts_of(groups)[1]]
     result = fastece.reliability_diagram(
         np.where(Y, label, "b"), SHARE, labels=["b", label], setting=1
     )
     for found in (result, fastece.bootstrap(Y, P, estimator=Hostile(), n_resamples=9, rng=0)):
-        text = found._repr_html_()
-        assert "<script" not in text
-        assert "<img" not in text
-        assert cells_of(found)[0] == str(found).splitlines()[0]
-    assert label in cells_of(result)[0]
+        text = found._repr_html_() + found.to_markdown()
+        assert "<script" not in text.replace("\\<script", "")
+        assert "<img" not in text.replace("\\<img", "")
+        assert parts_of(found)[0] == str(found).splitlines()[0]
+    assert label in parts_of(result)[0]
 
 
 def test_no_results_are_an_empty_table():
-    assert cells_of(Results()) == ("no results", [[]])
+    assert parts_of(Results()) == ("no results", [], [])
+    assert (Results().to_dict(), len(Results().to_frame())) == ({}, 0)

@@ -283,7 +283,7 @@ def test_curves_with_bands(kind):
     assert np.array_equal(seen.score, expected.score)
     both = seen.supported & expected.supported
     assert np.count_nonzero(seen.supported != expected.supported) <= 2
-    assert np.abs(seen.posterior - expected.posterior)[both].max() < 5e-3
+    assert np.abs(seen.probability - expected.probability)[both].max() < 5e-3
     # Ends are quantiles of draws, which other digits of the scores move too: by 0.03 at 5 digits.
     for name in ("low", "high"):
         assert np.abs(getattr(seen, name) - getattr(expected, name))[both].max() < 0.05, name

@@ -324,7 +324,7 @@ def test_the_result_is_that_of_the_bootstrap(setting):
         expected = fastece.bootstrap(y, p, setting=setting, estimator=name, n_resamples=60, rng=1)
         assert type(result) is BootstrapResult
         assert result.bootstrap_distribution.shape == (60,)
-        assert result.estimate == state.ece(name)
+        assert result.value == state.ece(name)
         same = ("confidence_level", "method", "estimator", "setting", "n", "size")
         for field in same:
             assert getattr(result, field) == getattr(expected, field), field
@@ -337,7 +337,7 @@ def test_the_result_is_that_of_the_bootstrap(setting):
     expected = np.quantile(percentile.bootstrap_distribution, [0.1, 0.9])
     assert (low, high) == pytest.approx(tuple(expected), abs=1e-12)
     fields = state.bootstrap(n_bins=10, norm=2)
-    assert fields.estimate == pytest.approx(
+    assert fields.value == pytest.approx(
         fastece.ece(y, p, setting=setting, n_bins=10, norm=2), abs=1e-12
     )
 

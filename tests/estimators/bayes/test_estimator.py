@@ -174,7 +174,7 @@ def test_bootstrap_and_threads_agree():
     one, two = (
         bootstrap(y, s, estimator="ece_bayes", n_resamples=64, rng=0, n_jobs=n) for n in (1, 2)
     )
-    assert one.estimate == pytest.approx(ece(y, s, estimator="ece_bayes"))
+    assert one.value == pytest.approx(ece(y, s, estimator="ece_bayes"))
     assert np.array_equal(one.bootstrap_distribution, two.bootstrap_distribution)
 
 
@@ -192,8 +192,8 @@ def test_curve_follows_the_rows_and_is_silent_elsewhere():
     assert np.isnan(curve(gaps)).all()
     assert np.isnan(curve.interval(gaps)).all()
     nearest = np.abs(curve.score[:, None] - s[::50]).min(1)
-    assert np.isfinite(curve.posterior[nearest <= REACH]).all()
-    assert (curve.supported == np.isfinite(curve.posterior)).all()
+    assert np.isfinite(curve.probability[nearest <= REACH]).all()
+    assert (curve.supported == np.isfinite(curve.probability)).all()
     assert curve.value == pytest.approx(ece(y, s, estimator="ece_bayes"))
     assert "no scores" in str(curve)
     assert curve.bandwidth is None
@@ -208,7 +208,7 @@ def test_band_widens_with_the_level():
     seen = narrow.supported
     assert (wide.low[seen] <= narrow.low[seen]).all()
     assert (wide.high[seen] >= narrow.high[seen]).all()
-    assert np.array_equal(wide.posterior, narrow.posterior, equal_nan=True)
+    assert np.array_equal(wide.probability, narrow.probability, equal_nan=True)
     assert narrow.estimator == str(fastece.BayesCurve())
     assert len(normals(48, 0)[0]) == DRAWS
 

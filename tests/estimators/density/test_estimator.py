@@ -348,5 +348,5 @@ def test_densities_are_those_of_another_package(kernel, h):
     f, g = mirrored(s), mirrored(s[y == 1]) * y.mean()
     inner = (curve.score > 0.02) & (curve.score < 0.98)
     assert curve.density[inner] == pytest.approx(f[inner], abs=1e-3 * f.max())
-    product = (curve.posterior * curve.density)[inner & curve.supported]
+    product = (curve.probability * curve.density)[inner & curve.supported]
     assert product == pytest.approx(g[inner & curve.supported], abs=1e-3 * f.max())

@@ -183,7 +183,7 @@ def test_replicates_are_values_of_the_drawn_rows(fields, weighted):
         result = bootstrap(y, s, **KDE_NAME, **options, **fields)
         spy = Spy()
         drawn = spy.rows(bootstrap(y, s, estimator=spy, **options).bootstrap_distribution)
-        assert result.estimate == kde(y, s, w, **fields)
+        assert result.value == kde(y, s, w, **fields)
         for value, rows in list(zip(result.bootstrap_distribution, drawn, strict=True))[::7]:
             again = kde(y[rows], s[rows], None if w is None else w[rows], **fields)
             assert value == same(again, 1e-9)
@@ -215,12 +215,12 @@ def test_all_estimators_and_models_share_the_draws():
     result = compare(y, s, other, **KDE_NAME, **options)
     assert result.a == kde(y, s)
     assert result.b == kde(y, other)
-    assert result.difference == same(result.a - result.b)
+    assert result.value == same(result.a - result.b)
     second = bootstrap(y, other, **KDE_NAME, **options).bootstrap_distribution
     gaps = alone.bootstrap_distribution - second
     assert result.bootstrap_distribution == pytest.approx(gaps, abs=1e-12)
     nothing = compare(y, s, s, **KDE_NAME, **options)
-    assert nothing.difference == 0
+    assert nothing.value == 0
     assert nothing.p_value == 1
 
 
@@ -241,7 +241,7 @@ def test_the_test_of_calibration_tells_calibrated_from_not(kernel):
     good, bad = rng.random(400) < s, rng.random(400) < s**2
     options = {**KDE_NAME, "kernel": kernel, "n_resamples": 199, "rng": 2}
     calibrated, off = (calibration_test(y, s, **options) for y in (good, bad))
-    assert calibrated.statistic == kde(good, s, kernel=kernel)
+    assert calibrated.value == kde(good, s, kernel=kernel)
     assert calibrated.null_distribution.shape == (199,)
     assert calibrated.p_value > 0.01
     assert off.p_value == pytest.approx(1 / 200)

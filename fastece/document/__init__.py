@@ -1,0 +1,1 @@
+"""Documents: what results look like as text, Markdown, HTML, JSON and data frames."""

@@ -1,0 +1,95 @@
+"""Numbers as text: one rule for how many digits a value is worth, one for p-values."""
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, NamedTuple
+
+# Smaller numbers are rounding, and shown as 0.
+ROUNDING = 1e-9
+# Decimals of a number without an interval, and the most that any number has.
+USUAL_DECIMALS, MOST_DECIMALS = 4, 5
+# Smaller p-values are shown as an inequality.
+SMALLEST_P = 1e-4
+
+
+class ConfidenceInterval(NamedTuple):
+    """Ends of a confidence interval: floats, or an array with one for each class."""
+
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that is shown to what its interval is worth, or in a format of its own."""
+
+    value: Any
+    interval: ConfidenceInterval | None = None
+    form: str = ""
+
+    def __str__(self) -> str:
+        if self.form and self.value is not None and not math.isnan(self.value):
+            return f"{self.value:{self.form}}"
+        return format_number(self.value, decimals(self.interval), self.interval is None)
+
+
+@dataclass(frozen=True)
+class PValue:
+    """A p-value; None where there is no test."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        return format_p(self.value)
+
+
+def decimals(interval: ConfidenceInterval | None) -> int:
+    """Count the decimals at which the width of an interval has two digits."""
+    width = math.nan if interval is None else interval.high - interval.low
+    if not 0 < width < math.inf:
+        return USUAL_DECIMALS
+    return min(max(1 - math.floor(math.log10(width)), 2), MOST_DECIMALS)
+
+
+def format_number(
+    value: float | None, places: int = USUAL_DECIMALS, shows_first_digit: bool = True
+) -> str:
+    """Write a number with so many decimals, or more to show its first digit, but at most five.
+
+    0 and 1 are written as they are, and "-" stands for no number.
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    if math.isinf(value) or value == 1 or abs(value) < ROUNDING:
+        return f"{abs(value) if abs(value) < 1 else value:.0f}"
+    if shows_first_digit:
+        places = min(max(places, -math.floor(math.log10(abs(value)))), MOST_DECIMALS)
+    text = f"{value:.{places}f}"
+    return text.lstrip("-") if float(text) == 0 else text
+
+
+def format_interval(interval: ConfidenceInterval | None) -> str:
+    """Write an interval in brackets, with as many digits as it is worth."""
+    if interval is None or interval.low is None or math.isnan(interval.low):
+        return "-"
+    low, high = (format_number(end, decimals(interval)) for end in interval)
+    return f"[{low}, {high}]"
+
+
+def format_p(p_value: float | None) -> str:
+    """Write a p-value with two digits; "<0.0001" where it is smaller than that."""
+    if p_value is None or math.isnan(p_value):
+        return "-"
+    if p_value < SMALLEST_P:
+        return f"<{SMALLEST_P:.4f}"
+    return f"{p_value:.2g}" if p_value < 0.0995 else f"{p_value:.2f}"
+
+
+def format_cell(cell: Any) -> str:
+    """Write one cell of a table, or one fact."""
+    if isinstance(cell, ConfidenceInterval):
+        return format_interval(cell)
+    if isinstance(cell, str | Number | PValue | bool):
+        return str(cell)
+    return f"{cell}" if isinstance(cell, Integral) else format_number(cell)

@@ -1,0 +1,198 @@
+"""What every result has: it prints, serialises, tabulates and shows itself from its document."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from fastece.document.document import Cell, Document, Section, Table
+from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_cell
+from fastece.document.plain import to_plain
+from fastece.document.writers import to_fragment, to_markdown, to_text
+
+INTERVAL = "confidence_interval"
+LABELS = {"p_value": "p-value", "raw_p_value": "raw p-value"}
+
+
+class Readable(ABC):
+    """What has a document."""
+
+    @abstractmethod
+    def document(self) -> Document:
+        """Describe the result as a `fastece.document.document.Document`."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values by name, which JSON can hold."""
+
+    def __str__(self) -> str:
+        return to_text(self.document())
+
+    def _repr_html_(self) -> str:
+        return to_fragment(self.document())
+
+    def to_markdown(self) -> str:
+        """Return the document as Markdown, without pictures."""
+        return to_markdown(self.document())
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame by name."""
+        return next(x.table for x in self.document().sections if x.table is not None).columns()
+
+    def to_frame(self) -> Any:
+        """Return the numbers as a `pandas.DataFrame`; needs pandas."""
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError("to_frame: needs pandas: pip install pandas") from error
+        return DataFrame(self._columns())
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Values that become a dictionary: the fields, and properties of these names."""
+
+    _derived: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values by name: nan is None, and infinities are "inf" and "-inf"."""
+        fields = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
+        return {name: to_plain(getattr(self, name)) for name in (*fields, *self._derived)}
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Record, Readable):
+    """A result of numbers in its fields, which it describes as a document."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EstimatorResult(Result):
+    """A result of one estimator: a value for the problem, or one for each class."""
+
+    n: int
+    key: int = field(repr=False)
+    estimator: str
+    setting: str
+    n_groups: int | None = None
+
+    @property
+    def _interval_name(self) -> str:
+        """What the interval is called in print."""
+        return "CI"
+
+    @property
+    @abstractmethod
+    def _numbers(self) -> dict[str, Any]:
+        """The numbers that are shown, by name, the headline number first."""
+
+    @property
+    def _notes(self) -> list[str]:
+        """Sentences that stand below the numbers."""
+        return []
+
+    @property
+    def _sample(self) -> str:
+        """How many rows there were, and what was done with them."""
+        return f"{self.n} rows" + ("" if self.n_groups is None else f" in {self.n_groups} groups")
+
+    def _label(self, name: str) -> str:
+        """What a number is called in print."""
+        return self._interval_name if name == INTERVAL else LABELS.get(name, name.replace("_", " "))
+
+    def _rows(self) -> list[dict[str, Cell]]:
+        """The numbers as cells by name: one row, or one for each class."""
+        numbers = self._numbers
+        sizes = {np.size(x[0] if isinstance(x, tuple) else x) for x in numbers.values()}
+        if not any(np.ndim(x[0] if isinstance(x, tuple) else x) for x in numbers.values()):
+            return [cells_of(numbers)]
+        each = (cells_of({name: one_of(x, k) for name, x in numbers.items()})
+                for k in range(max(sizes)))  # fmt: skip
+        return [{"class": k, **cells} for k, cells in enumerate(each)]
+
+    def document(self) -> Document:
+        """Describe the numbers: as facts, or as a table of classes."""
+        title, rows = f"{self.estimator}, setting {self.setting}: {self._sample}", self._rows()
+        if "class" in rows[0]:
+            return Document(title, sections=[Section(table=self._table(rows), notes=self._notes)])
+        known = {self._label(name): x for name, x in rows[0].items() if format_cell(x) != "-"}
+        return Document(title, sections=[Section(facts=known, notes=self._notes)])
+
+    def _table(self, rows: Sequence[dict[str, Cell]]) -> Table:
+        """A table of rows, whose columns are named as those of this result."""
+        keys = [*dict.fromkeys(key for row in rows for key in row)]
+        cells = [[row.get(key) for key in keys] for row in rows]
+        return Table([self._label(key) for key in keys], cells, keys)
+
+    def _columns(self) -> dict[str, Any]:
+        return self._table(self._rows()).columns()
+
+
+def one_of(value: Any, k: int) -> Any:
+    """Take class k of a value, or of an interval; what is the same for all classes stays."""
+    if isinstance(value, ConfidenceInterval):
+        return ConfidenceInterval(*(one_of(end, k) for end in value))
+    return value[k].item() if np.ndim(value) else value
+
+
+def cells_of(numbers: dict[str, Any]) -> dict[str, Cell]:
+    """Turn numbers into cells, with the digits that their interval is worth."""
+    interval = numbers.get(INTERVAL)
+    cells: dict[str, Cell] = {}
+    for name, x in numbers.items():
+        cells[name] = Number(x, interval) if isinstance(x, float) else x
+        if name.endswith("p_value"):
+            cells[name] = PValue(x)
+    return cells
+
+
+R = TypeVar("R", bound=EstimatorResult)
+
+
+class Results(dict[str, R], Readable):
+    """Results by the names of their estimators: a dict that prints as one table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import bootstrap
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> y = rng.random(1000) < p
+    >>> results = bootstrap(y, p, estimator=["ece", "ece_ac"], n_resamples=99, rng=0)
+    >>> results
+    setting binary: 1000 rows, 99 replicates
+      name    value  95 % CI (basic)  standard error   bias
+      ece     0.037   [0.005, 0.036]           0.009  0.015
+      ece_ac  0.034   [0.009, 0.039]           0.008  0.011
+    >>> results["ece"].value == results.to_dict()["value"][0]
+    True
+    """
+
+    def document(self) -> Document:
+        """Describe all results as one table."""
+        if not self:
+            return Document("no results")
+        settings = [*dict.fromkeys(result.setting for result in self.values())]
+        named = f"setting{'s' * (len(settings) > 1)} {' and '.join(settings)}"
+        title = f"{named}: {next(iter(self.values()))._sample}"
+        notes = [*dict.fromkeys(note for result in self.values() for note in result._notes)]
+        return Document(title, sections=[Section(table=self._table(), notes=notes)])
+
+    def _table(self) -> Table:
+        first = next(iter(self.values()))
+        rows = ({"name": name, **row} for name, x in self.items() for row in x._rows())
+        return first._table([*rows])
+
+    def _columns(self) -> dict[str, Any]:
+        return self._table().columns() if self else {}
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns of the table by name: a row for each estimator, or for each class of
+        each."""
+        plain: dict[str, list[Any]] = to_plain(self._columns())
+        return plain
+
+    __str__ = Readable.__str__
+    __repr__ = Readable.__str__
