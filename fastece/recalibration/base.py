@@ -1,29 +1,34 @@
-"""What every recalibration method has: scikit-learn's conventions, without scikit-learn."""
+"""Base classes of recalibration methods: scikit-learn's conventions, without scikit-learn."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import rename_arguments
+from fastece.checks.errors import InputError, rename_arguments, warn
 from fastece.checks.parameters import check_flag
+from fastece.data.sample import Sample
 from fastece.recalibration.rows import (
     FIT,
     Predictions,
     Rows,
+    Score,
     check_classes,
+    name_classes,
     read_predictions,
     read_rows,
 )
+from fastece.typing import F64
 
 # Times a logit of 1e100, and added up over classes, it is a number still.
 LARGEST_PARAMETER = 1e200
 
 
 class Parameter(NamedTuple):
-    """What a fitted attribute can be.
+    """Shape and bounds of a fitted attribute.
 
     `shape` has a letter for each axis: K classes, B bins or points, b one less. A parameter of
     `each` problem is one of this shape if there are two classes; else an array or a list of K.
@@ -45,12 +50,12 @@ class Calibrator(ABC):
     `_map`. `PARAMETERS` has these attributes by their names without the "_".
     """
 
-    # What texts call the method.
+    # The name of the method in texts.
     title: ClassVar[str]
     PARAMETERS: ClassVar[dict[str, Parameter]] = {}
     # Whether the class of the largest probability stays the same, of class vectors.
     keeps_argmax: ClassVar[bool] = False
-    # What the method works on: "logits" or "probabilities". Either is made of the other.
+    # The kind of predictions that it maps, "logits" or "probabilities": each is made of the other.
     needs: ClassVar[str] = "probabilities"
 
     from_logits: bool = False
@@ -87,13 +92,13 @@ class Calibrator(ABC):
         return self.fit_rows(rows)
 
     def fit_rows(self, rows: Rows) -> Self:
-        """`fit` to rows that have been checked, and have weights above 0."""
+        """Fit the map to rows that have been checked, and have weights above 0."""
         self._fit(rows)
         self.n_classes_, self.classes_ = rows.predictions.n_classes, rows.classes
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Recalibrated probabilities.
+        """Map predictions to recalibrated probabilities.
 
         Parameters
         ----------
@@ -111,18 +116,16 @@ class Calibrator(ABC):
             Before `fit`; for another number of classes; for values that are no probabilities.
         """
         if not self.__sklearn_is_fitted__():
-            raise ValueError(f"X: {type(self).__name__} must be fitted before it maps anything")
+            raise InputError("X", f"{type(self).__name__} must be fitted before it maps anything")
         with rename_arguments(FIT):
             predictions = read_predictions(X, self.from_logits, "X")
         if predictions.n_classes != self.n_classes_:
-            raise ValueError(
-                f"X: must have {self.n_classes_} classes, as what the map was fitted to, got shape "
-                f"{predictions.x.shape}"
-            )
+            rule = f"must have {self.n_classes_} classes, as the rows that the map was fitted to"
+            raise InputError("X", rule, value=predictions.x.shape)
         return self.map_predictions(predictions)
 
     def map_predictions(self, predictions: Predictions) -> NDArray[Any]:
-        """`transform` of predictions that have been checked."""
+        """Map predictions that have been checked."""
         p = self._map(predictions)
         if p.ndim == 2 and predictions.x.ndim == 1:
             p = p[:, 1]
@@ -131,20 +134,22 @@ class Calibrator(ABC):
         return p.astype(predictions.x.dtype, copy=False)
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[Any]:  # noqa: N803
-        """Fit the map, and what it makes of the same rows. These know their own labels:
-        `recalibrate` gives probabilities that do not."""
+        """Fit the map to rows, and map these, which know their own labels.
+
+        `recalibrate` gives probabilities that do not know them.
+        """
         return self.fit(X, y, sample_weight).transform(X)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """The options by name; `deep` is of scikit-learn, and there is nothing deeper."""
+        """Give the options by name; `deep`, of scikit-learn, changes nothing."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **params: Any) -> Self:
-        """Replace options; a name or a value that there is not is a ValueError or a TypeError."""
+        """Replace options; an unknown name or a bad value is a ValueError or a TypeError."""
         known = self.get_params()
         for name in params:
             if name not in known:
-                raise ValueError(f"{name}: {type(self).__name__} has {', '.join(known)} alone")
+                raise InputError(name, f"{type(self).__name__} has {', '.join(known)} alone")
         type(self)(**{**known, **params})
         for name, value in params.items():
             setattr(self, name, value)
@@ -152,11 +157,11 @@ class Calibrator(ABC):
 
     @abstractmethod
     def _fit(self, rows: Rows) -> None:
-        """Set the fitted attributes."""
+        """Set the fitted attributes from rows."""
 
     @abstractmethod
     def _map(self, predictions: Predictions) -> NDArray[Any]:
-        """Probabilities (n,) of class 1, or (n, K)."""
+        """Map predictions to probabilities (n,) of class 1, or (n, K)."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_classes_")
@@ -168,3 +173,49 @@ class Calibrator(ABC):
             estimator_type=None, target_tags=TargetTags(required=True),
             transformer_tags=TransformerTags(), input_tags=InputTags(one_d_array=True),
         )  # fmt: skip
+
+
+class BinaryFit(NamedTuple):
+    """Parameters of a map of one score, in the order of `PARAMETERS`, and a warning or ""."""
+
+    parameters: Sequence[float | F64]
+    warning: str = ""
+
+
+@dataclass(kw_only=True, eq=False)
+class OneVsRest(Calibrator):
+    """A method of binary problems: of two classes the second, of more each against the rest.
+
+    A subclass writes `_fit_one` and `_map_one`. Its fitted attributes are the parameters of the one
+    problem of two classes, or a list with those of each class; numbers make an array. Mapped scores
+    of more than two classes are divided by their sum; where all are 0 each class gets 1/K.
+    """
+
+    def _fit(self, rows: Rows) -> None:
+        fits = [self._fit_one(score, sample) for score, sample in rows.problems()]
+        for text in dict.fromkeys(fit.warning for fit in fits if fit.warning):
+            found = [k for k, fit in enumerate(fits) if fit.warning == text]
+            warn("X" if len(fits) == 1 else f"X, {name_classes(found)}", text)
+        columns = zip(*(fit.parameters for fit in fits), strict=True)
+        for name, column in zip(self.PARAMETERS, columns, strict=True):
+            is_number = isinstance(column[0], float)
+            values = np.array(column) if is_number else list(column)
+            setattr(self, f"{name}_", column[0] if len(fits) == 1 else values)
+
+    def _map(self, predictions: Predictions) -> NDArray[Any]:
+        fitted = [getattr(self, f"{name}_") for name in self.PARAMETERS]
+        if predictions.n_classes == 2:
+            return self._map_one(predictions.score(1), *fitted)
+        p = np.empty(predictions.x.shape)
+        for k, score in predictions.scores():
+            p[:, k] = self._map_one(score, *(values[k] for values in fitted))
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p, 1.0) / np.where(total > 0, total, p.shape[1])
+
+    @abstractmethod
+    def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:
+        """Fit the map to one problem."""
+
+    @abstractmethod
+    def _map_one(self, score: Score, *parameters: Any) -> F64:
+        """Map scores to probabilities (n,) of a hit."""

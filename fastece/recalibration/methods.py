@@ -1,13 +1,33 @@
-"""The table of methods."""
+"""The table of methods, and out-of-fold probabilities by any of them."""
 
-from typing import Any
+from copy import deepcopy
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.checks.labels import as_groups
+from fastece.checks.parameters import check_flag, check_integer, list_names
 from fastece.recalibration.base import Calibrator
-from fastece.recalibration.bins import HistogramBinning, ScalingBinning
-from fastece.recalibration.curve import CurveCalibration
-from fastece.recalibration.isotonic import IsotonicCalibration
-from fastece.recalibration.logistic import BetaCalibration, PlattScaling
+from fastece.recalibration.binary import (
+    BetaCalibration,
+    CurveCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    PlattScaling,
+    ScalingBinning,
+)
+from fastece.recalibration.rows import (
+    Predictions,
+    Rows,
+    check_classes,
+    read_predictions,
+    read_rows,
+)
 from fastece.recalibration.scaling import MatrixScaling, TemperatureScaling, VectorScaling
+from fastece.resampling.draws import new_key
+from fastece.resampling.engine import WATCHERS
+from fastece.typing import I64
 
 METHODS: dict[str, type[Calibrator]] = {
     "temperature": TemperatureScaling,
@@ -23,5 +43,136 @@ METHODS: dict[str, type[Calibrator]] = {
 
 
 def method_name(model: Any) -> str | None:
-    """The name in the table of the class that an object is of, if it is there."""
+    """Find the name in the table of the class of an object, if it is there."""
     return next((name for name, row in METHODS.items() if row is type(model)), None)
+
+
+def recalibrate(
+    y_true: Any, y_prob: Any, *, method: Any, cv: int = 5, groups: Any = None, rng: Any = 0,
+    from_logits: bool = False, sample_weight: Any = None,
+) -> NDArray[Any]:  # fmt: skip
+    """Recalibrated probabilities of all rows, none of them by a map that knows the row's label.
+
+    Parameters
+    ----------
+    y_true : array_like (n,)
+        Labels from 0 to K - 1, or the K sorted strings that stand for them.
+    y_prob : array_like (n,) or (n, K)
+        Probabilities of the positive class or class vectors.
+    method : str or object
+        A name of `METHODS`, or an object with `fit` and `transform` as its classes have them.
+    cv : int, default 5
+        Number of folds: each is recalibrated by what was fitted to the others.
+    groups : array_like (n,), optional
+        Rows of one group, such as one patient, stay in one fold.
+    rng : None, int or numpy.random.Generator, default 0
+        Which rows make a fold: they are shuffled, and every fold gets its share of each class, but
+        with `groups` only about as many rows as others.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+    sample_weight : array_like (n,), optional
+        Not negative. Rows of weight 0 are recalibrated, but nothing is fitted to them.
+
+    Returns
+    -------
+    (n,) or (n, K) array
+        Probabilities of the shape of `y_prob`: what is reported of them is what new rows may
+        expect.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an unknown method, more folds than rows or groups, labels of one class alone in what a
+        fold is fitted to, an object that gives no probabilities of the shape of `y_prob`, and as
+        `fastece.ece` does for labels and probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import ece
+    >>> from fastece.recalibration import recalibrate
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> y = rng.random(2000) < p**2
+    >>> better = recalibrate(y, p, method="beta")
+    >>> print(f"{ece(y, p):.3f} {ece(y, better):.3f}")
+    0.171 0.025
+    """
+    model = find_method(method, check_flag("from_logits", from_logits))
+    rows = read_rows(y_true, y_prob, sample_weight, from_logits)
+    fold = folds_of(rows.label, check_integer("cv", cv, 2, rows.label.size), groups, rng)
+    out = np.empty_like(rows.predictions.x)
+    for part in range(cv):
+        others = rows.where(fold != part).of_weight()
+        check_classes(others, f"y_true without fold {part}")
+        fitted = deepcopy(model).fit_rows(others)
+        out[fold == part] = fitted.map_predictions(rows.predictions.where(fold == part))
+        for watcher in WATCHERS:
+            watcher(part + 1, cv)
+    return out
+
+
+class ForeignCalibrator:
+    """An object of another library, as the classes of `METHODS` are fitted to checked rows."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit_rows(self, rows: Rows) -> Self:
+        """Fit the object, with weights if there are any."""
+        weight = {} if rows.v is None else {"sample_weight": rows.v}
+        self.model.fit(rows.predictions.x, rows.label, **weight)
+        return self
+
+    def map_predictions(self, predictions: Predictions) -> NDArray[Any]:
+        """What the fitted object makes of predictions: probabilities of their shape."""
+        x, name = predictions.x, "method.transform(X)"
+        p = read_predictions(self.model.transform(x), False, name).x
+        if p.shape != x.shape:
+            raise ValueError(f"{name}: must have the shape of X, {x.shape}, got {p.shape}")
+        return p
+
+
+def find_method(method: Any, from_logits: bool) -> Calibrator | ForeignCalibrator:
+    """What is to be fitted, from a name or an object."""
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise ValueError(f"method: got {method!r}; {list_names(METHODS)}")
+        return METHODS[method](from_logits=from_logits)
+    if isinstance(method, type) or not all(
+        callable(getattr(method, name, None)) for name in ("fit", "transform")
+    ):
+        raise TypeError(
+            f"method: must be a name or an object with fit and transform, got {method!r}; "
+            f"{list_names(METHODS)}"
+        )
+    kind = type(method)
+    if not isinstance(method, Calibrator) or (kind.fit, kind.transform) != (
+        Calibrator.fit, Calibrator.transform
+    ):  # fmt: skip
+        return ForeignCalibrator(method)
+    if method.from_logits != from_logits:
+        raise ValueError(f"from_logits: {method!r} is not for from_logits={from_logits}")
+    return method
+
+
+def folds_of(label: I64, cv: int, groups: Any, rng: Any) -> I64:
+    """The fold (n,) of each row, from 0 to cv - 1."""
+    generator = np.random.default_rng(new_key(rng))
+    order = generator.permutation(label.size)
+    if groups is None:
+        # Rows in turn, class by class: a fold has its share of each, and as many rows as others.
+        order = order[np.argsort(label[order], kind="stable")]
+        fold = np.empty(label.size, np.int64)
+        fold[order] = np.arange(label.size) % cv
+        return fold
+    group, _ = as_groups(groups, label.size, "groups")
+    count = np.bincount(group)
+    if count.size < cv:
+        raise ValueError(f"cv: must be at most the {count.size} groups there are, got {cv}")
+    home, load = np.empty(count.size, np.int64), np.zeros(cv)
+    shuffled = generator.permutation(count.size)
+    for one in shuffled[np.argsort(-count[shuffled], kind="stable")]:  # the largest first
+        home[one] = load.argmin()
+        load[home[one]] += count[one]
+    return home[group]

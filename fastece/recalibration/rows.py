@@ -1,5 +1,4 @@
-"""What a recalibration method is fitted to: predictions as logits or as binary scores, labels and
-weights."""
+"""Rows that a recalibration method is fitted to: predictions, labels and weights, all checked."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,26 +36,24 @@ FIT: Names = {**NO_LABELS, "y_true": "y", "y_prob": "X", "first": "X"}
 
 @dataclass(frozen=True)
 class Score:
-    """Scores (n,) of a binary problem, as the methods want them."""
+    """Scores (n,) of a binary problem, with their logits where the caller gave logits."""
 
     s: F64
-    given_logit: F64 | None = None  # where the caller's predictions are logits
+    given_logit: F64 | None = None
 
     @cached_property
     def log_hit(self) -> F64:
         """Logarithms of the scores."""
         if self.given_logit is not None:
             return np.asarray(-np.logaddexp(0.0, -self.given_logit))
-        log: F64 = np.log(self.s.clip(CLIP, 1 - CLIP))
-        return log
+        return np.asarray(np.log(self.s.clip(CLIP, 1 - CLIP)))
 
     @cached_property
     def log_miss(self) -> F64:
         """Logarithms of 1 minus the scores."""
         if self.given_logit is not None:
             return np.asarray(-np.logaddexp(0.0, self.given_logit))
-        log: F64 = np.log1p(-self.s.clip(CLIP, 1 - CLIP))
-        return log
+        return np.asarray(np.log1p(-self.s.clip(CLIP, 1 - CLIP)))
 
     @cached_property
     def logit(self) -> F64:
@@ -73,16 +70,18 @@ class Predictions:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes; one column is of two."""
+        """Number of classes; one column stands for two."""
         return class_count(self.x.shape)
 
     def where(self, rows: NDArray[Any]) -> "Predictions":
-        """Some of the rows."""
+        """Select some of the rows."""
         return Predictions(self.x[rows], self.from_logits)
 
     def logits(self) -> NDArray[Any]:
-        """Logits (n, K) as given, or logarithms of the probabilities, in the dtype of the
-        predictions; a logit of -inf is a probability of 2**-52 of the largest."""
+        """Give logits (n, K), or logarithms of the probabilities, in the caller's dtype.
+
+        A logit of -inf is a probability of 2**-52 of the largest.
+        """
         if self.from_logits:
             z = self.x if self.x.ndim == 2 else two_columns(self.x, logits=True)
             lowest = z == -np.inf
@@ -92,18 +91,15 @@ class Predictions:
         if self.x.ndim == 1:
             score = self.score(1)
             return np.column_stack([score.log_miss, score.log_hit])
-        p = np.maximum(self.x, self.x.dtype.type(CLIP))
-        np.log(p, out=p)
-        return np.asarray(p)
+        return np.asarray(np.log(np.maximum(self.x, self.x.dtype.type(CLIP))))
 
     def score(self, k: int) -> Score:
-        """Scores of class k; of one column, of class 1."""
+        """Give the scores of class k; of one column, of class 1."""
         if not self.from_logits:
             p = self.x if self.x.ndim == 1 else self.x[:, k]
             return Score(np.ascontiguousarray(p, np.float64))
-        z = self.logits()
         best, top, log_rest = self._others
-        below = z[:, k].astype(np.float64) - top
+        below = self.logits()[:, k].astype(np.float64) - top
         # exp(z_k) taken off a sum that it is most of would leave rounding alone.
         others = np.where(best == k, 1.0, 1 + np.exp(log_rest) - np.exp(below))
         logit = below - np.where(best == k, log_rest, np.log(others))
@@ -111,30 +107,27 @@ class Predictions:
 
     @cached_property
     def _others(self) -> tuple[I64, F64, F64]:
-        """Of each row of logits the largest: its class, it, and the logarithm of the sum of
-        exp(z_j - z) over the other classes j."""
+        """The class of the largest logit z, z, and log(sum(exp(z_j - z))) over the others j."""
         from scipy.special import logsumexp
 
-        z = self.logits()
-        best, log_rest = z.argmax(axis=1), np.empty(len(z))
-        top = np.take_along_axis(z, best[:, None], axis=1)[:, 0].astype(np.float64)
-        step = max(1, SLICE // z.shape[1])
-        for start in range(0, len(z), step):
-            part = slice(start, start + step)
-            below = z[part] - top[part, None]
-            np.put_along_axis(below, best[part, None], -np.inf, axis=1)
-            log_rest[part] = logsumexp(below, axis=1)
-        return best, top, log_rest
+        logits = self.logits()
+        best = logits.argmax(axis=1)
+        top = logits[np.arange(best.size), best].astype(np.float64)
+        below = logits - top[:, None]
+        below[np.arange(best.size), best] = -np.inf
+        return best, top, logsumexp(below, axis=1)
 
     def scores(self) -> Iterator[tuple[int, Score]]:
-        """Every class with the scores that tell it from the rest; of two, the second."""
+        """Give every class with its scores against the rest; of two classes, the second."""
         for k in range(self.n_classes) if self.n_classes > 2 else [1]:
             yield k, self.score(k)
 
 
 class Rows(NamedTuple):
-    """What a method is fitted to: predictions, labels from 0 to K - 1, weights, and what the labels
-    stand for, where that is no number."""
+    """What a method is fitted to: predictions, labels from 0 to K - 1, weights, names of classes.
+
+    There are names where the caller's labels are no numbers.
+    """
 
     predictions: Predictions
     label: I64
@@ -143,38 +136,36 @@ class Rows(NamedTuple):
 
     @property
     def weight(self) -> F64:
-        """Weights that add up to 1."""
-        return row_weights(self)
+        """Weights that sum to 1."""
+        return unit_weights(self.v, self.label.size)
 
     def where(self, rows: NDArray[Any]) -> "Rows":
-        """Some of the rows."""
+        """Select some of the rows."""
         v = None if self.v is None else self.v[rows]
         return self._replace(predictions=self.predictions.where(rows), label=self.label[rows], v=v)
 
     def of_weight(self) -> "Rows":
-        """The rows whose weight is not 0."""
+        """Select the rows whose weight is not 0."""
         return self if self.v is None or self.v.all() else self.where(np.flatnonzero(self.v))
 
     def problems(self) -> Iterator[tuple[Score, Sample]]:
-        """The binary problem of every class against the rest; of two classes, of the second."""
+        """Give the problem of every class against the rest; of two classes, of the second."""
         place = np.arange(self.label.size)
         for k, score in self.predictions.scores():
             hit = (self.label == k).view(np.uint8)
             yield score, Sample(score.s, hit, self.v, 0.0, 1.0, place)
 
 
-def row_weights(rows: "Rows | Sample") -> F64:
-    """Weights (n,) that add up to 1."""
-    if rows.v is None:
-        n = len(rows.label if isinstance(rows, Rows) else rows.s)
+def unit_weights(v: F64 | None, n: int) -> F64:
+    """Scale weights so that they sum to 1."""
+    if v is None:
         return np.full(n, 1 / n)
-    weight: F64 = rows.v / rows.v.max()  # sums may be beyond float64
-    weight /= weight.sum()
-    return weight
+    weight = v / v.max()  # sums may be beyond float64
+    return np.asarray(weight / weight.sum())
 
 
 def read_predictions(value: Any, from_logits: bool, name: str) -> Predictions:
-    """Check probabilities or logits."""
+    """Check probabilities or logits (n,) or (n, K)."""
     array = as_probabilities(value, name)
     tolerance = row_sum_tolerance(value, array)
     if from_logits:
@@ -190,7 +181,7 @@ def read_predictions(value: Any, from_logits: bool, name: str) -> Predictions:
 def read_rows(
     y_true: Any, y_prob: Any, sample_weight: Any, from_logits: bool, name: str = "y_prob"
 ) -> Rows:
-    """Check what a method is fitted to."""
+    """Check labels, predictions and weights."""
     predictions = read_predictions(y_prob, from_logits, name)
     x, n_classes = predictions.x, predictions.n_classes
     with rename_arguments(NO_LABELS):
@@ -201,8 +192,10 @@ def read_rows(
 
 
 def check_classes(rows: Rows, name: str) -> None:
-    """Refuse labels that are all of one class; a warning of classes that no label is of. `name` is
-    what messages call the labels."""
+    """Refuse labels that are all of one class; warn of classes without a label.
+
+    Messages call the labels `name`.
+    """
     n_classes = rows.predictions.n_classes
     count = np.bincount(rows.label, minlength=n_classes)
     found, never = np.flatnonzero(count), np.flatnonzero(count == 0)
@@ -214,20 +207,20 @@ def check_classes(rows: Rows, name: str) -> None:
 
 
 def name_classes(classes: Sequence[int] | NDArray[Any]) -> str:
-    """Some classes in words, the first few by number."""
+    """Put some classes into words, the first few by number."""
     shown = ", ".join(map(str, classes[:5])) + (", ..." if len(classes) > 5 else "")
     return f"class {shown}" if len(classes) == 1 else f"{len(classes)} classes ({shown})"
 
 
 def sigmoid(z: F64) -> F64:
-    """``1 / (1 + exp(-z))``."""
+    """Compute ``1 / (1 + exp(-z))`` of logits (n,)."""
     p = np.empty(z.size)
     kernels.logits.sigmoid(z, p)
     return p
 
 
 def softmax_of(z: NDArray[Any], inverse: float) -> NDArray[Any]:
-    """Softmax of rows of logits (n, K) times a positive number, in the dtype of the logits."""
+    """Compute the softmax of logits (n, K) times a positive number, in their dtype."""
     p = np.empty_like(z)
     step = max(1, SLICE // z.shape[1])
     for start in range(0, len(z), step):

@@ -10,9 +10,16 @@ from fastece import kernels
 from fastece.checks.errors import warn
 from fastece.checks.parameters import check_real
 from fastece.recalibration.base import LARGEST_PARAMETER, Calibrator, Parameter
-from fastece.recalibration.regression import NO_PENALTY, SMALLEST, Classes, Loss, Penalty
+from fastece.recalibration.regression import (
+    SMALLEST,
+    Loss,
+    MatrixLoss,
+    Minimum,
+    SoftmaxLoss,
+    VectorLoss,
+    minimise,
+)
 from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of
-from fastece.recalibration.search import Minimum, minimise
 from fastece.typing import F64, I64
 
 # A mean log loss this near to that of no predictions at all, log K, is no better.
@@ -23,35 +30,39 @@ NO_TEMPERATURE = (
 )
 
 
-class Temperature(Loss):
+class TemperatureLoss(Loss):
     """Mean log loss of ``softmax(z / T)``, whose parameter is ``-log T``."""
 
     def __init__(self, z: NDArray[Any], label: I64, weight: F64) -> None:
         self.z, self.label, self.weight = z, label, weight
         self.top = z.max(axis=1).astype(np.float64)
+        self.known: dict[float, F64] = {}
 
-    def part(self, step: int) -> "Temperature":
-        """The mean loss of every step-th row."""
-        weight = self.weight[::step]
-        z, label = np.ascontiguousarray(self.z[::step]), self.label[::step].copy()
-        return Temperature(z, label, weight / weight.sum())
+    def sums(self, theta: F64) -> F64:
+        """Compute the loss, its slope, and its second derivative less the slope."""
+        inverse = float(np.exp(theta[0]))
+        if inverse not in self.known:  # one pass gives all three
+            sums = self.known[inverse] = np.zeros(3)
+            data = self.z, self.top, self.label, self.weight
+            kernels.logits.temperature_sums(*data, inverse, sums)
+        return self.known[inverse]
 
-    def _measure(self, theta: F64) -> tuple[float, F64]:
-        inverse, sums = float(np.exp(theta[0])), np.zeros(3)
-        kernels.logits.temperature_sums(self.z, self.top, self.label, self.weight, inverse, sums)
-        self.second = sums[1] + sums[2]
-        return float(sums[0]), sums[1:2]
+    def evaluate(self, theta: F64) -> tuple[float, F64]:
+        """Compute the loss at some parameters, and its gradient."""
+        value, slope, _ = self.sums(theta)
+        return float(value), np.array([slope])
 
-    def _product(self, direction: F64) -> F64:
-        return np.asarray(self.second * direction)
+    def hessian(self, theta: F64) -> F64:
+        """Compute the matrix of second derivatives at some parameters."""
+        return self.sums(theta)[1:].sum().reshape(1, 1)
 
 
 def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> Minimum:
-    """``-log T`` of the temperature of the least loss, and the loss."""
-    loss = Temperature(z, label, weight)
+    """Find ``-log T`` of the temperature of the least loss."""
+    loss = TemperatureLoss(z, label, weight)
     spread = float(weight @ (loss.top - z.min(axis=1)))
     if spread < SMALLEST:  # any temperature will do
-        return Minimum(np.zeros(1), float(np.log(z.shape[1])), True)
+        return Minimum(np.zeros(1), float(np.log(z.shape[1])), "")
     return minimise(loss, np.array([-np.log(spread)]))
 
 
@@ -107,22 +118,21 @@ class TemperatureScaling(Calibrator):
         self.temperature_ = float(np.exp(-found.theta[0]))
         if found.loss > np.log(z.shape[1]) - NO_GAIN:
             warn("X", NO_TEMPERATURE)
-        elif found.fault:
-            warn("X", found.fault)
+        elif found.warning:
+            warn("X", found.warning)
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits(), 1 / self.temperature_)
 
 
-def fit_classes(rows: Rows, diagonal: bool, penalty: Penalty) -> tuple[F64, F64]:
-    """Weights and intercepts of the least loss, searched from those of temperature scaling, which
-    are not far, whatever the unit of the logits."""
+def fit_classes(rows: Rows, kind: type[SoftmaxLoss], **penalties: float) -> tuple[F64, F64]:
+    """Find weights and intercepts of the least loss, searched from those of a temperature."""
     z, label, weight = rows.predictions.logits(), rows.label, rows.weight
     near = fit_temperature(z, label, weight)
-    loss = Classes(z, label, weight, diagonal, penalty, float(np.exp(near.theta[0])))
+    loss = kind(z, label, weight, float(np.exp(near.theta[0])), **penalties)
     found = minimise(loss, loss.start)
-    if found.fault and np.bincount(label, minlength=z.shape[1]).all():  # else that has been said
-        warn("X", found.fault)
+    if found.warning and np.bincount(label, minlength=z.shape[1]).all():  # else it was given
+        warn("X", found.warning)
     w, b = loss.parameters(found.theta)
     return w, b - b.mean()  # a constant changes nothing
 
@@ -172,7 +182,7 @@ class VectorScaling(Calibrator):
     needs: ClassVar[str] = "logits"
 
     def _fit(self, rows: Rows) -> None:
-        self.weight_, self.intercept_ = fit_classes(rows, True, NO_PENALTY)
+        self.weight_, self.intercept_ = fit_classes(rows, VectorLoss)
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits() * self.weight_ + self.intercept_, 1.0)
@@ -236,8 +246,8 @@ class MatrixScaling(Calibrator):
         check_real("intercept", self.intercept, 0.0, LARGEST)
 
     def _fit(self, rows: Rows) -> None:
-        penalty = Penalty(float(self.off_diagonal), float(self.intercept))
-        self.weight_, self.intercept_ = fit_classes(rows, False, penalty)
+        penalties = {"off_diagonal": float(self.off_diagonal), "intercept": float(self.intercept)}
+        self.weight_, self.intercept_ = fit_classes(rows, MatrixLoss, **penalties)
 
     def _map(self, predictions: Predictions) -> NDArray[Any]:
         return softmax_of(predictions.logits() @ self.weight_.T + self.intercept_, 1.0)

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from fastece.recalibration import PlattScaling, TemperatureScaling, folds, recalibrate
+from fastece.recalibration import PlattScaling, TemperatureScaling, methods, recalibrate
 from helpers.recalibration_cases import (
     METHODS,
     PROBLEMS,
@@ -276,7 +276,7 @@ def test_labels_of_text(problem):
 
 def test_who_watches_is_told_how_many_folds_are_done(monkeypatch):
     data, told = binary(n=100), []
-    monkeypatch.setattr(folds, "WATCHERS", [lambda *counts: told.append(counts)])
+    monkeypatch.setattr(methods, "WATCHERS", [lambda *counts: told.append(counts)])
     recalibrate(data.y, data.X, method="platt", cv=3)
     assert told == [(1, 3), (2, 3), (3, 3)]
 

@@ -1,0 +1,477 @@
+"""Maps of one score at a time, which take class vectors one class against the rest."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from fastece.checks.errors import InputError
+from fastece.checks.parameters import check_choice, check_flag, check_integer
+from fastece.data.order import scale_weights
+from fastece.data.problems import one_problem
+from fastece.data.sample import Sample
+from fastece.decomposition.isotonic import fit_isotonic
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.binned.estimator import MAX_BINS, Binned
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.table import find_estimator
+from fastece.recalibration.base import BinaryFit, OneVsRest, Parameter
+from fastece.recalibration.regression import SMALLEST, LogisticLoss, Minimum, minimise
+from fastece.recalibration.rows import CLIP, Score, sigmoid, unit_weights
+from fastece.reliability.curve import reliability_curve
+from fastece.typing import F64
+
+Edges = Literal["uniform", "quantile"]
+LINE = {"slope": Parameter(each=True), "intercept": Parameter(each=True)}
+POINTS = {
+    "score": Parameter("B", each=True, low=0.0, high=1.0, increasing=True),
+    "value": Parameter("B", each=True, low=0.0, high=1.0),
+}
+BINS = {
+    "cut": Parameter("b", each=True, low=0.0, high=1.0, increasing=True),
+    "value": Parameter("B", each=True, low=0.0, high=1.0, may_be_nan=True),
+}
+CONSTANT = "all scores are equal, so the map is their share of hits, for any score"
+# Scores at which a Bayesian curve is taken: evenly spaced, and closer towards both ends, where
+# modern networks have most of their scores.
+TOWARDS_END = np.logspace(-9, -2, 141)
+GRID = np.unique(np.concatenate([np.linspace(0, 1, 501), TOWARDS_END, 1 - TOWARDS_END]))
+# Weight of a point of the grid without rows in a projection, as a share of all rows.
+LEAST_WEIGHT = 1e-6
+
+
+# -- logistic maps ---------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False)
+class PlattScaling(OneVsRest):
+    """A logistic curve of the log odds: ``sigmoid(slope logit(s) + intercept)``.
+
+    Parameters
+    ----------
+    smooth : bool, default False
+        Whether the n+ hits count as ``(n+ + 1) / (n+ + 2)`` and the n- misses as ``1 / (n- + 2)``,
+        in place of 1 and 0; n+ and n- are sums of weights.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float, or (K,) float64 arrays
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit` and `transform` say.
+
+    Notes
+    -----
+    Platt (1999, "Probabilistic outputs for support vector machines"), on the log odds of the
+    scores, which are taken to be at least 2**-52 from 0 and 1.
+
+    Examples
+    --------
+    >>> from fastece.recalibration import PlattScaling
+    >>> model = PlattScaling().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(model.transform([0.1, 0.5, 0.9]).round(3))
+    [0.035 0.5   0.965]
+    """
+
+    title: ClassVar[str] = "Platt scaling"
+    PARAMETERS: ClassVar[dict[str, Parameter]] = LINE
+
+    smooth: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_flag("smooth", self.smooth)
+
+    def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:
+        return fit_platt(score, sample, self.smooth)
+
+    def _map_one(self, score: Score, slope: float, intercept: float) -> F64:
+        return sigmoid(slope * score.logit + intercept)
+
+
+@dataclass(kw_only=True, eq=False)
+class BetaCalibration(OneVsRest):
+    """The likelihood ratio of two beta distributions: ``logit q = a log s - b log(1 - s) + c``.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    a_, b_, c_ : float, or (K,) float64 arrays
+        a and b are 0 or more: the map does not decrease.
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit` and `transform` say.
+
+    Notes
+    -----
+    Kull, Silva Filho and Flach (2017, "Beta calibration: a well-founded and easily implemented
+    improvement on logistic calibration for binary classifiers"). The log loss is convex, so the
+    best a and b that are not negative are the best of all, or the best with one of them, or both,
+    at 0. Scores are taken to be at least 2**-52 from 0 and 1.
+
+    Examples
+    --------
+    >>> from fastece.recalibration import BetaCalibration
+    >>> model = BetaCalibration().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(model.transform([0.1, 0.5, 0.9]).round(3))
+    [0.035 0.5   0.965]
+    """
+
+    title: ClassVar[str] = "beta calibration"
+    PARAMETERS: ClassVar[dict[str, Parameter]] = {
+        "a": Parameter(each=True, low=0.0),
+        "b": Parameter(each=True, low=0.0),
+        "c": Parameter(each=True),
+    }
+
+    def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:
+        features = np.column_stack([score.log_hit, -score.log_miss])
+        if not is_line(score, sample):
+            return fit_rate(score, sample, 0.0, 0.0)
+        return fit_positive(features, sample)
+
+    def _map_one(self, score: Score, a: float, b: float, c: float) -> F64:
+        return sigmoid(a * score.log_hit - b * score.log_miss + c)
+
+
+def fit_platt(score: Score, sample: Sample, smooth: bool = False) -> BinaryFit:
+    """Find the slope and the intercept of the least log loss."""
+    if not is_line(score, sample):
+        return fit_rate(score, sample, 0.0)
+    target = smooth_targets(sample) if smooth else sample.y.astype(np.float64)
+    mean, spread = score.logit.mean(), score.logit.std()
+    features = np.column_stack([(score.logit - mean) / spread, np.ones(sample.n)])
+    loss = LogisticLoss(features, target, unit_weights(sample.v, sample.n))
+    found = minimise(loss, np.zeros(2))
+    slope, intercept = found.theta
+    line = float(slope / spread), float(intercept - slope * mean / spread)
+    return BinaryFit(line, found.warning)
+
+
+def fit_positive(both: F64, sample: Sample) -> BinaryFit:
+    """Find the weights, 0 or more, of two features (n, 2) and the intercept of the least loss."""
+    spread = np.maximum(both.std(axis=0), SMALLEST)  # of scores near an end, one may not vary
+    features = np.column_stack([both / spread, np.ones(sample.n)])
+    target, weight = sample.y.astype(np.float64), unit_weights(sample.v, sample.n)
+    found: list[Minimum] = []
+    for used in product([True, False], repeat=2):
+        columns = np.array([*used, True])
+        loss, theta = LogisticLoss(features[:, columns], target, weight), np.zeros(3)
+        one = minimise(loss, theta[columns])
+        theta[columns] = one.theta
+        if (theta[:2] >= 0).all():
+            found.append(one._replace(theta=theta))
+            if all(used):
+                break
+    best = min(found, key=lambda one: one.loss)
+    a, b = best.theta[:2] / spread
+    return BinaryFit((float(a), float(b), float(best.theta[2])), best.warning)
+
+
+def is_line(score: Score, sample: Sample) -> bool:
+    """Whether scores and labels both vary, so that a line has a slope."""
+    return bool(np.ptp(score.logit) >= SMALLEST and sample.y.min() < sample.y.max())
+
+
+def fit_rate(score: Score, sample: Sample, *slopes: float) -> BinaryFit:
+    """Find the log odds of a hit, for a map that is the same for every score."""
+    rate = float(np.clip(unit_weights(sample.v, sample.n) @ sample.y, CLIP, 1 - CLIP))
+    warning = CONSTANT if np.ptp(score.logit) < SMALLEST else ""
+    return BinaryFit((*slopes, float(np.log(rate) - np.log1p(-rate))), warning)
+
+
+def smooth_targets(sample: Sample) -> F64:
+    """Compute Platt's shares of hits, between 0 and 1."""
+    v = np.ones(sample.n) if sample.v is None else sample.v
+    hits = float(v @ sample.y)
+    misses = float(v.sum()) - hits
+    return np.where(sample.y == 1, (hits + 1) / (hits + 2), 1 / (misses + 2))
+
+
+# -- maps that are constant in bins ----------------------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False)
+class HistogramBinning(OneVsRest):
+    """The share of hits in the bin of the score.
+
+    Parameters
+    ----------
+    n_bins : int, default 15
+    edges : {"uniform", "quantile"}, default "uniform"
+        Bins of equal width, or of equal weight, as those of `fastece.Binned`.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    cut_ : (n_bins - 1,) float64 array, or a list of one for each class
+        Inner edges of the bins; a score on an edge belongs to the bin below.
+    value_ : (n_bins,) float64 array, or a list of one for each class
+        Share of hits; nan in bins without rows, whose scores stay as they are.
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        For parameters outside their range; as `fit` and `transform` say.
+
+    Notes
+    -----
+    Zadrozny and Elkan (2001, "Obtaining calibrated probability estimates from decision trees and
+    naive Bayesian classifiers"); of several classes Guo et al. (2017, section 4.2).
+
+    Examples
+    --------
+    >>> from fastece.recalibration import HistogramBinning
+    >>> model = HistogramBinning(n_bins=2).fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(model.transform([0.2, 0.5, 0.8]).round(3))
+    [0.333 0.333 0.667]
+    """
+
+    title: ClassVar[str] = "histogram binning"
+    PARAMETERS: ClassVar[dict[str, Parameter]] = BINS
+
+    n_bins: int = 15
+    edges: Edges = "uniform"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        make_bins(self.n_bins, self.edges)
+
+    def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:  # noqa: ARG002
+        bins = make_bins(self.n_bins, self.edges)
+        return BinaryFit(bin_means(bins, sample, sample.y.astype(np.float64)))
+
+    def _map_one(self, score: Score, cut: F64, value: F64) -> F64:
+        return step(score.s, cut, value)
+
+
+@dataclass(kw_only=True, eq=False)
+class ScalingBinning(OneVsRest):
+    """Platt scaling, whose probabilities are then averaged in bins of equal weight.
+
+    Parameters
+    ----------
+    n_bins : int, default 15
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float, or (K,) float64 arrays
+        As of `PlattScaling`.
+    cut_ : (n_bins - 1,) float64 array, or a list of one for each class
+        Inner edges of the bins of the scaled scores.
+    value_ : (n_bins,) float64 array, or a list of one for each class
+        Means of the scaled scores; nan in bins without rows, whose scores stay as they were scaled.
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        For parameters outside their range; as `fit` and `transform` say.
+
+    Notes
+    -----
+    Kumar, Liang and Ma (2019, "Verified uncertainty calibration", section 4): the variance of a
+    mean of scaled scores is far below that of a share of hits. All rows are used for both steps, as
+    in their program.
+
+    Examples
+    --------
+    >>> from fastece.recalibration import ScalingBinning
+    >>> model = ScalingBinning(n_bins=2).fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(model.transform([0.2, 0.8]).round(3))
+    [0.202 0.798]
+    """
+
+    title: ClassVar[str] = "scaling-binning"
+    PARAMETERS: ClassVar[dict[str, Parameter]] = LINE | BINS
+
+    n_bins: int = 15
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        make_bins(self.n_bins, "quantile")
+
+    def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:
+        (slope, intercept), warning = fit_platt(score, sample)
+        p = sigmoid(slope * score.logit + intercept)
+        scaled = Sample(p, sample.y, sample.v, 0.0, 1.0, sample.rows)
+        means = bin_means(make_bins(self.n_bins, "quantile"), scaled, p)
+        return BinaryFit((slope, intercept, *means), warning)
+
+    def _map_one(self, score: Score, slope: float, intercept: float, cut: F64, value: F64) -> F64:
+        return step(sigmoid(slope * score.logit + intercept), cut, value)
+
+
+def make_bins(n_bins: int, edges: Edges) -> Binned:
+    """Make bins whose number is known beforehand."""
+    n_bins = check_integer("n_bins", n_bins, 1, MAX_BINS)
+    check_choice("edges", edges, ("uniform", "quantile"))
+    return Binned(n_bins, edges=edges)
+
+
+def bin_means(bins: Binned, sample: Sample, target: F64) -> tuple[F64, F64]:
+    """Find the inner edges (B - 1,) of bins, and the weighted mean (B,) of a target in them.
+
+    The mean of a bin without rows is nan.
+    """
+    sample, _ = scale_weights(sample)
+    cut = bins.layout(one_problem(sample), int(bins.n_bins)).edges[1:-1]
+    where = np.searchsorted(cut, sample.s)
+    v = np.ones(sample.n) if sample.v is None else sample.v
+    weight, total = (np.bincount(where, x, cut.size + 1) for x in (v, v * target))
+    return cut, np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
+
+
+def step(score: F64, cut: F64, value: F64) -> F64:
+    """Give each score the value of its bin; scores in bins that had no rows stay."""
+    p = value[np.searchsorted(cut, score)]
+    return np.where(np.isnan(p), score, p)
+
+
+# -- maps that are linear between points -----------------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False)
+class Interpolation(OneVsRest):
+    """A method whose map is linear between some points, and outside them that of the nearest."""
+
+    PARAMETERS: ClassVar[dict[str, Parameter]] = POINTS
+
+    def _map_one(self, score: Score, points: F64, value: F64) -> F64:
+        return np.interp(score.s, points, value)
+
+
+@dataclass(kw_only=True, eq=False)
+class IsotonicCalibration(Interpolation):
+    """The nearest function that does not decrease, by squares.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    score_, value_ : float64 array, or a list of one for each class
+        Ends of the pieces that are constant, and the shares of hits there: between them the map
+        is linear, and outside it is that of the nearest end.
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit` and `transform` say.
+
+    Notes
+    -----
+    Zadrozny and Elkan (2002, "Transforming classifier scores into accurate multiclass probability
+    estimates"), by `scipy.optimize.isotonic_regression`; rows of equal scores count as one. A piece
+    without hits has a probability of 0, whose log loss is infinite if one comes.
+
+    Examples
+    --------
+    >>> from fastece.recalibration import IsotonicCalibration
+    >>> model = IsotonicCalibration().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(model.transform([0.2, 0.5, 0.65]))
+    [0.   0.5  0.75]
+    """
+
+    title: ClassVar[str] = "isotonic calibration"
+
+    def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:  # noqa: ARG002
+        s, _, _, found = fit_isotonic(sample)
+        ends = np.unique([found.blocks[:-1], found.blocks[1:] - 1])
+        return BinaryFit((s[ends], found.x[ends].clip(0.0, 1.0)))  # no more than 1 by rounding
+
+
+@dataclass(kw_only=True, eq=False)
+class CurveCalibration(Interpolation):
+    """How often a score comes true, by a reliability curve.
+
+    Parameters
+    ----------
+    estimator : {"ece_bayes", "ece_kde"}, BayesCurve or KDE, default "ece_bayes"
+        A Bayesian curve, or densities.
+    monotone : bool, default True
+        Whether the curve is replaced by the nearest that does not decrease: isotonic regression of
+        its points, which count by how many scores are there.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    score_, value_ : float64 array, or a list of one for each class
+        Points of the curve where there are scores to speak of; the map is linear between them, and
+        outside it is that of the nearest end.
+    n_classes_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an estimator without a curve; as `fit` and `transform` say.
+
+    Notes
+    -----
+    Posocco and Bonnefoy (2021, "Estimating expected calibration errors", conclusion) propose the
+    curve of densities as a map, and note that it need not be monotone. Weighted rows are as many as
+    the estimator takes them for: a weight of 2 is not quite the same as two rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.recalibration import CurveCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> y = rng.random(2000) < p**2
+    >>> print(CurveCalibration().fit(p, y).transform([0.2, 0.5, 0.8]).round(1))
+    [0.  0.3 0.7]
+    """
+
+    title: ClassVar[str] = "curve calibration"
+
+    estimator: Any = "ece_bayes"
+    monotone: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_flag("monotone", self.monotone)
+        found = find_estimator(self.estimator, {})
+        if not isinstance(found, BayesCurve | KDE):
+            raise InputError("estimator", "must have a curve: ece_bayes or ece_kde", value=found)
+
+    def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:  # noqa: ARG002
+        from scipy.optimize import isotonic_regression
+
+        at, value, weight = curve_points(find_estimator(self.estimator, {}), sample)
+        known = ~np.isnan(value)
+        at, value, weight = at[known], value[known], weight[known]
+        if self.monotone:
+            value = isotonic_regression(value, weights=weight).x
+        return BinaryFit((at, value.clip(0.0, 1.0)))
+
+
+def curve_points(estimator: BayesCurve | KDE, sample: Sample) -> tuple[F64, F64, F64]:
+    """Compute points of a reliability curve: scores, probabilities of a hit, and weights."""
+    if isinstance(estimator, KDE):
+        curve = reliability_curve(sample.y, sample.s, estimator=estimator, sample_weight=sample.v)
+        return curve.score, curve.posterior, curve.density
+    near = np.searchsorted((GRID[1:] + GRID[:-1]) / 2, sample.s)
+    weight = np.bincount(near, unit_weights(sample.v, sample.n), GRID.size)
+    return GRID, estimator.mean_curve(sample, GRID), LEAST_WEIGHT + weight
