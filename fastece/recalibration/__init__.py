@@ -8,14 +8,14 @@
 """
 
 from fastece.recalibration.base import Calibrator as Calibrator
-from fastece.recalibration.binary import HistogramBinning as HistogramBinning
-from fastece.recalibration.binary import ScalingBinning as ScalingBinning
-from fastece.recalibration.binary import CurveCalibration as CurveCalibration
-from fastece.recalibration.methods import recalibrate as recalibrate
-from fastece.recalibration.binary import IsotonicCalibration as IsotonicCalibration
 from fastece.recalibration.binary import BetaCalibration as BetaCalibration
+from fastece.recalibration.binary import CurveCalibration as CurveCalibration
+from fastece.recalibration.binary import HistogramBinning as HistogramBinning
+from fastece.recalibration.binary import IsotonicCalibration as IsotonicCalibration
 from fastece.recalibration.binary import PlattScaling as PlattScaling
+from fastece.recalibration.binary import ScalingBinning as ScalingBinning
 from fastece.recalibration.methods import METHODS as METHODS
+from fastece.recalibration.methods import recalibrate as recalibrate
 from fastece.recalibration.saved import load as load
 from fastece.recalibration.saved import save as save
 from fastece.recalibration.scaling import MatrixScaling as MatrixScaling

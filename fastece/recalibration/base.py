@@ -196,7 +196,7 @@ class OneVsRest(Calibrator):
         for text in dict.fromkeys(fit.warning for fit in fits if fit.warning):
             found = [k for k, fit in enumerate(fits) if fit.warning == text]
             warn("X" if len(fits) == 1 else f"X, {name_classes(found)}", text)
-        columns = zip(*(fit.parameters for fit in fits), strict=True)
+        columns: Any = zip(*(fit.parameters for fit in fits), strict=True)
         for name, column in zip(self.PARAMETERS, columns, strict=True):
             is_number = isinstance(column[0], float)
             values = np.array(column) if is_number else list(column)
@@ -206,7 +206,7 @@ class OneVsRest(Calibrator):
         fitted = [getattr(self, f"{name}_") for name in self.PARAMETERS]
         if predictions.n_classes == 2:
             return self._map_one(predictions.score(1), *fitted)
-        p = np.empty(predictions.x.shape)
+        p: NDArray[Any] = np.empty(predictions.x.shape)
         for k, score in predictions.scores():
             p[:, k] = self._map_one(score, *(values[k] for values in fitted))
         total = p.sum(axis=1, keepdims=True)

@@ -1,10 +1,12 @@
 """Maps of one score at a time, which take class vectors one class against the rest."""
 
 from dataclasses import dataclass
+from functools import singledispatch
 from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_flag, check_integer
@@ -64,7 +66,7 @@ class PlattScaling(OneVsRest):
     Raises
     ------
     ValueError, TypeError
-        As `fit` and `transform` say.
+        As `fit` and `transform` do.
 
     Notes
     -----
@@ -113,7 +115,7 @@ class BetaCalibration(OneVsRest):
     Raises
     ------
     ValueError, TypeError
-        As `fit` and `transform` say.
+        As `fit` and `transform` do.
 
     Notes
     -----
@@ -227,7 +229,7 @@ class HistogramBinning(OneVsRest):
     Raises
     ------
     ValueError, TypeError
-        For parameters outside their range; as `fit` and `transform` say.
+        For parameters outside their range; as `fit` and `transform` do.
 
     Notes
     -----
@@ -283,7 +285,7 @@ class ScalingBinning(OneVsRest):
     Raises
     ------
     ValueError, TypeError
-        For parameters outside their range; as `fit` and `transform` say.
+        For parameters outside their range; as `fit` and `transform` do.
 
     Notes
     -----
@@ -377,7 +379,7 @@ class IsotonicCalibration(Interpolation):
     Raises
     ------
     ValueError, TypeError
-        As `fit` and `transform` say.
+        As `fit` and `transform` do.
 
     Notes
     -----
@@ -425,7 +427,7 @@ class CurveCalibration(Interpolation):
     Raises
     ------
     ValueError, TypeError
-        For an estimator without a curve; as `fit` and `transform` say.
+        For an estimator without a curve; as `fit` and `transform` do.
 
     Notes
     -----
@@ -452,8 +454,8 @@ class CurveCalibration(Interpolation):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_flag("monotone", self.monotone)
-        found = find_estimator(self.estimator, {})
-        if not isinstance(found, BayesCurve | KDE):
+        found: Any = find_estimator(self.estimator, {})
+        if curve_points.dispatch(type(found)) is curve_points.dispatch(object):
             raise InputError("estimator", "must have a curve: ece_bayes or ece_kde", value=found)
 
     def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:  # noqa: ARG002
@@ -467,11 +469,23 @@ class CurveCalibration(Interpolation):
         return BinaryFit((at, value.clip(0.0, 1.0)))
 
 
-def curve_points(estimator: BayesCurve | KDE, sample: Sample) -> tuple[F64, F64, F64]:
+Points = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+
+
+@singledispatch
+def curve_points(estimator: Any, sample: Sample) -> Points:  # noqa: ARG001
     """Compute points of a reliability curve: scores, probabilities of a hit, and weights."""
-    if isinstance(estimator, KDE):
-        curve = reliability_curve(sample.y, sample.s, estimator=estimator, sample_weight=sample.v)
-        return curve.score, curve.posterior, curve.density
+    raise NotImplementedError
+
+
+@curve_points.register
+def _(estimator: KDE, sample: Sample) -> Points:
+    curve = reliability_curve(sample.y, sample.s, estimator=estimator, sample_weight=sample.v)
+    return curve.score, curve.posterior, curve.density
+
+
+@curve_points.register
+def _(estimator: BayesCurve, sample: Sample) -> Points:
     near = np.searchsorted((GRID[1:] + GRID[:-1]) / 2, sample.s)
     weight = np.bincount(near, unit_weights(sample.v, sample.n), GRID.size)
     return GRID, estimator.mean_curve(sample, GRID), LEAST_WEIGHT + weight

@@ -6,8 +6,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
-from fastece.checks.parameters import check_flag, check_integer, list_names
+from fastece.checks.parameters import check_choice, check_flag, check_integer, list_names
 from fastece.recalibration.base import Calibrator
 from fastece.recalibration.binary import (
     BetaCalibration,
@@ -51,7 +52,7 @@ def recalibrate(
     y_true: Any, y_prob: Any, *, method: Any, cv: int = 5, groups: Any = None, rng: Any = 0,
     from_logits: bool = False, sample_weight: Any = None,
 ) -> NDArray[Any]:  # fmt: skip
-    """Recalibrated probabilities of all rows, none of them by a map that knows the row's label.
+    """Recalibrate all rows, none of them by a map that knows its label.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def recalibrate(
     """
     model = find_method(method, check_flag("from_logits", from_logits))
     rows = read_rows(y_true, y_prob, sample_weight, from_logits)
-    fold = folds_of(rows.label, check_integer("cv", cv, 2, rows.label.size), groups, rng)
+    fold = draw_folds(rows.label, check_integer("cv", cv, 2, rows.label.size), groups, rng)
     out = np.empty_like(rows.predictions.x)
     for part in range(cv):
         others = rows.where(fold != part).of_weight()
@@ -113,7 +114,7 @@ def recalibrate(
 
 
 class ForeignCalibrator:
-    """An object of another library, as the classes of `METHODS` are fitted to checked rows."""
+    """Fits an object of another library to checked rows, as the classes of `METHODS` are."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -125,51 +126,50 @@ class ForeignCalibrator:
         return self
 
     def map_predictions(self, predictions: Predictions) -> NDArray[Any]:
-        """What the fitted object makes of predictions: probabilities of their shape."""
+        """Map predictions to probabilities of their shape, by the fitted object."""
         x, name = predictions.x, "method.transform(X)"
         p = read_predictions(self.model.transform(x), False, name).x
         if p.shape != x.shape:
-            raise ValueError(f"{name}: must have the shape of X, {x.shape}, got {p.shape}")
+            raise InputError(name, f"must have the shape of X, {x.shape}", value=p.shape)
         return p
 
 
 def find_method(method: Any, from_logits: bool) -> Calibrator | ForeignCalibrator:
-    """What is to be fitted, from a name or an object."""
+    """Find what to fit, from a name or an object."""
     if isinstance(method, str):
-        if method not in METHODS:
-            raise ValueError(f"method: got {method!r}; {list_names(METHODS)}")
-        return METHODS[method](from_logits=from_logits)
-    if isinstance(method, type) or not all(
-        callable(getattr(method, name, None)) for name in ("fit", "transform")
-    ):
-        raise TypeError(
-            f"method: must be a name or an object with fit and transform, got {method!r}; "
-            f"{list_names(METHODS)}"
-        )
-    kind = type(method)
-    if not isinstance(method, Calibrator) or (kind.fit, kind.transform) != (
-        Calibrator.fit, Calibrator.transform
-    ):  # fmt: skip
+        return METHODS[check_choice("method", method, list(METHODS))](from_logits=from_logits)
+    has_verbs = callable(getattr(method, "fit", None)) and callable(
+        getattr(method, "transform", None)
+    )
+    if isinstance(method, type) or not has_verbs:
+        rule = "must be a name or an object with fit and transform"
+        raise InputTypeError("method", rule, value=method, hint=list_names(METHODS))
+    kind, own = type(method), (Calibrator.fit, Calibrator.transform)
+    if not isinstance(method, Calibrator) or (kind.fit, kind.transform) != own:
         return ForeignCalibrator(method)
     if method.from_logits != from_logits:
-        raise ValueError(f"from_logits: {method!r} is not for from_logits={from_logits}")
+        raise InputError("from_logits", f"must be {method.from_logits} for {method!r}")
     return method
 
 
-def folds_of(label: I64, cv: int, groups: Any, rng: Any) -> I64:
-    """The fold (n,) of each row, from 0 to cv - 1."""
+def draw_folds(label: I64, cv: int, groups: Any, rng: Any) -> I64:
+    """Draw the fold (n,) of each row, from 0 to cv - 1, with its share of each class or group."""
     generator = np.random.default_rng(new_key(rng))
     order = generator.permutation(label.size)
-    if groups is None:
-        # Rows in turn, class by class: a fold has its share of each, and as many rows as others.
-        order = order[np.argsort(label[order], kind="stable")]
-        fold = np.empty(label.size, np.int64)
-        fold[order] = np.arange(label.size) % cv
-        return fold
-    group, _ = as_groups(groups, label.size, "groups")
+    if groups is not None:
+        return fold_groups(as_groups(groups, label.size, "groups")[0], cv, generator)
+    # Rows in turn, class by class: a fold has its share of each, and as many rows as others.
+    order = order[np.argsort(label[order], kind="stable")]
+    fold = np.empty(label.size, np.int64)
+    fold[order] = np.arange(label.size) % cv
+    return fold
+
+
+def fold_groups(group: I64, cv: int, generator: np.random.Generator) -> I64:
+    """Draw the fold (n,) of each row: groups stay together, folds have about as many rows."""
     count = np.bincount(group)
     if count.size < cv:
-        raise ValueError(f"cv: must be at most the {count.size} groups there are, got {cv}")
+        raise InputError("cv", f"must be at most the {count.size} groups there are", value=cv)
     home, load = np.empty(count.size, np.int64), np.zeros(cv)
     shuffled = generator.permutation(count.size)
     for one in shuffled[np.argsort(-count[shuffled], kind="stable")]:  # the largest first

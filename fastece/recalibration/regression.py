@@ -252,8 +252,8 @@ class MatrixLoss(SoftmaxLoss):
     @property
     def is_free(self) -> F64:
         """1 for each column (K + 1,) of the lines that no penalty fixes, else 0."""
-        fixed = self.rates.any(axis=0)
-        return np.append(np.full(self.n_classes, not fixed[:-1].any()), not fixed[-1]) * 1.0
+        off_diagonal, intercept = self.rates[:, :-1].any(), self.rates[:, -1].any()
+        return np.append(np.full(self.n_classes, not off_diagonal), not intercept) * 1.0
 
     def evaluate(self, theta: F64) -> tuple[float, F64]:
         """Compute the loss at some parameters with its penalties, and its gradient."""

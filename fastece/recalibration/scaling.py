@@ -54,7 +54,7 @@ class TemperatureLoss(Loss):
 
     def hessian(self, theta: F64) -> F64:
         """Compute the matrix of second derivatives at some parameters."""
-        return self.sums(theta)[1:].sum().reshape(1, 1)
+        return np.array([[self.sums(theta)[1:].sum()]])
 
 
 def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> Minimum:
@@ -85,7 +85,7 @@ class TemperatureScaling(Calibrator):
     Raises
     ------
     ValueError, TypeError
-        As `fit` and `transform` say.
+        As `fit` and `transform` do.
 
     Notes
     -----
@@ -155,7 +155,7 @@ class VectorScaling(Calibrator):
     Raises
     ------
     ValueError, TypeError
-        As `fit` and `transform` say.
+        As `fit` and `transform` do.
 
     Notes
     -----
@@ -211,7 +211,7 @@ class MatrixScaling(Calibrator):
     Raises
     ------
     ValueError, TypeError
-        For a penalty below 0; as `fit` and `transform` say.
+        For a penalty below 0; as `fit` and `transform` do.
 
     Notes
     -----
