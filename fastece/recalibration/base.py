@@ -210,7 +210,8 @@ class OneVsRest(Calibrator):
         for k, score in predictions.scores():
             p[:, k] = self._map_one(score, *(values[k] for values in fitted))
         total = p.sum(axis=1, keepdims=True)
-        return np.where(total > 0, p, 1.0) / np.where(total > 0, total, p.shape[1])
+        share: NDArray[Any] = np.where(total > 0, p, 1.0) / np.where(total > 0, total, p.shape[1])
+        return share
 
     @abstractmethod
     def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:

@@ -473,7 +473,7 @@ Points = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 @singledispatch
-def curve_points(estimator: Any, sample: Sample) -> Points:  # noqa: ARG001
+def curve_points(estimator: Any, sample: Sample) -> Points:
     """Compute points of a reliability curve: scores, probabilities of a hit, and weights."""
     raise NotImplementedError
 
@@ -481,7 +481,7 @@ def curve_points(estimator: Any, sample: Sample) -> Points:  # noqa: ARG001
 @curve_points.register
 def _(estimator: KDE, sample: Sample) -> Points:
     curve = reliability_curve(sample.y, sample.s, estimator=estimator, sample_weight=sample.v)
-    return curve.score, curve.posterior, curve.density
+    return curve.score, curve.probability, curve.density
 
 
 @curve_points.register
