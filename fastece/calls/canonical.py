@@ -13,7 +13,7 @@ from fastece.estimators.canonical.skce import FORMS
 
 
 def canonical_error(
-    y_true: Any, y_prob: Any, *, bandwidth: Any = "likelihood", norm: float = 1.0,
+    y_true: Any, y_prob: Any = None, *, bandwidth: Any = "likelihood", norm: float = 1.0,
     labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip

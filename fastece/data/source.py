@@ -67,6 +67,15 @@ class Source(ABC):
     def sample(self, k: int, needs: str = RANKS) -> Sample:
         """Give problem `k` as a sample that has what is needed, one of `NEEDS`."""
 
+    def needs_of(self, estimator: Any) -> str:
+        """Return what an estimator needs of the samples, or refuse it if they lack that."""
+        needs: str = getattr(estimator, "needs", RANKS)
+        if self.has_vectors and needs != ROWS and getattr(estimator, "needs_vectors", False):
+            needs = DISTANCES if needs == SQUARES else VECTORS
+        if needs not in self.has:
+            raise self.lack(needs, "estimator", str(estimator))
+        return needs
+
     def samples(self, needs: str = RANKS) -> list[Sample]:
         """Give every problem as a sample."""
         return [self.sample(k, needs) for k in range(self.n_problems)]

@@ -12,7 +12,6 @@ from fastece.data.sample import Sample
 from fastece.data.source import Source
 from fastece.decomposition.parts import Decomposition, add_parts
 from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
-from fastece.estimators.table import check_source
 from fastece.typing import F64
 
 # What each score is the mean of.
@@ -125,7 +124,7 @@ def score_decomposition(
 def isotonic_parts(rule: str, source: Source, k: int) -> tuple[float, ...]:
     """The score of problem `k`, and the parts of it in their order."""
     mean = RULES[rule]
-    sample = source.sample(k, check_source(mean, source))
+    sample = source.sample(k, source.needs_of(mean))
     score = mean.evaluate(mean.prepare(sample, source.n), sample.counts)
     hits, misses = blocks_of(source.sample(k))
     recalibrated = least_score(rule, hits, misses)

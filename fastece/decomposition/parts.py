@@ -8,7 +8,7 @@ import numpy as np
 
 from fastece.checks.probabilities import as_probabilities
 from fastece.data.reading import read_source
-from fastece.data.source import Source
+from fastece.data.source import VECTORS, Source
 from fastece.document.document import Document, Section
 from fastece.document.numbers import Number
 from fastece.document.result import Result
@@ -24,10 +24,10 @@ def add_parts(
     rest; with "classwise" the mean.
     """
     is_auto = isinstance(setting, str) and setting == "auto"
-    if isinstance(y_true, Source):
-        is_sum = is_auto and y_true.has_vectors
-    else:
-        is_sum = is_auto and as_probabilities(y_prob).ndim == 2
+    if isinstance(y_true, Source) and y_true.has_vectors:
+        raise y_true.lack(VECTORS, "y_true", "the sum over classes")
+    is_array = not isinstance(y_true, Source)
+    is_sum = is_array and is_auto and as_probabilities(y_prob).ndim == 2
     source = read_source(y_true, y_prob, setting="classwise" if is_sum else setting, **options)
     each = [parts_of(source, k) for k in range(source.n_problems)]
     values = np.sum(each, axis=0) / (1 if is_sum else len(each))

@@ -12,7 +12,7 @@ import numpy as np
 from fastece.checks.parameters import list_names
 from fastece.data.problems import Problems
 from fastece.data.reading import Map
-from fastece.data.source import DISTANCES, RANKS, ROWS, SQUARES, VECTORS, Source
+from fastece.data.source import Source
 from fastece.estimators.base import Estimator
 from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import Binned, Sweep
@@ -107,29 +107,13 @@ def kept_change(name: str, /, **fields: Any) -> tuple[Estimator, Estimator]:
     return ESTIMATORS[name], change(ESTIMATORS[name], fields)
 
 
-def need_of(estimator: Any, source: Source) -> str:
-    """Return what an estimator needs of a source, one of `fastece.data.source.NEEDS`."""
-    needs: str = getattr(estimator, "needs", RANKS)
-    if needs == ROWS or not (source.has_vectors and need_vectors([estimator])):
-        return needs
-    return DISTANCES if needs == SQUARES else VECTORS
-
-
-def check_source(estimator: Any, source: Source) -> str:
-    """Return what an estimator needs of a source, or refuse a source that does not have it."""
-    needs = need_of(estimator, source)
-    if needs not in source.has:
-        raise source.lack(needs, "estimator", str(estimator))
-    return needs
-
-
 def direct_values(estimator: Estimator, source: Source, run: Map = map) -> F64:
     """Compute the value (K,) of an estimator on each problem of a source."""
     direct = getattr(estimator, "direct", None)
     if direct is not None and isinstance(source, Problems):
         return np.asarray(direct(source, run))
 
-    needs, needs_sorted = check_source(estimator, source), getattr(estimator, "needs_sorted", True)
+    needs, needs_sorted = source.needs_of(estimator), getattr(estimator, "needs_sorted", True)
 
     def value(k: int) -> float:
         sample = source.sample(k, needs)

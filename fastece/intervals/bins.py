@@ -9,6 +9,7 @@ from fastece.checks.arrays import contiguous
 from fastece.data.order import scale_weights
 from fastece.data.problems import Problems, one_problem
 from fastece.data.sample import Sample
+from fastece.data.source import Source
 from fastece.estimators.binned.estimator import EMPTY, MAX_SUMS, Binned, Bins, place_rows
 from fastece.estimators.binned.replicates import Tiles
 from fastece.intervals.cells import Cells, count_of, make_cells
@@ -103,16 +104,19 @@ def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, fl
     return sums[0], sums[1], float(w @ w)
 
 
-def effective_rows(binned: Binned, problems: Problems, bins: Bins) -> F64:
+def effective_rows(binned: Binned, source: Source, bins: Bins) -> F64:
     """How many rows of equal weight each bin (K, B) is worth, ``(sum w a)^2 / sum w^2 a`` with the
     shares a of the rows: Kish (1965, "Survey sampling", section 11.7); 0 where it is empty."""
-    rows, (scaled, _) = bins.weight.copy(), scale_weights(problems)
-    if scaled.v is None:
+    rows = bins.weight.copy()
+    if isinstance(source, Problems) and source.v is None:
         return rows
-    for k, sample in enumerate(map(scaled.sample, range(scaled.n_problems))):
+    for k in range(source.n_problems):
+        sample, _ = scale_weights(source.sample(k, source.needs_of(binned)))
+        if sample.v is None:
+            continue
         layout, lower, a = place_rows(binned, sample, rows.shape[1])
         exists = binned.threshold is None or sample.s > binned.threshold
-        square = np.where(exists, scaled.v**2, 0.0)
+        square = np.where(exists, sample.counts * sample.v**2, 0.0)
         cells: F64 = np.bincount(lower, square * a, layout.cells).astype(np.float64)
         if layout.grid.convex:
             upper = np.minimum(lower + 1, layout.cells - 1)

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.order import scale_weights
+from fastece.data.problems import need_rows
 from fastece.data.sample import Sample
+from fastece.data.source import SQUARES
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.result import Result
@@ -18,7 +20,7 @@ from fastece.estimators.bayes.posterior import side_posteriors
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.density.plan import Copies
-from fastece.intervals.estimate import INVERSION, POSTERIOR, cells_of, has_cells
+from fastece.intervals.estimate import INVERSION, POSTERIOR, cells_of, groups_of_samples, has_cells
 from fastece.intervals.inversion import NO_CURVE, cell_curve, side_curve
 from fastece.resampling.arguments import Call, check_single, describe, read_call
 from fastece.resampling.draws import new_key
@@ -130,15 +132,15 @@ class Parts(NamedTuple):
 def binned_values(binned: Binned, call: Call) -> list[F64]:
     """Three times (K,): the error of the bins of each problem, that of their gaps below 0, and that
     of those above."""
-    bins = binned.bins(call.models[0])
+    bins = binned.bins(call.sources[0])
     gaps = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
     return [binned.values(bins._replace(gap=gap)) for gap in gaps]
 
 
-def density_values(kde: KDE, sample: Sample) -> F64:
+def density_values(kde: KDE, sample: Sample, n: int) -> F64:
     """The same (3,) of a density on its grid."""
-    plan = kde.prepare(sample.sorted(), sample.n)
-    ((mesh, density, _),) = plan.densities(Copies(np.ones(sample.n)))
+    sample = sample.sorted()
+    ((mesh, density, _),) = kde.prepare(sample, n).densities(Copies(sample.counts))
     value = kde.largest_gap if math.isinf(kde.norm) else kde.integral
     hits, expected = density[:, 1].copy(), mesh.score[:, None] * density[:, 0]
     found = []
@@ -155,15 +157,16 @@ def density_values(kde: KDE, sample: Sample) -> F64:
 
 def cell_parts(call: Call, estimator: Any, key: int) -> Parts:
     """The parts of an error that is a norm of gaps; draws depend on the key."""
-    (data,) = call.models
+    (data,) = call.sources
     if isinstance(estimator, Binned):
         values = binned_values(estimator, call)
     else:
         samples = data.samples()
-        values = [*np.transpose([density_values(estimator, sample) for sample in samples])]
+        values = [*np.transpose([density_values(estimator, sample, data.n) for sample in samples])]
     values = [as_float(call.average_of(value)) for value in values]
     if not call.n_resamples:
         return Parts(values, [None] * 3)
+    need_rows(data, f"the interval of {describe(estimator)}", "n_resamples")
     cells = cells_of(call, estimator, key)
     curves: list[list[Any]] = []
     each = range(data.n_problems) if call.average is None else [slice(None)]
@@ -182,8 +185,7 @@ def posterior_parts(call: Call, bayes: BayesCurve, gap: ConfidenceInterval) -> P
     tell that there is a part at all. The mean gap does: with every norm, ``over >= -gap`` and
     ``under >= gap``.
     """
-    samples = call.models[0].samples()
-    parts = [[sample] for sample in samples] if call.average is None else [samples]
+    parts = groups_of_samples(call, bayes)
     columns = [*zip(*(side_posteriors(part, bayes.norm) for part in parts), strict=True)]
     values = [np.array([posterior.value for posterior in column]) for column in columns]
     values = [as_float(value if call.average is None else value[0]) for value in values]
@@ -218,7 +220,7 @@ def above_parts(
 
 def mean_gap(call: Call) -> tuple[Any, ConfidenceInterval]:
     """The mean gap of the only model of a call with its interval, or those of each class."""
-    samples = [scale_weights(sample)[0] for sample in call.models[0].samples()]
+    samples = [scale_weights(sample)[0] for sample in call.sources[0].samples(SQUARES)]
     found = np.array([gap_interval(sample, call.level) for sample in samples])
     if call.average == "macro":
         found = found.mean(0, keepdims=True)
@@ -234,9 +236,12 @@ def gap_interval(sample: Sample, level: float) -> tuple[float, float, float]:
     labels vary more than that around the mean gap that is seen. The interval has all d for which
     ``(D - d)^2 <= z^2 v(d)``.
     """
-    w = np.full(sample.n, 1 / sample.n) if sample.v is None else sample.v / sample.v.sum()
-    s, gap, squares = sample.s, sample.y - sample.s, w * w
-    mean, per_row = float(w @ gap), float(w @ w)
+    c = np.ones(sample.n) if sample.c is None else sample.c
+    v = np.ones(sample.n) if sample.v is None else sample.v
+    total = float(c @ v)
+    w, squares = c * v / total, c * (v / total) ** 2
+    s, gap = sample.s, sample.y - sample.s
+    mean, per_row = float(w @ gap), float(squares.sum())
     variance, slope = (float(squares @ x) for x in (s * (1 - s), 1 - 2 * s))
     seen = float(squares @ (gap - mean) ** 2)
     variance = max(variance, seen - slope * mean + mean * mean * per_row)
@@ -254,7 +259,7 @@ def gap_interval(sample: Sample, level: float) -> tuple[float, float, float]:
 def direction_of(call: Call, key: int) -> Direction:
     """The direction of the only model of a call with one estimator."""
     (estimator,) = call.estimators.values()
-    if not call.models[0].setting.per_class:
+    if not call.sources[0].setting.per_class:
         call = replace(call, average="macro")
     gap, gap_ends = mean_gap(call)
     if isinstance(estimator, BayesCurve):
@@ -283,8 +288,8 @@ def direction_of(call: Call, key: int) -> Direction:
 
 
 def direction(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece", n_resamples: int = 1999, rng: Any = 0,
-    **options: Any,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = 1999,
+    rng: Any = 0, **options: Any,
 ) -> Direction:  # fmt: skip
     """Whether the scores of a model are above or below their hit rates: over- or under-confidence.
 

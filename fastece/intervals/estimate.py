@@ -8,11 +8,11 @@ from typing import Any, overload
 import numpy as np
 
 from fastece.data.problems import need_rows, one_problem
+from fastece.data.sample import Sample
 from fastece.document.result import EstimatorResult, Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
-from fastece.estimators.table import check_source
 from fastece.intervals.bins import binned_cells
 from fastece.intervals.cells import Cells
 from fastece.intervals.densities import density_cells
@@ -93,14 +93,18 @@ def cells_of(call: Call, estimator: Any, key: int) -> Cells:
     return make(call, estimator, key)
 
 
-def posteriors(call: Call, estimator: Any) -> list[Any]:
-    """The posterior of the error of the only model of a call, or that of each class."""
+def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
+    """The samples of each class, or all of those whose mean error is asked for."""
     (source,) = call.sources
     if call.average is not None and source.n_problems > 1:
         need_rows(source, "the interval of a mean over classes", "average")
-    samples = source.samples(check_source(estimator, source))
-    parts = [[sample] for sample in samples] if call.average is None else [samples]
-    return [estimator.posterior(part) for part in parts]
+    samples = source.samples(source.needs_of(estimator))
+    return [[sample] for sample in samples] if call.average is None else [samples]
+
+
+def posteriors(call: Call, estimator: Any) -> list[Any]:
+    """The posterior of the error of the only model of a call, or that of each class."""
+    return [estimator.posterior(samples) for samples in groups_of_samples(call, estimator)]
 
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fastece.checks.labels import as_groups
 from fastece.checks.probabilities import as_probabilities
-from fastece.data.problems import Problems, one_problem
+from fastece.data.problems import Problems, need_rows, one_problem
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue
 from fastece.document.result import Record, Result
@@ -311,6 +311,7 @@ def slices(
     call = read_call(
         y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples, **options
     )
+    need_rows(call.sources[0], "slices")
     check_can_be_null(call, "slices")
     if by is None:
         groups = groups_by_class(call)

@@ -19,7 +19,7 @@ from fastece.document.result import Result
 from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, is_supported, posterior
 from fastece.estimators.density.plan import Copies, DensityPlan
-from fastece.estimators.table import check_source, direct_values
+from fastece.estimators.table import direct_values
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
@@ -289,7 +289,7 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     has_band = call.n_resamples and isinstance(estimator, KDE)
     if has_band:
         need_rows(source, "a band of resamples", "n_resamples")
-    samples = source.samples(check_source(estimator, source))
+    samples = source.samples(source.needs_of(estimator))
     curves = [curve_of(estimator, sample.sorted(), call.n, call.level) for sample in samples]
     values = direct_values(estimator, source).tolist()
     curves = [

@@ -10,14 +10,13 @@ import numpy as np
 
 from fastece.checks.errors import InputTypeError
 from fastece.checks.parameters import check_jobs
-from fastece.data.problems import Problems
 from fastece.data.reading import Map, read_source
 from fastece.data.source import Source
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.result import Result
 from fastece.estimators.binned.estimator import Binned, Bins
-from fastece.estimators.table import check_source, find_estimator, with_threads
+from fastece.estimators.table import find_estimator, with_threads
 from fastece.intervals.bins import effective_rows
 from fastece.resampling.intervals import ConfidenceInterval, check_level, tails_of
 from fastece.typing import F64
@@ -151,23 +150,8 @@ def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[Reliabil
     """One diagram for each problem."""
     if not isinstance(estimator, Binned):
         raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
-    needs, names = check_source(estimator, source), map(source.name, range(source.n_problems))
-    if isinstance(source, Problems):
-        sums = estimator.bins(source, run)
-        return make_diagrams(estimator, sums, effective_rows(estimator, source, sums), names)
-    n_bins = estimator.bin_count(source.n)
-    each = [estimator.counted_bins(sample, n_bins) for sample in source.samples(needs)]
-    return [
-        diagram
-        for sums, name in zip(each, names, strict=True)
-        for diagram in make_diagrams(estimator, sums, counted_rows(sums), [name])
-    ]
-
-
-def counted_rows(sums: Bins) -> F64:
-    """How many rows of equal weight (K, B) bins are worth whose squares of weights are known."""
-    squares = sums.square if sums.square.size else sums.weight
-    return np.divide(sums.weight**2, squares, out=np.zeros_like(squares), where=squares > 0)
+    sums, names = estimator.bins(source, run), map(source.name, range(source.n_problems))
+    return make_diagrams(estimator, sums, effective_rows(estimator, source, sums), names)
 
 
 def make_diagrams(

@@ -6,19 +6,21 @@ import numpy as np
 
 from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.parameters import check_average
-from fastece.data.reading import read_problems
+from fastece.data.reading import read_source
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import find_estimator
 from fastece.typing import F64
 
 
 def bandwidth_sweep(
-    y_true: Any, y_prob: Any, bandwidths: Any, *, estimator: Any = "ece_kde", setting: Any = "auto",
-    average: Any = "macro", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    from_logits: bool = False, **fields: Any,
+    y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, estimator: Any = "ece_kde",
+    setting: Any = "auto", average: Any = "macro", labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, **fields: Any,
 ) -> F64:  # fmt: skip
-    """The density-based error for each of some bandwidths; scores are binned once for all, and with
-    beta kernels once for those that differ by less than a fifth.
+    """Compute the density-based error for each of some bandwidths.
+
+    Scores are binned once for all, and with beta kernels once for those that differ by less than a
+    fifth.
 
     Parameters
     ----------
@@ -62,12 +64,12 @@ def bandwidth_sweep(
     refuse_where(
         "bandwidths", "must be positive and finite", h, lambda x: ~((x > 0) & (x < np.inf))
     )
-    problems = read_problems(
+    source = read_source(
         y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
-    samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
-    values = np.array([chosen.sweep(sample, h) for sample in samples])
+    samples = source.samples(source.needs_of(chosen))
+    values = np.array([chosen.sweep(sample.sorted(), source.n, h) for sample in samples])
     # Of one problem, the mean is its own value.
-    per_class = problems.setting.per_class and average is None
+    per_class = source.setting.per_class and average is None
     return values if per_class else np.asarray(values.mean(0))

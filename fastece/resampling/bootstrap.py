@@ -14,7 +14,6 @@ from fastece.data.reading import refuse_options
 from fastece.data.source import DISTANCES, VECTORS, Source
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator
-from fastece.estimators.table import check_source
 from fastece.resampling.arguments import Call, add_groups, describe, read_call
 from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
 from fastece.resampling.engine import Problem
@@ -205,7 +204,7 @@ def drawn_values(call: Call, source: Source) -> F64:
     """The values (K, R, estimators) of the replicates of a source."""
     estimators, values = list(call.estimators.values()), []
     for estimator in estimators:
-        if check_source(estimator, source) == DISTANCES:
+        if source.needs_of(estimator) == DISTANCES:
             raise source.lack(VECTORS, "estimator", f"the bootstrap of {describe(estimator)}")
     for k in range(source.n_problems):
         draws, sample = source.draws(k), source.sample(k)

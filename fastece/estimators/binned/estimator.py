@@ -22,6 +22,7 @@ from fastece.data.order import quantile_edges, scale_weights, sort_scores
 from fastece.data.problems import Problems, one_problem
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
+from fastece.data.source import Source
 from fastece.estimators.base import Parameters, Plan
 from fastece.estimators.binned.edges import (
     Layout,
@@ -83,6 +84,12 @@ class Bins(NamedTuple):
             found[WEIGHT] = counts - found[HITS] * PACK
         total = found[WEIGHT].sum(-1) if total is None else total
         return cls(edges, unit, total, **{SUMS[kind]: sums for kind, sums in found.items()})
+
+
+def joined_bins(parts: Sequence[Bins]) -> Bins:
+    """Join the bins of single problems, whose weights have one unit."""
+    sums = (np.concatenate(part) for part in zip(*(p[2:] for p in parts), strict=True))
+    return Bins([part.edges[0] for part in parts], parts[0].unit, *sums)
 
 
 @dataclass(frozen=True)
@@ -378,12 +385,15 @@ class Binned(Parameters):
         moments = self._moments(problems.v is not None, problems.n)
         return self.values(self.some_bins(problems, run, moments))
 
-    def bins(self, problems: Problems, run: Map = map, moments: int = 4) -> Bins:
+    def bins(self, source: Source, run: Map = map, moments: int = 4) -> Bins:
         """Edges and the first `moments` of `kernels.MOMENTS` of the bins of each problem; with
         `debias` those that the value needs as well."""
-        weighted = problems.v is not None
+        if not isinstance(source, Problems):
+            n_bins, samples = self.bin_count(source.n), source.samples(source.needs_of(self))
+            return joined_bins([self.counted_bins(sample, n_bins) for sample in samples])
+        weighted = source.v is not None
         more = ((HITS, SQUARE) if weighted else (HITS,)) if self.debias else ()
-        return self.some_bins(problems, run, (*MOMENTS[:moments], *more[max(0, moments - 3) :]))
+        return self.some_bins(source, run, (*MOMENTS[:moments], *more[max(0, moments - 3) :]))
 
     def some_bins(self, problems: Problems, run: Map, moments: tuple[int, ...]) -> Bins:
         """`bins` with those of the sums that are asked for."""
@@ -401,9 +411,7 @@ class Binned(Parameters):
         def one(k: int) -> Bins:
             return self._sums(one_problem(problems.sample(k)), n_bins, moments, unit, map)
 
-        parts = list(run(one, range(problems.n_problems)))
-        sums = (np.concatenate(part) for part in zip(*(p[2:] for p in parts), strict=True))
-        return Bins([part.edges[0] for part in parts], unit, *sums)
+        return joined_bins(list(run(one, range(problems.n_problems))))
 
     def values(self, bins: Bins) -> F64:
         """The value (K,) of each problem from the sums of its bins."""

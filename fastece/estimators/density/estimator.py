@@ -169,13 +169,13 @@ class KDE(Parameters):
         largest = np.where(is_supported(f, mesh.low, mesh.high), gap, -1.0).max(1)
         return np.where(largest < 0, np.nan, largest)
 
-    def sweep(self, sample: Sample, bandwidths: F64) -> F64:
+    def sweep(self, sample: Sample, size: int, bandwidths: F64) -> F64:
         """The values with each of some bandwidths, of a sorted sample that is binned once; for beta
         kernels, whose grids depend on the bandwidth, once for those that share one."""
         is_beta = self.kernel == "beta"
         h: Any = SILVERMAN if is_beta else float(bandwidths.min())
-        plan = replace(self, bandwidth=h).plan(sample, sample.n, self.finer, even=not is_beta)
-        return self.values(plan, Copies(np.ones(sample.n), bandwidths.size), bandwidths)
+        plan = replace(self, bandwidth=h).plan(sample, size, self.finer, even=not is_beta)
+        return self.values(plan, Copies(sample.counts, bandwidths.size), bandwidths)
 
 
 def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:

@@ -1,0 +1,132 @@
+"""Functions that take an accumulator in place of two arrays: their answers, and what is refused."""
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece import Accumulator
+from helpers.stream_cases import class_data
+
+RNG = np.random.default_rng(0)
+P = RNG.random(3000)
+Y = (RNG.random(3000) < P**1.3).astype(int)
+PLAIN = Accumulator().update(Y, P)
+VECTORS = Accumulator(3).update(*class_data(500, 3))
+CLASSES = Accumulator(3, setting="classwise").update(*class_data(500, 3))
+
+
+def near(seen, wanted, slack):
+    assert np.asarray(seen) == pytest.approx(np.asarray(wanted), abs=slack, rel=slack, nan_ok=True)
+
+
+def parts_of(found):
+    return found.score, found.reliability, found.within_variance, found.within_covariance
+
+
+# How far each answer may be from that of the rows.
+ANSWERS = {
+    "ece": (fastece.ece, 1e-12, {}),
+    "mce": (fastece.mce, 1e-11, {}),
+    "brier_score": (fastece.brier_score, 1e-12, {}),
+    "sharpness": (fastece.sharpness, 1e-12, {}),
+    "accuracy": (fastece.accuracy, 1e-12, {}),
+    "entropy": (fastece.entropy, 1e-4, {}),
+    "estimate": (lambda *data: fastece.estimate(*data).confidence_interval, 1e-2, {}),
+    "gap": (lambda *data: fastece.direction(*data, n_resamples=0).mean_gap_interval, 1e-9, {}),
+    "over": (lambda *data: fastece.direction(*data, n_resamples=0).over, 1e-12, {}),
+    "density": (
+        lambda *data: fastece.direction(*data, estimator="ece_kde", n_resamples=0).under, 2e-3, {}
+    ),
+    "curve parts": (
+        lambda *data: fastece.direction(*data, estimator="ece_bayes").over_interval, 1e-2, {}
+    ),
+    "frequency": (lambda *data: fastece.reliability_diagram(*data).frequency, 1e-12, {}),
+    "rows": (lambda *data: fastece.reliability_diagram(*data).rows, 1e-12, {}),
+    "curve": (lambda *data: fastece.reliability_curve(*data)(0.4), 1e-2, {}),
+    "decomposition": (
+        lambda *data: parts_of(fastece.brier_decomposition(*data)), 1e-12, {}
+    ),
+    "corp": (lambda *data: fastece.score_decomposition(*data).miscalibration, 1e-4, {}),
+    "bandwidths": (lambda *data: fastece.bandwidth_sweep(*data, bandwidths=[0.05, 0.1]), 2e-3, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_accumulator_is_as_good_as_its_rows(name):
+    function, slack, options = ANSWERS[name]
+    near(function(PLAIN, **options), function(Y, P, **options), slack)
+
+
+def test_the_setting_is_that_of_the_accumulator():
+    y, p = class_data(500, 3)
+    assert fastece.ece(CLASSES, setting="classwise") == fastece.ece(CLASSES) == CLASSES.ece()
+    near(fastece.ece(CLASSES, average=None), fastece.sce(y, p, average=None), 1e-12)
+    near(fastece.sce(CLASSES), fastece.sce(y, p), 1e-12)
+    near(fastece.brier_score(VECTORS), fastece.brier_score(y, p), 1e-12)
+    for function in (fastece.sce, fastece.ace):
+        with pytest.raises(ValueError, match=r"setting: must be 'auto'.*got 'classwise'"):
+            function(VECTORS)
+    for setting in ("binary", 1, None):
+        with pytest.raises(ValueError, match="setting: must be 'classwise'"):
+            fastece.ece(CLASSES, setting=setting)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y_prob": P}, "y_prob: goes with arrays"),
+        ({"labels": ["a", "b"]}, "labels: goes with arrays"),
+        ({"sample_weight": np.ones(3000)}, "sample_weight: goes with arrays"),
+        ({"from_logits": True}, "from_logits: goes with arrays"),
+        ({"pos_label": 1}, "pos_label: goes with arrays"),
+    ],
+)
+def test_options_of_arrays_are_refused_by_name(options, message):
+    for function in (fastece.ece, fastece.reliability_diagram, fastece.reliability_curve,
+                     fastece.estimate, fastece.brier_decomposition):  # fmt: skip
+        with pytest.raises(TypeError, match=message):
+            function(PLAIN, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fastece.log_loss(PLAIN), "estimator: LogLoss.* needs every row by itself"),
+        (lambda: fastece.ece(PLAIN, closed="left"), "closed='left'.* needs every row by itself"),
+        (lambda: fastece.canonical_error(VECTORS), "DirichletKDE.* needs every row by itself"),
+        (lambda: fastece.entropy(VECTORS), r"Entropy\(\) needs whole class vectors"),
+        (lambda: fastece.brier_decomposition(VECTORS), "needs whole class vectors"),
+        (lambda: fastece.score_decomposition(PLAIN, score="log"), "LogLoss.* needs every row"),
+        (lambda: fastece.estimate(PLAIN, estimator="ece"), "the interval of Binned.* needs every"),
+        (lambda: fastece.estimate(CLASSES), "average: the interval of a mean over classes"),
+        (lambda: fastece.direction(PLAIN), "n_resamples: the interval of Binned"),
+        (lambda: fastece.calibration_test(PLAIN, None), "needs every row by itself"),
+        (lambda: fastece.slices(PLAIN, None, by=Y), "needs every row by itself"),
+        (lambda: fastece.bootstrap(PLAIN), "n_replicates: there are none"),
+        (lambda: fastece.bootstrap(PLAIN, rng=0), "rng: goes with arrays"),
+        (lambda: fastece.bootstrap(PLAIN, n_resamples=99), "n_resamples: goes with arrays"),
+        (lambda: fastece.bootstrap(PLAIN, groups=Y), "groups: goes with arrays"),
+        (lambda: fastece.reliability_curve(PLAIN, estimator="ece_kde", n_resamples=9),
+         "n_resamples: a band of resamples needs every row"),
+        (lambda: fastece.ece(Accumulator()), "has no rows"),
+        (lambda: PLAIN.mce(norm=2), "norm: mce is norm=inf"),
+    ],
+)  # fmt: skip
+def test_what_sums_do_not_hold_is_refused_by_what_is_needed(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+def test_replicates_of_several_estimators_are_one_call():
+    state = Accumulator(n_replicates=40, seed=1).update(Y, P)
+    found = fastece.bootstrap(state, estimator=["ece", "ece_kde"])
+    for name in ("ece", "ece_kde"):
+        alone = state.bootstrap(name)
+        assert np.array_equal(found[name].bootstrap_distribution, alone.bootstrap_distribution)
+
+
+def test_samples_and_vectors_are_themselves():
+    sample = PLAIN.sample(0)
+    assert sample == sample
+    assert sample != PLAIN.sample(0).sorted()
+    assert len({sample, sample}) == 1
