@@ -1,7 +1,11 @@
-"""One hypothesis profile: no deadline (the first call compiles), the same examples anywhere."""
+"""What holds for every test: one hypothesis profile, and no figure that stays open."""
 
+import sys
+
+import pytest
 from hypothesis import HealthCheck, settings
 
+# No deadline, since the first call compiles; the same examples anywhere.
 settings.register_profile(
     "fastece",
     deadline=None,
@@ -11,3 +15,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("fastece")
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")

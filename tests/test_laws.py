@@ -1,26 +1,262 @@
-"""Laws of calibration errors, on whatever hypothesis finds."""
+"""Laws of every estimator of the table, and of bins, on data that hypothesis finds."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from math import inf
 
 import numpy as np
 import pytest
 import reference
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fastece
 from helpers import strategies as cases
+from helpers.probes import Code, HitCode
+from helpers.table import CASES, COUNT_ROWS, ERRORS, LOSSES, VECTORS, slack_of
 
 SLACK = 1e-12
 norms = st.sampled_from([1.0, 2.0, 3.5, inf])
+every_estimator = pytest.mark.parametrize("name", CASES)
+every_error = pytest.mark.parametrize("name", ERRORS)
+few = settings(max_examples=8)
 
 
-def near(value):
-    return pytest.approx(value, abs=SLACK, nan_ok=True)
+def near(value, slack=SLACK):
+    return pytest.approx(value, abs=slack, rel=slack, nan_ok=True)
 
 
-# -- the reference itself --------------------------------------------------------------------------
+def value_of(name, y, p, weight=None, **options):
+    """Value of an estimator of the helpers' table."""
+    return fastece.ece(y, p, estimator=CASES[name], sample_weight=weight, **options)
+
+
+@st.composite
+def problem(draw, name, smallest=0):
+    """Labels, probabilities and integer weights for an estimator, at least two rows with any."""
+    y, p = draw(cases.multiclass(max_size=12) if name in VECTORS else cases.binary(max_size=25))
+    weight = draw(cases.integer_weights(len(y), smallest))
+    if name in VECTORS:
+        assume(np.count_nonzero(weight) > 1)
+    return y, p, weight
+
+
+def problems(seed=0, n=40, ties=False):
+    """Labels, scores, class vectors and weights, for laws that need no search."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, 3)) * 2
+    z = z.round(1) if ties else z
+    p = np.exp(z)
+    p /= p.sum(axis=1, keepdims=True)
+    y = np.where(rng.random(n) < 0.6, p.argmax(axis=1), rng.integers(0, 3, n))
+    return y, p, rng.integers(0, 3, n) + rng.random(n).round(2)
+
+
+def data_of(name, **options):
+    """The same as the estimator takes them in its own setting."""
+    y, p, weight = problems(**options)
+    return (y, p, weight) if name in VECTORS else (np.minimum(y, 1), p[:, 0], weight)
+
+
+# -- rows and weights ------------------------------------------------------------------------------
+
+
+@every_estimator
+@few
+@given(st.data())
+def test_the_order_of_the_rows_does_not_matter(name, data):
+    y, p, weight = data.draw(problem(name, smallest=1))
+    order = data.draw(st.permutations(range(len(y))))
+    value, slack = value_of(name, y, p, weight), slack_of(name)
+    assert value_of(name, y[order], p[order], weight[order]) == near(value, slack)
+
+
+@every_estimator
+@few
+@given(st.data())
+def test_integer_weights_are_repetitions(name, data):
+    if name in COUNT_ROWS:
+        pytest.skip("the number of rows enters")
+    y, p, weight = data.draw(problem(name))
+    repeated = np.repeat(y, weight), np.repeat(p, weight, axis=0)
+    assert value_of(name, y, p, weight) == near(value_of(name, *repeated), slack_of(name))
+
+
+@every_estimator
+@few
+@given(st.data())
+def test_rows_of_weight_zero_are_dropped(name, data):
+    y, p, weight = data.draw(problem(name))
+    kept = weight > 0
+    rest = value_of(name, y[kept], p[kept], weight[kept])
+    assert value_of(name, y, p, weight) == near(rest, slack_of(name))
+
+
+@every_estimator
+@few
+@given(st.data())
+def test_scaling_all_weights_changes_nothing(name, data):
+    y, p, weight = data.draw(problem(name, smallest=1))
+    scale = data.draw(st.sampled_from([0.1, 3.0, 1e-9, 1e9, 1e-150, 1e150, 1e-300, 1e300]))
+    value, slack = value_of(name, y, p, weight), slack_of(name)
+    assert value_of(name, y, p, weight * scale) == near(value, slack)
+
+
+@every_estimator
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 0.1, 1.7e308])
+def test_equal_weights_are_no_weights(name, weight):
+    for ties in (False, True):
+        y, p, _ = data_of(name, ties=ties)
+        value = value_of(name, y, p, np.full(len(y), weight))
+        assert value == near(value_of(name, y, p), slack_of(name))
+
+
+# -- classes ---------------------------------------------------------------------------------------
+
+
+@every_estimator
+def test_class_by_class_values_are_those_of_each_class(name):
+    y, p, weight = problems()
+    each = value_of(name, y, p, weight, setting="classwise", average=None)
+    slack = slack_of(name)
+    assert each == near([value_of(name, y, p, weight, setting=k) for k in range(3)], slack)
+    assert value_of(name, y, p, weight, setting="classwise") == near(each.mean(), slack)
+    alone = [value_of(name, y == k, p[:, k], weight, setting="binary") for k in range(3)]
+    if name not in LOSSES:
+        assert each == near(alone, slack)
+
+
+@every_error
+def test_the_names_of_the_classes_do_not_matter(name):
+    y, p, weight = problems()
+    order = np.array([2, 0, 1])
+    moved = np.argsort(order)[y], p[:, order]  # column j of the new matrix is column order[j]
+    slack = slack_of(name)
+    for setting in ("auto", "classwise"):
+        value = value_of(name, y, p, weight, setting=setting)
+        assert value_of(name, *moved, weight, setting=setting) == near(value, slack)
+    by_label = value_of(name, y, p[:, order], weight, labels=order.tolist())
+    assert by_label == near(value_of(name, *moved, weight), slack)
+
+
+# -- input -----------------------------------------------------------------------------------------
+
+
+@every_estimator
+def test_arrays_of_any_kind_have_the_same_value(name):
+    y, p, weight = data_of(name)
+    value, copies = value_of(name, y, p, weight), [a.copy() for a in (y, p, weight)]
+    for array in (y, p, weight):
+        array.flags.writeable = False
+    assert value_of(name, y, p, weight) == value
+    assert all(np.array_equal(a, b) for a, b in zip((y, p, weight), copies, strict=True))
+    assert value_of(name, y.tolist(), p.tolist(), weight.tolist()) == value
+    assert value_of(name, y.astype(float), np.asfortranarray(p), weight[::-1][::-1]) == value
+    text = np.array(["a", "b", "c"])[y]
+    assert value_of(name, text, p, weight, labels=list("abc")[: 1 + y.max()]) == value
+    narrow = p.astype(np.float32)
+    assert value_of(name, y, narrow) == near(value_of(name, y, narrow.astype(float)), 1e-6)
+
+
+@every_estimator
+def test_logits_are_their_probabilities(name):
+    z = np.random.default_rng(3).normal(size=(50, 3)) * 3
+    y, e = np.random.default_rng(4).integers(0, 3, 50), np.exp(z)
+    p, slack = e / e.sum(axis=1, keepdims=True), max(slack_of(name), 1e-9)
+    assert value_of(name, y, z, from_logits=True) == near(value_of(name, y, p), slack)
+    scores = 1 / (1 + np.exp(-z[:, 0]))
+    value = value_of(name, y > 0, z[:, 0], from_logits=True)
+    assert value == near(value_of(name, y > 0, scores), slack)
+
+
+# -- replicates ------------------------------------------------------------------------------------
+
+
+def replicates(name, y, p, n_resamples=70, rng=5, **options):
+    """Estimate and values of the replicates."""
+    result = fastece.bootstrap(
+        y, p, estimator=CASES[name], n_resamples=n_resamples, rng=rng, **options
+    )
+    return result.estimate, result.bootstrap_distribution
+
+
+@every_estimator
+@pytest.mark.parametrize("size", [None, 4])
+def test_replicates_are_values_of_the_drawn_rows(name, size):
+    y, p, weight = data_of(name, n=12)
+    options = {"n_resamples": 33, "size": size}
+    value, values = replicates(name, y, p, sample_weight=weight + 0.1, **options)
+    assert value == value_of(name, y, p, weight + 0.1)
+    if name in VECTORS:
+        return  # copies count as one row: their own oracles
+    code = Code(14)
+    drawn = fastece.bootstrap(y, p, estimator=code, rng=5, **options).bootstrap_distribution
+    for r in (0, 1, 31, 32):
+        rows = np.repeat(np.arange(12), code.counts(drawn[r], 12))
+        want = value_of(name, y[rows], p[rows], weight[rows] + 0.1)
+        assert values[r] == near(want, slack_of(name))
+
+
+@every_estimator
+def test_replicates_have_the_same_bits_in_any_company(name):
+    y, p, weight = data_of(name, n=60)
+    options = {"sample_weight": weight}
+    _, values = replicates(name, y, p, n_jobs=1, **options)
+    with ThreadPoolExecutor(2) as pool:
+        for how in ({"n_jobs": 2}, {"executor": pool}, {"groups": np.arange(60)}):
+            assert np.array_equal(replicates(name, y, p, **options, **how)[1], values, True), how
+    _, first = replicates(name, y, p, n_resamples=3, **options)
+    assert np.array_equal(first, values[:3], equal_nan=True)
+    together = fastece.bootstrap(
+        y, p, estimator=[CASES[name], "ece_a"], n_resamples=3, rng=5, **options
+    )
+    assert np.array_equal(next(iter(together.values())).bootstrap_distribution, first, True)
+
+
+@every_estimator
+def test_models_are_compared_on_the_same_draws(name):
+    y, p, weight = data_of(name)
+    q = p[::-1]
+    options = {"sample_weight": weight, "n_resamples": 20, "rng": 5}
+    a, b = (replicates(name, y, x, **options) for x in (p, q))
+    options |= {"estimator": CASES[name], "method": "basic"}
+    result, mirrored = (fastece.compare(y, *pair, **options) for pair in ((p, q), (q, p)))
+    assert (result.a, result.b) == (a[0], b[0])
+    assert np.array_equal(result.bootstrap_distribution, a[1] - b[1], equal_nan=True)
+    assert result.difference == -mirrored.difference
+    assert result.p_value == near(mirrored.p_value)
+
+
+@every_error
+def test_replicates_of_the_null_are_values_of_drawn_labels(name):
+    y, p, weight = data_of(name, n=15)
+    options = {"n_resamples": 33, "rng": 5, "sample_weight": weight + 0.1}
+    result = fastece.calibration_test(y, p, estimator=CASES[name], **options)
+    assert result.statistic == near(value_of(name, y, p, weight + 0.1), slack_of(name))
+    if name in VECTORS:
+        return  # labels of all classes: their own oracles
+    drawn = fastece.calibration_test(y, p, estimator=HitCode(), **options).null_distribution
+    for r in (0, 32):
+        labels = drawn[r].astype(np.int64) >> np.arange(15) & 1
+        want = value_of(name, labels, p, weight + 0.1)
+        assert result.null_distribution[r] == near(want, slack_of(name))
+
+
+@every_error
+def test_estimates_have_the_value_and_an_interval_that_grows_with_the_level(name):
+    y, p, weight = data_of(name)
+    result = fastece.estimate(
+        y, p, estimator=CASES[name], n_resamples=99, rng=0, sample_weight=weight
+    )
+    assert result.value == near(value_of(name, y, p, weight), slack_of(name))
+    if np.isnan(result.value):
+        return
+    assert 0 < result.p_value <= 1
+    narrow, wide = result.interval(0.5), result.interval(0.9)
+    assert 0 <= wide.low <= narrow.low <= narrow.high <= wide.high
+
+
+# -- bins: the reference ---------------------------------------------------------------------------
 
 
 @given(cases.binary(), cases.binned_fields(), st.data())
@@ -37,20 +273,11 @@ def test_any_class_vectors_equal_the_reference(data, fields, setting):
     assert fastece.ece(*data, setting=setting, **fields) == near(want)
 
 
-# -- symmetries ------------------------------------------------------------------------------------
-
-
-@given(cases.binary(), cases.binned_fields(), norms, st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter(data, fields, norm, random):
-    true, prob = data
-    order = list(range(len(true)))
-    random.shuffle(order)
-    value = fastece.ece(true, prob, norm=norm, **fields)
-    assert fastece.ece(true[order], prob[order], norm=norm, **fields) == near(value)
+# -- bins: symmetries ------------------------------------------------------------------------------
 
 
 @given(cases.multiclass(), cases.binned_fields(), st.permutations(range(3)))
-def test_the_names_of_the_classes_do_not_matter(data, fields, order):
+def test_the_names_of_the_classes_do_not_matter_to_bins(data, fields, order):
     true, prob = data
     moved = np.argsort(order)[true], prob[:, order]  # column j of the new matrix is column order[j]
     values = fastece.ece(true, prob, setting="classwise", average=None, **fields)
@@ -99,72 +326,7 @@ def test_the_two_classes_of_a_binary_problem_are_one_problem_and_its_complement(
     )
 
 
-# -- weights ---------------------------------------------------------------------------------------
-
-
-@given(cases.binary(), cases.binned_fields(), norms, st.data())
-def test_integer_weights_are_repetitions(data, fields, norm, draw):
-    true, prob = data
-    weight = draw.draw(cases.integer_weights(len(true)))
-    value = fastece.ece(true, prob, sample_weight=weight, norm=norm, **fields)
-    repeated = np.repeat(true, weight), np.repeat(prob, weight)
-    assert value == near(fastece.ece(*repeated, norm=norm, **fields))
-
-
-@given(cases.multiclass(), cases.binned_fields(), st.data())
-def test_integer_weights_are_repetitions_of_class_vectors(data, fields, draw):
-    true, prob = data
-    weight = draw.draw(cases.integer_weights(len(true)))
-    repeated = np.repeat(true, weight), np.repeat(prob, weight, axis=0)
-    for setting in ("confidence", "classwise"):
-        value = fastece.ece(true, prob, sample_weight=weight, setting=setting, **fields)
-        assert value == near(fastece.ece(*repeated, setting=setting, **fields))
-
-
-@given(cases.binary(), cases.binned_fields(), norms, st.data())
-def test_rows_of_weight_zero_are_dropped(data, fields, norm, draw):
-    true, prob = data
-    weight = draw.draw(cases.integer_weights(len(true)))
-    kept = weight > 0
-    for n_bins in (fields["n_bins"], "sqrt"):
-        options = {**fields, "n_bins": n_bins, "norm": norm}
-        value = fastece.ece(true, prob, sample_weight=weight, **options)
-        rest = fastece.ece(true[kept], prob[kept], sample_weight=weight[kept], **options)
-        assert value == near(rest)
-
-
-@given(cases.binary(), cases.binned_fields(), norms, st.data())
-def test_scaling_all_weights_changes_nothing(data, fields, norm, draw):
-    true, prob = data
-    weight = draw.draw(cases.integer_weights(len(true), smallest=1)).astype(float)
-    scale = draw.draw(st.sampled_from([0.1, 3.0, 1e-9, 1e9, 1e-150, 1e150, 1e-300, 1e300]))
-    for n_bins in (fields["n_bins"], "sqrt"):
-        options = {**fields, "n_bins": n_bins, "norm": norm}
-        value = fastece.ece(true, prob, sample_weight=weight, **options)
-        scaled = fastece.ece(true, prob, sample_weight=weight * scale, **options)
-        assert scaled == near(value)
-
-
-@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1.7e308])
-@pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_c", "ece_ac"])
-def test_weights_at_the_ends_of_floating_point_change_nothing(estimator, scale):
-    scores = cases.score_sets()["bell"]
-    true = cases.labels_for(scores)
-    for fields in ({}, {"norm": 2.0}, {"norm": inf}, {"bin_weights": "equal"}):
-        value = fastece.ece(true, scores, estimator=estimator, **fields)
-        weight = np.full(len(scores), scale)
-        scaled = fastece.ece(true, scores, estimator=estimator, sample_weight=weight, **fields)
-        assert scaled == near(value), fields
-
-
-@given(cases.binary(), cases.binned_fields(), norms)
-def test_equal_weights_are_no_weights(data, fields, norm):
-    weight = np.full(len(data[0]), 0.1)
-    value = fastece.ece(*data, norm=norm, **fields)
-    assert fastece.ece(*data, sample_weight=weight, norm=norm, **fields) == near(value)
-
-
-# -- inequalities ----------------------------------------------------------------------------------
+# -- bins: inequalities ----------------------------------------------------------------------------
 
 
 @given(cases.binary(), cases.binned_fields(), norms, st.sampled_from(["mass", "equal"]))

@@ -13,12 +13,6 @@ from helpers.sklearn_cases import fitted
 matplotlib.use("agg")
 
 
-@pytest.fixture(autouse=True)
-def _no_figures_stay():
-    yield
-    plt.close("all")
-
-
 def same_diagram(found, known):
     for name in ("edges", "count", "frequency"):
         np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
