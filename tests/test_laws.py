@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import fastece
 from helpers import strategies as cases
+from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused, put
 from helpers.probes import Code, HitCode
 from helpers.table import CASES, COUNT_ROWS, ERRORS, LOSSES, VECTORS, slack_of
 
@@ -169,6 +170,28 @@ def test_logits_are_their_probabilities(name):
     assert value == near(value_of(name, y > 0, scores), slack)
 
 
+BAD = {
+    "y_prob.*5, 1": lambda call: call(CLASS_TRUE, put(ROWS, ((5, 1), np.nan))),
+    "y_prob.*1.5": lambda call: call(CLASS_TRUE, put(ROWS, ((2, 0), 1.5))),
+    "y_true.*7": lambda call: call(put(CLASS_TRUE, (7, 7)), ROWS),
+    "sample_weight": lambda call: call(CLASS_TRUE, ROWS, -np.ones(8)),
+    "y_true|y_prob": lambda call: call(CLASS_TRUE[:5], ROWS),
+    "n_jobs": lambda call: call(CLASS_TRUE, ROWS, n_jobs="two"),
+    "anything: is not a parameter": lambda call: call(CLASS_TRUE, ROWS, anything=3),
+}
+
+
+@every_estimator
+def test_bad_data_are_refused(name):
+    def call(*arguments, **options):
+        return value_of(name, *arguments, **options)
+
+    for message, bad in BAD.items():
+        assert_refused(lambda bad=bad: bad(call), [message])
+    with pytest.warns(UserWarning, match="y_prob"):
+        call(CLASS_TRUE, ROWS * 0.9)
+
+
 # -- replicates ------------------------------------------------------------------------------------
 
 
@@ -177,24 +200,23 @@ def replicates(name, y, p, n_resamples=70, rng=5, **options):
     result = fastece.bootstrap(
         y, p, estimator=CASES[name], n_resamples=n_resamples, rng=rng, **options
     )
-    return result.estimate, result.bootstrap_distribution
+    return result.value, result.bootstrap_distribution
 
 
 @every_estimator
 @pytest.mark.parametrize("size", [None, 4])
 def test_replicates_are_values_of_the_drawn_rows(name, size):
-    y, p, weight = data_of(name, n=12)
-    options = {"n_resamples": 33, "size": size}
-    value, values = replicates(name, y, p, sample_weight=weight + 0.1, **options)
-    assert value == value_of(name, y, p, weight + 0.1)
-    if name in VECTORS:
-        return  # copies count as one row: their own oracles
-    code = Code(14)
-    drawn = fastece.bootstrap(y, p, estimator=code, rng=5, **options).bootstrap_distribution
-    for r in (0, 1, 31, 32):
-        rows = np.repeat(np.arange(12), code.counts(drawn[r], 12))
-        want = value_of(name, y[rows], p[rows], weight[rows] + 0.1)
-        assert values[r] == near(want, slack_of(name))
+    y, p, weight = problems(n=12)
+    weight += 0.1
+    code, draw = Code(14), {"n_resamples": 33, "size": size}
+    codes = fastece.bootstrap(y, p, estimator=code, rng=5, **draw).bootstrap_distribution
+    for setting in ("auto", "classwise", 1):
+        value, values = replicates(name, y, p, sample_weight=weight, setting=setting, **draw)
+        assert value == value_of(name, y, p, weight, setting=setting)
+        for r in (0, 31, 32) if name not in VECTORS else ():  # of these, copies count as one row
+            rows = np.repeat(np.arange(12), code.counts(codes[r], 12))
+            want = value_of(name, y[rows], p[rows], weight[rows], setting=setting)
+            assert values[r] == near(want, slack_of(name))
 
 
 @every_estimator
@@ -223,7 +245,7 @@ def test_models_are_compared_on_the_same_draws(name):
     result, mirrored = (fastece.compare(y, *pair, **options) for pair in ((p, q), (q, p)))
     assert (result.a, result.b) == (a[0], b[0])
     assert np.array_equal(result.bootstrap_distribution, a[1] - b[1], equal_nan=True)
-    assert result.difference == -mirrored.difference
+    assert result.value == -mirrored.value
     assert result.p_value == near(mirrored.p_value)
 
 
@@ -232,7 +254,7 @@ def test_replicates_of_the_null_are_values_of_drawn_labels(name):
     y, p, weight = data_of(name, n=15)
     options = {"n_resamples": 33, "rng": 5, "sample_weight": weight + 0.1}
     result = fastece.calibration_test(y, p, estimator=CASES[name], **options)
-    assert result.statistic == near(value_of(name, y, p, weight + 0.1), slack_of(name))
+    assert result.value == near(value_of(name, y, p, weight + 0.1), slack_of(name))
     if name in VECTORS:
         return  # labels of all classes: their own oracles
     drawn = fastece.calibration_test(y, p, estimator=HitCode(), **options).null_distribution
@@ -251,7 +273,7 @@ def test_estimates_have_the_value_and_an_interval_that_grows_with_the_level(name
     assert result.value == near(value_of(name, y, p, weight), slack_of(name))
     if np.isnan(result.value):
         return
-    assert 0 < result.p_value <= 1
+    assert result.p_value is None or 0 < result.p_value <= 1  # a posterior has none
     narrow, wide = result.interval(0.5), result.interval(0.9)
     assert 0 <= wide.low <= narrow.low <= narrow.high <= wide.high
 

@@ -216,34 +216,6 @@ def test_smooth_errors_are_those_of_their_authors(monkeypatch, seeds):
 # -- laws ------------------------------------------------------------------------------------------
 
 
-@given(names, cases.binary(), st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter(name, data, random):
-    y, s = data
-    order = list(range(len(s)))
-    random.shuffle(order)
-    slack = ESTIMATORS[name][1]
-    assert value_of(name, y[order], s[order]) == near(value_of(name, y, s), slack)
-
-
-@given(names, cases.binary(), st.data())
-def test_scaling_all_weights_changes_nothing(name, data, draw):
-    weight = draw.draw(cases.integer_weights(len(data[0]), smallest=1)).astype(float)
-    scale = draw.draw(st.sampled_from([0.1, 3.0, 1e-9, 1e-150, 1e150, 1e300]))
-    value, slack = value_of(name, *data, weight), ESTIMATORS[name][1]
-    assert value_of(name, *data, weight * scale) == near(value, slack)
-
-
-@given(st.sampled_from(["smooth_ece", "smooth, fixed", "mmce"]), cases.binary(), st.data())
-def test_integer_weights_are_repetitions(name, data, draw):
-    # Not of debiased errors, for which two copies of a row are more rows than one that counts
-    # twice, nor of sweeps, which have at most as many bins as rows.
-    y, s = data
-    weight = draw.draw(cases.integer_weights(len(s)))
-    repeated = np.repeat(y, weight), np.repeat(s, weight)
-    slack = ESTIMATORS[name][1]
-    assert value_of(name, y, s, weight) == near(value_of(name, *repeated), slack)
-
-
 @given(names, cases.binary(), st.data())
 def test_copies_of_a_row_are_rows(name, data, draw):
     y, s = data

@@ -699,20 +699,6 @@ def test_two_jobs_give_the_same_bits_as_one(estimator):
         assert same(one, np.abs(np.bincount(bins, true - prob, 15)).sum() / n)
 
 
-@pytest.mark.parametrize("setting", ["confidence", "classwise", 3])
-def test_two_jobs_give_the_same_bits_as_one_for_class_vectors(setting):
-    rng = np.random.default_rng(11)
-    rows = rng.random((100_000, 5)) ** 3
-    rows /= rows.sum(axis=1, keepdims=True)
-    true, weight = rng.integers(0, 5, len(rows)), rng.random(len(rows))
-    for options in ({}, {"sample_weight": weight}, {"average": None}):
-        if setting != "classwise" and "average" in options:
-            continue
-        one = fastece.ece(true, rows, setting=setting, n_jobs=1, **options)
-        two = fastece.ece(true, rows, setting=setting, n_jobs=2, **options)
-        assert np.array_equal(one, two), options
-
-
 def test_labels_of_several_types_stay_what_they_are():
     value = fastece.ece([0, 1, 1], [0.2, 0.6, 0.9])
     assert fastece.ece(["a", 1, 1], [0.2, 0.6, 0.9], labels=["a", 1]) == value

@@ -18,12 +18,10 @@ from fastece import Accuracy, BrierScore, Entropy, LogLoss, Sharpness, Vectors
 from fastece.data.reading import read_problems
 from fastece.estimators.losses import Mean, MeanPlan, OfVectors
 from fastece.estimators.table import ESTIMATORS, calibration_errors, need_vectors
-from fastece.resampling import engine
 from fastece.resampling.draws import draws_of
 from fastece.resampling.engine import Problem, plan_replicates
 from fastece.study.contestants import own
 from helpers import strategies as cases
-from helpers.probes import Code
 
 NAMES = ["brier_score", "log_loss", "accuracy", "sharpness", "entropy"]
 SETTINGS = ["auto", "confidence", "classwise", 1]
@@ -103,15 +101,6 @@ def test_any_class_vectors_equal_the_reference(data, setting, draw):
         assert call(name, *data, setting=setting, sample_weight=weight) == near(want), name
 
 
-@given(cases.multiclass(), st.data())
-def test_integer_weights_are_repetitions(data, draw):
-    true, prob = data
-    weight = draw.draw(cases.integer_weights(len(true)))
-    repeated = np.repeat(true, weight), np.repeat(prob, weight, axis=0)
-    for name in NAMES:
-        assert call(name, *data, sample_weight=weight) == near(call(name, *repeated))
-
-
 @given(cases.binary(), st.floats(1e-9, 0.5))
 def test_clipped_log_losses_equal_the_reference(data, clip):
     want = reference.score("log_loss", *cases.as_lists(*data), clip=clip)
@@ -128,39 +117,6 @@ def test_class_by_class_values_average_to_the_mean():
         assert mean == near(each.mean())
     brier = fastece.brier_score(y, p, setting="classwise", average=None, sample_weight=weight)
     assert fastece.brier_score(y, p, sample_weight=weight) == near(brier.sum())
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_weights_of_any_size_and_rows_without_weight(name):
-    y, p, _ = random_problem(11)
-    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
-    want, kept = call(name, y, p, sample_weight=weight), weight > 0
-    assert call(name, y[kept], p[kept], sample_weight=weight[kept]) == near(want)
-    for scale in (5e-324, 1e-310, 1e-9, 3.0, 1e300, 8e307):  # the sum of the last is infinite
-        assert call(name, y, p, sample_weight=weight * scale) == near(want)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_logits_are_their_probabilities(name):
-    rng = np.random.default_rng(3)
-    z = rng.normal(size=(50, 4)) * 3
-    e = np.exp(z)
-    p, y = e / e.sum(axis=1, keepdims=True), rng.integers(0, 4, 50)
-    assert call(name, y, z, from_logits=True) == near(call(name, y, p))
-    s = z[:, 0]
-    want = call(name, np.minimum(y, 1), 1 / (1 + np.exp(-s)))
-    assert call(name, np.minimum(y, 1), s, from_logits=True) == near(want)
-
-
-def test_labels_and_narrow_floats_are_read_as_elsewhere():
-    y, p, _ = random_problem(11)
-    text = np.array(["a", "b", "c", "d", "e"])[y]
-    for name in NAMES:
-        want = call(name, y, p)
-        assert call(name, text, p, labels=["a", "b", "c", "d", "e"][: p.shape[1]]) == want
-        narrow = p.astype(np.float32)
-        assert call(name, y, narrow) == near(want, 1e-6)
-        assert call(name, y.astype(float), np.asfortranarray(p)) == want
 
 
 # -- what is not the usual -------------------------------------------------------------------------
@@ -339,53 +295,6 @@ def test_all_ways_give_the_value_of_the_repeated_rows(name):
                 drawn = estimator.subsets(plan, rows[None].astype(np.int32))
                 assert drawn.shape == (1,)
                 assert drawn[0] == near(want)
-
-
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("name", NAMES)
-def test_replicates_are_values_of_the_drawn_rows(name, setting):
-    rng = np.random.default_rng(5)
-    p, y, code = rng.dirichlet(np.ones(3), 12), rng.integers(0, 3, 12), Code(14)
-    weight = rng.random(12) + 0.1
-    for size in (None, 4):
-        found = fastece.bootstrap(
-            y, p, estimator=[name, code], setting=setting, n_resamples=40, rng=0, size=size,
-            sample_weight=weight,
-        )  # fmt: skip
-        assert found[name].value == call(name, y, p, setting=setting, sample_weight=weight)
-        rest = "auto" if setting == "classwise" else setting
-        drawn = code.counts(
-            fastece.bootstrap(
-                y, p, estimator=code, setting=rest, n_resamples=40, rng=0, size=size
-            ).bootstrap_distribution, 12,
-        )  # fmt: skip
-        for r in (0, 31, 39):
-            rows = np.repeat(np.arange(12), drawn[r])
-            want = call(name, y[rows], p[rows], setting=setting, sample_weight=weight[rows])
-            assert found[name].bootstrap_distribution[r] == near(want)
-
-
-def test_models_are_compared_by_their_own_class_vectors():
-    y, p, weight = random_problem(11)
-    q = np.random.default_rng(0).permuted(p, axis=1)
-    for name in NAMES:
-        options = {"estimator": name, "n_resamples": 50, "rng": 0, "sample_weight": weight}
-        result = fastece.compare(y, p, q, **options)
-        a, b = (fastece.bootstrap(y, x, **options) for x in (p, q))
-        assert (result.a, result.b) == (a.value, b.value)
-        gap = a.bootstrap_distribution - b.bootstrap_distribution
-        assert np.array_equal(result.bootstrap_distribution, gap)
-
-
-def test_any_threads_and_batches_give_the_same_bits(monkeypatch):
-    monkeypatch.setattr(engine, "INLINE", 0)
-    rng = np.random.default_rng(0)
-    p, y = rng.dirichlet(np.ones(3), 300), rng.integers(0, 3, 300)
-    options = {"estimator": NAMES, "n_resamples": 100, "rng": 3}
-    one, two = (fastece.bootstrap(y, p, n_jobs=jobs, **options) for jobs in (1, 2))
-    for name in NAMES:
-        assert np.array_equal(one[name].bootstrap_distribution, two[name].bootstrap_distribution)
-        assert one[name].interval(method="bca").low < one[name].value
 
 
 # -- an infinite loss ------------------------------------------------------------------------------

@@ -34,22 +34,6 @@ def reads_pairs(name):
     return getattr(ESTIMATORS[name], "reads_pairs", False)
 
 
-@pytest.mark.parametrize("setting", ["auto", "confidence", "classwise", 1])
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_the_estimate_is_the_single_call_to_the_bit(name, setting):
-    weight = np.random.default_rng(3).integers(0, 3, 50)
-    for data in (binary(50), classes(50)):
-        for options in ({}, {"sample_weight": weight}, {"n_bins": 7}, {"from_logits": True}):
-            if "n_bins" in options and name not in BINNED:
-                continue
-            if "from_logits" in options:
-                data = data[0], 4 * data[1] - 2
-            options = {"estimator": name, "setting": setting, **options}
-            result = fastece.bootstrap(*data, n_resamples=3, rng=0, **options)
-            assert type(result.value) is float
-            assert result.value == fastece.ece(*data, **options), options
-
-
 def test_the_values_of_all_classes_are_those_of_the_single_call():
     options = {"setting": "classwise", "average": None}
     result = fastece.bootstrap(*classes(60), n_resamples=50, rng=0, **options)
@@ -129,21 +113,6 @@ def test_the_first_replicates_do_not_depend_on_how_many_are_asked_for(name, sett
     for n_resamples in (1, 31, 32, 33, 64, 100):
         assert same_bits(distribution(*data, n_resamples=n_resamples, **options),
                          longest[:n_resamples])  # fmt: skip
-
-
-@pytest.mark.parametrize("size", [None, 1, 3, 12, 13])
-def test_estimators_of_one_call_share_each_draw_with_single_calls(size):
-    data, code = classes(12), Code(14)
-    names = [*ESTIMATORS, code, Binned(n_bins=4)]
-    for setting in ("confidence", "classwise"):
-        options = {"n_resamples": 70, "rng": 1, "size": size, "setting": setting, "average": None}
-        together = fastece.bootstrap(*data, estimator=names, **options)
-        assert list(together) == [*ESTIMATORS, str(code), "Binned(n_bins=4)"]
-        for name in names:
-            alone = fastece.bootstrap(*data, estimator=name, **options)
-            assert same_bits(
-                together[str(name)].bootstrap_distribution, alone.bootstrap_distribution
-            )
 
 
 @pytest.mark.parametrize("size", [None, 1, 3, 13])
@@ -259,41 +228,6 @@ def repeated(problem, weight, counts, estimator):
     return reference.error(parts, weights, **asdict(estimator))
 
 
-@pytest.mark.parametrize("size", [None, 1, 4, 13])
-@pytest.mark.parametrize("weight", [None, "random", "with zeros"])
-@pytest.mark.parametrize("decimals", [None, 1])
-def test_every_replicate_is_the_value_of_the_repeated_rows(size, weight, decimals):
-    true, prob = binary(12, decimals=decimals)
-    rng = np.random.default_rng(6)
-    weights = {"random": rng.random(12) + 0.01, "with zeros": rng.integers(0, 3, 12)}
-    weight = weights.get(weight)
-    code, count = Code(14), 70
-    found = fastece.bootstrap(
-        true, prob, estimator=[code, *VARIANTS], size=size, sample_weight=weight,
-        n_resamples=count, rng=8,
-    )  # fmt: skip
-    problem = prob.tolist(), true.tolist(), 0.0, 1.0
-    drawn = code.counts(found[str(code)].bootstrap_distribution, 12)
-    for estimator in VARIANTS:
-        want = [repeated(problem, weight, counts, estimator) for counts in drawn]
-        assert found[str(estimator)].bootstrap_distribution == near(want), str(estimator)
-
-
-@pytest.mark.parametrize("setting", ["confidence", "classwise", 1])
-def test_every_replicate_of_class_vectors_is_the_value_of_the_repeated_rows(setting):
-    true, prob = classes(12)
-    code, count = Code(14), 33
-    options = {"setting": setting, "average": None, "n_resamples": count, "rng": 8}
-    found = fastece.bootstrap(true, prob, estimator=[code, *VARIANTS], **options)
-    problems = reference.problems(true.tolist(), prob.tolist(), setting)
-    for estimator in VARIANTS:
-        values = np.atleast_2d(found[str(estimator)].bootstrap_distribution)
-        codes = np.atleast_2d(found[str(code)].bootstrap_distribution)
-        for problem, value, drawn in zip(problems, values, codes, strict=True):
-            want = [repeated(problem, None, c, estimator) for c in code.counts(drawn, 12)]
-            assert value == near(want), str(estimator)
-
-
 @pytest.mark.parametrize("decimals", [None, 2])
 @pytest.mark.parametrize(("n", "size"), [(150, None), (150, 20), (900, 30)])
 def test_replicates_of_more_rows_than_a_block_are_right_too(n, size, decimals):
@@ -308,15 +242,6 @@ def test_replicates_of_more_rows_than_a_block_are_right_too(n, size, decimals):
         for estimator in VARIANTS:
             want = reference.error((s, y, 0.0, 1.0), **asdict(estimator))
             assert found[str(estimator)].bootstrap_distribution[r] == near(want), str(estimator)
-
-
-def test_scaling_all_weights_changes_nothing():
-    weight = np.random.default_rng(5).random(40)
-    for name in ESTIMATORS:
-        value = distribution(*binary(40), estimator=name, sample_weight=weight)
-        for scale in (4.0, 0.1, 1e200, 1e-300):
-            scaled = distribution(*binary(40), estimator=name, sample_weight=weight * scale)
-            assert scaled == near(value)
 
 
 def test_an_optional_fast_path_is_the_slow_one_32_at_a_time():

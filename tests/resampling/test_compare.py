@@ -7,7 +7,6 @@ import fastece
 from fastece.estimators.table import ESTIMATORS
 from helpers.probes import Code, Mean
 from helpers.resample_cases import (
-    METHODS,
     basic,
     binary,
     classes,
@@ -17,23 +16,6 @@ from helpers.resample_cases import (
 )
 
 # Some scores of one of the models are 0 or 1, so that its log loss is infinite.
-FINITE = [name for name in ESTIMATORS if name != "log_loss"]
-
-
-@pytest.mark.parametrize("name", FINITE)
-@pytest.mark.parametrize("size", [None, 7])
-def test_models_are_compared_on_the_same_draws(name, size):
-    true, a, b = two_models(50)
-    options = {"estimator": name, "n_resamples": 100, "rng": 6, "size": size}
-    result = fastece.compare(true, a, b, **options)
-    one, other = (fastece.bootstrap(true, prob, **options) for prob in (a, b))
-    assert same_bits(
-        result.bootstrap_distribution, one.bootstrap_distribution - other.bootstrap_distribution
-    )
-    assert (result.a, result.b) == (one.value, other.value)
-    assert result.value == result.a - result.b
-    assert type(result.value) is type(result.p_value) is float
-    assert result.standard_error == near(np.std(result.bootstrap_distribution, ddof=1))
 
 
 def test_models_share_their_draws_though_their_scores_are_ordered_otherwise():
@@ -66,17 +48,6 @@ def test_p_values_and_intervals_of_a_difference_follow_their_definitions(seed):
     assert result.p_value == (1 + np.sum(np.abs(values - d) >= abs(d))) / 200
     assert result.confidence_interval == near(basic(d, values, 0.9))
     assert result.interval(0.5, "percentile") == near(tuple(np.quantile(values, [0.25, 0.75])))
-
-
-def test_exchanging_the_models_mirrors_the_comparison():
-    true, a, b = two_models(60)
-    options = {"n_resamples": 199, "rng": 1, "estimator": Mean()}
-    one, other = fastece.compare(true, a, b, **options), fastece.compare(true, b, a, **options)
-    assert one.value == -other.value
-    assert one.p_value == other.p_value
-    for method in METHODS:
-        low, high = other.interval(0.9, method)
-        assert one.interval(0.9, method) == near((-high, -low), 1e-9)
 
 
 def test_classes_are_compared_one_by_one():

@@ -10,13 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-import fastece
 from fastece import DirichletKDE, canonical_error
 from fastece.estimators.table import ESTIMATORS
 from helpers import canonical_cases as cases
-from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
+from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused
 from helpers.canonical_cases import CLOSE, SETS, assert_near, near
-from helpers.strategies import integer_weights
 from oracles import reference_canonical as oracle
 
 BANDWIDTHS = [1e-5, 3e-4, 0.01, 0.1, 2.0]
@@ -195,58 +193,6 @@ def test_scores_are_the_two_columns(scores, norm, random):
 # -- laws ------------------------------------------------------------------------------------------
 
 
-@given(cases.vectors(), st.randoms(use_true_random=False), norms)
-@settings(max_examples=30)
-def test_the_order_of_rows_and_of_classes_does_not_matter(data, random, norm):
-    y, p, weight = data
-    weight = np.ones(len(y)) if weight is None else weight
-    rows, classes = list(range(len(y))), list(range(p.shape[1]))
-    random.shuffle(rows)
-    random.shuffle(classes)
-    for bandwidth in (0.01, 0.3):
-        options = {"bandwidth": bandwidth, "norm": norm}
-        value = canonical_error(y, p, sample_weight=weight, **options)
-        moved = canonical_error(y[rows], p[rows], sample_weight=weight[rows], **options)
-        assert moved == near(value)
-        renamed = np.argsort(classes)[y], p[:, classes]
-        assert canonical_error(*renamed, sample_weight=weight, **options) == near(value)
-        again = canonical_error(y, p[:, classes], labels=classes, sample_weight=weight, **options)
-        assert again == near(value)
-
-
-def test_the_order_does_not_matter_to_the_likelihood():
-    y, p = cases.draw(60, 4, 8)
-    value = canonical_error(y, p)
-    rows, classes = np.random.default_rng(0).permutation(60), np.array([2, 0, 3, 1])
-    assert canonical_error(y[rows], p[rows]) == near(value)
-    assert canonical_error(np.argsort(classes)[y], p[:, classes]) == near(value)
-
-
-@pytest.mark.parametrize("scale", [0.1, 3.0, 1e-300, 1e300])
-def test_scaling_all_weights_changes_nothing(scale):
-    y, p = cases.draw(30, 3, 9)
-    weight = np.random.default_rng(2).random(30) + 0.1
-    for bandwidth in (0.02, "likelihood"):
-        options = {"bandwidth": bandwidth}
-        value = canonical_error(y, p, sample_weight=weight, **options)
-        assert canonical_error(y, p, sample_weight=weight * scale, **options) == near(value)
-        once = canonical_error(y, p, **options)
-        assert canonical_error(y, p, sample_weight=np.full(30, scale), **options) == near(once)
-
-
-@given(cases.vectors(), st.data())
-@settings(max_examples=30)
-def test_rows_of_weight_zero_are_dropped(data, draw):
-    y, p, _ = data
-    enough = integer_weights(len(y)).filter(lambda weight: np.count_nonzero(weight) > 1)
-    weight = draw.draw(enough)
-    kept = weight > 0
-    for bandwidth in (0.02, "likelihood"):
-        value = canonical_error(y, p, sample_weight=weight, bandwidth=bandwidth)
-        rest = canonical_error(y[kept], p[kept], sample_weight=weight[kept], bandwidth=bandwidth)
-        assert rest == near(value)
-
-
 def test_a_weight_is_no_repetition():
     # A row leaves itself out, whatever it weighs; a copy of it is another row.
     y, p = cases.draw(10, 3, 10)
@@ -257,29 +203,6 @@ def test_a_weight_is_no_repetition():
     repeated = canonical_error(*again, bandwidth=0.01)
     assert_near(repeated, cases.expected_canonical(*again, bandwidth=0.01))
     assert abs(repeated - value) > 0.01
-
-
-def test_labels_are_read_as_elsewhere():
-    y, p = cases.draw(20, 3, 11)
-    value, names = canonical_error(y, p), ["a", "b", "c"]
-    assert canonical_error(np.array(names)[y], p, labels=names) == value
-    assert canonical_error(y.astype(float), np.asfortranarray(p)) == value
-    assert canonical_error(y.tolist(), p.tolist()) == value
-    assert fastece.ece(y, p, estimator="canonical") == value
-    assert fastece.ece(y, p, estimator=DirichletKDE(0.02, 2)) == canonical_error(
-        y, p, bandwidth=0.02, norm=2
-    )
-
-
-def test_inputs_are_not_modified():
-    y, p = cases.draw(20, 3, 12)
-    weight = np.random.default_rng(0).random(20)
-    copies = [array.copy() for array in (y, p, weight)]
-    for array in (y, p, weight):
-        array.flags.writeable = False
-    value = canonical_error(y, p, sample_weight=weight)
-    assert canonical_error(*copies[:2], sample_weight=copies[2]) == value
-    assert all(np.array_equal(a, b) for a, b in zip((y, p, weight), copies, strict=True))
 
 
 # -- few rows, equal rows, far rows ----------------------------------------------------------------
@@ -346,29 +269,6 @@ def test_a_bad_field_is_refused_by_name(name, value):
 def test_the_message_lists_what_is_known():
     assert_refused(lambda: canonical_error(CLASS_TRUE, ROWS, bandwidth="x"), ["likelihood", "'x'"])
     assert_refused(lambda: canonical_error(CLASS_TRUE, ROWS, norm=3), ["1", "2", "got 3"])
-
-
-def test_bad_data_are_refused_as_elsewhere():
-    def spoiled(index, value):
-        copy = ROWS.copy()
-        copy[index] = value
-        return copy
-
-    calls = {
-        "y_prob.*5, 1": lambda: canonical_error(CLASS_TRUE, spoiled((5, 1), nan)),
-        "y_prob.*1.5": lambda: canonical_error(CLASS_TRUE, spoiled((2, 0), 1.5)),
-        "y_true.*7": lambda: canonical_error(np.append(CLASS_TRUE[:-1], 7), ROWS),
-        "sample_weight": lambda: canonical_error(CLASS_TRUE, ROWS, sample_weight=-np.ones(8)),
-        "y_true|y_prob": lambda: canonical_error(CLASS_TRUE[:5], ROWS),
-        "y_true": lambda: canonical_error(PROB, TRUE),
-        "n_jobs": lambda: canonical_error(CLASS_TRUE, ROWS, n_jobs="two"),
-    }
-    for pattern, call in calls.items():
-        assert_refused(call, [pattern])
-    with pytest.warns(UserWarning, match="y_prob"):
-        canonical_error(CLASS_TRUE, ROWS * 0.9)
-    with pytest.raises(TypeError):
-        canonical_error(CLASS_TRUE, ROWS, 0.1)
 
 
 # -- threads ---------------------------------------------------------------------------------------

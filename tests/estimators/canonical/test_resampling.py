@@ -1,9 +1,7 @@
 """Both errors as functions of multiplicities and of labels: replicates, true errors, and every
 function that takes them by name."""
 
-import operator
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ import pytest
 import fastece
 from fastece import SKCE, DirichletKDE
 from fastece.estimators.table import is_calibration_error, need_vectors
-from fastece.resampling import engine
 from fastece.resampling.draws import draws_of
 from helpers import canonical_cases as cases
 from helpers.canonical_cases import CLOSE, ESTIMATORS, assert_near, near
@@ -283,19 +280,6 @@ def test_groups_are_drawn_whole():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_models_are_compared_on_the_same_draws(name):
-    y, p, v = data(40, weighted=True)
-    other = cases.shifted(40, 3)[1]
-    options = {"estimator": name, "n_resamples": 50, "rng": 0, "sample_weight": v}
-    result = fastece.compare(y, p, other, **options)
-    a, b = (fastece.bootstrap(y, x, **options) for x in (p, other))
-    assert (result.a, result.b) == (a.value, b.value)
-    assert result.value == a.value - b.value
-    gap = a.bootstrap_distribution - b.bootstrap_distribution
-    assert np.array_equal(result.bootstrap_distribution, gap)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_an_estimate_has_the_value_and_an_interval(name):
     good, bad = cases.draw(80, 3, 6), cases.shifted(80, 3, 6)
     for model, is_good in ((good, True), (bad, False)):
@@ -317,15 +301,6 @@ def test_an_estimate_has_about_the_p_value_of_the_test(name, setting):
     test = fastece.calibration_test(y, p, rng=1, **options)
     assert result.value == near(test.value)
     assert abs(result.p_value - test.p_value) < 0.2
-
-
-def test_several_estimators_share_the_draws():
-    y, p, _ = data(30)
-    names = ["ece", *NAMES, "brier_score"]
-    found = fastece.bootstrap(y, p, estimator=names, n_resamples=40, rng=3)
-    for name in names:
-        alone = fastece.bootstrap(y, p, estimator=name, n_resamples=40, rng=3)
-        assert same_bits(alone.bootstrap_distribution, found[name].bootstrap_distribution)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -352,21 +327,6 @@ def test_every_setting_is_the_value_of_its_binary_problems(name):
 
 
 # -- threads and memory ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("function", [fastece.bootstrap, fastece.calibration_test])
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_any_threads_give_the_same_bits(name, function, monkeypatch):
-    monkeypatch.setattr(engine, "INLINE", 0)
-    y, p, v = data(150, weighted=True)
-    options = {"estimator": ESTIMATORS[name], "n_resamples": 100, "rng": 3, "sample_weight": v}
-    replicates = operator.attrgetter(
-        "bootstrap_distribution" if function is fastece.bootstrap else "null_distribution"
-    )
-    one = replicates(function(y, p, n_jobs=1, **options))
-    assert same_bits(replicates(function(y, p, n_jobs=2, **options)), one)
-    with ThreadPoolExecutor(2) as pool:
-        assert same_bits(replicates(function(y, p, executor=pool, **options)), one)
 
 
 @pytest.mark.slow

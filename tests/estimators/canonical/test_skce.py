@@ -15,7 +15,7 @@ import fastece
 from fastece import SKCE, kernel_calibration_error
 from fastece.estimators.table import ESTIMATORS
 from helpers import canonical_cases as cases
-from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
+from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused
 from helpers.canonical_cases import FORMS, KERNELS, SETS, assert_near, near, skce
 from helpers.strategies import integer_weights
 from oracles import reference_canonical as oracle
@@ -270,24 +270,6 @@ def test_the_unbiased_forms_are_right_on_average():
 # -- laws ------------------------------------------------------------------------------------------
 
 
-@given(cases.vectors(), st.randoms(use_true_random=False), forms, kernels)
-@settings(max_examples=30)
-def test_the_order_of_rows_and_of_classes_does_not_matter(data, random, form, kernel):
-    y, p, weight = data
-    weight = np.ones(len(y)) if weight is None else weight
-    rows, classes = list(range(len(y))), list(range(p.shape[1]))
-    random.shuffle(rows)
-    random.shuffle(classes)
-    options = {"form": form, "kernel": kernel}
-    value = skce(y, p, sample_weight=weight, **options)
-    if form != "block":
-        assert skce(y[rows], p[rows], sample_weight=weight[rows], **options) == near(value)
-    renamed = np.argsort(classes)[y], p[:, classes]
-    assert skce(*renamed, sample_weight=weight, **options) == near(value)
-    again = skce(y, p[:, classes], labels=classes, sample_weight=weight, **options)
-    assert again == near(value)
-
-
 def test_blocks_are_those_of_the_rows_in_order():
     y, p = cases.draw(11, 3, 12)
     order = np.arange(11)[::-1]
@@ -303,17 +285,6 @@ def test_blocks_are_those_of_the_rows_in_order():
 
 @given(cases.vectors(), kernels, st.data())
 @settings(max_examples=30)
-def test_integer_weights_are_repetitions_of_the_biased_form(data, kernel, draw):
-    y, p, _ = data
-    weight = draw.draw(integer_weights(len(y)))
-    fields = {"kernel": kernel, "width": 0.3}
-    value = skce(y, p, "biased", sample_weight=weight, **fields)
-    again = np.repeat(y, weight), np.repeat(p, weight, axis=0)
-    assert skce(*again, "biased", **fields) == near(value)
-
-
-@given(cases.vectors(), kernels, st.data())
-@settings(max_examples=30)
 def test_copies_are_rows_to_the_unbiased_form(data, kernel, draw):
     y, p, _ = data
     weight = draw.draw(integer_weights(len(y), smallest=1))
@@ -325,48 +296,6 @@ def test_copies_are_rows_to_the_unbiased_form(data, kernel, draw):
     again = np.repeat(y, weight), np.repeat(p, weight, axis=0)
     copies = (each * total**2 - weight @ own) / (total**2 - total)
     assert_near(skce(*again, **fields), copies)
-
-
-@pytest.mark.parametrize("scale", [0.1, 3.0, 1e-300, 1e300])
-@pytest.mark.parametrize("form", FORMS)
-def test_scaling_all_weights_changes_nothing(scale, form):
-    y, p = cases.draw(30, 3, 13)
-    weight = np.random.default_rng(2).random(30) + 0.1
-    value = skce(y, p, form, sample_weight=weight)
-    assert skce(y, p, form, sample_weight=weight * scale) == near(value)
-    once = skce(y, p, form)
-    assert skce(y, p, form, sample_weight=np.full(30, scale)) == near(once)
-
-
-@given(cases.vectors(), forms, st.data())
-@settings(max_examples=30)
-def test_rows_of_weight_zero_are_dropped(data, form, draw):
-    y, p, _ = data
-    enough = integer_weights(len(y)).filter(lambda weight: np.count_nonzero(weight) > 1)
-    weight = draw.draw(enough)
-    kept = weight > 0
-    value = skce(y, p, form, sample_weight=weight)
-    assert skce(y[kept], p[kept], form, sample_weight=weight[kept]) == near(value)
-
-
-def test_labels_are_read_as_elsewhere():
-    y, p = cases.draw(20, 3, 14)
-    value, names = kernel_calibration_error(y, p), ["a", "b", "c"]
-    assert kernel_calibration_error(np.array(names)[y], p, labels=names) == value
-    assert kernel_calibration_error(y.astype(float), np.asfortranarray(p)) == value
-    assert kernel_calibration_error(y.tolist(), p.tolist()) == value
-
-
-def test_inputs_are_not_modified():
-    y, p = cases.draw(20, 3, 15)
-    weight = np.random.default_rng(0).random(20)
-    copies = [array.copy() for array in (y, p, weight)]
-    for array in (y, p, weight):
-        array.flags.writeable = False
-    for form in FORMS:
-        value = skce(y, p, form, sample_weight=weight)
-        assert skce(*copies[:2], form, sample_weight=copies[2]) == value
-    assert all(np.array_equal(a, b) for a, b in zip((y, p, weight), copies, strict=True))
 
 
 # -- few rows --------------------------------------------------------------------------------------
@@ -445,29 +374,6 @@ def test_a_block_size_of_what_has_no_blocks_is_refused(form):
     with pytest.raises(ValueError, match=r"^block_size: "):
         skce(CLASS_TRUE, ROWS, form, block_size=3)
     assert SKCE(form, block_size=2).form == form
-
-
-def test_bad_data_are_refused_as_elsewhere():
-    def spoiled(index, value):
-        copy = ROWS.copy()
-        copy[index] = value
-        return copy
-
-    calls = {
-        "y_prob.*5, 1": lambda: skce(CLASS_TRUE, spoiled((5, 1), nan)),
-        "y_prob.*1.5": lambda: skce(CLASS_TRUE, spoiled((2, 0), 1.5)),
-        "y_true.*7": lambda: skce(np.append(CLASS_TRUE[:-1], 7), ROWS),
-        "sample_weight": lambda: skce(CLASS_TRUE, ROWS, sample_weight=-np.ones(8)),
-        "y_true|y_prob": lambda: skce(CLASS_TRUE[:5], ROWS),
-        "y_true": lambda: skce(PROB, TRUE),
-        "n_jobs": lambda: skce(CLASS_TRUE, ROWS, n_jobs="two"),
-    }
-    for pattern, call in calls.items():
-        assert_refused(call, [pattern])
-    with pytest.warns(UserWarning, match="y_prob"):
-        skce(CLASS_TRUE, ROWS * 0.9)
-    with pytest.raises(TypeError):
-        kernel_calibration_error(CLASS_TRUE, ROWS, "unbiased")
 
 
 # -- threads ---------------------------------------------------------------------------------------

@@ -6,14 +6,13 @@ from math import inf
 import numpy as np
 import pytest
 
-from fastece import KDE, bootstrap, calibration_test, compare, ece
+from fastece import KDE, bootstrap, calibration_test, ece
 from helpers.kde_cases import KERNELS
 from helpers.kde_helpers import (
     KDE_NAME,
     VARIANTS,
     close,
     kde,
-    matrix,
     multiplicities,
     rows_of,
     same,
@@ -187,51 +186,6 @@ def test_replicates_are_values_of_the_drawn_rows(fields, weighted):
         for value, rows in list(zip(result.bootstrap_distribution, drawn, strict=True))[::7]:
             again = kde(y[rows], s[rows], None if w is None else w[rows], **fields)
             assert value == same(again, 1e-9)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("setting", ["binary", "classwise"])
-def test_replicates_do_not_depend_on_the_threads(kernel, setting):
-    y, p = smooth(300) if setting == "binary" else matrix(300, 3)
-    options = {**KDE_NAME, "kernel": kernel, "setting": setting, "n_resamples": 100, "rng": 3}
-    one, two = (bootstrap(y, p, n_jobs=jobs, **options) for jobs in (1, 2))
-    assert one.bootstrap_distribution.shape == (100,)
-    assert two.bootstrap_distribution.tolist() == same(one.bootstrap_distribution.tolist())
-    more = bootstrap(y, p, **{**options, "rng": None, "n_resamples": 30}, bootstrap_result=one)
-    whole = bootstrap(y, p, **{**options, "n_resamples": 130})
-    assert more.bootstrap_distribution.tolist() == same(whole.bootstrap_distribution.tolist())
-    low, high = one.confidence_interval
-    assert 0 <= low <= high
-
-
-def test_all_estimators_and_models_share_the_draws():
-    y, s = smooth(200)
-    other = np.clip(s + 0.1, 0, 1)
-    options = {"n_resamples": 50, "rng": 4}
-    both = bootstrap(y, s, estimator=["ece", "ece_kde"], **options)
-    alone = bootstrap(y, s, **KDE_NAME, **options)
-    distribution = both["ece_kde"].bootstrap_distribution
-    assert distribution.tolist() == same(alone.bootstrap_distribution.tolist())
-    result = compare(y, s, other, **KDE_NAME, **options)
-    assert result.a == kde(y, s)
-    assert result.b == kde(y, other)
-    assert result.value == same(result.a - result.b)
-    second = bootstrap(y, other, **KDE_NAME, **options).bootstrap_distribution
-    gaps = alone.bootstrap_distribution - second
-    assert result.bootstrap_distribution == pytest.approx(gaps, abs=1e-12)
-    nothing = compare(y, s, s, **KDE_NAME, **options)
-    assert nothing.value == 0
-    assert nothing.p_value == 1
-
-
-def test_methods_of_intervals():
-    y, s = smooth(150)
-    result = bootstrap(y, s, **KDE_NAME, n_resamples=99, rng=1)
-    for method in ("basic", "percentile", "bca"):
-        low, high = result.interval(0.9, method)
-        assert 0 <= low <= high, method
-    assert result.standard_error == same(result.bootstrap_distribution.std(ddof=1))
-    assert "KDE" in str(result) or "ece_kde" in str(result)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "beta"])
