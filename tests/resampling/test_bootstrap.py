@@ -421,7 +421,7 @@ def test_a_result_of_another_processor_is_extended(options):
     more = fastece.bootstrap(*classes(40), bootstrap_result=other, **options)
     assert same_bits(more.bootstrap_distribution, whole.bootstrap_distribution)
     assert same_bits(more.value, whole.value)
-    with pytest.raises(ValueError, match="another estimate"):
+    with pytest.raises(ValueError, match="another value"):
         fastece.bootstrap(*classes(40), bootstrap_result=moved(start, 1e-9), **options)
 
 

@@ -175,7 +175,7 @@ def test_more_sums_than_memory_are_made_in_parts(monkeypatch):
 def test_multiplicities_of_other_rows_are_refused():
     plan = Binned().prepare(sample_of([0.2, 0.7], [0, 1]), 2)
     for shape in ((3, R), (2, R - 1)):
-        with pytest.raises(ValueError, match="c: must have 2 rows of 32 multiplicities"):
+        with pytest.raises(ValueError, match="c: must have 2 rows of 32 counts"):
             Binned().block(plan, np.ones(shape, np.uint8))
 
 
