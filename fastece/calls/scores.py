@@ -3,53 +3,14 @@
 import math
 from typing import Any, Literal, overload
 
-import numpy as np
-
-from fastece import kernels
+from fastece.calls.common import common_value
 from fastece.checks.parameters import check_average, check_jobs
-from fastece.data.reading import TOLERANCE, read_source
-from fastece.estimators.binned import Binned
+from fastece.data.reading import read_source
 from fastece.estimators.table import direct_values, find_estimator, need_vectors, with_threads
 from fastece.typing import F64
 
 Values = F64
 Macro = Literal["macro"]
-
-# Entries that are read in one piece, for a quarter of a second at most: an interrupt waits so long.
-MOST_ENTRIES = 2**24
-# Arrays of these types are read by `kernels.common_call` as they lie in memory.
-NAMES = ("binary", "confidence")
-F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
-
-
-def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any, ...] | None:
-    """The arguments of `kernels.common_call` for a call that is common, two plain arrays and fixed
-    bins; None for another."""
-    if not isinstance(estimator, Binned) or (options := estimator.common) is None:
-        return None
-    if type(y) is not np.ndarray or type(p) is not np.ndarray:
-        return None
-    is_float = p.dtype is F8 or p.dtype is F4
-    is_binary, is_vector = p.ndim == 1 and is_float, p.ndim == 2 and is_float and p.shape[1] > 1
-    y = y.view(U1) if y.dtype is BOOL else y
-    if not (is_binary or is_vector) or not (y.dtype is I8 or y.dtype is U1):
-        return None
-    if not isinstance(setting, str) or setting not in ("auto", NAMES[is_vector]):
-        return None
-    fits = y.shape == p.shape[:1] and 0 < p.size <= MOST_ENTRIES
-    if not fits or not p.flags.carray or not y.flags.carray:
-        return None
-    p = p.astype(F8) if is_binary and p.dtype is F4 else p
-    return p, y, *options, TOLERANCE
-
-
-def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
-    """The value of a call that is common by one kernel without anything between; nan if it is
-    another, or if the kernel finds something that is not good."""
-    arguments = common_arguments(estimator, y, p, setting)
-    if arguments is None:
-        return math.nan
-    return float(kernels.common_call.hard_error(*arguments))
 
 
 @overload

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.calls.scores import common_value
+from fastece.calls.common import common_value
 from fastece.checks.arrays import as_real
 from fastece.checks.errors import rename_arguments
 from fastece.data.problems import Problems

@@ -14,10 +14,7 @@ empty ones are left out, so that curves of two models may have different lengths
 
 from typing import Any, Literal
 
-import numpy as np
-
-from fastece import kernels
-from fastece.calls.scores import common_arguments
+from fastece.calls.common import common_sums
 from fastece.checks.arrays import as_array
 from fastece.checks.parameters import check_choice
 from fastece.compat.conventions import CONVENTIONS
@@ -92,13 +89,8 @@ def calibration_curve(
 
 
 def common_bins(binned: Binned, label: Any, prob: Any) -> Bins | None:
-    """The bins of two plain arrays by one kernel, without anything between; None of others."""
-    arguments = common_arguments(binned, label, prob, "auto")
-    if arguments is None:
-        return None
-    moments = np.array([SCORE, COUNTS])
-    sums = np.empty((moments.size, len(binned.edges) - 1))
-    hard_sums: Any = kernels.common_call.hard_sums
-    if not hard_sums(*arguments, moments, sums):
+    """The bins of two plain arrays without anything between; None of others."""
+    sums = common_sums(binned, label, prob, "auto", (SCORE, COUNTS))
+    if sums is None:
         return None
     return Bins.of([], 1.0, None, (SCORE, COUNTS), sums[:, None])

@@ -1,5 +1,6 @@
 """ece, mce, sce, ace and tace against the plain-Python reference, to 1e-12."""
 
+import tracemalloc
 import warnings
 from dataclasses import dataclass
 from math import fsum, inf, isqrt, nextafter
@@ -10,7 +11,7 @@ import reference
 
 import fastece
 from fastece import Binned
-from fastece.calls.scores import common_value
+from fastece.calls.common import MAX_ENTRIES, common_value
 from fastece.estimators.table import find_estimator
 from fastece.kernels.common_call import CHUNK_ROWS, hard_error
 from helpers import strategies as cases
@@ -857,10 +858,11 @@ def test_subclasses_of_arrays_go_the_general_way():
 
 
 @pytest.mark.skipif(PLAIN, reason="half a million rows")
-def test_chunks_of_rows_have_the_bits_of_the_general_way():
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_chunks_of_rows_have_the_bits_of_the_general_way(dtype):
     rng = np.random.default_rng(3)
     for n in (CHUNK_ROWS, CHUNK_ROWS + 1, 2 * CHUNK_ROWS + 77):
-        p = rng.random(n)
+        p = rng.random(n).astype(dtype)
         y = (rng.random(n) < p).astype("u1")
         fast, general = common_and_general(y, p)
         assert fast == general
@@ -868,11 +870,25 @@ def test_chunks_of_rows_have_the_bits_of_the_general_way():
         assert np.isnan(common_value(Binned(), y, p, "auto"))
 
 
-def test_more_entries_than_are_read_at_once_go_the_general_way(monkeypatch):
-    y, p = class_vectors(50, 3)
-    assert common_value(Binned(), y, p, "auto") == fastece.ece(y, p)
-    monkeypatch.setattr(fastece.calls.scores, "MOST_ENTRIES", p.size - 1)
+@pytest.mark.skipif(PLAIN, reason="sixteen million entries")
+def test_chunks_of_many_classes_go_the_general_way():
+    y, p = np.zeros(MAX_ENTRIES // 64 + 1, np.uint8), np.zeros((MAX_ENTRIES // 64 + 1, 64), "f4")
+    p[:, 0] = 1
     assert np.isnan(common_value(Binned(), y, p, "auto"))
+    assert common_value(Binned(), y[1:], p[1:], "auto") == fastece.ece(y, p) == 0
+
+
+@pytest.mark.skipif(PLAIN, reason="two million rows")
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_scores_are_not_copied_as_a_whole(dtype):
+    p = np.linspace(0, 1, 4 * CHUNK_ROWS, dtype=dtype)
+    y = np.zeros(p.size, np.uint8)
+    fastece.ece(y, p)
+    tracemalloc.start()
+    fastece.ece(y, p)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1.2 * 8 * CHUNK_ROWS
 
 
 def test_an_estimator_of_ones_own_is_asked_itself():

@@ -1,0 +1,72 @@
+"""The most common call, two plain arrays and fixed bins: kernels on the arrays as they lie."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fastece import kernels
+from fastece.data.reading import TOLERANCE
+from fastece.estimators.binned import Binned
+from fastece.estimators.binned.single import CHUNK_SCORES
+from fastece.kernels import GAP
+from fastece.typing import F64
+
+# Entries that are read in one piece, for a quarter of a second at most: an interrupt waits so long.
+MAX_ENTRIES = 2**24
+# Arrays of these types are read as they lie in memory.
+NAMES = ("binary", "confidence")
+F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
+
+
+def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any, ...] | None:
+    """Return probabilities, labels and bins of a common call as kernels take them, or None."""
+    if not isinstance(estimator, Binned) or (bins := estimator.common) is None:
+        return None
+    if type(y) is not np.ndarray or type(p) is not np.ndarray:
+        return None
+    is_float = p.dtype is F8 or p.dtype is F4
+    is_binary, is_vector = p.ndim == 1 and is_float, p.ndim == 2 and is_float and p.shape[1] > 1
+    y = y.view(U1) if y.dtype is BOOL else y
+    if not (is_binary or is_vector) or not (y.dtype is I8 or y.dtype is U1):
+        return None
+    if not isinstance(setting, str) or setting not in ("auto", NAMES[is_vector]):
+        return None
+    if y.shape != p.shape[:1] or not p.size or not p.flags.carray or not y.flags.carray:
+        return None
+    if is_vector and p.size > MAX_ENTRIES and CHUNK_SCORES * p.shape[1] > MAX_ENTRIES:
+        return None
+    if is_binary and p.dtype is F4 and p.size <= CHUNK_SCORES:  # larger ones piece by piece
+        p = p.astype(F8)
+    return p, y, *bins, TOLERANCE
+
+
+def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
+    """Compute the value of a common call; nan for another, and where something is not good."""
+    arguments = common_arguments(estimator, y, p, setting)
+    if arguments is None:
+        return math.nan
+    if y.size <= CHUNK_SCORES:
+        return float(kernels.common_call.hard_error(*arguments))
+    sums = sum_pieces(*arguments, moments=[GAP])
+    return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
+
+
+def common_sums(estimator: Any, y: Any, p: Any, setting: Any, moments: Sequence[int]) -> F64 | None:
+    """Compute some `kernels.MOMENTS` (Q, B) of a common call; None as `common_value` is nan."""
+    arguments = common_arguments(estimator, y, p, setting)
+    return None if arguments is None else sum_pieces(*arguments, moments=moments)
+
+
+def sum_pieces(p: Any, y: Any, *bins: Any, moments: Sequence[int]) -> F64 | None:
+    """Add up moments (Q, B) of bins; only a piece of the scores at a time is made float64."""
+    kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
+    sums, hard_sums = np.zeros_like(part), cast(Any, kernels.common_call.hard_sums)
+    dtype = p.dtype if p.ndim == 2 else F8  # class vectors may be of either type
+    for start in range(0, y.size, CHUNK_SCORES):
+        rows = slice(start, start + CHUNK_SCORES)
+        if not hard_sums(p[rows].astype(dtype, copy=False), y[rows], *bins, kinds, part):
+            return None
+        sums += part
+    return sums
