@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any
 
 from fastece.checks.arrays import as_array
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.streams.accumulator import Accumulator
 
 COLUMNS = ("y_true", "y_prob", "sample_weight", "groups")
@@ -102,7 +103,7 @@ def as_dask_array(name: str, value: Any) -> Any:
         value = array_of(parts, [math.nan] * len(parts), value.shape[1:])
     if not isinstance(value, da.Array):
         kind = type(value).__name__
-        raise TypeError(f"{name}: must be a dask array, series or frame, got {kind}")
+        raise InputTypeError(name, f"must be a dask array, series or frame, got {kind}")
     return value.rechunk({1: -1}) if value.ndim > 1 else value
 
 
@@ -129,7 +130,7 @@ def align(arrays: dict[str, Any], needs_rows: bool) -> dict[str, Any]:
         arrays = {k: array_of(blocks[k], sizes[k], arrays[k].shape[1:]) for k in arrays}
     rows = {name: array.shape[0] for name, array in arrays.items()}
     if len(set(rows.values())) > 1:
-        raise ValueError(f"{', '.join(rows)}: must have as many rows, got {[*rows.values()]}")
+        raise InputError(", ".join(rows), "must have as many rows", value=[*rows.values()])
     return {name: array.rechunk({0: arrays["y_prob"].chunks[0]}) for name, array in arrays.items()}
 
 
@@ -183,6 +184,11 @@ def from_batches(
     start = 0
     try:
         for i, batch in enumerate(batches):
+            if not 2 <= len(batch) <= len(COLUMNS):
+                raise InputError(
+                    "batches", f"must be tuples of {', '.join(COLUMNS)}, the last two optional",
+                    index=i, value=f"a tuple of {len(batch)}",
+                )  # fmt: skip
             columns = dict(zip(COLUMNS, batch, strict=False))
             work = (columns, f"batch {i}", start, n_classes, options)
             start += len(batch[0])

@@ -12,6 +12,8 @@ and Lightning.
 import warnings
 from typing import Any
 
+from fastece.calls.scores import ece
+from fastece.checks.errors import InputTypeError
 from fastece.streams.accumulator import Accumulator
 from fastece.typing import I64
 
@@ -67,6 +69,7 @@ class CalibrationMetric:
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.fields = fields
+        self.reading = {"setting": setting, "from_logits": from_logits}
         self.accumulator = Accumulator(
             n_classes, setting=setting, from_logits=from_logits, n_cells=n_cells,
             n_replicates=n_replicates, seed=seed,
@@ -99,27 +102,22 @@ class CalibrationMetric:
         self.accumulator.update(target, preds, sample_weight, row_offset, groups)
 
     def compute(self) -> float:
-        """The error of all rows so far; nan, with a warning, where there is none yet.
+        """Return the error of all rows so far; nan, with a warning, where there is none yet.
 
         As in torchmetrics, so that a progress line may ask at any time.
         """
         if self.accumulator.n == 0:
-            warnings.warn("CalibrationMetric: compute before any update is nan", stacklevel=2)
-            return float("nan")
-        return float(self.accumulator.ece(self.estimator, **self.fields))
+            return warn_of_no_rows()
+        return float(ece(self.accumulator, estimator=self.estimator, **self.fields))
 
     def __call__(self, preds: Any, target: Any, sample_weight: Any = None) -> float:
-        """The error of this batch alone, whose rows are counted too, as `forward` of torchmetrics.
-
-        It costs `compute` for every batch; `update` alone is faster.
-        """
-        total = self.accumulator
+        """Count a batch and return the error of its rows alone, as `forward` of torchmetrics."""
+        before = self.accumulator.n
         self.update(preds, target, sample_weight)
-        self.accumulator = total.copy().reset().update(target, preds, sample_weight)
-        try:
-            return self.compute()
-        finally:
-            self.accumulator = total
+        if self.accumulator.n == before:
+            return warn_of_no_rows()
+        options = {**self.reading, "sample_weight": sample_weight, "estimator": self.estimator}
+        return float(ece(target, preds, **options, **self.fields))
 
     def reset(self) -> None:
         """Forget all rows, as at the start of an epoch."""
@@ -129,7 +127,9 @@ class CalibrationMetric:
     def merge(self, other: "CalibrationMetric") -> "CalibrationMetric":
         """Count the rows of another metric of the same options too; this metric is returned."""
         if not isinstance(other, CalibrationMetric):
-            raise TypeError(f"other: must be a CalibrationMetric, got {type(other).__name__}")
+            raise InputTypeError(
+                "other", f"must be a CalibrationMetric, got {type(other).__name__}"
+            )
         self.accumulator.merge(other.accumulator)
         return self
 
@@ -184,3 +184,9 @@ class CalibrationMetric:
     def _refuse_sum(self, what: str) -> None:
         if self._is_sum:
             raise RuntimeError(f"{what}: these are the rows of all processes; reset() first")
+
+
+def warn_of_no_rows() -> float:
+    """Return nan, as there is nothing to compute."""
+    warnings.warn("CalibrationMetric: compute before any update is nan", stacklevel=3)
+    return float("nan")

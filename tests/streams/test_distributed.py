@@ -249,6 +249,12 @@ def test_different_numbers_of_rows_are_refused():
         from_dask(y_dask, p_dask)
 
 
+@pytest.mark.parametrize("batch", [([0, 1],), ([0, 1], [0.2, 0.6], None, None, "more")])
+def test_a_batch_has_two_to_four_parts(batch):
+    with pytest.raises(ValueError, match=r"batches: must be tuples.*batches\[1\] is 'a tuple of"):
+        from_batches([([0, 1], [0.2, 0.6]), batch])
+
+
 def test_wrong_options_are_refused_before_any_work():
     def block(_):
         raise AssertionError("a worker was asked")

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -83,6 +84,17 @@ def test_weights():
     metric = CalibrationMetric()
     metric.update(p, y, w)
     assert metric.compute() == pytest.approx(fastece.ece(y, p, sample_weight=w), abs=1e-12)
+
+
+def test_a_call_with_many_classes_copies_no_state():
+    p, y = vectors()
+    metric = CalibrationMetric(5, setting="classwise")
+    metric(p, y)
+    tracemalloc.start()
+    assert metric(p, y) == pytest.approx(fastece.sce(y, p), abs=1e-12)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < metric.accumulator.nbytes / 4
 
 
 def test_reset_forgets():
