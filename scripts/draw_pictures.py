@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import fastece
-from fastece.plot.files import new_figure
+from fastece.plot.axes import new_figure
 from fastece.plot.marks import BLACK, GREY
 
 if TYPE_CHECKING:

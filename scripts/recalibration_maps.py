@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
-from fastece.plot.files import new_figure
+from fastece.plot.axes import new_figure
 from fastece.plot.marks import BLACK
 from fastece.protocol import Sample
 from fastece.recalibration import (

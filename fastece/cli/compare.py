@@ -10,11 +10,12 @@ import numpy as np
 
 from fastece.cli.inputs import estimators_of, read_data, read_file, title_of, with_groups_of
 from fastece.cli.page import Page, facts, level_of, noted, table
+from fastece.cli.targets import check_picture
 from fastece.cli.terminal import Say, progress
 from fastece.document.result import Results
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.intervals.compare import comparison_results
-from fastece.plot.files import check_picture, save_picture
+from fastece.plot.pages import save_picture
 from fastece.report.measures import LEAD, SCORES, TEST, scores_of
 from fastece.report.pictures import compare_panels
 from fastece.report.words import (

@@ -9,9 +9,10 @@ import numpy as np
 
 from fastece.cli.inputs import read_data, read_file, score_range, title_of
 from fastece.cli.page import Page, ends_of, facts, level_of, noted, table
+from fastece.cli.targets import check_picture
 from fastece.cli.terminal import progress
 from fastece.estimators.table import find_estimator
-from fastece.plot.files import check_picture, save_picture
+from fastece.plot.pages import save_picture
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.report.pictures import curve_panels
 from fastece.report.words import question

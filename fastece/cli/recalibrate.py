@@ -24,9 +24,10 @@ from fastece.cli.methods import (
     way_of,
 )
 from fastece.cli.page import Page, facts, noted, table
+from fastece.cli.targets import check_picture, check_writable
 from fastece.cli.terminal import progress
 from fastece.files import STANDARD_INPUT, check_rewrite, write_predictions
-from fastece.plot.files import check_picture, check_writable, save_picture
+from fastece.plot.pages import save_picture
 from fastece.recalibration import METHODS, Calibrator, save
 from fastece.report.measures import LEAD, TEST
 from fastece.report.pictures import diagram_panels
@@ -104,7 +105,7 @@ def check_targets(options: Namespace) -> tuple[Path | None, Path | None]:
             return None
         if path == STANDARD_INPUT:
             raise ValueError(f"{option}: - is standard input; name a file")
-        found = check_writable(option, path)
+        found = check_writable(option.removeprefix("--"), path)
         whole = os.path.realpath(path)
         if whole in taken:
             raise ValueError(f"{option}: {path} is another file of this command; name a new one")

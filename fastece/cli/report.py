@@ -1,7 +1,6 @@
 """How well a classifier is calibrated, on one page."""
 
 from argparse import Namespace
-from pathlib import Path
 
 from fastece.cli.inputs import (
     data_of,
@@ -13,13 +12,13 @@ from fastece.cli.inputs import (
 )
 from fastece.cli.page import Page
 from fastece.cli.stream import is_stream, run_stream
+from fastece.cli.targets import check_page, check_picture
 from fastece.cli.terminal import progress
 from fastece.files import Predictions, expand_paths
-from fastece.plot.files import check_picture, check_writable, save_picture
+from fastece.plot.pages import save_picture
 from fastece.report.measures import TEST
 from fastece.report.report import make_report
 from fastece.report.words import decimals, ends, floor_of, number, p_text
-from fastece.report.writers import check_packages
 from fastece.resampling.arguments import Call
 from fastece.resampling.bootstrap import resample
 from fastece.resampling.calibration_test import calibration_results
@@ -35,7 +34,7 @@ def run_report(options: Namespace) -> Page:
         return run_stream(paths, options)
     check_whole(options)
     picture = options.plot and check_picture(options.plot)
-    html = options.html and check_html(options.html)
+    html = options.html and check_page(options.html)
     file, by = next(iter(paths), None), getattr(options, "by", None)
     groups = getattr(options, "groups", None)
     title = DEMO if file is None else title_of(file)
@@ -101,11 +100,3 @@ def with_groups(page: Page, call: Call, options: Namespace) -> Page:
         "  all other intervals and p-values of this page take rows as independent",
     ]
     return Page("\n".join([page.text, "", *lines]), {**page.values, "groups": values})
-
-
-def check_html(path: str) -> Path:
-    """A file that a page can be written to, or an error before anything is computed."""
-    if not path.lower().endswith((".html", ".htm")):
-        raise ValueError(f"--html: {path} must end in .html")
-    check_packages()
-    return check_writable("--html", path)

@@ -8,9 +8,10 @@ from typing import Any
 from fastece.checks.errors import InputError
 from fastece.cli.inputs import data_of, estimators_of, title_of
 from fastece.cli.page import Page
+from fastece.cli.targets import check_picture
 from fastece.cli.terminal import progress
 from fastece.files import STANDARD_INPUT, Predictions
-from fastece.plot.files import check_picture, save_picture
+from fastece.plot.pages import save_picture
 from fastece.report.measures import LEAD
 from fastece.streams.accumulator import Accumulator
 from fastece.streams.files import FileCount, FileSum

@@ -1,6 +1,7 @@
-"""Pictures, drawn from results alone. Needs matplotlib (``pip install fastece[plot]``)."""
+"""Pictures of what results give. Needs matplotlib (``pip install fastece[plot]``)."""
 
-from fastece.plot.results import plot_classes, plot_curve, plot_diagram
+from fastece.plot.axes import plot_result
+from fastece.plot.pages import plot_classes
 from fastece.plot.svg import to_svg
 
-__all__ = ["plot_classes", "plot_curve", "plot_diagram", "to_svg"]
+__all__ = ["plot_classes", "plot_result", "to_svg"]

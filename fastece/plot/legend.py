@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fastece.plot.marks import MODEL, place_of
+from fastece.plot.marks import is_model, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,26 +23,23 @@ LONGEST = 44
 
 
 def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
-    """What is in a legend of axes: marks with their names, each name once, the models together;
-    models of whom nothing but the error is known have numbers."""
+    """List what is in a legend of axes: marks with their names, each once, the models together.
+
+    Models of whom nothing but the error is known have numbers.
+    """
     pairs = [pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
-    known: dict[str, Any] = {}
-    entries: list[tuple[Any, str]] = []
     models = [mark for mark, _ in pairs if is_model(mark)]
+    known: set[str] = set()
+    entries: list[tuple[Any, str]] = []
     for mark, name in pairs:
         if is_model(mark) and len(axes) == 1 and len(models) > 1 and name.startswith("error "):
             name = f"model {models.index(mark) + 1}, {name}"
         if name not in known or (is_model(mark) and len(axes) == 1):
-            known[name] = mark
+            known.add(name)
             entries.append((mark, name))
+    first = next((i for i, (mark, _) in enumerate(entries) if is_model(mark)), 0)
     lines = [entry for entry in entries if is_model(entry[0])]
-    first = entries.index(lines[0]) if lines else 0
     return [*entries[:first], *lines, *(x for x in entries[first:] if not is_model(x[0]))]
-
-
-def is_model(mark: Any) -> bool:
-    """Whether a mark stands for a model, and not for what is said about one."""
-    return getattr(mark, "get_gid", lambda: None)() == MODEL
 
 
 def draw_legend(ax: "Axes") -> "Legend":
@@ -56,7 +53,7 @@ def draw_legend(ax: "Axes") -> "Legend":
 
     entries = entries_of(ax)
     names = [x if len(x) <= LONGEST else f"{x[: LONGEST - 1]}…" for _, x in entries]
-    across, up = place_of(ax)
+    across, up = size_of(ax)
     is_beside = across > BESIDE * up
     labels = (ax.xaxis.label, *ax.get_xticklabels()[:1])
     below = PADS + 1.2 * sum(float(label.get_fontsize()) for label in labels)

@@ -5,6 +5,8 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
+from fastece.checks.errors import InputError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -45,7 +47,7 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
     from matplotlib import rc_context
 
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key):
-        raise ValueError(f"key: must be letters, digits and hyphens, a letter first, got {key!r}")
+        raise InputError("key", "must be letters, digits and hyphens, a letter first", value=key)
     page = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     # Letters stay text, and ids depend on what is drawn alone.

@@ -20,6 +20,8 @@ from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, is_supported, posterior
 from fastece.estimators.density.plan import Copies, DensityPlan
 from fastece.estimators.table import direct_values
+from fastece.plot.axes import plot_result
+from fastece.plot.marks import FEWEST, CurveDrawing
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
@@ -147,15 +149,51 @@ class ReliabilityCurve(Result):
         found = np.interp(at, self.score, values)
         return float(found[0]) if one else as_float(found)
 
+    def drawing(self, band: Any = True) -> CurveDrawing:
+        """Give what a picture shows: the curve, with its band or without."""
+        # With sharp scores the bandwidth is small, and elsewhere a density jumps from row to row.
+        fewest = 0 if self.bandwidth is None else FEWEST
+        of = "resamples" if self.n_resamples else "posterior"
+        return CurveDrawing(
+            estimator=self.estimator,
+            setting=self.setting,
+            value=self.value,
+            score=self.score,
+            frequency=self.probability,
+            weight=self.density,
+            low=self.low if band else None,
+            high=self.high if band else None,
+            interval_name=f"{100 * self.confidence_level:g} % CI ({of})",
+            enough=self.supported & (self.rows >= fewest),
+            median=self.median if band else None,
+        )
+
     def plot(
         self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
         legend: bool = True, band: bool = True,
     ) -> "Axes":  # fmt: skip
-        """Draw the curve with its band:
-        `fastece.plot.plot_curve`, which needs matplotlib."""
-        from fastece.plot.results import plot_curve
+        """Draw the curve over the score, with its band and the density; needs matplotlib.
 
-        return plot_curve(self, ax, color=color, label=label, legend=legend, band=band)
+        Where there are too few scores to speak of, there is no curve, and a hatch where it is the
+        only one: where it has no support, and where its kernel averages over fewer than five rows.
+
+        Parameters
+        ----------
+        ax, color, label, legend
+            As in `ReliabilityDiagram.plot`.
+        band : bool, default True
+            Whether to draw the interval of the curve, and the median of resamples if there are any.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        TypeError
+            For a legend that is neither True nor False.
+        """
+        return plot_result(self, ax, color=color, label=label, legend=legend, band=band)
 
     def document(self) -> Document:
         """Describe the curve at eleven scores from one end of its range to the other."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from fastece.checks.errors import InputTypeError
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_jobs
 from fastece.data.reading import Map, read_source
 from fastece.data.source import Source
@@ -18,6 +18,8 @@ from fastece.document.result import Result
 from fastece.estimators.binned.estimator import Binned, Bins
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.intervals.bins import effective_rows
+from fastece.plot.axes import plot_result
+from fastece.plot.marks import BinDrawing
 from fastece.resampling.intervals import ConfidenceInterval, check_level, tails_of
 from fastece.typing import F64
 
@@ -125,15 +127,67 @@ class ReliabilityDiagram(Result):
         ends = {"low": self.edges[:-1], "high": self.edges[1:]}
         return {**ends, **{name: getattr(self, name) for name in names}}
 
+    def drawing(self, band: Any = True) -> BinDrawing:
+        """Give what a picture shows: the bins, with intervals or the band of a test."""
+        level = getattr(band, "confidence_level", 0.95)
+        has_band = hasattr(band, "low")
+        if has_band and not np.array_equal(np.isfinite(band.low), self.count > 0):
+            filled, known = np.count_nonzero(self.count), np.count_nonzero(np.isfinite(band.low))
+            rule = f"must have the bins of the diagram: {self.count.size}, {filled} with rows"
+            raise InputError("band", f"{rule}; got {band.low.size}, {known} with rows")
+        low, high = self.interval(level) if band else (None, None)
+        return BinDrawing(
+            estimator=self.estimator,
+            setting=self.setting,
+            value=self.value,
+            score=self.score,
+            frequency=self.frequency,
+            weight=self.count,
+            low=low,
+            high=high,
+            interval_name=f"{100 * level:g} % CI",
+            edges=self.edges,
+            rows=self.rows,
+            band=(band.low, band.high) if has_band else None,
+            band_name=f"{100 * level:g} % if calibrated",
+        )
+
     def plot(
         self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
         legend: bool = True, band: "ConsistencyBand | bool | None" = True,
     ) -> "Axes":  # fmt: skip
-        """Draw the diagram: its bins with their intervals, and how many rows they have:
-        `fastece.plot.plot_diagram`, which needs matplotlib."""
-        from fastece.plot.results import plot_diagram
+        """Draw the observed frequency of each bin over its mean score; needs matplotlib.
 
-        return plot_diagram(self, ax, color=color, label=label, legend=legend, band=band)
+        The area of a point grows with the rows of its bin; bins of fewer than 20 rows are hollow. A
+        second model on the same axes has the next colour, another shape of points, and an outline
+        for its occupancy.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw. Without it, on a new figure; where more than half of the rows have scores
+            within 0.05 of 0 or 1, other axes beside show the same over log odds.
+        color : color, optional
+            By default the next one of the axes.
+        label : str, optional
+            Name of the model in the legend.
+        legend : bool, default True
+            Whether there is a legend: beside the axes, or below their labels.
+        band : bool or ConsistencyBand, default True
+            Whether to draw the intervals of the bins (`interval`). The band of
+            `fastece.calibration_test` for the same bins adds a bar in each, where the frequency of
+            a calibrated model is to be expected; intervals then have its level.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a band of other bins, or a legend that is neither True nor False.
+        """
+        return plot_result(self, ax, color=color, label=label, legend=legend, band=band)
 
 
 def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from fastece.estimators.table import ESTIMATORS
-from fastece.plot.marks import is_heaped
-from fastece.plot.results import Panel
+from fastece.plot.pages import Panel
 from fastece.reliability.curve import ReliabilityCurve, curves_of
-from fastece.reliability.diagram import diagrams_of
+from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.measures import LEAD, TEST
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
@@ -21,26 +20,34 @@ LONGEST = 20
 
 
 def report_panels(call: Call, seed: int) -> list[Panel]:
-    """The diagram with the band of the test, its neighbour over log odds where scores are heaped,
-    and the curve; or the diagram of each class. Without resamples there is no band."""
-    panels = diagram_panels(call, [None])
+    """Draw the diagram with the band of the test, over log odds too where scores are heaped, and
+    the curve; or the diagram of each class. Without resamples there is no band."""
+    (problems,) = call.models
+    diagrams = diagrams_of(bins_of(call, TEST), problems)
+    spread = diagrams_of(bins_of(call, EVEN), problems) if is_spread(diagrams) else []
+    bands: dict[str, Any] = {TEST: True, EVEN: True}
     if call.n_resamples:
-        names = [EVEN if panel.is_logit else TEST for panel in panels]
-        chosen = {name: bins_of(call, name) for name in names}
+        chosen = {name: bins_of(call, name) for name in ([TEST, EVEN] if spread else [TEST])}
         tests = calibration_results(replace(call, estimators=chosen), seed)
-        per_class = call.models[0].setting.per_class
-        bands = tests[TEST].band if per_class else [tests[name].band for name in names]
-        panels = [panel._replace(band=band) for panel, band in zip(panels, bands, strict=True)]
-    if not call.models[0].setting.per_class:
-        (curve,) = curves_of(call.only(call.estimators[LEAD]), None)
-        panels.append(Panel({None: curve}))
-    return panels
+        bands |= {name: test.band for name, test in tests.items()}
+    if problems.setting.per_class:
+        each = bands[TEST] if call.n_resamples else [True] * len(diagrams)
+        return [Panel({None: x.drawing(band)}) for x, band in zip(diagrams, each, strict=True)]
+    panels = [Panel({None: diagrams[0].drawing(bands[TEST])})]
+    panels += [Panel({None: x.drawing(bands[EVEN])}, is_logit=True) for x in spread]
+    (curve,) = curves_of(call.only(call.estimators[LEAD]), None)
+    return [*panels, Panel({None: curve.drawing()})]
+
+
+def is_spread(diagrams: Sequence[ReliabilityDiagram]) -> bool:
+    """Whether there is one diagram, whose scores need axes of log odds to be told apart."""
+    return len(diagrams) == 1 and diagrams[0].drawing().is_heaped
 
 
 def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
-    """The curve, with one over log odds where scores are heaped; or that of each class."""
-    panels = [Panel({None: curve}) for curve in curves]
-    if len(curves) == 1 and is_heaped(curves[0]):
+    """Draw the curve, and over log odds too where scores are heaped; or that of each class."""
+    panels = [Panel({None: curve.drawing()}) for curve in curves]
+    if len(panels) == 1 and panels[0].first.is_heaped:
         panels.append(panels[0]._replace(is_logit=True))
     return panels
 
@@ -58,11 +65,13 @@ def diagram_panels(call: Call, names: Sequence[str | None]) -> list[Panel]:
 
     def panels_of(name: str, is_logit: bool) -> list[Panel]:
         of_models = [diagrams_of(bins_of(call, name), model) for model in call.models]
-        by_problem = zip(*of_models, strict=True)
-        return [Panel(dict(zip(names, x, strict=True)), is_logit=is_logit) for x in by_problem]
+        return [
+            Panel({key: x.drawing() for key, x in zip(names, one, strict=True)}, is_logit)
+            for one in zip(*of_models, strict=True)
+        ]
 
     panels = panels_of(TEST, is_logit=False)
-    if len(panels) == 1 and any(map(is_heaped, panels[0].results.values())):
+    if len(panels) == 1 and any(x.is_heaped for x in panels[0].drawings.values()):
         panels += panels_of(EVEN, is_logit=True)
     return panels
 

@@ -17,14 +17,15 @@ from fastece.document.result import Record
 from fastece.estimators.bayes.curves import effective_count
 from fastece.intervals.direction import Direction, direction_of
 from fastece.intervals.slices import Group, Slices, groups_by, groups_by_class, slices_of
-from fastece.plot.results import Panel
-from fastece.reliability.curve import ReliabilityCurve
-from fastece.reliability.diagram import ReliabilityDiagram
+from fastece.plot.pages import Panel
+from fastece.reliability.curve import ReliabilityCurve, curves_of
+from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.classes import AllClasses, measure_classes
 from fastece.report.measures import (
     ERRORS,
     LEAD,
     SCORES,
+    TEST,
     Say,
     choose_errors,
     measure_errors,
@@ -247,7 +248,8 @@ def make_report(
         others=[] if vectors is None else vectors.objections(call.level),
     ))  # fmt: skip
     panels = report_panels(errors_call, seed)
-    drawn = [panel.first for panel in panels if not panel.is_logit]
+    per_class = problems.setting.per_class
+    curve = None if per_class else curves_of(lead, None)[0]
     return Report(
         title=title,
         headline=judgement.headline,
@@ -269,8 +271,8 @@ def make_report(
         classes=classes,
         slices=slices,
         vectors=vectors,
-        diagrams=[x for x in drawn if isinstance(x, ReliabilityDiagram)],
-        curve=next((x for x in drawn if isinstance(x, ReliabilityCurve)), None),
+        diagrams=diagrams_of(errors[TEST], problems),
+        curve=curve,
         pairs=pairs,
         note=note,
         _panels=panels,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fastece import __version__
 from fastece.document.writers import align, element
-from fastece.plot.files import draw_page
+from fastece.plot.pages import draw_page
 from fastece.plot.svg import to_svg
 from fastece.report.sections import Section, sections_of
 

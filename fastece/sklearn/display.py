@@ -75,7 +75,7 @@ class ReliabilityDisplay:
         name : str, optional
             Another name of the model than that of the display.
         color, legend, band
-            As in `fastece.plot.plot_diagram`.
+            As in `fastece.ReliabilityDiagram.plot`.
 
         Returns
         -------
@@ -87,7 +87,8 @@ class ReliabilityDisplay:
         ValueError
             For `ax`, where there is one diagram for each class: they take a figure.
         """
-        from fastece.plot.results import new_axes, plot_classes
+        from fastece.plot.axes import new_axes
+        from fastece.plot.pages import plot_classes
 
         name = self.name if name is None else name
         if isinstance(self.diagram, list):
@@ -176,7 +177,7 @@ class ReliabilityDisplay:
         pos_label : label, optional
             The positive class, where labels are not 0 and 1.
         color, legend, band
-            As in `fastece.plot.plot_diagram`.
+            As in `fastece.ReliabilityDiagram.plot`.
         **options
             Of `fastece.reliability_diagram`: `estimator`, `n_bins`, `setting`, `labels`,
             `sample_weight` and the others.

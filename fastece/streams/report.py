@@ -10,7 +10,7 @@ import numpy as np
 from fastece.document.result import Record
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
-from fastece.plot.results import Panel
+from fastece.plot.pages import Panel
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report.measures import LEAD, SCORES, TEST
@@ -85,8 +85,8 @@ class StreamReport(Record):
 
     def panels(self) -> list[Panel]:
         """The diagram and the curve, or the diagram of each class."""
-        results = [*self.diagrams, *([] if self.curve is None else [self.curve])]
-        return [Panel({None: result}) for result in results]
+        results: list[Any] = [*self.diagrams, *([] if self.curve is None else [self.curve])]
+        return [Panel({None: result.drawing()}) for result in results]
 
 
 def make_stream_report(

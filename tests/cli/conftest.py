@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastece.plot import files
+from fastece.plot import pages
 
 
 @pytest.fixture
@@ -22,12 +22,12 @@ def figures(monkeypatch):
     """The figures that are written."""
     pytest.importorskip("matplotlib")
     found = []
-    draw = files.draw_page
+    draw = pages.draw_page
 
     def draw_page(*arguments):
         found.append(draw(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(files, "draw_page", draw_page)
-    monkeypatch.setattr(files, "DPI", 20)
+    monkeypatch.setattr(pages, "draw_page", draw_page)
+    monkeypatch.setattr(pages, "DPI", 20)
     return found

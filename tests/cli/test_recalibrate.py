@@ -279,7 +279,7 @@ def test_picture_of_before_and_after(capsys, write, tmp_path, figures):
         (["--fit", "b.csv", "--out", "b.csv"], "--out: b.csv is another file"),
         (["--out", "x.csv", "--save", "x.csv"], "--save: x.csv is another file"),
         (["--out", "-"], "--out: - is standard input"),
-        (["--out", "no/x.csv"], "--out: there is no folder no"),
+        (["--out", "no/x.csv"], "--out: must be in a folder that exists, got 'no'"),
         (["--out", "x.npz"], "--out: x.npz must end as a.csv could"),
         (["--resamples", "0"], "--resamples: must be"),
         (["--estimator", "none"], "got 'none'"),

@@ -107,13 +107,13 @@ def test_more_errors_are_in_the_report_if_they_are_asked_for(capsys, monkeypatch
 
 def test_rows_are_read_once_for_all_that_is_measured(capsys, monkeypatch, write):
     reads = []
-    read_problems = arguments.read_problems
+    read_source = arguments.read_source
 
     def note(*data, **options):
         reads.append(options["setting"])
-        return read_problems(*data, **options)
+        return read_source(*data, **options)
 
-    monkeypatch.setattr(arguments, "read_problems", note)
+    monkeypatch.setattr(arguments, "read_source", note)
     as_json(capsys, "report", write(SMALL), "--resamples", 8)
     assert reads == ["auto"]
 
@@ -225,7 +225,7 @@ def test_picture_of_a_report_has_the_diagram_and_the_curve(capsys, write, tmp_pa
     options = ["--resamples", count, "--confidence-level", "0.9", "--plot", tmp_path / "a.svg"]
     as_json(capsys, "report", write(SMALL), *options)
     left, right = figures[-1].axes
-    assert (left.get_ylabel(), right.get_ylabel()) == ("frequency of hits", "probability of a hit")
+    assert (left.get_ylabel(), right.get_ylabel()) == ("observed frequency", "observed frequency")
     assert [ax.get_title() for ax in (left, right)] == [
         "Binned(n_bins=15), binary", "BayesCurve(), binary"
     ]  # fmt: skip
@@ -233,7 +233,7 @@ def test_picture_of_a_report_has_the_diagram_and_the_curve(capsys, write, tmp_pa
     legends = [[entry.get_text() for entry in ax.get_legend().get_texts()] for ax in (left, right)]
     known = "90 % if calibrated" in legends[0]
     assert known == bool(count)
-    assert [name for name in legends[1] if "%" in name] == ["90 % of the posterior"]
+    assert [name for name in legends[1] if "%" in name] == ["90 % CI (posterior)"]
 
 
 def test_heaped_scores_are_drawn_in_equal_bins_over_log_odds(capsys, tmp_path, figures):
@@ -312,7 +312,7 @@ def test_a_report_has_groups_and_a_page(capsys, write, tmp_path):
     said = failure(capsys, "report", path, "--html", tmp_path / "a.txt")
     assert "--html: " in said
     assert "must end in .html" in said
-    assert "no folder" in failure(capsys, "report", path, "--html", tmp_path / "none" / "a.html")
+    assert "in a folder that exists" in failure(capsys, "report", path, "--html", tmp_path / "none" / "a.html")
 
 
 def test_groups_of_rows_are_drawn_below_the_report(capsys, tmp_path):

@@ -55,7 +55,7 @@ def test_the_values_and_the_distribution_are_those_of_other_methods():
     assert (one.value, one.a, one.b) == (other.value, other.a, other.b)
     assert one.method == "honest"
     assert one.interval(method="basic") == other.interval()
-    assert "95 % interval (honest)" in str(one)
+    assert "95 % CI (honest)" in str(one)
 
 
 def test_exchanging_the_models_mirrors_the_interval():
@@ -158,5 +158,5 @@ def test_rows_that_have_changed_are_not_drawn():
 
 
 def test_methods_that_are_known_are_named():
-    with pytest.raises(ValueError, match=r"method: got 'mover'.*basic.*honest"):
+    with pytest.raises(ValueError, match=r"method: .*got 'mover'.*basic.*honest"):
         compare(*two_models(20), method="mover")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.plot.files import check_picture, draw_page, save_picture
-from fastece.plot.results import Panel
+from fastece.checks.errors import InputError
+from fastece.cli.targets import check_picture
+from fastece.plot.pages import Panel, draw_page, save_picture
 
 pytest.importorskip("matplotlib")
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -22,7 +23,7 @@ def diagram():
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
 def test_the_name_of_the_file_says_its_kind(diagram, tmp_path, suffix):
     path = check_picture(tmp_path / f"a{suffix}")
-    save_picture(path, [Panel({None: diagram})])
+    save_picture(path, [Panel({None: diagram.drawing()})])
     assert path.read_bytes().startswith(STARTS[suffix.lower()])
 
 
@@ -31,20 +32,20 @@ def test_the_name_of_the_file_says_its_kind(diagram, tmp_path, suffix):
     [
         ("a.gif", "must end in .png, .svg or .pdf"),
         ("png", "must end in .png, .svg or .pdf"),
-        ("nowhere/a.png", "there is no folder"),
-        ("folder.png", "cannot be written"),
+        ("nowhere/a.png", "must be in a folder"),
+        ("folder.png", "can be written"),
     ],
 )
 def test_what_cannot_be_written_is_refused(tmp_path, name, message):
     (tmp_path / "folder.png").mkdir()
-    with pytest.raises(ValueError, match=f"--plot: .*{message}"):
+    with pytest.raises(InputError, match=f"plot: .*{message}"):
         check_picture(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 
 
 def test_panels_of_one_setting_are_side_by_side(diagram):
-    models = {"a": diagram, "b": replace(diagram, value=0.5)}
-    figure = draw_page([Panel(models), Panel({None: diagram}, is_logit=True)], "$note")
+    models = {"a": diagram.drawing(), "b": replace(diagram, value=0.5).drawing()}
+    figure = draw_page([Panel(models), Panel({None: diagram.drawing()}, is_logit=True)], "$note")
     left, right = figure.axes
     assert left.get_legend() is not None
     assert right.get_legend() is not None
@@ -54,7 +55,7 @@ def test_panels_of_one_setting_are_side_by_side(diagram):
 
 
 def test_classes_are_small_panels_and_the_title_says_which(diagram):
-    panels = [Panel({None: replace(diagram, setting=f"class {k}")}) for k in range(13)]
+    panels = [Panel({None: replace(diagram, setting=f"class {k}").drawing()}) for k in range(13)]
     figure = draw_page(panels, "$note")
     assert len(figure.axes) == 12
     estimator, note, own = figure.get_suptitle().splitlines()

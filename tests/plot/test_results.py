@@ -9,14 +9,9 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.plot.marks import MODEL, kind_of, logit_frame
-from fastece.plot.results import (
-    best_columns,
-    plot_classes,
-    plot_curve,
-    plot_diagram,
-    plot_result,
-)
+from fastece.plot.axes import draw_model, plot_result
+from fastece.plot.marks import is_model, logit_range
+from fastece.plot.pages import best_columns, plot_classes
 from fastece.reliability.curve import ReliabilityCurve
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -46,7 +41,7 @@ def segments_of(ax):
 
 
 def models_of(ax):
-    return [line for line in ax.get_lines() if line.get_gid() == MODEL]
+    return [line for line in ax.get_lines() if is_model(line)]
 
 
 def test_diagram_draws_what_it_holds_on_the_given_axes(diagram):
@@ -70,7 +65,7 @@ def test_without_axes_a_figure_is_made(diagram):
 
     ax = diagram.plot()
     assert len(ax.figure.axes) == 1
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mean score", "frequency of hits")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted probability", "observed frequency")
     assert ax.get_title() == "Binned(n_bins=10), binary"
     assert f"error {diagram.value:.4f}" in legend_of(ax.get_legend())
     plt.close(ax.figure)
@@ -81,7 +76,7 @@ def test_points_have_the_intervals_of_their_bins(diagram, axes):
     low, high = diagram.interval()
     wanted = dict(zip(diagram.score, zip(low, high, strict=True), strict=True))
     assert segments_of(axes) == wanted
-    assert "95 % interval" in legend_of(axes.get_legend())
+    assert "95 % CI" in legend_of(axes.get_legend())
 
 
 def test_bins_of_few_rows_look_like_it(axes):
@@ -216,9 +211,9 @@ def test_what_is_hardly_there_needs_scores_too(y, p, fields, size):
     from matplotlib.figure import Figure
 
     diagram = fastece.reliability_diagram(y, p, n_bins=4, **fields)
-    for frame in (None, logit_frame([diagram])):
+    for span in (None, logit_range([diagram.drawing()])):
         figure = Figure(figsize=size)
-        plot_result(diagram, figure.subplots(), frame=frame)
+        draw_model(diagram.drawing(), figure.subplots(), span=span)
         figure.draw_without_rendering()
 
 
@@ -255,21 +250,14 @@ def test_rates_of_0_and_1_lie_at_the_ends_of_log_odds():
 
     p = np.repeat([0.001, 0.03, 0.97, 1.0], 50)
     diagram = fastece.reliability_diagram(p > 0.5, p, n_bins=50)
-    frame = logit_frame([diagram])
+    span = logit_range([diagram.drawing()])
     ax = Figure().subplots()
-    plot_result(diagram, ax, frame=frame)
+    draw_model(diagram.drawing(), ax, span=span)
     (points,) = points_of(ax)
-    assert points.get_offsets()[:, 1].tolist() == [frame.low] * 2 + [frame.high] * 2
-    assert 1e-4 <= frame.low < 0.001
-    assert 0.97 < frame.high <= 1 - 1e-4
+    assert points.get_offsets()[:, 1].tolist() == [span.low] * 2 + [span.high] * 2
+    assert 1e-4 <= span.low < 0.001
+    assert 0.97 < span.high <= 1 - 1e-4
     ax.figure.draw_without_rendering()
-
-
-def test_results_that_cannot_be_drawn_are_named():
-    with pytest.raises(
-        TypeError, match=r"results: must be of ReliabilityDiagram or Reliab.*, got i"
-    ):
-        kind_of(3)
 
 
 def test_band_is_a_bar_in_each_bin_that_holds_rows():
@@ -291,7 +279,7 @@ def test_band_is_a_bar_in_each_bin_that_holds_rows():
     tops = [bar.get_y() + bar.get_height() for bar in bars]
     assert tops == pytest.approx(band.high[:8].tolist())
     names = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert {"90 % if calibrated", "90 % interval"} <= set(names)
+    assert {"90 % if calibrated", "90 % CI"} <= set(names)
     low, high = diagram.interval(0.9)
     assert segments_of(ax)[diagram.score[3]] == (low[3], high[3])
     assert str(diagram) == text
@@ -304,7 +292,7 @@ def test_band_of_other_bins_is_refused(diagram):
     p = np.linspace(0, 1, 50)
     for n_bins in (5, 60):
         band = fastece.calibration_test(p > 0.5, p, n_bins=n_bins, n_resamples=9, rng=0).band
-        with pytest.raises(ValueError, match="band: must be of the bins of the diagram, 10 of"):
+        with pytest.raises(ValueError, match="band: must have the bins of the diagram: 10,"):
             diagram.plot(band=band)
     assert not plt.get_fignums()
 
@@ -347,7 +335,7 @@ def lines_of(ax):
 def test_curve_draws_what_it_holds_on_the_given_axes(axes):
     before = dict(matplotlib.rcParams)
     curve = make_curve()
-    assert plot_curve(curve, axes) is axes
+    assert plot_result(curve, axes) is axes
     line = lines_of(axes)["error 0.1000"]
     assert line.get_xdata().tolist() == curve.score.tolist()
     assert line.get_ydata().tolist() == curve.probability.tolist()
@@ -360,9 +348,9 @@ def test_curve_draws_what_it_holds_on_the_given_axes(axes):
 
 def test_curve_with_resamples_has_a_median_and_a_band(axes):
     curve = make_curve(500)
-    plot_curve(curve, axes)
+    plot_result(curve, axes)
     assert legend_of(axes.get_legend())[1:] == [
-        "error 0.1000", "95 % of resamples", "median of resamples", "density (up to 1)"
+        "error 0.1000", "95 % CI (resamples)", "median of resamples", "density (up to 1)"
     ]  # fmt: skip
     lines = lines_of(axes)
     thick, thin = lines["error 0.1000"], lines["median of resamples"]
@@ -376,7 +364,7 @@ def test_curve_with_resamples_has_a_median_and_a_band(axes):
 @pytest.mark.parametrize("n_resamples", [0, 500])
 def test_no_curve_needs_scores_where_there_are_too_few_scores(axes, n_resamples):
     supported = np.abs(np.arange(200) - 100) > 20
-    plot_curve(make_curve(n_resamples, supported=supported), axes)
+    plot_result(make_curve(n_resamples, supported=supported), axes)
     assert "too few scores" in legend_of(axes.get_legend())
     for name in ("error 0.1000", "median of resamples")[: 1 + bool(n_resamples)]:
         assert np.isfinite(lines_of(axes)[name].get_ydata()).tolist() == supported.tolist()
@@ -386,10 +374,10 @@ def test_of_several_models_none_has_a_hatch_and_their_lines_come_together(axes):
     supported = np.abs(np.arange(200) - 100) > 20
     curves = [make_curve(500, supported=supported), make_curve(500, supported=~supported)]
     for name, curve in zip("ab", curves, strict=True):
-        plot_curve(curve, axes, label=name)
+        plot_result(curve, axes, label=name)
     assert not any(mark.get_hatch() for mark in axes.collections)
     assert legend_of(axes.get_legend()) == [
-        "calibrated", "a, error 0.1000", "b, error 0.1000", "95 % of resamples",
+        "calibrated", "a, error 0.1000", "b, error 0.1000", "95 % CI (resamples)",
         "median of resamples", "density (up to 1)",
     ]  # fmt: skip
 
@@ -397,7 +385,7 @@ def test_of_several_models_none_has_a_hatch_and_their_lines_come_together(axes):
 def test_a_kernel_that_reaches_fewer_rows_than_five_makes_no_curve(axes):
     density = np.where(np.arange(200) < 100, 0.2, 1.8)
     # 0.05 * 2 sqrt(pi) * density * n rows: 3.5 and 32
-    plot_curve(make_curve(n=100, density=density), axes)
+    plot_result(make_curve(n=100, density=density), axes)
     drawn = np.isfinite(lines_of(axes)["error 0.1000"].get_ydata())
     assert drawn.tolist() == (density > 1).tolist()
 
@@ -406,13 +394,13 @@ def test_curve_without_axes_makes_a_figure():
     from matplotlib import pyplot as plt
 
     ax = make_curve(low=0.5, setting="confidence").plot()
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("score", "probability of a hit")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted probability", "observed frequency")
     assert ax.get_xlim() == ax.get_ylim() == (0, 1)
     plt.close(ax.figure)
 
 
 def test_dollars_in_the_label_of_a_class_are_no_formula(axes):
-    plot_curve(make_curve(setting="class 0 ('$5 or $x_')"), axes)
+    plot_result(make_curve(setting="class 0 ('$5 or $x_')"), axes)
     axes.figure.draw_without_rendering()
     assert "'$5 or $x_'" in " ".join(axes.get_title().split())
 
@@ -485,11 +473,9 @@ def test_panels_have_the_bands_of_their_classes(diagram):
         known = band.low[one.count > 0].tolist()
         assert [bar.get_y() for bar in ax.patches[: len(known)]] == known
     assert "95 % if calibrated" in legend_of(figure.legends[0])
-    with pytest.raises(ValueError, match="band: must be of the bins of the diagram, 10 of"):
+    with pytest.raises(ValueError, match="band: must have the bins of the diagram: 10,"):
         plot_classes([diagram] * 3, band=bands, figure=Figure())
-    with pytest.raises(
-        ValueError, match=r"results: must be of the same .* got \[2\] and 3 of them"
-    ):
+    with pytest.raises(ValueError, match=r"results: must have the same .* got \[2, 3\]"):
         plot_classes(diagrams[:2], band=bands, figure=Figure())
 
 
@@ -502,7 +488,7 @@ def test_panels_of_two_models(diagram):
     assert figure.axes[0].get_title() == f"binary, {diagram.value:.4f}, 0.5000"
     assert [name for name in legend_of(figure.legends[0]) if name in ("a$", "b")] == ["a$", "b"]
     figure.draw_without_rendering()
-    with pytest.raises(ValueError, match="results: must be of the same classes"):
+    with pytest.raises(ValueError, match="results: must have the same classes"):
         plot_classes({"a": [diagram], "b": [diagram] * 2}, figure=Figure())
 
 
@@ -516,7 +502,7 @@ def test_columns_of_small_multiples(diagram):
     plt.close(figure)
     with pytest.raises(ValueError, match="columns: must be"):
         plot_classes([diagram], columns=0)
-    with pytest.raises(ValueError, match="results: there are none"):
+    with pytest.raises(ValueError, match="results: must be diagrams or curves"):
         plot_classes([])
     assert plt.get_fignums() == before
 
@@ -541,7 +527,7 @@ def run_python(code):
 
 def test_the_room_is_there_without_matplotlib():
     code = (
-        "import sys, fastece; functions = fastece.plot.plot_classes, fastece.plot.plot_curve;"
+        "import sys, fastece; functions = fastece.plot.plot_classes, fastece.plot.plot_result;"
         "print('matplotlib' in sys.modules, 'numba' in sys.modules, all(map(callable, functions)))"
     )
     assert run_python(code) == "False False True\n"
@@ -577,7 +563,7 @@ def test_curves_of_data_are_drawn(setting):
     plt.close(figure)
 
 
-@pytest.mark.parametrize("draw", [plot_diagram, lambda diagram: plot_classes([diagram])])
+@pytest.mark.parametrize("draw", [plot_result, lambda diagram: plot_classes([diagram])])
 def test_without_matplotlib_it_says_what_to_install(diagram, draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"matplotlib: pip install 'fastece\[plot\]'"):

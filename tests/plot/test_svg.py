@@ -54,7 +54,7 @@ def test_title_and_labels_are_text():
     assert tree[0].tag == f"{space}title"
     texts = [node.text or "" for node in tree.iter(f"{space}text")]
     assert any(text.startswith("</text><script>alert(1)") for text in texts)
-    assert "mean score" in texts
+    assert "predicted probability" in texts
 
 
 def test_the_same_figure_is_the_same_text_and_nothing_global_changes():

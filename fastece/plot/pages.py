@@ -1,0 +1,202 @@
+"""Pages of panels: small multiples, pictures in files, and pictures as parts of HTML."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fastece.checks.errors import InputError
+from fastece.checks.parameters import check_integer
+from fastece.plot.axes import (
+    ACROSS,
+    HEIGHT,
+    LONGEST_NAME,
+    UP,
+    WIDTH,
+    Drawable,
+    draw_model,
+    new_figure,
+    open_figure,
+    shorten,
+)
+from fastece.plot.legend import entries_of
+from fastece.plot.marks import AxesRange, Drawing, Style, draw_square, logit_range, scale_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+KINDS = (".png", ".svg", ".pdf")
+DPI = 150
+# Of more classes than can be read, small multiples show the worst.
+MOST_PANELS = 12
+# Inches of a panel with its title, and of what is around all of them.
+PANEL, AROUND = (1.9, 2.05), (0.6, 0.9)
+# Inches of an entry of the legend of all panels.
+ENTRY = 1.9
+# Characters of a title to an inch.
+FIT = 11
+
+
+class Panel(NamedTuple):
+    """What axes show: drawings by the names of their models, over log odds or not."""
+
+    drawings: Mapping[str | None, Drawing]
+    is_logit: bool = False
+
+    @property
+    def first(self) -> Drawing:
+        """The drawing that names the axes."""
+        return next(iter(self.drawings.values()))
+
+    @property
+    def error(self) -> float:
+        """The largest error of the models; one without a value comes last."""
+        return max(float(np.nan_to_num(x.value, nan=-1.0)) for x in self.drawings.values())
+
+
+def plot_classes(
+    results: Sequence[Drawable] | Mapping[str, Sequence[Drawable]], *, band: Any = True,
+    columns: int | None = None, figure: "Figure | None" = None,
+) -> "Figure":  # fmt: skip
+    """Draw a panel for each class, all with the same axes and one legend.
+
+    Parameters
+    ----------
+    results : list of ReliabilityDiagram or of ReliabilityCurve
+        Those of ``setting="classwise"``; of several models, a dict of such lists by the names of
+        the models. Of more than twelve classes, the twelve with the largest errors are shown, the
+        largest first, and the title says so.
+    band : bool, or list of ConsistencyBand, default True
+        As in `ReliabilityDiagram.plot`; of one model also the band of each class, as
+        `fastece.calibration_test` gives them.
+    columns : int, optional
+        Panels side by side; without it, as many as fill the rows best.
+    figure : matplotlib Figure, optional
+        Where to draw: an empty one with ``layout="constrained"``; without it, a new one.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Raises
+    ------
+    ValueError, TypeError
+        Without results, or without columns; for models, or a band, of other classes or bins.
+    """
+    models = results if isinstance(results, Mapping) else {None: results}
+    counts = sorted({len(classes) for classes in models.values()})
+    if not counts or not counts[-1]:
+        raise InputError("results", "must be diagrams or curves, of which there are none")
+    bands = band if isinstance(band, Sequence) else [band] * counts[-1]
+    if len({*counts, len(bands)}) > 1:
+        rule = "must have the same classes for each model, as many as bands"
+        raise InputError("results", rule, value=[*counts, len(bands)])
+    panels = []
+    for *of_class, one in zip(*models.values(), bands, strict=True):
+        # The band is that of the first model.
+        shown = [one, *[bool(one)] * (len(of_class) - 1)]
+        drawings = [x.drawing(band) for x, band in zip(of_class, shown, strict=True)]
+        panels.append(Panel(dict(zip(models, drawings, strict=True))))
+    return draw_classes(panels, columns, figure)
+
+
+def draw_classes(
+    panels: Sequence[Panel], columns: int | None = None, figure: "Figure | None" = None
+) -> "Figure":
+    """Draw small multiples."""
+    count, worst = len(panels), list(panels)
+    if count > MOST_PANELS:
+        worst = sorted(panels, key=lambda panel: panel.error, reverse=True)[:MOST_PANELS]
+    n = len(worst)
+    across = best_columns(n) if columns is None else check_integer("columns", columns, 1, 2**31)
+    across = min(across, n)
+    if figure is None:
+        figure = open_figure(panels_size(n, across))
+    if n < count:
+        figure.suptitle(f"the {n} of {count} classes with the largest errors")
+    grid = figure.subplots(-(-n // across), across, sharex=True, sharey=True, squeeze=False)
+    for ax in grid.flat[n:]:
+        ax.remove()
+    axes = list(grid.flat[:n])
+    for panel, ax in zip(worst, axes, strict=True):
+        draw_panel(panel, ax)
+    for ax in axes[-across:]:  # the lowest of each column
+        ax.set_xlabel(ACROSS, fontsize="small")
+        ax.tick_params(labelbottom=True)
+    for ax in axes[::across]:
+        ax.set_ylabel(UP, fontsize="small")
+    marks, names = zip(*entries_of(*axes), strict=True)
+    legend = figure.legend(
+        marks, names, loc="outside lower center", frameon=False, fontsize="small",
+        ncols=max(2, int(figure.get_figwidth() // ENTRY)),
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return figure
+
+
+def best_columns(n: int) -> int:
+    """Choose columns that leave few gaps: all of a few, else three to five, rather four."""
+    return n if n <= 4 else min((4, 3, 5), key=lambda columns: -n % columns)
+
+
+def panels_size(n: int, columns: int | None = None) -> tuple[float, float]:
+    """Give the inches of a figure of `n` panels that wastes no room."""
+    n = min(n, MOST_PANELS)
+    across = min(columns or best_columns(n), n)
+    return AROUND[0] + PANEL[0] * across, AROUND[1] + PANEL[1] * -(-n // across)
+
+
+def draw_panel(panel: Panel, ax: "Axes") -> None:
+    """Draw one of the small multiples."""
+    errors = ", ".join(f"{drawing.value:.4f}" for drawing in panel.drawings.values())
+    name = shorten(panel.first.setting)
+    is_short = len(f"{name}, {errors}") <= LONGEST_NAME / 2 + len(", 0.0000")
+    title = f"{name}, {errors}" if is_short else f"{name}\n{errors}"
+    ax.set_title(title, fontsize="small", parse_math=False)
+    ax.tick_params(labelsize="small")
+    draw_square(ax, AxesRange())
+    for place, (label, drawing) in enumerate(panel.drawings.items()):
+        name = UP if label is None else shorten(label)
+        drawing.draw(ax, Style(None, name, place, AxesRange(), scale_of(ax), is_panel=True))
+
+
+def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
+    """Draw panels of one setting side by side; those of classes small, with one legend for all.
+
+    The note is above.
+    """
+    count = len(panels)
+    if len({panel.first.setting for panel in panels}) == 1:
+        figure = new_figure((WIDTH * count, HEIGHT))
+        for ax, panel in zip(figure.subplots(1, count, squeeze=False).flat, panels, strict=True):
+            span = logit_range(panel.drawings.values()) if panel.is_logit else None
+            for name, drawing in panel.drawings.items():
+                draw_model(drawing, ax, label=name, span=span)
+    else:
+        width, height = panels_size(count)
+        figure = draw_classes(panels, figure=new_figure((width, height + 0.4)))
+        note = "\n".join(filter(None, [panels[0].first.estimator, figure.get_suptitle(), note]))
+    if note:
+        note = "\n".join(fill(line, int(FIT * figure.get_figwidth())) for line in note.splitlines())
+        figure.suptitle(note, fontsize="medium", parse_math=False)
+    return figure
+
+
+def save_picture(path: Path, panels: Sequence[Panel], note: str = "") -> None:
+    """Write a page of panels in the format that the name of the file has."""
+    figure = draw_page(panels, note)
+    figure.draw_without_rendering()  # the layout takes two turns to settle with square axes
+    figure.savefig(path, format=path.suffix[1:].lower(), dpi=DPI)
+
+
+def require_matplotlib(argument: str) -> None:
+    """Refuse an argument that needs pictures where matplotlib is missing."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        rule = "needs matplotlib: pip install matplotlib"
+        raise InputError(argument, rule) from error
