@@ -312,7 +312,8 @@ def test_a_report_has_groups_and_a_page(capsys, write, tmp_path):
     said = failure(capsys, "report", path, "--html", tmp_path / "a.txt")
     assert "--html: " in said
     assert "must end in .html" in said
-    assert "in a folder that exists" in failure(capsys, "report", path, "--html", tmp_path / "none" / "a.html")
+    missing = failure(capsys, "report", path, "--html", tmp_path / "none" / "a.html")
+    assert "in a folder that exists" in missing
 
 
 def test_groups_of_rows_are_drawn_below_the_report(capsys, tmp_path):
