@@ -23,17 +23,20 @@ CLASSES = [
     found
     for module in MODULES.values()
     for _, found in inspect.getmembers(module, inspect.isclass)
-    if found.__module__ == module.__name__ and not inspect.isabstract(found)
+    if found.__module__ == module.__name__
+    and not inspect.isabstract(found)
+    and hasattr(found, "params")
 ]
+SLOW = {"Memory", "BootstrapMemory", "StartUp", "Temperature"}  # processes, or torch
+QUICK = [found for found in CLASSES if found.__name__ not in SLOW]
 SINGLE = [found for found in CLASSES if issubclass(found, MODULES["common"].Single)]
+REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]
+# Benchmarks whose call and other call give the same number.
+SAME = {"Scores", "ScoresOfVectors", "CanonicalError", "KernelError"}
+# Benchmarks of functions that have been there from the beginning.
+OLD = {"Between", "Literature", "Conventions"}
 # Estimators that are held against the baseline of "ece".
 OTHERS = {str(row) for name, row in fastece.ESTIMATORS.items() if name not in baselines.BASELINES}
-REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]
-BESIDE = [found for found in CLASSES if issubclass(found, MODULES["common"].Beside)]
-SCORES = [found for found in BESIDE if found.__module__ == "benchmarks.scores"]
-MAPS = [found for found in BESIDE if found.__module__ == "benchmarks.recalibration"]
-PAIRS = [found for found in BESIDE if found.__module__ == "benchmarks.pairs"]
-STREAMS = [found for found in CLASSES if found.__module__ == "benchmarks.streams"]
 
 
 def methods(found):
@@ -55,121 +58,30 @@ def short_rounds(monkeypatch):
 
 @pytest.mark.usefixtures("short_rounds")
 @pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
-def test_benchmark_runs_and_calls_what_it_names(found, last, monkeypatch):
-    params = smallest(found, 3000, last)
-    called, data = [], []
-    real = fastece.ece
-
-    def ece(y, p, **options):
-        called.append(options)
-        data.append(p)
-        return real(y, p, **options)
-
-    monkeypatch.setattr(fastece, "ece", ece)
-    benchmark = found()
-    benchmark.setup(*params)
-    assert set(methods(found)) == {"time_ece", "track_ratio_to_numpy"}
-    for name in methods(found):
-        called.clear()
-        result = getattr(benchmark, name)(*params)
-        assert called, name
-        assert result is None if name.startswith("time_") else result > 0
-    given = dict(zip(found.param_names, params, strict=True))
-    for option in {"estimator", "setting", "n_bins", "n_jobs"} & set(given):
-        assert called[0][option] == given[option]
-    assert data[0].size == 3000
-    if "classes" in given:
-        assert (data[0].shape[1], data[0].dtype) == (given["classes"], given["dtype"])
-        assert called[0]["from_logits"] == (given["kind"] == "logits")
-    else:
-        expected = baselines.binary(given.get("scores", "uniform"), 3000)[1]
-        assert np.array_equal(data[0], expected)
-
-
-@pytest.mark.usefixtures("short_rounds")
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("found", SCORES, ids=lambda found: found.__name__)
-def test_benchmarks_of_scores_run_beside_the_same_score(found, last, monkeypatch):
-    params = smallest(found, 3000, last)
-    benchmark = found()
-    benchmark.setup(*params)
-    assert set(methods(found)) == {"time_call", "track_ratio_to_other"}
-    assert benchmark.time_call(*params) is None
-    assert benchmark.track_ratio_to_other(*params) > 0
-    if found.__name__ in ("Scores", "ScoresOfVectors"):
-        assert benchmark.call() == pytest.approx(benchmark.other(), abs=1e-12)
-    name = params[0] if found.__name__.startswith("Scores") else "score_decomposition"
-    name = "brier_score" if found.__name__ == "ScoresOfVectors" else name
-    monkeypatch.delattr(fastece, name, raising=False)
-    monkeypatch.delitem(fastece._HOMES, name)
-    with pytest.raises(NotImplementedError):
-        found().setup(*params)
-
-
-@pytest.mark.usefixtures("short_rounds")
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("found", MAPS, ids=lambda found: found.__name__)
-def test_benchmarks_of_maps_fit_beside_the_same_fit(found, last, monkeypatch):
+@pytest.mark.parametrize("found", QUICK, ids=lambda found: found.__name__)
+def test_benchmark_runs(found, last):
     params, benchmark = smallest(found, 300, last), found()
-    if found.__name__ == "Temperature":
-        pytest.importorskip("torch")
-        params[0] = 3  # classes
+    benchmark.rounds = 1
     benchmark.setup(*params)
-    assert benchmark.track_ratio_to_other(*params) > 0
-    model, other = benchmark.call(), benchmark.other()
-    if found.__name__ == "Temperature":
-        assert model.temperature_ == pytest.approx(other, rel=0.5)  # 50 steps are not enough
-    elif params[0] == "isotonic":
-        assert np.array_equal(model.value_, other.y_thresholds_)
-    elif params[0] == "platt":
-        assert model.slope_ == pytest.approx(other.coef_[0, 0], abs=1e-4)
+    assert methods(found)
+    for name in methods(found):
+        result = getattr(benchmark, name)(*params)
+        assert result is None if name.startswith("time_") else result > 0
+    if found.__name__ in SAME:
+        assert benchmark.call() == pytest.approx(benchmark.other(), rel=1e-6)
+
+
+@pytest.mark.usefixtures("short_rounds")
+@pytest.mark.parametrize("found", QUICK, ids=lambda found: found.__name__)
+def test_a_version_without_the_function_is_not_measured(found, monkeypatch):
+    if issubclass(found, MODULES["common"].Single) or found.__name__ in OLD:
+        return
+    for name in set(fastece.__all__) - {"ece", "ESTIMATORS"}:
+        monkeypatch.delattr(fastece, name, raising=False)
+        monkeypatch.delitem(fastece._HOMES, name, raising=False)
     monkeypatch.setitem(sys.modules, "fastece.recalibration", None)
     with pytest.raises(NotImplementedError):
-        found().setup(*params)
-
-
-@pytest.mark.usefixtures("short_rounds")
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("found", PAIRS, ids=lambda found: found.__name__)
-def test_benchmarks_of_pairs_run_beside_the_same_error(found, last, monkeypatch):
-    params, benchmark = smallest(found, 300, last), found()
-    benchmark.setup(*params)
-    assert benchmark.time_call(*params) is None
-    assert benchmark.track_ratio_to_other(*params) > 0
-    assert benchmark.call() == pytest.approx(benchmark.other(), rel=1e-6)
-    monkeypatch.delattr(fastece, "canonical_error", raising=False)
-    monkeypatch.delitem(fastece._HOMES, "canonical_error")
-    with pytest.raises(NotImplementedError):
-        found().setup(*params)
-
-
-@pytest.mark.usefixtures("short_rounds")
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("found", STREAMS, ids=lambda found: found.__name__)
-def test_benchmarks_of_streams_add_up_what_they_say(found, last, monkeypatch):
-    params, benchmark = smallest(found, 300, last), found()
-    benchmark.setup(*params)
-    for name in methods(found):
-        result = getattr(benchmark, name)(*params)
-        assert result is None if name.startswith("time_") else result > 0
-    if found.__name__ == "Update":
-        assert benchmark.call.func.__self__.ece() == pytest.approx(benchmark.other(), abs=1e-12)
-    monkeypatch.delitem(fastece._HOMES, "Accumulator")
-    monkeypatch.delattr(fastece, "Accumulator", raising=False)
-    with pytest.raises(NotImplementedError):
-        found().setup(*params)
-
-
-def test_the_benchmark_of_the_report_writes_the_page(monkeypatch):
-    benchmark, params = MODULES["report"].Report(), (3, 300)
-    benchmark.setup(*params)
-    assert benchmark.call().endswith("</html>")
-    assert benchmark.time_page(*params) is None
-    monkeypatch.delattr(fastece, "calibration_report", raising=False)
-    monkeypatch.delitem(fastece._HOMES, "calibration_report")
-    with pytest.raises(NotImplementedError):
-        benchmark.setup(*params)
+        found().setup(*smallest(found, 60))
 
 
 @pytest.mark.parametrize("estimator", MODULES["single"].Literature.params[0])
@@ -178,24 +90,6 @@ def test_estimators_of_the_literature_run_beside_plain_ones(estimator):
     benchmark.setup(estimator, 100)
     assert benchmark.call() != benchmark.plain()
     assert benchmark.track_ratio_to_plain() > 0
-
-
-@pytest.mark.parametrize("n", MODULES["single"].Between.params[0])
-def test_calls_between_other_work_are_of_the_default_call(n, monkeypatch):
-    calls, others = recorded(monkeypatch, "ece"), []
-    benchmark = MODULES["single"].Between()
-    benchmark.rounds = 3
-    benchmark.setup(n)
-    benchmark.other = lambda: others.append(len(calls))
-    for name in ("track_us", "track_ratio_to_numpy"):
-        calls.clear()
-        others.clear()
-        assert getattr(benchmark, name)(n) > 0
-        assert len(calls) == 3
-        assert others == [0, 1, 1, 2, 2, 3]  # before each call, and before each of the baseline
-    (y, p), options = calls[0]
-    assert (y.size, p.size, options) == (n, n, {})
-    assert benchmark.call() == pytest.approx(benchmark.baseline(), abs=1e-6)
 
 
 @pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
@@ -207,64 +101,6 @@ def test_the_idiom_beside_a_call_gives_the_same_number(found):
     # Densities are on other grids; those of the package are right to a thousandth.
     slack = 1e-4 if "ece_kde" in params else 1e-6
     assert benchmark.call() == pytest.approx(benchmark.baseline(), abs=slack)
-
-
-def recorded(monkeypatch, name):
-    """The arguments and options of each call of a function of the package."""
-    calls = []
-    real = getattr(fastece, name)
-
-    def call(*arguments, **options):
-        calls.append((arguments, options))
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(fastece, name, call)
-    return calls
-
-
-def function_of(found):
-    """The function that a benchmark of replicates names."""
-    names = dict.fromkeys(["CalibrationTest", "PairsTest"], "calibration_test")
-    names["Compare"] = "compare"
-    return names.get(found.__name__, "bootstrap")
-
-
-@pytest.mark.usefixtures("short_rounds")
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("found", REPLICATED, ids=lambda found: found.__name__)
-def test_benchmark_of_replicates_runs_and_calls_what_it_names(found, last, monkeypatch):
-    params = smallest(found, 120, last)
-    calls = recorded(monkeypatch, function_of(found))
-    benchmark = found()
-    benchmark.rounds = 1
-    benchmark.setup(*params)
-    tracks = {"track_us_per_replicate", "track_ns_per_sample", "track_ratio_to_numpy"}
-    assert set(methods(found)) == tracks
-    for name in tracks:
-        calls.clear()
-        assert getattr(benchmark, name)(*params) > 0
-        assert calls, name
-    (_, *probs), options = calls[0]
-    given = dict(zip(found.param_names, params, strict=True))
-    assert options["n_resamples"] == benchmark.replicates == 5
-    for option in {"estimator", "n_jobs"} & set(given):
-        assert options[option] == given[option]
-    for field in {"bandwidth", "kernel"} & set(given):
-        assert getattr(options["estimator"], field) == given[field]
-    assert "n_jobs" in given or "n_jobs" not in options
-    if found.__name__ == "BootstrapAll":
-        assert options["estimator"] == list(calibration_errors())
-    if found.__name__ == "BootstrapClasses":
-        assert (probs[0].shape, options["setting"]) == ((120, 10), "classwise")
-    elif found.__module__ == "benchmarks.pairs":
-        assert probs[0].shape == (120, 10)
-        assert type(options["estimator"]) is type(fastece.ESTIMATORS[given["error"]])
-    else:
-        expected = baselines.binary(given.get("scores", "uniform"), 120)[1]
-        assert np.array_equal(probs[0], expected)
-    assert benchmark.size == (100 if found.__name__ == "BootstrapSubsets" else 120)
-    assert options.get("size", 120) == benchmark.size
-    assert len(probs) == (2 if found.__name__ == "Compare" else 1)
 
 
 # Many enough that a wrong loop shows: within five standard errors of the difference of two means.
@@ -313,36 +149,6 @@ def test_every_estimator_and_shape_is_measured():
     for name in ("BootstrapSizes", "BootstrapShapes", "BootstrapClasses", "BootstrapSubsets"):
         assert getattr(draws, name).params[0] == list(calibration_errors())
     assert memory.BootstrapMemory.params[0] == [*calibration_errors(), "all"]
-
-
-@pytest.mark.parametrize("name", ["bootstrap", "compare", "calibration_test"])
-def test_a_version_without_the_function_is_not_measured(name, monkeypatch):
-    skipped = [found for found in REPLICATED if function_of(found) == name]
-    if name == "bootstrap":
-        skipped.append(MODULES["memory"].BootstrapMemory)
-    monkeypatch.delattr(fastece, name, raising=False)
-    monkeypatch.delitem(fastece._HOMES, name)
-    for found in skipped:
-        with pytest.raises(NotImplementedError):
-            found().setup(*smallest(found, 60))
-
-
-@pytest.mark.parametrize("name", ["KdeKernels", "KdeCurve"])
-@pytest.mark.parametrize("last", [False, True])
-def test_benchmarks_without_a_loop_run(name, last, monkeypatch):
-    found = getattr(MODULES["kde"], name)
-    calls = recorded(monkeypatch, "reliability_curve" if name == "KdeCurve" else "bootstrap")
-    benchmark, params = found(), smallest(found, 60, last)
-    benchmark.setup(*params)
-    calls.clear()
-    for method in methods(found):
-        getattr(benchmark, method)(*params)
-    (((_, p), options),) = calls
-    assert np.array_equal(p, baselines.binary("uniform", 60)[1])
-    assert options["n_resamples"] == (500 if name == "KdeCurve" else 1000)
-    for field in {"bandwidth", "kernel"} & set(found.param_names):
-        at = found.param_names.index(field)
-        assert getattr(options["estimator"], field) == params[at]
 
 
 @pytest.mark.usefixtures("short_rounds")
