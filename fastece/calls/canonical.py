@@ -17,7 +17,7 @@ def canonical_error(
     labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip
-    """Canonical calibration error by Dirichlet kernels on the simplex.
+    """Compute the canonical calibration error by Dirichlet kernels on the simplex.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def kernel_calibration_error(
     width: Any = "median", labels: Any = None, sample_weight: Any = None,
     from_logits: bool = False, n_jobs: int | None = None,
 ) -> float:  # fmt: skip
-    """Squared kernel calibration error (SKCE).
+    """Compute the squared kernel calibration error (SKCE).
 
     Parameters
     ----------

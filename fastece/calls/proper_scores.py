@@ -1,25 +1,18 @@
-"""How good probabilities are in all: proper scores, accuracy, and how much is predicted at all.
+"""Proper scores, accuracy, sharpness and entropy as single numbers.
 
-A calibration error says whether probabilities are honest, not whether they are worth much: who
-always predicts the base rate has none. These numbers say the rest. Each is an estimator of the
-table too (`fastece.estimators.losses`), so `bootstrap` and `compare` take it.
+A model that always predicts the base rate is calibrated and worth nothing: these numbers tell how
+much a model knows. Each is an estimator of the table too (`fastece.estimators.losses`), so
+`bootstrap` and `compare` take it.
 """
 
-from typing import Any, overload
+from typing import Any
 
-from fastece.calls.scores import Macro, Values, ece, fix
+from fastece.calls.scores import ece, fix, measure
 
 
-@overload
-def brier_score(
-    y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any
-) -> float: ...
-@overload
-def brier_score(
-    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-) -> float | Values: ...
+@measure
 def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
-    """Brier score: the mean squared distance of probabilities from what came true.
+    """Compute the Brier score: the mean squared distance from what came true.
 
     Parameters
     ----------
@@ -54,26 +47,9 @@ def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     return ece(y_true, y_prob, **fix("brier_score", options, estimator="brier_score"))
 
 
-@overload
-def log_loss(
-    y_true: Any,
-    y_prob: Any = ...,
-    *,
-    clip: float | None = ...,
-    average: Macro = ...,
-    **options: Any,
-) -> float: ...
-@overload
-def log_loss(
-    y_true: Any,
-    y_prob: Any = ...,
-    *,
-    clip: float | None = ...,
-    average: Macro | None,
-    **options: Any,
-) -> float | Values: ...
+@measure
 def log_loss(y_true: Any, y_prob: Any = None, *, clip: float | None = None, **options: Any) -> Any:
-    """Log loss: the mean of minus the logarithm of the probability of what came true.
+    """Compute the log loss: the mean of -log P of what came true.
 
     Parameters
     ----------
@@ -109,14 +85,9 @@ def log_loss(y_true: Any, y_prob: Any = None, *, clip: float | None = None, **op
     return ece(y_true, y_prob, **fix("log_loss", options, estimator="log_loss"), clip=clip)
 
 
-@overload
-def accuracy(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
-@overload
-def accuracy(
-    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-) -> float | Values: ...
+@measure
 def accuracy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
-    """Accuracy: the share of rows in which the most probable label is the right one.
+    """Compute the accuracy: the share of rows whose most probable label is right.
 
     Parameters
     ----------
@@ -149,14 +120,9 @@ def accuracy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     return ece(y_true, y_prob, **fix("accuracy", options, estimator="accuracy"))
 
 
-@overload
-def sharpness(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
-@overload
-def sharpness(
-    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-) -> float | Values: ...
+@measure
 def sharpness(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
-    """Sharpness: the variance of the score, which is 0 where all rows get the same.
+    """Compute the sharpness: the variance of the score.
 
     Parameters
     ----------
@@ -189,14 +155,9 @@ def sharpness(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     return ece(y_true, y_prob, **fix("sharpness", options, estimator="sharpness"))
 
 
-@overload
-def entropy(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
-@overload
-def entropy(
-    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-) -> float | Values: ...
+@measure
 def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
-    """Mean entropy of the predicted probabilities: how unsure the model says that it is.
+    """Compute the mean entropy of the predicted probabilities.
 
     Parameters
     ----------

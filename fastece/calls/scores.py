@@ -1,9 +1,11 @@
 """Calibration errors as single numbers."""
 
 import math
-from typing import Any, Literal, overload
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, cast, overload
 
 from fastece.calls.common import common_value
+from fastece.checks.errors import InputTypeError
 from fastece.checks.parameters import check_average, check_jobs
 from fastece.data.reading import read_source
 from fastece.estimators.table import direct_values, find_estimator, need_vectors, with_threads
@@ -13,18 +15,31 @@ Values = F64
 Macro = Literal["macro"]
 
 
-@overload
-def ece(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
-@overload
-def ece(
-    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-) -> float | Values: ...
+class Measure(Protocol):
+    """A function of labels and probabilities: a number, or (K,) of them with ``average=None``."""
+
+    @overload
+    def __call__(
+        self, y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any
+    ) -> float: ...
+    @overload
+    def __call__(
+        self, y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+    ) -> float | Values: ...
+
+
+def measure(function: Callable[..., Any]) -> Measure:
+    """Return a function as what a type checker is to take it for."""
+    return cast(Measure, function)
+
+
+@measure
 def ece(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
     average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, n_jobs: int | None = None, **fields: Any,
 ) -> float | Values:  # fmt: skip
-    """Expected calibration error.
+    """Compute the expected calibration error, or another one by its name.
 
     Parameters
     ----------
@@ -36,8 +51,8 @@ def ece(
         Lists, numpy, pandas, polars, pyarrow, torch and whatever offers ``__array__`` or
         ``__dlpack__``. Never modified.
     estimator : str or object, default "ece"
-        "ece" (uniform bins), "ece_a" (equal-mass bins), "ece_c" (convex mapping), "ece_ac" (both),
-        a `Binned`, or any object with ``prepare`` and ``evaluate`` (see `fastece.protocol`).
+        A name of `ESTIMATORS`, such as "ece" (equal-width bins), "ece_a" (equal-mass bins) or
+        "ece_bayes", or any object with ``prepare`` and ``evaluate`` (see `fastece.protocol`).
     setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
         What is calibrated: the probability of the positive class; the largest probability; every
         class against the rest; one class against the rest. "auto" is "binary" for (n,) and
@@ -107,21 +122,18 @@ def ece(
 
 
 def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
-    """The options with those that make the measure what it is; the caller may not change them."""
+    """Add the options that make a measure what it is; a caller may not change them."""
     for option, value in values.items():
         if options.get(option, value) != value:
-            raise TypeError(f"{option}: {name} is {option}={value!r}; use ece to choose")
+            raise InputTypeError(
+                option, f"is {value!r} in {name}", value=options[option], hint="ece takes any"
+            )
     return {**options, **values}
 
 
-@overload
-def mce(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
-@overload
-def mce(
-    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-) -> float | Values: ...
+@measure
 def mce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
-    """Maximum calibration error: `ece` with ``norm=inf``.
+    """Compute the maximum calibration error: `ece` with ``norm=inf``.
 
     Parameters
     ----------
@@ -148,14 +160,9 @@ def mce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     return ece(y_true, y_prob, **fix("mce", options, norm=math.inf))
 
 
-@overload
-def sce(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
-@overload
-def sce(
-    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-) -> float | Values: ...
+@measure
 def sce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
-    """Static calibration error: the class-wise mean of `ece` over uniform bins.
+    """Compute the static calibration error: `ece` class by class, uniform bins.
 
     Parameters
     ----------
@@ -179,14 +186,9 @@ def sce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     return ece(y_true, y_prob, **fix("sce", options, setting="classwise", estimator="ece"))
 
 
-@overload
-def ace(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
-@overload
-def ace(
-    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-) -> float | Values: ...
+@measure
 def ace(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
-    """Adaptive calibration error: class-wise, over ranges of equal mass that count equally.
+    """Compute the adaptive calibration error: class by class, equal-mass ranges.
 
     Parameters
     ----------
@@ -213,14 +215,9 @@ def ace(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     return ece(y_true, y_prob, **options)
 
 
-@overload
-def tace(y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any) -> float: ...
-@overload
-def tace(
-    y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-) -> float | Values: ...
+@measure
 def tace(y_true: Any, y_prob: Any = None, *, threshold: float | None = 0.01, **options: Any) -> Any:
-    """Thresholded adaptive calibration error: `ace` on the scores greater than a threshold.
+    """Compute the thresholded adaptive calibration error: `ace` of large scores.
 
     Parameters
     ----------

@@ -120,9 +120,9 @@ MESSAGES = {
     ),
     "score_range list": (lambda: fastece.ece(Y, P, score_range=[0, 1]), "must be a pair"),
     "estimator object": (lambda: fastece.ece(Y, P, estimator=object()), "known: 'ece'"),
-    "sce": (lambda: fastece.sce(Y, P, setting="binary"), "sce is setting='classwise'"),
-    "mce": (lambda: fastece.mce(Y, P, norm=2), "norm: mce is norm=inf"),
-    "ace": (lambda: fastece.ace(Y, P, estimator="ece"), "estimator: ace is estimator='ece_a'"),
+    "sce": (lambda: fastece.sce(Y, P, setting="binary"), "setting: is 'classwise' in sce"),
+    "mce": (lambda: fastece.mce(Y, P, norm=2), "norm: is inf in mce, got 2"),
+    "ace": (lambda: fastece.ace(Y, P, estimator="ece"), "estimator: is 'ece_a' in ace"),
 }
 
 

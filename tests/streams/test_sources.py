@@ -109,7 +109,7 @@ def test_options_of_arrays_are_refused_by_name(options, message):
         (lambda: fastece.reliability_curve(PLAIN, estimator="ece_kde", n_resamples=9),
          "n_resamples: a band of resamples needs every row"),
         (lambda: fastece.ece(Accumulator()), "has no rows"),
-        (lambda: PLAIN.mce(norm=2), "norm: mce is norm=inf"),
+        (lambda: PLAIN.mce(norm=2), "norm: is inf in mce, got 2"),
     ],
 )  # fmt: skip
 def test_what_sums_do_not_hold_is_refused_by_what_is_needed(call, message):
