@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fastece
+from fastece import Accumulator
 from helpers import strategies as cases
 from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused, put
 from helpers.probes import Code, HitCode
@@ -276,6 +277,28 @@ def test_estimates_have_the_value_and_an_interval_that_grows_with_the_level(name
     assert result.p_value is None or 0 < result.p_value <= 1  # a posterior has none
     narrow, wide = result.interval(0.5), result.interval(0.9)
     assert 0 <= wide.low <= narrow.low <= narrow.high <= wide.high
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+@every_estimator
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_stream_has_the_value_of_its_rows(name, weighted):
+    # No cell has two scores, of which it would know the mean alone.
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 2, 300), rng.integers(0, 201, 300) / 200
+    weight = rng.random(300) if weighted else np.ones(300)
+    whole = Accumulator().update(y, p, sample_weight=weight)
+    if getattr(CASES[name], "needs", "ranks") == "rows":
+        with pytest.raises(ValueError, match=r"estimator: .* needs every row"):
+            fastece.ece(whole, estimator=CASES[name])
+        return
+    value = fastece.ece(whole, estimator=CASES[name])
+    assert value == near(value_of(name, y, p, weight), 1e-8)
+    thirds = np.array_split(rng.permutation(300), 3)
+    parts = [Accumulator().update(y[i], p[i], sample_weight=weight[i]) for i in thirds]
+    assert fastece.ece(sum(parts), estimator=CASES[name]) == value
 
 
 # -- bins: the reference ---------------------------------------------------------------------------

@@ -268,23 +268,6 @@ def test_one_state_answers_many_questions_and_stays_as_it_is():
 # -- weights ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_weights_of_1_are_no_weights(setting):
-    n_classes, y, p = data_of(setting, 100)
-    options = {"n_classes": n_classes, "setting": setting}
-    plain, ones = state_of(y, p, **options), state_of(y, p, np.ones(100), **options)
-    assert_same(plain, ones)
-    assert plain.ece("ece_a") == ones.ece("ece_a")
-
-
-def test_integer_weights_are_repetition():
-    y, p = binary_data("bimodal", 100)
-    weight = weights_of("integers", 100)
-    repeated = state_of(np.repeat(y, weight), np.repeat(p, weight))
-    for name in ("ece", "ece_c", "ece_a", "ece_ac"):
-        assert state_of(y, p, weight).ece(name) == near(repeated.ece(name))
-
-
 def test_rows_without_weight_do_not_exist():
     y, p = binary_data("bimodal", 100)
     weight = weights_of("integers", 100)
@@ -430,13 +413,6 @@ def test_one_row_at_a_time(setting):
     for i in range(40):
         one.update(y[i : i + 1], p[i : i + 1], sample_weight=weight[i : i + 1])
     assert_same(one, state_of(y, p, weight, **options))
-
-
-def test_the_order_of_rows_does_not_matter():
-    y, p = binary_data("sharp", 300)
-    weight = weights_of("random", 300)
-    order = np.random.default_rng(0).permutation(300)
-    assert_same(state_of(y, p, weight), state_of(y[order], p[order], weight[order]))
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -676,15 +652,6 @@ def test_what_a_state_cannot_answer_is_said_in_words():
     assert_refused(state.bootstrap, ["n_replicates"])
     assert_refused(lambda: state.reliability_curve("ece"), ["curve", "KDE"])
     assert_refused(lambda: state.reliability_diagram("ece_kde"), ["ece_kde|KDE"])
-
-
-@pytest.mark.parametrize("name", ["brier_score", "sharpness", "accuracy"])
-@pytest.mark.parametrize("weights", WEIGHTS)
-def test_scores_that_are_sums(name, weights):
-    y, p = binary_data("spread", 500)
-    weight = weights_of(weights, 500)
-    expected = fastece.ece(y, p, estimator=name, sample_weight=weight)
-    assert state_of(y, p, weight).ece(name) == near(expected)
 
 
 def test_the_number_of_cells_that_bins_need():
