@@ -164,7 +164,7 @@ def test_commands_and_options_that_pages_name_exist(capsys):
         named = set(re.findall(r"`fastece ([a-z]+)", text))
         for shell in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
             named |= set(re.findall(r"^fastece ([a-z]+)", shell, re.MULTILINE))
-        assert named <= commands, page
+        assert named <= commands or page == "CHANGELOG.md", page
         if page not in OTHER_PROGRAMS:
             ours = re.sub("^python3 -m venv .*", "", text, flags=re.MULTILINE)
             assert set(re.findall(r"--[a-z][a-z-]+", ours)) <= options, page
@@ -362,10 +362,10 @@ def test_calibrated_models_show_the_errors_that_the_readme_warns_of():
 
 
 def test_page_on_the_code_names_every_room():
-    named = {room.strip("`").rstrip("/") for room, _ in rows_of("docs/code.md", "`")}
+    floors = [row for row in rows_of("docs/code.md") if len(row) == 3 and "`" in row[1]]
+    named = {room.rstrip("/") for row in floors for room in re.findall(r"`([\w./]+)`", row[1])}
     rooms = {path.name for path in (ROOT / "fastece").iterdir() if path.name[0] not in "_."}
-    assert rooms - {"data", "py.typed"} <= named
-    assert all((ROOT / "fastece" / room).exists() for room in named)
+    assert rooms - {"py.typed"} == named
 
 
 def test_benchmarks_named_on_their_page_exist():
@@ -373,7 +373,7 @@ def test_benchmarks_named_on_their_page_exist():
     page = (folder / "README.md").read_text(encoding="utf-8")
     files = {path.name: path for path in (folder / "benchmarks").glob("[a-z]*.py")}
     measured = page.partition("## What is measured")[2]
-    assert set(re.findall(r"\| `(\w+\.py)` \|", measured)) == set(files) - {"common.py"}
+    assert set(re.findall(r"\| `(\w+\.py)` \|", measured)) == set(files) - {"baselines.py", "common.py"}
     for line in re.findall(r"\| `\w+\.py` \|.*", measured):
         name, *classes = re.findall(r"`(\w+\.py|[A-Z]\w+)`", line)
         defined = re.findall(r"^class (\w+)", files[name].read_text(encoding="utf-8"), re.MULTILINE)
