@@ -21,8 +21,9 @@ ONE_SCORE = 2.0**-29
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Sums over the rows of one problem in cells ``(j / N, (j + 1) / N]`` of the score; N' coarse
-    cells, each of N / N' fine ones, have more of them.
+    """Sums over the rows of one problem in cells ``(j / N, (j + 1) / N]`` of the score.
+
+    N' coarse cells, each of N / N' fine ones, have more sums.
 
     Attributes
     ----------
@@ -31,10 +32,10 @@ class Cells:
     low, high : float
         Support of the score.
     weight : (2, N + 2) float64 array
-        Weights of misses and of hits in the fine cells; the first is that of the score 0 alone, the
-        last that of 1.
+        Weights of the outcomes 0 and 1 in the fine cells; the first is that of the score 0 alone,
+        the last that of 1.
     score : (2, N') float64 array
-        Sums of w r of misses and of hits, with the distance r of the score from the middle of the
+        Sums of w r of either outcome, with the distance r of the score from the middle of the
         cell, in widths of it.
     square_score : (N',) float64 array
         Sums of w r**2.
@@ -52,19 +53,22 @@ class Cells:
 
     @property
     def ratio(self) -> int:
-        """Fine cells of a coarse one."""
+        """Number of fine cells of a coarse one."""
         return int((self.weight.shape[1] - 2) // self.square.size)
 
     @cached_property
     def coarse_weight(self) -> F64:
-        """Weights of misses and of hits (2, N') in the coarse cells."""
+        """Weights (2, N') of either outcome in the coarse cells."""
         return coarse_sums(self.weight, self.square.size)
 
     @cached_property
     def spread(self) -> tuple[F64, F64, F64]:
-        """Mean distance (2, N') of misses and of hits from the lower end of their coarse cell, in
-        widths of it; the sum (N',) of w times the squared distance from these means; and the
-        largest that it could be."""
+        """Means, and sums of squares around them, of the distances from the ends of coarse cells.
+
+        The means (2, N') are of either outcome, from the lower end in widths of the cell; then
+        come the sum (N',) of w times the squared distance from these means, and the largest that
+        it could be.
+        """
         weight, middle = self.coarse_weight, np.full_like(self.score, 0.5)
         mean = middle + np.divide(self.score, weight, out=0 * middle, where=weight > 0)
         mean = mean.clip(0.0, 1.0)  # rounding
@@ -73,11 +77,11 @@ class Cells:
 
     @cached_property
     def by_rank(self) -> Sample:
-        """The misses and the hits of each fine cell as rows, sorted: weights are right in every
-        fine cell, and sums of w s in every coarse one.
+        """Sorted rows with which the weights of fine cells are right.
 
-        Rows of one coarse cell are the same part of the way from one end of their fine cells to the
-        other, misses and hits alike: were their scores others, estimators that go by ranks would
+        Each fine cell has one for either outcome; sums of w s are right in every coarse cell. Rows
+        of one coarse cell are the same part of the way from one end of their fine cells to the
+        other, whatever their outcome: were their scores others, estimators that go by ranks would
         tell them apart. Two rows stand for those of a heavy cell, unless all have one score: where
         most scores are in one cell, quartiles of them are two scores or one.
         """
@@ -100,12 +104,12 @@ class Cells:
 
     @cached_property
     def by_square(self) -> Sample:
-        """Two rows for the misses and two for the hits of each coarse cell, sorted, with which sums
-        of w, w y, w s, w s y and w s**2 are right in every coarse cell.
+        """Sorted rows with which sums of squares of scores are right.
 
-        A mean m and the ends 0 and 1 of a cell with shares 1 - m and m have the smallest and the
-        largest variance that there can be; the rows are the same part of the way from one to the
-        other for misses and hits.
+        Each coarse cell has two for either outcome, and its sums of w, w y, w s, w s y and w s**2
+        are right. A mean m and the ends 0 and 1 of a cell with shares 1 - m and m have the smallest
+        and the largest variance that there can be; the rows are the same part of the way from one
+        to the other for both outcomes.
         """
         size, (mean, around, largest) = self.square.size, self.spread
         part = np.divide(around, largest, out=np.zeros_like(around), where=largest > 0)
@@ -115,8 +119,10 @@ class Cells:
         return self._sample(at / size, each, size, np.zeros((2, 2)))
 
     def _sample(self, score: F64, weight: F64, n_cells: int, ends: F64) -> Sample:
-        """Rows with scores and weights (2, points, cells) of misses and of hits, and those (2, 2)
-        of the scores 0 and 1."""
+        """Make a sorted sample of scores and weights (2, rows, cells) of either outcome.
+
+        `ends` are the weights (2, 2) of the scores 0 and 1.
+        """
         kind, _, cell = np.nonzero(weight > 0)
         s, w = score[weight > 0], weight[weight > 0]
         # Of rounding: a row stays in its cell, whose lower end is the one before it.
@@ -136,9 +142,11 @@ class Cells:
 
     @cached_property
     def mean_weight(self) -> F64 | None:
-        """The weight (N',) of the rows of each coarse cell, if all have the same: as many rows as
-        that, in Kish's sense, ``(sum w)**2 / sum w**2``, have the sums of its weights and of their
-        squares. None where every row counts 1."""
+        """The weight (N',) of the rows of each coarse cell, if all have the same.
+
+        As many rows, in Kish's sense ``(sum w)**2 / sum w**2``, have the sums of its weights and of
+        their squares. None where every row counts 1.
+        """
         weight = self.coarse_weight.sum(0)
         if np.array_equal(weight, self.square):
             return None
@@ -148,7 +156,7 @@ class Cells:
 
 
 def coarse_sums(x: F64, n_coarse: int) -> F64:
-    """Sums (..., N') of the coarse cells from those of the fine ones (..., N + 2)."""
+    """Add fine cells (..., N + 2) up to coarse ones (..., N')."""
     sums = np.asarray(x[..., 1:-1].reshape(*x.shape[:-1], n_coarse, -1).sum(-1))
     sums[..., 0] += x[..., 0]
     sums[..., -1] += x[..., -1]

@@ -1,4 +1,4 @@
-"""Rows in increasing order of the score, and what estimators of more than one kind ask of them."""
+"""Weights without overflow, rows sorted by score, and edges of bins of equal weight."""
 
 import math
 from dataclasses import replace
@@ -21,8 +21,10 @@ SAFE_EXPONENT = 500
 
 
 def scale_weights(problems: T) -> tuple[T, float]:
-    """The problems with weights that can be multiplied and added without overflow or loss, and
-    their unit: a power of two, so that nothing is rounded."""
+    """Scale weights so that their products and sums do not overflow; return their unit too.
+
+    It is a power of two, so that nothing is rounded.
+    """
     if problems.v is None:
         return problems, 1.0
     exponent = math.frexp(problems.v.max())[1] - 1
@@ -36,7 +38,7 @@ def scale_weights(problems: T) -> tuple[T, float]:
 def order_rows(
     sample: Sample, low: float, high: float, threshold: float = -math.inf
 ) -> "OrderedRows":
-    """The rows of a sorted sample with scores above the threshold, with runs of equal scores."""
+    """Arrange the rows of a sorted sample above a threshold in runs of equal scores."""
     skip = int(np.searchsorted(sample.s, threshold, "right"))
     sample = sample.where(slice(skip, None))
     inside = sample.n == 0 or (low <= sample.s[0] and sample.s[-1] <= high)
@@ -50,7 +52,7 @@ def order_rows(
 
 
 def sort_scores(s: F64, w: F64 | None) -> tuple[F64, F64 | None]:
-    """Scores in increasing order, with their weights."""
+    """Sort scores, with their weights."""
     if w is None:
         return np.sort(s), None  # several times as fast as the order
     order = increasing(s)
@@ -60,8 +62,10 @@ def sort_scores(s: F64, w: F64 | None) -> tuple[F64, F64 | None]:
 def quantile_edges(
     u: F64, w: F64 | None, n_bins: int, low: float, high: float, right: bool
 ) -> tuple[F64, F64]:
-    """Edges (B + 1,) of bins of equal weight, and the inner cuts (B - 1,) that decide, for scores
-    in increasing order."""
+    """Find the edges (B + 1,) of bins of equal weight, and the inner cuts (B - 1,).
+
+    `u` are scores in increasing order. The cuts decide which bin a row is in.
+    """
     u = u.clip(low, high)
     edges, cuts = np.empty(n_bins + 1), np.empty(n_bins - 1)
     kernels.quantiles.quantile_edges(u, kernels.weights(w), low, high, right, edges, cuts)

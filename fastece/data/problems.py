@@ -21,7 +21,7 @@ class Problems(Source):
     # Scores in [0, 1] (n,) float64, or class vectors (n, K) float64 or float32, of which every
     # class is a problem. They may be the caller's, and are not written to.
     prob: NDArray[Any]
-    label: NDArray[Any]  # (n,) hits, uint8, or classes from 0 to K - 1, uint8 or int64
+    label: NDArray[Any]  # (n,) outcomes, uint8, or classes from 0 to K - 1, uint8 or int64
     low: float  # support of the score
     high: float
     n_classes: int = 2
@@ -47,20 +47,20 @@ class Problems(Source):
         return np.arange(self.n) if self.rows is None else self.rows
 
     def where(self, rows: I64) -> "Problems":
-        """The problems of some of the rows."""
+        """Select rows of all problems."""
         v = None if self.v is None else self.v[rows]
         prob, label = self.prob[rows], self.label[rows]
         return replace(self, prob=prob, label=label, v=v, rows=self.positions[rows])
 
-    def score_and_hit(self, k: int) -> tuple[F64, U8]:
-        """Scores and hits (n,) of problem `k`, which are not to be written to."""
+    def score_and_outcome(self, k: int) -> tuple[F64, U8]:
+        """Return scores and outcomes (n,) of problem `k`, which are not to be written to."""
         if self.prob.ndim == 1:
             return self.prob, self.label
         return self.prob[:, k].astype(np.float64), (self.label == k).view(np.uint8)
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
-        """Problem `k` with arrays of its own: an estimator may do with them what it likes."""
-        score, hit = self.score_and_hit(k)
+        """Give problem `k` with arrays of its own, which an estimator may change."""
+        score, hit = self.score_and_outcome(k)
         if score is self.prob:
             score, hit = score.copy(), hit.copy()
         return Sample(score, hit, self.v, self.low, self.high, self.positions, self.vectors)

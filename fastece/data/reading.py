@@ -1,5 +1,7 @@
-"""From a caller's arrays to problems: one fast read that checks, and one slow check that finds the
-words if it has failed."""
+"""From a caller's arrays to problems.
+
+One fast read checks everything, and where it fails a slow check finds the words.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -113,7 +115,7 @@ def read_problems(
 def read_rows(
     row: Setting, prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map
 ) -> Found:
-    """Scores and labels as a setting wants them."""
+    """Read scores and labels as a setting wants them; None if one is not good."""
     if prob.ndim == 1 and row.column is None:
         prob = two_columns(prob, logits)
     if prob.ndim == 1:
@@ -128,7 +130,7 @@ def read_rows(
 
 
 def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bool) -> Found:
-    """Scores and hits, from the probability of the positive class."""
+    """Read scores and outcomes from the probability of the positive class."""
     label, hit = native_labels(label), np.empty(label.size, np.uint8)
     if not kernels.reading.read_hits(label, hit):
         return None
@@ -145,7 +147,7 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
 
 
 def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float) -> Found:
-    """Class vectors and classes."""
+    """Read class vectors and classes."""
     prob, label = native_scores(prob), contiguous(label, np.int64)
     if logits:
         top = prob.max(axis=1).astype(np.float64)
@@ -157,7 +159,7 @@ def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, toleranc
 
 
 def read_vectors(prob: NDArray[Any], label: NDArray[Any], logits: bool) -> Vectors:
-    """Class vectors that have been checked, without a copy where the array will do."""
+    """Read class vectors that have been checked, without a copy where the array will do."""
     found = read_classes(prob, label, logits, math.inf)
     assert found is not None, "they have been read as another setting wants them"
     return Vectors(*found)
@@ -166,7 +168,7 @@ def read_vectors(prob: NDArray[Any], label: NDArray[Any], logits: bool) -> Vecto
 def read_top_label(
     prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map
 ) -> Found:
-    """The largest probability, and whether its class is the label; the first maximum wins.
+    """Read the largest probability, and whether its class, the first such, is the label.
 
     Of logits, the class is that of the largest: their softmax may have ties where they have none.
     """
@@ -185,25 +187,27 @@ def read_top_label(
 
 
 def native_scores(array: NDArray[Any]) -> NDArray[Any]:
-    """Probabilities in one of the two types that kernels are compiled for."""
+    """Convert probabilities to one of the two types that kernels are compiled for."""
     return contiguous(array, np.float32 if array.dtype == np.float32 else np.float64)
 
 
 def native_labels(array: NDArray[Any]) -> NDArray[Any]:
-    """Labels in one of the two types that kernels are compiled for."""
+    """Convert labels to one of the two types that kernels are compiled for."""
     array = array.view(np.uint8) if array.dtype == np.bool_ else array
     return contiguous(array, np.uint8 if array.dtype == np.uint8 else np.int64)
 
 
 def two_columns(p: NDArray[Any], logits: bool) -> F64:
-    """Class vectors of two classes from the positive one alone."""
+    """Make class vectors of two classes from the positive one alone."""
     p = p.astype(np.float64, copy=False)
     return np.column_stack([np.zeros(p.size) if logits else 1 - p, p])
 
 
 def softmax(z: NDArray[Any], top: F64, columns: int) -> F64:
-    """Softmax of each row of logits, whose largest are `top`: of every class, or of the largest
-    alone."""
+    """Compute the softmax of rows of logits whose largest are `top`.
+
+    `columns` is 1 for that of the largest alone, or the number of classes.
+    """
     p = np.empty((len(z), columns))
     with np.errstate(over="ignore"):  # -inf, beyond float64, is a probability of 0
         kernels.logits.softmax(z, top, p)

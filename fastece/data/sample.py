@@ -13,9 +13,11 @@ from fastece.typing import F64, I64, U8
 MANY_ROWS = 1024
 
 
-class Writable:
-    """A frozen dataclass of arrays, or of what has them, that kernels take after it was sent: what
-    comes from another process may be read-only, which kernels are not compiled for."""
+class CopyReadOnlyOnUnpickle:
+    """A frozen dataclass of arrays that kernels take after it was sent to another process.
+
+    What comes from there may be read-only, which kernels are not compiled for.
+    """
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -24,8 +26,8 @@ class Writable:
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors(Writable):
-    """Class vectors as a whole, for values that no binary problem tells.
+class Vectors(CopyReadOnlyOnUnpickle):
+    """Class vectors as a whole, for values that no binary problem has.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ class Vectors(Writable):
 
 
 @dataclass(frozen=True, eq=False)
-class Sample(Writable):
+class Sample(CopyReadOnlyOnUnpickle):
     """One weighted binary calibration problem.
 
     Parameters
@@ -49,7 +51,7 @@ class Sample(Writable):
     s : (n,) float64 array
         Scores in [0, 1].
     y : (n,) uint8 array
-        Hits: 1 where the event that the score predicts came true, else 0.
+        Outcomes: 1 where the event that the score predicts came true, else 0.
     v : (n,) float64 array or None
         Sample weights, greater than 0; None where every row counts 1.
     low, high : float
@@ -92,12 +94,12 @@ class Sample(Writable):
         return self.c * self.v
 
     def where(self, rows: Any) -> "Sample":
-        """Some of the rows: positions in the order they are to have, or a mask."""
+        """Select rows: by their positions in a new order, or by a mask."""
         v, c = (None if x is None else x[rows] for x in (self.v, self.c))
         return replace(self, s=self.s[rows], y=self.y[rows], v=v, rows=self.rows[rows], c=c)
 
     def with_labels(self, label: NDArray[Any]) -> "Sample":
-        """The same rows with other labels (n,): classes of class vectors, or hits."""
+        """Replace the labels (n,): classes of class vectors, or outcomes."""
         if self.vectors is None:
             return replace(self, y=label.astype(np.uint8))
         labels = self.vectors.label.copy()
@@ -105,12 +107,12 @@ class Sample(Writable):
         return replace(self, vectors=Vectors(self.vectors.prob, labels))
 
     def sorted(self) -> "Sample":
-        """The same rows in increasing order of the score; equal scores keep their order."""
+        """Sort the rows by their scores; equal scores keep their order."""
         return self.where(increasing(self.s))
 
 
 def increasing(s: F64) -> NDArray[Any]:
-    """The order in which scores from 0 to 1 increase, equal ones staying as they are."""
+    """Return the order in which scores from 0 to 1 increase; equal ones keep theirs."""
     if s.size < MANY_ROWS:
         return np.argsort(s, kind="stable")
     order = np.empty(s.size, np.int32)

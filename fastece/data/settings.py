@@ -1,4 +1,4 @@
-"""The table of settings: which probability is the score, and what a hit is."""
+"""The table of settings: which probability is the score, and what its outcome is."""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_integer, list_names
 
 
@@ -14,8 +15,8 @@ class Setting:
     """One row of the table."""
 
     name: str  # as the caller writes it and as results show it
-    # The class whose probability is the score, and whose label is a hit. None: the class of the
-    # largest probability, or every class in turn.
+    # The class whose probability is the score, and whose label makes the outcome 1. None: the class
+    # of the largest probability, or every class in turn.
     column: int | None = None
     per_class: bool = False  # every class in turn: K problems rather than one
 
@@ -33,12 +34,12 @@ SETTINGS = {
 
 
 def class_count(shape: tuple[int, ...]) -> int:
-    """Number of classes; probabilities of the positive class alone are of 2."""
+    """Count the classes; probabilities of the positive class alone are of 2."""
     return 2 if len(shape) == 1 else shape[1]
 
 
 def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
-    """The row that `setting` names, for probabilities of this shape."""
+    """Return the row that `setting` names, for probabilities of this shape."""
     if isinstance(setting, str) and setting == "auto":
         return SETTINGS["binary" if len(shape) == 1 else "confidence"]
     n_classes = class_count(shape)
@@ -47,10 +48,11 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
         return Setting(f"class {k}", column=k)
     if not isinstance(setting, str) or setting not in SETTINGS:
         names = ["auto", *SETTINGS]
-        raise ValueError(f"setting: got {setting!r}; {list_names(names)}, or a class index")
+        known = f"{list_names(names)}, or a class index"
+        raise InputError("setting", "must be a known name", value=setting, hint=known)
     if setting == "binary" and n_classes != 2:
-        raise ValueError(
-            f"setting: 'binary' needs P(positive) or 2 columns, y_prob has shape {shape}; "
-            "'confidence', 'classwise' or a class index take any number of classes"
-        )
+        raise InputError(
+            "setting", f"'binary' needs P(positive) or 2 columns, and here are {n_classes}",
+            hint="'confidence', 'classwise' or a class index take any number of classes",
+        )  # fmt: skip
     return SETTINGS[setting]

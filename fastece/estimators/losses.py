@@ -18,7 +18,7 @@ from fastece import kernels
 from fastece.checks.arrays import as_blocks, row_slices
 from fastece.checks.parameters import check_real
 from fastece.data.order import scale_weights
-from fastece.data.sample import Sample, Writable
+from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample
 from fastece.estimators.base import Parameters, Plan
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, I64, U8
@@ -29,7 +29,7 @@ TILE = 1024
 
 
 @dataclass(frozen=True)
-class MeanPlan(Plan, Writable):
+class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
     """What the rows bring to the sums.
 
     Attributes

@@ -43,7 +43,7 @@ def probabilities_for(call: Call, estimator: Any) -> list[F64]:
     if call.is_whole(estimator):
         assert data.vectors is not None
         return list(data.vectors.prob[data.positions].astype(np.float64).T)
-    return [data.score_and_hit(k)[0] for k in range(data.n_problems)]
+    return [data.score_and_outcome(k)[0] for k in range(data.n_problems)]
 
 
 def draws_for(

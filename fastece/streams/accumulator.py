@@ -1,4 +1,4 @@
-"""Calibration of a stream: batches go in, and every estimator can be asked afterwards."""
+"""Calibration of a stream: an accumulator adds batches up and gives samples."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import numpy as np
 
 from fastece.calls.proper_scores import brier_score
 from fastece.calls.scores import ece, mce
-from fastece.checks.errors import InputError
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_integer
 from fastece.data.cells import Cells
 from fastece.data.sample import Sample, Vectors
@@ -24,11 +24,14 @@ from fastece.streams.state import TOTALS, Settings, State
 from fastece.typing import F64, I64
 
 # Draws of row i begin at 32 i of a counter of 64 bits.
-MOST_ROW = 2**59 - 1
+MAX_ROW = 2**59 - 1
 
 
 class Accumulator(Source):
-    """Sums over rows from which every calibration error can be told, in memory that does not grow.
+    """Sums over rows that calibration errors are computed from, in memory that does not grow.
+
+    Functions take it in place of labels and probabilities: ``ece(state)``, ``estimate(state)``,
+    ``reliability_diagram(state)``; most are methods too.
 
     Rows are added up in cells of their score, ``(j / n_cells, (j + 1) / n_cells]``, and those of
     the scores 0 and 1 by themselves: weights and hits in each; in a ninth as many coarse cells also
@@ -76,8 +79,9 @@ class Accumulator(Source):
     - Densities: within 2e-3 relative, plus 1e-6. Other estimators take rows of one cell for rows of
       one score, which is up to 1 / n_cells away from theirs: "ece_bayes" is within 1 % unless most
       rows share a few cells, and "ece_sweep" may find another number of bins.
-    - Not to be told are log losses, whose logarithms differ within a cell, bins that are closed at
-      the left, and of class vectors whatever is no sum over one score, but for the Brier score.
+    - What needs every row by itself is refused: log losses, whose logarithms differ within a cell,
+      bins that are closed at the left, tests and comparisons; and of class vectors whatever is no
+      sum over one score, but for the Brier score.
 
     Weights are multiples of 2^-62 and at least 2^-40, with replicates 2^-20. Their sum is at most
     2^32, that of their squares at most 2^38: more is refused before it is added.
@@ -157,7 +161,7 @@ class Accumulator(Source):
         settings, n = self._settings, count_rows(y_true, y_prob)
         first = self._next_row
         if row_offset is not None:
-            first = check_integer("row_offset", row_offset, 0, MOST_ROW - n)
+            first = check_integer("row_offset", row_offset, 0, MAX_ROW - n)
         batch = read_batch(settings, y_true, y_prob, sample_weight) if n else None
         ids = self._ids(groups, first, n)
         if batch is not None:
@@ -171,15 +175,15 @@ class Accumulator(Source):
         return self
 
     def _ids(self, groups: Any, first: int, n: int) -> I64 | None:
-        """What the draws of each row depend on: its number, or its group; None without draws."""
+        """Return what the draws of each row depend on: its number, or its group."""
         if groups is None:
             if self._state.get("grouped") and n:
-                raise ValueError("groups: rows before had some, so these must have them too")
+                raise InputError("groups", "must be given, as rows before had some")
             return np.arange(first, first + n) if self._settings.n_replicates else None
         if not self._settings.n_replicates:
-            raise ValueError("groups: go with n_replicates=; without them, rows are only added up")
+            raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
         if self._state.get("n") > self._state.get("grouped"):
-            raise ValueError("groups: rows before had none, so these must have none either")
+            raise InputError("groups", "must be None, as rows before had none")
         return group_ids(groups, n)
 
     # --- several states ---------------------------------------------------------------------
@@ -187,7 +191,7 @@ class Accumulator(Source):
     def merge(self, other: "Accumulator") -> Self:
         """Add all rows of another accumulator of the same settings."""
         if not isinstance(other, Accumulator):
-            raise TypeError(f"other: must be an Accumulator, got {other!r:.80}")
+            raise InputTypeError("other", "must be an Accumulator", value=other)
         self._settings.check_same(other._settings)
         mine, theirs = self._state, other._state
         mine.check_room(theirs.weight, theirs.square)
@@ -200,17 +204,17 @@ class Accumulator(Source):
         return self
 
     def _check_totals(self, totals: I64) -> None:
-        """Sums of states are those of states that can be merged."""
+        """Refuse totals of states that cannot be merged."""
         known = dict(zip(TOTALS, totals.tolist(), strict=True))
         if known["fingerprint"] != known["parts"] * self._settings.fingerprint:
-            raise ValueError("state: is one of other settings than those of this accumulator")
+            raise InputError("state", "must have the settings of this accumulator")
         if known["grouped"] not in (0, known["n"]):
-            raise ValueError("state: some rows have groups and others have none")
+            raise InputError("state", "must have groups for all rows or for none")
         if known["first_rows"] > 1:
-            raise ValueError(
-                "state: two parts have a row of the number 0, and would share its draws; give "
-                "update the row_offset of each part"
-            )
+            raise InputError(
+                "state", "must be of different rows, and two parts have one of the number 0",
+                hint="update takes the row_offset of each part",
+            )  # fmt: skip
 
     def copy(self) -> "Accumulator":
         """Another accumulator with the same rows."""
@@ -244,34 +248,38 @@ class Accumulator(Source):
     __hash__ = None  # type: ignore[assignment]
 
     def state_dict(self) -> dict[str, I64]:
-        """Copies of all sums by name, int64 arrays: those of several accumulators of the same
-        settings may be added elementwise, by any all-reduce."""
+        """Return copies of all sums by name, int64 arrays.
+
+        Those of several accumulators of the same settings may be added elementwise, by any
+        all-reduce.
+        """
         return {name: array.copy() for name, array in self._state.arrays.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> Self:
-        """Take over what `state_dict` gave, or a sum of such; anything else is a ValueError, and
-        then nothing changes. Rows go on after as many as were given: with replicates, a part that
-        began elsewhere needs the `row_offset` of what follows."""
+        """Take over what `state_dict` gave, or a sum of such.
+
+        Anything else is a ValueError, and then nothing changes. Rows go on after as many as were
+        given: with replicates, a part that began elsewhere needs the `row_offset` of what follows.
+        """
         mine = State(self._settings)
         for name, array in mine.arrays.items():
             got = np.asarray(state[name]) if name in state else None
             if got is None or got.shape != array.shape or got.dtype != np.int64:
                 kind = "nothing" if got is None else f"{got.dtype} {got.shape}"
-                raise ValueError(
-                    f"state: {name} must be int64 {array.shape}, as settings are here; got {kind}"
-                )
+                rule = f"{name} must be int64 {array.shape}, as settings are here"
+                raise InputError("state", f"{rule}, got {kind}")
             array[:] = got
         if more := sorted({*state} - {*mine.arrays}):
-            raise ValueError(f"state: has {more[0]!r}, which is none of {[*mine.arrays]}")
+            raise InputError("state", f"must hold {[*mine.arrays]}", value=more[0])
         if any((array < 0).any() for array in (mine.fine, mine.replicates, mine.totals[:4])):
-            raise ValueError("state: has weights or counts below 0, so sums were too large")
+            raise InputError("state", "has weights or counts below 0, so sums were too large")
         self._check_totals(mine.totals)
         mine.measure()
         mine.check_room(0.0, 0.0)
         self._state, self._next_row, self._cells = mine, mine.get("rows"), None
         return self
 
-    # --- what rows say ----------------------------------------------------------------------
+    # --- a source of samples ----------------------------------------------------------------------
 
     @property
     def n(self) -> int:
@@ -296,7 +304,7 @@ class Accumulator(Source):
         return self._settings.is_auto_vector
 
     def cells(self) -> list[Cells]:
-        """The sums of each problem as numbers."""
+        """Return the sums of each problem as numbers."""
         if not self.n:
             raise InputError("y_true", "has no rows", hint="update adds some of positive weight")
         if self._cells is None:
@@ -312,7 +320,7 @@ class Accumulator(Source):
         return cells.by_square if needs == SQUARES else cells.by_rank
 
     def _mean_vector(self, cells: Cells) -> Sample:
-        """One row for all, whose class vector (1 - d, d) of class 0 is as far off as they are."""
+        """Make one row for all, whose class vector is as far off as theirs in the mean."""
         weight = np.array([cells.weight.sum()])
         far = math.sqrt(self._state.squared_distance / float(weight[0]) / 2)
         vectors = Vectors(np.array([[1 - far, far]]), np.zeros(1, np.int64))
@@ -332,29 +340,29 @@ class Accumulator(Source):
     # --- answers ----------------------------------------------------------------------------
 
     def ece(self, estimator: Any = "ece", **options: Any) -> Any:
-        """The value of an estimator: `fastece.ece`."""
+        """Call `fastece.ece`."""
         return ece(self, estimator=estimator, **options)
 
     def mce(self, estimator: Any = "ece", **options: Any) -> Any:
-        """The largest gap: `fastece.mce`."""
+        """Call `fastece.mce`."""
         return mce(self, estimator=estimator, **options)
 
     def brier_score(self, **options: Any) -> Any:
-        """The mean squared distance from what came true: `fastece.brier_score`."""
+        """Call `fastece.brier_score`."""
         return brier_score(self, **options)
 
     def reliability_diagram(self, estimator: Any = "ece", **options: Any) -> Any:
-        """The bins of the score: `fastece.reliability_diagram`."""
+        """Call `fastece.reliability_diagram`."""
         return reliability_diagram(self, estimator=estimator, **options)
 
     def reliability_curve(self, estimator: Any = "ece_bayes", **options: Any) -> Any:
-        """The probability of a hit at any score: `fastece.reliability_curve`."""
+        """Call `fastece.reliability_curve`."""
         return reliability_curve(self, estimator=estimator, **options)
 
     def estimate(self, estimator: Any = "ece_bayes", **options: Any) -> Any:
-        """The calibration error with its interval: `fastece.estimate`."""
+        """Call `fastece.estimate`."""
         return estimate(self, estimator=estimator, **options)
 
     def bootstrap(self, estimator: Any = "ece", **options: Any) -> Any:
-        """The distribution over the replicates of the stream: `fastece.bootstrap`."""
+        """Call `fastece.bootstrap`."""
         return bootstrap(self, estimator=estimator, **options)

@@ -8,24 +8,30 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.arrays import as_array, as_real
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.probabilities import as_probabilities, row_sum_tolerance
 from fastece.data.problems import Problems
 from fastece.data.reading import NEARLY, native_labels, native_scores, read_problems
-from fastece.streams.state import LEAST_DRAWN, LEAST_WEIGHT, Settings, check_least
+from fastece.streams.state import MIN_DRAWN_WEIGHT, MIN_WEIGHT, Settings, check_least
 from fastece.typing import I64
 
 
 def read_batch(
     settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any
 ) -> tuple[Problems, I64] | None:
-    """The rows of a batch, checked, and the sum of squared distances of class vectors from what
-    came true, in two words; None if all weights are 0."""
+    """Read the rows of a batch; None if all weights are 0.
+
+    The second value is the sum of squared distances of class vectors from what came true, in two
+    words.
+    """
     prob = as_probabilities(y_prob)
     wanted = () if settings.n_classes is None else (settings.n_classes,)
     if prob.shape[1:] != wanted:
         shown = "(n,)" if settings.n_classes is None else f"(n, {settings.n_classes})"
-        raise ValueError(f"y_prob: must have shape {shown}, as n_classes says, got {prob.shape}")
+        raise InputError(
+            "y_prob", f"must have shape {shown}", value=prob.shape, hint="as {n_classes} says"
+        )
     weight = None if sample_weight is None else as_real("sample_weight", sample_weight)
     if weight is None and settings.is_auto_vector and not settings.from_logits:
         found = read_vectors(settings, y_true, y_prob, prob)
@@ -37,9 +43,9 @@ def read_batch(
         sample_weight=None if weightless else sample_weight, vectors=settings.is_auto_vector,
     )  # fmt: skip
     if problems.labels is not None:
-        raise ValueError("y_true: must hold class numbers in a stream, got other labels")
+        raise InputError("y_true", "must hold class numbers in a stream, not other labels")
     if weight is not None:
-        check_least(weight, LEAST_DRAWN if settings.n_replicates else LEAST_WEIGHT)
+        check_least(weight, MIN_DRAWN_WEIGHT if settings.n_replicates else MIN_WEIGHT)
     if weightless:
         return None
     words = np.zeros(2, np.int64)
@@ -52,8 +58,7 @@ def read_batch(
 def read_vectors(
     settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
 ) -> tuple[Problems, I64] | None:
-    """`read_batch` of class vectors without weights, in one pass; None if something is not good, or
-    needs another look."""
+    """Read class vectors without weights in one pass, as `read_batch`; None if one is not good."""
     label = as_array("y_true", y_true)
     if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
         return None
@@ -68,14 +73,16 @@ def read_vectors(
 
 
 def count_rows(y_true: Any, y_prob: Any) -> int:
-    """How many rows there are, where both say so; checks that come later say what is wrong."""
+    """Count the rows of a batch; whether both arguments have as many is checked later."""
     sizes = [len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob)]
     return 0 if sizes == [0, 0] else max(sizes)
 
 
 def group_ids(groups: Any, n: int) -> I64:
-    """A number of 64 bits for the group of each row, the same on any machine: 3 and 3.0 are one
-    group, "3" is another."""
+    """Return a number of 64 bits for the group of each row, the same on any machine.
+
+    3 and 3.0 are one group, "3" is another.
+    """
     if not n:
         return np.empty(0, np.int64)
     numbers, labels = as_groups(groups, n, "groups")
@@ -83,14 +90,12 @@ def group_ids(groups: Any, n: int) -> I64:
 
 
 def group_id(label: Any) -> int:
-    """A hash of a label: a number, a bool or a string."""
+    """Hash a label: a number, a bool or a string."""
     label = label.item() if isinstance(label, np.generic) else label
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     if not isinstance(label, str | int | float):
-        raise TypeError(
-            f"groups: must be numbers or strings in a stream, as others differ between processes; "
-            f"got {label!r:.60}"
-        )
+        rule = "must be numbers or strings in a stream, as others differ between processes"
+        raise InputTypeError("groups", rule, value=label)
     digest = blake2b(repr(label).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

@@ -1,5 +1,7 @@
-"""The state of a stream: integer sums, so that it does not matter how rows were cut, in which order
-they came, or on how many machines."""
+"""The state of a stream: sums of integers.
+
+So it does not matter how rows were cut, in which order they came, or on how many machines.
+"""
 
 import zlib
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.arrays import refuse_where
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_integer
 from fastece.data.cells import Cells, coarse_sums
 from fastece.data.problems import Problems
@@ -23,12 +26,12 @@ from fastece.typing import F64, I64
 
 # What sums hold: weights, and their squares, in all; and the smallest weight that is not lost, and
 # that counts in replicates.
-MOST_WEIGHT, MOST_SQUARE = 2.0**32, 2.0**38
-LEAST_WEIGHT, LEAST_DRAWN = 2.0**-40, 2.0**-20
+MAX_WEIGHT, MAX_SQUARE = 2.0**32, 2.0**38
+MIN_WEIGHT, MIN_DRAWN_WEIGHT = 2.0**-40, 2.0**-20
 # Fine cells of a coarse one: 7200 coarse cells still hold edges and centres of all numbers of bins
 # that 64800 fine ones do.
 RATIO = 9
-MOST_CELLS, MOST_REPLICATES = 2**22, 2**16
+MAX_CELLS, MAX_REPLICATES = 2**22, 2**16
 # What is counted: rows of positive weight; rows in all; how often the row of the number 0 was
 # there; rows with groups; the sum of squared distances of class vectors, in two words; the second
 # word of the sum of w**2 - w; states that were merged; and their fingerprints.
@@ -57,8 +60,8 @@ class Settings:
             "n_classes": None
             if self.n_classes is None
             else check_integer("n_classes", self.n_classes, 2, 2**31 - 1, "None or an integer"),
-            "n_cells": check_integer("n_cells", self.n_cells, 1, MOST_CELLS),
-            "n_replicates": check_integer("n_replicates", self.n_replicates, 0, MOST_REPLICATES),
+            "n_cells": check_integer("n_cells", self.n_cells, 1, MAX_CELLS),
+            "n_replicates": check_integer("n_replicates", self.n_replicates, 0, MAX_REPLICATES),
         }
         column = self.row.column  # of a setting that there is, or it is refused here
         if not isinstance(self.setting, str):
@@ -66,10 +69,10 @@ class Settings:
         for name, value in counts.items():  # of Python, so that equal settings have one text
             object.__setattr__(self, name, value)
         if self.n_replicates and self.seed is None:
-            raise ValueError("seed: replicates need one, the same for all parts of a stream")
+            raise InputError("seed", "must be an integer, the same for all parts of a stream")
         if self.seed is not None:
             if not self.n_replicates:
-                raise ValueError("seed: nothing is random without n_replicates=")
+                raise InputError("seed", "goes with {n_replicates}, as nothing else is random")
             object.__setattr__(self, "seed", check_integer("seed", self.seed, 0, 2**63 - 1))
 
     @cached_property
@@ -108,19 +111,20 @@ class Settings:
         return zlib.crc32(repr([(x.name, getattr(self, x.name)) for x in fields(self)]).encode())
 
     def check_same(self, other: "Settings") -> None:
-        """An error that names the setting in which another state differs."""
+        """Refuse another state, naming the setting in which it differs."""
         for field in fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if mine != theirs:
-                raise ValueError(
-                    f"other: its {field.name} is {theirs!r}, and here it is {mine!r}; states of "
-                    "other settings cannot be merged"
-                )
+                rule = f"must have the settings of this one: its {field.name} is {mine!r}"
+                raise InputError("other", rule, value=theirs)
 
 
 class State:
-    """Sums of rows, int64 arrays: `fine` (P, N + 2, 2), `coarse` (P, N', 8), `replicates`
-    (P, blocks, 2 N', 32) and `totals`."""
+    """Sums of rows, int64 arrays.
+
+    They are `fine` (P, N + 2, 2), `coarse` (P, N', 8), `replicates` (P, blocks, 2 N', 32) and
+    `totals`.
+    """
 
     def __init__(self, settings: Settings) -> None:
         problems, coarse = settings.n_problems, settings.n_coarse
@@ -134,7 +138,7 @@ class State:
         self.weight, self.square = 0.0, 0.0
 
     def get(self, name: str) -> int:
-        """One of the `TOTALS`."""
+        """Return one of the `TOTALS`."""
         return int(self.totals[TOTALS.index(name)])
 
     def count(self, **more: int) -> None:
@@ -148,20 +152,23 @@ class State:
         return {name: getattr(self, name) for name in ("fine", "coarse", "replicates", "totals")}
 
     def check_room(self, weight: float, square: float) -> None:
-        """An error if so much more does not fit."""
+        """Refuse weights, and squares of them, that do not fit into the sums."""
         for what, most, sum_ in (
-            ("weights", MOST_WEIGHT, self.weight + weight),
-            ("squares of weights", MOST_SQUARE, self.square + square),
+            ("the weights", MAX_WEIGHT, self.weight + weight),
+            ("the squares of the weights", MAX_SQUARE, self.square + square),
         ):
             if sum_ > most:
-                raise ValueError(
-                    f"sample_weight: the {what} of all rows would add up to {sum_:g}, and must be "
-                    f"at most {most:g}; divide all weights by one number"
-                )
+                raise InputError(
+                    "sample_weight", f"{what} of all rows must add up to at most {most:g}",
+                    value=sum_, hint="divide all weights by one number",
+                )  # fmt: skip
 
     def add(self, settings: Settings, problems: Problems, distance: I64, ids: I64 | None) -> None:
-        """Add rows that have been checked: their problems; the sum of squared distances of class
-        vectors from what came true, in two words; and what draws depend on, if there are any."""
+        """Add rows that have been checked.
+
+        `distance` is the sum of squared distances of class vectors from what came true, in two
+        words; `ids` (n,) are what the draws of rows depend on, None without replicates.
+        """
         v = problems.v
         weight = float(problems.n if v is None else v.sum())
         with np.errstate(over="ignore"):  # what is infinite is refused
@@ -171,7 +178,7 @@ class State:
         key = np.uint64(0 if ids is None else settings.key)
         with np.errstate(over="ignore"):  # for kernels that are not compiled
             for k in range(problems.n_problems):
-                s, y = problems.score_and_hit(k)
+                s, y = problems.score_and_outcome(k)
                 low = kernels.cells.add_rows(s, y, w, self.fine[k], self.coarse[k])
                 if ids is not None:
                     kernels.cells.add_replicates(
@@ -187,7 +194,7 @@ class State:
         return (self.get("distance") + low) / kernels.cells.DISTANCE_UNIT
 
     def measure(self) -> None:
-        """Find out what was added so far, from the sums."""
+        """Compute from the sums what was added so far."""
         self.weight = float(self.fine[0].sum(dtype=np.float64) / kernels.cells.WEIGHT_UNIT)
         self.square = self.weight + self.more_square
 
@@ -199,7 +206,7 @@ class State:
         return (high + low) / kernels.cells.SQUARE_UNIT
 
     def cells(self, settings: Settings, k: int) -> Cells:
-        """The sums of problem k as numbers."""
+        """Return the sums of problem `k` as numbers."""
         names, words = kernels.cells, self.coarse[k].T.astype(np.float64)
         first, low_weight, low_first = (
             words[at : at + 2] for at in (names.FIRST, names.LOW_WEIGHT, names.LOW_FIRST)
@@ -231,13 +238,15 @@ class State:
         )
 
     def drawn(self, settings: Settings) -> F64:
-        """The weight (n_replicates,) that each replicate drew."""
+        """Return the weight (n_replicates,) that each replicate drew."""
         total = self.replicates[0].sum(1, dtype=np.float64).ravel()[: settings.n_replicates]
         return np.asarray(total / kernels.cells.REPLICATE_UNIT)
 
     def multiplicities(self, settings: Settings, k: int, sample: Sample) -> Iterator[F64]:
-        """How often each replicate draws the rows (n,) of `Cells.by_rank` of problem k, one after
-        the other: all of them together would be a megabyte a replicate."""
+        """Yield how often each replicate draws the rows (n,) of `Cells.by_rank` of problem `k`.
+
+        All of them together would be a megabyte a replicate.
+        """
         lines = self.replicates[k]
         drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, : settings.n_replicates]
         total = np.bincount(sample.rows, sample.weight, len(drawn))
@@ -248,7 +257,7 @@ class State:
 
 
 def check_least(weight: NDArray[Any], least: float) -> None:
-    """Weights that are not 0 are large enough not to be lost."""
+    """Refuse weights that are not 0 and too small for sums to hold."""
     refuse_where(
         "sample_weight", f"must be 0 or at least {least:g}, as sums have so much detail", weight,
         lambda part: (part > 0) & (part < least), "multiply all weights by one number",

@@ -39,10 +39,10 @@ def test_probabilities_of_the_positive_class_are_of_two_classes():
 @pytest.mark.parametrize(
     ("setting", "shape", "message"),
     [
-        ("top", (5,), "setting: got 'top'"),
-        (None, (5,), "setting: got None"),
-        (True, (5, 3), "setting: got True"),
-        (1.0, (5, 3), "setting: got 1.0"),
+        ("top", (5,), "setting: must be a known name, got 'top'"),
+        (None, (5,), "setting: must be a known name, got None"),
+        (True, (5, 3), "setting: must be a known name, got True"),
+        (1.0, (5, 3), "setting: must be a known name, got 1.0"),
         (3, (5, 3), "setting: "),
         (-1, (5, 3), "setting: "),
         (2, (5,), "setting: "),

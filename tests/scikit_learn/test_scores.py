@@ -446,7 +446,7 @@ def test_models_without_class_probabilities_are_refused():
         ({"bins": 3}, TypeError, "bins: is not a parameter of the estimator Binned"),
         ({"labels": ["a", "b"]}, TypeError, "labels: is not a parameter"),
         ({"n_bins": 0}, ValueError, "n_bins: "),
-        ({"setting": "top"}, ValueError, "setting: got 'top'; known: 'auto'"),
+        ({"setting": "top"}, ValueError, "setting: must be a known name, got 'top'; known: 'auto'"),
         ({"setting": -1}, ValueError, "setting: must be a class index"),
         ({"average": "micro"}, ValueError, "average: must be .* got 'micro'"),
         ({"greater_is_better": "no"}, TypeError, "greater_is_better: must be True or False"),

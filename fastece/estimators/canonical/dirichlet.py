@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.checks.parameters import check_real
 from fastece.data.reading import Map
-from fastece.data.sample import Sample, Writable
+from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample
 from fastece.estimators.base import Plan
 from fastece.estimators.canonical.pairs import (
     Bands,
@@ -39,7 +39,7 @@ FAINT = 1e-200
 
 
 @dataclass(frozen=True)
-class DirichletPlan(Plan, Writable):
+class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
     """What `DirichletKDE` needs of a sample, with rows in the order of their classes.
 
     Attributes

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.checks.parameters import check_choice, check_integer
 from fastece.data.reading import Map
-from fastece.data.sample import Sample, Writable
+from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample
 from fastece.estimators.base import Plan
 from fastece.estimators.canonical.pairs import (
     Bands,
@@ -41,7 +41,7 @@ MOST_ROWS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class SKCEPlan(Plan, Writable):
+class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
     """What `SKCE` needs of a sample.
 
     Attributes
