@@ -507,16 +507,6 @@ def test_a_numpy_integer_is_a_class_index():
     assert fastece.ece(true, prob, setting=np.int64(2)) == fastece.ece(true, prob, setting=2)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bool", "uint8", "int8", "int64", "uint64", "float32", "float64"]
-)
-def test_labels_may_have_any_integral_dtype_and_be_a_column(dtype):
-    true, prob = [0, 1, 1, 0], [0.1, 0.4, 0.8, 0.6]
-    labels = np.array(true, dtype=dtype)
-    assert fastece.ece(labels, prob) == fastece.ece(true, prob)
-    assert fastece.ece(labels[:, None], prob) == fastece.ece(true, prob)
-
-
 def test_labels_give_the_class_order():
     true, prob = VGG_LIKE
     names = ["cat", "dog", "bird"]
@@ -630,24 +620,6 @@ def test_float32_logits_lose_nothing():
 
 
 # -- precision and size ----------------------------------------------------------------------------
-
-
-def test_a_float32_is_the_float64_it_equals():
-    for name, scores in cases.score_sets().items():
-        narrow = scores.astype(np.float32)
-        true = cases.labels_for(narrow)
-        for binning in BINNINGS:
-            fields = fields_of(binning)
-            got = fastece.ece(true, narrow, **fields)
-            assert same(got, fastece.ece(true, narrow.astype(np.float64), **fields)), (
-                name,
-                binning,
-            )
-        true, rows = cases.class_matrix(narrow)
-        for setting in ("confidence", "classwise"):
-            got = fastece.ece(true, rows, setting=setting)
-            wide = fastece.ece(true, rows.astype(np.float64), setting=setting)
-            assert same(got, wide), (name, setting)
 
 
 def test_float32_counts_do_not_saturate():

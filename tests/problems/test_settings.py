@@ -8,12 +8,6 @@ import pytest
 from fastece.data.settings import SETTINGS, Setting, class_count, find_setting
 
 
-def test_auto_is_binary_for_one_dimension_and_confidence_for_two():
-    assert find_setting("auto", (5,)) is SETTINGS["binary"]
-    assert find_setting("auto", (5, 2)) is SETTINGS["confidence"]
-    assert find_setting(np.str_("auto"), (5, 3)) is SETTINGS["confidence"]
-
-
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings_are_found_by_name(name):
     assert SETTINGS[name].name == name

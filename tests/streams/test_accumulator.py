@@ -87,19 +87,6 @@ def test_uniform_bins_are_those_of_memory(setting, weights):
     assert_exact(*case, 15, threshold=7 / 15, mapping="convex")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("weights", WEIGHTS[::3])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_all_uniform_bins_are_those_of_memory(setting, dtype, weights):
-    case = uniform_case(setting, weights, dtype)
-    for i, n_bins in enumerate(EXACT_BINS):
-        for fields in EXACT_FIELDS[i % 2 :: 2]:
-            assert_exact(*case, n_bins, **fields)
-        for j in (1, n_bins // 2, n_bins):
-            assert_exact(*case, n_bins, threshold=j / n_bins)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_bins", EXACT_BINS)
 def test_scores_on_edges_and_beside_them_go_where_they_go_in_memory(n_bins, dtype):
@@ -111,19 +98,6 @@ def test_scores_on_edges_and_beside_them_go_where_they_go_in_memory(n_bins, dtyp
         assert_exact(state, y, p, "binary", None, n_bins, **fields)
     diagram = fastece.reliability_diagram(y, p, n_bins=n_bins)
     assert np.array_equal(state.reliability_diagram(n_bins=n_bins).count, diagram.count)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_bins", EXACT_BINS[::3])
-def test_scores_on_edges_with_labels_of_all_kinds(n_bins, dtype):
-    p = edge_scores(n_bins, dtype)
-    for y in (np.arange(len(p)) % 2, np.zeros(len(p), int), np.ones(len(p), int)):
-        state = state_of(y, p)
-        for fields in EXACT_FIELDS:
-            assert_exact(state, y, p, "binary", None, n_bins, **fields)
-        for j in range(1, n_bins + 1, 3):
-            assert_exact(state, y, p, "binary", None, n_bins, threshold=j / n_bins)
 
 
 @given(
@@ -219,16 +193,6 @@ def test_diagrams_are_those_of_memory(setting, weights):
             assert (a.setting, a.closed, a.estimator) == (b.setting, b.closed, b.estimator)
 
 
-def test_unweighted_diagrams_are_exact():
-    y, p = binary_data("sharp", 500)
-    a = state_of(y, p).reliability_diagram()
-    b = fastece.reliability_diagram(y, p)
-    for name in ("edges", "count", "rows"):
-        assert np.array_equal(getattr(a, name), getattr(b, name))
-    for name in ("score", "frequency", "gap"):
-        assert getattr(a, name) == near(getattr(b, name))
-
-
 def test_logits():
     rng = np.random.default_rng(0)
     for z, n_classes, setting in (
@@ -248,13 +212,6 @@ def test_one_column_stands_for_two_classes(setting):
     assert_exact(state, y, p, setting, None, 10)
 
 
-def test_two_columns_are_binary_rows():
-    y, p = binary_data("spread", 60)
-    both = np.column_stack([1 - p, p])
-    state = state_of(y, both, n_classes=2, setting="binary")
-    assert state.ece() == near(fastece.ece(y, both, setting="binary"))
-
-
 def test_one_state_answers_many_questions_and_stays_as_it_is():
     y, p = binary_data("spread", 500)
     state = state_of(y, p)
@@ -266,16 +223,6 @@ def test_one_state_answers_many_questions_and_stays_as_it_is():
 
 
 # -- weights ---------------------------------------------------------------------------------------
-
-
-def test_rows_without_weight_do_not_exist():
-    y, p = binary_data("bimodal", 100)
-    weight = weights_of("integers", 100)
-    solid = weight > 0
-    with_them, without = state_of(y, p, weight), state_of(y[solid], p[solid], weight[solid])
-    assert with_them.n == without.n == np.count_nonzero(solid)
-    for name in ("ece", "ece_a", "ece_kde"):
-        assert same_bits(with_them.ece(name), without.ece(name))
 
 
 def test_empty_and_weightless_batches_change_no_answer():
@@ -405,17 +352,6 @@ def test_any_cut_and_any_order_give_the_same_bits(case):
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_one_row_at_a_time(setting):
-    n_classes, y, p = data_of(setting, 40)
-    weight = weights_of("random", 40)
-    options = {"n_classes": n_classes, "setting": setting}
-    one = Accumulator(**options)
-    for i in range(40):
-        one.update(y[i : i + 1], p[i : i + 1], sample_weight=weight[i : i + 1])
-    assert_same(one, state_of(y, p, weight, **options))
-
-
-@pytest.mark.parametrize("setting", SETTINGS)
 def test_sums_are_new_states(setting):
     n_classes, y, p = data_of(setting, 50)
     options = {"n_classes": n_classes, "setting": setting}
@@ -461,14 +397,6 @@ def test_copies_and_pickles_are_equal_and_apart(setting):
         assert other != state
         assert other.n == 60
         assert state.n == 30
-
-
-def test_reset_forgets_the_rows():
-    y, p = binary_data("spread", 30)
-    state = state_of(y, p)
-    state.reset()
-    assert_same(state, Accumulator())
-    assert_same(state.update(y, p), state_of(y, p))
 
 
 DIFFERENT = [

@@ -76,16 +76,6 @@ def test_any_cut_and_any_order_give_the_same_bits(case):
     assert total.n == apart.n == whole.n
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_one_row_at_a_time(setting):
-    n_classes, y, p = data_of(setting, 30)
-    options = {"n_classes": n_classes, "setting": setting, **KEY}
-    one = Accumulator(**options)
-    for i in range(30):
-        one.update(y[i : i + 1], p[i : i + 1])
-    assert_same(one, state_of(y, p, **options))
-
-
 def test_sums_copies_and_pickles_keep_the_replicates():
     y, p = binary_data("bimodal", 60)
     a, b = state_of(y[:25], p[:25], **KEY), state_of(y[25:], p[25:], row_offset=25, **KEY)
@@ -340,14 +330,6 @@ def test_the_result_is_that_of_the_bootstrap(setting):
     assert fields.value == pytest.approx(
         fastece.ece(y, p, setting=setting, n_bins=10, norm=2), abs=1e-12
     )
-
-
-def test_values_of_all_classes():
-    y, p = class_data(200, 3)
-    state = state_of(y, p, n_classes=3, setting="classwise", **KEY)
-    result = state.bootstrap(average=None)
-    assert result.bootstrap_distribution.shape == (3, 8)
-    assert replicates(state) == pytest.approx(result.bootstrap_distribution.mean(0), abs=1e-12)
 
 
 def test_replicates_need_a_seed_and_a_state_that_has_them():

@@ -5,7 +5,6 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -126,28 +125,6 @@ def test_entries_below_the_floor_count_as_the_floor_of_the_row_that_is_looked_at
         r = np.array([sum(a for a, i in zip(k, others, strict=True) if y[i] == c) for c in (0, 1)])
         want += np.abs(r / sum(k) - p[j]).sum() / 3
     assert canonical_error(y, p, bandwidth=h) == near(want)
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
-def test_narrow_floats_are_the_float64_they_equal(dtype):
-    y, p = cases.draw(12, 5, 4)
-    narrow = p.astype(dtype)
-    for bandwidth in (1e-5, 0.01):
-        want = cases.expected_canonical(y, narrow, bandwidth=bandwidth)
-        assert_near(canonical_error(y, narrow, bandwidth=bandwidth), want)
-        wide = narrow.astype("f8")
-        assert canonical_error(y, wide, bandwidth=bandwidth) == near(want, CLOSE)
-
-
-def test_logits_are_their_softmax():
-    rng = np.random.default_rng(5)
-    z, y = rng.normal(size=(12, 4)) * 3, rng.integers(0, 4, 12)
-    z[3, 1] = -inf
-    p = np.array([reference.softmax(row) for row in z.tolist()])
-    assert p[3, 1] == 0
-    for bandwidth in (0.01, "likelihood"):
-        want = cases.expected_canonical(y, p, bandwidth=bandwidth)
-        assert_near(canonical_error(y, z, from_logits=True, bandwidth=bandwidth), want)
 
 
 def test_a_thousand_classes():
@@ -272,11 +249,3 @@ def test_the_message_lists_what_is_known():
 
 
 # -- threads ---------------------------------------------------------------------------------------
-
-
-def test_any_number_of_threads_gives_the_same_bits():
-    y, p = cases.shifted(3000, 4, 14)
-    weight = np.random.default_rng(0).random(3000)
-    for options in ({}, {"bandwidth": 0.02, "norm": 2, "sample_weight": weight}):
-        values = {canonical_error(y, p, n_jobs=jobs, **options) for jobs in (1, 2, 3)}
-        assert len(values) == 1

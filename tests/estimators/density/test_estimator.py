@@ -30,16 +30,6 @@ def test_the_table_holds_it_and_its_fields_have_defaults():
         KDE().kernel = "beta"
 
 
-def test_fields_replace_those_of_the_name_or_the_object():
-    y, p = smooth(50)
-    value = ece(y, p, estimator=KDE(bandwidth=0.05, kernel="triweight"))
-    assert kde(y, p, bandwidth=0.05, kernel="triweight") == value
-    assert ece(y, p, estimator=KDE(kernel="triweight"), bandwidth=0.05) == value
-    assert isinstance(value, float)
-    with pytest.raises(TypeError, match="n_bins"):
-        kde(y, p, n_bins=3)
-
-
 REFUSED = [
     *(("bandwidth", value) for value in (0, 0.0, -0.1, np.nan, inf, True, "scott", None, [0.1])),
     *(("kernel", value) for value in ("box", "", None, 3)),
@@ -56,13 +46,6 @@ REFUSED = [
 def test_a_bad_field_is_refused_by_name(name, value):
     with pytest.raises((ValueError, TypeError), match=name):
         kde([0, 1, 1], [0.2, 0.6, 0.9], **{name: value})
-
-
-@pytest.mark.parametrize("value", ["scott", "box"])
-def test_the_message_lists_what_is_known(value):
-    name, known = {"scott": ("bandwidth", "silverman"), "box": ("kernel", "epanechnikov")}[value]
-    with pytest.raises(ValueError, match=known):
-        kde([0, 1], [0.2, 0.6], **{name: value})
 
 
 @pytest.mark.parametrize("batch", range(ROUNDS))
@@ -199,18 +182,6 @@ def test_the_largest_gap_does_not_look_where_nothing_is():
     value = kde(y, s, bandwidth=0.01, norm=inf)
     assert value == pytest.approx(exact(y, s, bandwidth=0.01, norm=inf), abs=0.02)
     assert value < 0.35
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("norm", [1.0, 2.0, inf])
-def test_integer_weights_are_repetitions_for_a_fixed_bandwidth(kernel, norm):
-    for seed in range(5):
-        y, s = smooth(80, seed)
-        s = s if seed % 2 else s.round(1)
-        weight = np.random.default_rng(seed).integers(0, 5, 80)
-        fields = {"kernel": kernel, "norm": norm, "bandwidth": (0.005, 0.05, 0.5)[seed % 3]}
-        value = kde(y, s, weight, **fields)
-        assert kde(np.repeat(y, weight), np.repeat(s, weight), **fields) == same(value, 1e-9)
 
 
 DEGENERATE = {

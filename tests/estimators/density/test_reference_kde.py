@@ -5,7 +5,6 @@ from math import exp, inf, lgamma, log, pi, sqrt
 import numpy as np
 import pytest
 
-from helpers import kde_cases
 from oracles import reference_kde as oracle
 from oracles.reference_kde import KERNELS, densities, kde_error
 
@@ -210,25 +209,3 @@ def test_silverman_by_hand():
 
 
 # -- against itself --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", KERNELS)
-def test_half_the_step_changes_next_to_nothing(kind):
-    for seed in range(25):
-        rng = np.random.default_rng([3, seed])
-        (y, s, w), fields = kde_cases.random_case(rng, kind, 500)
-        coarse = kde_error((s, y, 0.0, 1.0), w, **fields)
-        fine = kde_error((s, y, 0.0, 1.0), w, points=80, **fields)
-        assert coarse == pytest.approx(fine, rel=1e-5, abs=1e-9), (seed, fields)
-
-
-@pytest.mark.parametrize("kind", KERNELS)
-def test_the_order_of_the_rows_and_equal_rows_do_not_matter(kind):
-    rng = np.random.default_rng(4)
-    s, w = rng.random(60).round(1), rng.integers(0, 3, 60)
-    y = rng.integers(0, 2, 60)
-    value = kde_error((s, y, 0.0, 1.0), w, bandwidth=0.1, kernel=kind)
-    back = kde_error((s[::-1], y[::-1], 0.0, 1.0), w[::-1] * 1e200, bandwidth=0.1, kernel=kind)
-    assert back == near(value, 1e-12)
-    rows = np.repeat(s, w), np.repeat(y, w), 0.0, 1.0
-    assert kde_error(rows, bandwidth=0.1, kernel=kind) == near(value, 1e-12)
