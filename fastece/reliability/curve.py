@@ -37,13 +37,12 @@ FINER = 2.0
 # Points of a Bayesian curve, in a range.
 BAYES_POINTS = 501
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
-MOST_VALUES = 2**25
+MAX_VALUES = 2**25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReliabilityCurve(Result):
-    """The probability of a hit as a function of the score, on a grid: what
-    `fastece.reliability_curve` gives.
+    """The probability of the event as a function of the score, on a grid.
 
     Attributes
     ----------
@@ -84,21 +83,21 @@ class ReliabilityCurve(Result):
     density: F64
     supported: NDArray[np.bool_]
     rows: F64
-    low: F64 | None
-    high: F64 | None
-    median: F64 | None
     confidence_level: float
-    n_resamples: int
-    value: float
-    bandwidth: float | None
     score_range: tuple[float, float]
     n: int
-    key: int | None
     estimator: str
-    setting: str
+    low: F64 | None = None
+    high: F64 | None = None
+    median: F64 | None = None
+    n_resamples: int = 0
+    value: float = math.nan
+    bandwidth: float | None = None
+    key: int | None = None
+    setting: str = ""
 
     def __call__(self, s: Any) -> Any:
-        """Probability of a hit at a score, or at some.
+        """Interpolate the probability of the event at a score, or at each of some.
 
         Parameters
         ----------
@@ -115,7 +114,7 @@ class ReliabilityCurve(Result):
         return self._at(s, self.probability)
 
     def interval(self, s: Any) -> ConfidenceInterval:
-        """Interval of the probability of a hit at a score, or at each of some by itself.
+        """Interpolate the interval of the probability at a score, or at each of some.
 
         Parameters
         ----------
@@ -139,7 +138,7 @@ class ReliabilityCurve(Result):
         return ConfidenceInterval(self._at(s, self.low), self._at(s, self.high))
 
     def _at(self, s: Any, values: NDArray[Any]) -> Any:
-        """Values on the grid, interpolated."""
+        """Interpolate values on the grid."""
         one = isinstance(s, Real)
         at = np.asarray(as_real("s", [s] if one else s), np.float64)
         refuse_where(
@@ -225,18 +224,17 @@ class ReliabilityCurve(Result):
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The estimator of the curve of a `KDE` at some scores: one value for each of them, of each
-    replicate on a grid that fits its own bandwidth."""
+    """The curve of a `KDE` at some scores: a statistic, whose grids fit each replicate."""
 
     kde: KDE
     score: F64
 
     def prepare(self, sample: Sample, size: int) -> DensityPlan:
-        """A plan with grids that are fine enough to be interpolated."""
+        """Make a plan with grids that are fine enough to be interpolated."""
         return self.kde.plan(sample, size, FINER)
 
     def blocks(self, plan: DensityPlan, c: U8) -> F64:
-        """The curve (G, 32 B) of each of the replicates."""
+        """Compute the curve (G, 32 B) of each of the replicates."""
         resamples = plan.blocks(c)
         out = np.empty((self.score.size, resamples.count))
         for mesh, density, lanes in plan.densities(resamples):
@@ -275,16 +273,10 @@ def bayes_curve_of(
         rows=rows,
         low=low,
         high=high,
-        median=None,
         confidence_level=level,
-        n_resamples=0,
-        value=math.nan,
-        bandwidth=None,
         score_range=(ordered.low, ordered.high),
         n=n,
-        key=None,
         estimator=str(estimator),
-        setting="",
     )
 
 
@@ -306,58 +298,46 @@ def density_curve_of(estimator: KDE, ordered: Sample, n: int, level: float) -> R
         density=density,
         supported=supported,
         rows=np.minimum(n, n * density * mesh.effective_width(bandwidth)),
-        low=None,
-        high=None,
-        median=None,
         confidence_level=level,
-        n_resamples=0,
-        value=math.nan,
         bandwidth=bandwidth,
         score_range=estimator.range_of(ordered),
         n=n,
-        key=None,
         estimator=str(estimator),
-        setting="",
     )
 
 
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
     (estimator,), (source,) = call.estimators.values(), call.sources
-    has_band = call.n_resamples and isinstance(estimator, KDE)
-    if has_band:
-        need_rows(source, "a band of resamples", "n_resamples")
     samples = source.samples(source.needs_of(estimator))
     curves = [curve_of(estimator, sample.sorted(), call.n, call.level) for sample in samples]
     values = direct_values(estimator, source).tolist()
     curves = [
         replace(curve, value=values[k], setting=source.name(k)) for k, curve in enumerate(curves)
     ]
-    if not has_band:
+    if not call.n_resamples or curves[0].low is not None:
+        if call.groups is not None:
+            rule = "go with a KDE and n_resamples of 1 or more, as nothing else is made of draws"
+            raise InputError("groups", rule)
         return curves
+    need_rows(source, "a band of resamples", "n_resamples")
     key = new_key(rng)  # all problems see the same draws
     pairs = zip(curves, samples, strict=True)
     return [with_band(curve, call, estimator, sample, key) for curve, sample in pairs]
 
 
-def band_of(call: Call, kde: KDE, sample: Sample, score: F64, key: int) -> F64:
-    """Lower end, upper end and median (3, G) of the curves of all replicates."""
-    levels = np.append(tails_of(call.level), 0.5)
-    step = max(1, MOST_VALUES // call.n_resamples)
-    problems, draws, parts = [call.problem(sample)], call.draws(key, call.n), []
-    for begin in range(0, score.size, step):
-        curve = Curve(kde, score[begin : begin + step])
-        values = call.replicates([curve], problems, draws, call.n, 0, call.n_resamples)
-        parts.append(quantiles(values[0], levels).T)
-    return np.concatenate(parts, axis=1)
-
-
 def with_band(
     curve: ReliabilityCurve, call: Call, kde: KDE, sample: Sample, key: int
 ) -> ReliabilityCurve:
-    """A curve with the band of its replicates."""
-    band = band_of(call, kde, sample, curve.score, key)
-    band[:, ~curve.supported] = np.nan
+    """Add the band and the median of the replicates to a curve."""
+    levels = np.append(tails_of(call.level), 0.5)
+    step = max(1, MAX_VALUES // call.n_resamples)
+    problems, draws, parts = [call.problem(sample)], call.draws(key, call.n), []
+    for begin in range(0, curve.score.size, step):
+        some = Curve(kde, curve.score[begin : begin + step])
+        values = call.replicates([some], problems, draws, call.n, 0, call.n_resamples)
+        parts.append(quantiles(values[0], levels).T)
+    band = np.where(curve.supported, np.concatenate(parts, axis=1), np.nan)
     low, high, median = (part.copy() for part in band)
     return replace(curve, low=low, high=high, median=median, n_resamples=call.n_resamples, key=key)
 
@@ -376,7 +356,7 @@ def reliability_curve(
     sample_weight: Any = None, from_logits: bool = False, rng: Any = 0,
     n_jobs: int | None = None, executor: Any = None, groups: Any = None, **fields: Any,
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
-    """Estimate the probability of a hit as a function of the score.
+    """Estimate the probability of the event as a function of the score.
 
     Parameters
     ----------
@@ -449,12 +429,6 @@ def reliability_curve(
         pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
         n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
-    if groups is not None:
-        if isinstance(call.estimators[""], BayesCurve) or not call.n_resamples:
-            raise InputError(
-                "groups", "go with a KDE and n_resamples of 1 or more, as nothing else of a curve "
-                "is made of draws",
-            )  # fmt: skip
-        call = add_groups(call, groups, y_prob)
+    call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)
     return curves if call.sources[0].setting.per_class else curves[0]

@@ -1,7 +1,6 @@
-"""Reliability diagrams: what the scores of each bin promise, and what came true."""
+"""Reliability diagrams: the mean score of each bin, and how often its events came true."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -15,7 +14,7 @@ from fastece.data.source import Source
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.result import Result
-from fastece.estimators.binned.estimator import Binned, Bins
+from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.intervals.bins import effective_rows
 from fastece.plot.axes import plot_result
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityDiagram(Result):
-    """Bins of the score with their mean score and their frequency of hits: what
-    `fastece.reliability_diagram` gives.
+    """Bins of the score with their mean scores and their observed frequencies.
 
     Attributes
     ----------
@@ -42,7 +40,7 @@ class ReliabilityDiagram(Result):
     score : (B,) float64 array
         Mean score of each bin, nan where it is empty.
     frequency : (B,) float64 array
-        Weighted share of hits in each bin, nan where it is empty.
+        Weighted share of rows in each bin whose event came true, nan where it is empty.
     gap : (B,) float64 array
         ``frequency - score``: above 0 the classifier is under-confident.
     value : float
@@ -70,12 +68,11 @@ class ReliabilityDiagram(Result):
     rows: F64
 
     def interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """An interval ``(low, high)`` for the frequency of hits in each bin (B,), nan where it is
-        empty, at a level between 0 and 1.
+        """Compute intervals ``(low, high)`` of the frequencies (B,), nan in empty bins.
 
-        It is that of Clopper and Pearson (1934, "The use of confidence or fiducial limits
-        illustrated in the case of the binomial"), which holds the truth at least as often as it
-        says, however few the rows are::
+        They are at a level between 0 and 1, and those of Clopper and Pearson (1934, "The use of
+        confidence or fiducial limits illustrated in the case of the binomial"), which hold the
+        truth at least as often as they say, however few the rows are::
 
             low = Beta(h, m + 1) at (1 - level) / 2,  high = Beta(h + 1, m) at (1 + level) / 2
 
@@ -191,7 +188,7 @@ class ReliabilityDiagram(Result):
 
 
 def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
-    """The intervals between some of the edges; the end of the range is never left out."""
+    """Name the intervals between some of the edges; the end of the range belongs to one."""
     decimals = 3 if diagram.count.size <= 100 else 6
     edges = [f"{edge:.{decimals}f}" for edge in diagram.edges[cuts]]
     names = [f"{low}, {high}" for low, high in pairwise(edges)]
@@ -201,19 +198,11 @@ def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
 
 
 def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[ReliabilityDiagram]:
-    """One diagram for each problem."""
+    """Make one diagram for each problem."""
     if not isinstance(estimator, Binned):
         raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
-    sums, names = estimator.bins(source, run), map(source.name, range(source.n_problems))
-    return make_diagrams(estimator, sums, effective_rows(estimator, source, sums), names)
-
-
-def make_diagrams(
-    estimator: Binned, sums: Bins, rows: F64, names: Iterable[str]
-) -> list[ReliabilityDiagram]:
-    """One diagram for each problem, from the sums of its bins and how many rows (K, B) these are
-    worth."""
-    values = estimator.values(sums)
+    sums = estimator.bins(source, run)
+    values, rows = estimator.values(sums), effective_rows(estimator, source, sums)
     score, frequency = (
         np.divide(total, sums.weight, out=np.full_like(total, np.nan), where=sums.weight > 0)
         for total in (sums.score, sums.hits)
@@ -229,11 +218,11 @@ def make_diagrams(
             gap=frequency[k] - score[k],
             value=float(values[k]),
             estimator=str(estimator),
-            setting=name,
+            setting=source.name(k),
             closed=estimator.closed,
             rows=rows[k],
         )
-        for k, name in enumerate(names)
+        for k in range(source.n_problems)
     ]
 
 
@@ -250,7 +239,7 @@ def reliability_diagram(
     labels: Any = None, pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False,
     n_jobs: int | None = None, **fields: Any,
 ) -> ReliabilityDiagram | list[ReliabilityDiagram]:  # fmt: skip
-    """Bins of the score with their mean score and frequency of hits.
+    """Compute bins of the score with their mean scores and observed frequencies.
 
     Parameters
     ----------

@@ -218,14 +218,14 @@ def test_results_in_words_and_in_plain_values():
     ("function", "options", "error", "message"),
     [
         (brier_decomposition, {"n_bins": 0}, ValueError, "n_bins: must be an integer"),
-        (brier_decomposition, {"edges": "equal"}, ValueError, "edges: got 'equal'"),
+        (brier_decomposition, {"edges": "equal"}, ValueError, "edges: must be a known"),
         (
             brier_decomposition,
             {"setting": "both"},
             ValueError,
             "setting: must be a known name, got 'both'",
         ),
-        (score_decomposition, {"score": "accuracy"}, ValueError, "score: got 'accuracy'; known"),
+        (score_decomposition, {"score": "accuracy"}, ValueError, "score: must be a known"),
         (score_decomposition, {"sample_weight": [1.0]}, ValueError, "sample_weight: must have"),
     ],
 )

@@ -336,7 +336,7 @@ def test_the_grouped_test_finds_what_is_not_calibrated():
         ([0.0, np.nan, *range(28)], ValueError, r"groups: must not be missing.*groups\[1\] is nan"),
         (["a", " ", *"c" * 28], ValueError, r"groups: must not be missing or blank.*groups\[1\]"),
         (np.ones(30), ValueError, "groups: must be at least 2 that have rows"),
-        (7, TypeError, "groups: must be an array, got int 7"),
+        (7, TypeError, "groups: must be an array, no int, got 7"),
     ],
 )
 def test_bad_groups_are_refused(groups, error, message):
