@@ -1,4 +1,4 @@
-"""Streams that many workers count: their states add up, so each worker counts some of the rows.
+"""Streams that many workers count, each some of the rows: their states add up.
 
 Which worker counts which rows, and in which order the states are added, changes no bit.
 """
@@ -24,7 +24,7 @@ def from_dask(
     y_true: Any, y_prob: Any, *, n_classes: int | None = None, sample_weight: Any = None,
     groups: Any = None, **options: Any,
 ) -> Accumulator:  # fmt: skip
-    """The state of all rows of dask collections, counted by the scheduler that is active.
+    """Count all rows of dask collections by the scheduler that is active.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def from_dask(
 
 
 def as_dask_array(name: str, value: Any) -> Any:
-    """A dask array with all columns of a row in one block."""
+    """Return a dask array with all columns of a row in one block."""
     import dask
     import dask.array as da
 
@@ -108,7 +108,7 @@ def as_dask_array(name: str, value: Any) -> Any:
 
 
 def array_of(blocks: Sequence[Any], sizes: Sequence[float], columns: tuple[int, ...]) -> Any:
-    """A dask array of delayed blocks that have so many rows each; dtypes are as they come."""
+    """Make a dask array of delayed blocks of these numbers of rows."""
     import dask.array as da
 
     pairs = zip(blocks, sizes, strict=True)
@@ -116,7 +116,7 @@ def array_of(blocks: Sequence[Any], sizes: Sequence[float], columns: tuple[int, 
 
 
 def align(arrays: dict[str, Any], needs_rows: bool) -> dict[str, Any]:
-    """The same arrays, their rows cut at the same places."""
+    """Cut the rows of all arrays at the same places."""
     import dask
 
     counts = {array.numblocks[0] for array in arrays.values()}
@@ -135,8 +135,8 @@ def align(arrays: dict[str, Any], needs_rows: bool) -> dict[str, Any]:
 
 
 def blocks_of(array: Any) -> list[Any]:
-    """The blocks as delayed objects. Not optimized one by one: what labels and probabilities are
-    both made from is made once."""
+    """Return the blocks as delayed objects."""
+    # Not optimized one by one: what labels and probabilities are both made from is made once.
     return list(array.to_delayed(optimize_graph=False).ravel())
 
 
@@ -144,7 +144,7 @@ def from_batches(
     batches: Iterable[tuple[Any, ...]], *, executor: Executor | None = None,
     n_classes: int | None = None, **options: Any,
 ) -> Accumulator:  # fmt: skip
-    """The state of all rows of batches, counted by the workers of a pool.
+    """Count all rows of batches by the workers of a pool.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def from_batches(
 def state_of(
     columns: dict[str, Any], place: str, start: int, n_classes: int | None, options: dict[str, Any]
 ) -> Accumulator:
-    """The state of some rows, of which the first is row `start` of all."""
+    """Count some rows, of which the first is row `start` of all."""
     try:
         return Accumulator(n_classes, **options).update(**columns, row_offset=start)
     except (ValueError, TypeError) as error:
@@ -218,5 +218,5 @@ def state_of(
 
 
 def merged(states: list[Accumulator]) -> Accumulator:
-    """The sum of states, a new one: a task that is run again needs its arguments as they were."""
+    """Add states up in a new one: a task that is run again needs its arguments as they were."""
     return reduce(Accumulator.merge, states[1:], states[0].copy())

@@ -1,5 +1,4 @@
-"""A calibration error that is kept up during training, in the shape of the metrics of torchmetrics
-and Lightning.
+"""A calibration error during training, in the shape of the metrics of torchmetrics.
 
 >>> from fastece.training import CalibrationMetric
 >>> metric = CalibrationMetric(n_bins=10)
@@ -19,7 +18,7 @@ from fastece.typing import I64
 
 
 class CalibrationMetric:
-    """A calibration error of all rows since the last `reset`, in memory that does not grow.
+    """The calibration error of all rows since the last `reset`, in constant memory.
 
     Parameters
     ----------
@@ -134,7 +133,7 @@ class CalibrationMetric:
         return self
 
     def state_dict(self) -> dict[str, I64]:
-        """What was counted, as arrays that may be saved, or added to those of other processes."""
+        """Return the sums, arrays that may be saved or added to those of other processes."""
         return self.accumulator.state_dict()
 
     def load_state_dict(self, state: dict[str, I64]) -> "CalibrationMetric":

@@ -68,7 +68,7 @@ def brier_decomposition(
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
     from_logits: bool = False,
 ) -> BrierDecomposition:  # fmt: skip
-    """Decomposition of the Brier score by bins of the score.
+    """Decompose the Brier score by bins of the score.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def brier_decomposition(
 
 
 def binned_parts(binned: Binned, source: Source, k: int) -> tuple[float, ...]:
-    """The Brier score of problem `k`, and the parts of it in their order."""
+    """Compute the Brier score of problem `k`, and its parts in their order."""
     plan = binned.prepare(source.sample(k, SQUARES), source.n)
     s, y = plan.sample.s, plan.sample.y.astype(np.float64)
     weight = plan.sample.weight

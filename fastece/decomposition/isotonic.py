@@ -64,7 +64,7 @@ def score_decomposition(
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
     from_logits: bool = False,
 ) -> ScoreDecomposition:  # fmt: skip
-    """Decomposition of the Brier score or the log loss by isotonic regression, without bins.
+    """Decompose the Brier score or the log loss by isotonic regression, without bins.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def score_decomposition(
 
 
 def isotonic_parts(rule: str, source: Source, k: int) -> tuple[float, ...]:
-    """The score of problem `k`, and the parts of it in their order."""
+    """Compute the score of problem `k`, and its parts in their order."""
     mean = RULES[rule]
     sample = source.sample(k, source.needs_of(mean))
     score = mean.evaluate(mean.prepare(sample, source.n), sample.counts)
@@ -139,16 +139,18 @@ def isotonic_parts(rule: str, source: Source, k: int) -> tuple[float, ...]:
 
 
 def blocks_of(sample: Sample) -> tuple[F64, F64]:
-    """Weight of the hits and of the misses in each block of scores that isotonic regression gives
-    one value."""
+    """Sum up the weights of outcomes 1 and 0 in each block of the isotonic regression."""
     _, hits, misses, found = fit_isotonic(sample)
     blocks = found.blocks[:-1]
     return np.add.reduceat(hits, blocks), np.add.reduceat(misses, blocks)
 
 
 def fit_isotonic(sample: Sample) -> tuple[F64, F64, F64, Any]:
-    """Isotonic regression of the hits on the scores: each distinct score, the weight of its hits
-    and of its misses, and the result of scipy, whose blocks have one value each."""
+    """Fit outcomes by isotonic regression on the scores.
+
+    Returns each distinct score, the weights of its outcomes 1 and 0, and the result of scipy, whose
+    blocks have one value each.
+    """
     from scipy.optimize import isotonic_regression
 
     s, hits, misses = pool_ties(scale_weights(sample)[0])
@@ -156,7 +158,7 @@ def fit_isotonic(sample: Sample) -> tuple[F64, F64, F64, Any]:
 
 
 def pool_ties(sample: Sample) -> tuple[F64, F64, F64]:
-    """Each distinct score, in increasing order, with the weight of its hits and of its misses."""
+    """Sort the distinct scores, with the weights of their outcomes 1 and 0."""
     w = sample.weight
     if w is None:
         # The bits of numbers from 0 to 1 increase as they do, and leave room for the hit at the
@@ -172,8 +174,10 @@ def pool_ties(sample: Sample) -> tuple[F64, F64, F64]:
 
 
 def least_score(rule: str, hits: F64, misses: F64) -> float:
-    """The mean score where each block predicts its hit rate: the least that a value for the whole
-    block can have. From hits and misses, so that a rate that rounds to 0 or 1 does no harm."""
+    """Compute the mean score where each block predicts its own rate: the least that it can be.
+
+    From both weights of a block, so that a rate that rounds to 0 or 1 does no harm.
+    """
     weight = hits + misses
     rate = hits / weight
     if rule == "brier":

@@ -1,4 +1,4 @@
-"""What every decomposition has: parts of problems, added up over classes, and how they print."""
+"""Parts of a score, added up over classes, and the base class of both decompositions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Decomposition(Result):
 
     @classmethod
     def named(cls, values: Sequence[float]) -> dict[str, Any]:
-        """The score and the parts by their names."""
+        """Name the score and its parts."""
         return dict(zip(("score", *(name for _, name in cls._parts)), values, strict=True))
 
     @property

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from fastece.checks.arrays import as_real, refuse_where
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average
 from fastece.data.reading import read_source
 from fastece.estimators.density.estimator import KDE
@@ -54,13 +55,13 @@ def bandwidth_sweep(
     """
     check_average(average)
     if "bandwidth" in fields:
-        raise TypeError("bandwidth: goes without, bandwidths has them all")
+        raise InputTypeError("bandwidth", "must not be given, as {bandwidths} has them all")
     chosen = find_estimator(estimator, fields)
     if not isinstance(chosen, KDE):
-        raise TypeError(f"estimator: needs a bandwidth, KDE, got {chosen!r}")
+        raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=chosen)
     h = np.asarray(as_real("bandwidths", bandwidths), np.float64)
     if h.ndim != 1 or not h.size:
-        raise ValueError(f"bandwidths: must be a list of numbers, got shape {h.shape}")
+        raise InputError("bandwidths", f"must be a list of numbers, got shape {h.shape}")
     refuse_where(
         "bandwidths", "must be positive and finite", h, lambda x: ~((x > 0) & (x < np.inf))
     )
