@@ -1,4 +1,4 @@
-"""Coverage of the intervals of `estimate`, `compare` (method="honest"), `direction`, `slices`, and
+"""Coverage of the intervals of `estimate`, `compare` (method="mover"), `direction`, `slices`, and
 how often `compare` tells equal models apart.
 
 Scores of several shapes, each with a curve ``c(s) = P(y = 1 | s)`` that is known, so the error that
@@ -241,7 +241,7 @@ def one_comparison(
     q, a, b = pair_data(pair, rng, n)
     y = rng.random(n) < q
     result = fastece.compare(
-        y, a, b, estimator=name, n_resamples=replicates, rng=rng, method="honest"
+        y, a, b, estimator=name, n_resamples=replicates, rng=rng, method="mover"
     )
     estimator = fastece.ESTIMATORS[name]
     q, *models = population
@@ -254,7 +254,7 @@ def one_comparison(
 def compare_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
     """The lines of the second table."""
     yield ["models", "true difference", *(
-        f"{n} rows: {what}" for n in options.sizes for what in ("basic", "honest", "width")
+        f"{n} rows: {what}" for n in options.sizes for what in ("basic", "mover", "width")
     )]  # fmt: skip
     for pair in pairs():
         population = pair_data(pair, np.random.default_rng(SEED), REFERENCE)
@@ -297,7 +297,7 @@ def one_alarm(pair: Pair, n: int, number: int, replicates: int) -> list[bool]:
     options = {"n_resamples": replicates, "rng": int(rng.integers(2**32))}
     results = [fastece.compare(y, a, b, **options)]
     results += [
-        fastece.compare(y, a, b, **options, estimator=name, method="honest")
+        fastece.compare(y, a, b, **options, estimator=name, method="mover")
         for name in ("ece", "ece_bayes")
     ]
     return [result.p_value < 1 - LEVEL for result in results]

@@ -80,7 +80,7 @@ def replicates() -> dict[str, Any]:
         for size in SIZES:
             result = fastece.bootstrap(true, one, size=size, **options)
             found[f"bootstrap, {title}, size {size}"] = exact(result.bootstrap_distribution)
-        result = fastece.compare(true, one, two, **options)
+        result = fastece.compare(true, one, two, method="basic", **options)
         found[f"compare, {title}"] = exact(result.bootstrap_distribution)
         result = fastece.calibration_test(true, one, **options)
         found[f"test, {title}"] = exact(result.null_distribution)

@@ -7,9 +7,7 @@ estimators of the table too, so `bootstrap`, `compare`, `estimate` and `calibrat
 from typing import Any, Literal
 
 from fastece.calls.scores import ece
-from fastece.checks.parameters import check_choice
 from fastece.estimators.canonical import SKCE, DirichletKDE
-from fastece.estimators.canonical.skce import FORMS
 
 
 def canonical_error(
@@ -60,10 +58,10 @@ def canonical_error(
 
 
 def kernel_calibration_error(
-    y_true: Any, y_prob: Any, *, estimator: Literal["unbiased", "biased", "block"] = "unbiased",
-    block_size: int = 2, kernel: Literal["exponential", "gaussian"] = "exponential",
-    width: Any = "median", labels: Any = None, sample_weight: Any = None,
-    from_logits: bool = False, n_jobs: int | None = None,
+    y_true: Any, y_prob: Any, *, form: Literal["unbiased", "biased"] = "unbiased",
+    kernel: Literal["exponential", "gaussian"] = "exponential", width: Any = "median",
+    labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    n_jobs: int | None = None,
 ) -> float:  # fmt: skip
     """Compute the squared kernel calibration error (SKCE).
 
@@ -71,11 +69,8 @@ def kernel_calibration_error(
     ----------
     y_true, y_prob, labels, sample_weight, from_logits, n_jobs
         As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p.
-    estimator : {"unbiased", "biased", "block"}, default "unbiased"
-        Over all pairs of two rows; with those of a row and itself too, never negative; or the mean
-        over blocks of rows, in linear time.
-    block_size : int, default 2
-        Rows of a block, at least 2; for "block" only.
+    form : {"unbiased", "biased"}, default "unbiased"
+        Over all pairs of two rows; or with those of a row and itself too, never negative.
     kernel : {"exponential", "gaussian"}, default "exponential"
     width : "median" or float, default "median"
         Of the kernel, in units of the distance of class vectors, at least 0; "median" is that of
@@ -84,12 +79,12 @@ def kernel_calibration_error(
     Returns
     -------
     float
-        0 is best, and what "unbiased" and "block" have on average for a calibrated model.
+        0 is best, and what "unbiased" has on average for a calibrated model.
 
     Raises
     ------
     ValueError, TypeError
-        As in `ece`; for another parameter; for fewer rows than two, or than a block.
+        As in `ece`; for another parameter; for fewer rows than two.
 
     Notes
     -----
@@ -104,8 +99,7 @@ def kernel_calibration_error(
     >>> round(kernel_calibration_error([0, 1, 1], p, width=0.5), 6)
     -0.006105
     """
-    check_choice("estimator", estimator, FORMS)
     return ece(
-        y_true, y_prob, estimator=SKCE(estimator, block_size, kernel, width), labels=labels,
+        y_true, y_prob, estimator=SKCE(form, kernel, width), labels=labels,
         sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
     )  # fmt: skip

@@ -31,7 +31,7 @@ from fastece.report.words import (
 from fastece.report.writers import WIDTH
 from fastece.resampling.arguments import Call
 from fastece.resampling.intervals import ConfidenceInterval
-from fastece.resampling.results import HONEST, ComparisonResult
+from fastece.resampling.results import ComparisonResult
 
 # What is said of intervals where groups of rows are drawn.
 OF_GROUPS = [
@@ -102,14 +102,12 @@ def measure(
     errors, scores = estimators_of(first, options), scores_of(first.pairs)
     a, b = (read_data(model, own, {**errors, **scores}, least=1) for _, model, own in models)
     call = replace(a, estimators=errors, sources=[*a.models, *b.models])
-    method = HONEST
     if groups is None:
         say(f"intervals of both, {options.resamples} replicates of a calibrated model")
     else:
         call = with_groups_of(call, first, groups)
-        method = "basic"
         say(f"errors of both, {options.resamples} resamples of {call.n_groups} groups")
-    results = comparison_results(call, method=method, rng=options.seed)
+    results = comparison_results(call, rng=options.seed)
     say(f"scores of both, {options.resamples} resamples")
     scored = comparison_results(replace(call, estimators=scores), rng=options.seed)
     return Differences(call, results, scored)
@@ -191,7 +189,7 @@ def tables_of(values: dict[str, Any], names: tuple[str, str] = ("a", "b")) -> li
     scores = [row_of(line, count, names, SCORES[line["name"]]) for line in values["scores"]]
     head = [*names, difference, *level_of(values), "p-value"]
     above = f"  {difference} above 0: {names[1]} has the smaller value, which is better"
-    honest = [
+    errors_note = [
         "  p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
         f"  intervals: joined from those of both models, {LEAD} by its posterior, others by test "
         "inversion;",
@@ -205,7 +203,7 @@ def tables_of(values: dict[str, Any], names: tuple[str, str] = ("a", "b")) -> li
         *table(["score", *head, ""], scores),
         "",
         f"{above} but for accuracy, sharpness",
-        *(honest if values.get("n_groups") is None else OF_GROUPS),
+        *(errors_note if values.get("n_groups") is None else OF_GROUPS),
     ]
 
 

@@ -46,7 +46,8 @@ def read_data(
     data = data_of(predictions, options)
     with predictions.located():
         call = read_call(
-            data.pop("y_true"), {"y_prob": data.pop("y_prob")}, least, **data, n_jobs=-1,
+            "the command", data.pop("y_true"), {"y_prob": data.pop("y_prob")}, least, **data,
+            n_jobs=-1,
             estimator=[*estimators.values()], n_resamples=options.resamples,
             confidence_level=options.confidence_level,
         )  # fmt: skip

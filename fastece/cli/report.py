@@ -20,9 +20,8 @@ from fastece.report.measures import TEST
 from fastece.report.report import make_report
 from fastece.report.words import decimals, ends, floor_of, number, p_text
 from fastece.resampling.arguments import Call
-from fastece.resampling.bootstrap import resample
+from fastece.resampling.bootstrap import bootstrap_results
 from fastece.resampling.calibration_test import calibration_results
-from fastece.resampling.results import BootstrapResult
 
 DEMO = "handwritten digits, a small neural network"
 
@@ -83,7 +82,7 @@ def group_call(predictions: Predictions, options: Namespace) -> Call:
 
 def with_groups(page: Page, call: Call, options: Namespace) -> Page:
     """The page with what is known of an error where groups of rows, not rows, are independent."""
-    result = resample(call, BootstrapResult, rng=options.seed)[TEST]
+    result = bootstrap_results(call, rng=options.seed)[TEST]
     test = calibration_results(call, options.seed)[TEST]
     low, high = result.confidence_interval
     values = {

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import list_names
 from fastece.data.problems import Problems
 from fastece.data.reading import Map
@@ -65,38 +66,49 @@ def need_vectors(estimators: Iterable[Any]) -> bool:
     return any(getattr(estimator, "needs_vectors", False) for estimator in estimators)
 
 
-def find_estimator(estimator: Any, fields: dict[str, Any]) -> Estimator:
-    """The estimator that a name or an object stands for, with some of its fields replaced."""
+def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
+    """Find the estimator that a name or an object stands for, with some of its fields replaced.
+
+    `function` was called with these fields: what is none of them is no option of it either.
+    """
     if isinstance(estimator, str):
         if estimator not in ESTIMATORS:
-            raise ValueError(f"estimator: got {estimator!r}; {list_names(ESTIMATORS)}")
+            raise InputError(
+                "estimator", "must be known", value=estimator, hint=list_names(ESTIMATORS)
+            )
         row = ESTIMATORS[estimator]
         if not fields:
             return row
         try:
             kept_row, changed = kept_change(estimator, **fields)
         except TypeError:  # of a value that has no hash, or of a check: the check has the words
-            return change(row, fields)
-        return changed if kept_row is row else change(row, fields)
+            return change(row, fields, function)
+        return changed if kept_row is row else change(row, fields, function)
     if isinstance(estimator, type) or not all(
         callable(getattr(estimator, name, None)) for name in ("prepare", "evaluate")
     ):
-        raise TypeError(
-            "estimator: must be a name or an object with prepare and evaluate, "
-            f"got {estimator!r}; {list_names(ESTIMATORS)}"
-        )
-    return change(estimator, fields) if fields else estimator
+        raise InputTypeError(
+            "estimator", "must be a name or an object with prepare and evaluate", value=estimator,
+            hint=list_names(ESTIMATORS),
+        )  # fmt: skip
+    return change(estimator, fields, function) if fields else estimator
 
 
-def change(estimator: Any, fields: dict[str, Any]) -> Estimator:
-    """An estimator with some of its fields replaced."""
+def check_fields(estimator: Any, fields: Iterable[str], function: str) -> None:
+    """Refuse options of a call that neither the function nor the estimator has."""
     names = [f.name for f in dataclass_fields(estimator)] if is_dataclass(estimator) else []
     for name in fields:
         if name not in names:
             kind = type(estimator).__name__
-            raise TypeError(
-                f"{name}: is not a parameter of the estimator {kind}; {list_names(names)}"
-            )
+            raise InputTypeError(
+                name, f"is neither an option of {function} nor a parameter of the estimator {kind}",
+                hint=list_names(names),
+            )  # fmt: skip
+
+
+def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
+    """Replace some fields of an estimator; `function` was called with them."""
+    check_fields(estimator, fields, function)
     changed: Estimator = replace(estimator, **fields)
     return changed
 

@@ -1,4 +1,4 @@
-"""The difference of two errors on the same rows, from the honest interval of each."""
+"""The difference of two errors on the same rows, from the interval of each."""
 
 import math
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def join(a: Side, b: Side, r: float, level: float) -> tuple[float, float]:
 def differences(call: Call, name: str, values: list[Any], key: int) -> list[Difference]:
     """The difference of the errors of two models, or that of each class, from the `values` of an
     estimator for both; draws depend on the key."""
-    count = min(call.n_resamples or REPLICATES, REPLICATES)
+    count = min(call.n_resamples, REPLICATES)
     calls = [replace(call, sources=[model], n_resamples=count) for model in call.models]
     estimator = call.estimators[name]
     same = [

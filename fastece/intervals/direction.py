@@ -350,6 +350,7 @@ def direction(
     """
     check_single(estimator)
     call = read_call(
-        y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples, **options
-    )
+        "direction", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
+        **options,
+    )  # fmt: skip
     return direction_of(call, new_key(rng))

@@ -18,13 +18,11 @@ from fastece.intervals.cells import Cells
 from fastece.intervals.densities import density_cells
 from fastece.intervals.inversion import NO_CURVE, ConfidenceCurve, cell_curve
 from fastece.intervals.labels import label_curve
-from fastece.resampling.arguments import Call, check_can_be_null, describe, read_call
+from fastece.resampling.arguments import Call, describe, read_call, require_calibration_error
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level, of_parts
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
-# Options of `bootstrap` that an answer does not depend on.
-OF_BOOTSTRAP = ("size", "method", "bootstrap_result", "groups")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -144,17 +142,14 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
         p_value=p_value,
         method=INVERSION if p_value is not None else POSTERIOR,
         n_resamples=max(getattr(part, "replicates", 0) for part in parts),
-        n=call.n,
-        key=key,
-        estimator=describe(estimator),
-        setting=call.setting_of(name),
+        **call.facts(name, key),
         _parts=parts,
     )
 
 
 def estimate_results(call: Call, *, rng: Any) -> Any:
     """The answer of a call on one model, or `Results` by the names of its estimators."""
-    check_can_be_null(call, "estimate")
+    require_calibration_error(call, "estimate")
     key = new_key(rng)
     if not call.sources[0].setting.per_class:
         call = replace(call, average="macro")
@@ -181,8 +176,7 @@ def estimate(
     Parameters
     ----------
     y_true, y_prob, **options
-        As in `fastece.bootstrap`, with the same defaults, but no `size`, `method` and
-        `bootstrap_result`.
+        As in `fastece.bootstrap`, but no `size`, `method` and `groups`.
     estimator : str or object, or a list of them, default "ece_bayes"
         As in `fastece.ece`. Several share every draw.
     n_resamples : int, default 1999
@@ -198,7 +192,7 @@ def estimate(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.ece`; for an option that only `bootstrap` has.
+        As in `fastece.ece`.
 
     Notes
     -----
@@ -240,12 +234,10 @@ def estimate(
       ece_ac   0.058  [0.014, 0.081]   0.0015  test inversion
       ece_kde  0.051  [0.025, 0.078]   0.0005  test inversion
     """
-    for name in OF_BOOTSTRAP:
-        if name in options:
-            raise TypeError(f"{name}: estimate has no such option, but bootstrap has")
     call = read_call(
-        y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples, **options
-    )
+        "estimate", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
+        **options,
+    )  # fmt: skip
     drawn = [e for e in call.estimators.values() if not hasattr(e, "posterior")]
     if drawn and not call.n_resamples:
         raise ValueError(

@@ -20,10 +20,10 @@ from fastece.estimators.table import with_threads
 from fastece.intervals.estimate import INVERSION, POSTERIOR, Estimate, estimate_of
 from fastece.resampling.arguments import (
     Call,
-    check_can_be_null,
     check_single,
     describe,
     read_call,
+    require_calibration_error,
 )
 from fastece.resampling.draws import new_key
 
@@ -244,7 +244,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
 
 def slices(
     y_true: Any, y_prob: Any, *, by: Any = None, estimator: Any = "ece_bayes",
-    n_resamples: int = 999, rng: Any = None, **options: Any,
+    n_resamples: int = 1999, rng: Any = 0, **options: Any,
 ) -> Slices:  # fmt: skip
     """Calibration error of each group of rows, the one with the most evidence first.
 
@@ -259,10 +259,10 @@ def slices(
         on all rows.
     estimator : str or object, default "ece_bayes"
         As in `fastece.ece`.
-    n_resamples : int, default 999
+    n_resamples : int, default 1999
         Replicates of each group, for estimators without a posterior; more where the number of
         groups needs it, ``4 G / (1 - confidence_level)``.
-    rng : None, int or numpy.random.Generator
+    rng : None, int or numpy.random.Generator, default 0
         Seed, which estimators with a posterior do not need: the same seed gives the same result.
 
     Returns
@@ -309,10 +309,11 @@ def slices(
         raise TypeError("average: a slice has one value, class by class the mean over classes")
     check_single(estimator)
     call = read_call(
-        y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples, **options
-    )
+        "slices", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
+        **options,
+    )  # fmt: skip
     need_rows(call.sources[0], "slices")
-    check_can_be_null(call, "slices")
+    require_calibration_error(call, "slices")
     if by is None:
         groups = groups_by_class(call)
     else:

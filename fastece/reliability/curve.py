@@ -424,7 +424,8 @@ def reliability_curve(
       1.000     0.9320    [0.904, 0.960]          135
     """
     call = read_call(
-        y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
+        "reliability_curve", y_true, {"y_prob": y_prob}, 0, estimator=estimator,
+        n_resamples=n_resamples,
         confidence_level=confidence_level, setting=setting, average=None, labels=labels,
         pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
         n_jobs=n_jobs, executor=executor, **fields,

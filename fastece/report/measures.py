@@ -15,9 +15,8 @@ from fastece.intervals.estimate import estimate_results
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import diagrams_of
 from fastece.resampling.arguments import Call
-from fastece.resampling.bootstrap import resample
+from fastece.resampling.bootstrap import bootstrap_results
 from fastece.resampling.labels import hits_and_misses
-from fastece.resampling.results import BootstrapResult
 
 # The answer comes first, and its curve is beside the diagram; the test of calibration and the
 # diagram are of the bins of the other.
@@ -139,7 +138,7 @@ def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
         values = {name: call.values(name)[0] for name in call.estimators}
         ends = dict.fromkeys(values, (None, None))
     else:
-        results = resample(call, BootstrapResult, method="percentile", rng=seed)
+        results = bootstrap_results(call, method="percentile", rng=seed)
         values = {name: result.value for name, result in results.items()}
         ends = {name: tuple(result.confidence_interval) for name, result in results.items()}
     (problems,) = call.models

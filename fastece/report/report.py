@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from fastece.report.measures import (
 )
 from fastece.report.pictures import report_panels
 from fastece.report.words import Findings, judge
-from fastece.resampling.arguments import Call, check_can_be_null, read_call
+from fastece.resampling.arguments import Call, read_call, require_calibration_error
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval
 
@@ -222,14 +223,16 @@ def make_report(
     read = partial(read_problems, **data)
     data = {**data}
     y_true, models = data.pop("y_true"), {"y_prob": data.pop("y_prob")}
-    call = read_call(y_true, models, 0, estimator=list(SCORES), **data, **options)
-    (problems,), seed = call.models, rng if isinstance(rng, int) else new_key(rng)
+    call = read_call(
+        "calibration_report", y_true, models, 0, estimator=list(SCORES), **data, **options
+    )
+    (problems,), seed = call.models, int(rng) if isinstance(rng, Integral) else new_key(rng)
     key = new_key(seed)
     rows = len(as_probabilities(models["y_prob"], "y_prob"))
     groups = None if by is None else groups_by(call, by, rows)
     top = problems if pairs or problems.setting.is_top else read(setting="confidence")
     lead, errors_call = call.only(errors[LEAD]), replace(call, estimators=errors)
-    check_can_be_null(errors_call, "a report")
+    require_calibration_error(errors_call, "a report")
     measures = measure_errors(errors_call, seed, say)
     first, test = measures[0], measures[1]
     say("direction and scores")

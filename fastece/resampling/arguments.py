@@ -35,11 +35,11 @@ def describe(estimator: Any) -> str:
     return ADDRESS.sub("", str(estimator))
 
 
-def find_estimators(estimator: Any, fields: dict[str, Any]) -> dict[str, Any]:
+def find_estimators(estimator: Any, fields: dict[str, Any], function: str) -> dict[str, Any]:
     """The estimators of one call by name: "" for one that is no list; in a list the name that the
     caller gives, or for objects their text, or the class of those without one, numbered."""
     if not isinstance(estimator, list | tuple):
-        return {"": find_estimator(estimator, fields)}
+        return {"": find_estimator(estimator, fields, function)}
     if not estimator:
         raise ValueError("estimator: the list is empty")
     found: dict[str, Any] = {}
@@ -51,7 +51,7 @@ def find_estimators(estimator: Any, fields: dict[str, Any]) -> dict[str, Any]:
             name = next(name for name in names if name not in found)
         if name in found:
             raise ValueError(f"estimator: {name!r} is named twice")
-        found[name] = find_estimator(one, fields)
+        found[name] = find_estimator(one, fields, function)
     return found
 
 
@@ -72,7 +72,7 @@ def check_executor(executor: Any, n_jobs: Any) -> int:
     return 1
 
 
-def check_can_be_null(call: "Call", function: str) -> None:
+def require_calibration_error(call: "Call", function: str) -> None:
     """A function that draws labels to ask what a calibrated model would have has to be told what
     that is: of calibration errors it is 0. All but `calibration_test` also ask what models would
     have that are not calibrated."""
@@ -153,6 +153,16 @@ class Call:
             return values[0]
         return values if self.average is None else values.mean(0)
 
+    def facts(self, name: str, key: int) -> dict[str, Any]:
+        """Give the fields that the results of one estimator have in common."""
+        return {
+            "n": self.n,
+            "n_groups": self.n_groups,
+            "key": key,
+            "estimator": describe(self.estimators[name]),
+            "setting": self.setting_of(name),
+        }
+
     def values(self, name: str) -> list[Any]:
         """The value of one estimator on the data of each model."""
         values = [direct_values(self.estimators[name], problems) for problems in self.sources]
@@ -186,16 +196,16 @@ class Call:
 
 
 def read_call(
-    y_true: Any, models: dict[str, Any], least: int = 1, /, *, estimator: Any = "ece",
-    n_resamples: Any = 9999, confidence_level: Any = 0.95, setting: Any = "auto",
+    function: str, y_true: Any, models: dict[str, Any], least: int = 1, /, *, estimator: Any,
+    n_resamples: Any = 1999, confidence_level: Any = 0.95, setting: Any = "auto",
     average: Any = "macro", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
     from_logits: Any = False, n_jobs: Any = None, executor: Any = None, **fields: Any,
 ) -> Call:  # fmt: skip
     """Check the arguments that functions which resample have in common, as `bootstrap` documents
-    them: `models` are predicted probabilities by the names of their arguments, and `least` is the
-    smallest number of replicates."""
+    them: `models` are predicted probabilities by the names of their arguments, `least` is the
+    smallest number of replicates, and `function` has no options but these and its own."""
     check_average(average)
-    estimators = find_estimators(estimator, fields)
+    estimators = find_estimators(estimator, fields, function)
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
     level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
     problems = [

@@ -1,13 +1,11 @@
 """How sure one can be of a calibration error: its bootstrap."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from operator import eq
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
 
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_integer
 from fastece.data.problems import Problems
 from fastece.data.reading import refuse_options
@@ -17,36 +15,28 @@ from fastece.estimators.base import Estimator
 from fastece.resampling.arguments import Call, add_groups, describe, read_call
 from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
 from fastece.resampling.engine import Problem
-from fastece.resampling.intervals import Method
-from fastece.resampling.results import HONEST, BootstrapResult, ReplicatedResult
+from fastece.resampling.intervals import METHODS, Method, acceleration_of, as_float
+from fastece.resampling.results import BootstrapResult
 from fastece.typing import F64
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
 PARTS = 200
 MOST_DRAWN = 2**31 - 1
 DEFAULT = 9999
-# Estimates of the same data differ by no more between processors.
-ROUNDING = 1e-12
-
-
-def is_near(a: Any, b: Any) -> bool:
-    """Whether values are the same but for rounding, nan included."""
-    near = partial(np.allclose, rtol=ROUNDING, atol=ROUNDING, equal_nan=True)
-    return np.shape(a) == np.shape(b) and bool(near(a, b))
 
 
 def problems_of(call: Call) -> list[Problem]:
-    """The problems of all models, on the same rows."""
+    """List the problems of all models, on the same rows."""
     return [call.problem(sample) for model in call.models for sample in model.samples()]
 
 
 def replicate_values(
-    call: Call, problems: Sequence[Problem], draws: Any, size: int, first: int, last: int
+    call: Call, problems: Sequence[Problem], draws: Any, size: int, count: int
 ) -> dict[str, F64]:
-    """What each estimator estimates (..., last - first) in a range of replicates, by its name."""
+    """Compute what each estimator estimates (..., R) in the first replicates, by its name."""
     estimators = list(call.estimators.values())
-    values = call.replicates(estimators, problems, draws, size, first, last)
-    values = values.reshape(len(problems), len(call.estimators), last - first)
+    values = call.replicates(estimators, problems, draws, size, 0, count)
+    values = values.reshape(len(problems), len(call.estimators), count)
     models = np.split(values, len(call.models))
     return {
         name: call.quantity([call.average_of(model[:, i]) for model in models])
@@ -54,125 +44,74 @@ def replicate_values(
     }
 
 
-def check_data(call: Call, name: str, point: Any, what: str) -> None:
-    """An error if the data are not those on which an estimator has the value `point`."""
-    if not is_near(call.quantity(call.values(name)), point):
-        raise ValueError(f"{what}: the data have changed since the bootstrap; call it anew")
-
-
-def jackknife(call: Call, name: str, point: Any) -> F64:
-    """The values (..., P) of the estimator of a call, called so, without the rows or groups i of
-    each part ``i % P``."""
-    check_data(call, name, point, "acceleration")
-    problems, clusters = problems_of(call), call.clusters
+def jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]:
+    """Compute values (..., P) without the rows or groups i of each part ``i % P``, by estimator."""
+    clusters = call.clusters
     if clusters is not None:
         parts = min(clusters.count, PARTS)
         draws = GroupDraws(LeaveOut(clusters.count, parts, 0, parts - 1), clusters.of_row)
-        size = call.n - round(call.n / parts)
-        return replicate_values(call, problems, draws, size, 0, parts)[name]
+        return replicate_values(call, problems, draws, call.n - round(call.n / parts), parts)
     parts = min(call.n, PARTS)
     least, longer = divmod(call.n, parts)
-    found = []
+    found: dict[str, list[F64]] = {name: [] for name in call.estimators}
     # Parts that have a row more than others come first; draws without them have another size.
     for first, last, rows in ((0, longer, least + 1), (longer, parts, least)):
         if first < last:
             without = LeaveOut(call.n, parts, first, last - 1)
-            values = replicate_values(call, problems, without, call.n - rows, 0, last - first)
-            found.append(values[name])
-    return np.concatenate(found, axis=-1)
+            values = replicate_values(call, problems, without, call.n - rows, last - first)
+            for name, value in values.items():
+                found[name].append(value)
+    return {name: np.concatenate(values, axis=-1) for name, values in found.items()}
 
 
-def check_earlier(
-    call: Call, kind: type[ReplicatedResult], points: dict[str, Any], size: int, earlier: Any
-) -> dict[str, Any]:
-    """The earlier result of each estimator, if it is one of the same call; numbers are the same but
-    for rounding."""
-    results = earlier if isinstance(earlier, Mapping) else {"": earlier}
-    found = {name: results.get(name) for name in call.estimators}
-    first: Any = next(iter(found.values()))
-    for name, old in found.items():
-        if not isinstance(old, kind):
-            raise TypeError(
-                f"bootstrap_result: must be a {kind.__name__} of the same call, or a dict of them "
-                f"for several estimators, got {earlier!r:.80}"
-            )
-        there = {**vars(old), "shape": old.bootstrap_distribution.shape, "n_groups": old.n_groups}
-        here = {
-            "estimator": describe(call.estimators[name]),
-            "setting": call.setting_of(name),
-            "n": call.n,
-            "n_groups": call.n_groups,
+def accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, Any]:
+    """Compute the acceleration of BCa intervals for each estimator, nan of a single row."""
+    if call.n == 1:
+        nothing = {name: call.quantity(call.values(name)) for name in call.estimators}
+        return {name: as_float(np.nan * np.asarray(x)) for name, x in nothing.items()}
+    with np.errstate(invalid="ignore"):  # of an infinite estimate
+        values = jackknife(call, problems)
+        return {name: as_float(acceleration_of(value)) for name, value in values.items()}
+
+
+def resample(call: Call, method: str, size: int, key: int) -> dict[str, dict[str, Any]]:
+    """Draw rows or groups, and give the fields of each estimator's result, by its name."""
+    problems = problems_of(call)
+    values = replicate_values(call, problems, call.draws(key, size), size, call.n_resamples)
+    is_bca = method == "bca" and size == call.n
+    skewed = accelerations(call, problems) if is_bca else {}
+    return {
+        name: {
+            **call.facts(name, key),
+            "bootstrap_distribution": values[name],
+            "acceleration": skewed.get(name, np.nan),
+            "method": method,
+            "size": size,
         }
-        here |= {"size": size, "key": first.key, **points[name]}
-        here |= {"shape": first.bootstrap_distribution.shape}
-        for what, value in here.items():
-            is_same = is_near if isinstance(value, float | np.ndarray) else eq
-            if not is_same(there[what], value):
-                raise ValueError(
-                    f"bootstrap_result: is of another {what}: {there[what]!r}, "
-                    f"and here it is {value!r}"
-                )
-    return found
+        for name in call.estimators
+    }
 
 
-def draw_late(call: Call, name: str, point: Any, old: list[F64], *options: Any) -> F64:
-    """The distribution of the estimator of a call, called so, after the `old` replicates; the
-    options are those of `replicate_values`."""
-    check_data(call, name, point, "bootstrap_distribution")
-    new = replicate_values(call, problems_of(call), *options)[name]
-    return np.concatenate([*old, new], axis=-1)
+def check_size(call: Call, size: Any) -> int:
+    """Check the number of rows per draw, by default all."""
+    if size is None:
+        return call.n
+    if call.groups is not None:
+        raise InputError(
+            "size", "must be left out with groups, all of which count", value=size
+        )  # fmt: skip
+    return check_integer("size", size, 1, MOST_DRAWN)
 
 
-def resample(
-    call: Call, kind: type[ReplicatedResult], *, method: Any = "basic", size: Any = None,
-    rng: Any = None, bootstrap_result: Any = None,
-    honest: Callable[[str, list[Any], int], Any] | None = None,
-) -> Any:  # fmt: skip
-    """A result of this kind, or `Results` of the estimators by their names, from drawn rows; the
-    options are those of `bootstrap`. The method "honest" needs no rows: `honest` gives its
-    intervals from the name of an estimator, its value for each model, and the key."""
-    method = check_choice("method", method, kind._methods)
-    if size is not None and call.groups is not None:
-        raise ValueError(f"size: goes without groups, all of which count; got {size!r}")
-    size = call.n if size is None else check_integer("size", size, 1, MOST_DRAWN)
-    key, start, earlier = new_key(rng), 0, {}
-    of_models = {name: call.values(name) for name in call.estimators}
-    points: dict[str, Any] = {}
-    for name, found in of_models.items():
-        each = dict(zip(kind._models, found, strict=False))
-        points[name] = {"value": call.quantity(found), **each}
-    if bootstrap_result is not None:
-        earlier = check_earlier(call, kind, points, size, bootstrap_result)
-        first = next(iter(earlier.values()))
-        key, start = key if rng is not None else first.key, first.bootstrap_distribution.shape[-1]
-    options = (call.draws(key, size), size, start, start + call.n_resamples)
-    honest = honest if method == HONEST else None
-    values = {} if honest else replicate_values(call, problems_of(call), *options)
-    # Of BCa intervals the jackknife is part of this call, else whoever wants it later waits for it.
-    later = call if method == "bca" else replace(call, executor=None)
-    results: Results[Any] = Results()
-    for name, estimator in call.estimators.items():
-        alone, point = replace(later, estimators={name: estimator}), points[name]["value"]
-        old = [earlier[name].bootstrap_distribution] if earlier else []
-        more: dict[str, Any]
-        if honest:
-            late = partial(draw_late, alone, name, point, old, *options)
-            more = {"_honest": honest(name, of_models[name], key), "_distribution": late}
-        else:
-            more = {"_distribution": np.concatenate([*old, values[name]], axis=-1)}
-        results[name] = kind(
-            **points[name],
-            **more,
-            confidence_level=call.level,
-            method=method,
-            n=call.n,
-            n_groups=call.n_groups,
-            size=size,
-            key=key,
-            estimator=describe(estimator),
-            setting=call.setting_of(name),
-            _jackknife=partial(jackknife, alone, name),
-        )
+def bootstrap_results(
+    call: Call, *, method: Any = "basic", size: Any = None, rng: Any = None
+) -> Any:
+    """Give the result of a call on one model, or `Results` by the names of its estimators."""
+    method, size = check_choice("method", method, METHODS), check_size(call, size)
+    results: Results[BootstrapResult] = Results()
+    for name, fields in resample(call, method, size, new_key(rng)).items():
+        (value,) = call.values(name)
+        results[name] = BootstrapResult(value=value, confidence_level=call.level, **fields)
     return results.get("", results)
 
 
@@ -183,19 +122,15 @@ def replicated_results(call: Call, method: Any) -> Any:
     method = check_choice("method", method, ("basic", "percentile"))
     values = drawn_values(call, source)
     results: Results[Any] = Results()
-    for i, (name, estimator) in enumerate(call.estimators.items()):
+    for i, name in enumerate(call.estimators):
         (value,) = call.values(name)
         results[name] = BootstrapResult(
             value=value,
             confidence_level=call.level,
             method=method,
-            n=call.n,
             size=call.n,
-            key=source.key,
-            estimator=describe(estimator),
-            setting=call.setting,
-            _distribution=call.average_of(values[:, :, i]),
-            _jackknife=None,
+            bootstrap_distribution=call.average_of(values[:, :, i]),
+            **call.facts(name, source.key),
         )
     return results.get("", results)
 
@@ -226,8 +161,8 @@ def bootstrap(
     size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
     setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
     pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
-    n_jobs: int | None = None, executor: Any = None, bootstrap_result: Any = None,
-    groups: Any = None, **fields: Any,
+    n_jobs: int | None = None, executor: Any = None, groups: Any = None,
+    **fields: Any,
 ) -> Any:  # fmt: skip
     """Bootstrap distribution and confidence interval of a calibration error, or of a score.
 
@@ -239,7 +174,7 @@ def bootstrap(
         As in `fastece.ece`: a calibration error, or a score such as "brier_score". Several share
         every draw.
     n_resamples : int, default 9999
-        Number of replicates; 0 is allowed with `bootstrap_result`. An `Accumulator` has its own,
+        Number of replicates. An `Accumulator` has its own,
         which depend on its seed: Poisson counts of each row, with which misses and hits of a coarse
         cell keep their scores. It goes without `rng`, `size`, `groups` and "bca".
     size : int, optional
@@ -259,9 +194,6 @@ def bootstrap(
     executor : concurrent.futures.Executor or the like, optional
         Where to work instead: anything with ``submit``, such as a pool of processes or a Dask
         client.
-    bootstrap_result : BootstrapResult, or a dict of them, optional
-        An earlier result of the same data, estimator and setting, whose replicates come before the
-        new ones. Without `rng` its draws are continued.
     groups : (n,) array_like, optional
         Rows with the same label here belong together, such as the questions of one passage or the
         images of one patient: whole groups are drawn, as many as there are. Integers, strings, or
@@ -275,7 +207,7 @@ def bootstrap(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.ece`; for a `bootstrap_result` of other data; for `groups` of another length.
+        As in `fastece.ece`; for `groups` of another length.
 
     Notes
     -----
@@ -310,18 +242,18 @@ def bootstrap(
       95 % CI (basic)  [0.030, 0.072]
       standard error   0.011
       bias             0.008
-    >>> print(*map("{:.5f}".format, result.interval(0.9, "bca")))
-    0.03370 0.06948
+    >>> print(*map("{:.5f}".format, bootstrap(y, p, method="bca", rng=0).interval(0.9)))
+    0.03619 0.06817
     """
     call = read_call(
-        y_true, {"y_prob": y_prob}, int(bootstrap_result is None), estimator=estimator,
-        n_resamples=n_resamples, confidence_level=confidence_level, setting=setting,
-        average=average, labels=labels, pos_label=pos_label, sample_weight=sample_weight,
-        from_logits=from_logits, n_jobs=n_jobs, executor=executor, **fields,
+        "bootstrap", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
+        confidence_level=confidence_level, setting=setting, average=average, labels=labels,
+        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
+        executor=executor, **fields,
     )  # fmt: skip
-    options = {"size": size, "rng": rng, "bootstrap_result": bootstrap_result}
-    if not isinstance(call.sources[0], Problems):
-        count = None if n_resamples == DEFAULT else n_resamples
-        refuse_options(call.sources[0], n_resamples=count, groups=groups, **options)
-        return replicated_results(call, method)
-    return resample(add_groups(call, groups, y_prob), BootstrapResult, method=method, **options)
+    if isinstance(call.sources[0], Problems):
+        call = add_groups(call, groups, y_prob)
+        return bootstrap_results(call, method=method, size=size, rng=rng)
+    count = None if n_resamples == DEFAULT else n_resamples
+    refuse_options(call.sources[0], n_resamples=count, groups=groups, size=size, rng=rng)
+    return replicated_results(call, method)

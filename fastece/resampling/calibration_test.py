@@ -1,23 +1,20 @@
 """Is a model calibrated at all? Its error beside those that chance alone gives."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, overload
+from dataclasses import dataclass, field
+from typing import Any, overload
 
 import numpy as np
 
-from fastece.checks.parameters import check_choice
 from fastece.document.result import EstimatorResult, Record, Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.binned.estimator import Binned, BinnedPlan, Bins
-from fastece.estimators.canonical.skce import SKCE
 from fastece.resampling.arguments import (
     Call,
     add_groups,
-    check_can_be_null,
     describe,
     read_call,
+    require_calibration_error,
 )
 from fastece.resampling.draws import CountDraws, new_key
 from fastece.resampling.engine import Problem
@@ -29,10 +26,6 @@ from fastece.typing import F64, U8
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
 # of the fewest replicates whose quantiles say anything.
 BAND_REPLICATES, LEAST_REPLICATES, MOST_GAPS = 1999, 199, 5 * 10**7
-# Ways to a p-value.
-LABELS, ASYMPTOTIC = "labels", "asymptotic"
-# With so many blocks a test at 5 % rejects 3 to 6 % of calibrated models.
-FEWEST_BLOCKS = 30
 # Errors closer than this are equal: one is rounded otherwise than the other.
 ROUNDING = 1e-12
 
@@ -64,18 +57,12 @@ class CalibrationTestResult(EstimatorResult):
         The value of `fastece.ece`.
     p_value : float or (K,) float64 array
         ``(1 + #{T* >= T}) / (n_resamples + 1)``, with errors that differ by no more than 1e-12
-        being equal; nan where the value or a replicate is. For "asymptotic", the tail of the
-        normal law beyond the value.
+        being equal; nan where the value or a replicate is.
     null_distribution : (n_resamples,) or (K, n_resamples) float64 array
         The statistic for labels that are drawn with the predicted probabilities; with groups, for
-        gaps of each group that are drawn. For "asymptotic" there is none, so it is empty.
+        gaps of each group that are drawn.
     band : ConsistencyBand, list of K of them, or None
         For the reliability diagram of the estimator, or of each class; None without bins.
-    method : {"labels", "asymptotic"}
-    standard_error : float, (K,) float64 array or None
-        Of the statistic, by the variance of its blocks; None for "labels".
-    n_blocks : int
-        Number of blocks; 0 for "labels".
 
     Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
@@ -84,27 +71,13 @@ class CalibrationTestResult(EstimatorResult):
     p_value: Any
     null_distribution: F64 = field(repr=False)
     band: Any = field(repr=False)
-    method: str
-    standard_error: Any = None
-    n_blocks: int = 0
 
     @property
     def _sample(self) -> str:
-        count = self.null_distribution.shape[-1]
-        return super()._sample + (
-            f", {count} replicates" if self.method == LABELS else ", by blocks"
-        )
-
-    @property
-    def _notes(self) -> list[str]:
-        few = self.method == ASYMPTOTIC and self.n_blocks < FEWEST_BLOCKS
-        return [f"of {self.n_blocks} blocks: the normal law needs {FEWEST_BLOCKS}"] * few
+        return f"{super()._sample}, {self.null_distribution.shape[-1]} replicates"
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        if self.method == ASYMPTOTIC:
-            names = ("value", "standard_error", "p_value")
-            return {name: getattr(self, name) for name in names}
         mean = as_float(self.null_distribution.mean(-1))
         return {"value": self.value, "if_calibrated": mean, "p_value": self.p_value}
 
@@ -158,7 +131,7 @@ def null_values(
 
 def calibration_results(call: Call, rng: Any) -> Any:
     """The result of a call on one model, or `Results` by the names of its estimators."""
-    check_can_be_null(call, "calibration_test")
+    require_calibration_error(call, "calibration_test")
     data, key, clusters = call.models[0], new_key(rng), call.clusters
     if clusters is not None:
         check_gaps(call)
@@ -179,78 +152,8 @@ def calibration_results(call: Call, rng: Any) -> Any:
             p_value=p_value_of(np.asarray(statistic) - ROUNDING, null),
             null_distribution=null,
             band=bands if bands is None or data.setting.per_class else bands[0],
-            n=call.n,
-            n_groups=call.n_groups,
-            key=key,
-            estimator=describe(estimator),
-            setting=call.setting_of(name),
-            method=LABELS,
+            **call.facts(name, key),
         )
-    return results.get("", results)
-
-
-def asymptotic_result(call: Call, name: str, estimator: SKCE) -> CalibrationTestResult:
-    """The test of the means of blocks of rows, which are independent: their mean is normal."""
-    from scipy.special import erfc
-
-    block = replace(estimator, form="block")
-    found = []
-    for sample in call.models[0].samples():
-        plan = block.plan(sample, map)
-        values = block.block_values(plan, plan.v)
-        if values.size < 2:
-            raise ValueError(
-                f'method: "asymptotic" needs at least 2 blocks, got {values.size} of '
-                f"{block.block_size} rows; a smaller block_size makes more"
-            )
-        found.append((values.mean(), values.std(ddof=1) / math.sqrt(values.size)))
-    mean, error = np.array(found).T
-    with np.errstate(invalid="ignore", divide="ignore"):  # where all blocks are the same
-        p_value = np.where(error == 0, mean <= 0, erfc(mean / error / math.sqrt(2)) / 2)
-    per_class = call.models[0].setting.per_class
-    return CalibrationTestResult(
-        value=mean if per_class else float(mean[0]),
-        p_value=p_value if per_class else float(p_value[0]),
-        standard_error=error if per_class else float(error[0]),
-        null_distribution=np.empty((*mean.shape, 0) if per_class else 0),
-        band=None,
-        n=call.n,
-        key=0,
-        estimator=describe(block),
-        setting=call.setting_of(name),
-        method=ASYMPTOTIC,
-        n_blocks=call.n // block.block_size,
-    )
-
-
-def block_form(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a call, with the form of "skce" whose law is known."""
-    named = options.get("estimator")
-    names = named if isinstance(named, list | tuple) else [named]
-    if any(name != "skce" for name in names):
-        return options
-    if options.get("form", "block") != "block":
-        raise ValueError(
-            f"form: method=\"asymptotic\" is of the form 'block', not of {options['form']!r}"
-        )
-    return {**options, "form": "block"}
-
-
-def asymptotic_results(call: Call) -> Any:
-    """The result of a call on one model by its blocks, or `Results` by estimators' names."""
-    results: Results[Any] = Results()
-    for name, estimator in call.estimators.items():
-        if not isinstance(estimator, SKCE):
-            raise ValueError(
-                'method: "asymptotic" is of the block form of "skce", whose law is known, not of '
-                f"{describe(estimator)}"
-            )
-        if call.models[0].setting.per_class and call.average is not None:
-            raise ValueError(
-                'average: method="asymptotic" has a value of each class, whose mean has no known '
-                "law: average=None"
-            )
-        results[name] = asymptotic_result(call, name, estimator)
     return results.get("", results)
 
 
@@ -263,22 +166,22 @@ def calibration_test(
     y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> CalibrationTestResult: ...
 def calibration_test(
-    y_true: Any, y_prob: Any, *, method: Literal["labels", "asymptotic"] = "labels",
-    rng: Any = None, groups: Any = None, **options: Any,
+    y_true: Any, y_prob: Any, *, estimator: Any = "ece", n_resamples: int = 1999, rng: Any = 0,
+    groups: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Test whether a model is calibrated, by labels drawn as if it were.
 
     Parameters
     ----------
-    y_true, y_prob, rng, **options
-        As in `fastece.bootstrap`, with the same defaults, but no `size` and `bootstrap_result`;
-        `confidence_level` is that of the band.
-    method : {"labels", "asymptotic"}, default "labels"
-        "labels": replicates. "asymptotic", for "skce" only: no replicates, but the normal law of
-        the mean of its block form, ``block_size=`` rows a block. Rows have to be in an order that
-        says nothing of them, and the law needs some 30 blocks: of calibrated models, 13 % are
-        rejected with two blocks. It is quick, and finds less: of all pairs of rows it looks at
-        those within blocks.
+    y_true, y_prob, **options
+        As in `fastece.bootstrap`, but no `size` and `method`; `confidence_level` is that of the
+        band.
+    estimator : str or object, or a list of them, default "ece"
+        As in `fastece.ece`: a calibration error. Several share every draw.
+    n_resamples : int, default 1999
+        Number of replicates.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed: the same seed gives the same result. None: other draws in every call.
     groups : (n,) array_like, optional
         Rows with the same label here belong together, so that their labels are not independent:
         as in `fastece.bootstrap`. For binned errors without `debias` only.
@@ -290,7 +193,7 @@ def calibration_test(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.bootstrap`; for another estimator with `groups`, or "asymptotic".
+        As in `fastece.bootstrap`; for another estimator with `groups`.
 
     Notes
     -----
@@ -301,10 +204,6 @@ def calibration_test(
     "Evaluating model calibration in classification", section 5), the band that of Bröcker and Smith
     (2007, "Increasing the reliability of reliability diagrams"). Of "canonical" and "skce" whole
     class vectors are tested: with setting "auto" a label is one of all classes.
-
-    "asymptotic": unbiased values of blocks of rows are independent, with the mean 0 if the model is
-    calibrated, so ``p = 1 - Phi(mean sqrt(B) / sd)`` of B blocks (Widmann, Lindsten and Zachariah
-    2019, "Calibration tests in multi-class classification: a unifying framework", section 5).
 
     With `groups` the hypothesis is that hits come as often as the scores say, however those of one
     group depend on each other; groups are independent. Then the gap of a bin ``D_b = sum_g D_gb``
@@ -323,22 +222,17 @@ def calibration_test(
     >>> from fastece import calibration_test
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
-    >>> result = calibration_test(rng.random(1000) < p, p, n_resamples=999, rng=0)
+    >>> result = calibration_test(rng.random(1000) < p, p, n_resamples=999)
     >>> print(result)
     Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
       value          0.0374
       if calibrated  0.0384
       p-value        0.54
-    >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999, rng=0).p_value
+    >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999).p_value
     0.001
     """
-    check_choice("method", method, (LABELS, ASYMPTOTIC))
-    if method == LABELS:
-        call = read_call(y_true, {"y_prob": y_prob}, **options)
-        return calibration_results(add_groups(call, groups, y_prob), rng)
-    if groups is not None:
-        raise ValueError('groups: method="asymptotic" takes rows for independent of each other')
-    if rng is not None or "n_resamples" in options:
-        name = "n_resamples" if rng is None else "rng"
-        raise ValueError(f'{name}: is not for method="asymptotic", which draws nothing')
-    return asymptotic_results(read_call(y_true, {"y_prob": y_prob}, **block_form(options)))
+    call = read_call(
+        "calibration_test", y_true, {"y_prob": y_prob}, estimator=estimator,
+        n_resamples=n_resamples, **options,
+    )  # fmt: skip
+    return calibration_results(add_groups(call, groups, y_prob), rng)

@@ -1,13 +1,12 @@
 """Results of a bootstrap: a value, its distribution, and intervals from it."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice
 from fastece.document.numbers import ConfidenceInterval
 from fastece.document.result import EstimatorResult
@@ -17,7 +16,7 @@ from fastece.typing import F64
 
 INFINITE = "an infinite value has no interval; clip= makes a log loss finite"
 # The method of comparisons that joins the intervals of both models, as `estimate` has them.
-HONEST = "honest"
+MOVER = "mover"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,29 +28,17 @@ class ReplicatedResult(EstimatorResult):
     confidence_level: float
     method: str
     size: int
-    # The values in the order of the replicates, or what draws them.
-    _distribution: F64 | Callable[[], F64] = field(repr=False)
-    # Gives the values without each part of the rows, of the data, which it holds, if the value on
-    # them is `_point`. None in what was pickled.
-    _jackknife: Callable[[Any], F64] | None = field(repr=False)
+    bootstrap_distribution: F64 = field(repr=False)
+    acceleration: Any = np.nan
 
     # Names of the values of models that the value is the difference of, and its least value.
     _models: ClassVar[tuple[str, ...]] = ()
     _lowest = 0.0
     _methods: ClassVar[tuple[str, ...]] = intervals.METHODS
-    _derived: ClassVar[tuple[str, ...]] = (
-        "bootstrap_distribution", "acceleration", "standard_error", "bias"
-    )  # fmt: skip
+    _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence_interval", self.interval())
-
-    def __getstate__(self) -> dict[str, Any]:
-        acceleration = np.nan
-        with suppress(ValueError):  # the data have changed
-            acceleration = self.acceleration
-        known = {"acceleration": acceleration, "_jackknife": None}
-        return {**vars(self), **known, "_distribution": self.bootstrap_distribution}
 
     @property
     def _values(self) -> F64:
@@ -64,53 +51,35 @@ class ReplicatedResult(EstimatorResult):
         values = [getattr(self, name) for name in ("value", *self._models)]
         return [INFINITE] if np.isinf(values).any() else []
 
-    @cached_property
-    def bootstrap_distribution(self) -> F64:
-        """Values (n_resamples,), or (K, n_resamples) of classes, in the order of the replicates.
-
-        Those of an "honest" comparison, which does without, are drawn when they are first needed,
-        also for `standard_error` and `bias`; until then the result refers to the data, which must
-        not change.
-        """
-        values = self._distribution
-        return values() if callable(values) else values
-
-    @cached_property
-    def acceleration(self) -> Any:
-        """How skewed the estimator is, for BCa intervals: a float or (K,) float64 array, nan where
-        `size` is not `n`.
-
-        It is worked out when it is first needed, from the values without each of up to 200 parts
-        of the rows, or of their groups. Until then the result refers to the data, which must not
-        change; a pickled result does not, as it is worked out before.
-        """
-        if self._jackknife is None or not self.size == self.n > 1:
-            return np.nan
-        with np.errstate(invalid="ignore"):  # of an infinite estimate
-            return as_float(intervals.acceleration_of(self._jackknife(self.value)))
-
     @property
     def standard_error(self) -> Any:
-        """Standard deviation of the distribution (``ddof=1``); nan for a single replicate."""
+        """Standard deviation of the distribution (``ddof=1``); nan of fewer than two replicates."""
         values = self._values
         return as_float(values.std(-1, ddof=1)) if values.shape[-1] > 1 else np.nan * self.value
 
     @property
     def bias(self) -> Any:
-        """Mean of the distribution minus the value."""
+        """Mean of the distribution minus the value; nan without replicates."""
+        if not self._values.shape[-1]:
+            return np.nan * self.value
         return as_float(self._values.mean(-1) - self.value)
 
     def interval(
         self, confidence_level: float | None = None, method: Method | None = None
     ) -> ConfidenceInterval:
         """A confidence interval ``(low, high)`` from the distribution that is there, at another
-        level between 0 and 1, or by another method: "basic", "percentile" or "bca". By default
-        both are the result's own."""
+        level between 0 and 1, or by another method: "basic" or "percentile", and "bca" where that
+        is the result's own. By default both are the result's own."""
         level, name = self.confidence_level, self.method
         if confidence_level is not None:
             level = intervals.check_level(confidence_level)
         if method is not None:
             name = check_choice("method", method, intervals.METHODS)
+        if name == "bca" != self.method:
+            raise InputError(
+                "method", "must be that of the bootstrap for 'bca', which needs a jackknife",
+                value=method, hint="pass method='bca' to the function that resamples",
+            )  # fmt: skip
         if self.size != self.n:  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
         point, values = np.asarray(self.value)[..., None], self._values
@@ -146,7 +115,9 @@ class BootstrapResult(ReplicatedResult):
     value : float or (K,) float64 array
         The value of `fastece.ece`.
     bootstrap_distribution : (n_resamples,) or (K, n_resamples) float64 array
-        Values in the order of the replicates.
+        Values in the order of the replicates; empty where nothing was drawn.
+    acceleration : float or (K,) float64 array
+        How skewed the estimator is, for "bca"; nan with another method, or where `size` is not `n`.
     confidence_interval : ConfidenceInterval
         ``(low, high)`` at `confidence_level` by `method`; nan where `size` is not `n`.
     confidence_level, method, estimator, setting : float, str, str, str
@@ -180,7 +151,7 @@ class ComparisonResult(ReplicatedResult):
         The two errors.
     p_value : float or (K,) float64 array
         ``(1 + #{|d* - d| >= |d|}) / (n_resamples + 1)``, two-sided, with d the difference and d*
-        the replicates. With the method "honest": less than 1 - level exactly where the interval of
+        the replicates. With the method "mover": less than 1 - level exactly where the interval of
         that level does not hold 0.
 
     Also those of `BootstrapResult`, of the difference; its basic interval is not clipped at 0.
@@ -188,18 +159,18 @@ class ComparisonResult(ReplicatedResult):
 
     a: Any
     b: Any
-    # The intervals "honest" of each class, or of the only value: something with `interval` and
-    # `p_value`.
-    _honest: Sequence[Any] | None = field(repr=False, default=None)
+    # The joined intervals of each class, or of the only value: something with `interval` and
+    # `p_value`; None for another method than "mover".
+    _joined: Sequence[Any] | None = field(repr=False, default=None)
 
     _models = ("a", "b")
     _lowest = -np.inf
-    _methods = (*intervals.METHODS, HONEST)
+    _methods = (*intervals.METHODS, MOVER)
     _derived = (*ReplicatedResult._derived, "p_value")
 
     @property
     def _sample(self) -> str:
-        return super()._sample if self._honest is None else f"{self.n} rows"
+        return super()._sample if self._joined is None else f"{self.n} rows"
 
     def _label(self, name: str) -> str:
         return "a - b" if name == "value" else super()._label(name)
@@ -207,25 +178,27 @@ class ComparisonResult(ReplicatedResult):
     @property
     def _numbers(self) -> dict[str, Any]:
         names = ["a", "b", "value", "confidence_interval", "p_value"]
-        names += ["standard_error", "bias"] if self._honest is None else []
+        names += ["standard_error", "bias"] if self._joined is None else []
         return {name: getattr(self, name) for name in names}
 
     def interval(
         self, confidence_level: float | None = None, method: Any = None
     ) -> ConfidenceInterval:
-        """As of `BootstrapResult`; "honest" too, where that is the result's own method."""
-        if self._honest is None or (method or self.method) != HONEST:
+        """As of `BootstrapResult`; "mover" where that is the result's own method."""
+        if self._joined is None:
             return super().interval(confidence_level, method)
+        if method is not None:
+            check_choice("method", method, (MOVER,))
         level = self.confidence_level
         if confidence_level is not None:
             level = intervals.check_level(confidence_level)
-        return intervals.of_parts(self._honest, level, np.ndim(self.value) > 0)
+        return intervals.of_parts(self._joined, level, np.ndim(self.value) > 0)
 
     @property
     def p_value(self) -> Any:
         """Two-sided p-value of the hypothesis that both models have the same error."""
-        if self._honest is not None:
-            p_values = [part.p_value for part in self._honest]
+        if self._joined is not None:
+            p_values = [part.p_value for part in self._joined]
             return as_float(p_values if np.ndim(self.value) else p_values[0])
         d = np.asarray(self.value)[..., None]
         return intervals.p_value_of(np.abs(self.value), np.abs(self._values - d))

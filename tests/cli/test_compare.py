@@ -26,9 +26,9 @@ def test_compare_two_models_of_the_digits(capsys, setting):
     for line in found["differences"][:4]:
         result = fastece.compare(
             a["y_true"], a["y_prob"], b["y_prob"], estimator=line["name"], n_resamples=32, rng=3,
-            setting=setting, method="honest",
+            setting=setting, method="mover",
         )  # fmt: skip
-        assert line["method"] == "honest"
+        assert line["method"] == "mover"
         assert (line["a"], line["b"]) == (result.a, result.b)
         assert line["difference"] == result.value
         assert (line["low"], line["high"]) == result.confidence_interval
@@ -107,7 +107,7 @@ def test_compare_top_labels_by_the_hits_of_each_model(capsys, write):
         for i, (label, confidence) in enumerate(rows):
             p[k, i] = (1 - confidence) / 3
             p[k, i, label] = confidence
-    result = fastece.compare([3, 1, 0, 2], *p, n_resamples=64, n_bins=4, rng=0, method="honest")
+    result = fastece.compare([3, 1, 0, 2], *p, n_resamples=64, n_bins=4, rng=0, method="mover")
     assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval)
     found = as_json(capsys, "compare", a, b, "--classes", 4, "--resamples", 9)
     value = fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], score_range=(0.25, 1.0))

@@ -58,7 +58,7 @@ def test_folds_of_the_digits(capsys, tmp_path):
     assert (found["n"], found["n_resamples"], found["parameters"]) == (1797, 32, {})
     models = (a["y_true"], a["y_prob"], p)
     errors = fastece.compare(
-        *models, estimator=["ece_bayes", "ece"], n_resamples=32, rng=3, method="honest"
+        *models, estimator=["ece_bayes", "ece"], n_resamples=32, rng=3, method="mover"
     )
     score = fastece.compare(*models, estimator="log_loss", n_resamples=32, rng=3)
     lines = {**lines_of(found, "differences"), **lines_of(found, "scores")}

@@ -15,7 +15,9 @@ LEVELS = [0.01, 0.3, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 0.999999]
 
 def cells_for(y, p, estimator="ece", n_resamples=99, key=1, **options):
     """The cells of an estimator on data."""
-    call = read_call(y, {"y_prob": p}, estimator=estimator, n_resamples=n_resamples, **options)
+    call = read_call(
+        "estimate", y, {"y_prob": p}, estimator=estimator, n_resamples=n_resamples, **options
+    )
     return cells_of(call, call.estimators[""], key)
 
 

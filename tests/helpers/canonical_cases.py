@@ -13,7 +13,7 @@ from fastece.data.reading import read_problems
 from oracles import reference_canonical as oracle
 
 CLOSE = 1e-10
-FORMS = ["biased", "unbiased", "block"]
+FORMS = ["biased", "unbiased"]
 KERNELS = ["exponential", "gaussian"]
 DIRICHLET = {
     "default": DirichletKDE(),
@@ -27,8 +27,6 @@ SQUARED = {
     "given width": SKCE(width=0.2),
     "unbiased": SKCE("unbiased"),
     "unbiased, gaussian, given width": SKCE("unbiased", kernel="gaussian", width=0.3),
-    "pairs": SKCE("block"),
-    "blocks of 5": SKCE("block", 5, "gaussian"),
 }
 ESTIMATORS = {
     **{f"canonical, {name}": estimator for name, estimator in DIRICHLET.items()},
@@ -114,7 +112,7 @@ def expected(estimator, y, p, weight=None, c=None):
     if isinstance(estimator, DirichletKDE):
         fields = {"bandwidth": estimator.bandwidth, "norm": estimator.norm}
         return expected_canonical(y, p, weight, c, **fields)
-    names = ("form", "block_size", "kernel", "width")
+    names = ("form", "kernel", "width")
     fields = {name: getattr(estimator, name) for name in names}
     return expected_skce(y, p, weight, c, **fields)
 
@@ -138,7 +136,7 @@ def sample_of(y, p, weight=None, **options):
 
 
 def skce(y, p, form="unbiased", **options):
-    return fastece.kernel_calibration_error(y, p, estimator=form, **options)
+    return fastece.kernel_calibration_error(y, p, form=form, **options)
 
 
 def multiplicities(n, size, blocks=1, seed=0):

@@ -174,13 +174,10 @@ def resample(function, y, p, options, fields):
         function(y, p, **options, **fields)
         return
     options["size"] = pick([None, None, 1, max(1, len(y) // 16), max(1, len(y) // 2), len(y) + 1])
-    methods = ["basic", "percentile", "bca", *["honest"] * (function is fastece.compare)]
+    methods = ["basic", "percentile", "bca", *["mover"] * (function is fastece.compare)]
     options["method"] = pick(methods)
     models = [p] if function is fastece.bootstrap else [p, p[::-1]]
-    result = function(y, *models, **options, **fields)
-    if rng.random() < 0.3:
-        options |= {"rng": None, "bootstrap_result": result}
-        function(y, *models, **options, **fields)
+    function(y, *models, **options, **fields)
 
 
 def call():

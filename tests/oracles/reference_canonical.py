@@ -171,29 +171,10 @@ def mean_of_pairs(terms, w, rows):
     return fsum(w[i] * w[j] * terms[i][j] for i, j in pairs) / total
 
 
-def block_values(p, y, block_size=2, kernel="exponential", width="median", v=None, c=None):
-    """Unbiased values of the full blocks of the rows of positive weight, in order; None of a block
-    in which fewer than two rows count."""
-    width = median_width(p, v) if width == "median" else width
-    w = weights_of(len(p), v, c)
-    kept = [i for i, positive in enumerate(weights_of(len(p), v)) if positive > 0]
-    terms = pair_terms(p, gaps_of(p, y), kernel, width)
-    return [
-        mean_of_pairs(terms, w, kept[start : start + block_size])
-        for start in range(0, len(kept) - block_size + 1, block_size)
-    ]
-
-
-def skce(
-    p, y, form="biased", block_size=2, kernel="exponential", width="median", v=None, c=None
-):  # fmt: skip
+def skce(p, y, form="biased", kernel="exponential", width="median", v=None, c=None):
     """h_ij = k(p_i, p_j) (e_{y_i} - p_i) . (e_{y_j} - p_j); biased: sum_ij w_i w_j h_ij / W^2;
-    unbiased: sum_{i != j} w_i w_j h_ij / sum_{i != j} w_i w_j; block: plain mean over blocks."""
+    unbiased: sum_{i != j} w_i w_j h_ij / sum_{i != j} w_i w_j."""
     width = median_width(p, v) if width == "median" else width
-    if form == "block":
-        values = block_values(p, y, block_size, kernel, width, v, c)
-        counted = [value for value in values if value is not None]
-        return fsum(counted) / len(counted) if counted else nan
     w = weights_of(len(p), v, c)
     terms, rows = pair_terms(p, gaps_of(p, y), kernel, width), range(len(p))
     if form == "unbiased":

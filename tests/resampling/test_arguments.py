@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.resampling.arguments import read_call
-from fastece.resampling.bootstrap import resample
 from helpers.resample_cases import (
     binary,
     two_models,
@@ -23,23 +21,9 @@ BAD = [
     *[("executor", value) for value in (object(), 3, "threads")],
     *[("n_jobs", value) for value in (0, 1.5)],
     *[("estimator", value) for value in ([], (), "nothing", ["ece", "nothing"], [3])],
-    *[("bootstrap_result", value) for value in ("previous", 3, {})],
     *[("average", value) for value in ("micro", 1)],
     ("setting", "nothing"),
 ]
-
-
-@pytest.mark.parametrize(("name", "value"), BAD)
-def test_bad_arguments_are_refused_by_name(name, value):
-    true, a, b = two_models(10)
-    options = {"n_resamples": 5, name: value}
-    with pytest.raises((ValueError, TypeError), match=name):
-        fastece.bootstrap(true, a, **options)
-    with pytest.raises((ValueError, TypeError), match=name):
-        fastece.compare(true, a, b, **options)
-    if name not in {"size", "method", "bootstrap_result"} and not isinstance(value, list | tuple):
-        with pytest.raises((ValueError, TypeError), match=name):
-            fastece.calibration_test(true, a, **options)
 
 
 def test_an_unknown_method_is_answered_with_those_that_are_known():
@@ -83,17 +67,41 @@ def test_everything_but_the_data_is_named():
         fastece.compare(*two_models(5), "ece")
 
 
-def test_functions_that_pass_options_on_have_the_defaults_of_the_bootstrap():
-    defaults = {
-        name: option.default for name, option in signature(fastece.bootstrap).parameters.items()
-    }
-    passed = {}
-    for function in (read_call, resample, fastece.compare, fastece.calibration_test):
-        found = signature(function).parameters.values()
-        passed |= {option.name: option.default for option in found if option.name in defaults}
-        for option in found:
-            # `compare` gives what makes honest intervals; the method of the test is another.
-            own = "method" if function is fastece.calibration_test else "honest"
-            if option.kind is option.KEYWORD_ONLY and option.name != own:
-                assert option.default == defaults[option.name], (function, option.name)
-    assert set(passed) | {"fields"} == set(defaults)
+ANSWERS = ("estimate", "compare", "calibration_test", "direction", "slices")
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_functions_that_answer_repeat_themselves(name):
+    options = signature(getattr(fastece, name)).parameters
+    assert (options["n_resamples"].default, options["rng"].default) == (1999, 0)
+    models = two_models(10)[: 3 if name == "compare" else 2]
+    with pytest.raises(TypeError, match=rf"^no_such: .*{name}.*Binned"):
+        getattr(fastece, name)(*models, estimator="ece", no_such=3)
+
+
+@pytest.mark.parametrize("name", ["calibration_test", "estimate", "direction", "slices"])
+@pytest.mark.parametrize("option", ["size", "method"])
+def test_an_option_of_another_function_is_refused_as_such(name, option):
+    with pytest.raises(TypeError, match=f"^{option}: .*{name}"):
+        getattr(fastece, name)(*binary(10), estimator="ece", **{option: 3})
+
+
+def test_a_numpy_seed_is_that_seed():
+    data = binary(50)
+    for function in (fastece.bootstrap, fastece.calibration_test):
+        results = [function(*data, n_resamples=9, rng=rng).key for rng in (7, np.int64(7))]
+        assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD)
+def test_bad_arguments_are_refused_by_name(name, value):
+    true, a, b = two_models(10)
+    options = {"n_resamples": 5, name: value}
+    with pytest.raises((ValueError, TypeError), match=name):
+        fastece.bootstrap(true, a, **options)
+    if value is not None:  # its method
+        with pytest.raises((ValueError, TypeError), match=name):
+            fastece.compare(true, a, b, **options)
+    if name not in {"size", "method"} and not isinstance(value, list | tuple):
+        with pytest.raises((ValueError, TypeError), match=name):
+            fastece.calibration_test(true, a, **options)

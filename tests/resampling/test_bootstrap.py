@@ -1,6 +1,5 @@
 """Bootstrap: what is drawn, and what its replicates are."""
 
-import pickle
 from dataclasses import asdict, replace
 from math import isqrt, nan
 
@@ -274,67 +273,6 @@ def test_a_list_of_estimators_gives_results_by_name():
         assert same_bits(result.bootstrap_distribution, alone.bootstrap_distribution)
 
 
-@pytest.mark.parametrize("rng", [None, 11])
-@pytest.mark.parametrize("first", [1, 31, 32, 100])
-def test_a_result_can_be_extended_as_if_all_had_been_asked_for_at_once(first, rng):
-    options = {"setting": "classwise", "average": None, "estimator": "ece_a"}
-    data = classes(15)
-    start = fastece.bootstrap(*data, n_resamples=first, rng=11, **options)
-    more = fastece.bootstrap(*data, n_resamples=150, rng=rng, bootstrap_result=start, **options)
-    whole = fastece.bootstrap(*data, n_resamples=first + 150, rng=11, **options)
-    assert same_bits(more.bootstrap_distribution, whole.bootstrap_distribution)
-    assert more.key == whole.key
-    assert same_bits(more.standard_error, whole.standard_error)
-    assert same_bits(more.confidence_interval, whole.confidence_interval)
-    assert start.bootstrap_distribution.shape == (3, first)
-
-
-def test_a_result_without_a_seed_can_be_extended():
-    data = binary(40)
-    start = fastece.bootstrap(*data, n_resamples=40)
-    more = fastece.bootstrap(*data, n_resamples=30, bootstrap_result=start)
-    assert same_bits(more.bootstrap_distribution[:40], start.bootstrap_distribution)
-    assert len(set(more.bootstrap_distribution)) > 60  # and not the same draws again
-
-
-def test_extending_by_nothing_changes_the_interval_only():
-    data = binary(40)
-    start = fastece.bootstrap(*data, n_resamples=40, rng=1)
-    other = fastece.bootstrap(
-        *data, n_resamples=0, bootstrap_result=start, confidence_level=0.5, method="percentile"
-    )
-    assert same_bits(other.bootstrap_distribution, start.bootstrap_distribution)
-    assert other.confidence_interval == start.interval(0.5, "percentile")
-
-
-def test_draws_of_another_size_and_several_estimators_can_be_extended():
-    options = {"estimator": ["ece", Mean()], "size": 5}
-    start = fastece.bootstrap(*binary(40), n_resamples=10, rng=1, **options)
-    more = fastece.bootstrap(*binary(40), n_resamples=25, bootstrap_result=start, **options)
-    whole = fastece.bootstrap(*binary(40), n_resamples=35, rng=1, **options)
-    for name in whole:
-        assert same_bits(more[name].bootstrap_distribution, whole[name].bootstrap_distribution)
-
-
-@pytest.mark.parametrize(
-    ("data", "options"),
-    [
-        (binary(41), {}),
-        (binary(40, seed=9), {}),
-        (binary(40), {"estimator": "ece_a"}),
-        (binary(40), {"n_bins": 9}),
-        (binary(40), {"setting": "confidence"}),
-        (binary(40), {"setting": 0}),
-        (binary(40), {"size": 20}),
-        (binary(40), {"sample_weight": np.arange(40)}),
-    ],
-)
-def test_a_result_of_something_else_is_not_extended(data, options):
-    start = fastece.bootstrap(*binary(40), n_resamples=10, rng=1)
-    with pytest.raises(ValueError, match="bootstrap_result"):
-        fastece.bootstrap(*data, n_resamples=10, bootstrap_result=start, **options)
-
-
 # -- an estimator of one's own ---------------------------------------------------------------------
 
 
@@ -351,7 +289,9 @@ def test_an_estimator_of_ones_own_works_wherever_the_built_in_ones_do(setting, w
         values = [distribution(true, prob, average=None, **options, **e) for e in (own, built_in)]
         assert values[0] == near(values[1])
     other = np.roll(prob, 1, axis=0)
-    one, two = (fastece.compare(true, prob, other, **options, **e) for e in (own, built_in))
+    one, two = (
+        fastece.compare(true, prob, other, method="basic", **options, **e) for e in (own, built_in)
+    )
     assert one.bootstrap_distribution == near(two.bootstrap_distribution)
     one, two = (fastece.calibration_test(true, prob, **options, **e) for e in (own, built_in))
     assert one.null_distribution == near(two.null_distribution)
@@ -367,8 +307,9 @@ def test_one_row_needs_scores_again_and_again(name):
     assert result.bootstrap_distribution == near(result.value)
     assert (result.standard_error, result.bias) == (near(0.0), near(0.0))
     assert result.confidence_interval == near((result.value,) * 2)
-    assert len(result.interval(method="bca")) == 2
-    assert fastece.compare([1], [0.8], [0.6], estimator=name, n_resamples=9, rng=0).p_value <= 1
+    options = {"estimator": name, "n_resamples": 9}
+    assert len(fastece.bootstrap([1], [0.8], method="bca", **options).interval()) == 2
+    assert fastece.compare([1], [0.8], [0.6], method="basic", **options).p_value <= 1
     if name in calibration_errors():
         test = fastece.calibration_test([1], [0.8], estimator=name, n_resamples=9, rng=0)
         assert test.p_value <= 1
@@ -388,7 +329,7 @@ def test_uniform_data_are_no_exception(name, score):
         options = {"estimator": name, "n_resamples": 20, "rng": 0}
         result = fastece.bootstrap(true, prob, **options)
         for method in METHODS:
-            result.interval(method=method)
+            fastece.bootstrap(true, prob, method=method, **options)
         finite = np.isfinite(result.bootstrap_distribution)
         if name in calibration_errors():
             assert finite.all()
@@ -399,45 +340,18 @@ def test_uniform_data_are_no_exception(name, score):
 
 def test_an_error_that_is_not_defined_stays_so_without_a_word():
     options = {"norm": np.inf, "min_count": 1e6, "n_resamples": 20, "rng": 0}
-    result = fastece.bootstrap(*binary(20), **options)
-    assert np.isnan(result.value)
-    assert np.isnan(result.bootstrap_distribution).all()
     for method in METHODS:
-        assert result.interval(method=method) == near((nan, nan))
+        result = fastece.bootstrap(*binary(20), method=method, **options)
+        assert np.isnan(result.value)
+        assert np.isnan(result.bootstrap_distribution).all()
+        assert result.confidence_interval == near((nan, nan))
+    options |= {"estimator": "ece", "method": "basic"}
     assert np.isnan(fastece.compare(*two_models(20), **options).value)
 
 
 def moved(result, by):
     """The result as of a processor that rounds otherwise."""
-    return replace(result, value=result.value * (1 + by))
-
-
-@pytest.mark.parametrize("options", [{}, {"setting": "classwise", "average": None}])
-def test_a_result_of_another_processor_is_extended(options):
-    options = {"estimator": "ece_kde", "n_resamples": 10, **options}
-    start = fastece.bootstrap(*classes(40), rng=1, **options)
-    whole = fastece.bootstrap(*classes(40), rng=1, **{**options, "n_resamples": 20})
-    other = pickle.loads(pickle.dumps(moved(start, 4e-16)))
-    more = fastece.bootstrap(*classes(40), bootstrap_result=other, **options)
-    assert same_bits(more.bootstrap_distribution, whole.bootstrap_distribution)
-    assert same_bits(more.value, whole.value)
-    with pytest.raises(ValueError, match="another value"):
-        fastece.bootstrap(*classes(40), bootstrap_result=moved(start, 1e-9), **options)
-
-
-def test_a_result_of_an_estimator_without_a_text_is_extended():
-    class Other(OneBin):
-        pass
-
-    options = {"n_resamples": 10, "rng": 1}
-    start = fastece.bootstrap(*binary(40), estimator=OneBin(), **options)
-    more = fastece.bootstrap(
-        *binary(40), estimator=OneBin(), bootstrap_result=start, n_resamples=10
-    )
-    whole = fastece.bootstrap(*binary(40), estimator=OneBin(), n_resamples=20, rng=1)
-    assert same_bits(more.bootstrap_distribution, whole.bootstrap_distribution)
-    with pytest.raises(ValueError, match="another estimator"):
-        fastece.bootstrap(*binary(40), estimator=Other(), bootstrap_result=start, **options)
+    return replace(result, estimate=result.value * (1 + by))
 
 
 # -- laws of draws and replicates ------------------------------------------------------------------

@@ -16,6 +16,8 @@ from helpers.resample_cases import (
 )
 
 # Some scores of one of the models are 0 or 1, so that its log loss is infinite.
+BASIC = {"estimator": "ece", "method": "basic"}
+FINITE = [name for name in ESTIMATORS if name != "log_loss"]
 
 
 def test_models_share_their_draws_though_their_scores_are_ordered_otherwise():
@@ -32,7 +34,7 @@ def test_models_share_their_draws_though_their_scores_are_ordered_otherwise():
 def test_a_model_does_not_differ_from_itself(name, setting):
     for data in (binary(40), classes(40)):
         result = fastece.compare(
-            *data, data[1], estimator=name, setting=setting, n_resamples=50, rng=0
+            *data, data[1], estimator=name, setting=setting, n_resamples=50, rng=0, method="basic"
         )
         assert result.value == 0
         assert result.p_value == 1
@@ -43,7 +45,7 @@ def test_a_model_does_not_differ_from_itself(name, setting):
 @pytest.mark.parametrize("seed", range(4))
 def test_p_values_and_intervals_of_a_difference_follow_their_definitions(seed):
     data = two_models(60, seed)
-    result = fastece.compare(*data, n_resamples=199, rng=seed, confidence_level=0.9)
+    result = fastece.compare(*data, **BASIC, n_resamples=199, rng=seed, confidence_level=0.9)
     d, values = result.value, result.bootstrap_distribution
     assert result.p_value == (1 + np.sum(np.abs(values - d) >= abs(d))) / 200
     assert result.confidence_interval == near(basic(d, values, 0.9))
@@ -53,7 +55,7 @@ def test_p_values_and_intervals_of_a_difference_follow_their_definitions(seed):
 def test_classes_are_compared_one_by_one():
     true, a = classes(60)
     b = np.roll(a, 1, axis=0)
-    options = {"n_resamples": 99, "rng": 1}
+    options = {"n_resamples": 99, "rng": 1, **BASIC}
     every = fastece.compare(true, a, b, setting="classwise", average=None, **options)
     assert every.bootstrap_distribution.shape == (3, 99)
     for k in range(3):
@@ -67,7 +69,7 @@ def test_classes_are_compared_one_by_one():
 
 def test_several_estimators_compare_models_on_the_same_draws():
     data = two_models(40)
-    options = {"n_resamples": 50, "rng": 2}
+    options = {"n_resamples": 50, "rng": 2, "method": "basic"}
     found = fastece.compare(*data, estimator=["ece", Mean()], **options)
     assert list(found) == ["ece", str(Mean())]
     alone = fastece.compare(*data, estimator=Mean(), **options)
@@ -75,32 +77,33 @@ def test_several_estimators_compare_models_on_the_same_draws():
     assert found[str(Mean())].p_value == alone.p_value
 
 
-def test_a_comparison_can_be_extended():
-    data = two_models(40)
-    start = fastece.compare(*data, n_resamples=40, rng=2)
-    more = fastece.compare(*data, n_resamples=60, bootstrap_result=start)
-    whole = fastece.compare(*data, n_resamples=100, rng=2)
-    assert same_bits(more.bootstrap_distribution, whole.bootstrap_distribution)
-    assert (more.p_value, more.confidence_interval) == (whole.p_value, whole.confidence_interval)
-    with pytest.raises(ValueError, match="bootstrap_result"):
-        fastece.compare(data[0], data[2], data[1], n_resamples=60, bootstrap_result=start)
-
-
 def test_a_much_better_model_is_seen():
     rng = np.random.default_rng(0)
     prob = rng.random(400)
     true = rng.random(400) < prob
-    result = fastece.compare(true, prob**3, prob, n_resamples=199, rng=0)
+    result = fastece.compare(true, prob**3, prob, **BASIC, n_resamples=199)
     assert result.p_value == 1 / 200
     assert result.confidence_interval.low > 0
-    assert fastece.compare(true, prob, prob**3, n_resamples=199, rng=0).confidence_interval.high < 0
+    assert fastece.compare(true, prob, prob**3, **BASIC).confidence_interval.high < 0
 
 
 def test_models_of_other_classes_are_refused_before_labels_are_read():
     true, prob = classes(30, 4)
     other = prob[:, :3] / prob[:, :3].sum(axis=1, keepdims=True)
     assert (true == 3).any()
-    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 4; got 3"):
+    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 4, got 3"):
         fastece.compare(true, prob, other, n_resamples=5)
-    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 3; got 4"):
+    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 3, got 4"):
         fastece.compare(true, other, prob, n_resamples=5)
+
+
+def test_means_are_compared_on_draws_and_errors_by_their_intervals():
+    data = two_models(40)
+    found = fastece.compare(*data, estimator=["ece_bayes", "ece", "brier_score"], n_resamples=99)
+    assert [result.method for result in found.values()] == ["mover", "mover", "basic"]
+    assert found["ece"].bootstrap_distribution.size == 0
+    alone = fastece.compare(*data, estimator="brier_score", n_resamples=99)
+    assert alone.to_dict() == found["brier_score"].to_dict()
+    assert fastece.compare(*data, n_resamples=9).estimator == "BayesCurve()"
+    groups = np.arange(40) // 2
+    assert fastece.compare(*data, n_resamples=9, groups=groups).method == "basic"

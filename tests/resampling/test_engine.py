@@ -22,6 +22,8 @@ from helpers.probes import Broken, Code, Process
 N, COUNT = 500, 3000
 NAMES = [name for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)]
 
+BASIC = {"estimator": "ece", "method": "basic"}
+
 
 def data(n=N, seed=0):
     """(y_true, y_prob_a, y_prob_b) of three classes."""
@@ -45,7 +47,7 @@ def everything(**how):
             true, a, estimator=["ece", "ece_ac"], sample_weight=weight, **options
         ),
         "small": fastece.bootstrap(true, a, estimator=["ece", "ece_a"], size=5, **options),
-        "models": {"": fastece.compare(true, a, b, **options)},
+        "models": {"": fastece.compare(true, a, b, **options, **BASIC)},
         "bca": {"": fastece.bootstrap(true, a, method="bca", **options)},
     }
     found = {}
@@ -140,17 +142,6 @@ def test_parts_of_the_work_are_put_together_in_order(n_resamples):
             assert np.array_equal(found.bootstrap_distribution, want)
 
 
-def test_a_result_is_extended_with_the_same_bits(alone, processes):
-    true, prob, _ = data()
-    start = fastece.bootstrap(true, prob, estimator=NAMES, n_resamples=50, rng=3)
-    more = fastece.bootstrap(
-        true, prob, estimator=NAMES, n_resamples=COUNT - 50, bootstrap_result=start,
-        executor=processes,
-    )  # fmt: skip
-    for name in NAMES:
-        assert np.array_equal(more[name].bootstrap_distribution, alone["all", name])
-
-
 # -- whose work it is ------------------------------------------------------------------------------
 
 
@@ -170,7 +161,7 @@ def test_an_executor_gets_the_work_and_is_left_open():
     with Counting(2) as pool:
         for call in (
             lambda: fastece.bootstrap(true, a, executor=pool, **options),
-            lambda: fastece.compare(true, a, b, executor=pool, **options),
+            lambda: fastece.compare(true, a, b, executor=pool, **options, **BASIC),
             lambda: fastece.calibration_test(true, a, executor=pool, **options),
         ):
             before = pool.submitted

@@ -76,7 +76,9 @@ def test_the_bca_interval_takes_its_acceleration_from_deleted_blocks(n):
 @pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "accuracy"])
 def test_the_bca_interval_of_an_error_is_made_of_its_single_calls(estimator):
     true, prob = binary(60)
-    result = fastece.bootstrap(true, prob, estimator=estimator, n_resamples=MANY, rng=4)
+    result = fastece.bootstrap(
+        true, prob, estimator=estimator, n_resamples=MANY, rng=4, method="bca"
+    )
     rows = np.arange(60)
     deleted = [fastece.ece(true[rows != i], prob[rows != i], estimator=estimator) for i in rows]
     want = bca(result.value, result.bootstrap_distribution, np.array(deleted), 0.9)
@@ -93,7 +95,7 @@ def test_bca_is_nan_where_all_replicates_are_on_one_side():
 
 
 def test_intervals_of_classes_are_those_of_each_class():
-    options = {"n_resamples": MANY, "rng": 3}
+    options = {"n_resamples": MANY, "rng": 3, "method": "bca"}
     every = fastece.bootstrap(*classes(80), setting="classwise", average=None, **options)
     for k in range(3):
         alone = fastece.bootstrap(*classes(80), setting=k, **options)
@@ -103,7 +105,7 @@ def test_intervals_of_classes_are_those_of_each_class():
 
 
 def test_intervals_grow_with_the_level():
-    result = fastece.bootstrap(*binary(80), n_resamples=MANY, rng=0)
+    result = fastece.bootstrap(*binary(80), n_resamples=MANY, rng=0, method="bca")
     for method in METHODS:
         ends = [result.interval(level, method) for level in (0.5, 0.8, 0.9, 0.99)]
         assert all(a.low >= b.low and a.high <= b.high for a, b in pairwise(ends))
@@ -142,7 +144,7 @@ def test_intervals_agree_with_those_of_scipy(n):
     count, tolerance = 20_000, 0.25
     prob = np.random.default_rng(n).random(n) ** 6
     true = np.zeros(n, dtype=np.int64)
-    result = fastece.bootstrap(true, prob, estimator=Mean(), n_resamples=count, rng=1)
+    result = fastece.bootstrap(true, prob, estimator=Mean(), n_resamples=count, rng=1, method="bca")
     for method, scipy in scipy_results((prob,), np.mean, n_resamples=count, batch=1000):
         slack = tolerance * scipy.standard_error
         assert result.standard_error == pytest.approx(scipy.standard_error, rel=0.03)
@@ -156,7 +158,7 @@ def test_intervals_agree_with_those_of_scipy(n):
 def test_intervals_of_an_error_agree_with_those_of_scipy():
     # As above: at least 3.7 standard deviations of either end, a false-alarm rate under 1e-3.
     true, prob = binary(300)
-    result = fastece.bootstrap(true, prob, n_bins=3, rng=1, n_resamples=5000)
+    result = fastece.bootstrap(true, prob, n_bins=3, rng=1, n_resamples=5000, method="bca")
     for method, scipy in scipy_results(
         (true, prob), lambda y, s: fastece.ece(y, s, n_bins=3), paired=True, vectorized=False,
         n_resamples=5000,

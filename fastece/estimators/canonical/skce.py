@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.parameters import check_choice, check_integer
+from fastece.checks.parameters import check_choice
 from fastece.data.reading import Map
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample
 from fastece.estimators.base import Plan
@@ -29,15 +29,12 @@ from fastece.estimators.canonical.pairs import (
 )
 from fastece.typing import F64, I32
 
-FORMS = ("biased", "unbiased", "block")
+FORMS = ("biased", "unbiased")
 KERNELS = ("exponential", "gaussian")
-# Rows among which distances are measured for the width, and of a block unless it is said.
-MEASURED, PAIR = 1000, 2
-# All pairs of a larger block are not kept at a time: each is a call of its own.
-LARGE = 256
+# Rows among which distances are measured for the width.
+MEASURED = 1000
 # Products of weights that have lost digits, where a replicate has none of the heavy rows.
 FAINT = 1e-280
-MOST_ROWS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -137,13 +134,10 @@ class SKCE(PairEstimator):
 
     Parameters
     ----------
-    form : {"biased", "unbiased", "block"}, default "biased"
+    form : {"biased", "unbiased"}, default "biased"
         "biased": ``sum_ij w_i w_j h_ij / W**2``, never negative. "unbiased": the same without pairs
         of a row with itself, over the weights of the others: its expectation is the true value, so
-        it may be negative. "block": rows in their order, in blocks of `block_size`, and the plain
-        mean of the unbiased values of the full blocks; in linear time, and with a known law.
-    block_size : int, default 2
-        Rows of a block, at least 2.
+        it may be negative.
     kernel : {"exponential", "gaussian"}, default "exponential"
     width : "median" or float, default "median"
         At least 0; with 0 only equal predictions are near. "median": of the distances among the
@@ -153,15 +147,14 @@ class SKCE(PairEstimator):
     Raises
     ------
     ValueError, TypeError
-        For another parameter; for a block size with another form; for too few rows.
+        For another parameter; for too few rows.
 
     Notes
     -----
     Widmann, Lindsten and Zachariah (2019, "Calibration tests in multi-class classification: a
     unifying framework", table 1; 2021, "Calibration tests beyond classification"). In a replicate
-    copies of a row are one row that counts more: to "unbiased" and "block" they are no pair, and a
-    block in which fewer than two rows are drawn does not count. But for "block" the time grows with
-    the square of the number of rows.
+    copies of a row are one row that counts more: to "unbiased" they are no pair. The time grows
+    with the square of the number of rows.
 
     A binary problem, as any setting but "auto" makes, has the two columns 1 - s and s.
 
@@ -176,33 +169,16 @@ class SKCE(PairEstimator):
     """
 
     form: str = "biased"
-    block_size: int = PAIR
     kernel: str = "exponential"
     width: Any = "median"
 
     def __post_init__(self) -> None:
         check_choice("form", self.form, FORMS)
         check_choice("kernel", self.kernel, KERNELS)
-        size = check_integer("block_size", self.block_size, 2, MOST_ROWS)
-        if size != PAIR and self.form != "block":
-            raise ValueError(
-                f"block_size: is of the form 'block', not of {self.form!r}; got {size}"
-            )
-        object.__setattr__(self, "block_size", size)
         object.__setattr__(self, "width", check_width("width", self.width, "median", 0.0))
-
-    @property
-    def reads_pairs(self) -> bool:
-        """Whether all pairs of rows are looked at."""
-        return self.form != "block"
 
     def plan(self, sample: Sample, run: Map) -> SKCEPlan:  # noqa: ARG002
         """Probabilities and gaps, and the width."""
-        if self.form == "block" and self.block_size > sample.n:
-            raise ValueError(
-                "block_size: must be at most the number of rows of positive weight, "
-                f"{sample.n}, got {self.block_size}"
-            )
         if self.form == "unbiased":
             check_rows(sample.n, "the unbiased kernel calibration error")
         prob, label = vectors_of(sample)
@@ -218,12 +194,6 @@ class SKCE(PairEstimator):
 
     def value(self, plan: SKCEPlan, run: Map = map) -> float:
         """The value, each row counting as much as its weight."""
-        if self.form == "block":
-            return mean_of(self.block_values(plan, plan.v))
-        return self.mean(plan, run)
-
-    def mean(self, plan: SKCEPlan, run: Map = map) -> float:
-        """The mean over all pairs."""
 
         def part(rows: slice, band: F64) -> Any:  # noqa: ARG001
             return sums_of(band, whole(band.shape[1])).sum()
@@ -234,15 +204,11 @@ class SKCE(PairEstimator):
     def evaluate(self, plan: SKCEPlan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
         w = plan.v * c
-        if self.form == "block":
-            return mean_of(self.block_values(plan, w))
         rows, w = np.flatnonzero(c), w / w.max()
-        return self.mean(replace(plan, prob=plan.prob[rows], gap=plan.gap[rows], v=w[rows]))
+        return self.value(replace(plan, prob=plan.prob[rows], gap=plan.gap[rows], v=w[rows]))
 
     def replicates(self, plan: SKCEPlan, c: F64) -> F64:
         """`evaluate` for each column of `c` (n, 32), in one pass over the pairs."""
-        if self.form == "block":
-            return np.array([self.evaluate(plan, column) for column in c.T])
         total = np.zeros(c.shape[1])
         for rows, band in plan.gap_bands:
             total += (c[rows] * products_of(band, c, whole(band.shape[1]))[:, 0]).sum(axis=0)
@@ -259,9 +225,6 @@ class SKCE(PairEstimator):
         A product of two gaps is ``[y_i = y_j] - p_i[y_j] - p_j[y_i] + p_i . p_j``: only the first
         part needs all pairs.
         """
-        if self.form == "block":
-            gaps = (gaps_of(plan.prob, label) for label in y.T)
-            return np.array([self.value(replace(plan, gap=gap)) for gap in gaps])
         mean, place, same = plan.mean_prob, places_of(y), np.zeros(y.shape[1])
         for rows, band in plan.kernel_bands:
             sums = label_sums_of(band, place[: rows.stop], plan.prob.shape[1])
@@ -273,27 +236,7 @@ class SKCE(PairEstimator):
     def truth(self, plan: SKCEPlan, q: F64) -> float:
         """The error where classes come true with the probabilities `q` (n, K): over all pairs in
         every form, which makes it a square."""
-        return self.mean(replace(plan, gap=q - plan.prob, is_biased=True))
-
-    def block_values(self, plan: SKCEPlan, w: F64) -> F64:
-        """The unbiased values of the full blocks, for weights (n,) of the rows; nan of those in
-        which fewer than two rows have some."""
-        size, count = self.block_size, w.size // self.block_size
-        w = w[: size * count].reshape(count, size)
-        # A block's value is the same for any scale of its weights, whose products may be 0.
-        w = np.divide(
-            w, largest := w.max(axis=1, keepdims=True), where=largest > 0, out=0 * w
-        ).ravel()
-        if size > LARGE:
-            rows = [slice(i * size, (i + 1) * size) for i in range(count)]
-            parts = [replace(plan, prob=plan.prob[x], gap=plan.gap[x], v=w[x]) for x in rows]
-            return np.array([self.mean(part) for part in parts])
-        out = np.empty(count)
-        kernels.vectors.block_values(
-            plan.prob, plan.prob_columns, plan.gap, plan.gap_columns, w, plan.scale,
-            plan.is_gaussian, size, out,
-        )  # fmt: skip
-        return out
+        return self.value(replace(plan, gap=q - plan.prob, is_biased=True))
 
 
 def gaps_of(prob: F64, label: NDArray[Any]) -> F64:
@@ -301,12 +244,6 @@ def gaps_of(prob: F64, label: NDArray[Any]) -> F64:
     gap = -prob
     gap[np.arange(label.size), label] += 1.0
     return gap
-
-
-def mean_of(values: F64) -> float:
-    """The mean of those that are numbers."""
-    values = values[~np.isnan(values)]
-    return float(values.mean()) if values.size else math.nan
 
 
 def median_distance(prob: F64) -> float:

@@ -13,11 +13,10 @@ import fastece
 from fastece import SKCE, DirichletKDE, calibration_test
 from fastece.data.reading import read_problems
 from helpers import canonical_cases as cases
-from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused
-from helpers.canonical_cases import FORMS, assert_near, near
+from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused
+from helpers.canonical_cases import FORMS, near
 from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import same_bits
-from oracles import reference_canonical as oracle
 
 NAMES = ["canonical", "skce"]
 
@@ -40,8 +39,6 @@ def test_the_p_value_counts_errors_as_large_as_that_of_the_data(estimator, weigh
     assert result.band is None
     assert (result.setting, result.n) == ("class vectors", 40)
     assert str(result).count("\n") == 3
-    by_name = calibration_test(y, p, n_resamples=99, rng=1, method="labels", **options)
-    assert same_bits(by_name.null_distribution, result.null_distribution)
 
 
 def every_value(estimator, p, v):
@@ -100,16 +97,6 @@ def test_sure_and_right_is_calibrated_sure_and_wrong_is_not(name):
 def test_a_planted_shift_is_found(name, n_classes):
     y, p = cases.shifted(400, n_classes, 7)
     assert calibration_test(y, p, estimator=name, n_resamples=199, rng=0).p_value == 1 / 200
-
-
-@pytest.mark.parametrize("n_classes", [3, 10])
-def test_a_planted_shift_is_found_by_blocks_of_more_rows(n_classes):
-    y, p = cases.shifted(6000, n_classes, 7)
-    pairs, blocks = (
-        calibration_test(y, p, estimator=SKCE("block", size), method="asymptotic").p_value
-        for size in (2, 20)
-    )
-    assert blocks < 1e-6 < pairs < 0.5
 
 
 def test_what_neither_the_top_label_nor_a_class_shows():
@@ -227,100 +214,6 @@ def normal_tail(z):
     return erfc(z / sqrt(2)) / 2
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("block_size", [2, 3, 7])
-def test_the_asymptotic_p_value_is_that_of_the_block_values(block_size, weighted):
-    y, p = cases.shifted(61, 3, 12)
-    v = np.random.default_rng(1).integers(0, 3, 61) * 0.5 if weighted else None
-    values = oracle.block_values(p.tolist(), y.tolist(), block_size, v=cases.as_list(v))
-    error = np.std(values, ddof=1) / sqrt(len(values))
-    options = {"method": "asymptotic", "sample_weight": v}
-    fields = {} if block_size == 2 else {"block_size": block_size}
-    by_object = {"estimator": SKCE("block", block_size)}
-    for how in ({"estimator": "skce", **fields}, by_object):
-        result = calibration_test(y, p, **how, **options)
-        assert_near(result.value, np.mean(values))
-        assert_near(result.standard_error, error)
-        assert_near(result.p_value, normal_tail(np.mean(values) / error))
-        assert type(result.p_value) is float
-        assert result.null_distribution.size == 0
-        assert "nan" not in str(result)
-        assert result.to_dict()["p_value"] == result.p_value
-
-
-def test_the_asymptotic_test_draws_nothing():
-    y, p = cases.shifted(50, 4, 13)
-    options = {"estimator": "skce", "method": "asymptotic", "kernel": "gaussian", "width": 0.3}
-    one, two = calibration_test(y, p, **options), calibration_test(y, p, **options)
-    assert (one.value, one.p_value) == (two.value, two.p_value)
-    want = cases.skce(y, p, "block", kernel="gaussian", width=0.3)
-    assert one.value == near(want)
-
-
-def test_the_asymptotic_test_is_one_sided():
-    # Labels that are right where they are least expected to be: negative products.
-    y, p = np.tile([0, 1], 20), np.tile([0.5, 0.5], (40, 1)) + 0.01 * np.eye(2)[np.tile([0, 1], 20)]
-    p /= p.sum(axis=1, keepdims=True)
-    p[::4] = [0.6, 0.4]
-    result = calibration_test(y, p, estimator="skce", method="asymptotic")
-    assert result.value < 0
-    assert result.p_value > 0.5
-
-
-def test_a_spread_needs_two_blocks():
-    y, p = cases.draw(7, 3, 15)
-    options = {"estimator": SKCE("block", 4), "method": "asymptotic"}
-    assert_refused(lambda: calibration_test(y, p, **options), ["block", "2"])
-    result = calibration_test(*cases.draw(8, 3, 15), **options)
-    assert 0 < result.p_value < 1
-
-
-@pytest.mark.parametrize("right", [True, False])
-def test_blocks_without_any_spread_are_sure(right):
-    y = np.arange(20) % 2
-    p = np.eye(2)[y if right else 1 - y]
-    options = {"method": "asymptotic", "block_size": 2, "width": 100.0}
-    result = calibration_test(np.zeros(20, int), p[[0] * 20], estimator="skce", **options)
-    assert result.value == near(0.0 if right else 2.0)
-    assert result.p_value == (1 if right else 0)
-
-
-def test_classes_have_asymptotic_tests_of_their_own():
-    y, p = cases.shifted(40, 3, 16)
-    options = {"estimator": "skce", "method": "asymptotic"}
-    found = calibration_test(y, p, setting="classwise", average=None, **options)
-    for k in range(3):
-        alone = calibration_test((y == k).astype(int), p[:, k], **options)
-        assert found.p_value[k] == near(alone.p_value)
-        assert found.standard_error[k] == near(alone.standard_error)
-
-
-def test_methods_that_are_not_there_are_refused():
-    calls = {
-        "^method: .*labels.*asymptotic": {"method": "bootstrap", "estimator": "skce"},
-        "^method: .*": {"method": None, "estimator": "skce"},
-    }
-    for pattern, options in calls.items():
-        assert_refused(
-            lambda options=options: calibration_test(CLASS_TRUE, ROWS, **options), [pattern]
-        )
-    for name in ("ece", "canonical", "mmce", ["skce", "canonical"]):
-        assert_refused(
-            lambda name=name: calibration_test(
-                CLASS_TRUE, ROWS, estimator=name, method="asymptotic"
-            ),
-            ["^method: "],
-        )
-    assert_refused(
-        lambda: calibration_test(
-            CLASS_TRUE, ROWS, estimator="skce", method="asymptotic", block_size=9
-        ),
-        ["block_size", "9", "8"],
-    )
-    result = calibration_test(TRUE, PROB, estimator="skce", method="asymptotic")
-    assert 0 <= result.p_value <= 1  # scores are columns
-
-
 # -- levels ----------------------------------------------------------------------------------------
 
 # Of 2000 simulations 3.5 to 6.5 % may be false alarms. That there are fewer or more is up to
@@ -390,23 +283,6 @@ def test_the_level_of_many_rows_is_5_percent(name, n_classes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_classes", "block_size"), [(3, 2), (3, 10), (10, 5)])
-def test_the_level_of_the_asymptotic_test_is_5_percent(n_classes, block_size):
-    # Of 50 blocks and more: the mean of skewed values is not normal, and their spread goes with it.
-    estimator = SKCE("block", block_size, width=0.3)
-    found = rate(500, n_classes, estimator=estimator, method="asymptotic")
-    assert LEAST <= found <= MOST, found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "n_classes"), [(50, 3), (50, 10), (500, 10)])
-def test_of_few_or_skewed_blocks_the_asymptotic_test_is_on_the_safe_side(n, n_classes):
-    # Measured: 4.5, 2.1 and 3.5 %.
-    found = rate(n, n_classes, estimator=SKCE("block", width=0.3), method="asymptotic")
-    assert 0.01 <= found <= MOST, found
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("shift", ["one class", "none of its own"])
 def test_intervals_of_whole_vectors_hold_the_true_error(shift):
     # Of 40 samples, all but at most 6: an interval that holds it in 95 % fails in 0.4 % of cases.
@@ -428,25 +304,6 @@ def test_intervals_of_whole_vectors_hold_the_true_error(shift):
             low, high = found.confidence_interval
             misses[name] += not low <= truth <= high
     assert max(misses.values()) <= 6, misses
-
-
-def test_few_blocks_are_said_to_be_few():
-    y, p = cases.draw(90, 3, 3)
-    options = {"estimator": "skce", "method": "asymptotic"}
-    few = fastece.calibration_test(y, p, **options, block_size=9)
-    assert few.n_blocks == 10
-    assert str(few).endswith("of 10 blocks: the normal law needs 30")
-    assert "the normal law" not in str(fastece.calibration_test(y, p, **options))
-
-
-def test_a_mean_that_is_no_number_has_no_p_value():
-    y, p = cases.draw(8, 3, 3)
-    options = {"estimator": "skce", "method": "asymptotic"}
-    light = fastece.calibration_test(y, p, sample_weight=[1, 1] * 3 + [1e-300] * 2, **options)
-    even = fastece.calibration_test(y, p, **options)
-    assert light.value == pytest.approx(even.value, abs=1e-12)  # scale means nothing
-    far = fastece.calibration_test(y, p, sample_weight=[1, 1] * 3 + [1, 5e-324], **options)
-    assert np.isnan(far.p_value) == np.isnan(far.value)
 
 
 def test_light_rows_are_a_sample_of_their_own():

@@ -25,8 +25,7 @@ widths = st.sampled_from(["median", 0.01, 0.3, 5.0])
 
 
 def test_the_table_holds_it_and_its_fields_have_defaults():
-    assert ESTIMATORS["skce"] == SKCE() == SKCE("biased", 2, "exponential", "median")
-    assert SKCE("block", block_size=5).block_size == 5
+    assert ESTIMATORS["skce"] == SKCE() == SKCE("biased", "exponential", "median")
     assert len({SKCE(width=0.1), SKCE(), SKCE()}) == 2
     assert "unbiased" in str(SKCE("unbiased"))
     assert SKCE().needs_vectors
@@ -37,13 +36,10 @@ def test_the_table_holds_it_and_its_fields_have_defaults():
 def test_defaults_are_unbiased_exponential_and_the_median():
     y, p = cases.draw(20, 3)
     value = kernel_calibration_error(y, p)
-    same = {"estimator": "unbiased", "kernel": "exponential", "width": "median"}
+    same = {"form": "unbiased", "kernel": "exponential", "width": "median"}
     assert kernel_calibration_error(y, p, **same) == value
     assert fastece.ece(y, p, estimator=SKCE("unbiased")) == value
     assert fastece.ece(y, p, estimator="skce") == skce(y, p, "biased")
-    assert fastece.ece(y, p, estimator="skce", form="block", block_size=3) == skce(
-        y, p, "block", block_size=3
-    )
 
 
 # -- the reference ---------------------------------------------------------------------------------
@@ -56,14 +52,6 @@ def test_any_class_vectors_equal_the_reference(data, form, kernel, width):
     got = skce(y, p, form, sample_weight=weight, **fields)
     assert type(got) is float
     assert_near(got, cases.expected_skce(y, p, weight, form=form, **fields))
-
-
-@given(cases.vectors(min_size=5, max_size=12), st.integers(2, 5), kernels)
-def test_any_blocks_equal_the_reference(data, block_size, kernel):
-    y, p, weight = data
-    fields = {"block_size": block_size, "kernel": kernel}
-    got = skce(y, p, "block", sample_weight=weight, **fields)
-    assert_near(got, cases.expected_skce(y, p, weight, form="block", **fields))
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -92,10 +80,6 @@ def test_sums_are_those_of_numpy(n, n_classes, kernel):
     assert skce(y, p, "biased", kernel=kernel, sample_weight=v) == near(total / v.sum() ** 2)
     pairs = v.sum() ** 2 - (v**2).sum()
     assert_near(skce(y, p, kernel=kernel, sample_weight=v), (total - same) / pairs)
-    got = skce(y, p, "block", kernel=kernel, sample_weight=v, block_size=2)
-    assert_near(got, np.mean(np.diag(h, 1)[::2]))
-    large = skce(y, p, "block", kernel=kernel, block_size=n)
-    assert large == near(skce(y, p, kernel=kernel))
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
@@ -179,8 +163,6 @@ def test_of_width_0_rows_are_alike_where_they_are_equal(kernel):
     h = (gap @ gap.T) * (cdist(p, p) == 0)
     assert skce(y, p, "biased", kernel=kernel) == near(h.sum() / 81)
     assert skce(y, p, kernel=kernel) == near((h.sum() - np.trace(h)) / 72)
-    pairs = [h[0, 1], h[2, 3], h[4, 5], h[6, 7]]
-    assert skce(y, p, "block", kernel=kernel) == near(np.mean(pairs))
     assert_near(skce(y, p, kernel=kernel), cases.expected_skce(y, p, form="unbiased"))
     equal = np.tile(p[0], (9, 1))
     gap = np.eye(3)[y] - equal
@@ -207,7 +189,6 @@ def test_by_hand():
     h = k * (0.5 * -0.75 + -0.5 * 0.75)
     own = 0.5**2 * 2 + 0.75**2 * 2
     assert skce(y, p, width=0.5) == near(h)
-    assert skce(y, p, "block", width=0.5) == near(h)
     assert skce(y, p, "biased", width=0.5) == near((own + 2 * h) / 4)
     assert skce(y, p, width=0.5, sample_weight=[3, 1]) == near(h)
     weighted = (9 * 0.5 + 1.125 + 6 * h) / 16
@@ -236,7 +217,6 @@ def test_the_mean_over_all_labels_is_the_true_value(kernel):
     gaps, lists = oracle.gaps_from(p.tolist(), q.tolist()), p.tolist()
     terms = oracle.pair_terms(lists, gaps, kernel, 0.4)
     assert means["unbiased"] == near(oracle.mean_of_pairs(terms, v.tolist(), range(4)))
-    assert means["block"] == near((terms[0][1] + terms[2][3]) / 2)
     # The biased form adds the variance of each row to its own term.
     own = v**2 @ (1 - (q**2).sum(axis=1)) / v.sum() ** 2
     truth = oracle.skce_truth(lists, q.tolist(), kernel, 0.4, v.tolist())
@@ -270,19 +250,6 @@ def test_the_unbiased_forms_are_right_on_average():
 # -- laws ------------------------------------------------------------------------------------------
 
 
-def test_blocks_are_those_of_the_rows_in_order():
-    y, p = cases.draw(11, 3, 12)
-    order = np.arange(11)[::-1]
-    value = skce(y, p, "block", width=0.3)
-    assert abs(skce(y[order], p[order], "block", width=0.3) - value) > 1e-6
-    assert skce(y[:10], p[:10], "block", width=0.3) == near(value)  # the last has no partner
-    weight = np.ones(11)
-    weight[[2, 7]] = 0
-    kept = weight > 0
-    dropped = skce(y, p, "block", width=0.3, sample_weight=weight)
-    assert dropped == near(skce(y[kept], p[kept], "block", width=0.3))
-
-
 @given(cases.vectors(), kernels, st.data())
 @settings(max_examples=30)
 def test_copies_are_rows_to_the_unbiased_form(data, kernel, draw):
@@ -308,26 +275,12 @@ def test_the_biased_form_of_one_row_is_its_own_term():
 
 
 @pytest.mark.parametrize("weight", [None, [0.0, 2.0, 0.0]])
-@pytest.mark.parametrize("form", ["unbiased", "block"])
-def test_a_single_row_has_no_pair(form, weight):
+def test_a_single_row_has_no_pair(weight):
     n = 1 if weight is None else len(weight)
     y, p = cases.draw(n, 3, 16)
     with pytest.raises(ValueError, match="row") as error:
-        skce(y, p, form, sample_weight=weight)
+        skce(y, p, "unbiased", sample_weight=weight)
     assert str(error.value).count("\n") == 0
-
-
-def test_fewer_rows_than_a_block_are_refused():
-    for n, size in ((4, 5), (1, 2), (8, 100)):
-        y, p = cases.draw(n, 3, 17)
-        patterns = ["block_size", str(n), str(size)]
-        assert_refused(lambda y=y, p=p, b=size: skce(y, p, "block", block_size=b), patterns)
-    y, p = cases.draw(5, 3, 17)
-    assert skce(y, p, "block", block_size=5) == near(skce(y, p))
-    weight = [1, 1, 0, 1, 1]
-    assert_refused(
-        lambda: skce(y, p, "block", block_size=5, sample_weight=weight), ["block_size", "4"]
-    )
 
 
 # -- refusals --------------------------------------------------------------------------------------
@@ -349,31 +302,12 @@ def test_a_bad_field_is_refused_by_name(name, value):
 
 @pytest.mark.parametrize("value", ["x", None, 3, "ece"])
 def test_a_bad_form_is_refused_by_name(value):
-    known = ["'?biased", "unbiased", "block"]
+    known = ["'?biased", "unbiased"]
     assert_refused(
-        lambda: kernel_calibration_error(CLASS_TRUE, ROWS, estimator=value),
-        ["^estimator: ", *known],
+        lambda: kernel_calibration_error(CLASS_TRUE, ROWS, form=value),
+        ["^form: ", *known],
     )
     assert_refused(lambda: SKCE(form=value), ["^form: ", *known])
-
-
-@pytest.mark.parametrize("value", [1, 0, -2, 2.5, True, None, "x"])
-def test_a_bad_block_size_is_refused_by_name(value):
-    calls = [
-        lambda: skce(CLASS_TRUE, ROWS, "block", block_size=value),
-        lambda: SKCE("block", block_size=value),
-    ]
-    for call in calls:
-        assert_refused(call, ["^block_size: "])
-
-
-@pytest.mark.parametrize("form", ["biased", "unbiased"])
-def test_a_block_size_of_what_has_no_blocks_is_refused(form):
-    with pytest.raises(ValueError, match=r"^block_size: "):
-        SKCE(form, block_size=3)
-    with pytest.raises(ValueError, match=r"^block_size: "):
-        skce(CLASS_TRUE, ROWS, form, block_size=3)
-    assert SKCE(form, block_size=2).form == form
 
 
 # -- threads ---------------------------------------------------------------------------------------
