@@ -20,7 +20,6 @@ from fastece.data.reading import read_problems
 from fastece.data.sample import MANY_ROWS as SORTED_ROWS
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.binned.single import MANY_ROWS
-from fastece.estimators.canonical.skce import SKCE
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import ESTIMATORS, is_calibration_error
 from fastece.kernels import _jit, cache
@@ -36,7 +35,6 @@ SETTINGS = {1: ("binary", "confidence", 0), 2: ("confidence", "classwise", 1)}
 # Besides those of the table.
 VARIANTS = (
     KDE(bandwidth=0.1), KDE(bandwidth=5.0), KDE(kernel="beta"), KDE(kernel="beta", bandwidth=0.1),
-    SKCE("block"),
 )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
     if isinstance(estimator, str):
         if estimator not in ESTIMATORS:
             raise InputError(
-                "estimator", "must be known", value=estimator, hint=list_names(ESTIMATORS)
+                "estimator", "must be a known name", value=estimator, hint=list_names(ESTIMATORS)
             )
         row = ESTIMATORS[estimator]
         if not fields:
@@ -101,7 +101,7 @@ def check_fields(estimator: Any, fields: Iterable[str], function: str) -> None:
         if name not in names:
             kind = type(estimator).__name__
             raise InputTypeError(
-                name, f"is neither an option of {function} nor a parameter of the estimator {kind}",
+                name, f"is not a parameter of the estimator {kind}, nor an option of {function}",
                 hint=list_names(names),
             )  # fmt: skip
 

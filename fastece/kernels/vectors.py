@@ -139,28 +139,6 @@ def multiply_products(rows: F64, columns: F64, start: int, band: F64) -> None:
 
 
 @jit
-def block_values(
-    prob: F64, prob_columns: F64, gap: F64, gap_columns: F64, v: F64, scale: float,
-    is_gaussian: bool, size: int, out: F64,
-) -> None:  # fmt: skip
-    """Means of the products of gaps, times the kernel, over the pairs of two rows of each block of
-    `size` rows; nan where fewer than two have a weight."""
-    band = np.empty((size, size))
-    for b in range(out.size):
-        rows = slice(b * size, (b + 1) * size)
-        fill_kernel(prob[rows], prob_columns, v, scale, is_gaussian, b * size, b * size, band)
-        multiply_products(gap[rows], gap_columns, b * size, band)
-        total = weight = before = 0.0
-        for i in range(size):
-            w = v[b * size + i]
-            weight += 2.0 * w * before
-            before += w
-            for j in range(i):
-                total += band[i, j]
-        out[b] = total / weight if weight > 0.0 else np.nan
-
-
-@jit
 def fill_exponents(
     rows: F64, columns: F64, constant: F64, inverse: float, first: int, band: F64
 ) -> None:

@@ -107,7 +107,9 @@ def test_compare_top_labels_by_the_hits_of_each_model(capsys, write):
         for i, (label, confidence) in enumerate(rows):
             p[k, i] = (1 - confidence) / 3
             p[k, i, label] = confidence
-    result = fastece.compare([3, 1, 0, 2], *p, n_resamples=64, n_bins=4, rng=0, method="mover")
+    result = fastece.compare(
+        [3, 1, 0, 2], *p, n_resamples=64, estimator="ece", n_bins=4, rng=0, method="mover"
+    )
     assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval)
     found = as_json(capsys, "compare", a, b, "--classes", 4, "--resamples", 9)
     value = fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], score_range=(0.25, 1.0))

@@ -101,7 +101,9 @@ def test_more_errors_are_in_the_report_if_they_are_asked_for(capsys, monkeypatch
     assert line["squared"]["n_bins"] is None
     assert line["ece"]["n_bins"] == 20
     assert "squared" in text(capsys, "demo", *options)
-    assert "estimator: got 'nothing'" in failure(capsys, "demo", "--estimator", "nothing")
+    assert "estimator: must be a known name, got 'nothing'" in failure(
+        capsys, "demo", "--estimator", "nothing"
+    )
     assert "is no calibration error" in failure(capsys, "demo", "--estimator", "brier_score")
 
 

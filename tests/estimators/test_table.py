@@ -39,7 +39,7 @@ def test_a_changed_table_is_seen(monkeypatch):
 @pytest.mark.parametrize(
     ("estimator", "fields", "message"),
     [
-        ("eec", {}, "estimator: got 'eec'"),
+        ("eec", {}, "estimator: must be a known name, got 'eec'"),
         (Binned, {}, "estimator: must be a name or an object with prepare and evaluate"),
         (None, {}, "estimator: must be a name"),
         ("ece", {"bins": 7}, "bins: is not a parameter of the estimator Binned"),

@@ -188,7 +188,7 @@ def test_options_are_checked_as_elsewhere():
         estimate(*data, estimator="ece", confidence_level=1)
     with pytest.raises(ValueError, match="n_resamples"):
         estimate(*data, estimator="ece", n_resamples=0)
-    with pytest.raises(TypeError, match="bins: is neither an option of estimate nor"):
+    with pytest.raises(TypeError, match="bins: is not a parameter"):
         estimate(*data, estimator="ece", bins=3)
 
 

@@ -105,33 +105,6 @@ def test_kernel_values_are_of_each_pair_once(scale, is_gaussian):
             assert band == close(expected)
 
 
-@pytest.mark.parametrize("size", [2, 3, 7])
-@pytest.mark.parametrize("is_gaussian", [False, True])
-def test_values_of_blocks_are_means_over_their_pairs(size, is_gaussian):
-    rng = np.random.default_rng(4)
-    prob, columns, v = class_vectors(rng, 5 * size + size - 1, 3)
-    gap = rng.normal(size=prob.shape)
-    v[: size - 1] = 0.0  # a single row counts
-    v[size : 2 * size] = 0.0  # none
-    v[3 * size - 1] = 0.0
-    v[-1] = np.nan  # of no block
-    expected = []
-    for b in range(5):
-        total = weight = 0.0
-        for i in range(b * size, b * size + size):
-            for j in range(b * size, i):
-                d = np.linalg.norm(prob[i] - prob[j])
-                value = np.exp(-2.0 * (d**2 if is_gaussian else d)) * (gap[i] @ gap[j])
-                total, weight = total + v[i] * v[j] * value, weight + v[i] * v[j]
-        expected.append(total / weight if weight > 0 else np.nan)
-    assert np.isnan(expected).tolist() == [True, True, size == 2, False, False]
-    gaps = np.ascontiguousarray(gap.T)
-    for kernel in forms(vectors.block_values):
-        out = np.empty(5)
-        kernel(prob, columns, gap, gaps, v, -2.0, is_gaussian, size, out)
-        assert out == pytest.approx(np.array(expected), rel=1e-12, nan_ok=True)
-
-
 @CLASSES
 def test_exponents_are_of_all_rows_but_the_own_one(n_classes):
     rng = np.random.default_rng(5)

@@ -226,7 +226,7 @@ def test_bad_input_names_the_argument(classes):
     y, p, _ = classes
     with pytest.raises(ValueError, match="by: must have shape"):
         calibration_report(y, p, by=[1, 2], n_resamples=0)
-    with pytest.raises(ValueError, match="estimator: got 'nothing'"):
+    with pytest.raises(ValueError, match="estimator: must be a known name, got 'nothing'"):
         calibration_report(y, p, estimator=["nothing"])
     with pytest.raises(ValueError, match=r"estimator: .* is no calibration error"):
         calibration_report(y, p, estimator="brier_score")
