@@ -150,20 +150,20 @@ def compare(
     >>> y = rng.random(1000) < p
     >>> print(compare(y, p**2, p))
     BayesCurve(), setting binary: 1000 rows
-      a                      0.16968
-      b                      0.03124
-      difference             0.13844
-      p value                0.00054
-      95 % interval (mover)  [0.11058, 0.19551]
+      a                0.170
+      b                0.031
+      a - b            0.138
+      95 % CI (mover)  [0.111, 0.196]
+      p-value          0.00054
     >>> print(compare(y, p**2, p, estimator="brier_score"))
     BrierScore(), setting binary: 1000 rows, 1999 replicates
-      a                      0.20213
-      b                      0.16602
-      difference             0.03611
-      p value                0.00050
-      95 % interval (basic)  [0.02526, 0.04666]
-      standard error         0.00524
-      bias                   0.00003
+      a                0.202
+      b                0.166
+      a - b            0.036
+      95 % CI (basic)  [0.025, 0.047]
+      p-value          0.0005
+      standard error   0.005
+      bias             0.000
     """
     models = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     a, b = (class_count(as_probabilities(p, name).shape) for name, p in models.items())

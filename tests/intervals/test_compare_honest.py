@@ -7,7 +7,7 @@ import pytest
 
 import fastece
 from fastece import compare
-from fastece.intervals.value import ALPHAS, Side, difference_of
+from fastece.intervals.difference import ALPHAS, Side, difference_of
 from fastece.resampling.intervals import ConfidenceInterval
 from helpers.answer_cases import LEVELS, Stand
 from helpers.probes import OneBin
@@ -55,7 +55,7 @@ def test_the_values_are_those_of_other_methods():
     other = compare(*data, estimator="ece", n_resamples=99, method="basic")
     assert (one.value, one.a, one.b) == (other.value, other.a, other.b)
     assert one.method == "mover"
-    assert "95 % interval (mover)" in str(one)
+    assert "95 % CI (mover)" in str(one)
     assert (one.bootstrap_distribution.size, other.bootstrap_distribution.size) == (0, 99)
     assert np.isnan([one.standard_error, one.bias]).all()
     with pytest.raises(ValueError, match=r"^method: "):
