@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from fastece import BayesCurve
 from fastece.protocol import Sample
 from fastece.resampling.engine import Problem
-from fastece.study.contestants import BAYES, corrected
+from fastece.study.candidates import BAYES, corrected
 from fastece.study.design import Design
 from fastece.study.predictions import Predictions
-from fastece.study.runner import drawn_rows
-from fastece.study.truth import debiased_error
+from fastece.study.runner import debiased_error, drawn_rows
 
 F64 = NDArray[np.float64]
 
@@ -31,7 +30,7 @@ SIZES = (30, 60, 100, 200, 500, 2000)
 LARGEST_PART = 0.1
 LEVEL = 0.95
 # The estimators of the paper.
-FIFTEEN = [contestant for contestant in corrected() if contestant.name != BAYES]
+FIFTEEN = [candidate for candidate in corrected() if candidate.name != BAYES]
 ROWS = 100_000
 
 
@@ -75,7 +74,7 @@ def measures(arena: Arena, n: int, draws: int, seed: int) -> tuple[F64, F64]:
     width = (np.array(high) - np.array(low)) / arena.truth
     own = [ratio.mean() - 1, held.mean(), width.mean(), np.mean(np.array(low) > 0)]
     found = [drawn_rows(Problem(sample), rows.astype(np.int32)) for sample in arena.samples]
-    others = np.array([contestant.values(found) for contestant in FIFTEEN]) / arena.truth
+    others = np.array([candidate.values(found) for candidate in FIFTEEN]) / arena.truth
     return np.array([*errors_of(ratio), *own]), np.array([errors_of(r) for r in others])
 
 

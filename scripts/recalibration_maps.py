@@ -37,7 +37,7 @@ from fastece.recalibration import (
 )
 from fastece.study import Design
 from fastece.study.figures import Curve, draw_curve, draw_scales, line_of, save_figure
-from fastece.study.truth import mean_of_folded
+from fastece.study.runner import mean_of_folded
 from fastece.typing import F64
 
 SIZES = (30, 60, 100, 200, 500, 1000, 2000, 5000)

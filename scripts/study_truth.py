@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fastece.study import Design
-from fastece.study.arena import Population
-from fastece.study.design import BINS, Distribution
-from fastece.study.mixtures import holdout_of, problems_of, scores_of
-from fastece.study.truth import truths_of
+from fastece.study.base import Population
+from fastece.study.design import BINS, Distribution, holdout_of, problems_of, scores_of
+from fastece.study.runner import truths_of
 
 SIZES = (200_000, 2_000_000)
 USUAL = [

@@ -2,22 +2,34 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fastece.checks.parameters import check_choice, check_integer, list_names
+from fastece.checks.errors import InputError
+from fastece.checks.parameters import check_choice, check_integer
+from fastece.data.reading import read_problems
+from fastece.data.sample import Sample
 from fastece.data.settings import SETTINGS
 from fastece.resampling.draws import RowDraws, new_key
-from fastece.study.arena import DRAWS, LEAST, MIXTURE, Arena, Population, add_time
-from fastece.study.distributions import GaussianMixture
-from fastece.study.mixtures import holdout_of, problems_of, scores_of
-from fastece.study.models import MODELS
-from fastece.typing import I32
+from fastece.study.base import (
+    DRAWS,
+    HOLDOUT,
+    LEAST,
+    MIXTURE,
+    MODEL,
+    TRAINING,
+    Population,
+    StudyDesign,
+    add_time,
+)
+from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
+from fastece.typing import F64, I32, I64
 
-# Of the truth: 1000 rows of a hold-out of 200 000 in each. With half or twice as many the truth
-# changes by less than 2 % wherever it is above 0.02.
+# Bins of the truth: 1000 rows of a hold-out of 200 000 in each. With half or twice as many the
+# truth changes by less than 2 % wherever it is above 0.02.
 BINS = 200
 
 
@@ -35,12 +47,21 @@ class Distribution(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """Of its results."""
+        """Name of the file of its results."""
         return "classes{}-features{}-mixture{}-{}-training{}.parquet".format(*self)
 
 
+class Holdout(NamedTuple):
+    """Rows of a mixture that evaluation sets are drawn from, with the exact posterior."""
+
+    mixture: GaussianMixture
+    x: F64
+    y: I64
+    posterior: F64
+
+
 @dataclass(frozen=True)
-class Design(Arena):
+class Design(StudyDesign):
     """A study of estimators on synthetic problems with known calibration error.
 
     Every combination of classes, features, mixtures, models and trainings is a distribution of
@@ -116,10 +137,8 @@ class Design(Arena):
         for value in self.settings:
             check_choice("settings", value, [name for name in SETTINGS if name != "binary"])
         if self.largest < self.smallest or self.holdout < self.largest:
-            raise ValueError(
-                f"largest: must be from smallest ({self.smallest}) to holdout ({self.holdout}), "
-                f"got {self.largest}"
-            )
+            rule = f"must be from smallest ({self.smallest}) to holdout ({self.holdout})"
+            raise InputError("largest", rule, value=self.largest)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -135,12 +154,12 @@ class Design(Arena):
         return [Distribution(k, d, i, model, t) for k, d, i, t, model in cells]
 
     def mixture(self, n_classes: int, n_features: int, number: int) -> GaussianMixture:
-        """One of the mixtures, which a design of other problems may draw in another way."""
+        """Draw one of the mixtures, which a design of other problems may draw in another way."""
         rng = self.rng(MIXTURE, n_classes, n_features, number)
         return GaussianMixture.draw(n_classes, n_features, rng)
 
     def populations(self, which: Distribution, seconds: dict[str, float]) -> Iterator[Population]:
-        """The hold-out with the predictions of a model, setting by setting."""
+        """Give the hold-out with the predictions of a model, setting by setting."""
         with add_time(seconds, "hold-out"):
             holdout = holdout_of(self, *which[:3])
         prob = scores_of(self, which, holdout, seconds)
@@ -148,10 +167,43 @@ class Design(Arena):
             yield Population(setting, *problems_of(holdout, prob, setting), BINS)
 
     def rows(self, which: Distribution, size: int) -> I32:
-        """Rows of the hold-out, drawn with replacement: it is so large that few come twice."""
+        """Draw rows of the hold-out with replacement: it is so large that few come twice."""
         model = MODELS.index(which.model)
         rng = self.rng(DRAWS, *which[:3], model, which.training, size)
         return RowDraws(new_key(rng), self.holdout, size).rows(0, self.draws)
+
+
+# One: the distributionsof a mixture follow one another. With 2 000 000 rows one has 0.4 GB.
+@lru_cache(maxsize=1)
+def holdout_of(design: Design, n_classes: int, n_features: int, number: int) -> Holdout:
+    """Draw the hold-out of a mixture."""
+    kind = (n_classes, n_features, number)
+    mixture = design.mixture(*kind)
+    x, y = mixture.sample(design.holdout, design.rng(HOLDOUT, *kind))
+    return Holdout(mixture, x, y, mixture.posterior(x))
+
+
+def scores_of(
+    design: Design, which: Distribution, holdout: Holdout, seconds: dict[str, float]
+) -> F64:
+    """Fit the model, and predict probabilities (n, K) of the hold-out."""
+    numbers = (*which[:3], which.training)
+    x, y = holdout.mixture.sample(design.train_size, design.rng(TRAINING, *numbers))
+    seed = int(design.rng(MODEL, *numbers).integers(2**31))
+    with add_time(seconds, "fitting"):
+        model = new_model(which.model, seed).fit(x, y)
+    with add_time(seconds, "prediction"):
+        return predicted(model, holdout.x, which.n_classes)
+
+
+def problems_of(holdout: Holdout, prob: F64, setting: str) -> tuple[list[Sample], list[F64]]:
+    """Give the problems of a setting, and the exact probability of a hit of each row."""
+    problems = read_problems(holdout.y, prob, setting=setting)
+    samples = problems.samples()
+    if setting == "confidence":
+        top = prob.argmax(1)
+        return samples, [holdout.posterior[np.arange(top.size), top]]
+    return samples, list(np.ascontiguousarray(holdout.posterior.T))
 
 
 PRESETS = {
@@ -164,8 +216,6 @@ PRESETS = {
 
 
 def preset(name: str, **changes: Any) -> Design:
-    """The design "quick" or "paper", with some of the parameters of `Design` replaced: those of
-    `changes` that are not None."""
-    if name not in PRESETS:
-        raise ValueError(f"preset: got {name!r}; {list_names(PRESETS)}")
-    return replace(PRESETS[name], **{k: v for k, v in changes.items() if v is not None})
+    """Give the design "quick" or "paper", with those changes that are not None."""
+    design = PRESETS[check_choice("preset", name, list(PRESETS))]
+    return replace(design, **{k: v for k, v in changes.items() if v is not None})

@@ -1,4 +1,4 @@
-"""Synthetic problems whose posterior is known: mixtures of Gaussians."""
+"""Synthetic problems whose posterior is known, and the classifiers that are fitted to them."""
 
 import math
 from dataclasses import dataclass
@@ -7,18 +7,29 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_integer
 from fastece.typing import F64, I64
+
+MODELS = ("logistic_regression", "naive_bayes", "support_vectors", "random_forest")
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixture:
-    """Classes that are equally frequent, each a mixture of equally frequent Gaussian modes: Posocco
-    and Bonnefoy (2021, "Estimating expected calibration errors", section 4.1).
+    """Classes that are equally frequent, each a mixture of equally frequent Gaussian modes.
 
-    With `means` (K, M, d) and `factors` A (K, M, d, d) of M modes a class, ``p(x | k) =
-    sum_m N(x; mean_km, A_km^T A_km) / M`` and the posterior is ``P(k | x) = p(x | k) /
-    sum_j p(x | j)``.
+    Parameters
+    ----------
+    means : (K, M, d) array
+        Of M modes a class.
+    factors : (K, M, d, d) array
+        A mode has the covariance ``A^T A``.
+
+    Notes
+    -----
+    As of Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 4.1):
+    ``p(x | k) = sum_m N(x; mean_km, A_km^T A_km) / M``, and the posterior is ``P(k | x) = p(x | k)
+    / sum_j p(x | j)``.
 
     Examples
     --------
@@ -39,32 +50,32 @@ class GaussianMixture:
         for name in ("means", "factors"):
             array = np.array(getattr(self, name), np.float64)
             if not np.isfinite(array).all():
-                raise ValueError(f"{name}: must be finite")
+                raise InputError(name, "must be finite")
             object.__setattr__(self, name, array)
         shape = self.means.shape
         if len(shape) != 3 or 0 in shape:
-            raise ValueError(f"means: must have the shape (K, M, d), got {shape}")
+            raise InputError("means", "must have the shape (K, M, d)", value=shape)
         if self.factors.shape != (*shape, shape[-1]):
-            raise ValueError(
-                f"factors: must have the shape {(*shape, shape[-1])} of (K, M, d, d), "
-                f"got {self.factors.shape}"
-            )
+            rule = f"must have the shape {(*shape, shape[-1])} of (K, M, d, d)"
+            raise InputError("factors", rule, value=self.factors.shape)
         if not (np.linalg.slogdet(self.factors)[1] > -math.inf).all():
-            raise ValueError("factors: one is singular, so that its mode has no density")
+            raise InputError("factors", "one is singular, so that its mode has no density")
 
     @classmethod
     def draw(
         cls, n_classes: int, n_features: int, rng: np.random.Generator, n_modes: int = 4
     ) -> "GaussianMixture":
-        """A random mixture of K classes in d dimensions, M modes each, like those of the paper:
-        means uniform in ``[-1, 1]^d``, factors in ``[-0.3, 0.3]^(d x d)``."""
+        """Draw a mixture of K classes in d dimensions with M modes each, as the paper does.
+
+        Means are uniform in ``[-1, 1]^d``, factors in ``[-0.3, 0.3]^(d x d)``.
+        """
         sizes = {"n_classes": n_classes, "n_modes": n_modes, "n_features": n_features}
         shape = tuple(check_integer(name, size, 1, 2**31) for name, size in sizes.items())
         means = rng.uniform(-1, 1, shape)
         return cls(means, rng.uniform(-0.3, 0.3, (*shape, n_features)))
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[F64, I64]:
-        """Independent draws: points (n, d), and their classes (n,), 0 to K - 1."""
+        """Draw points (n, d) and their classes (n,), 0 to K - 1."""
         n = check_integer("n", n, 0, 2**40)
         n_classes, n_modes, d = self.means.shape
         mode = rng.integers(n_classes * n_modes, size=n)
@@ -76,11 +87,11 @@ class GaussianMixture:
         return x, mode // n_modes
 
     def class_log_density(self, X: Any) -> F64:  # noqa: N803
-        """Log of ``p(x | k)`` (K, n) at points X (n, d)."""
+        """Compute the log of ``p(x | k)`` (K, n) at points X (n, d)."""
         n_classes, n_modes, d = self.means.shape
         x = np.asarray(X, np.float64)
         if x.ndim != 2 or x.shape[1] != d:
-            raise ValueError(f"X: must have the shape (n, {d}), got {x.shape}")
+            raise InputError("X", f"must have the shape (n, {d})", value=x.shape)
         # The density at the middle of each mode, of which a class has M.
         _, log_volume = np.linalg.slogdet(self.factors)
         log_height = -log_volume - 0.5 * d * math.log(2 * math.pi) - math.log(n_modes)
@@ -95,6 +106,33 @@ class GaussianMixture:
         return out
 
     def posterior(self, X: Any) -> F64:  # noqa: N803
-        """Probability (n, K) of each class at points X (n, d)."""
+        """Compute the probability (n, K) of each class at points X (n, d)."""
         with np.errstate(under="ignore"):
             return np.ascontiguousarray(softmax(self.class_log_density(X), axis=0).T)
+
+
+def new_model(name: str, seed: int) -> Any:
+    """Make one of the models, not yet fitted."""
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.svm import SVC
+
+    models = {
+        "logistic_regression": LogisticRegression(),
+        "naive_bayes": GaussianNB(),
+        # Platt's scaling on cross-validated scores, which scikit-learn offers in place of
+        # ``SVC(probability=True)``.
+        "support_vectors": CalibratedClassifierCV(SVC(), ensemble=False),
+        # Of 100 trees, so that probabilities are close to multiples of 0.01.
+        "random_forest": RandomForestClassifier(random_state=seed),
+    }
+    return models[name]
+
+
+def predicted(model: Any, x: F64, n_classes: int) -> F64:
+    """Predict probabilities (n, K) of all classes: 0 of those that the model has not seen."""
+    out = np.zeros((len(x), n_classes))
+    out[:, model.classes_] = model.predict_proba(x)
+    return out

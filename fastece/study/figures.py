@@ -14,7 +14,7 @@ from fastece.checks.parameters import check_choice
 from fastece.plot.axes import new_figure
 from fastece.plot.marks import BLACK
 from fastece.plot.pages import KINDS
-from fastece.study.contestants import BANDWIDTHS, BAYES, BINS, ZERO
+from fastece.study.candidates import BANDWIDTHS, BAYES, BINS, ZERO
 from fastece.study.store import write_whole
 from fastece.typing import F64
 

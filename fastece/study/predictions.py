@@ -1,6 +1,5 @@
 """The design of a study on a user's own predictions."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,17 +8,18 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from fastece.checks.errors import BadArgumentError, InputError, warn
 from fastece.checks.parameters import check_integer
 from fastece.data.problems import Problems
 from fastece.data.reading import read_problems
 from fastece.files import read_predictions
-from fastece.study.arena import DRAWS, Arena, Population, add_time, checked_list
+from fastece.study.base import DRAWS, Population, StudyDesign, add_time, check_list
 from fastece.typing import I32
 
 # Sizes of evaluation sets where none are given: those up to a tenth of a file's rows.
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 PART = 10
-# What is measured of a file, by what it holds.
+# Settings of a file, by what it holds.
 SETTINGS_OF = {
     "probabilities": ("binary",),
     "class vectors": ("confidence", "classwise"),
@@ -31,8 +31,11 @@ BINS, FEW_BINS, MANY_ROWS = 100, 40, 10_000
 
 
 class PredictionFile(NamedTuple):
-    """One distribution of scores: a file of predictions. It has a number among the files, and holds
-    "probabilities" of the positive class, "class vectors", or "predictions" with confidences."""
+    """One distribution of scores: a file of predictions, with its number among the files.
+
+    It holds "probabilities" of the positive class, "class vectors", or "predictions" with
+    confidences.
+    """
 
     number: int
     file: str
@@ -44,12 +47,12 @@ class PredictionFile(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """Of its results."""
+        """Name of the file of its results."""
         return f"file{self.number}-{Path(self.file).stem}.parquet"
 
 
 @dataclass(frozen=True)
-class Predictions(Arena):
+class Predictions(StudyDesign):
     """A study of estimators on files of predictions, as `fastece report` reads them.
 
     Every file is a distribution of scores. Evaluation sets are drawn from its rows without
@@ -102,10 +105,10 @@ class Predictions(Arena):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        files = checked_list("files", self.files)
-        object.__setattr__(self, "files", checked_list("files", map(str, files)))
+        files = check_list("files", self.files)
+        object.__setattr__(self, "files", check_list("files", map(str, files)))
         if self.sizes is not None:
-            given = checked_list("sizes", self.sizes)
+            given = check_list("sizes", self.sizes)
             sizes = sorted(check_integer("sizes", size, 2, 2**31 - 1) for size in given)
             object.__setattr__(self, "sizes", tuple(sizes))
         for which in self.distributions:
@@ -113,7 +116,7 @@ class Predictions(Arena):
 
     @cached_property
     def distributions(self) -> list[PredictionFile]:
-        """What each file holds."""
+        """All files."""
         found = []
         for number, file in enumerate(self.files):
             holds, problems = self.read(file)
@@ -121,28 +124,29 @@ class Predictions(Arena):
         return found
 
     def read(self, file: str) -> tuple[str, list[Problems]]:
-        """What a file holds, and its problems in each setting; errors name it."""
+        """Read what a file holds, and its problems in each setting; errors name it."""
         found = read_predictions(file, y_true=self.y_true, y_prob=self.y_prob)
         holds = "class vectors" if np.ndim(found.y_prob) == 2 else "probabilities"
         data = found.y_true, found.y_prob
         try:
             problems = [read_problems(*data, setting=setting) for setting in SETTINGS_OF[holds]]
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{Path(file).name}: {error}") from error
+        except BadArgumentError as error:
+            error.place = error.place or Path(file).name
+            raise
         return "predictions" if found.pairs else holds, problems
 
     def settings_of(self, which: PredictionFile) -> tuple[str, ...]:
-        """Those of what it holds."""
+        """Give the settings of what a file holds."""
         return SETTINGS_OF[which.holds]
 
     def sizes_of(self, which: PredictionFile) -> tuple[int, ...]:
-        """Those given, or those up to a tenth of its rows."""
+        """Give the sizes of the design, or those up to a tenth of a file's rows."""
         if self.sizes is not None:
             return self.sizes
         return tuple(size for size in SIZES if PART * size <= which.n_rows)
 
     def populations(self, which: PredictionFile, seconds: dict[str, float]) -> Iterator[Population]:
-        """All rows of a file, hits in place of their probabilities."""
+        """Give all rows of a file, with hits in place of their probabilities."""
         with add_time(seconds, "reading"):
             _, found = self.read(which.file)
         n_bins = BINS if which.n_rows >= MANY_ROWS else FEW_BINS
@@ -152,7 +156,7 @@ class Predictions(Arena):
             yield Population(setting, samples, hits, n_bins)
 
     def rows(self, which: PredictionFile, size: int) -> I32:
-        """Rows of a file, none of them twice in a draw."""
+        """Draw rows of a file, none of them twice in a draw."""
         rng = self.rng(DRAWS, which.number, size)
         out = np.empty((self.draws, size), np.int32)
         for row in out:
@@ -161,16 +165,15 @@ class Predictions(Arena):
 
 
 def check_sizes(which: PredictionFile, sizes: tuple[int, ...]) -> None:
-    """An error or a warning, if a file has too few rows for some sizes."""
+    """Refuse, or warn of, sizes that a file has too few rows for."""
     if not sizes:
-        least = f"it takes {PART * SIZES[0]}, or sizes of your own"
-        raise ValueError(f"{which}: has {which.n_rows} rows, too few to draw from: {least}")
+        hint = f"it takes {PART * SIZES[0]}, or sizes of your own"
+        raise InputError(
+            "files", f"{which} has {which.n_rows} rows, too few to draw from", hint=hint
+        )
     if sizes[-1] > which.n_rows:
-        raise ValueError(f"sizes: {sizes[-1]} rows, but {which} has {which.n_rows}")
+        raise InputError("sizes", f"{sizes[-1]} rows, but {which} has {which.n_rows}")
     large = ", ".join(str(size) for size in sizes if PART * size > which.n_rows)
     if large:
-        warnings.warn(
-            f"{which}: evaluation sets of {large} rows are more than a tenth of its "
-            f"{which.n_rows}: errors look smaller than they are",
-            stacklevel=4,
-        )
+        rule = f"evaluation sets of {large} rows are more than a tenth of its {which.n_rows}"
+        warn(str(which), f"{rule}: errors look smaller than they are")

@@ -9,11 +9,16 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from fastece.checks.errors import InputError
+from fastece.document.document import Document, Section, Table
+from fastece.document.numbers import Number
+from fastece.document.plain import to_plain
+from fastece.document.result import Readable
 from fastece.resampling.arguments import check_executor
-from fastece.study.arena import CONVENTIONS, Arena
-from fastece.study.contestants import ZERO
-from fastece.study.mixtures import holdout_of
-from fastece.study.runner import contestants_of, run_distribution
+from fastece.study.base import CONVENTIONS, StudyDesign
+from fastece.study.candidates import ZERO, candidates_of
+from fastece.study.design import holdout_of
+from fastece.study.runner import run_distribution
 from fastece.study.store import Store, code_of
 from fastece.study.summary import distribution_table, is_noise, ranking_of, summarise, truths_in
 
@@ -22,34 +27,34 @@ if TYPE_CHECKING:
 
 EXTRA = ("joblib", "matplotlib", "pyarrow", "sklearn", "threadpoolctl", "tqdm")
 NEEDS = "the study needs scikit-learn, pyarrow and matplotlib: pip install 'fastece[study]'"
-# Metadata of a table: what it took.
+# Metadata of a table: seconds by kind of work.
 SECONDS = b"seconds"
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult:
-    """What a study found.
+class StudyResult(Readable):
+    """The tables of a study.
 
     Attributes
     ----------
     design, folder : Design or Predictions, Path
-        What was asked, and where the files are.
+        The design, and the folder of the files.
     values : pyarrow.Table
-        A row for each distribution, setting, estimator and size, as
-        `fastece.study.summary.distribution_table` describes it.
+        A row for each distribution, setting, estimator and size: see
+        `fastece.study.summary.distribution_table`.
     summary : pyarrow.Table
-        A row for each setting, estimator and size, as `fastece.study.summary.summarise` describes
-        it, against the truth of the design's convention.
+        A row for each setting, estimator and size, against the truth of the design's convention:
+        see `fastece.study.summary.summarise`.
     ranking : pyarrow.Table
         The estimators of each setting, best first.
     truths : list of dict
         Of each distribution and setting: "distribution", "setting", "truth", its standard error
         "truth_se", and "is_noise": whether it is mostly noise, and so not in the summary.
     seconds : dict
-        What the work took, by kind, of all processes together.
+        Seconds by kind of work, of all processes together.
     """
 
-    design: Arena
+    design: StudyDesign
     folder: Path
     values: "pa.Table"
     summary: "pa.Table"
@@ -59,51 +64,70 @@ class StudyResult:
 
     @property
     def evaluations(self) -> int:
-        """Values that were estimated, constant zeros apart."""
+        """Number of values that were estimated, constant zeros apart."""
         names: list[str] = self.values["estimator"].to_pylist()
         return (len(names) - names.count(ZERO)) * self.design.draws
 
-    def __str__(self) -> str:
-        design = self.design
-        seconds = ", ".join(f"{kind} {value:.0f}" for kind, value in self.seconds.items())
+    def document(self) -> Document:
+        """Describe the study: the ranking of each setting, and the truths of files."""
+        design, sizes = self.design, sorted(set(self.values["n"].to_pylist()))
+        kind = "files of predictions" if design.files else "distributions of scores"
         division = " / truth" if design.convention == "corrected" else ""
-        sizes = sorted(set(self.values["n"].to_pylist()))
-        what = "files of predictions" if design.files else "distributions of scores"
-        # Those of simulated models are many, and known from the posterior.
-        known = [row for row in self.truths if design.files or row["is_noise"]]
-        truths = "".join(truth_text(row) + "\n" for row in known)
-        return (
-            f"{len(design.distributions)} {what}, {len(sizes)} sizes from {sizes[0]} to "
-            f"{sizes[-1]}, {design.draws} draws, {self.evaluations:,} evaluations; "
-            f"{design.convention} convention\n"
-            f"{self._ranking_text()}\n\n{truths}"
+        notes = (
             f"95th percentile over draws of |estimate - truth|{division}, median over the "
-            "distributions; rank: mean over sizes;\n"
-            "best, bias: how often, and how far off on average, over sizes.\n"
-            f"seconds, all processes together: {seconds}\n"
-            f"files: {self.folder}"
+            "distributions; rank: mean over sizes; best and bias: how often, and how far off on "
+            "average, over sizes.",
+        )
+        seconds = ", ".join(f"{kind} {value:.0f}" for kind, value in self.seconds.items())
+        facts = {"seconds, all processes together": seconds, "files": str(self.folder)}
+        settings = dict.fromkeys(self.ranking["setting"].to_pylist())
+        return Document(
+            f"{len(design.distributions)} {kind}, {len(sizes)} sizes from {sizes[0]} to "
+            f"{sizes[-1]}, {design.draws} draws, {self.evaluations:,} evaluations; "
+            f"{design.convention} convention",
+            sections=[
+                *(Section(setting, table=self._ranking(setting)) for setting in settings),
+                *self._truths(),
+                Section("run", facts=facts, notes=notes),
+            ],
         )
 
-    def _ranking_text(self) -> str:
-        """The ranking, a table for each setting."""
-        errors = self.ranking.column_names[4:-2]
-        sizes = "  ".join(f"n = {name.rpartition('_')[2]:>4}" for name in errors)
-        lines, setting = [], None
-        for row in self.ranking.to_pylist():
-            if row["setting"] != setting:
-                setting = row["setting"]
-                lines += ["", f"{setting:<10} rank  {'estimator':<20} {sizes}   best   bias"]
-            rank = f"{row['mean_rank']:4.1f}" if row["rank"] else ""
-            cells = "  ".join(f"{row[name]:8.2f}".replace("nan", "  -") for name in errors)
-            lines.append(
-                f"{rank:>15}  {row['estimator']:<20} {cells}  {row['best']:4.0%}  "
-                f"{row['relative_bias']:+5.0%}"
-            )
-        return "\n".join(lines)
+    def _ranking(self, setting: str) -> Table:
+        """Make the table of one setting, best first."""
+        errors = [name for name in self.ranking.column_names if name.startswith("error_at_")]
+        head = ["estimator", "rank", *(f"n = {x.removeprefix('error_at_')}" for x in errors)]
+        rows = [
+            [
+                row["estimator"],
+                Number(row["mean_rank"] if row["rank"] else None, form=".1f"),
+                *(Number(row[name], form=".2f") for name in errors),
+                Number(row["best"], form=".0%"),
+                Number(row["relative_bias"], form="+.0%"),
+            ]
+            for row in self.ranking.to_pylist()
+            if row["setting"] == setting
+        ]
+        return Table([*head, "best", "bias"], rows)
+
+    def _truths(self) -> list[Section]:
+        """Make the table of true errors: of simulated models, which are many, of noise alone."""
+        found = [row for row in self.truths if self.design.files or row["is_noise"]]
+        head = ["distribution", "setting", "true error", "standard error", ""]
+        rows = [
+            [
+                row["distribution"],
+                row["setting"],
+                Number(row["truth"], form=".4f"),
+                Number(row["truth_se"], form=".4f"),
+                "mostly noise: not counted" if row["is_noise"] else "",
+            ]
+            for row in found
+        ]
+        return [Section("true errors", table=Table(head, rows))] if rows else []
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values: everything but the rows of each distribution."""
-        return {
+        """Return plain Python values: everything but the rows of each distribution."""
+        found: dict[str, Any] = to_plain({
             "design": self.design.to_dict(),
             "folder": str(self.folder),
             "evaluations": self.evaluations,
@@ -111,32 +135,30 @@ class StudyResult:
             "summary": self.summary.to_pylist(),
             "ranking": self.ranking.to_pylist(),
             "truths": self.truths,
-        }
+        })  # fmt: skip
+        return found
+
+    def to_frame(self) -> Any:
+        """Return the ranking as a `pandas.DataFrame`; needs pandas."""
+        return self.ranking.to_pandas()
 
 
-def truth_text(row: dict[str, Any]) -> str:
-    """One of a study's truths, in words."""
-    noise = ", which is mostly noise: not counted" if row["is_noise"] else ""
-    return (
-        f"{row['distribution']}, {row['setting']}: the true error is {row['truth']:.4f}, with a "
-        f"standard error of {row['truth_se']:.4f}{noise}"
-    )
+def rows_of(design: StudyDesign, which: Any, folders: list[str]) -> tuple[Any, "pa.Table"]:
+    """Make the table of one distribution, with its seconds: the work of one process.
 
-
-def rows_of(design: Arena, which: Any, folders: list[str]) -> tuple[Any, "pa.Table"]:
-    """The table of one distribution, with what it took: what a worker does. It looks for modules of
-    the user in the folders where the caller does."""
+    Modules of the user are looked for in the folders where the caller does.
+    """
     sys.path += [folder for folder in folders if folder not in sys.path]
-    names = [contestant.name for contestant in contestants_of(design)]
+    names = [candidate.name for candidate in candidates_of(design)]
     outcome = run_distribution(design, which)
     table = distribution_table(design, which, names, outcome)
     return which, table.replace_schema_metadata({SECONDS: json.dumps(outcome.seconds)})
 
 
 def tables(
-    design: Arena, todo: list[Any], n_jobs: int | None, executor: Any
+    design: StudyDesign, todo: list[Any], n_jobs: int | None, executor: Any
 ) -> Iterator[tuple[Any, "pa.Table"]]:
-    """The tables of some distributions, as they are finished."""
+    """Give the tables of some distributions as they are finished."""
     if executor is None:
         from joblib import Parallel, delayed
 
@@ -156,7 +178,7 @@ def tables(
 
 
 def run_study(
-    design: Arena, out: str | Path, *, n_jobs: int | None = None, executor: Any = None,
+    design: StudyDesign, out: str | Path, *, n_jobs: int | None = None, executor: Any = None,
     progress: bool = True, pictures: bool = True,
 ) -> StudyResult:  # fmt: skip
     """Run what is not yet finished of a study, and write its tables and figures.
@@ -215,10 +237,11 @@ def run_study(
             import_module(name)
     except ImportError as error:
         raise ImportError(NEEDS) from error
+    from threadpoolctl import threadpool_limits
     from tqdm import tqdm
 
     check_executor(executor, n_jobs)
-    contestants_of(design)  # what is not found is said before anything is written
+    candidates_of(design)  # refuses what is not found before anything is written
     store = Store(Path(out), design, code_of(design))
     todo = [which for which in design.distributions if not store.has(which)]
     bar = tqdm(
@@ -226,8 +249,9 @@ def run_study(
         total=len(design.distributions), initial=len(design.distributions) - len(todo),
         disable=None if progress else True,
     )  # fmt: skip
-    for which, table in bar:
-        store.write(which, table)
+    with threadpool_limits(1):  # so that the first of several threads to end lifts no limit
+        for which, table in bar:
+            store.write(which, table)
     holdout_of.cache_clear()
     result = write_tables(store, design)
     if pictures:
@@ -235,8 +259,8 @@ def run_study(
     return result
 
 
-def write_tables(store: Store, design: Arena) -> StudyResult:
-    """Every table, from those of all distributions."""
+def write_tables(store: Store, design: StudyDesign) -> StudyResult:
+    """Write every table, from those of all distributions."""
     import pyarrow as pa
 
     truth, other, measure = CONVENTIONS[design.convention]
@@ -247,7 +271,9 @@ def write_tables(store: Store, design: Arena) -> StudyResult:
     pairs = zip(design.distributions, found, strict=True)
     truths = [row for which, table in pairs for row in truths_in(which, table)]
     if all(row["is_noise"] for row in truths):
-        raise ValueError(f"truth: nothing to compare with. {truth_text(truths[0])}")
+        rule = "{distribution}, {setting}: {truth:.4f}, with a standard error of {truth_se:.4f}"
+        found_first = rule.format_map(truths[0])
+        raise InputError("truth", f"is mostly noise, so nothing compares with it; {found_first}")
     known = values.filter(~is_noise(values))
     summary = summarise(known, design, truth)
     ranking = ranking_of(summary, measure)
@@ -260,7 +286,7 @@ def write_tables(store: Store, design: Arena) -> StudyResult:
 
 
 def write_pictures(store: Store, result: StudyResult) -> None:
-    """Every figure, as PNG and SVG."""
+    """Write every figure, as PNG and SVG."""
     from fastece.study.figures import curves_figure, save_figure
 
     *_, error = CONVENTIONS[result.design.convention]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.study.arena import INTERVALS, Arena
-from fastece.study.contestants import ZERO
+from fastece.study.base import INTERVALS, StudyDesign
+from fastece.study.candidates import ZERO
 from fastece.study.runner import Outcome
 from fastece.typing import F64
 
@@ -23,7 +23,7 @@ NOISE = 3
 
 
 def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
-    """Measures (settings, contestants, sizes) of estimates (settings, contestants, sizes, draws)
+    """Measures (settings, candidates, sizes) of estimates (settings, candidates, sizes, draws)
     against the truth (settings,)."""
     with np.errstate(divide="ignore", invalid="ignore"):  # below 0 is as far off as 0
         ratio = estimates / truth[:, None, None, None]
@@ -35,7 +35,7 @@ def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
 
 
 def distribution_table(
-    arena: Arena, which: Any, names: Sequence[str], outcome: Outcome
+    design: StudyDesign, which: Any, names: Sequence[str], outcome: Outcome
 ) -> "pa.Table":
     """What is kept of one distribution: a row for each setting, estimator and size.
 
@@ -51,9 +51,9 @@ def distribution_table(
     shape = estimates.shape[:3]
     exact, labels, error = outcome.truth.T
     columns: dict[str, Any] = {
-        "setting": np.array(arena.settings_of(which))[:, None, None],
+        "setting": np.array(design.settings_of(which))[:, None, None],
         "estimator": np.array(names)[:, None],
-        "n": np.array(arena.sizes_of(which)),
+        "n": np.array(design.sizes_of(which)),
         "truth": exact[:, None, None],
         "truth_labels": labels[:, None, None],
         "truth_se": error[:, None, None],
@@ -80,7 +80,7 @@ def truths_in(which: Any, values: "pa.Table") -> list[dict[str, Any]]:
     return [{"distribution": str(which), **row, "is_noise": noise} for row, noise in rows]
 
 
-def summarise(values: "pa.Table", arena: Arena, truth: str = "posterior") -> "pa.Table":
+def summarise(values: "pa.Table", design: StudyDesign, truth: str = "posterior") -> "pa.Table":
     """Every estimator's errors against the debiased truth ("posterior") or the one from "labels",
     given the tables of some distributions, one after the other: a row for each setting, estimator
     and size n, over the distributions that have this setting and size.
@@ -105,7 +105,7 @@ def summarise(values: "pa.Table", arena: Arena, truth: str = "posterior") -> "pa
         found = []
         for size in sizes:
             rows = np.flatnonzero((setting_of == setting) & (n_of == size))
-            found.append(measures_of(values.take(rows), names, arena, suffix))
+            found.append(measures_of(values.take(rows), names, design, suffix))
         key = np.full(len(names) * sizes.size, setting), np.repeat(names, sizes.size)
         columns = dict(zip(KEY, (*key, np.tile(sizes, len(names))), strict=True))
         for name in found[0]:
@@ -115,7 +115,7 @@ def summarise(values: "pa.Table", arena: Arena, truth: str = "posterior") -> "pa
 
 
 def measures_of(
-    values: "pa.Table", names: Sequence[str], arena: Arena, suffix: str
+    values: "pa.Table", names: Sequence[str], design: StudyDesign, suffix: str
 ) -> dict[str, F64]:
     """What `summarise` says of each estimator (E,) in one setting at one size, by column."""
 
@@ -133,7 +133,7 @@ def measures_of(
         "sd": column("sd"),
     }
     out = {}
-    draws = arena.rng(INTERVALS).integers(len(exact), size=(RESAMPLES, len(exact)))
+    draws = design.rng(INTERVALS).integers(len(exact), size=(RESAMPLES, len(exact)))
     outside = round(RESAMPLES * (1 - LEVEL) / 2)
     for name, of_each in medians.items():
         out[name] = np.median(of_each, axis=0)

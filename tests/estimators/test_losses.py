@@ -20,7 +20,7 @@ from fastece.estimators.losses import Mean, MeanPlan, OfVectors
 from fastece.estimators.table import ESTIMATORS, calibration_errors, need_vectors
 from fastece.resampling.draws import draws_of
 from fastece.resampling.engine import Problem, plan_replicates
-from fastece.study.contestants import own
+from fastece.study.candidates import own
 from helpers import strategies as cases
 
 NAMES = ["brier_score", "log_loss", "accuracy", "sharpness", "entropy"]

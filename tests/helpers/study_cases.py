@@ -10,9 +10,8 @@ import reference
 
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.study import Design, figures, run_study
-from fastece.study.arena import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
-from fastece.study.distributions import GaussianMixture
-from fastece.study.models import MODELS, new_model, predicted
+from fastece.study.base import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
+from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 from oracles import reference_kde
 
 # Sixteen distributions, each in some hundredths of a second.

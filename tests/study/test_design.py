@@ -9,7 +9,7 @@ import pytest
 
 from fastece.study import Design, preset
 from fastece.study.design import PRESETS
-from fastece.study.models import MODELS
+from fastece.study.distributions import MODELS
 from helpers.study_cases import FIFTEEN, TINY
 
 
@@ -45,7 +45,7 @@ def test_presets_and_their_changes():
     assert preset("quick", holdout=None) == PRESETS["quick"]
     assert preset("paper", holdout=2_000_000).holdout == 2_000_000
     assert preset("paper", largest=5000).sizes[-1] == 5000
-    with pytest.raises(ValueError, match="preset: got 'full'; known: 'quick', 'paper'"):
+    with pytest.raises(ValueError, match=r"preset: .* got 'full'; known: 'quick', 'paper'"):
         preset("full")
     with pytest.raises(ValueError, match="draws: must be an integer from 2"):
         preset("quick", draws=1)
@@ -83,12 +83,12 @@ def test_random_numbers_depend_on_their_purpose_and_on_nothing_else():
         ({"classes": ()}, r"classes: must be a list of some, got \(\)"),
         ({"features": (0,)}, "features: must be an integer from 1"),
         ({"models": "naive_bayes"}, "models: must be a list of some, got 'naive_bayes'"),
-        ({"models": ("bayes",)}, "models: got 'bayes'; known: 'logistic_regression'"),
+        ({"models": ("bayes",)}, "models: .* got 'bayes'; known: 'logistic_regression'"),
         ({"models": []}, "models: must be a list"),
-        ({"settings": ("binary",)}, "settings: got 'binary'"),
-        ({"settings": ("macro",)}, "settings: got 'macro'; known: "),
-        ({"convention": "paper"}, "convention: got 'paper'; known: 'corrected', 'published'"),
-        ({"convention": None}, "convention: got None"),
+        ({"settings": ("binary",)}, "settings: .* got 'binary'"),
+        ({"settings": ("macro",)}, "settings: .* got 'macro'; known: "),
+        ({"convention": "paper"}, "convention: .* got 'paper'; known: 'corrected', 'published'"),
+        ({"convention": None}, "convention: .* got None"),
         ({"mixtures": 0}, "mixtures: must be an integer from 1"),
         ({"trainings": 0}, "trainings: must be an integer from 1"),
         ({"train_size": 9}, "train_size: must be an integer from 10"),

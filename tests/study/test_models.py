@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fastece.study.distributions import GaussianMixture
-from fastece.study.models import MODELS, new_model, predicted
+from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 
 
 def drawn_mixture(n_classes, n_features, seed=0, n_modes=4):

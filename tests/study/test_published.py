@@ -10,9 +10,8 @@ import reference
 
 from fastece import ece
 from fastece.data.sample import Sample
-from fastece.study.contestants import Drawn
-from fastece.study.published import PublishedBinned, swapped_convex
-from fastece.study.published import published as published_contestants
+from fastece.study.candidates import Drawn, PublishedBinned, swapped_convex
+from fastece.study.candidates import published as published_contestants
 from helpers import study_cases as cases
 
 
@@ -76,7 +75,7 @@ def test_bins_of_equal_mass_need_as_many_rows(mapping):
 
 
 def test_hard_bins_in_the_confidence_setting_are_those_of_the_unit_interval():
-    named = {contestant.name: contestant for contestant in published_contestants()}
+    named = {candidate.name: candidate for candidate in published_contestants()}
     sample = sample_of([0.55, 0.58, 0.62, 0.95], [1, 0, 1, 0], 0.5, 1.0)
     drawn = Drawn(sample, np.arange(4, dtype=np.int32)[None])
     # [0.5, 0.6), [0.6, 0.7), [0.9, 1]; on [0.5, 1] the first two rows would be apart.
@@ -91,7 +90,7 @@ def test_every_class_has_the_bandwidth_of_the_first():
     spread = [rng.random(60), 0.5 + 0.1 * rng.random(60)]
     samples = [sample_of(s, rng.random(60) < s) for s in spread]
     rows = np.arange(60, dtype=np.int32)[None]
-    named = {contestant.name: contestant for contestant in published_contestants()}
+    named = {candidate.name: candidate for candidate in published_contestants()}
     for order in (samples, samples[::-1]):
         problems = [(m.s.tolist(), m.y.tolist(), 0.0, 1.0) for m in order]
         found = named["ece_kde_silverman"].values([Drawn(m, rows) for m in order])[0]
@@ -105,8 +104,8 @@ def test_the_published_kernel_is_a_triweight_and_its_grid_makes_no_difference():
     rng = np.random.default_rng(3)
     s = rng.beta(3, 1, 400)
     y = rng.random(400) < s**2
-    for contestant in published_contestants()[-3:]:
-        kde = contestant.estimator
+    for candidate in published_contestants()[-3:]:
+        kde = candidate.estimator
         assert kde.kernel == "triweight"
         published = replace(kde, grid_step=6 / 2**14)
         found = ece(y, s, estimator=kde)

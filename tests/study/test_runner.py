@@ -7,8 +7,9 @@ import pytest
 import reference
 
 from fastece.study import preset
+from fastece.study.candidates import candidates_of
 from fastece.study.design import Distribution
-from fastece.study.runner import contestants_of, run_distribution
+from fastece.study.runner import run_distribution
 from helpers import study_cases as cases
 from helpers.study_cases import FIFTEEN, SINGLE, SIXTEEN, Replay
 
@@ -80,7 +81,7 @@ def paper():
 
 def test_a_cell_has_its_shape(paper):
     outcome, again = paper
-    names = [contestant.name for contestant in contestants_of(again.design)]
+    names = [candidate.name for candidate in candidates_of(again.design)]
     assert names == [*SIXTEEN, "zero"]
     assert outcome.estimates.shape == (2, 17, 20, 200)
     assert np.isfinite(outcome.estimates).all()
@@ -150,7 +151,7 @@ def test_a_cell_of_the_published_convention(small):
     design, which = replace(small[0], convention="published"), small[1]
     again = Replay(design, which)
     outcome = run_distribution(design, which)
-    names = [contestant.name for contestant in contestants_of(design)]
+    names = [candidate.name for candidate in candidates_of(design)]
     assert names == [*FIFTEEN, "zero"]
     assert 25 in design.sizes  # fewer rows than bins
     assert np.isnan(outcome.estimates[:, FIFTEEN.index("ece_a_30"), 0]).all()

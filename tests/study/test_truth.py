@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastece.data.sample import Sample
-from fastece.study.truth import debiased_error, truth_from_labels
+from fastece.study.base import Population
+from fastece.study.runner import debiased_error, truths_of
 from helpers import study_cases as cases
 
 
@@ -83,4 +84,6 @@ def test_truth_from_labels_is_the_plain_formula_of_2000_bins(low, high):
         y = (rng.random(150) < s**1.3).astype(np.uint8)
         want = reference.error((s.tolist(), y.tolist(), 0.0, 1.0), n_bins=2000, closed="left")
         sample = Sample(s, y, None, low, high, np.arange(150))
-        assert truth_from_labels(sample) == pytest.approx(want, abs=1e-12)
+        assert truths_of(Population("binary", [sample], [sample.y * 1.0], 40))[1] == pytest.approx(
+            want, abs=1e-12
+        )

@@ -1,13 +1,15 @@
-"""What every study has, whether its distributions of scores are simulated or a user's files."""
+"""The base of study designs, whether scores are simulated or come from a user's files."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_choice, check_integer
 from fastece.data.sample import Sample
 from fastece.typing import F64, I32
@@ -17,16 +19,18 @@ CONVENTIONS = {
     "corrected": ("posterior", "labels", "p95_relative_error"),
     "published": ("labels", "posterior", "p95_absolute_error"),
 }
-# What random numbers are for.
+# Purposes of random numbers.
 MIXTURE, HOLDOUT, TRAINING, MODEL, DRAWS, INTERVALS = range(6)
-# The least that a number may be; 1 where nothing is said.
+# The least values of numbers that must be more than 1, or may be less.
 LEAST = {"classes": 2, "train_size": 10, "holdout": 1000, "smallest": 2, "draws": 2, "seed": 0}
 
 
 class Population(NamedTuple):
-    """The rows of a distribution of scores, in one setting: a sample of one problem or of each
-    class, what is known of hits in each of them (n,), their exact probabilities or the hits
-    themselves, and how many bins the truth has."""
+    """The rows of a distribution of scores in one setting.
+
+    There is a sample of one problem or of each class; `chances` (n,) are the exact probabilities
+    of a hit of its rows, or the hits themselves; `n_bins` is the number of bins of the truth.
+    """
 
     setting: str
     samples: list[Sample]
@@ -34,10 +38,13 @@ class Population(NamedTuple):
     n_bins: int
 
 
-class Arena(Protocol):
-    """Parameters of a study, in a frozen dataclass: `fastece.study.Design` of simulated problems,
-    `fastece.study.Predictions` of files. A distribution of scores is a named tuple, which says what
-    it is as text and as columns of a table, and has a `file_name` for its results."""
+class StudyDesign(ABC):
+    """Parameters of a study, in a frozen dataclass.
+
+    There is `fastece.study.Design` of simulated problems, and `fastece.study.Predictions` of files.
+    A distribution of scores is a named tuple, which becomes text and columns of a table, and has a
+    `file_name` for its results.
+    """
 
     draws: int
     convention: Literal["corrected", "published"]
@@ -49,58 +56,60 @@ class Arena(Protocol):
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
             if isinstance(field.default, tuple):  # a list, as JSON has it
-                object.__setattr__(self, name, checked_list(name, value))
+                object.__setattr__(self, name, check_list(name, value))
             elif isinstance(field.default, int):
                 check_integer(name, value, LEAST.get(name, 1), 2**31 - 1)
         for value in self.estimators:
             if not isinstance(value, str):
-                raise TypeError(f'estimators: must be "module:name", got {value!r}')
+                raise InputTypeError("estimators", 'must be "module:name"', value=value)
         check_choice("convention", self.convention, list(CONVENTIONS))
 
     @property
+    @abstractmethod
     def distributions(self) -> list[Any]:
         """All distributions of scores."""
 
+    @abstractmethod
+    def populations(self, which: Any, seconds: dict[str, float]) -> Iterator[Population]:
+        """Give the rows of a distribution, setting by setting; add seconds by kind of work."""
+
+    @abstractmethod
+    def rows(self, which: Any, size: int) -> I32:
+        """Draw the rows (draws, size) of the evaluation sets of one size."""
+
     def settings_of(self: Any, which: Any) -> tuple[str, ...]:  # noqa: ARG002
-        """Settings in which a distribution is measured."""
+        """Give the settings in which a distribution is measured."""
         return tuple(self.settings)
 
     def sizes_of(self: Any, which: Any) -> tuple[int, ...]:  # noqa: ARG002
-        """Sizes of a distribution's evaluation sets, in increasing order."""
+        """Give the sizes of a distribution's evaluation sets, in increasing order."""
         return tuple(self.sizes)
 
-    def populations(self, which: Any, seconds: dict[str, float]) -> Iterator[Population]:
-        """What evaluation sets are drawn from, setting by setting; adds what it takes to the
-        seconds of its kinds of work."""
-
-    def rows(self, which: Any, size: int) -> I32:
-        """The rows (draws, size) of the evaluation sets of one size."""
-
     def rng(self, purpose: int, *numbers: int) -> np.random.Generator:
-        """The random numbers of one purpose, which depend on what is given alone."""
+        """Make the generator of one purpose, which depends on the arguments alone."""
         return np.random.default_rng([self.seed, purpose, *numbers])
 
     def to_dict(self: Any) -> dict[str, Any]:
-        """Plain Python values."""
+        """Return the parameters as plain Python values."""
         return asdict(self)
 
 
-def checked_list(name: str, values: Any) -> tuple[Any, ...]:
-    """Several values, each of them once; none, if they are estimators."""
+def check_list(name: str, values: Any) -> tuple[Any, ...]:
+    """Check several values, each of them once; there may be none if they are estimators."""
     if not isinstance(values, Iterable):
-        raise TypeError(f"{name}: must be a list of some, got {values!r}")
+        raise InputTypeError(name, "must be a list of some", value=values)
     found = tuple(values)
     if isinstance(values, str) or not (found or name == "estimators"):
-        raise ValueError(f"{name}: must be a list of some, got {values!r}")
+        raise InputError(name, "must be a list of some", value=values)
     for value in found:
         if found.count(value) > 1:
-            raise ValueError(f"{name}: has {value!r} twice")
+            raise InputError(name, f"has {value!r} twice")
     return found
 
 
 @contextmanager
 def add_time(seconds: dict[str, float], kind: str) -> Iterator[None]:
-    """Add what the block takes to the seconds of its kind of work."""
+    """Add the time that the block takes to the seconds of its kind of work."""
     start = time.perf_counter()
     yield
     seconds[kind] = seconds.get(kind, 0.0) + time.perf_counter() - start

@@ -8,8 +8,8 @@ import pytest
 
 from fastece.data.sample import Sample
 from fastece.study import run_study
-from fastece.study.contestants import own
-from fastece.study.runner import contestants_of, run_distribution
+from fastece.study.candidates import candidates_of, own
+from fastece.study.runner import run_distribution
 from helpers import study_cases as cases
 from helpers.study_cases import SINGLE, SIXTEEN
 
@@ -64,7 +64,7 @@ def test_ones_own_estimators_compete_on_the_same_draws():
     design = replace(SINGLE, estimators=tuple(f"own_estimators:{name}" for name in names))
     which = design.distributions[0]
     outcome = run_distribution(design, which)
-    entrants = [contestant.name for contestant in contestants_of(design)]
+    entrants = [candidate.name for candidate in candidates_of(design)]
     assert entrants == [*SIXTEEN, *names, "zero"]
     values = dict(zip(entrants, outcome.estimates.swapaxes(0, 1), strict=True))
     assert np.array_equal(values["ready"], values["ece_10"])  # Binned, by its subsets
