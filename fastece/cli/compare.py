@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.cli.inputs import estimators_of, read_data, read_file, title_of, with_groups_of
+from fastece.cli.inputs import (
+    columns_of,
+    estimators_of,
+    read_data,
+    read_file,
+    title_of,
+    with_groups_of,
+)
 from fastece.cli.page import Page, facts, level_of, noted, table
 from fastece.cli.targets import check_picture
 from fastece.cli.terminal import Say, progress
@@ -49,13 +56,14 @@ def run_compare(options: Namespace) -> Page:
         raise ValueError("-: standard input can be only one of the files")
     with progress() as say:
         say(f"reading {paths[0]} and {paths[1]}")
-        column = [] if options.groups is None else [options.groups]
         models = [
-            read_file(options.a, options, column, option="--groups"),
+            read_file(options.a, options, columns_of(options, "groups")),
             read_file(options.b, options),
         ]
         check_same_rows(models[0], models[1], paths)
-        found = measure([*zip(paths, models, [options, options], strict=True)], say, *column)
+        found = measure(
+            [*zip(paths, models, [options, options], strict=True)], say, options.groups is not None
+        )
     errors, scores = found.errors, found.scores
     values = {
         "a": paths[0],
@@ -94,7 +102,7 @@ class Differences(NamedTuple):
 
 
 def measure(
-    models: Sequence[tuple[str, Predictions, Namespace]], say: Say, groups: str | None = None
+    models: Sequence[tuple[str, Predictions, Namespace]], say: Say, draws_groups: bool = False
 ) -> Differences:
     """Measure two models: what messages call each, its predictions, and how they are read; and of
     the first one the column of the groups, if they are drawn."""
@@ -102,10 +110,10 @@ def measure(
     errors, scores = estimators_of(first, options), scores_of(first.pairs)
     a, b = (read_data(model, own, {**errors, **scores}, least=1) for _, model, own in models)
     call = replace(a, estimators=errors, sources=[*a.models, *b.models])
-    if groups is None:
+    if not draws_groups:
         say(f"intervals of both, {options.resamples} replicates of a calibrated model")
     else:
-        call = with_groups_of(call, first, groups)
+        call = with_groups_of(call, first)
         say(f"errors of both, {options.resamples} resamples of {call.n_groups} groups")
     results = comparison_results(call, rng=options.seed)
     say(f"scores of both, {options.resamples} resamples")

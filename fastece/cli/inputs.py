@@ -3,7 +3,7 @@
 import ast
 import csv
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import as_file, files
 from numbers import Real
@@ -26,16 +26,16 @@ def title_of(path: str) -> str:
 
 
 def read_file(
-    path: str | None, options: Namespace, columns: Sequence[str] = (), **more: Any
+    path: str | None, options: Namespace, columns: Mapping[str, str] | None = None
 ) -> Predictions:
-    """Read a file as the options say, with more of its columns; without one, the predictions that
-    ship with fastece. What is `more` is for `read_predictions`."""
+    """Read a file as the options say, with columns of other arguments; without one, the predictions
+    that ship with fastece."""
     if path is None:
         with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
             return read_predictions(shipped)
     return read_predictions(
         path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes,
-        weights=options.weights, columns=columns, **more,
+        weights=options.weights, columns=columns or {},
     )  # fmt: skip
 
 
@@ -54,11 +54,16 @@ def read_data(
     return replace(call, estimators=estimators)
 
 
-def with_groups_of(call: Call, predictions: Predictions, column: str) -> Call:
+def with_groups_of(call: Call, predictions: Predictions) -> Call:
     """The call with the groups that a column of the file tells."""
-    named = replace(predictions, columns={**predictions.columns, "groups": [column]})
-    with named.located():
-        return add_groups(call, predictions.others[column], predictions.y_prob)
+    with predictions.located():
+        return add_groups(call, predictions.others["groups"], predictions.y_prob)
+
+
+def columns_of(options: Namespace, *arguments: str) -> dict[str, str]:
+    """The columns of arguments that the options name."""
+    found = {name: getattr(options, name, None) for name in arguments}
+    return {name: column for name, column in found.items() if column is not None}
 
 
 def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from fastece.checks.labels import as_labels
 from fastece.checks.parameters import check_choice, check_integer
 from fastece.checks.probabilities import column_names
 from fastece.cli.inputs import (
+    columns_of,
     data_of,
     estimators_of,
     read_data,
@@ -103,9 +104,7 @@ def check_way(options: Namespace) -> None:
 
 def read_task(options: Namespace) -> Task:
     """Read the file, and the one of `--fit`, which must have the same kind of predictions."""
-    column = [] if options.groups is None else [options.groups]
-    keep = options.out is not None
-    before = read_file(options.file, options, column, option="--groups", keep_table=keep)
+    before = read_file(options.file, options, columns_of(options, "groups"))
     estimators_of(before, options)  # refused now, not after methods have been fitted
     rows = rows_of(before, options)
     if options.fit is None:
@@ -185,7 +184,7 @@ def apply(name: str, task: Task) -> Result:
     model = METHODS[name](from_logits=rows.from_logits)
     if task.other is not None:
         return transform(fit(model, task.other), task)
-    groups = None if options.groups is None else task.before.others[options.groups]
+    groups = None if options.groups is None else task.before.others["groups"]
     with warnings_of(model):
         p = recalibrate(
             rows.label, rows.x, method=model, groups=groups, rng=options.seed,

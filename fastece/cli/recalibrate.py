@@ -8,8 +8,6 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-import numpy as np
-
 from fastece.cli.compare import Differences, measure, sign_of, tables_of
 from fastece.cli.inputs import title_of
 from fastece.cli.methods import (
@@ -26,7 +24,7 @@ from fastece.cli.methods import (
 from fastece.cli.page import Page, facts, noted, table
 from fastece.cli.targets import check_picture, check_writable
 from fastece.cli.terminal import progress
-from fastece.files import STANDARD_INPUT, check_rewrite, write_predictions
+from fastece.files import STANDARD_INPUT, check_output, write_predictions
 from fastece.plot.pages import save_picture
 from fastece.recalibration import METHODS, Calibrator, save
 from fastece.report.measures import LEAD, TEST
@@ -59,8 +57,6 @@ def run_recalibrate(options: Namespace) -> Page:
     with progress() as say:
         say(f"reading {title}")
         task = read_task(options)
-        if out:
-            check_rewrite("--out", out, task.before)
         results, refused = apply_methods(task, say)
         ranks = rank(task, results, say) if options.method == ALL else []
         best = ranks[0]["method"] if ranks else next(iter(results))
@@ -75,7 +71,7 @@ def run_recalibrate(options: Namespace) -> Page:
             save(model, model_file)
         if out:
             say(f"writing {options.out}")
-            write_predictions(out, task.before, np.asarray(after.y_prob))
+            write_predictions(out, after)
     verdict = verdict_of(name, found)
     values = {
         "title": title, "note": task.before.note, "verdict": verdict, "method": best,
@@ -114,7 +110,10 @@ def check_targets(options: Namespace) -> tuple[Path | None, Path | None]:
         taken.add(whole)
         return found
 
-    return check("--out", options.out), check("--save", options.save)
+    out = check("--out", options.out)
+    if out is not None:
+        check_output(out)
+    return out, check("--save", options.save)
 
 
 def verdict_of(name: str, found: Differences) -> str:

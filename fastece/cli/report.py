@@ -3,6 +3,7 @@
 from argparse import Namespace
 
 from fastece.cli.inputs import (
+    columns_of,
     data_of,
     estimators_of,
     read_data,
@@ -39,15 +40,12 @@ def run_report(options: Namespace) -> Page:
     title = DEMO if file is None else title_of(file)
     with progress() as say:
         say(f"reading {title}")
-        both = (("--by", by), ("--groups", groups))
-        named = {option: name for option, name in both if name is not None}
-        columns = [*dict.fromkeys(named.values())]
-        predictions = read_file(file, options, columns, option=" and ".join(named))
+        predictions = read_file(file, options, columns_of(options, "by", "groups"))
         with predictions.located():
             report = make_report(
                 data_of(predictions, options),
                 estimators_of(predictions, options),
-                title=title, by=None if by is None else predictions.others[by],
+                title=title, by=None if by is None else predictions.others["by"],
                 pairs=predictions.pairs, n_classes=predictions.classes, note=predictions.note,
                 say=say, rng=options.seed, n_resamples=options.resamples,
                 confidence_level=options.confidence_level, n_jobs=-1,
@@ -77,7 +75,7 @@ def group_call(predictions: Predictions, options: Namespace) -> Call:
     """The call of one error, of which groups of rows are drawn."""
     estimators = {TEST: estimators_of(predictions, options)[TEST]}
     call = read_data(predictions, options, estimators, least=1)
-    return with_groups_of(call, predictions, options.groups)
+    return with_groups_of(call, predictions)
 
 
 def with_groups(page: Page, call: Call, options: Namespace) -> Page:

@@ -10,11 +10,10 @@ from fastece.cli.inputs import data_of, estimators_of, title_of
 from fastece.cli.page import Page
 from fastece.cli.targets import check_picture
 from fastece.cli.terminal import progress
-from fastece.files import STANDARD_INPUT, Predictions
+from fastece.files import STANDARD_INPUT, FileCount, FileSum, Predictions
 from fastece.plot.pages import save_picture
 from fastece.report.measures import LEAD
 from fastece.streams.accumulator import Accumulator
-from fastece.streams.files import FileCount, FileSum
 from fastece.streams.report import make_stream_report, some
 
 # Larger files are streams without being asked for: a reader holds some ten times as much.

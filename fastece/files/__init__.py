@@ -1,12 +1,13 @@
-"""Predictions from files, one module a format: a file is a table of named columns, whose names say
-how to read it."""
+"""Predictions from files: a file is a table of named columns, whose names say how to read it."""
 
-from fastece.files.batches import expand_paths as expand_paths
+from fastece.files.batches import FileCount as FileCount
+from fastece.files.batches import FileSum as FileSum
 from fastece.files.batches import read_batches as read_batches
 from fastece.files.predictions import LAYOUTS as LAYOUTS
 from fastece.files.predictions import Predictions as Predictions
 from fastece.files.predictions import read_predictions as read_predictions
 from fastece.files.source import STANDARD_INPUT as STANDARD_INPUT
-from fastece.files.writing import check_rewrite as check_rewrite
+from fastece.files.source import expand_paths as expand_paths
+from fastece.files.writing import check_output as check_output
 from fastece.files.writing import whole_file as whole_file
 from fastece.files.writing import write_predictions as write_predictions

@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from fastece.files.json_lines import Objects, follow
-from fastece.files.table import refuse_rows, shown
+from fastece.files.table import Fault, Table, follow
 
 RESPONSES = ("filtered_resps", "resps")
 # Where a document has the texts of its choices, or their letters.
@@ -23,14 +22,18 @@ def is_log(row: dict[str, Any]) -> bool:
     return "target" in row and any(name in row for name in RESPONSES)
 
 
-def read_log(table: Objects) -> tuple[list[int], list[list[float]]]:
-    """The number of the right choice of each question, and the log-likelihoods of its choices."""
+def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
+    """Read the number of the right choice of each question, and the log-likelihoods of all."""
     rows, first = table.rows, table.rows[0]
 
     def refuse(name: str, rule: str, are_bad: Iterable[bool]) -> None:
-        bad = (i for i, is_bad in enumerate(are_bad) if is_bad)
-        cells = ((i, shown(rows[i].get(name))) for i in bad)
-        refuse_rows((table.row(i), f"column {name}: {rule}, got {cell}") for i, cell in cells)
+        bad = [*are_bad]
+        if any(bad):
+            cells = [
+                Fault(rule, row.get(name), "") if x else None
+                for row, x in zip(rows, bad, strict=True)
+            ]
+            table.refuse([(name, cells, lambda cell, _: cell)])
 
     name = next(name for name in RESPONSES if name in first)
     scores, numbers, texts = zip(*(read_question(row, name) for row in rows), strict=True)

@@ -1,12 +1,13 @@
-"""Predictions from a table: the names of its columns say what they are."""
+"""Predictions from a file: the names of its columns say what they are."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,18 @@ from fastece.checks.errors import BadArgumentError, InputError, InputWarning
 from fastece.checks.parameters import check_integer
 from fastece.checks.probabilities import first_number
 from fastece.files.harness import is_log, read_log
-from fastece.files.json_lines import Objects
-from fastece.files.source import STANDARD_INPUT, UNREADABLE, read_table
-from fastece.files.table import NamedColumns, Rows, Table, refuse_rows
+from fastece.files.source import Source
+from fastece.files.table import Labels, NamedColumns, Numbers, Table, Texts, as_arrays, join
 
 PAIR = ("true_label", "pred_label", "confidence")
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
+# Whole files have at most so many numbers: larger ones are read as streams.
+MOST_NUMBERS = 5 * 10**7
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a file holds, as `fastece.ece` takes it."""
+    """Rows of a file, as `fastece.ece` takes them."""
 
     y_true: NDArray[Any]
     y_prob: Any  # columns that the caller names keep their names
@@ -35,15 +37,14 @@ class Predictions:
     from_logits: bool = False  # whether the format says that `y_prob` holds logits
     note: str = ""  # how the file is read, where its columns do not say it
     weights: NDArray[Any] | None = None
-    others: dict[str, NDArray[Any]] = field(default_factory=dict)  # what else the caller names
+    others: dict[str, NDArray[Any]] = field(default_factory=dict)  # more arguments of the caller
     file: str = ""
     row: Callable[[int], str] = str  # what messages call a row
     columns: dict[str, list[str]] = field(default_factory=dict)  # of each argument
-    table: Table | None = None  # the file itself, where it is wanted to be written again
-    prob_columns: Sequence[str] = ()  # in that table; none in a log, which has no probabilities
+    cells: dict[str, NDArray[Any]] = field(default_factory=dict)  # of the file, by column
 
     def with_probabilities(self, y_prob: NDArray[Any]) -> "Predictions":
-        """The same rows with other probabilities, in columns of the same names."""
+        """Give the same rows other probabilities, in columns of the same names."""
         named = isinstance(self.y_prob, NamedColumns)
         prob = NamedColumns(y_prob, self.y_prob.columns) if named else y_prob
         return replace(self, y_prob=prob, from_logits=False)
@@ -79,40 +80,39 @@ class Predictions:
         return f"{self.file}: {self.row(row)}, column {column}"
 
 
-def read_predictions(
-    path: str | PathLike[str], *, y_true: str | None = None, y_prob: str | None = None,
-    classes: int | None = None, weights: str | None = None, columns: Sequence[str] = (),
-    option: str = "--by", keep_table: bool = False,
-) -> Predictions:  # fmt: skip
-    """Read a file of predictions, or standard input, "-".
+class Rows(NamedTuple):
+    """Columns of a table as they are read, before the labels of all rows are known."""
 
-    Text with a header, JSON Lines, NPY, NPZ and Parquet (needs pyarrow) are tables of named
-    columns; per-sample logs of lm-evaluation-harness are known by their keys. What gzip packs is
-    unpacked. `y_true` and `y_prob` name the columns, `y_prob` several, separated by commas, in
-    class order or named as the classes are; prob_* means all columns named so. `classes` is the
-    number of classes behind the top label of a file of labels and confidences: its scores then lie
-    on [1/K, 1]. `weights` and `columns` name the column of the weights, and others that are wanted
-    by an option. `keep_table`: also hold the whole file, which `write_predictions` wants.
-    """
-    file = "standard input" if str(path) == STANDARD_INPUT else str(path)
-    chosen = Chosen(y_true, y_prob, classes, weights, tuple(columns), option)
-    try:
-        table = read_table(str(path), chosen.header)
-        return replace(read_rows(table, chosen), file=file, table=table if keep_table else None)
-    except UNREADABLE as error:
-        raise InputError("path", str(error), place=file) from error
+    table: Table
+    labels: dict[str, Labels]
+    numbers: dict[str, Numbers]
+
+    @property
+    def size(self) -> int:
+        """Count the numbers."""
+        return sum(np.size(column) for column in self.numbers.values())
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which columns are read, as the caller says: arguments of `read_predictions`."""
+    """Columns of a file by the caller's choice.
+
+    Attributes
+    ----------
+    y_true, y_prob, weights : str or None
+        Names of columns; of `y_prob` several, separated by commas, in class order or named as the
+        classes are; prob_* means all columns named so.
+    classes : int or None
+        Number of classes behind the top label of a file of labels and confidences.
+    columns : mapping
+        Columns of other arguments, by their names.
+    """
 
     y_true: str | None = None
     y_prob: str | None = None
     classes: int | None = None
     weights: str | None = None
-    columns: tuple[str, ...] = ()
-    option: str = "--by"
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_named(self) -> bool:
@@ -120,93 +120,183 @@ class Chosen:
         return self.y_true is not None or self.y_prob is not None
 
     @property
-    def header(self) -> tuple[str, str]:
-        """Columns one of which a header has."""
-        return self.y_true or "y_true", PAIR[0]
+    def label(self) -> str:
+        """The column of the labels, where they are not pairs."""
+        return self.y_true or "y_true"
 
-    def holds_pairs(self, table: Rows) -> bool:
+    def source(self, path: str) -> Source:
+        """Open a file."""
+        return Source(path, self.choose, (self.label, PAIR[0]))
+
+    def choose(self, table: Table) -> tuple[list[str], list[str]]:
+        """Choose the columns of labels and those of numbers, each of which is there."""
+        labels, numbers = [self.label], []
+        if self.holds_pairs(table):
+            labels, numbers = [*PAIR[:2]], [*PAIR[2:]]
+        elif self.holds_log(table):
+            labels = []
+        else:
+            numbers = self.prob_names(table)
+        for argument, names in (("y_true", labels), ("y_prob", numbers)):
+            check_names(table, argument, names)
+        for argument, name in [("weights", self.weights), *self.columns.items()]:
+            if name is not None:
+                check_names(table, argument, [name])
+        return (
+            [*dict.fromkeys([*labels, *self.columns.values()])],
+            [*dict.fromkeys([*numbers, *([self.weights] if self.weights else [])])],
+        )
+
+    def holds_pairs(self, table: Table) -> bool:
         """Whether a table has true label, predicted label and confidence."""
         is_pair = not self.is_named and all(name in table.names for name in PAIR)
         if self.classes is not None and not is_pair:
-            raise ValueError(f"--classes goes with the columns {','.join(PAIR)} only")
+            raise InputError("classes", f"goes with the columns {','.join(PAIR)} only")
+        if self.classes is not None:
+            check_integer("classes", self.classes, 2, 2**31)
         return is_pair
 
-    def prob_names(self, table: Rows) -> list[str]:
-        """The columns of the probabilities, which are not those wanted for something else."""
+    def prob_names(self, table: Table) -> list[str]:
+        """Find the columns of the probabilities, which are not those of something else."""
         if not self.y_prob:
             return probability_columns(table)
-        taken = {self.header[0], self.weights, *self.columns}
+        taken = {self.label, self.weights, *self.columns.values()}
         parts = self.y_prob.split(",")
         return [name for part in parts for name in expand(table, part, taken)]
 
-    def check(self, table: Rows) -> list[str]:
-        """All columns that are read, each of which is there."""
-        names = PAIR if self.holds_pairs(table) else (self.header[0], *self.prob_names(table))
-        more = [self.weights] if self.weights else []
-        check_names(table, names)
-        check_names(table, more, "--weights")
-        check_names(table, self.columns, self.option)
-        return [*dict.fromkeys((*names, *more, *self.columns))]
+    def read(self, table: Table) -> Rows:
+        """Read the columns of a table."""
+        found = table.read(*self.choose(table))
+        return Rows(table.bare, *found)  # without the cells, which would stay in memory
+
+    def holds_log(self, table: Table) -> bool:
+        """Whether a table is a log of lm-evaluation-harness."""
+        return not self.is_named and bool(table.rows) and is_log(table.rows[0])
+
+    def interpret(self, rows: Rows) -> Predictions:
+        """Turn columns into predictions."""
+        table = rows.table
+        if self.holds_log(table):
+            found = read_questions(table)
+        elif self.holds_pairs(table):
+            found = read_pairs(rows, self.classes)
+        else:
+            found = self.read_columns(rows)
+        others = {
+            argument: as_arrays([rows.labels[name]])[0] for argument, name in self.columns.items()
+        }
+        weight = None if self.weights is None else np.asarray(rows.numbers[self.weights])
+        more = {argument: [name] for argument, name in self.columns.items()}
+        if self.weights is not None:
+            more["sample_weight"] = [self.weights]
+        cells = {name: others[argument] for argument, (name,) in more.items() if argument in others}
+        cells |= {} if weight is None else {str(self.weights): weight}
+        return replace(
+            found, row=table.row, file=table.file, weights=weight, others=others,
+            columns={**found.columns, **more}, cells={**found.cells, **cells},
+        )  # fmt: skip
+
+    def read_columns(self, rows: Rows) -> Predictions:
+        """Read a column of labels and one or several of probabilities."""
+        names = self.prob_names(rows.table)
+        columns = [rows.numbers[name] for name in names]
+        (label,) = as_arrays([rows.labels[self.label]])
+        prob: Any = np.column_stack(columns) if len(columns) > 1 else columns[0]
+        shown = names
+        if isinstance(prob, NamedColumns):  # of objects
+            shown = [f"{names[0]}.{name}" for name in prob.columns]
+        elif self.y_prob and len(names) > 1:
+            prob = NamedColumns(prob, names)
+        columns_of = {"y_true": [self.label], "y_prob": shown}
+        return Predictions(label, prob, label, columns=columns_of, cells={self.label: label})
 
 
-def read_rows(table: Rows, chosen: Chosen) -> Predictions:
-    """Read a table, or a part of one."""
-    if chosen.holds_pairs(table):
-        found = read_pairs(table, chosen.classes)
-    elif not chosen.is_named and isinstance(table, Objects) and is_log(table.rows[0]):
-        found = read_questions(table)
-    else:
-        found = read_columns(table, chosen)
-    weights, columns = chosen.weights, chosen.columns
-    if weights is None and not columns:
-        return replace(found, row=table.row)
-    more = [weights] if weights else []
-    check_names(table, more, "--weights")
-    check_names(table, columns, chosen.option)
-    others, weight = table.read([[name] for name in columns], [more] if more else [])
-    return replace(
-        found, row=table.row, weights=weight[0] if more else None,
-        others={name: column for name, (column,) in zip(columns, others, strict=True)},
-        columns={**found.columns, "sample_weight": more},
-    )  # fmt: skip
+def read_predictions(path: str | PathLike[str], **options: Any) -> Predictions:
+    """Read a file of predictions as a whole.
+
+    Text with a header, JSON Lines, NPY, NPZ and Parquet (by pyarrow) are tables of named columns;
+    per-sample logs of lm-evaluation-harness are known by their keys. What gzip packs is unpacked.
+
+    Parameters
+    ----------
+    path : str or path
+        "-" is standard input.
+    options
+        Columns: attributes of `Chosen`.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    InputError
+        With the place of the first bad row, for a bad row; for a file that cannot be read.
+    """
+    chosen = Chosen(**options)
+    return whole(chosen, map(chosen.read, chosen.source(str(path)).tables()))
 
 
-def read_columns(table: Rows, chosen: Chosen) -> Predictions:
-    """Read a column of labels and one or several of probabilities."""
-    y_true, y_prob, names = chosen.header[0], chosen.y_prob, chosen.prob_names(table)
-    check_names(table, [y_true, *names])
-    ((label,),), (prob,) = table.read([[y_true]], [names])
-    if isinstance(prob, NamedColumns):  # of objects
-        shown = [f"{names[0]}.{name}" for name in prob.columns]
-    else:
-        shown, is_named = names, y_prob and len(names) > 1
-        prob = NamedColumns(prob, names) if is_named else prob
-    columns = {"y_true": [y_true], "y_prob": shown}
-    return Predictions(label, prob, label, columns=columns, prob_columns=names)
+def whole(chosen: Chosen, parts: Iterable[Rows]) -> Predictions:
+    """Put batches of one file together."""
+    rows = [*parts]
+    first = rows[0]
+    for part in rows[1:]:
+        for name in (*first.labels, *first.numbers):
+            check_kind(part.table, name, form_of(first, name), form_of(part, name))
+    places = [part.table.places for part in rows]
+    is_one = all(isinstance(x, range) for x in places) and all(
+        a[-1] + 1 == b[0] for a, b in pairwise(places)
+    )
+    joined = range(places[0][0], places[-1][-1] + 1) if is_one else np.concatenate(places)
+    return chosen.interpret(Rows(
+        replace(first.table, places=joined),
+        {name: join([part.labels.pop(name) for part in rows]) for name in [*first.labels]},
+        {name: join([part.numbers.pop(name) for part in rows]) for name in [*first.numbers]},
+    ))  # fmt: skip
 
 
-def read_pairs(table: Rows, classes: int | None) -> Predictions:
+def form_of(rows: Rows, name: str) -> str:
+    """Describe the cells of a column, which are the same in all rows."""
+    if name in rows.labels:
+        return "a string" if isinstance(rows.labels[name], Texts) else "no string"
+    column = rows.numbers[name]
+    width = np.shape(column)[1] if np.ndim(column) > 1 else 1
+    return f"{width} numbers" if width > 1 else "a number"
+
+
+def check_kind(table: Table, name: str, wanted: str, got: str) -> None:
+    """Refuse a batch whose cells are of another kind than those before."""
+    if wanted != got:
+        place = f"{table.file}: {table.row(0)}, column {name}"
+        raise InputError(name, f"must be {wanted}, as rows before it, got {got}", place=place)
+
+
+def read_pairs(rows: Rows, classes: int | None) -> Predictions:
     """Read true label, predicted label and confidence: a hit is that the labels are equal."""
-    if classes is not None:
-        check_integer("--classes", classes, 2, 2**31)
-    check_names(table, PAIR)
-    ((true, predicted),), (confidence,) = table.read([PAIR[:2]], [PAIR[2:]])
+    table, labels = rows.table, as_arrays([rows.labels[name] for name in PAIR[:2]])
+    true, predicted = labels
+    confidence = np.asarray(rows.numbers[PAIR[2]])
     for name, column in zip(PAIR, (true, predicted, confidence), strict=True):
         if column.ndim != 1 or len(column) != len(true):
-            raise ValueError(f"{name} has shape {column.shape}, {PAIR[0]} has {true.shape}")
-        if column.dtype.kind == "f":
-            fault = f"column {name}: must not be missing, got nan"
-            refuse_rows((table.row(int(i)), fault) for i in np.flatnonzero(np.isnan(column)))
-    kinds = [column.dtype.kind.replace("u", "i") for column in (true, predicted)]
+            rule = f"has shape {column.shape}, {PAIR[0]} has {true.shape}"
+            raise InputError(name, rule, place=f"{table.file}: column {name}")
+        bad = np.flatnonzero(column != column)
+        if bad.size:
+            place = f"{table.file}: {table.row(int(bad[0]))}, column {name}"
+            value = float("nan")
+            raise InputError(name, "must not be missing", value=value, place=place, rows=bad.size)
+    kinds = [column.dtype.kind.replace("u", "i") for column in labels]
     if kinds[0] != kinds[1] and not {*kinds} <= {"i", "f", "b"}:
-        raise ValueError(f"{PAIR[0]} has dtype {true.dtype}, {PAIR[1]} {predicted.dtype}")
+        rule = f"has dtype {predicted.dtype}, {PAIR[0]} has {true.dtype}"
+        raise InputError(PAIR[1], rule, place=f"{table.file}: column {PAIR[1]}")
     return Predictions(
         true == predicted, confidence, true, True, classes,
-        columns={"y_prob": [PAIR[2]]}, prob_columns=PAIR[2:],
+        columns={"y_prob": [PAIR[2]]}, cells=dict(zip(PAIR[:2], labels, strict=True)),
     )  # fmt: skip
 
 
-def read_questions(table: Objects) -> Predictions:
+def read_questions(table: Table) -> Predictions:
     """Read a log of multiple-choice questions: class vectors if all have as many choices; else
     whether the likeliest choice is right, and its softmax."""
     right, scores = read_log(table)
@@ -223,49 +313,47 @@ def read_questions(table: Objects) -> Predictions:
     return Predictions(logits.argmax(axis=1) == label, top, label, True, note=note)
 
 
-def check_names(table: Rows, names: Sequence[str], option: str = "") -> None:
-    """Each name is that of one column; `option` names it, unless it is one of predictions."""
-    advice = (
-        f"{option} takes the name of a column" if option
-        else f"expected {LAYOUTS}, or columns named with --y-true and --y-prob"
-    )  # fmt: skip
+def check_names(table: Table, argument: str, names: Sequence[str]) -> None:
+    """Refuse a name that is not that of one column."""
+    is_data = argument in ("y_true", "y_prob")
     for name in names:
         if name not in table.names:
             more = ", ..." if len(table.names) > 8 else ""
-            raise ValueError(
-                f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}; {advice}"
-            )
+            rule = f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}"
+            hint = f"expected {LAYOUTS}, or columns named with {{y_true}} and {{y_prob}}"
+            hint = hint if is_data else f"{{{argument}}} takes the name of a column"
+            raise InputError(argument, rule, place=table.file, hint=hint)
         if table.names.count(name) > 1:
-            raise ValueError(f"two columns are named {name!r}")
+            raise InputError(argument, f"two columns are named {name!r}", place=table.file)
 
 
-def expand(table: Rows, pattern: str, taken: Collection[str | None]) -> list[str]:
-    """The columns that a name or a pattern such as prob_* means, in the order of the file; those
-    that are numbered in the order of their numbers."""
+def expand(table: Table, pattern: str, taken: Collection[str | None]) -> list[str]:
+    """Find the columns that a name or a pattern such as prob_* means, in the order of the file;
+    those that are numbered in the order of their numbers."""
     if pattern in table.names or not {*pattern} & {*"*?["}:
         return [pattern]
     names = [name for name in table.names if name not in taken and fnmatchcase(name, pattern)]
-    if isinstance(table, Objects):  # without what holds other columns
+    if table.rows:  # of objects, without what holds other columns
         names = [name for name in names if not any(x.startswith(f"{name}.") for x in table.names)]
-    if len(names) < 2:
-        found = ", ".join(names) or "none"
-        raise ValueError(f"--y-prob {pattern!r}: must mean two columns or more, found {found}")
     heads = {name.rstrip("0123456789") for name in names}
-    if len(heads) == 1 and heads.isdisjoint(names):
+    if len(names) > 1 and len(heads) == 1 and heads.isdisjoint(names):
         names.sort(key=lambda name: int(name[len(*heads) :]))
         if first_number(names) is None:
-            raise ValueError(
-                f"--y-prob {pattern!r}: must mean columns that count up, found {names}"
-            )
+            rule = f"{pattern!r} must mean columns that count up, found {names}"
+            raise InputError("y_prob", rule, place=table.file)
+    if len(names) < 2:
+        rule = f"{pattern!r} must mean two columns or more, found {', '.join(names) or 'none'}"
+        raise InputError("y_prob", rule, place=table.file)
     return names
 
 
-def probability_columns(table: Rows) -> list[str]:
-    """Columns y_prob, or p_0, p_1 and so on up to the last that is there."""
+def probability_columns(table: Table) -> list[str]:
+    """Find columns y_prob, or p_0, p_1 and so on up to the last that is there."""
     numbers = [int(n[2:]) for n in table.names if n.startswith("p_") and n[2:].isdecimal()]
     if "y_prob" in table.names or not numbers:
         return ["y_prob"]
     if max(numbers) == 0:
-        raise ValueError("p_0 is the only probability; name P(positive) y_prob, or add p_1")
+        rule = "p_0 is the only probability; name P(positive) y_prob, or add p_1"
+        raise InputError("y_prob", rule, place=table.file)
     # One more than there are: the first that is missing is among them.
     return [f"p_{k}" for k in range(min(max(numbers), len(numbers)) + 1)]

@@ -1,48 +1,45 @@
-"""What every format offers, a table of named columns, and what messages say of its bad rows."""
+"""Named columns of some rows of a file, as arrays, and the place of each cell that is bad."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import IO, Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Names of columns that belong together: labels of one kind, or the columns of one matrix.
-Groups = Sequence[Sequence[str]]
-# A column's name, a cell of it, and what says which rule this breaks, or nothing.
-Check = tuple[str, Any, Callable[[Any], str]]
+from fastece.checks.errors import ABSENT, InputError
+
 # What numpy reads as a number, without nan.
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 MISSING = ("", "nan", "NaN")
 # How labels that are no strings are written, and how they are read; 007, 1_1 and +1 are strings.
-LABELS: list[tuple[str, Callable[[str], Any]]] = [
+FORMS: list[tuple[str, Callable[[str], Any]]] = [
     (r"-?(0|[1-9]\d*)", int),
     (r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", float),
     (r"[Tt]rue|[Ff]alse", lambda cell: cell.lower() == "true"),
 ]
 
 
-class Rows(Protocol):
-    """Named columns on the same rows, of a file or of a part of it."""
+class Fault(NamedTuple):
+    """A rule that a cell breaks; in place of cells, one that a row breaks, which has none."""
 
-    names: list[str]
-
-    def read(self, labels: Groups, numbers: Groups) -> tuple[list[list[NDArray[Any]]], list[Any]]:
-        """The columns of each group of labels, and of each group of numbers a matrix (n, m), or
-        where it has one column, that as it is."""
-
-    def row(self, index: int) -> str:
-        """What a message calls a row: the line on which it ends, or its number, the first is 1."""
+    rule: str
+    value: Any = ABSENT
+    inner: str | None = None  # the place within the column; None: of the whole row
 
 
-class Table(Rows, Protocol):
-    """A whole file, which can be written with other numbers."""
+class Texts(NamedTuple):
+    """A column of strings: for each row the position of its string among those that occur."""
 
-    endings: tuple[str, ...]  # of names of files in this format
+    codes: NDArray[Any]
+    words: list[str]
 
-    def write(self, file: IO[bytes], names: Sequence[str], values: NDArray[Any]) -> None:
-        """Write the table in its format, with other numbers in some columns, which are those of one
-        group of `read`, and the numbers of the shape that it gives."""
+    def take(self, rows: slice) -> "Texts":
+        """Take some rows, and the strings that occur there."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        return Texts(codes, [self.words[k] for k in used])
 
 
 class NamedColumns:
@@ -55,56 +52,240 @@ class NamedColumns:
         return np.array(self.array, dtype, copy=copy)
 
 
-def label_arrays(columns: list[list[str]]) -> list[NDArray[Any]]:
-    """Columns of cells as numbers or bools, if all are written so, and no two of a column that
-    differ would be one, as 1.1 and 1.10; else as strings."""
-    distinct = [set(cells) for cells in columns]
-    for form, read in LABELS:
-        is_form = re.compile(form, re.ASCII).fullmatch
-        if all(all(map(is_form, x)) and len(set(map(read, x))) == len(x) for x in distinct):
-            return [np.array([read(cell) for cell in cells]) for cells in columns]
-    return [np.array(cells) for cells in columns]
+# A cell and that of the first row, and the rule that it breaks.
+Check = Callable[[Any, Any], Fault | None]
+Labels = NDArray[Any] | Texts
+Numbers = NDArray[Any] | NamedColumns
+# A column as a format has it: an array, or a list of cells.
+Column = NDArray[Any] | Texts | list[Any]
 
 
-def label_fault(cell: Any) -> str:
-    """The rule that a cell breaks as a label, if it does."""
+@dataclass(frozen=True)
+class Table:
+    """Named columns on some rows of a file.
+
+    Attributes
+    ----------
+    file : str
+    names : list of str
+    column : callable
+        Gives the column of a name.
+    places : range or array
+        The number of each row in the file: of the line on which it ends, or of the row.
+    unit : str
+        "line" or "row".
+    rows : sequence
+        Of JSON Lines the first object, of a log all.
+    """
+
+    file: str
+    names: list[str]
+    column: Callable[[str], Column]
+    places: range | NDArray[Any]
+    unit: str = "row"
+    rows: Sequence[Any] = ()
+
+    @property
+    def bare(self) -> "Table":
+        """The same without columns."""
+        return replace(self, column=lambda _: [])
+
+    def row(self, index: int) -> str:
+        """Name a row in messages."""
+        return f"{self.unit} {self.places[index]}"
+
+    def part(self, start: int, stop: int) -> "Table":
+        """Take some of the rows."""
+        rows = slice(start, stop)
+
+        def column(name: str) -> Column:
+            found = self.column(name)
+            return found.take(rows) if isinstance(found, Texts) else found[rows]
+
+        return replace(self, column=cache(column), places=self.places[rows])
+
+    def read(
+        self, labels: Sequence[str], numbers: Sequence[str]
+    ) -> tuple[dict[str, Labels], dict[str, Numbers]]:
+        """Read columns of labels, and columns of numbers, or of lists or objects of as many numbers
+        in each row."""
+        found = {name: as_labels(self.column(name)) for name in labels}
+        figures = {name: as_numbers(self.column(name)) for name in numbers}
+        bad = [(name, label_fault) for name, column in found.items() if column is None]
+        bad += [(name, numbers_fault) for name, column in figures.items() if column is None]
+        if bad:
+            self.refuse([(name, cell_list(self.column(name)), check) for name, check in bad])
+        return found, figures  # type: ignore[return-value]
+
+    def refuse(self, columns: Sequence[tuple[str, list[Any], Check]]) -> NoReturn:
+        """Raise the error of the first bad row of some columns of cells."""
+        faults: dict[int, tuple[str, Fault]] = {}
+        for name, cells, check in columns:
+            first = next((cell for cell in cells if not isinstance(cell, Fault)), None)
+            for index, cell in enumerate(cells):
+                if index not in faults and (fault := check(cell, first)):
+                    faults[index] = name, fault
+        index = min(faults)
+        name, fault = faults[index]
+        column = "" if fault.inner is None else f", column {name}{fault.inner}"
+        raise InputError(
+            name, fault.rule, index=index, value=fault.value, rows=len(faults),
+            place=f"{self.file}: {self.row(index)}{column}",
+        )  # fmt: skip
+
+
+def cell_list(cells: Column) -> list[Any]:
+    """Give a column as a list of its cells."""
+    if isinstance(cells, Texts):
+        return [cells.words[code] for code in cells.codes]
+    return cells.tolist() if isinstance(cells, np.ndarray) else cells
+
+
+def as_labels(cells: Column) -> Labels | None:
+    """Read labels, if none is missing and all are strings or none is."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind not in "OU":
+        return cells
+    if isinstance(cells, Texts):
+        return None if {*MISSING} & {*cells.words} else cells
+    cells = cell_list(cells)
+    if any(label_fault(cell, cells[0]) for cell in cells):
+        return None
+    return as_texts(cells) if cells and isinstance(cells[0], str) else np.array(cells)
+
+
+def as_texts(cells: Sequence[str]) -> Texts:
+    """Find the strings that occur, without blanks around them."""
+    words: dict[str, int] = {}
+    codes = [words.setdefault(cell.strip(), len(words)) for cell in cells]
+    return Texts(np.array(codes, np.int32), [*words])
+
+
+def as_numbers(cells: Column) -> Numbers | None:
+    """Read numbers, if all are some; of lists and objects as many in each row."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind not in "OU":
+        return cells
+    cells = cell_list(cells)
+    if any(numbers_fault(cell, cells[0]) for cell in cells):
+        return None
+    names = [*cells[0]] if cells and isinstance(cells[0], dict) else []
+    array = np.array([[cell[name] for name in names] for cell in cells] if names else cells)
+    array = array.astype(np.float64) if array.dtype.kind == "U" else array
+    return NamedColumns(array, names) if names else array
+
+
+def label_fault(cell: Any, first: Any) -> Fault | None:
+    """Find the rule that a cell breaks as a label."""
+    if isinstance(cell, Fault):
+        return cell
     if cell is None or cell != cell or (isinstance(cell, str) and cell.strip() in MISSING):
-        return "must not be missing"
-    return "must be one value" if isinstance(cell, list | dict) else ""
+        return Fault("must not be missing", cell, "")
+    if isinstance(cell, list | dict):
+        return Fault("must be one value", cell, "")
+    if isinstance(cell, str) == isinstance(first, str) or isinstance(first, Fault):
+        return None
+    kind = "a string" if isinstance(first, str) else "no string"
+    return Fault(f"must be {kind}, as the first row has", cell, "")
 
 
-def number_fault(cell: Any) -> str:
-    """The rule that a cell breaks as a number, if it does."""
-    if not isinstance(cell, str) or cell.strip() == "":
-        return label_fault(cell)
+def numbers_fault(cell: Any, first: Any) -> Fault | None:
+    """Find the rule that a cell breaks as a number, or as so many of them as the first row has."""
+    if isinstance(cell, Fault) or not isinstance(first, list | dict):
+        return number_fault(cell)
+    if type(cell) is not type(first) or keys_of(cell) != keys_of(first):
+        return Fault(f"must hold {len(first)} numbers, as the first row does", cell, "")
+    items = cell.items() if isinstance(cell, dict) else enumerate(cell)
+    faults = (number_fault(one, f".{key}") for key, one in items)
+    return next(filter(None, faults), None)
+
+
+def number_fault(cell: Any, inner: str = "") -> Fault | None:
+    """Find the rule that a cell breaks as a number."""
+    if isinstance(cell, float) and cell == cell:
+        return None
+    if not isinstance(cell, str) or cell.strip() in MISSING:
+        fault = label_fault(cell, cell)
+        return fault if fault is None or fault.inner is None else fault._replace(inner=inner)
     if NUMBER.fullmatch(cell.strip()):
-        return ""
+        return None
     has_comma = NUMBER.fullmatch(cell.strip().replace(",", ".", 1))
-    return "must be a number" + (" with a decimal point" if has_comma else "")
+    return Fault(f"must be a number{' with a decimal point' if has_comma else ''}", cell, inner)
 
 
-def row_fault(checks: Iterable[Check]) -> str:
-    """The first rule that a cell of a row breaks, if one does."""
-    for column, cell, rule in checks:
-        if fault := rule(cell):
-            return f"column {column}: {fault}, got {shown(cell)}"
-    return ""
+def keys_of(cell: Any) -> Any:
+    """Give what tells the numbers of a cell apart: their names, or how many there are."""
+    return cell.keys() if isinstance(cell, dict) else len(cell)
 
 
-def refuse_rows(faults: Iterable[tuple[str, str]]) -> None:
-    """Raise the first fault, if there is one: rows as messages call them, and what they break."""
-    found = [(row, fault) for row, fault in faults if fault]
-    if found:
-        (row, fault), more = found[0], more_rows(len(found) - 1)
-        raise ValueError(f"{row}{', ' if fault.startswith('column ') else ': '}{fault}{more}")
+def as_arrays(columns: Sequence[Labels]) -> list[NDArray[Any]]:
+    """Turn columns of strings into numbers or bools, if all are written so, and no two that differ
+    would be one, as 1.1 and 1.10; else into strings."""
+    texts = [column for column in columns if isinstance(column, Texts)]
+    read: Callable[[str], Any] = str
+    for form, to_value in reversed(FORMS if len(texts) == len(columns) else []):
+        is_form = re.compile(form, re.ASCII).fullmatch
+        if all(
+            all(map(is_form, x.words)) and len({*map(to_value, x.words)}) == len(x.words)
+            for x in texts
+        ):
+            read = to_value
+    return [
+        np.array([*map(read, x.words)])[x.codes] if isinstance(x, Texts) else x for x in columns
+    ]
 
 
-def more_rows(count: int) -> str:
-    """The end of a message about a bad row, where there are more of them."""
-    return f"; and {count} more row{'s' * (count > 1)}" if count else ""
+def join(columns: Sequence[Any]) -> Any:
+    """Put the parts of a column one after another: all strings, all matrices of one width, ..."""
+    first = columns[0]
+    if len(columns) == 1:
+        return first
+    if isinstance(first, NamedColumns):
+        return NamedColumns(np.concatenate([x.array for x in columns]), first.columns)
+    if not isinstance(first, Texts):
+        return np.concatenate(columns)
+    words: dict[str, int] = {}
+    codes = [
+        np.array([words.setdefault(word, len(words)) for word in x.words], np.int32)[x.codes]
+        for x in columns
+    ]
+    return Texts(np.concatenate(codes), [*words])
 
 
-def shown(value: Any) -> str:
-    """A value of a file as a message shows it."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def follow(value: Any, path: Sequence[str]) -> Any:
+    """Give what a path leads to, None if nowhere."""
+    for key in path:
+        try:
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        except (LookupError, TypeError, ValueError):
+            return None
+    return value
+
+
+def arrow_column(column: Any) -> NDArray[Any] | Texts | None:
+    """Read a column of pyarrow: strings, numbers, bools, or as many numbers in each row; None where
+    there is anything else, or a cell is missing."""
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    cells = column.flatten() if is_list else column
+    is_plain = (types.is_integer, types.is_floating, types.is_boolean)
+    if column.null_count or cells.null_count:
+        return None
+    if types.is_string(kind) or types.is_large_string(kind):
+        return arrow_texts(column.dictionary_encode())
+    if not any(holds(cells.type) for holds in is_plain):
+        return None
+    array: NDArray[Any] = cells.to_numpy(zero_copy_only=False)
+    if not is_list:
+        return array
+    width = len(cells) // max(len(column), 1)
+    is_matrix = width and (np.asarray(column.value_lengths()) == width).all()
+    return array.reshape(-1, width) if is_matrix else None
+
+
+def arrow_texts(column: Any) -> Texts:
+    """Read a dictionary of pyarrow."""
+    words = as_texts(column.dictionary.to_pylist())
+    return Texts(words.codes[column.indices.to_numpy(zero_copy_only=False)], words.words)

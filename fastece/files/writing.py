@@ -1,62 +1,108 @@
-"""Predictions as files: one that was read, with other probabilities."""
+"""Predictions as files, in the format that the name of the file says."""
 
+import csv
 import gzip
 import io
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from fastece.files.json_lines import Objects
-from fastece.files.numpy_files import Archive, Fields
-from fastece.files.parquet import Parquet
+from fastece.checks.errors import InputError
 from fastece.files.predictions import Predictions
-from fastece.files.text import Text
+from fastece.files.source import PACKED
+from fastece.files.table import NamedColumns
 
-PACKED = ".gz"
-FORMATS = (Text, Objects, Fields, Archive, Parquet)
-
-
-def check_rewrite(option: str, path: Path, predictions: Predictions) -> None:
-    """An error that names the option if predictions, read with their table, cannot be written to a
-    file: a log has no probabilities, and a name must not end as those of another format do."""
-    table = predictions.table
-    assert table is not None, "it was asked for as the file was read"
-    if not predictions.prob_columns:
-        raise ValueError(
-            f"{option}: {predictions.file} is a log of lm-evaluation-harness, which has "
-            "log-likelihoods and no probabilities to write others in their place"
-        )
-    ending = Path(path.name.lower().removesuffix(PACKED)).suffix
-    others = {known for one in FORMATS for known in one.endings} - {*table.endings}
-    if ending in others:
-        raise ValueError(
-            f"{option}: {path} must end as {predictions.file} could, which is in the format "
-            f"{' or '.join(table.endings)}, and so is what is written"
-        )
+Columns = dict[str, NDArray[Any]]
 
 
-def write_predictions(path: Path, predictions: Predictions, y_prob: NDArray[Any]) -> None:
-    """Write a file that was read, with its table, again in its format: with other probabilities, of
-    the shape of those that it has, and everything else as it was. A name that ends in .gz makes it
-    packed by gzip. The file is there when it is whole."""
-    table = predictions.table
-    assert table is not None, "it was asked for as the file was read"
+def check_output(path: Path) -> None:
+    """Refuse the name of a file that has another ending than those that are written."""
+    if ending_of(path) not in WRITERS:
+        raise InputError("out", f"must end in {', '.join(WRITERS)}", value=str(path))
+
+
+def write_predictions(path: Path, predictions: Predictions) -> None:
+    """Write labels, probabilities, weights and other columns that were read to a file, which is
+    there when it is whole. A name that ends in .gz makes it packed by gzip."""
+    plain = io.BytesIO()
+    WRITERS[ending_of(path)](plain, columns_of(predictions))
+    packed = path.suffix.lower() == PACKED
     with whole_file(path) as file:
-        if path.suffix.lower() != PACKED:
-            table.write(file, predictions.prob_columns, y_prob)
-            return
-        plain = io.BytesIO()  # archives are not written from one end to the other
-        table.write(plain, predictions.prob_columns, y_prob)
-        file.write(gzip.compress(plain.getbuffer(), 6, mtime=0))
+        file.write(gzip.compress(plain.getbuffer(), 6, mtime=0) if packed else plain.getbuffer())
+
+
+def ending_of(path: Path) -> str:
+    """Give the ending of a name before that of gzip."""
+    return Path(path.name.lower().removesuffix(PACKED)).suffix
+
+
+def columns_of(predictions: Predictions) -> Columns:
+    """Give the columns of predictions under the names that the file had."""
+    prob, names = np.asarray(predictions.y_prob), predictions.columns.get("y_prob", ["y_prob"])
+    if isinstance(predictions.y_prob, NamedColumns):
+        names = predictions.y_prob.columns
+    columns = {names[0]: prob} if len(names) == 1 else dict(zip(names, prob.T, strict=True))
+    return {**(predictions.cells or {"y_true": predictions.y_true}), **columns}
+
+
+def write_text(file: IO[bytes], columns: Columns) -> None:
+    """Write text with a header; numbers have all their digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    flat: Columns = {}
+    for name, column in columns.items():
+        word = "p" if name == "y_prob" else name
+        flat |= (
+            {f"{word}_{k}": x for k, x in enumerate(column.T)}
+            if column.ndim > 1
+            else {name: column}
+        )
+    writer.writerow(flat)
+    writer.writerows(zip(*(column.tolist() for column in flat.values()), strict=True))
+    file.write(text.getvalue().encode())
+
+
+def write_lines(file: IO[bytes], columns: Columns) -> None:
+    """Write JSON Lines."""
+    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+        text = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)
+        # Half of a surrogate pair was an escape and becomes one.
+        file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def write_archive(file: IO[bytes], columns: Columns) -> None:
+    """Write an archive of NumPy."""
+    np.savez(file, allow_pickle=False, **columns)
+
+
+def write_parquet(file: IO[bytes], columns: Columns) -> None:
+    """Write Parquet by pyarrow."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(
+        pa.table({name: pa.array(x if x.ndim == 1 else list(x)) for name, x in columns.items()}),
+        file,
+    )
+
+
+WRITERS: dict[str, Callable[[IO[bytes], Columns], None]] = {
+    ".csv": write_text,
+    ".jsonl": write_lines,
+    ".npz": write_archive,
+    ".parquet": write_parquet,
+}
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which gets its name when the block has ended well, else it is gone."""
+    """Open a file to write to, which gets its name when the block has ended well."""
     path = Path(os.path.realpath(path))
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     with open(part, "xb") as file:

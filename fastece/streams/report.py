@@ -10,6 +10,7 @@ import numpy as np
 from fastece.document.result import Record
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
+from fastece.files import FileCount
 from fastece.plot.pages import Panel
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.diagram import ReliabilityDiagram
@@ -19,7 +20,6 @@ from fastece.report.words import Findings, Judgement, judge, number, sentence
 from fastece.report.writers import page_text
 from fastece.resampling.intervals import ConfidenceInterval
 from fastece.streams.accumulator import Accumulator
-from fastece.streams.files import FileCount
 
 NOWHERE = ConfidenceInterval(math.nan, math.nan)
 # Classes in the table, the clearest first.

@@ -132,7 +132,7 @@ BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
          "must have the classes"),
         (BINARY, ["--resamples", "0"], "--resamples: must be"),
         (BINARY, ["--n-bins", "0"], "--n-bins: must be"),
-        (BINARY, ["--classes", "3"], "--classes goes with"),
+        (BINARY, ["--classes", "3"], "--classes: goes with"),
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_compared(capsys, write, content, options, message):

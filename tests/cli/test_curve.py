@@ -90,7 +90,7 @@ def test_picture_of_a_curve(capsys, write, tmp_path, figures):
         (["--kernel", "box"], "--kernel: must be"),
         (["--setting", "confident"], "--setting: got"),
         (["--resamples", "-1"], "--resamples: must be"),
-        (["--classes", "3"], "--classes goes with"),
+        (["--classes", "3"], "--classes: goes with"),
     ],
 )
 def test_bad_options_of_a_curve(capsys, write, options, message):

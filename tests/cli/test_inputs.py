@@ -69,7 +69,7 @@ def test_parquet_without_pyarrow_says_what_to_install(capsys, tmp_path, monkeypa
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install pyarrow" in failure(capsys, "report", path)
+    assert "pip install 'fastece[files]'" in failure(capsys, "report", path)
 
 
 def test_pairs_in_an_archive_and_labels_of_two_kinds(capsys, write, tmp_path):
@@ -189,7 +189,7 @@ def test_awkward_but_whole_csv_files(capsys, write):
         ("y_true,p_0,p_2\n0,0.1,0.9\n", [], "no column 'p_1'"),
         ("y_true,p_0\n0,0.5\n", [], "p_0 is the only"),
         ("y_true,y_prob\n0,0.5\n", ["--y-prob", "score"], "no column 'score'"),
-        ("y_true,y_prob\n0,0.5\n", ["--classes", "3"], "--classes goes with"),
+        ("y_true,y_prob\n0,0.5\n", ["--classes", "3"], "--classes: goes with"),
         (f"{PAIRS}0,0,0.5\n", ["--classes", "1"], "--classes: must be .* from 2 to"),
         ("y_true,y_prob\n0,0.5\n", ["--n-bins", "0"], "--n-bins: must be"),
         ("y_true,y_prob\n0,0.5\n", ["--setting", "top"], "--setting: .*'auto', 'binary'"),
@@ -221,10 +221,10 @@ def test_missing_and_mixed_labels_of_pairs_are_refused(capsys, write, tmp_path):
     assert as_json(capsys, "report", write(big))["accuracy"] == 0
     archive = tmp_path / "a.npz"
     for content, message in (
-        ({"true_label": [1, 2], "pred_label": [1]}, "pred_label has shape (1,), true_label"),
-        ({"true_label": [0, 1], "pred_label": ["0", "1"]}, "pred_label <U1"),
+        ({"true_label": [1, 2], "pred_label": [1]}, "pred_label: has shape (1,), true_label"),
+        ({"true_label": [0, 1], "pred_label": ["0", "1"]}, "has dtype <U1"),
         ({"true_label": [0, 1], "pred_label": [0, 1], "confidence": [[0.5, 0.5]] * 2},
-         "confidence has shape (2, 2)"),
+         "confidence: has shape (2, 2)"),
         ({"y_true": [0, 1], "y_prob": [[0.5], [0.5]]}, "one column"),
     ):  # fmt: skip
         np.savez(archive, **{"confidence": [0.5, 0.5], **content})

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.resampling import arguments
 from helpers.command_line import BINNED, DATA, DIGITS, SMALL, as_json, failure, run, text, values
 
 

@@ -8,7 +8,8 @@ import pytest
 
 import fastece
 from fastece.cli import stream
-from fastece.files import batches
+from fastece.files import source
+from fastece.files import text as lines
 from helpers.command_line import PAIRS, SMALL, as_json, failure, run, text, values
 from helpers.prediction_files import packed
 
@@ -18,8 +19,8 @@ N = 4000
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches of a few hundred rows."""
-    monkeypatch.setattr(batches, "ROWS", 300)
-    monkeypatch.setattr(batches, "CHARACTERS", 3000)
+    monkeypatch.setattr(source, "ROWS", 300)
+    monkeypatch.setattr(lines, "CHARACTERS", 3000)
 
 
 @pytest.fixture(scope="module")
@@ -215,9 +216,9 @@ def test_a_picture(capsys, file_of, tmp_path):
         (["--labels", "1,0"], "--labels: needs all rows at once"),
         (["--pos-label", "1"], "--pos-label: needs all rows at once"),
         (["--resamples", "99"], "--resamples: needs all rows at once"),
-        (["--estimator", "log_loss"], "log"),
+        (["--estimator", "log_loss"], "LogLoss"),
         (["--estimator", "nonsense"], "nonsense"),
-        (["--classes", "3"], "--classes goes with"),
+        (["--classes", "3"], "--classes: goes with"),
         (["--y-prob", "z"], "no column 'z'"),
     ],
 )
@@ -226,7 +227,6 @@ def test_what_a_stream_cannot_answer_is_refused(capsys, file_of, arguments, mess
 
 
 def test_bad_input_of_a_stream_is_one_line(capsys, file_of, tmp_path):
-    assert "-: is no stream" in failure(capsys, "report", "-", "--stream")
     assert "No such file" in failure(capsys, "report", tmp_path / "none.csv", "--stream")
     assert "no file has such a name" in failure(capsys, "report", f"{tmp_path}/*.csv")
     assert "goes with --stream" in failure(capsys, "report", file_of(SMALL), "--on-error", "skip")
@@ -300,7 +300,9 @@ def test_a_file_that_is_cut_off_stops_or_is_kept_up_to_there(capsys, file_of):
     rows = "".join(f"{int(x < 0.5)},{x!r}\n" for x in rng.random(3000).tolist())
     path = file_of(packed(f"y_true,y_prob\n{rows}".encode())[:-9000], "a.csv.gz")
     other = file_of(SMALL, "b.csv")
-    assert f"{path}: Compressed file ended" in failure(capsys, "report", path, other)
+    assert f"{path}: cannot be read: Compressed file ended" in failure(
+        capsys, "report", path, other
+    )
     report = as_json(capsys, "report", path, other, "--on-error", "skip")
     cut, whole = report["stream"]["by_file"]
     assert 500 < cut["rows"] < 3000

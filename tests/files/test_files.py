@@ -71,9 +71,9 @@ def test_a_label_is_right_only_if_it_is_written_as_predicted(write):
         ("y_true,y_prob\n0,0.1\n1,\n", "line 3, column y_prob: must not be missing, got ''"),
         (
             "true_label,pred_label,confidence\n0,0,0.1\n0,0,nan\n",
-            "line 3, column confidence: must be a number, got 'nan'",
+            "line 3, column confidence: must not be missing, got 'nan'",
         ),
-        ("y_true,y_prob\n", "is empty: it has a header and no rows"),
+        ("y_true,y_prob\n", "is empty: it has no rows"),
     ],
 )
 def test_a_bad_cell_is_told_by_the_line_of_the_file(write, text, message):

@@ -41,11 +41,11 @@ def stdin(monkeypatch):
 
 
 def check_read(path):
-    read = read_predictions(path, weights="w", columns=["group", "w"])
+    read = read_predictions(path, weights="w", columns={"by": "group", "groups": "w"})
     assert read.y_true.tolist() == read.label.tolist() == TRUE
     assert np.asarray(read.y_prob).tolist() == PROB
-    assert read.weights.tolist() == read.others["w"].tolist() == WEIGHT
-    assert read.others["group"].tolist() == GROUP
+    assert read.weights.tolist() == read.others["groups"].tolist() == WEIGHT
+    assert read.others["by"].tolist() == GROUP
     assert fastece.ece(read.y_true, read.y_prob) == fastece.ece(TRUE, PROB)
 
 
@@ -131,7 +131,8 @@ def test_patterns_mean_columns(write, header, pattern, names):
 
 def test_patterns_leave_out_what_is_named_otherwise(write):
     path = write("p_label,p_a,p_w,p_b,p_by\n1,0.5,2,0.25,x\n")
-    read = read_predictions(path, y_true="p_label", y_prob="p_*", weights="p_w", columns=["p_by"])
+    options = {"y_true": "p_label", "y_prob": "p_*", "weights": "p_w", "columns": {"by": "p_by"}}
+    read = read_predictions(path, **options)
     assert read.y_prob.columns == ["p_a", "p_b"]
 
 
@@ -145,30 +146,30 @@ HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
          " and 1 more row$"),
         ("y_true,y_prob\n0,x\n,0.5\n,y\n1\n", {}, "line 2, .*'x'; and 3 more rows$"),
         ("y_true;y_prob\n0;0,5\n", {}, "must be a number with a decimal point, got '0,5'$"),
-        ("a,b;c\n0,1;2\n", {}, "line 1: whether commas or semicolons separate the cells"),
+        ("a,b;c\n0,1;2\n", {}, "line 1: the cells may be separated by commas or semi"),
         ('y_true,y_prob\n0,"0.5\n1,0.5\n', {}, "line 3: unexpected end of data$"),
         ("y_true,y_prob,a,a\n0,0.5,1,1\n", {"weights": "a"}, "two columns are named 'a'$"),
         ("y_true,y_prob\n0,0.5\n", {"weights": "w"}, "no column 'w'"),
         ("y_true,y_prob,w\n0,0.5,\n", {"weights": "w"}, "line 2, column w: must not be missing"),
-        ("y_true,y_prob,g\n0,0.5,\n", {"columns": ["g"]}, "line 2, column g: must not be missing"),
+        ("y_true,y_prob,g\n0,0.5,\n", {"columns": {"by": "g"}}, "line 2, column g: must not be"),
         ("y_true,p_0,p_1,p_99999999999\n0,0,1,1\n", {}, "no column 'p_2'"),
         ("y_true,p1,p3\n0,0,1\n", {"y_prob": "p*"}, "must mean columns that count up, found"),
         ("y_true,p1,q\n0,0,1\n", {"y_prob": "p*"}, "two columns or more, found p1$"),
         ("", {}, "is empty$"),
         ("\ufeff\n\n", {}, "is empty$"),
-        (b"y_true,y_prob\n0,0.5\n1,\xe9\n", {}, r"line 3: is no text in UTF-8, got b'1,\\xe9"),
-        (packed(b"y_true,y_prob\n0,0.5\n" * 9)[:-9], {}, "a.csv: Compressed file ended"),
+        (b"y_true,y_prob\n0,0.5\n1,\xe9\n", {}, r"line 3: is no text in UTF-8, got b'\\xe9'"),
+        (packed(b"y_true,y_prob\n0,0.5\n" * 9)[:-9], {}, "a.csv: .*Compressed file ended"),
         (packed(b"y_true,y_prob\n0,0.5\n")[:-5] + b"12345", {}, "a.csv: .*failed"),
         (as_npy(np.zeros((3, 1))), {}, r"shape \(3, 1\), and must hold"),
         (as_npy(np.zeros(3))[:-3], {}, "a.csv: "),
-        (as_npy(np.array([None])), {}, "a.csv: Object arrays cannot be loaded"),
+        (as_npy(np.array([None])), {}, "a.csv: cannot be read"),
         (as_npz(y_prob=[["0.5", "x"]] * 4), {}, r"row 1, column y_prob.1: .* got 'x'; and 3 more"),
-        (as_npz(p_0=["0.5"] * 3, y_prob=PROB), {"y_prob": "p_0,w"}, "a.csv: all the input array"),
+        (as_npz(p_0=["0.5"] * 3, y_prob=PROB), {"y_prob": "p_0,w"}, "p_0 has|has shape|y_true has"),
         (HEAD + "{\n[1]\n", {}, "line 2: must hold a JSON object: .*; and 1 more row$"),
         ("[1]\n", {}, "is a JSON array; one object a line"),
         ('\n [\n{"y_true": 1, "y_prob": 0.5}\n]\n', {}, "is a JSON array; one object a line"),
         (HEAD + "[1]\n", {}, r"line 2: must hold a JSON object, got \[1\]$"),
-        ("y_true,y_prob\n0,0.5\n", {"columns": ["g"]}, r"no column 'g', it has .*; --by takes"),
+        ("y_true,y_prob\n0,0.5\n", {"columns": {"by": "g"}}, r"no column 'g', .*; by= takes"),
         (HEAD + "[" * 100_000, {}, "line 2: must hold a JSON object: "),
         (HEAD + '{"y_true": 1, "y_prob": [1]}', {}, r"line 2, .* must hold 2 numbers, .*\[1\]$"),
         (HEAD + '\n{"y_true": 1, "y_prob": [1, "b"]}\n{}', {},

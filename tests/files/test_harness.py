@@ -34,10 +34,10 @@ def read(tmp_path):
 
 
 def test_a_log_holds_class_vectors():
-    read = read_predictions(LOG, columns=["doc.subject"])
+    read = read_predictions(LOG, columns={"by": "doc.subject"})
     assert (read.y_true.tolist(), read.y_prob.tolist()) == (RIGHT, SCORES)
     assert (read.pairs, read.from_logits) == (False, True)
-    assert read.others["doc.subject"].tolist() == ["birds", "rivers"] * 2
+    assert read.others["by"].tolist() == ["birds", "rivers"] * 2
     value = fastece.ece(read.y_true, read.y_prob, from_logits=True)
     assert value == pytest.approx(fastece.ece(RIGHT, [softmax(z) for z in SCORES]), abs=1e-15)
 
