@@ -88,7 +88,7 @@ def test_picture_of_a_curve(capsys, write, tmp_path, figures):
         (["--bandwidth", "-1"], "--bandwidth: must be"),
         (["--bandwidth", "nan"], "--bandwidth: must be"),
         (["--kernel", "box"], "--kernel: must be"),
-        (["--setting", "confident"], "--setting: got"),
+        (["--setting", "confident"], "--setting: must be"),
         (["--resamples", "-1"], "--resamples: must be"),
         (["--classes", "3"], "--classes: goes with"),
     ],

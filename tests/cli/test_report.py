@@ -106,19 +106,6 @@ def test_more_errors_are_in_the_report_if_they_are_asked_for(capsys, monkeypatch
     assert "is no calibration error" in failure(capsys, "demo", "--estimator", "brier_score")
 
 
-def test_rows_are_read_once_for_all_that_is_measured(capsys, monkeypatch, write):
-    reads = []
-    read_source = arguments.read_source
-
-    def note(*data, **options):
-        reads.append(options["setting"])
-        return read_source(*data, **options)
-
-    monkeypatch.setattr(arguments, "read_source", note)
-    as_json(capsys, "report", write(SMALL), "--resamples", 8)
-    assert reads == ["auto"]
-
-
 def test_report_says_how_sure_it_is(capsys, digits):
     report = as_json(capsys, "demo", quick=False)
     assert (report["n_resamples"], report["confidence_level"]) == (1000, 0.95)
