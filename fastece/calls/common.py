@@ -17,6 +17,7 @@ from fastece.typing import F64
 MAX_ENTRIES = 2**24
 # Arrays of these types are read as they lie in memory.
 NAMES = ("binary", "confidence")
+GAP_ALONE, NO_SUMS = np.array([GAP]), np.empty((0, 0))
 F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
 
 
@@ -39,6 +40,8 @@ def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any,
         return None
     if is_binary and p.dtype is F4 and p.size <= CHUNK_SCORES:  # larger ones piece by piece
         p = p.astype(F8)
+    if is_vector and y.dtype is U1 and y.size <= CHUNK_SCORES:
+        y = y.astype(I8)
     return p, y, *bins, TOLERANCE
 
 
@@ -48,7 +51,7 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
     if arguments is None:
         return math.nan
     if y.size <= CHUNK_SCORES:
-        return float(kernels.common_call.hard_error(*arguments))
+        return measure(*arguments, GAP_ALONE, NO_SUMS)
     sums = sum_pieces(*arguments, moments=[GAP])
     return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
 
@@ -62,11 +65,19 @@ def common_sums(estimator: Any, y: Any, p: Any, setting: Any, moments: Sequence[
 def sum_pieces(p: Any, y: Any, *bins: Any, moments: Sequence[int]) -> F64 | None:
     """Add up moments (Q, B) of bins; only a piece of the scores at a time is made float64."""
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
-    sums, hard_sums = np.zeros_like(part), cast(Any, kernels.common_call.hard_sums)
-    dtype = p.dtype if p.ndim == 2 else F8  # class vectors may be of either type
+    sums = np.zeros_like(part)
+    # Class vectors may be of either type, and hits.
+    dtypes = (p.dtype, I8) if p.ndim == 2 else (F8, y.dtype)
     for start in range(0, y.size, CHUNK_SCORES):
         rows = slice(start, start + CHUNK_SCORES)
-        if not hard_sums(p[rows].astype(dtype, copy=False), y[rows], *bins, kinds, part):
+        arrays = (x[rows].astype(t, copy=False) for x, t in zip((p, y), dtypes, strict=True))
+        if math.isnan(measure(*arrays, *bins, kinds, part)):
             return None
         sums += part
     return sums
+
+
+def measure(*arguments: Any) -> float:
+    """Call `kernels.moments.hard_error`."""
+    hard_error = cast(Any, kernels.moments.hard_error)
+    return float(hard_error(*arguments))

@@ -35,7 +35,7 @@ def progress() -> Iterator[Say]:
         show(f"compiling, the first time only: {done} kernels done, now {name}")
 
     engine.WATCHERS.append(tell_tasks)
-    kernels = _jit.WATCHERS
+    kernels = _jit.progress_callbacks
     kernels.append(tell_kernel)
     try:
         yield say

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", Sample, Problems)
 
+# Rows between the cumulative weights that `kernels.replicates` keeps, of up to so many rows.
+GROUPS = ((512, 1), (65536, 16), (2**31, 64))
 # Products and sums of weights below 2**500 do not overflow.
 SAFE_EXPONENT = 500
 
@@ -48,7 +50,8 @@ def order_rows(
     first = np.append(np.flatnonzero(begins), u.size).astype(np.int32)
     run = (np.cumsum(begins) - 1).astype(np.int32)
     order, v = np.arange(u.size, dtype=np.int32), kernels.weights(sample.v)
-    return kernels.replicates.OrderedRows(sample.s, u, v, order, run, first, skip, low, high)
+    group = next(size for rows, size in GROUPS if u.size <= rows)
+    return kernels.replicates.OrderedRows(sample.s, u, v, order, run, first, skip, low, high, group)
 
 
 def sort_scores(s: F64, w: F64 | None) -> tuple[F64, F64 | None]:

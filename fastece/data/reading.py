@@ -38,6 +38,8 @@ NEARLY = 0.9
 TOLERANCE = NEARLY * ROW_SUM_TOLERANCE
 # Entries of class vectors that are read at once: some milliseconds of one thread.
 SLICE = 2**20
+# Where sums of squared distances go that nobody asks for.
+NO_WORDS = np.empty(0, np.int64)
 # Scores and labels of the rows, or None if one of them is not good.
 Found = tuple[NDArray[Any], NDArray[Any]] | None
 
@@ -131,7 +133,9 @@ def read_rows(
 
 def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bool) -> Found:
     """Read scores and outcomes from the probability of the positive class."""
-    label, hit = native_labels(label), np.empty(label.size, np.uint8)
+    hit = np.empty(label.size, np.uint8)
+    label = label.view(np.uint8) if label.dtype == np.bool_ else label
+    label = contiguous(label, np.uint8 if label.dtype == np.uint8 else np.int64)
     if not kernels.reading.read_hits(label, hit):
         return None
     if logits:
@@ -155,7 +159,7 @@ def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, toleranc
             return None
         prob = softmax(prob, top, prob.shape[1])
         tolerance = math.inf
-    return (prob, label) if kernels.reading.are_classes(prob, label, tolerance) else None
+    return (prob, label) if read_top_label(prob, label, False, tolerance, map) else None
 
 
 def read_vectors(prob: NDArray[Any], label: NDArray[Any], logits: bool) -> Vectors:
@@ -177,8 +181,10 @@ def read_top_label(
 
     def one(start: int) -> bool:
         part = slice(start, start + step)
-        p, y = native_scores(prob[part]), native_labels(label[part])
-        good: bool = kernels.reading.read_top_label(p, y, logits, tolerance, score[part], hit[part])
+        p, y = native_scores(prob[part]), contiguous(label[part], np.int64)
+        good: bool = kernels.reading.read_top_label(
+            p, y, logits, tolerance, score[part], hit[part], NO_WORDS
+        )
         if good and logits:
             score[part] = softmax(p, score[part], 1)[:, 0]
         return good
@@ -189,12 +195,6 @@ def read_top_label(
 def native_scores(array: NDArray[Any]) -> NDArray[Any]:
     """Convert probabilities to one of the two types that kernels are compiled for."""
     return contiguous(array, np.float32 if array.dtype == np.float32 else np.float64)
-
-
-def native_labels(array: NDArray[Any]) -> NDArray[Any]:
-    """Convert labels to one of the two types that kernels are compiled for."""
-    array = array.view(np.uint8) if array.dtype == np.bool_ else array
-    return contiguous(array, np.uint8 if array.dtype == np.uint8 else np.int64)
 
 
 def two_columns(p: NDArray[Any], logits: bool) -> F64:

@@ -30,8 +30,8 @@ class PairsPlan(Plan):
         left and what is lost of its kernel at the next."""
         sample = self.sample
         gap, weight = sample.y - sample.s, kernels.weights(sample.v)
-        decay, loss = np.empty(sample.n), np.empty(sample.n)
-        kernels.mmce.fill_decays(sample.s, self.width, decay, loss)
+        step = np.append(np.diff(sample.s), np.inf) / self.width  # nothing is behind the last
+        decay, loss = np.exp(-step), -np.expm1(-2 * step)
         return gap if sample.v is None else gap * weight, weight, decay, loss
 
     def values(self, c: NDArray[Any]) -> F64:

@@ -11,7 +11,7 @@ from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
 from fastece.estimators.binned.estimator import EMPTY
 from fastece.estimators.density.estimator import KDE, is_supported
-from fastece.estimators.density.grid import GHOSTS, Mesh
+from fastece.estimators.density.grid import GHOSTS, Mesh, add_images
 from fastece.estimators.density.plan import Copies, DensityPlan
 from fastece.intervals.cells import Cells, count_of, make_cells
 from fastece.resampling.arguments import Call
@@ -120,7 +120,7 @@ def density_noise(gap_plan: GapPlan, sample: Sample) -> tuple[F64, F64, float]:
     for q, x in enumerate((sample.s * (1 - sample.s), 1 - 2 * sample.s)):
         parts = [np.bincount(cell + j, w * w * x * a, mesh.n_nodes) for j, a in enumerate(share)]
         sums[0, q, :, 0] = np.sum(parts, axis=0)
-    kernels.density.gather_images(mesh.folded(GHOSTS), GHOSTS, sums)
+    add_images(sums, mesh.folded(GHOSTS))
     taps = mesh.taps(np.array([[plan.bandwidth]]))[0, :, 0]
     out = np.empty((mesh.count, 2))
     kernels.inversion.squared_sums(

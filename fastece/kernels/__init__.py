@@ -12,11 +12,10 @@ import numpy as np
 from fastece.typing import F64
 
 if TYPE_CHECKING:
-    from fastece.kernels import (
+    from fastece.kernels import (  # noqa: F401
         bayes,
         binning,
         cells,
-        common_call,
         debias,
         density,
         gaps,
@@ -33,13 +32,6 @@ if TYPE_CHECKING:
         sweep,
         vectors,
     )  # fmt: skip
-
-__all__ = [
-    "NO_WEIGHTS", "REPLICATES", "bayes", "binning", "cells", "common_call", "debias",
-    "density", "gaps", "inversion", "logits", "mmce", "moments", "quantiles", "reading",
-    "replicates", "resampling", "sorting", "subsets", "sweep", "vectors",
-    "weights",
-]  # fmt: skip
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.
 NO_WEIGHTS = np.empty(0)
@@ -59,6 +51,7 @@ def weights(v: F64 | None) -> F64:
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
+    try:
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    except ModuleNotFoundError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

@@ -13,22 +13,22 @@ from typing import Any, TypeVar
 
 import numba
 
-from fastece.kernels.cache import CACHE_DIRECTORY, IS_TESTED, KernelCache, is_source_unchanged
+from fastece.kernels import cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Every kernel of this process, as its module is imported.
 KERNELS: list[Any] = []
-# Told the name of each kernel that this process is about to compile (not of those that are read
-# from disk), and how many it has compiled.
-WATCHERS: list[Callable[[str, int], None]] = []
+# Called with the name of each kernel that this process is about to compile (not of those that are
+# read from disk), and with how many it has compiled.
+progress_callbacks: list[Callable[[str, int], None]] = []
 compiled_names: list[str] = []
 
 
-def tell_watchers(name: str) -> None:
-    """A kernel is about to be compiled."""
-    for watcher in tuple(WATCHERS):  # one may take itself off
-        watcher(name, len(compiled_names))
+def report_compilation(name: str) -> None:
+    """Call the callbacks with a kernel that is about to be compiled."""
+    for callback in tuple(progress_callbacks):  # one may take itself off
+        callback(name, len(compiled_names))
     compiled_names.append(name)
 
 
@@ -43,8 +43,8 @@ def jit(function: F) -> F:
     KERNELS.append(compiled)
     # A closure's variables are in no hash. And modules are imported when they are first needed, or
     # again after an edit: what is not of the sources that named the folder does not belong there.
-    is_hashed = function.__closure__ is None and is_source_unchanged()
-    directory = CACHE_DIRECTORY if is_hashed else None
-    if IS_TESTED:
-        compiled._cache = KernelCache(function, directory, tell_watchers)
+    is_hashed = function.__closure__ is None and cache.source_times() == cache.SOURCES
+    directory = cache.CACHE_DIRECTORY if is_hashed else None
+    if cache.IS_TESTED:
+        compiled._cache = cache.KernelCache(function, directory, report_compilation)
     return compiled  # type: ignore[no-any-return]

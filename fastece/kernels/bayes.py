@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastece.kernels._jit import jit
-from fastece.kernels.logits import exponential
-from fastece.kernels.shared import lane_sum
+from fastece.kernels.logits import exponential, sigmoid
 from fastece.typing import F64, I32, U8
 
 # Newton's method ends with a step that changes no logit by more: then its factors, which belong
@@ -28,12 +27,11 @@ MOST_STEPS = 200
 # Ranks may lie on the edge of a cell: which one they belong to must not depend on the scale of the
 # weights.
 ROUNDING = 1e-7
-TINY = 1e-300
 # Pivots of so many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
 # 1e12 or so, and a logarithm takes as long as twenty products.
 PIVOTS = 16
 # log(1 + e) = 2 atanh(e / (2 + e)), whose series has these factors: 1e-14 up to e = 1.
-ATANH = tuple(2.0 / (2 * k + 1) for k in range(14))
+ATANH = tuple(2.0 / (2 * k + 1) for k in reversed(range(14)))
 
 # Hyperparameters side by side, and the quantities in a line of them, each sixteen numbers on.
 LANES = 16
@@ -127,55 +125,6 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
 
 
 @jit
-def cell_logits(cells: Cells, low: float, high: float, x: F64, t: F64) -> None:
-    """Logits x (C,) of the mean scores, cut to ``[low, high]``, and their distance t (C,) from the
-    mean; empty cells have those of the cell before, the first ones those of the first
-    that is not empty."""
-    total = mean = 0.0
-    n_cells = cells.weight.size
-    first = n_cells
-    for c in range(n_cells):
-        if cells.weight[c] > 0.0:
-            s = cells.score[c]
-            odds = s / (1.0 - s) if s < 1.0 else np.inf
-            z = math.log(odds) if odds > 0.0 else -np.inf
-            x[c] = min(max(z, low), high)
-            mean += cells.weight[c] * x[c]
-            total += cells.weight[c]
-            first = min(first, c)
-        elif c > first:
-            x[c] = x[c - 1]
-    for c in range(first):
-        x[c] = x[first]
-    for c in range(n_cells):
-        t[c] = x[c] - mean / total
-
-
-@jit
-def log_likelihood(cells: Cells, logit: F64) -> float:
-    """``sum hits * logit - weight * log(1 + exp(logit))`` of the cells that are not empty."""
-    total = 0.0
-    for c in range(logit.size):
-        if cells.weight[c] > 0.0:
-            z = logit[c]
-            rest = math.log1p(math.exp(-abs(z)))
-            total += cells.hits[c] * z - cells.weight[c] * (max(z, 0.0) + rest)
-    return total
-
-
-@jit
-def probabilities(logit: F64, work: F64) -> None:
-    """Replace logits (m,) by their probabilities; `work` (2, m)."""
-    e = work[0]
-    for i in range(logit.size):
-        e[i] = -abs(logit[i])
-    exponential(e, work[1])
-    for i in range(logit.size):
-        q = 1.0 / (1.0 + e[i])
-        logit[i] = q if logit[i] >= 0.0 else e[i] * q
-
-
-@jit
 def fill_logits(x: F64, t: F64, b: F64, state: F64, logit: F64) -> None:
     """Logits (C * 16,) of the curves of one block, of which `b` (2, 16) are the lines."""
     for c in range(x.size):
@@ -246,8 +195,16 @@ def substitute(t: F64, state: F64) -> None:
 
 
 @jit
-def change_line(b: F64, precision: F64, schur: F64, state: F64, change: F64) -> None:
-    """The change (2, 16) of the lines, from the sums that end in the first cell."""
+def move(t: F64, b: F64, precision: F64, schur: F64, state: F64) -> float:
+    """Change the lines, by the sums that end in the first cell, and the curves.
+
+    What is returned is the largest change of a logit that there would be without damping.
+    A whole step of Newton's method may go too far. ``log(1 + m) / m`` of it, with m its largest
+    change of a logit, never does for a logistic likelihood (Sun and Tran-Dinh 2019, "Generalized
+    self-concordant functions", theorem 2 for nu = 2), and is soon all of it: no objective is
+    computed on the way.
+    """
+    part, change = np.zeros(LANES), np.empty((2, LANES))
     for g in range(LANES):
         k = LINE2 + np.uint64(g)
         s00 = precision[0, g] + state[k + SUM00]
@@ -259,18 +216,6 @@ def change_line(b: F64, precision: F64, schur: F64, state: F64, change: F64) -> 
         change[0, g] = (s11 * rest0 - s01 * rest1) / det
         change[1, g] = (s00 * rest1 - s01 * rest0) / det
         schur[0, g], schur[1, g], schur[2, g] = s00, s01, s11
-
-
-@jit
-def move(t: F64, b: F64, change: F64, state: F64) -> float:
-    """Change the curves; the largest change of a logit that there would be without damping.
-
-    A whole step of Newton's method may go too far. ``log(1 + m) / m`` of it, with m its largest
-    change of a logit, never does for a logistic likelihood (Sun and Tran-Dinh 2019, "Generalized
-    self-concordant functions", theorem 2 for nu = 2), and is soon all of it: no objective is
-    computed on the way.
-    """
-    part = np.zeros(LANES)
     for c in range(t.size):
         first, along = np.uint64(c + 2) * LINE, t[c]
         for g in range(LANES):
@@ -297,18 +242,6 @@ def move(t: F64, b: F64, change: F64, state: F64) -> float:
 
 
 @jit
-def log_one_plus(e: F64) -> None:
-    """Replace e in [0, 1] by ``log(1 + e)``; it vectorises, unlike the function of the library."""
-    for i in range(e.size):
-        r = e[i] / (2.0 + e[i])
-        r2 = r * r
-        total = 0.0
-        for k in range(len(ATANH)):
-            total = total * r2 + ATANH[len(ATANH) - 1 - k]
-        e[i] = r * total
-
-
-@jit
 def add_evidence(
     logit: F64, b: F64, precision: F64, schur: F64, cells: Cells, state: F64, work: F64, out: F64
 ) -> None:
@@ -325,7 +258,12 @@ def add_evidence(
     for i in range(logit.size):
         rest[i] = -abs(logit[i])
     exponential(rest, work[1])
-    log_one_plus(rest)
+    for i in range(rest.size):  # log(1 + e), unlike the library's it vectorises
+        e = rest[i] / (2.0 + rest[i])
+        total = 0.0
+        for factor in ATANH:
+            total = total * (e * e) + factor
+        rest[i] = e * total
     quadratic, product = np.empty(LANES), np.empty(LANES)
     for g in range(LANES):
         quadratic[g] = precision[0, g] * b[0, g] * b[0, g] + precision[1, g] * b[1, g] * b[1, g]
@@ -363,18 +301,16 @@ def fit(x: F64, t: F64, cells: Cells, fits: Fits) -> int:
         With the precisions of the prior; all else is overwritten.
     """
     logit, work = np.empty(x.size * LANES), np.empty((2, x.size * LANES))
-    change = np.empty((2, LANES))
     most = 0
     for block in range(fits.state.shape[0]):
         state, b, precision = fits.state[block], fits.line[block], fits.line_precision[block]
         schur, steps, largest = fits.schur[block], 0, np.inf
         while largest > SMALL_STEP and steps < MOST_STEPS:
             fill_logits(x, t, b, state, logit)
-            probabilities(logit, work)
+            sigmoid(logit, logit)
             factorise(logit, t, cells, state)
             substitute(t, state)
-            change_line(b, precision, schur, state, change)
-            largest = move(t, b, change, state)
+            largest = move(t, b, precision, schur, state)
             steps += 1
         most = max(most, steps)
         fill_logits(x, t, b, state, logit)
@@ -436,49 +372,3 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
             for q in range(begin, end):
                 logit[c, q] += middle + by0 * d0[q] + by1 * d1[q]
         begin = end
-
-
-@jit
-def gap_errors(cells: Cells, p: F64, norm: float, out: F64) -> None:
-    """The calibration error (S,) of each drawn curve p (C, S)."""
-    total = 0.0
-    for c in range(cells.weight.size):
-        total += cells.weight[c]
-    largest = np.zeros(out.size)
-    if norm != 1.0:
-        for c in range(cells.weight.size):
-            if cells.weight[c] > 0.0:
-                for q in range(out.size):
-                    largest[q] = max(largest[q], abs(p[c, q] - cells.score[c]))
-    for q in range(out.size):
-        out[q] = largest[q] if norm == np.inf else 0.0
-    for c in range(cells.weight.size if norm != np.inf else 0):
-        weight, score = cells.weight[c] / total, cells.score[c]
-        if weight == 0.0:
-            continue
-        if norm == 1.0:
-            for q in range(out.size):
-                out[q] += weight * abs(p[c, q] - score)
-        else:  # parts of the largest: powers of small gaps would be 0
-            for q in range(out.size):
-                out[q] += weight * (abs(p[c, q] - score) / max(largest[q], TINY)) ** norm
-    if norm != 1.0 and norm != np.inf:
-        for q in range(out.size):
-            out[q] = largest[q] * out[q] ** (1.0 / norm)
-
-
-@jit
-def summarise_gaps(cells: Cells, p: F64, work: F64, out: F64) -> None:
-    """Means over the draws p (C, S), of each cell: (3, C) of the gap ``p - score``, of its size and
-    of its sign. `work` (S,)."""
-    for c in range(cells.weight.size):
-        score, gap, size, sign = cells.score[c], 0.0, 0.0, 0.0
-        for q in range(work.size):
-            work[q] = p[c, q] - score
-        gap = lane_sum(work)
-        for q in range(work.size):
-            sign += 1.0 if work[q] > 0.0 else -1.0
-        for q in range(work.size):
-            work[q] = abs(work[q])
-        size = lane_sum(work)
-        out[0, c], out[1, c], out[2, c] = gap / work.size, size / work.size, sign / work.size

@@ -1,4 +1,4 @@
-"""Where scores go, and what they bring: the loops over a block of rows.
+"""Place scores in cells, and add up what they bring: loops over a block of rows.
 
 `moments` takes rows in blocks that stay in the first-level cache: one vectorised loop finds the
 cells, another computes what is to be added, and one adds it.
@@ -62,30 +62,23 @@ class Grid(NamedTuple):
 
 
 @jit
-def reciprocal(count: float) -> tuple[float, float]:
-    """``1 / count`` in two parts: for integers j <= count < 2**26, ``j * a + j * b`` is ``j /
-    count`` to the last bit.
-
-    j * a is exact, and the sum is within 2**-78 of the quotient, which is further than that from
-    every midpoint of two floats. Two products are faster than a division (1.6 cycles a row).
-    """
-    part = (1.0 / count) * SPLIT
-    a = part - (part - 1.0 / count)
-    return a, (1.0 - a * count) / count
-
-
-@jit
 def uniform_bins(s: F64, low: float, high: float, n_bins: int, right: bool, cell: I32) -> None:
     """Bin of each score on the edges ``low + (high - low) * (j / n_bins)``, exactly.
 
     The nearest edge is found by arithmetic and compared with the score: one comparison settles
     the bin, on every edge and both its float neighbours, without a table.
+
+    With ``1 / n_bins`` in two parts, a and b, ``j * a + j * b`` is ``j / n_bins`` to the last bit,
+    up to 2**26 bins: j * a is exact, and the sum is within 2**-78 of the quotient, which is further
+    than that from every midpoint of two floats. Two products are faster than a division.
     """
     count = np.float64(n_bins)
     last = count - 1.0
     width = high - low
     scale = count / width
-    a, b = reciprocal(count)
+    part = (1.0 / count) * SPLIT
+    a = part - (part - 1.0 / count)
+    b = (1.0 - a * count) / count
     for i in range(s.size):
         x = s[i]
         j = ((x - low) * scale + ROUND) - ROUND
@@ -98,44 +91,22 @@ def uniform_bins(s: F64, low: float, high: float, n_bins: int, right: bool, cell
 
 
 @jit
-def nearest_centres(s: F64, centres: F64, lower: I32) -> None:
-    """Lower of the two evenly spaced centres around each score.
-
-    On a centre it may be the one below or above: both give the centre all of the score.
-    """
-    first = centres[0]
-    last = centres.size - 2.0
-    scale = (centres.size - 1.0) / (centres[-1] - first)
-    for i in range(s.size):
-        j = ((s[i] - first) * scale - 0.5 + ROUND) - ROUND
-        j = 0.0 if j < 0.0 else j
-        j = last if j > last else j
-        lower[i] = np.int32(j)
-
-
-@jit
-def last_below(knot: float, right: bool) -> float:
-    """The largest score that has not passed a knot."""
-    return knot if right else float(np.nextafter(knot, -np.inf))
-
-
-@jit
 def search_knots(s: F64, knots: F64, right: bool, passed: I32) -> None:
     """Number of knots that each score has passed, wherever the knots lie."""
     for i in range(s.size):
         passed[i] = 0
     if knots.size <= LINEAR_SEARCH:
-        whole = knots.size // 4 * 4
+        whole, last = knots.size // 4 * 4, np.empty(LINEAR_SEARCH)
+        for k in range(knots.size):  # the largest score that has not passed it
+            last[k] = knots[k] if right else np.nextafter(knots[k], -np.inf)
         for k in range(0, whole, 4):  # four at once: half the time of one after the other
-            a, b = last_below(knots[k], right), last_below(knots[k + 1], right)
-            c, d = last_below(knots[k + 2], right), last_below(knots[k + 3], right)
+            a, b, c, d = last[k], last[k + 1], last[k + 2], last[k + 3]
             for i in range(s.size):
                 x = s[i]
                 passed[i] += np.int32(x > a) + np.int32(x > b) + np.int32(x > c) + np.int32(x > d)
         for k in range(whole, knots.size):
-            a = last_below(knots[k], right)
             for i in range(s.size):
-                passed[i] += np.int32(s[i] > a)
+                passed[i] += np.int32(s[i] > last[k])
         return
     step = 1
     while 2 * step <= knots.size:
@@ -208,16 +179,23 @@ def place(s: F64, grid: Grid, lower: I32, work: F64, share: F64) -> None:
     elif (grid.spacing == EVEN) & (not grid.convex):
         uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, lower)
     elif grid.spacing == EVEN:
-        nearest_centres(s, grid.knots, lower)
+        # On a centre it may be the one below or above: both give the centre all of the score.
+        first, last = grid.knots[0], grid.knots.size - 2.0
+        scale = (grid.knots.size - 1.0) / (grid.knots[-1] - first)
+        for i in range(s.size):
+            j = ((s[i] - first) * scale - 0.5 + ROUND) - ROUND
+            j = 0.0 if j < 0.0 else j
+            j = last if j > last else j
+            lower[i] = np.int32(j)
     else:
         search_knots(s, grid.knots, grid.right, lower)
     if grid.convex:
         if grid.spacing == ANY:
-            last = np.int32(max(grid.knots.size - 2, 0))
+            most = np.int32(max(grid.knots.size - 2, 0))
             for i in range(s.size):
-                j = lower[i] - np.int32(1)
-                j = np.int32(0) if j < 0 else j
-                lower[i] = last if j > last else j
+                below = lower[i] - np.int32(1)
+                below = np.int32(0) if below < 0 else below
+                lower[i] = most if below > most else below
         convex_shares(s, grid.knots, lower, work, share)
 
 
@@ -242,10 +220,19 @@ def moment(kind: int, s: F64, y: U8, weight: F64, threshold: float, x: F64) -> N
 
 
 @jit
-def scatter(cell: I32, x: F64, lanes: int, sums: F64) -> None:
-    """``sums[cell * lanes + lane] += x``, the lanes, 1 or `LANES`, in turn."""
+def scatter(cell: I32, x: F64, lanes: int, sums: F64, lost: F64) -> None:
+    """Add x up: ``sums[cell * lanes + lane] += x``, the lanes, 1 or `LANES`, in turn.
+
+    If there is room for what each addition rounds off, `lost`, it goes there, with one lane.
+    """
     whole = cell.size // LANES * LANES
     width = np.uint64(lanes)
+    for i in range(cell.size if lost.size > 0 else 0):
+        at = np.uint64(cell[i]) * width
+        sums[at], rounded = two_sum(sums[at], x[i])
+        lost[at] += rounded
+    if lost.size > 0:
+        return
     mask = np.uint64(lanes - 1)
     for i in range(0, whole, LANES):
         for lane in range(LANES):
@@ -255,18 +242,8 @@ def scatter(cell: I32, x: F64, lanes: int, sums: F64) -> None:
 
 
 @jit
-def scatter_weights(cell: I32, x: F64, lanes: int, sums: F64, lost: F64) -> None:
-    """`scatter` to the first lane, with what each addition rounds off in `lost`."""
-    width = np.uint64(lanes)
-    for i in range(cell.size):
-        at = np.uint64(cell[i]) * width
-        sums[at], rounded = two_sum(sums[at], x[i])
-        lost[at] += rounded
-
-
-@jit
 def scatter_shares(cell: I32, x: F64, share: F64, step: int, lanes: int, sums: F64) -> None:
-    """`scatter` of ``x * share`` to each cell and of the rest to the cell `step` after it."""
+    """Add ``x * share`` up in each cell as `scatter`, and the rest in the cell `step` after it."""
     whole = cell.size // LANES * LANES
     width = np.uint64(lanes)
     mask = np.uint64(lanes - 1)

@@ -20,7 +20,6 @@ import pickle
 import pkgutil
 import stat
 import tempfile
-import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
@@ -57,8 +56,6 @@ SETTINGS = (
     "USING_SVML",
 )  # fmt: skip
 SEAL = hashlib.sha256().digest_size
-# Seconds for which a kernel that another process compiles is waited for, and between two looks.
-PATIENCE, LOOK = 60.0, 0.01
 
 
 # --- what a cached kernel depends on --------------------------------------------------------
@@ -77,51 +74,38 @@ def code_parts(code: CodeType) -> Iterator[bytes]:
             yield from code_parts(constant)
 
 
-def processor() -> tuple[str, str]:
-    """Name and features of the processor that code is compiled for: of this one, or as
-    ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` say."""
-    name, features = config.CPU_NAME, config.CPU_FEATURES
-    return (
-        get_host_cpu_name() if name is None else name,
-        host_features() if features is None else features,
-    )
-
-
 def cache_key(folder: Path = FOLDER) -> str:
-    """Hash of every module in `folder` as Python loads it, of the compiler with its settings, and
-    of the processor.
+    """Hash every module in `folder` as Python loads it, the compiler with its settings, and the
+    processor: this one, or that of ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES``.
 
     Of the code and not of the sources: a ``__pycache__`` file passes for fresh when a source was
     changed within the same second to one of the same size, and then that is the code that runs.
     """
     settings = [str(getattr(config, name, None)) for name in SETTINGS]
     versions = [EXTENSION_SUFFIXES[0], numba.__version__, llvmlite.__version__, np.__version__]
-    target = repr((versions, settings, get_process_triple(), processor()))
-    digest = hashlib.sha256(target.encode())
-    for found in sorted(pkgutil.iter_modules([str(folder)]), key=lambda module: module.name):
-        finder: Any = found.module_finder
-        code = finder.find_spec(found.name).loader.get_code(found.name)
-        digest.update(b"".join((found.name.encode(), *code_parts(code))))
+    name, features = config.CPU_NAME, config.CPU_FEATURES
+    name = get_host_cpu_name() if name is None else name
+    features = host_features() if features is None else features
+    target = (versions, settings, get_process_triple(), (name, features))
+    digest = hashlib.sha256(repr(target).encode())
+    finder: Any = pkgutil.get_importer(str(folder))
+    modules = {module.name for module in pkgutil.iter_modules([str(folder)])}
+    for module in sorted(modules | {"__init__"}):
+        spec = finder.find_spec(module)
+        if spec is not None:
+            digest.update(b"".join((module.encode(), *code_parts(spec.loader.get_code(module)))))
     return digest.hexdigest()[:16]
 
 
-def source_times(folder: Path = FOLDER) -> dict[str, tuple[int, ...]]:
-    """Of every source in `folder` what the file system says of its last change: on POSIX the time
-    of change, which no edit can leave as it was."""
-    times: dict[str, tuple[int, ...]] = {}
-    with suppress(OSError), os.scandir(folder) as entries:  # of an archive, nothing
-        for entry in entries:
-            if entry.name.endswith(".py") and not entry.name.startswith("."):
-                found = entry.stat()
-                times[entry.name] = (
-                    found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-                )  # fmt: skip
-    return times
-
-
-def is_source_unchanged() -> bool:
-    """Whether the sources are those that named the folder."""
-    return source_times() == SOURCES
+def source_times(folder: Path = FOLDER) -> list[tuple[Any, ...]]:
+    """When each source in `folder` was changed: on POSIX no edit can leave that time as it was."""
+    found = []
+    with suppress(OSError):  # of an archive, nothing
+        for path in sorted(folder.glob("[!.]*.py")):
+            about = path.stat()
+            times = about.st_mtime_ns, about.st_ctime_ns
+            found.append((path.name, about.st_ino, about.st_size, *times))
+    return found
 
 
 # --- where ----------------------------------------------------------------------------------
@@ -137,8 +121,8 @@ def give_up(error: Exception) -> None:
 
 
 def check_trust(directory: str) -> None:
-    """PermissionError, unless this user or root owns the directory and the one that it is in, and
-    nobody else can write them; where modes are those of POSIX.
+    """Raise PermissionError, unless this user or root owns the directory and the one that it is in,
+    and nobody else can write them; where modes are those of POSIX.
 
     Others may write the outer one if it lets nobody remove what is another's, as ``/tmp`` does.
     """
@@ -157,7 +141,7 @@ def check_trust(directory: str) -> None:
 
 
 def cache_directory() -> str | None:
-    """The directory of this key's compiled kernels, or None, with one warning.
+    """Find the directory of this key's compiled kernels, or None, with one warning.
 
     ``FASTECE_CACHE_DIR`` or ``NUMBA_CACHE_DIR`` name another parent than the user's cache folder.
     What is made is for this user alone. A directory that cannot be written is good enough if
@@ -193,38 +177,6 @@ CACHE_DIRECTORY = None if config.DISABLE_JIT else cache_directory()
 # --- one kernel -----------------------------------------------------------------------------
 
 
-def seal(path: Path, content: bytes) -> bytes:
-    """Hash that the file at `path` begins with: of its folder's key, its name and its content."""
-    return hashlib.sha256("/".join(path.parts[-2:]).encode() + content).digest()
-
-
-def content_of(path: Path) -> bytes | None:
-    """What the file at `path` holds after its seal; None if there is none, or it is not whole."""
-    with suppress(OSError):
-        whole = path.read_bytes()
-        if whole[:SEAL] == seal(path, whole[SEAL:]):
-            return whole[SEAL:]
-    return None
-
-
-def take_turn(path: Path) -> int | None:
-    """A lock on compiling what belongs at `path`, or None while another process has it.
-
-    OSError where files cannot be locked.
-    """
-    import fcntl
-
-    lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        if isinstance(error, BlockingIOError):
-            return None
-        raise
-    return lock
-
-
 class KernelCache:
     """Compiled code of one kernel, as numba's dispatcher uses it: one file for each set of argument
     types.
@@ -233,11 +185,7 @@ class KernelCache:
     place is compiled anew and replaced. It is written aside and moved to its place, so it is
     whole at any time, and it does not matter which of several processes comes last.
 
-    Processes that need the same code at the same time compile it once: whoever comes first holds a
-    lock, and the others wait. Nobody waits for ever: who waits compiles a kernel that calls the one
-    waited for, so that there is no circle, and a lock ends with its process.
-
-    Without a directory nothing is kept. `on_compile` is told the name before each compilation.
+    Without a directory nothing is kept. `on_compile` gets the name before each compilation.
     """
 
     def __init__(
@@ -245,20 +193,14 @@ class KernelCache:
     ) -> None:
         code = b"".join(code_parts(function.__code__))
         self._identity = f"{function.__module__} {function.__qualname__} ".encode() + code
-        self._directory = directory
         self._name = function.__name__
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
         self._on_compile = on_compile
-        self._locks: dict[Any, int] = {}
-
-    @property
-    def cache_path(self) -> str | None:
-        """The folder, for numba's statistics."""
-        return self._directory
+        self.cache_path = directory  # numba's name, for its statistics
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Compiled code for these types, or None: then numba compiles it."""
-        content = self._find(sig)
+        """Load compiled code for these types, or None: then numba compiles it."""
+        content = self._read(sig)
         if content is not None:
             try:
                 # All that loaded code needs; what a compiler needs besides takes 0.2 s.
@@ -274,15 +216,9 @@ class KernelCache:
         """Keep compiled code, if that can be done; after one warning, no more is tried."""
         # Addresses, in code or in the name of a type, mean nothing to another process.
         tied = compiled.lifted or compiled.library.has_dynamic_globals or " at 0x" in repr(sig)
-        if self._directory is not None and not tied and not FAILURES:
-            self._write(self._path(sig), compiled)
-        self._release(sig)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def _write(self, path: Path, compiled: Any) -> None:
-        """Write aside, and move to its place."""
+        if self.cache_path is None or tied or FAILURES:
+            return
+        path = self._path(sig)
         aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
         try:
             content = dumps(compiled._reduce())
@@ -296,36 +232,26 @@ class KernelCache:
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
 
-    def _find(self, sig: Any) -> bytes | None:
-        """The content for these types; if there is none, once it is this process's turn to compile
-        it, or it has waited long enough, None."""
-        if self._directory is None:
-            return None
-        path, end = self._path(sig), time.monotonic() + PATIENCE
-        content = content_of(path)
-        while content is None and sig not in self._locks and time.monotonic() < end:
-            try:
-                lock = take_turn(path)
-            except (ImportError, OSError):  # a system without such locks, or a full one
-                break
-            if lock is None:
-                time.sleep(LOOK)
-            else:
-                self._locks[sig] = lock
-            content = content_of(path)  # it may have been written meanwhile
-        if content is not None:
-            self._release(sig)
-        return content
+    def flush(self) -> None:
+        """Nothing is held back."""
 
-    def _release(self, sig: Any) -> None:
-        """Let other processes have their turn."""
-        lock = self._locks.pop(sig, None)
-        if lock is not None:
-            with suppress(OSError):
-                self._path(sig).with_suffix(".lock").unlink(missing_ok=True)
-            os.close(lock)
+    def _read(self, sig: Any) -> bytes | None:
+        """The content for these types, without its seal; None if there is none that is whole."""
+        if self.cache_path is None:
+            return None
+        path = self._path(sig)
+        with suppress(OSError):
+            whole = path.read_bytes()
+            if whole[:SEAL] == seal(path, whole[SEAL:]):
+                return whole[SEAL:]
+        return None
 
     def _path(self, sig: Any) -> Path:
         """File of the code for these types."""
         name = hashlib.sha256(repr(sig).encode() + self._identity).hexdigest()[:16]
-        return Path(str(self._directory)) / f"{self._stem}-{name}.nbc"
+        return Path(str(self.cache_path)) / f"{self._stem}-{name}.nbc"
+
+
+def seal(path: Path, content: bytes) -> bytes:
+    """Hash that the file at `path` begins with: of its folder's key, its name and its content."""
+    return hashlib.sha256("/".join(path.parts[-2:]).encode() + content).digest()

@@ -12,30 +12,14 @@ FAR = 6.0
 
 
 @jit
-def row_count(weight: float, square: float) -> float:
-    """How many rows with the same weight would be as noisy as those of a bin, from the sums of
-    their weights and of their squares."""
-    # Divided twice: the square of a small weight may be nothing.
-    return weight / (square / weight) if square > 0.0 else 1.0
-
-
-@jit
-def chance_gap(gap: float, rate: float, count: float) -> float:
-    """How much larger than a gap the mean size of a normal variable around it is, whose variance is
-    that of the hit rate of so many rows: ``E|N(g, t**2)| - g``, with ``t**2 = q (1 - q) / n``."""
-    noise = math.sqrt(2.0 * max(rate * (1.0 - rate), 0.0) / count)
-    if gap >= FAR * noise:
-        return 0.0
-    z = gap / noise
-    return noise / math.sqrt(math.pi) * math.exp(-z * z) - gap * math.erfc(z)
-
-
-@jit
 def debiased_errors(
     gap: F64, weight: F64, hits: F64, square: F64, total: F64, least: float, is_equal: bool,
     norm: float, out: F64,
 ) -> None:  # fmt: skip
-    """The debiased error of each problem, in `out` (K,).
+    """Compute the debiased error of each problem, in `out` (K,).
+
+    What chance adds to a gap g is ``E|N(g, t**2)| - g``, with the variance ``t**2 = q (1 - q) / n``
+    of the hit rate q of n rows: the mean size of a normal variable around it, less the gap.
 
     Parameters
     ----------
@@ -60,9 +44,15 @@ def debiased_errors(
             if not w > least * total[k]:
                 continue
             g, q = abs(gap[k, b]) / w, min(hits[k, b] / w, 1.0)
-            count = row_count(w, square[k, b]) if square.size > 0 else w
+            count = w
+            if square.size > 0:  # as many rows of one weight would be as noisy
+                # Divided twice: the square of a small weight may be nothing.
+                count = w / (square[k, b] / w) if square[k, b] > 0.0 else 1.0
             if norm == 1.0:
-                part = g - chance_gap(g, q, count)
+                noise, part = math.sqrt(2.0 * max(q * (1.0 - q), 0.0) / count), g
+                if g < FAR * noise:
+                    z = g / noise
+                    part -= noise / math.sqrt(math.pi) * math.exp(-z * z) - g * math.erfc(z)
             elif count >= FEWEST:
                 part = g * g - max(q * (1.0 - q), 0.0) / (count - 1.0)
             else:

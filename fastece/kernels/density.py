@@ -14,11 +14,17 @@ from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
 from fastece.kernels.binning import ROUND
 from fastece.kernels.quantiles import quantile_edges, total_weight
-from fastece.kernels.replicates import add_twice, cuts_of, group_size, power_of_two, weights_below
+from fastece.kernels.replicates import (
+    OrderedRows,
+    add_twice,
+    cuts_of,
+    power_of_two,
+    weights_below,
+)
 from fastece.kernels.shared import ONE, THREE, TWO, zero
 from fastece.typing import F64, I32, I64, U8
 
-# Kernels, as `height` knows them.
+# Kernels, as `fill_taps` knows them.
 GAUSSIAN, TRIWEIGHT, EPANECHNIKOV = 0, 1, 2
 # Part of two equal terms that rounding may leave of their difference.
 ROUNDING = 1e-12
@@ -28,30 +34,26 @@ SIXTH = 1.0 / 6.0
 
 
 @jit
-def spreads(
-    c: U8, u: F64, v: F64, run: I32, first: I32, order: I32, terms: F64, low: float,
-    high: float, out: F64,
-) -> None:  # fmt: skip
+def spreads(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
     """What Silverman's rule needs of each replicate, in `out` (4, 32 G): its weight, its sums of
     the two `terms` (2, n), and the distance between its quartiles.
 
-    Multiplicities c (G, n, 32) are those of rows as in `replicates.OrderedRows`; the terms are
-    weight times score, and times its square, about some centre.
+    Multiplicities c (G, n, 32) are those of the rows; the terms are weight times score, and times
+    its square, about some centre.
     """
-    n, start, right = u.size, np.int64(0), bool(ONE)
-    group = group_size(n)
-    groups = (n + group - 1) // group
+    n, start, right = rows.u.size, np.int64(0), bool(ONE)
+    groups = (n + rows.group - 1) // rows.group
     below = np.empty((power_of_two(groups), REPLICATES))
     edges, cuts = np.empty((5, REPLICATES)), np.empty((5, REPLICATES), np.int32)
     sums, squares = np.empty(REPLICATES), np.empty(REPLICATES)
     for r in range(REPLICATES):
-        edges[0, r], edges[4, r] = low, high
+        edges[0, r], edges[4, r] = rows.low, rows.high
     for g in range(c.shape[0]):
         zero(sums)
         zero(squares)
-        weights_below(c[g], order, v, group, below)
-        cuts_of(c[g], v, u, run, first, group, below, right, edges, cuts)
-        add_twice(c[g], order, terms[0], terms[1], start, n, sums, squares)
+        weights_below(c[g], rows, below)
+        cuts_of(c[g], rows, below, right, edges, cuts)
+        add_twice(c[g], rows.order, terms[0], terms[1], start, n, sums, squares)
         for r in range(REPLICATES):
             at = g * REPLICATES + r
             out[0, at], out[1, at], out[2, at] = below[groups, r], sums[r], squares[r]
@@ -71,7 +73,7 @@ def drawn_spreads(u: F64, w: F64, centre: float, low: float, high: float, out: F
             second += x * term
         weight = knots[:0] if once else w[r]
         out[0, r] = u.shape[1] if once else total_weight(weight)
-        quantile_edges(u[r], weight, low, high, True, edges, knots)
+        quantile_edges(u[r], weight, low, high, bool(ONE), edges, knots)
         out[1, r], out[2, r], out[3, r] = first, second, edges[3] - edges[1]
 
 
@@ -173,20 +175,6 @@ def spread_scores(
 
 
 @jit
-def gather_images(fold: I32, ghosts: int, cells: F64) -> None:
-    """Add what rows have spread beyond the ends to the cells (L, 2, C, W) whose images are there;
-    `fold` says which they are."""
-    parts, signals, count, lanes = cells.shape
-    for part in range(parts):
-        for signal in range(signals):
-            for q in range(2 * ghosts):
-                at = q if q < ghosts else count - 2 * ghosts + q
-                sums, image = cells[part, signal, fold[at]], cells[part, signal, at]
-                for r in range(lanes):
-                    sums[r] += image[r]
-
-
-@jit
 def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
     """Some replicates, by their numbers, of multiplicities (G, n, 32), as (L, n, W)."""
     for at in range(lanes.size):
@@ -200,56 +188,38 @@ def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
 
 
 @jit
-def height(shape: int, u: float) -> float:
-    """A kernel of standard deviation 1 at a distance, up to a factor."""
-    if shape == GAUSSIAN:
-        return math.exp(-0.5 * u * u)
-    if shape == TRIWEIGHT:
-        rest = 1.0 - u * u / 9.0
-        return rest * rest * rest
-    return 1.0 - u * u / 5.0
+def fill_taps(shape: int, reach: float, step: float, h: F64, is_folded: bool, taps: F64) -> None:
+    """Fill in kernels (L, M + 1, W) of bandwidths (L, W) at multiples of `step` from their middle.
 
-
-@jit
-def fill_taps(shape: int, reach: float, step: float, h: F64, taps: F64) -> None:
-    """Kernels (L, M + 1, W) of bandwidths (L, W) at multiples of `step` from their middle on, cut
-    off at `reach` bandwidths; both halves add up to 1."""
+    Their standard deviation is the bandwidth. They are cut off at `reach` bandwidths, or else
+    behind the last one; both halves add up to 1. If they are folded, those beyond the last are
+    added to their images, there and back: without the taps themselves, which may be many more than
+    cells.
+    """
+    last = taps.shape[1] - 1
+    zero(taps.reshape(taps.size))
     for part in range(h.shape[0]):
         for r in range(h.shape[1]):
             scale, total = step / h[part, r], 0.0
-            for m in range(taps.shape[1]):
+            m, at, way = 0, 0, 1
+            while m == 0 or (m * scale < reach and (is_folded or m <= last)):
                 u = m * scale
-                tap = height(shape, u) if u < reach else 0.0
-                taps[part, m, r] = tap
-                total += tap if m == 0 else 2.0 * tap
-            for m in range(taps.shape[1]):
-                taps[part, m, r] /= total
-
-
-@jit
-def fold_taps(shape: int, reach: float, step: float, h: F64, around: F64) -> None:
-    """`fill_taps` with the images of all taps, of both halves, on cells 0 to G (L, G + 1, W):
-    without the taps themselves, which may be many more than cells."""
-    count = around.shape[1] - 1
-    for part in range(h.shape[0]):
-        for r in range(h.shape[1]):
-            for m in range(count + 1):
-                around[part, m, r] = 0.0
-            scale, total, m = step / h[part, r], 0.0, 0
-            at, way = 0, 1
-            while m == 0 or m * scale < reach:
-                tap = height(shape, m * scale)
-                twice = (m > 0) & ((at == 0) | (at == count))  # the other half is met there too
-                around[part, at, r] += 2.0 * tap if twice else tap
+                if shape == GAUSSIAN:
+                    tap = math.exp(-0.5 * u * u)
+                elif shape == TRIWEIGHT:
+                    rest = 1.0 - u * u / 9.0
+                    tap = rest * rest * rest
+                else:
+                    tap = 1.0 - u * u / 5.0
+                # At an end of what is folded the other half is met too.
+                is_twice = is_folded and m > 0 and (at == 0 or at == last)
+                taps[part, at, r] += 2.0 * tap if is_twice else tap
                 total += tap if m == 0 else 2.0 * tap
                 m += 1
                 at += way
-                if at == count:
-                    way = -1
-                elif at == 0:
-                    way = 1
-            for m in range(count + 1):
-                around[part, m, r] /= total
+                way = -1 if at == last else 1 if at == 0 else way
+            for m in range(last + 1):
+                taps[part, m, r] /= total
 
 
 @jit
@@ -352,22 +322,18 @@ def integrand(u: float, f: float, p: float) -> float:
 
 
 @jit
-def across(a: float, b: float, f: float, p: float) -> float:
-    """Integral over a unit interval in which u runs from -a to b in a line, the density being f."""
+def crossing(a: float, b: float, f: float, p: float) -> tuple[float, float, float]:
+    """Integral over a unit interval in which u runs from -a to b in a line, the density being f.
+
+    And how much faster the integrand rises at either end than it falls.
+    """
     total = a + b
     if p == 1.0:
-        return (a * a + b * b) / (2.0 * total)
+        return (a * a + b * b) / (2.0 * total), total, total
     if f <= 0.0:
-        return 0.0
-    return f * (power(a / f, p + 1.0) + power(b / f, p + 1.0)) * f / ((p + 1.0) * total)
-
-
-@jit
-def steepness(a: float, b: float, f: float, p: float) -> float:
-    """How much faster the integrand rises at the end b of such an interval, than it falls."""
-    if p == 1.0:
-        return a + b
-    return p * (a + b) * power(b / f, p - 1.0) if f > 0.0 else 0.0
+        return 0.0, 0.0, 0.0
+    area = f * (power(a / f, p + 1.0) + power(b / f, p + 1.0)) * f / ((p + 1.0) * total)
+    return area, p * total * power(a / f, p - 1.0), p * total * power(b / f, p - 1.0)
 
 
 @jit
@@ -394,8 +360,8 @@ def integrate(
                 # A sign may change where u is 0: at the very centre of a cell.
                 if ((u0 < 0.0) != (u1 < 0.0)) & (f0[r] > 0.0) & (f1[r] > 0.0):
                     a, b, mean = abs(u0), abs(u1), 0.5 * (f0[r] + f1[r])
-                    kink = steepness(a, b, mean, p) + steepness(b, a, mean, p)
-                    total[r] += 0.5 * (w0 + w1) * (across(a, b, mean, p) + kink / 12.0)
+                    area, rise_a, rise_b = crossing(a, b, mean, p)
+                    total[r] += 0.5 * (w0 + w1) * (area + (rise_a + rise_b) / 12.0)
                 else:
                     total[r] += 0.5 * (w0 * integrand(u0, f0[r], p) + w1 * integrand(u1, f1[r], p))
         for end in range(2):
@@ -405,8 +371,8 @@ def integrate(
                 u0, u1 = gap_at(wall, mean, g[j, r]), gap_at(score[j], mean, g[j, r])
                 if (u0 < 0.0) != (u1 < 0.0):
                     a, b = abs(u0), abs(u1)
-                    kink = steepness(a, b, mean, p) / 6.0
-                    total[r] += width[j] * (0.5 * across(a, b, mean, p) + kink)
+                    area, _, rise = crossing(a, b, mean, p)
+                    total[r] += width[j] * (0.5 * area + rise / 6.0)
                 else:
                     inner, outer = integrand(u1, mean, p), integrand(u0, mean, p)
                     total[r] += width[j] * (5.0 * inner + outer) / 12.0

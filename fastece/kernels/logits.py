@@ -54,15 +54,13 @@ def exponential(x: F64, work: F64) -> None:
 
 
 @jit
-def exponentials(z: NDArray[Any], top: F64, e: F64, work: F64) -> None:
-    """``exp(z - top)`` of rows of logits (n, K), in `e` (n K,)."""
+def exponentials(z: NDArray[Any], top: F64, inverse: float, e: F64, work: F64) -> None:
+    """Fill `e` (n K,) with ``exp(inverse * (z - top))`` of rows of logits (n, K)."""
     n_classes = z.shape[1]
     for i in range(z.shape[0]):
-        row = z[i]
-        largest = top[i]
-        part = e[i * n_classes : (i + 1) * n_classes]
+        row, largest, part = z[i], top[i], e[i * n_classes : (i + 1) * n_classes]
         for k in range(n_classes):
-            part[k] = np.float64(row[k]) - largest
+            part[k] = (np.float64(row[k]) - largest) * inverse
     exponential(e, work)
 
 
@@ -90,7 +88,7 @@ def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
     for start in range(0, z.shape[0], rows):
         part = z[start : start + rows]
         e = e_block[: part.size]
-        exponentials(part, top[start : start + rows], e, work)
+        exponentials(part, top[start : start + rows], 1.0, e, work)
         for i in range(part.shape[0]):
             row = e[i * n_classes : (i + 1) * n_classes]
             total = lane_sum(row)
@@ -119,11 +117,7 @@ def temperature_sums(
     for start in range(0, z.shape[0], rows):
         part = z[start : start + rows]
         e_rows = e_block[: part.size]
-        for i in range(part.shape[0]):
-            row, largest = part[i], top[start + i]
-            for k in range(n_classes):
-                e_rows[i * n_classes + k] = (np.float64(row[k]) - largest) * inverse
-        exponential(e_rows, work)
+        exponentials(part, top[start : start + rows], inverse, e_rows, work)
         for i in range(part.shape[0]):
             row, largest = part[i], top[start + i]
             e = e_rows[i * n_classes : (i + 1) * n_classes]

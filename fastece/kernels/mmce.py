@@ -1,6 +1,5 @@
 """Sums over all pairs of rows with a Laplacian kernel, in one pass over the sorted rows."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,16 +8,6 @@ from numpy.typing import NDArray
 from fastece.kernels._jit import jit
 from fastece.kernels.shared import zero
 from fastece.typing import F64
-
-
-@jit
-def fill_decays(s: F64, width: float, decay: F64, loss: F64) -> None:
-    """What is left of a row's kernel from each row to the next, ``exp(-(s' - s) / width)``, and 1
-    less its square; nothing behind the last. Scores are in increasing order."""
-    for i in range(s.size - 1):
-        x = (s[i] - s[i + 1]) / width
-        decay[i], loss[i] = math.exp(x), -math.expm1(2.0 * x)
-    decay[-1], loss[-1] = 0.0, 1.0
 
 
 @jit

@@ -1,4 +1,4 @@
-"""Sums of what rows bring to the cells of a grid, from the arrays of problems."""
+"""Add up what rows bring to the cells of a grid, from the arrays of problems."""
 
 from typing import Any
 
@@ -16,8 +16,11 @@ from fastece.kernels.binning import (
     place,
     scatter,
     scatter_shares,
-    scatter_weights,
-)
+    search_knots,
+    uniform_bins,
+)  # fmt: skip
+from fastece.kernels.reading import are_scores, read_hits, read_top_label
+from fastece.kernels.shared import lane_sum
 from fastece.typing import F64, I32, I64, U8
 
 BLOCK = 1024
@@ -25,28 +28,8 @@ BLOCK = 1024
 FEW_CELLS = 4096
 # No score, and more than one distinct score.
 NONE, SEVERAL = -1.0, 2.0
-
-
-@jit
-def first_cells(rows: int, problems: int, cells: int) -> I32:
-    """First cell of the problem of each score of a block of rows."""
-    first = np.empty(rows * problems, np.int32)
-    for i in range(rows):
-        for k in range(problems):
-            first[i * problems + k] = k * cells
-    return first
-
-
-@jit
-def spread_classes(prob: NDArray[Any], label: NDArray[Any], score: F64, hit: U8) -> None:
-    """Scores and hits (n K,) of class vectors (n, K) with labels (n,), as they lie in memory."""
-    n, n_classes = prob.shape
-    flat = prob.reshape(prob.size)
-    for i in range(flat.size):
-        score[i] = np.float64(flat[i])
-        hit[i] = 0
-    for i in range(n):
-        hit[i * n_classes + label[i]] = 1
+# Up to so many numbers `lane_sum` is numpy's.
+MOST_BINS = 128
 
 
 @jit
@@ -59,14 +42,87 @@ def lane_total(sums: F64, b: int, lanes: int) -> float:
 
 
 @jit
-def note_scores(s: F64, cell: I32, threshold: float, only: F64) -> None:
-    """Keep the score of each cell in `only` while it has but one."""
-    for i in range(s.size):
-        x = s[i]
-        seen = only[np.uint32(cell[i])]
-        # No branch: where some scores are tied and some not, it would be mispredicted (3.4 ns).
-        kept = x if (seen == NONE) | (seen == x) else SEVERAL
-        only[np.uint32(cell[i])] = kept if x > threshold else seen
+def hard_error(
+    prob: NDArray[Any], label: NDArray[Any], low: float, high: float, n_bins: int, right: bool,
+    cuts: F64, tolerance: float, kinds: I64, out: F64,
+) -> float:  # fmt: skip
+    """Compute the error of the most common call as a whole, from a caller's arrays to its value.
+
+    It is ``sum_b |D_b| / n`` over hard bins, of rows that count 1 each; nan if something is not
+    good, or if it is not known whether it is.
+
+    Parameters
+    ----------
+    prob : (n,) or (n, K) array
+        Probabilities of the positive class, float64; or class vectors, which sum to 1 within the
+        tolerance, and whose top label is measured.
+    label : (n,) int64 array, or of hits uint8
+    low, high, n_bins, right, cuts
+        As in `binning.Grid`, with at most `MOST_BINS` bins; of equal width if there are no cuts.
+    kinds : (Q,) int64 array
+        Which of `kernels.MOMENTS` are added up; the error is that of the first as D.
+    out : (Q, B) or (0, 0) float64 array
+        Their sums, unless it is empty; overwritten.
+    """
+    n = label.size
+    # As `cell_moments` does it, without all that a single problem does not need.
+    rows, nothing, lanes = min(n, BLOCK), np.empty(0), LANES if n > 0 else 1
+    no_words = np.empty(0, np.int64)
+    score_block, hit_block = np.empty(rows), np.empty(rows, np.uint8)
+    cell_block, term_block = np.empty(rows, np.int32), np.empty(rows)
+    sums, gap = np.zeros((kinds.size, n_bins * LANES)), np.empty(n_bins)
+    for start in range(0, n, BLOCK):
+        p, label_block = prob[start : start + BLOCK], label[start : start + BLOCK]
+        size = label_block.size
+        y, cell, term = hit_block[:size], cell_block[:size], term_block[:size]
+        if prob.ndim == 1:
+            s = p
+            good = are_scores(p) & read_hits(label_block, y)
+        else:
+            s = score_block[:size]
+            good = read_top_label(p, label_block, n < 0, tolerance, s, y, no_words)
+        if not good:  # before anything is looked up by it
+            return np.nan
+        if cuts.size:
+            search_knots(s, cuts, right, cell)
+        else:
+            uniform_bins(s, low, high, n_bins, right, cell)
+        for q in range(kinds.size):
+            moment(kinds[q], s, y, nothing, -np.inf, term)
+            scatter(cell, term, lanes, sums[q], nothing)
+    for q in range(out.shape[0]):
+        for b in range(n_bins):
+            out[q, b] = lane_total(sums[q], b, lanes)
+    for b in range(n_bins):
+        gap[b] = abs(lane_total(sums[0], b, lanes))
+    return lane_sum(gap) / n
+
+
+@jit
+def read_block(
+    prob: NDArray[Any], label: NDArray[Any], start: int, stop: int, score: F64, hit: U8
+) -> tuple[F64, U8]:
+    """Scores and hits of some rows: of one problem as they are, of class vectors (n, K) and classes
+    one problem after the other for each row, written to arrays with room for them."""
+    if prob.ndim == 1:
+        return prob[start:stop], label[start:stop]
+    n_classes = prob.shape[1]
+    part = prob[start:stop]
+    flat = part.reshape(part.size)
+    for i in range(flat.size):
+        score[i], hit[i] = np.float64(flat[i]), 0
+    for i in range(stop - start):
+        hit[i * n_classes + label[start + i]] = 1
+    return score[: flat.size], hit[: flat.size]
+
+
+@jit
+def first_cells(rows: int, problems: int, cells: int) -> I32:
+    """First cell of the problem of each score of a block of rows."""
+    first = np.empty(rows * problems, np.int32)
+    for i in range(first.size):
+        first[i] = i % problems * cells
+    return first
 
 
 @jit
@@ -88,14 +144,9 @@ def rows_in_cells(
     first_cell = first_cells(rows, problems, wanted.size // problems)
     count = 0
     for start in range(0, n, rows):
-        m = min(rows, n - start)
-        s, y = score_block[: m * problems], hit_block[: m * problems]
-        if prob.ndim == 1:
-            s, y = prob[start : start + m], label[start : start + m]
-        else:
-            spread_classes(prob[start : start + m], label[start : start + m], s, y)
+        s, y = read_block(prob, label, start, min(start + rows, n), score_block, hit_block)
         float_cells(s, low, high, work, cell)
-        for i in range(m * problems):
+        for i in range(s.size):
             if wanted[np.uint32(cell[i] + first_cell[i])]:  # rarely: easy to predict
                 row[count] = start + i // problems
                 problem[count] = i % problems
@@ -143,26 +194,25 @@ def cell_moments(
     lower_block, first_cell = np.empty(size, np.int32), first_cells(rows, problems, cells)
     share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
     sums = np.zeros((moments, problems * cells * lanes))
-    lost = np.zeros(problems * cells * lanes if is_float else 0)
+    lost, nothing = np.zeros(problems * cells * lanes if is_float else 0), np.empty(0)
     # Loops: expressions of arrays take seconds to compile, with their messages about shapes.
     if is_float:
         for i in range(only.size):
             only[i] = NONE
     for start in range(0, n, rows):
-        m = min(rows, n - start)
-        s, y = score_block[: m * problems], hit_block[: m * problems]
+        s, y = read_block(prob, label, start, min(start + rows, n), score_block, hit_block)
         lower, share, x = lower_block[: s.size], share_block[: s.size], x_block[: s.size]
-        if prob.ndim == 1:
-            s, y = prob[start : start + m], label[start : start + m]
-        else:
-            spread_classes(prob[start : start + m], label[start : start + m], s, y)
         place(s, grid, lower, x, share)
         if problems > 1:
             for i in range(s.size):
                 lower[i] += first_cell[i]
         if is_float:
-            note_scores(s, lower, threshold, only)
-        w = weight[start : start + m]
+            for i in range(s.size):
+                seen = only[np.uint32(lower[i])]
+                # No branch: where some scores are tied and some not, it would be mispredicted.
+                kept = s[i] if (seen == NONE) | (seen == s[i]) else SEVERAL
+                only[np.uint32(lower[i])] = kept if s[i] > threshold else seen
+        w = weight[start : start + rows]
         if (w.size > 0) & (problems > 1):
             w = weight_block[: s.size]
             for i in range(s.size):
@@ -171,10 +221,9 @@ def cell_moments(
             moment(kinds[q], s, y, w, threshold, x)
             if grid.convex:
                 scatter_shares(lower, x, share, step, lanes, sums[q])
-            elif (kinds[q] == WEIGHT) & is_float & (w.size > 0):
-                scatter_weights(lower, x, lanes, sums[q], lost)
             else:
-                scatter(lower, x, lanes, sums[q])
+                is_exact = (kinds[q] == WEIGHT) & (w.size > 0)
+                scatter(lower, x, lanes, sums[q], lost if is_exact else nothing)
     for q in range(moments):
         if kinds[q] == WEIGHT:
             for i in range(lost.size):

@@ -18,17 +18,9 @@ LANES = 64
 LONG = 2 * LANES
 
 LARGEST = np.finfo(np.float64).max
-# Entries that are looked at twice, once each and once in the sum of their row.
-BLOCK = 4096
-
-
-@jit
-def row_sum(row: NDArray[Any]) -> Any:
-    """Sum of a row. A loop over slices compiles to half the time of one over positions."""
-    total = row[0]
-    for k in range(1, row.size):
-        total += row[k]
-    return total
+# How often 1 is counted in sums of squared distances, which are up to 2, and how often the last bit
+# of a number in its second word.
+DISTANCE_UNIT, DETAIL = 2.0**29, 2.0**32
 
 
 @jit
@@ -49,22 +41,6 @@ def read_hits(label: NDArray[Any], hit: U8) -> bool:
         bits |= np.int64(label[i])
         hit[i] = np.uint8(label[i])
     return bool((bits >= 0) & (bits <= 1))
-
-
-@jit
-def are_classes(prob: NDArray[Any], label: I64, tolerance: float) -> bool:
-    """Whether every probability (n, K) is in [0, 1], every row sums to 1 within the tolerance, and
-    every label (n,) is from 0 to K - 1."""
-    n, n_classes = prob.shape
-    rows = max(1, BLOCK // n_classes)
-    good = True
-    for start in range(0, n, rows):  # so that sums find the entries in the first-level cache
-        part = prob[start : start + rows]
-        good &= are_scores(part.reshape(part.size))
-        for i in range(part.shape[0]):
-            y = label[start + i]
-            good &= (y >= 0) & (y < n_classes) & (abs(row_sum(part[i]) - 1) <= tolerance)
-    return good
 
 
 @jit
@@ -115,41 +91,56 @@ def long_row(row: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, Any, Any]:
 
 
 @jit
-def is_first(row: NDArray[Any], column: Any, top: Any) -> bool:
-    """Whether `top` is in this column, and in none before."""
-    first = row[column] == top
-    if first:
-        for k in range(column):
-            first &= row[k] < top
-    return bool(first)
+def add_distances(prob: NDArray[Any], label: I64, weight: F64, words: I64) -> None:
+    """Add up ``w sum_k (p_k - [k = y])**2`` of class vectors (n, K), float64 or float32, and of
+    classes, in two words; empty weights are 1.
+
+    In four sums a row, since a single one waits for every addition.
+    """
+    whole = prob.shape[1] // 4 * 4
+    for i in range(label.size):
+        row = prob[i]
+        a = b = c = d = 0.0
+        for k in range(0, whole, 4):
+            p, q = np.float64(row[k]), np.float64(row[k + 1])
+            r, s = np.float64(row[k + 2]), np.float64(row[k + 3])
+            a, b, c, d = a + p * p, b + q * q, c + r * r, d + s * s
+        for k in range(whole, row.size):
+            a += np.float64(row[k]) * np.float64(row[k])
+        x = (((a + b) + (c + d)) - 2.0 * np.float64(row[label[i]]) + 1.0) * DISTANCE_UNIT
+        x = x * weight[i] if weight.size else x
+        high = np.int64(x)
+        words[0] += high
+        words[1] += np.int64((x - np.float64(high)) * DETAIL)
 
 
 @jit
 def read_top_label(
-    prob: NDArray[Any],
-    label: NDArray[Any],
-    logits: bool,
-    tolerance: float,
-    score: F64,
-    hit: U8,
+    prob: NDArray[Any], label: I64, logits: bool, tolerance: float, score: F64, hit: U8, words: I64
 ) -> bool:
     """Fill `score` with the largest entry of each row (n, K), and `hit` with whether the label is
-    its column, the first if there are more; False as `are_classes`.
+    its column, the first if there are more; add squared distances of the rows from their classes to
+    the two `words`, unless they are empty.
 
-    With `logits`, entries are to be less than infinite, and a row not all -inf.
+    False, if an entry is not in [0, 1], a row does not sum to 1 within the tolerance, or a label is
+    not from 0 to K - 1. Of `logits`, entries are to be less than infinite, and a row not all -inf.
     """
+    no_weights = np.empty(0)
     lanes = np.empty((3, LANES), prob.dtype)
     n_classes = prob.shape[1]
     good = True
     for i in range(prob.shape[0]):
-        y = np.int64(label[i])
+        y = label[i]
         known = (y >= 0) & (y < n_classes)
         if n_classes < LONG:
             top, column, low, total = short_row(prob[i])
             is_hit = column == y
         else:
             top, low, total = long_row(prob[i], lanes)
-            is_hit = is_first(prob[i], y, top) if known else False
+            is_hit = known and prob[i, y] == top
+            if is_hit:
+                for k in range(y):
+                    is_hit &= prob[i, k] < top
         # a nan is in no comparison, but in the sum
         if logits:
             good &= (top >= -LARGEST) & (top <= LARGEST) & (total == total)
@@ -158,4 +149,6 @@ def read_top_label(
         good &= known
         score[i] = top
         hit[i] = is_hit
+        if words.size and good:
+            add_distances(prob[i : i + 1], label[i : i + 1], no_weights, words)
     return good

@@ -14,13 +14,8 @@ import numpy as np
 from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
 from fastece.kernels.quantiles import cut_weights
-from fastece.kernels.shared import add, column_sums, two_sum, zero
+from fastece.kernels.shared import column_sums, two_sum, zero
 from fastece.typing import F64, I32, I64, U8
-
-# Rows between the cumulative weights that are kept, 256 bytes each: the more rows, the fewer of
-# them are looked at for a cut.
-GROUPS = (1, 16, 64)
-FEW_ROWS, MANY_ROWS = 512, 65536
 
 
 class OrderedRows(NamedTuple):
@@ -40,6 +35,9 @@ class OrderedRows(NamedTuple):
         How many rows of the draw come before them: those that do not exist.
     low, high : float
         Range that bins divide.
+    group : int
+        Rows between the cumulative weights that are kept, 256 bytes each: the more rows, the fewer
+        of them are looked at for a cut.
     """
 
     s: F64
@@ -51,6 +49,7 @@ class OrderedRows(NamedTuple):
     skip: int
     low: float
     high: float
+    group: int
 
 
 # --- sums over rows -------------------------------------------------------------------------
@@ -181,40 +180,37 @@ def tile_sums(terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8,
                     other = terms[q + moments if convex else q + 1]
                     add_twice(c[g], order, terms[q], other, first, last, sums, upper)
                     to = out[q, cell + step, block] if convex else out[q + 1, cell, block]
-                    add(upper, to)
+                    for r in range(REPLICATES):
+                        to[r] += upper[r]
                 else:
                     add_rows(c[g], order, terms[q], first, last, sums)
-                add(sums, out[q, cell, block])
+                to = out[q, cell, block]
+                for r in range(REPLICATES):
+                    to[r] += sums[r]
 
 
 # --- cuts between bins of equal weight ------------------------------------------------------
 
 
 @jit
-def counts_below(c: U8, group: int, below: F64) -> None:
-    """`weights_below` where every row counts 1."""
-    words = c.reshape(c.size).view(np.uint64)
-    sums = np.empty(8, np.uint64)
-    halves = sums.view(np.uint16)
-    for q in range((c.shape[0] + group - 1) // group):
-        column_sums(words, 4 * group * q, min(words.size, 4 * group * (q + 1)), sums)
-        before, after = below[q], below[q + 1]
-        for r in range(REPLICATES // 2):
-            after[2 * r] = before[2 * r] + np.float64(halves[r])
-            after[2 * r + 1] = before[2 * r + 1] + np.float64(halves[r + REPLICATES // 2])
-
-
-@jit
-def weights_below(c: U8, order: I32, v: F64, group: int, below: F64) -> None:
+def weights_below(c: U8, rows: OrderedRows, below: F64) -> None:
     """Weight of the rows before each group of rows, and of all, in (2**k, 32) `below`; infinite
     beyond them."""
     zero(below[0])
+    order, v, group = rows.order, rows.v, rows.group
     groups = (order.size + group - 1) // group
     for q in range(groups + 1, below.shape[0]):
         for r in range(REPLICATES):
             below[q, r] = np.inf
     if v.size == 0:
-        counts_below(c, group, below)
+        words, sums = c.reshape(c.size).view(np.uint64), np.empty(8, np.uint64)
+        halves = sums.view(np.uint16)
+        for q in range(groups):
+            column_sums(words, 4 * group * q, min(words.size, 4 * group * (q + 1)), sums)
+            before, after = below[q], below[q + 1]
+            for r in range(REPLICATES // 2):
+                after[2 * r] = before[2 * r] + np.float64(halves[r])
+                after[2 * r + 1] = before[2 * r + 1] + np.float64(halves[r + REPLICATES // 2])
     else:
         total, lost, part = np.zeros(REPLICATES), np.zeros(REPLICATES), np.empty(REPLICATES)
         for q in range(groups):
@@ -233,28 +229,12 @@ def weight_of(c: U8, v: F64, i: int, r: int) -> float:
 
 
 @jit
-def weight_before(c: U8, v: F64, group: int, below: F64, i: int, r: int) -> float:
-    """Weight of the rows before row i in replicate r."""
-    q = i // group
-    weight = float(below[q, r])
-    for j in range(group * q, i):
-        weight += weight_of(c, v, j, r)
-    return weight
-
-
-@jit
 def power_of_two(count: int) -> int:
     """Smallest power of two greater than `count`."""
     power = 1
     while power <= count:
         power *= 2
     return power
-
-
-@jit
-def group_size(n: int) -> int:
-    """Rows between two cumulative weights of `weights_below`."""
-    return GROUPS[0] if n <= FEW_ROWS else GROUPS[1] if n <= MANY_ROWS else GROUPS[2]
 
 
 @jit
@@ -295,19 +275,7 @@ def rows_reaching(
 
 
 @jit
-def next_drawn(c: U8, end: int, r: int) -> int:
-    """The first row from `end` on that replicate r has drawn; n if there is none."""
-    i = end
-    while i < c.shape[0] and c[i, r] == 0:
-        i += 1
-    return i
-
-
-@jit
-def cuts_of(
-    c: U8, v: F64, u: F64, run: I32, first: I32, group: int, below: F64, right: bool,
-    edges: F64, cuts: I32,
-) -> None:  # fmt: skip
+def cuts_of(c: U8, rows: OrderedRows, below: F64, right: bool, edges: F64, cuts: I32) -> None:
     """Edges of bins of equal weight in each replicate, as `quantiles.quantile_edges` defines them,
     and the rows at which the bins begin.
 
@@ -319,11 +287,12 @@ def cuts_of(
                         ^ first[run[i]]            closed at the left: the bin begins here
                                      ^ first[run[i] + 1], closed at the right, or in between
 
-    Multiplicities c (n, 32) are those of `OrderedRows`, and `below` is that of `weights_below`. Of
-    the edges (B + 1, 32) the first and the last line are the ends of the range, and stay. Bin b has
+    Multiplicities c (n, 32) are those of the rows, and `below` is that of `weights_below`. Of the
+    edges (B + 1, 32) the first and the last line are the ends of the range, and stay. Bin b has
     the rows from ``cuts[b]`` to ``cuts[b + 1]``.
     """
     n, n_bins = c.shape[0], edges.shape[0] - 1
+    u, v, run, first, group = rows.u, rows.v, rows.run, rows.first, rows.group
     total = below[(n + group - 1) // group]
     row, weight = np.empty(REPLICATES, np.int64), np.empty(REPLICATES)
     least, most = np.empty(REPLICATES), np.empty(REPLICATES)
@@ -338,9 +307,15 @@ def cuts_of(
             end = first[run[i] + 1]
             following = i
             # Seldom: a bin may hold exactly its share. The weight of the whole run is asked second.
-            if weight[r] <= most[r] and weight_before(c, v, group, below, end, r) <= most[r]:
-                following = next_drawn(c, end, r)
-                following = following if following < n else i
+            if weight[r] <= most[r]:
+                whole = below[end // group, r]
+                for k in range(end // group * group, end):
+                    whole += weight_of(c, v, k, r)
+                if whole <= most[r]:
+                    following = end
+                    while following < n and c[following, r] == 0:
+                        following += 1
+                    following = following if following < n else i
             edges[j, r] = 0.5 * (u[i] + u[following])
             cuts[j, r] = end if right | (following > i) else first[run[i]]
 
@@ -511,8 +486,7 @@ def equal_mass_sums(
         zero(total)
         zero(out.reshape(out.size))
         return
-    group = group_size(n)
-    groups = (n + group - 1) // group
+    groups = (n + rows.group - 1) // rows.group
     below = np.empty((power_of_two(groups), REPLICATES))
     edges = np.empty((n_bins + 1, REPLICATES))
     cuts = np.empty((n_bins + 1, REPLICATES), np.int32)
@@ -531,10 +505,10 @@ def equal_mass_sums(
     for g in range(c.shape[0]):
         at = g * REPLICATES
         drawn = c[g, rows.skip :]
-        weights_below(drawn, rows.order, rows.v, group, below)
+        weights_below(drawn, rows, below)
         for r in range(REPLICATES):
             total[at + r] = below[groups, r]
-        cuts_of(drawn, rows.v, rows.u, rows.run, rows.first, group, below, right, edges, cuts)
+        cuts_of(drawn, rows, below, right, edges, cuts)
         if convex:
             centres_of(bits, n, edges, centre, place, bin_of, count)
             cut_shares(drawn, rows.s, terms, centre, place, bin_of, count, head, following, at, out)

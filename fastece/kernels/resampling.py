@@ -106,18 +106,6 @@ def decided_counts(bits: U16, law: U16, c: U8) -> None:
 
 
 @jit
-def settle_word(start: Any, first: Any, tail: F64, c: U8) -> None:
-    """Replace those of eight counts that are open."""
-    for i in range(c.size):
-        if c[i] == OPEN:
-            u = unit(word_at(start, first + i))
-            k = 0
-            while u >= tail[k]:
-                k += 1
-            c[i] = np.uint8(k)
-
-
-@jit
 def settle(start: Any, first: int, tail: F64, c: U8) -> None:
     """Replace open counts by draws from the law of what the levels leave; `first` is the number of
     the first of all counts."""
@@ -127,43 +115,39 @@ def settle(start: Any, first: int, tail: F64, c: U8) -> None:
         if seen & OPEN_WORD:  # one row in fifty
             for q in range(a, a + FOUR):
                 if words[q] & OPEN_WORD:
-                    i = np.int64(q * EIGHT)
-                    settle_word(start, first + i, tail, c[i : i + 8])
+                    for i in range(np.int64(q * EIGHT), np.int64(q * EIGHT) + 8):
+                        if c[i] == OPEN:
+                            u = unit(word_at(start, first + i))
+                            k = 0
+                            while u >= tail[k]:
+                                k += 1
+                            c[i] = np.uint8(k)
 
 
 @jit
-def poisson_counts(key: Any, block: int, law: U16, tail: F64, words: U64, c: U8) -> None:
-    """Independent Poisson counts c (n, 32) of the rows in one block of replicates: they depend on
-    key, block and row alone.
+def poisson_counts(key: Any, block: int, ids: I64, law: U16, tail: F64, words: U64, c: U8) -> None:
+    """Draw independent Poisson counts c (n, 32) of rows in one block of replicates.
 
-    `law` and `tail` are those of `fastece.resampling.draws.poisson_law`; `words` is work space, and
-    has `ROW_WORDS` for each of the rows that are made at a time.
+    They depend on key, block and the `ids` (n,) of the rows alone, which are 0, 1, ... if there are
+    none. `law` and `tail` are those of `fastece.resampling.draws.poisson_law`; `words` is work
+    space, and has `ROW_WORDS` for each of the rows that are made at a time.
     """
     start, again = counter_of(key, block, COUNT), counter_of(key, block, SETTLE)
-    flat = c.reshape(c.size)
-    bits = words.view(np.uint16)
-    for a in range(0, flat.size, bits.size):
-        part = flat[a : a + bits.size]
-        random_words(start, a // 4, words[: part.size // 4])
+    flat, bits, rows = c.reshape(c.size), words.view(np.uint16), words.size // ROW_WORDS
+    for first in range(0, c.shape[0], rows):
+        count = min(rows, c.shape[0] - first)
+        part = flat[first * REPLICATES : (first + count) * REPLICATES]
+        if ids.size == 0:
+            random_words(start, first * ROW_WORDS, words[: count * ROW_WORDS])
+            decided_counts(bits, law, part)
+            settle(again, first * REPLICATES, tail, part)
+            continue
+        for i in range(count):
+            row_words = words[i * ROW_WORDS : (i + 1) * ROW_WORDS]
+            random_words(start, ids[first + i] * ROW_WORDS, row_words)
         decided_counts(bits, law, part)
-        settle(again, a, tail, part)
-
-
-@jit
-def totals(c: U8, total: I64) -> Any:
-    """Sum of each column of (n, 32) counts, and all counts or-ed together."""
-    words = c.reshape(c.size).view(np.uint64)
-    sums = np.empty(8, np.uint64)
-    halves = sums.view(np.uint16)
-    seen = np.uint64(0)
-    for r in range(REPLICATES):
-        total[r] = 0
-    for a in range(0, words.size, 4 * FITS):
-        seen |= column_sums(words, a, min(words.size, a + 4 * FITS), sums)
-        for r in range(REPLICATES // 2):
-            total[2 * r] += np.int64(halves[r])
-            total[2 * r + 1] += np.int64(halves[r + REPLICATES // 2])
-    return seen
+        for i in range(count):
+            settle(again, ids[first + i] * REPLICATES, tail, c[first + i])
 
 
 @jit
@@ -199,26 +183,20 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
 
     Poisson counts of a rate that makes their total fall short in 98 % of the replicates, topped up.
     """
-    total = np.empty(REPLICATES, np.int64)
-    words = np.empty(MADE * ROW_WORDS, np.uint64)
+    total, in_order = np.empty(REPLICATES, np.int64), np.empty(0, np.int64)
+    words, sums = np.empty(MADE * ROW_WORDS, np.uint64), np.empty(8, np.uint64)
+    halves, half = sums.view(np.uint16), REPLICATES // 2
     for g in range(c.shape[0]):
-        poisson_counts(key, first + g, law, tail, words, c[g])
-        seen = totals(c[g], total)
-        top_up(counter_of(key, first + g, TOP_UP), size, total, seen, words, c[g])
-
-
-@jit
-def leave_out(groups: int, first: int, last: int, c: U8) -> None:
-    """Multiplicities c (G, n, 32) of a delete-block jackknife: replicate r has every row once but
-    those whose number modulo `groups` is ``min(first + r, last)``.
-    """
-    flat = c.reshape(c.size)
-    for i in range(flat.size):
-        flat[i] = np.uint8(1)
-    for g in range(c.shape[0]):
+        poisson_counts(key, first + g, in_order, law, tail, words, c[g])
+        counts, seen = c[g].reshape(c[g].size).view(np.uint64), np.uint64(0)
         for r in range(REPLICATES):
-            for i in range(min(first + g * REPLICATES + r, last), c.shape[1], groups):
-                c[g, i, r] = np.uint8(0)
+            total[r] = 0
+        for a in range(0, counts.size, 4 * FITS):
+            seen |= column_sums(counts, a, min(counts.size, a + 4 * FITS), sums)
+            for r in range(half):
+                total[2 * r] += np.int64(halves[r])
+                total[2 * r + 1] += np.int64(halves[r + half])
+        top_up(counter_of(key, first + g, TOP_UP), size, total, seen, words, c[g])
 
 
 @jit
@@ -228,7 +206,7 @@ def drawn_rows(key: Any, first: int, n: int, rows: I32) -> None:
     """
     words = np.empty(rows.shape[1], np.uint64)
     for r in range(rows.shape[0]):
-        random_words(counter_of(key, first + r, DRAW), 0, words)
+        random_words(counter_of(key, first + r, DRAW), 0 * r, words)
         row = rows[r]
         for i in range(row.size):
             row[i] = below(words[i], n)
@@ -290,29 +268,4 @@ def categories(key: Any, first: int, up_to: F64, label: I32) -> None:
                     row[r] += np.int32(u[r] >= edge)
 
 
-@jit
-def hits_among(label: I32, k: int, c: U8) -> None:
-    """As `hits_of`, for labels (G, n, 32) that have been drawn: class `k` is a hit."""
-    n = label.shape[1]
-    for g in range(label.shape[0]):
-        for i in range(n):
-            row, hit, miss = label[g, i], c[g, i], c[g, n + i]
-            for r in range(REPLICATES):
-                hit[r] = np.uint8(row[r] == k)
-                miss[r] = hit[r] ^ np.uint8(1)
-
-
 # --- rows in another order ------------------------------------------------------------------
-
-
-@jit
-def gather_rows(c: U8, order: I32, out: U8) -> None:
-    """``out[g, i] = c[g, order[i]]`` for (G, n, 32) multiplicities, 32 bytes at a time."""
-    source = c.reshape(c.size).view(np.uint64)
-    target = out.reshape(out.size).view(np.uint64)
-    for g in range(c.shape[0]):
-        for i in range(order.size):
-            a = np.uint64(4 * (g * c.shape[1] + order[i]))
-            b = np.uint64(4 * (g * order.size + i))
-            for q in range(FOUR):
-                target[b + q] = source[a + q]

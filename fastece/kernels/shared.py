@@ -20,13 +20,6 @@ def zero(sums: F64) -> None:
 
 
 @jit
-def add(x: F64, sums: F64) -> None:
-    """Add to the sums."""
-    for i in range(sums.size):
-        sums[i] += x[i]
-
-
-@jit
 def lane_sum(x: F64) -> float:
     """Sum in eight lanes, since a single one waits for every addition: of up to 128 numbers that
     are not negative, in the order in which numpy adds them."""

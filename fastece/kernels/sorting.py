@@ -17,8 +17,8 @@ TOP, FEW = np.uint64(30), 24
 
 @jit
 def sort_digit(key: U64, row: I32, shift: Any, moved: U64, moved_row: I32) -> None:
-    """Keys and their rows in the order of the digit at `shift`, equal ones staying in theirs;
-    without rows if there are none."""
+    """Move keys and their rows into the order of the digit at `shift`, equal ones staying in
+    theirs."""
     at = np.zeros(DIGITS, np.int64)
     for i in range(key.size):
         at[(key[i] >> shift) & LAST] += 1
@@ -31,9 +31,7 @@ def sort_digit(key: U64, row: I32, shift: Any, moved: U64, moved_row: I32) -> No
         digit = (key[i] >> shift) & LAST
         to = np.uint64(at[digit])
         at[digit] += 1
-        moved[to] = key[i]
-        if row.size > 0:
-            moved_row[to] = row[i]
+        moved[to], moved_row[to] = key[i], row[i]
 
 
 @jit
@@ -47,36 +45,17 @@ def sort_neighbours(key: U64, row: I32, low: Any) -> bool:
         elif key[i] < key[i - 1]:
             if i - start >= FEW:
                 return False
-            k, x, place = key[i], i, row[i] if row.size > 0 else np.int32(0)
+            k, x, place = key[i], i, row[i]
             while x > start and key[x - 1] > k:
-                key[x] = key[x - 1]
-                if row.size > 0:
-                    row[x] = row[x - 1]
+                key[x], row[x] = key[x - 1], row[x - 1]
                 x -= 1
-            key[x] = k
-            if row.size > 0:
-                row[x] = place
+            key[x], row[x] = k, place
     return True
 
 
 @jit
-def sort_keys(key: U64, row: I32, low: Any) -> None:
-    """Bring keys, and their rows if there are any, into increasing order, equal ones staying in
-    theirs. Most keys should differ in the 32 bits from `low` on, and none have later ones."""
-    moved, moved_row = np.empty_like(key), np.empty_like(row)
-    for pairs in (2, 4):  # of digits, so that keys end where they were: first the last four
-        if pairs == 4 and sort_neighbours(key, row, low):
-            return
-        shift: Any = low if pairs == 2 else np.uint64(0)
-        for _ in range(pairs):
-            sort_digit(key, row, shift, moved, moved_row)
-            sort_digit(moved, moved_row, shift + WIDTH, key, row)
-            shift += WIDTH + WIDTH
-
-
-@jit
 def increasing_order(s: F64, row: I32) -> None:
-    """The rows of scores from 0 to 1 in increasing order, equal ones staying as they are.
+    """Fill `row` with the rows of scores from 0 to 1 in increasing order, equal ones as they are.
 
     As bits, floats that are not negative are integers in the same order.
     """
@@ -84,4 +63,13 @@ def increasing_order(s: F64, row: I32) -> None:
     for i in range(s.size):
         score[i] = s[i] + 0.0  # -0 is 0
         row[i] = i
-    sort_keys(score.view(np.uint64), row, TOP)
+    key = score.view(np.uint64)
+    moved, moved_row = np.empty_like(key), np.empty_like(row)
+    for pairs in (2, 4):  # of digits, so that keys end where they were: first the last four
+        if pairs == 4 and sort_neighbours(key, row, TOP):
+            return
+        shift: Any = TOP if pairs == 2 else np.uint64(0)
+        for _ in range(pairs):
+            sort_digit(key, row, shift, moved, moved_row)
+            sort_digit(moved, moved_row, shift + WIDTH, key, row)
+            shift += WIDTH + WIDTH

@@ -23,35 +23,6 @@ from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.shared import zero
 from fastece.typing import F64, I32, I64, U8
 
-# Rows that are placed at once.
-BLOCK = 1024
-
-
-@jit
-def fill_records(
-    s: F64, y: U8, v: F64, grid: Grid, threshold: float, kinds: I64, records: F64
-) -> None:
-    """The records of `drawn_sums`, of these of `kernels.MOMENTS`; block by block, so that
-    what is made of the rows stays in the first-level cache (3 ns a row, convex 6; with arrays of
-    all rows 5 and 9)."""
-    moments = kinds.size
-    lower, work, share = np.empty(BLOCK, np.int32), np.empty(BLOCK), np.empty(BLOCK)
-    x = np.empty(BLOCK)
-    for first in range(0, s.size, BLOCK):
-        score, hit, record = s[first : first + BLOCK], y[first : first + BLOCK], records[first:]
-        m = score.size
-        place(score, grid, lower[:m], work[:m], share[:m])
-        for i in range(m):
-            record[i, 0] = lower[i]
-        for q in range(1, moments + 1):
-            moment(kinds[q - 1], score, hit, v[first : first + BLOCK], threshold, x)
-            if grid.convex:
-                for i in range(m):
-                    record[i, q], record[i, q + moments] = x[i] * share[i], x[i] * (1.0 - share[i])
-            else:
-                for i in range(m):
-                    record[i, q] = x[i]
-
 
 @jit
 def drawn_sums(records: F64, step: int, rows: I32, out: F64) -> None:
@@ -83,24 +54,6 @@ def drawn_sums(records: F64, step: int, rows: I32, out: F64) -> None:
 
 
 @jit
-def drawn_rows(
-    s: F64, y: U8, v: F64, threshold: float, rows: I32, score: F64, hit: U8, weight: F64
-) -> int:
-    """Copy scores, hits and weights of rows (size,) in increasing order, of which those with scores
-    up to the threshold do not exist; how many do."""
-    skip = 0
-    while skip < rows.size and not s[np.uint64(rows[skip])] > threshold:
-        skip += 1
-    count = rows.size - skip
-    for i in range(count):
-        row = np.uint64(rows[np.uint64(skip + i)])
-        score[i], hit[i] = s[row], y[row]
-        if v.size > 0:
-            weight[i] = v[row]
-    return count
-
-
-@jit
 def drawn_equal_mass_sums(
     s: F64, y: U8, v: F64, threshold: float, low: float, high: float, right: bool,
     convex: bool, kinds: I64, rows: I32, total: F64, out: F64,
@@ -116,14 +69,21 @@ def drawn_equal_mass_sums(
     lanes = LANES if n_bins <= size else 1
     edges, cuts = np.empty(n_bins + 1), np.empty(n_bins - 1)
     centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
-    sums = np.empty(n_bins * lanes)
+    sums, nothing = np.empty(n_bins * lanes), np.empty(0)
     score_line, inside_line, weight_line = np.empty(size), np.empty(size), np.empty(size)
     share_line, term_line = np.empty(size), np.empty(size)
     hit_line, cell_line = np.empty(size, np.uint8), np.empty(size, np.int32)
     for b in range(n_bins):
         bins[b] = b
     for r in range(rows.shape[0]):
-        m = drawn_rows(s, y, v, threshold, rows[r], score_line, hit_line, weight_line)
+        skip = 0
+        while skip < size and not s[np.uint64(rows[r, skip])] > threshold:
+            skip += 1
+        m = size - skip
+        for i in range(m):
+            row = np.uint64(rows[r, skip + i])
+            score_line[i], hit_line[i] = s[row], y[row]
+            weight_line[i] = v[row] if v.size > 0 else 1.0
         score, u, weight = score_line[:m], inside_line[:m], weight_line[: m if v.size > 0 else 0]
         hit, cell, share, x = hit_line[:m], cell_line[:m], share_line[:m], term_line[:m]
         for i in range(m):
@@ -142,7 +102,7 @@ def drawn_equal_mass_sums(
             if convex:
                 scatter_shares(cell, x, share, 1 if count > 1 else 0, lanes, sums)
             else:
-                scatter(cell, x, lanes, sums)
+                scatter(cell, x, lanes, sums, nothing)
             if count < n_bins:
                 for b in range(n_bins):
                     out[q, b, r] = 0.0

@@ -38,18 +38,6 @@ def run_sums(s: F64, y: U8, w: F64, end: I32, weight: F64, hits: F64, misses: F6
 
 
 @jit
-def fill_guide(weight: F64, guide: I32) -> None:
-    """Of each of G + 1 even parts of the weight the first run that reaches it, in `guide`."""
-    parts, k = guide.size - 1, 0
-    share = weight[-1] / parts
-    for q in range(parts + 1):
-        target = q * share
-        while k < weight.size - 1 and weight[k] < target:
-            k += 1
-        guide[q] = k
-
-
-@jit
 def run_of_cut(weight: F64, guide: I32, j: Any, n_bins: int) -> Any:
     """The run behind which cut j is, as `quantiles.quantile_edges` defines it: the first up to
     which the weight is the share j / B of all. Looked for between two entries of the guide."""
@@ -119,7 +107,7 @@ def has_decrease(
 @jit
 def most_bins(weight: F64, hits: F64, misses: F64, guide: I32, most: int, tolerance: float) -> int:
     """The largest B, at most `most`, such that of each of 1, ..., B bins the hit rates of the
-    occupied ones do not decrease, from what `run_sums` and `fill_guide` have filled in."""
+    occupied ones do not decrease, from what `run_sums` has filled in and the guide."""
     runs = weight.size
     first, last = 0, runs - 1
     while first < runs - 1 and hits[first] == 0.0:

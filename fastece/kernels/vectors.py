@@ -70,20 +70,13 @@ def add_squares(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -
 
 
 @jit
-def part_below(band: F64, i: int, left: int, spare: F64) -> F64:
-    """A piece of the line below line i, or of `spare` (PIECE,) below the last one."""
-    if i + 1 < band.shape[0]:
-        return band[i + 1, left : left + PIECE]
-    return spare[: min(PIECE, band.shape[1] - left)]
-
-
-@jit
 def fill_squares(rows: F64, columns: F64, start: int, band: F64) -> None:
     """Squared distances of rows (b, K) from the columns from `start` on."""
     spare = np.empty(PIECE)
     for left in range(0, band.shape[1], PIECE):
         for i in range(0, band.shape[0], 2):
-            one, two = band[i, left : left + PIECE], part_below(band, i, left, spare)
+            one, is_last = band[i, left : left + PIECE], i + 1 == band.shape[0]
+            two = spare[: one.size] if is_last else band[i + 1, left : left + PIECE]
             zero(one)
             zero(two)
             below = rows[min(i + 1, rows.shape[0] - 1)]
@@ -126,7 +119,8 @@ def multiply_products(rows: F64, columns: F64, start: int, band: F64) -> None:
     work, more, spare = np.empty(PIECE), np.empty(PIECE), np.empty(PIECE)
     for left in range(0, band.shape[1], PIECE):
         for i in range(0, band.shape[0], 2):
-            one, two = band[i, left : left + PIECE], part_below(band, i, left, spare)
+            one, is_last = band[i, left : left + PIECE], i + 1 == band.shape[0]
+            two = spare[: one.size] if is_last else band[i + 1, left : left + PIECE]
             products, products_below = work[: one.size], more[: one.size]
             zero(products)
             zero(products_below)
@@ -151,7 +145,8 @@ def fill_exponents(
     spare = np.empty(PIECE)
     for left in range(0, band.shape[1], PIECE):
         for i in range(0, band.shape[0], 2):
-            one, two = band[i, left : left + PIECE], part_below(band, i, left, spare)
+            one, is_last = band[i, left : left + PIECE], i + 1 == band.shape[0]
+            two = spare[: one.size] if is_last else band[i + 1, left : left + PIECE]
             for j in range(one.size):
                 one[j] = two[j] = constant[left + j]
             below = scaled[min(i + 1, rows.shape[0] - 1)]
@@ -226,14 +221,6 @@ def log_sums(band: F64, constant: F64, inverse: F64, out: F64) -> None:
     for h in range(out.shape[0]):
         for i in range(out.shape[1]):
             out[h, i] += np.log(total[h, i])
-
-
-@jit
-def run_sums(band: F64, starts: I64, out: F64) -> None:
-    """Sums (b, S) of each line over runs of columns, which begin at `starts` (S + 1)."""
-    for i in range(band.shape[0]):
-        for s in range(starts.size - 1):
-            out[i, s] = lane_sum(band[i, starts[s] : starts[s + 1]])
 
 
 @jit

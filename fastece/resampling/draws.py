@@ -95,7 +95,11 @@ class LeaveOut(InBlocks):
     last: int
 
     def _fill(self, first: int, c: U8) -> None:
-        kernels.resampling.leave_out(self.groups, self.first + REPLICATES * first, self.last, c)
+        c[:] = 1
+        begin = self.first + REPLICATES * first
+        for r in range(len(c) * REPLICATES):
+            left_out = slice(min(begin + r, self.last), None, self.groups)
+            c[r // REPLICATES, left_out, r % REPLICATES] = 0
 
 
 @dataclass(frozen=True)
@@ -106,10 +110,11 @@ class CountDraws(InBlocks):
     n: int
 
     def _fill(self, first: int, c: U8) -> None:
-        law = poisson_law(1.0)
+        law, in_order = poisson_law(1.0), np.empty(0, np.int64)
         words = np.empty(kernels.resampling.MADE * kernels.resampling.ROW_WORDS, np.uint64)
+        key = np.uint64(self.key)
         for g, block in enumerate(c):
-            kernels.resampling.poisson_counts(np.uint64(self.key), first + g, *law, words, block)
+            kernels.resampling.poisson_counts(key, first + g, in_order, *law, words, block)
 
 
 @dataclass(frozen=True)
@@ -161,9 +166,7 @@ class GroupDraws(InBlocks):
 
     def multiplicities(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
         """(G, n, 32) multiplicities of the rows, for every problem."""
-        c = np.empty((len(drawn), self.n, REPLICATES), np.uint8)
-        kernels.resampling.gather_rows(drawn, contiguous(self.of_row, np.int32), c)
-        return c
+        return np.take(drawn, self.of_row, axis=1)
 
 
 @dataclass(frozen=True)
@@ -215,9 +218,10 @@ class ClassDraws(LabelDraws):
 
     def multiplicities(self, drawn: I32, problem: int) -> U8:
         """(G, n, 32) multiplicities of one class."""
-        c = np.empty((len(drawn), self.n, REPLICATES), np.uint8)
-        kernels.resampling.hits_among(drawn, problem, c)
-        return c
+        is_drawn, half = np.empty((len(drawn), self.n, REPLICATES), np.bool_), self.n // 2
+        np.equal(drawn, problem, out=is_drawn[:, :half])
+        np.not_equal(drawn, problem, out=is_drawn[:, half:])
+        return is_drawn.view(np.uint8)
 
 
 @dataclass(frozen=True)

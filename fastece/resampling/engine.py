@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece import kernels
-from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample, increasing
 from fastece.kernels import REPLICATES
 from fastece.resampling.draws import BlockDraws, RowDraws
@@ -172,11 +170,7 @@ def plan_replicates(
 
 def rows_in_order(c: NDArray[Any], order: I32) -> NDArray[Any]:
     """Multiplicities or labels (G, n, 32) of the rows in another order."""
-    if c.dtype != np.uint8:
-        return c[:, order]
-    gathered = np.empty((len(c), order.size, REPLICATES), np.uint8)
-    kernels.resampling.gather_rows(c, contiguous(order, np.int32), gathered)
-    return gathered
+    return np.take(c, order, axis=1)
 
 
 def block_values(member: Member, c: Any, inside: slice) -> F64:

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_array, as_real
+from fastece.checks.arrays import as_array, as_real, contiguous
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.probabilities import as_probabilities, row_sum_tolerance
 from fastece.data.problems import Problems
-from fastece.data.reading import NEARLY, native_labels, native_scores, read_problems
+from fastece.data.reading import NEARLY, native_scores, read_problems
 from fastece.streams.state import MIN_DRAWN_WEIGHT, MIN_WEIGHT, Settings, check_least
 from fastece.typing import I64
 
@@ -51,7 +51,7 @@ def read_batch(
     words = np.zeros(2, np.int64)
     if problems.vectors is not None:
         rows, vectors, v = problems.positions, problems.vectors, kernels.weights(problems.v)
-        kernels.cells.add_distances(vectors.prob[rows], vectors.label[rows], v, words)
+        kernels.reading.add_distances(vectors.prob[rows], vectors.label[rows], v, words)
     return problems, words
 
 
@@ -65,8 +65,8 @@ def read_vectors(
     n = len(prob)
     score, hit, words = np.empty(n), np.empty(n, np.uint8), np.zeros(2, np.int64)
     tolerance = NEARLY * row_sum_tolerance(y_prob, prob)
-    p, y = native_scores(prob), native_labels(label)
-    if not kernels.cells.read_vectors(p, y, tolerance, score, hit, words):
+    p, y = native_scores(prob), contiguous(label, np.int64)
+    if not kernels.reading.read_top_label(p, y, False, tolerance, score, hit, words):
         return None
     k = prob.shape[1]
     return Problems(settings.row, score, hit, 1 / k, 1.0, k), words

@@ -190,8 +190,8 @@ class State:
     @property
     def squared_distance(self) -> float:
         """Sum of w times the squared distance of class vectors from what came true."""
-        low = self.get("distance_low") / kernels.cells.DETAIL
-        return (self.get("distance") + low) / kernels.cells.DISTANCE_UNIT
+        low = self.get("distance_low") / kernels.reading.DETAIL
+        return (self.get("distance") + low) / kernels.reading.DISTANCE_UNIT
 
     def measure(self) -> None:
         """Compute from the sums what was added so far."""
@@ -202,7 +202,7 @@ class State:
     def more_square(self) -> float:
         """The sum of w**2 - w over all rows."""
         high = int(self.coarse[0, :, kernels.cells.SQUARE].sum())
-        low = self.get("square_low") / kernels.cells.DETAIL
+        low = self.get("square_low") / kernels.reading.DETAIL
         return (high + low) / kernels.cells.SQUARE_UNIT
 
     def cells(self, settings: Settings, k: int) -> Cells:
@@ -214,7 +214,7 @@ class State:
         # Coarse cells have the second words of weights, which their fine ones share.
         weight = self.fine[k].T / names.WEIGHT_UNIT
         whole = coarse_sums(weight, settings.n_coarse)
-        exact = whole + low_weight / (names.DETAIL * names.WEIGHT_UNIT)
+        exact = whole + low_weight / (kernels.reading.DETAIL * names.WEIGHT_UNIT)
         scale = np.divide(exact, whole, out=np.ones_like(whole), where=whole > 0)
         # Weights too small for the first words are in the middle of their coarse cell.
         lost = np.where((whole == 0) & (exact > 0), exact, 0.0)
@@ -232,7 +232,7 @@ class State:
             low=settings.low,
             high=1.0,
             weight=weight,
-            score=(first + low_first / names.DETAIL) / names.MOMENT_UNIT,
+            score=(first + low_first / kernels.reading.DETAIL) / names.MOMENT_UNIT,
             square_score=words[names.SECOND] / names.MOMENT_UNIT,
             square=square,
         )

@@ -18,17 +18,17 @@ def use_terminal(monkeypatch):
 
 def test_steps_parts_and_kernels_are_told_on_one_line(capsys, monkeypatch):
     use_terminal(monkeypatch)
-    monkeypatch.setattr(_jit, "WATCHERS", [])
+    monkeypatch.setattr(_jit, "progress_callbacks", [])
     with progress() as say:
         say("bootstrap")
-        (tasks,), (kernels,) = engine.WATCHERS, _jit.WATCHERS
+        (tasks,), (kernels,) = engine.WATCHERS, _jit.progress_callbacks
         tasks(1, 11)
         kernels("equal_mass_sums", 7)
     steps = capsys.readouterr().err.split(CLEAR)[1:]
     assert steps[:2] == ["bootstrap", "bootstrap: 1 of 11 parts done"]
     assert steps[2] == "compiling, the first time only: 7 kernels done, now equal_mass_sums"
     assert steps[3:] == [""]
-    assert engine.WATCHERS == _jit.WATCHERS == []
+    assert engine.WATCHERS == _jit.progress_callbacks == []
 
 
 def test_the_line_is_gone_after_an_error(capsys, monkeypatch):

@@ -92,44 +92,14 @@ def test_rows_go_to_the_cells_of_their_scores_to_the_last_bit():
 
 def test_numbers_as_integers():
     x = np.array([0.0, 1.0, -1.0, 0.3, -2.5, 1e5 / 3])
-    for kernel in forms(cells.as_integers):
-        got = np.empty(x.size)
-        kernel(x, 2.0**20, got)
-        assert got.view(np.int64).tolist() == [nearest(v * 2.0**20) for v in x.tolist()]
-    for kernel in forms(cells.as_two_words):
+    for kernel in forms(cells.as_words):
         high, low = np.empty(x.size), np.empty(x.size)
+        kernel(x, 2.0**20, high, NO_WEIGHTS)
+        assert high.view(np.int64).tolist() == [nearest(v * 2.0**20) for v in x.tolist()]
         kernel(x, 2.0**20, high, low)
         words = zip(high.view(np.int64).tolist(), low.view(np.int64).tolist(), strict=True)
         for value, (a, b) in zip(x.tolist(), words, strict=True):
             assert abs(Fraction(value) * 2**52 - (a * 2**32 + b)) <= Fraction(1, 2)
-
-
-def test_poisson_weights_depend_on_the_id_alone():
-    ids = np.array([5, 0, 2**60, -3, 5, 7])
-    counts = []
-    for kernel in forms(cells.poisson_weights):
-        c = np.empty((6, REPLICATES), np.uint8)
-        kernel(np.uint64(9), 3, ids, *LAW, c)
-        assert (c[0] == c[4]).all()
-        assert len({row.tobytes() for row in c}) == 5
-        one = np.empty((1, REPLICATES), np.uint8)
-        kernel(np.uint64(9), 3, ids[3:4], *LAW, one)
-        assert (one[0] == c[3]).all()
-        counts.append(c)
-    assert all((c == counts[0]).all() for c in counts)
-
-
-def test_poisson_weights_are_those_of_a_bootstrap_with_a_poisson_size():
-    from fastece.kernels import resampling
-
-    n = 200
-    c, other = np.empty((n, REPLICATES), np.uint8), np.empty((n, REPLICATES), np.uint8)
-    for kernel in forms(cells.poisson_weights):
-        kernel(np.uint64(1), 2, np.arange(n), *LAW, c)
-        words = np.empty(64 * resampling.ROW_WORDS, np.uint64)
-        with np.errstate(over="ignore"):
-            resampling.poisson_counts(np.uint64(1), 2, *LAW, words, other)
-        assert (c == other).all()
 
 
 @pytest.mark.parametrize("kind", ["none", "random"])
@@ -145,40 +115,10 @@ def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
         cells.place_rows(s, CELLS, COARSE, cell, coarse, r)
         for b in range(blocks):
             c = np.empty((n, REPLICATES), np.uint8)
+            words = np.empty(cells.MADE * cells.ROW_WORDS, np.uint64)
             with np.errstate(over="ignore"):
-                cells.poisson_weights(np.uint64(4), b, ids, *LAW, c)
+                cells.poisson_counts(np.uint64(4), b, ids, *LAW, words, c)
             for i in range(n):
                 weight = nearest(w[i] * 2.0**26) if w.size else 2**26
                 expected[b, 2 * coarse[i] + y[i]] += c[i].astype(np.int64) * weight
         assert (sums == expected).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_classes", [2, 5, 3000])
-def test_class_vectors_are_read_and_squared_in_one_pass(dtype, n_classes):
-    rng = np.random.default_rng(3)
-    p = rng.dirichlet(np.ones(n_classes), 30).astype(dtype)
-    y = rng.integers(0, n_classes, 30)
-    distance = ((p.astype(np.float64) - np.eye(n_classes)[y]) ** 2).sum(1)
-
-    def total(words):
-        return (words[0] + words[1] / 2**32) / 2**29
-
-    for kernel in forms(cells.square_distance):
-        assert kernel(p[0], y[0]) == pytest.approx(distance[0], rel=1e-12, abs=1e-12)
-    w = rng.random(30)
-    for kernel in forms(cells.add_distances):
-        for weight in (NO_WEIGHTS, w):
-            words = np.zeros(2, np.int64)
-            kernel(p, y, weight, words)
-            expected = (distance * weight if weight.size else distance).sum()
-            assert total(words) == pytest.approx(expected, rel=1e-12, abs=1e-12)
-    for kernel in forms(cells.read_vectors):
-        score, hit, words = np.empty(30), np.empty(30, np.uint8), np.zeros(2, np.int64)
-        assert kernel(p, y, 1e-3, score, hit, words)
-        assert (score == p.max(1)).all()
-        assert (hit == (p.argmax(1) == y)).all()
-        assert total(words) == pytest.approx(distance.sum(), rel=1e-12)
-        bad = y.copy()
-        bad[17] = n_classes  # it must not be looked up
-        assert not kernel(p, bad, 1e-3, score, hit, words)

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 import reference
 
+from fastece.data.order import GROUPS
+from fastece.estimators.density.grid import add_images
 from fastece.kernels import NO_WEIGHTS, density
-from fastece.kernels.replicates import FEW_ROWS
+from fastece.kernels.replicates import OrderedRows
 from helpers.kernel_forms import forms
 from helpers.samples import draws, runs_of
 
+FEW_ROWS, _ = GROUPS[0]
 LANES = [1, 32]
 RANGES = [(0.0, 1.0), (0.25, 0.9)]
 # The least number of cells, an odd and an even one; and cells beyond each end.
@@ -65,9 +68,11 @@ def test_spreads_are_those_of_the_rows_of_each_replicate(name, weighted):
             sums = [float((x * c[g, :, r]).sum()) for x in terms]
             expected.append(spread_of(u, w, sums, low, high))
     run, first = runs_of(u)
+    group = 1 if n <= FEW_ROWS else 16
+    rows = OrderedRows(u, u, v, order, run, first, 0, low, high, group)
     for kernel in forms(density.spreads):
         out = fresh(4, 32 * len(c))
-        kernel(c, u, v, run, first, order, terms, low, high, out)
+        kernel(c, rows, terms, out)
         assert near(np.array(expected)) == out.T
 
 
@@ -207,10 +212,8 @@ def test_images_are_added_to_the_cells_they_mirror(lanes):
         expected = cells[:, :, GHOSTS:-GHOSTS].copy()
         for q in (-2, -1, count, count + 1):
             expected[:, :, fold[q + GHOSTS] - GHOSTS] += cells[:, :, q + GHOSTS]
-        for kernel in forms(density.gather_images):
-            found = cells.copy()
-            kernel(fold, GHOSTS, found)
-            assert found[:, :, GHOSTS:-GHOSTS] == near(expected)
+        add_images(cells, fold)
+        assert cells[:, :, GHOSTS:-GHOSTS] == near(expected)
 
 
 @pytest.mark.parametrize("width", LANES)
@@ -313,15 +316,15 @@ def test_an_interval_in_which_the_sign_changes(p):
     for a, b, f in ((0.3, 0.1, 2.0), (0.0, 0.4, 1.5), (0.2, 0.0, 0.5), (0.5, 0.5, 1.0)):
         line = np.abs(-a + (a + b) * points)
         expected = np.mean((line / f) ** p * f)
-        for kernel in forms(density.across):
-            assert kernel(a, b, f, p) == pytest.approx(expected, abs=1e-8)
         # The derivative of |u / f|**p f is p |u / f|**(p - 1) u'.
-        rise = p * (a + b) * ((b / f) ** (p - 1) if p != 1 else 1.0)
-        for kernel in forms(density.steepness):
-            assert kernel(a, b, f, p) == near(rise)
+        rises = [p * (a + b) * ((x / f) ** (p - 1) if p != 1 else 1.0) for x in (a, b)]
+        for kernel in forms(density.crossing):
+            area, *found = kernel(a, b, f, p)
+            assert area == pytest.approx(expected, abs=1e-8)
+            assert found == near(rises)
     if p != 1:
-        for kernel in (*forms(density.across), *forms(density.steepness)):
-            assert kernel(0.1, 0.2, 0.0, p) == 0.0
+        for kernel in forms(density.crossing):
+            assert kernel(0.1, 0.2, 0.0, p) == (0.0, 0.0, 0.0)
 
 
 def value_of(f, g, score, width, low, high, p):
@@ -421,29 +424,22 @@ def test_integrals_of_smooth_densities(p):
         assert out[0] == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_kernel_at_a_distance():
-    heights = {
-        density.GAUSSIAN: lambda u: np.exp(-u * u / 2),
-        density.TRIWEIGHT: lambda u: (1 - u * u / 9) ** 3,
-        density.EPANECHNIKOV: lambda u: 1 - u * u / 5,
-    }
-    for shape, expected in heights.items():
-        for kernel in forms(density.height):
-            for u in (0.0, 0.3, 1.0, 2.2):
-                assert kernel(shape, u) == pytest.approx(expected(u), rel=1e-14)
+HEIGHTS = {
+    density.GAUSSIAN: (5.5, lambda u: np.exp(-u * u / 2)),
+    density.TRIWEIGHT: (3.0, lambda u: (1 - u * u / 9) ** 3),
+    density.EPANECHNIKOV: (np.sqrt(5.0), lambda u: 1 - u * u / 5),
+}
 
 
 def test_halves_of_kernels_add_up_to_one():
     h = np.array([[0.3, 0.05, 1.0], [0.01, 0.2, 0.6]])
-    for shape, reach in ((0, 5.5), (1, 3.0), (2, np.sqrt(5.0))):
+    for shape, (reach, height) in HEIGHTS.items():
         for kernel in forms(density.fill_taps):
             taps = np.full((2, 1 + int(np.ceil(5.5 / 0.1)), 3), np.nan)
-            kernel(shape, reach, 0.1, h, taps)
+            kernel(shape, reach, 0.1, h, False, taps)
             for part, r in np.ndindex(h.shape):
                 u = 0.1 * np.arange(taps.shape[1]) / h[part, r]
-                plain = np.array(
-                    [forms(density.height)[-1](shape, x) if x < reach else 0 for x in u]
-                )
+                plain = np.where(u < reach, height(u), 0.0)
                 whole = plain[0] + 2 * plain[1:].sum()
                 assert taps[part, :, r] == pytest.approx(plain / whole, rel=1e-12, abs=1e-300)
 
@@ -451,12 +447,12 @@ def test_halves_of_kernels_add_up_to_one():
 def test_folded_taps_are_taps_and_their_images():
     h = np.array([[0.3, 0.02], [1.0, 4.0]])
     for count in (1, 2, 7):
-        for kernel in forms(density.fold_taps):
+        for kernel in forms(density.fill_taps):
             around = np.full((2, count + 1, 2), np.nan)
-            kernel(0, 5.5, 0.1, h, around)
+            kernel(0, 5.5, 0.1, h, True, around)
             for part, r in np.ndindex(h.shape):
                 taps = np.zeros((1, 1 + int(np.ceil(5.5 * 4.0 / 0.1)), 1))
-                density.fill_taps(0, 5.5, 0.1, h[part : part + 1, r : r + 1], taps)
+                density.fill_taps(0, 5.5, 0.1, h[part : part + 1, r : r + 1], False, taps)
                 plain = np.zeros(2 * count)
                 for m, tap in enumerate(taps[0, :, 0]):
                     for at in {m, -m}:

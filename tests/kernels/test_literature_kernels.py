@@ -1,11 +1,12 @@
 """Kernels of the debiased errors, the sweep, MMCE and smooth errors, and the sort by digits."""
 
-from math import exp, sqrt
+from math import erf, exp, inf, pi, sqrt
 
 import numpy as np
 import pytest
 import reference
 
+from fastece.estimators.binned.sweep import guide_of
 from fastece.kernels import NO_WEIGHTS, debias, gaps, mmce, sorting, sweep
 from helpers.kernel_forms import PLAIN, forms
 
@@ -31,58 +32,64 @@ def test_increasing_order_is_stable(n):
             assert order.tolist() == np.argsort(s, kind="stable").tolist()
 
 
-def test_keys_are_sorted_by_one_digit_and_with_or_without_rows():
-    rng = np.random.default_rng(1)
+def test_keys_are_moved_into_the_order_of_one_digit():
+    rng, rows = np.random.default_rng(1), np.arange(90, dtype=np.int32)
     key = rng.integers(0, 2**62, 90).astype(np.uint64)
     expected = np.argsort(key >> np.uint64(54) & np.uint64(255), kind="stable")
     for kernel in forms(sorting.sort_digit):
-        for rows in (np.arange(90, dtype=np.int32), np.empty(0, np.int32)):
-            moved, moved_row = np.empty_like(key), np.empty_like(rows)
-            kernel(key, rows, np.uint64(54), moved, moved_row)
-            assert moved.tolist() == key[expected].tolist()
-            assert moved_row.tolist() == expected.tolist()[: rows.size]
-    for kernel in forms(sorting.sort_keys):
-        for rows in (np.arange(90, dtype=np.int32), np.empty(0, np.int32)):
-            mine, order = key.copy(), rows.copy()
-            kernel(mine, order, sorting.TOP)
-            assert mine.tolist() == sorted(key.tolist())
-            assert order.tolist() == np.argsort(key).tolist()[: rows.size]
+        moved, moved_row = np.empty_like(key), np.empty_like(rows)
+        kernel(key, rows, np.uint64(54), moved, moved_row)
+        assert moved.tolist() == key[expected].tolist()
+        assert moved_row.tolist() == expected.tolist()
 
 
 def test_few_neighbours_are_sorted_by_insertion_and_many_are_not():
     for kernel in forms(sorting.sort_neighbours):
-        for rows in (np.arange(5, dtype=np.int32), np.empty(0, np.int32)):
-            key = np.array([3, 1, 2, 16 + 2, 16 + 1], np.uint64)
-            order = rows.copy()
-            assert kernel(key, order, np.uint64(4))
-            assert key.tolist() == [1, 2, 3, 17, 18]
-            assert order.tolist() == [1, 2, 0, 4, 3][: rows.size]
+        key, order = np.array([3, 1, 2, 16 + 2, 16 + 1], np.uint64), np.arange(5, dtype=np.int32)
+        assert kernel(key, order, np.uint64(4))
+        assert key.tolist() == [1, 2, 3, 17, 18]
+        assert order.tolist() == [1, 2, 0, 4, 3]
         key = np.arange(sorting.FEW + 1, dtype=np.uint64)[::-1].copy()
-        assert not kernel(key, np.empty(0, np.int32), np.uint64(10))
+        assert not kernel(key, np.arange(key.size, dtype=np.int32), np.uint64(10))
 
 
 # -- debiased errors -------------------------------------------------------------------------------
 
 
+def chance_gap(gap, rate, count):
+    """How much larger than a gap the mean size of a normal variable around it is."""
+    t = sqrt(rate * (1 - rate) / count)
+    mean = abs(gap) * erf(abs(gap) / (t * sqrt(2))) if t else abs(gap)
+    return mean + t * sqrt(2 / pi) * exp(-(gap**2) / (2 * t * t) if t else -inf) - gap
+
+
+def debiased(kernel, gap, weight, hits, square, norm=1.0):
+    """The debiased error of a single bin."""
+    out = np.empty(1)
+    bins = (np.array([[x]]) for x in (gap, weight, hits, square))
+    kernel(*bins, np.array([weight]), 0.0, False, norm, out)
+    return out[0]
+
+
 def test_the_gap_of_chance_is_that_of_many_normal_draws():
     z = np.random.default_rng(2).standard_normal(200_000)
-    for gap, rate, count in (
-        (0.0, 0.5, 10.0),
-        (0.1, 0.3, 20.0),
-        (0.9, 0.5, 100.0),
-        (0.2, 1.0, 3.0),
-    ):
+    cases = (0.0, 0.5, 10.0), (0.1, 0.3, 20.0), (0.9, 0.5, 100.0), (0.2, 1.0, 3.0)
+    for gap, rate, count in cases:
         t = sqrt(rate * (1 - rate) / count)
-        expected = np.abs(gap + t * z).mean() - gap
-        for kernel in forms(debias.chance_gap):
-            assert kernel(gap, rate, count) == pytest.approx(expected, abs=4 * t / sqrt(z.size))
+        chance = np.abs(gap + t * z).mean() - gap
+        assert chance_gap(gap, rate, count) == pytest.approx(chance, abs=4 * t / sqrt(z.size))
+        for kernel in forms(debias.debiased_errors):
+            found = debiased(kernel, gap * count, count, rate * count, count)
+            assert gap - found == pytest.approx(chance_gap(gap, rate, count), abs=1e-15)
 
 
 def test_rows_are_counted_by_their_weights():
-    for kernel in forms(debias.row_count):
-        assert kernel(6.0, 12.0) == 3.0
-        assert kernel(6.0, 36.0) == 1.0
-        assert kernel(1e-200, 0.0) == 1.0  # the square is nothing
+    for kernel in forms(debias.debiased_errors):
+        for weight, square, count in ((6.0, 12.0, 3.0), (6.0, 9.0, 4.0)):
+            found = debiased(kernel, 0.5 * weight, weight, 0.5 * weight, square, 2.0)
+            assert found == pytest.approx(sqrt(0.25 - 0.25 / (count - 1)), abs=1e-15)
+        for weight, square in ((6.0, 36.0), (1e-200, 0.0)):  # one row; the square is nothing
+            assert debiased(kernel, 0.5 * weight, weight, 0.5 * weight, square, 2.0) == 0.0
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0])
@@ -92,7 +99,7 @@ def test_debiased_errors_add_up_the_bins_that_are_not_empty(norm):
     none, total, out = np.empty((0, 0)), np.array([9.0]), np.empty(1)
     for kernel in forms(debias.debiased_errors):
         for squares, count in ((square, 4.0), (none, 8.0)):
-            part = 0.25 - debias.chance_gap(0.25, 0.5, count)
+            part = 0.25 - chance_gap(0.25, 0.5, count)
             first, second = (0.3, part) if norm == 1 else (0.0, 0.0625 - 0.25 / (count - 1))
             expected = (first + 8 * second) / 9
             kernel(gap, weight, hits, squares, total, 0.0, False, norm, out)
@@ -130,12 +137,10 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
             cells = reference.members(problem, weights, n_bins=expected, edges="quantile")[1]
             filled = [cell for cell in cells if cell]
             for k in range(1 if PLAIN else 2):
-                run_sums, fill_guide, most_bins, occupied_bins = (
+                run_sums, most_bins, occupied_bins = (
                     forms(kernel)[k]
-                    for kernel in (
-                        sweep.run_sums, sweep.fill_guide, sweep.most_bins, sweep.occupied_bins,
-                    )
-                )  # fmt: skip
+                    for kernel in (sweep.run_sums, sweep.most_bins, sweep.occupied_bins)
+                )
                 end, sums = np.empty(n, np.int32), np.empty((3, n))
                 count = run_sums(s, y, w, end, *sums)
                 kept = once > 0
@@ -144,8 +149,7 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
                 assert weight[-1] == once.sum()
                 assert hits[-1] == once @ y
                 assert misses.tolist() == (weight - hits).tolist()
-                guide, last = np.empty(count + 1, np.int32), np.empty(count, np.int32)
-                fill_guide(weight, guide)
+                guide, last = guide_of(weight), np.empty(count, np.int32)
                 n_bins = most_bins(weight, hits, misses, guide, most, 0.0)
                 assert n_bins == expected
                 found = occupied_bins(weight, guide, n_bins, last)
@@ -155,10 +159,8 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
 
 def test_cuts_are_behind_the_run_that_reaches_their_share():
     weight = np.array([1.0, 2.0, 6.0, 8.0])
-    guide = np.empty(5, np.int32)
-    for kernel in forms(sweep.fill_guide):
-        kernel(weight, guide)
-        assert guide.tolist() == [0, 1, 2, 2, 3]
+    guide = guide_of(weight)
+    assert guide.tolist() == [0, 1, 2, 2, 3]
     for kernel in forms(sweep.run_of_cut):
         assert [kernel(weight, guide, j, 4) for j in (1, 2, 3)] == [1, 2, 2]
         assert [kernel(weight, guide, j, 8) for j in range(1, 8)] == [0, 1, 2, 2, 2, 2, 3]
@@ -190,14 +192,12 @@ def test_sums_of_pairs_are_those_over_all_pairs():
         s = np.sort(rng.random(n).round(1))
         gap, v, c = rng.normal(size=n), rng.random(n), rng.integers(0, 3, (2, n, 4))
         near = np.exp(-np.abs(s[:, None] - s) / 0.4)
-        for k in range(1 if PLAIN else 2):
-            decay, loss = np.empty(n), np.empty(n)
-            forms(mmce.fill_decays)[k](s, 0.4, decay, loss)
-            assert decay[:-1] == pytest.approx([exp(-x / 0.4) for x in np.diff(s)])
-            assert loss == pytest.approx(1 - decay**2)
+        decay = np.exp(-np.append(np.diff(s), inf) / 0.4)
+        loss = 1 - decay**2
+        for kernel in forms(mmce.pair_sums):
             for weight in (NO_WEIGHTS, v):
                 out, total = np.full((2, 4), np.nan), np.full((2, 4), -1.0)
-                forms(mmce.pair_sums)[k](c.astype(np.uint8), gap, weight, decay, loss, out, total)
+                kernel(c.astype(np.uint8), gap, weight, decay, loss, out, total)
                 r = c * gap[:, None]
                 assert out == pytest.approx(np.einsum("gir,ij,gjr->gr", r, near, r), abs=1e-12)
                 assert (out >= 0).all()

@@ -39,7 +39,7 @@ def test_softmax_is_right_to_rounding(dtype, n_classes):
         assert ((got == 0) == (below < logits.LOWEST_EXPONENT)).all()
     for kernel in forms(logits.exponentials):
         e = np.empty(z.size)
-        kernel(z, top, e, np.empty(z.size))
+        kernel(z, top, 1.0, e, np.empty(z.size))
         assert e == pytest.approx(np.exp(below).ravel(), rel=1e-14, abs=1e-300)
     for kernel in forms(logits.softmax):
         largest = np.empty((n, 1))

@@ -77,11 +77,10 @@ def test_cells_of_a_float_grid_keep_their_only_score(problems, weighted):
 def test_class_vectors_are_spread_with_a_one_at_the_label(dtype):
     prob = np.random.default_rng(6).dirichlet([1, 1, 1], 20).astype(dtype)
     label = np.arange(20) % 3
-    for kernel in forms(moments.spread_classes):
-        score, hit = np.full(60, np.nan), np.full(60, 9, np.uint8)
-        kernel(prob, label, score, hit)
-        assert score.tolist() == prob.ravel().astype(np.float64).tolist()
-        assert hit.tolist() == np.eye(3)[label].ravel().tolist()
+    for kernel in forms(moments.read_block):
+        score, hit = kernel(prob, label, 5, 19, np.full(60, np.nan), np.full(60, 9, np.uint8))
+        assert score.tolist() == prob[5:19].ravel().astype(np.float64).tolist()
+        assert hit.tolist() == np.eye(3)[label[5:19]].ravel().tolist()
 
 
 def test_the_lanes_of_a_cell_are_added_in_turn():
@@ -90,14 +89,6 @@ def test_the_lanes_of_a_cell_are_added_in_turn():
         assert kernel(sums, 0, 4) == ((1.0 + 1e-16) + 1e-16) - 1.0
         assert kernel(sums, 1, 4) == ((0.1 + 0.2) + 0.3) + 0.4
         assert kernel(sums, 5, 1) == 0.2
-
-
-def test_the_only_score_of_a_cell_is_noted():
-    s, cell = np.array([0.1, 0.1, 0.2, 0.3, 0.9, 0.05]), np.array([0, 0, 1, 1, 3, 0], np.int32)
-    for kernel in forms(moments.note_scores):
-        only = np.full(5, moments.NONE)
-        kernel(s, cell, 0.06, only)
-        assert only.tolist() == [0.1, moments.SEVERAL, moments.NONE, 0.9, moments.NONE]
 
 
 def test_first_cells_are_those_of_the_problem():

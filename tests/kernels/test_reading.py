@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 
-from fastece.kernels import reading
+from fastece.kernels import NO_WEIGHTS, reading
 from helpers.kernel_forms import forms
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 BAD_SCORES = [np.nan, np.inf, -np.inf, -1e-9, np.nextafter(1, 2), 1.5]
+NO_WORDS = np.empty(0, np.int64)
 BAD_LABELS = [-1, 300, -(2**63), 2**62]
 
 
-def top_label_with(kernel, prob, label, logits=False, tolerance=1e-3):
+def top_label_with(kernel, prob, label, logits=False, tolerance=1e-3, words=NO_WORDS):
     """Good or not, scores and hits."""
     score, hit = np.empty(len(label)), np.empty(len(label), np.uint8)
-    return kernel(prob, label, logits, tolerance, score, hit), score, hit
+    return kernel(prob, label, logits, tolerance, score, hit, words), score, hit
 
 
 @DTYPES
@@ -23,12 +24,11 @@ def test_top_label_is_the_first_maximum(n_classes, dtype):
     rng = np.random.default_rng(5)
     prob = (rng.integers(0, 40, (30, n_classes)) / 40).astype(dtype)
     label = np.where(rng.random(30) < 0.6, prob.argmax(1), rng.integers(0, n_classes, 30))
-    for y in (label, label.astype(np.uint8)) if n_classes < 256 else (label,):
-        for kernel in forms(reading.read_top_label):
-            good, score, hit = top_label_with(kernel, prob, y, tolerance=np.inf)
-            assert good
-            assert score.tolist() == prob.max(1).tolist()
-            assert hit.tolist() == (prob.argmax(1) == label).tolist()
+    for kernel in forms(reading.read_top_label):
+        good, score, hit = top_label_with(kernel, prob, label, tolerance=np.inf)
+        assert good
+        assert score.tolist() == prob.max(1).tolist()
+        assert hit.tolist() == (prob.argmax(1) == label).tolist()
 
 
 @DTYPES
@@ -38,15 +38,10 @@ def test_a_row_is_read_in_any_number_of_lanes(n_classes, dtype):
     lanes = np.empty((3, reading.LANES), dtype)
     for row in (rng.integers(0, 40, (20, n_classes)) / 40).astype(dtype):
         total = pytest.approx(row.sum(dtype=float), rel=1e-5)
-        for kernel in forms(reading.row_sum):
-            assert kernel(row) == total
         for kernel in forms(reading.short_row):
             assert kernel(row) == (row.max(), row.argmax(), row.min(), total)
         for kernel in forms(reading.long_row) if n_classes >= reading.LANES else []:
             assert kernel(row, lanes) == (row.max(), row.min(), total)
-        for column in range(min(n_classes, 12)):
-            for kernel in forms(reading.is_first):
-                assert kernel(row, column, row.max()) == (row.argmax() == column)
 
 
 @DTYPES
@@ -98,8 +93,7 @@ def test_bad_rows_are_seen_wherever_they_are(where, n_classes):
     last = where, n_classes - 1
 
     def are_good(p, y):
-        found = {bool(kernel(p, y, 1e-3)) for kernel in forms(reading.are_classes)}
-        found |= {bool(top_label_with(k, p, y)[0]) for k in forms(reading.read_top_label)[:1]}
+        found = {bool(top_label_with(k, p, y)[0]) for k in forms(reading.read_top_label)}
         assert len(found) == 1
         return found.pop()
 
@@ -127,7 +121,35 @@ def test_rows_sum_to_1_within_the_tolerance():
         p[1, 2] += total - 1
         for tolerance in (1e-3, np.inf):
             good = abs(total - 1) <= tolerance
-            for kernel in forms(reading.are_classes):
-                assert kernel(p, y, tolerance) == good
             for kernel in forms(reading.read_top_label):
                 assert top_label_with(kernel, p, y, tolerance=tolerance)[0] == good
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 5, 3000])
+def test_class_vectors_are_read_and_squared_in_one_pass(dtype, n_classes):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(n_classes), 30).astype(dtype)
+    y = rng.integers(0, n_classes, 30)
+    distance = ((p.astype(np.float64) - np.eye(n_classes)[y]) ** 2).sum(1)
+
+    def total(words):
+        return (words[0] + words[1] / 2**32) / 2**29
+
+    w = rng.random(30)
+    for kernel in forms(reading.add_distances):
+        for weight in (NO_WEIGHTS, w):
+            words = np.zeros(2, np.int64)
+            kernel(p, y, weight, words)
+            expected = (distance * weight if weight.size else distance).sum()
+            assert total(words) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    for kernel in forms(reading.read_top_label):
+        words = np.zeros(2, np.int64)
+        good, score, hit = top_label_with(kernel, p, y, words=words)
+        assert good
+        assert (score == p.max(1)).all()
+        assert (hit == (p.argmax(1) == y)).all()
+        assert total(words) == pytest.approx(distance.sum(), rel=1e-12)
+        bad = y.copy()
+        bad[17] = n_classes  # it must not be looked up
+        assert not top_label_with(kernel, p, bad, words=words)[0]

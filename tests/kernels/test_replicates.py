@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.data.order import order_rows
+from fastece.data.order import GROUPS, order_rows
 from fastece.kernels import NO_WEIGHTS, replicates, weights
 from helpers.kernel_cases import (
     RANGES_OF_QUANTILES,
@@ -22,7 +22,15 @@ from helpers.kernel_cases import (
 from helpers.kernel_forms import forms
 from helpers.samples import R, runs_of, sample_of
 
-SETS = ordered_sets(replicates.FEW_ROWS)
+FEW_ROWS, _ = GROUPS[0]
+SETS = ordered_sets(FEW_ROWS)
+SIZES = [size for _, size in GROUPS]
+
+
+def rows_of(u, v, group):
+    """Rows in increasing order of their scores, all in the range."""
+    order = np.arange(u.size, dtype=np.int32)
+    return replicates.OrderedRows(u, u, v, order, *runs_of(u), 0, 0.0, 1.0, group)
 
 
 def weights_drawn(c, v, r):
@@ -101,25 +109,10 @@ def test_rows_are_brought_into_tiles_and_runs(n, tile):
         assert runs[:count].tolist() == [kinds[i][1] for i in first]
 
 
-def test_groups_of_rows_grow_with_their_number():
-    for kernel in forms(replicates.group_size):
-        few, many = replicates.FEW_ROWS, replicates.MANY_ROWS
-        sizes = [kernel(n) for n in (1, few, few + 1, many, many + 1, 10**9)]
-        assert sizes == np.repeat(replicates.GROUPS, 2).tolist()
-
-
-def test_the_next_row_that_was_drawn():
-    c = np.zeros((6, R), np.uint8)
-    c[[1, 4], 3] = 1, 2
-    for kernel in forms(replicates.next_drawn):
-        assert [kernel(c, end, 3) for end in range(7)] == [1, 1, 4, 4, 4, 6, 6]
-        assert kernel(c, 0, 0) == 6
-
-
-@pytest.mark.parametrize("group", replicates.GROUPS)
+@pytest.mark.parametrize("group", SIZES)
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 130])
 def test_weights_before_each_group_are_kept(n, group):
-    c, order = counts(n, n, 20.0), np.arange(n, dtype=np.int32)
+    c = counts(n, n, 20.0)
     groups = -(-n // group)
     power = 2 ** groups.bit_length()
     for kernel in forms(replicates.power_of_two):
@@ -128,35 +121,30 @@ def test_weights_before_each_group_are_kept(n, group):
         v = weights(weights_of(kind, n))
         for kernel in forms(replicates.weights_below):
             below = np.full((power, R), np.nan)
-            kernel(c, order, v, group, below)
+            kernel(c, rows_of(np.zeros(n), v, group), below)
             for r in range(R):
                 w = weights_drawn(c, v, r)
                 expected = [fsum(w[: group * q]) for q in range(groups + 1)]
                 slack = 0 if kind in ("none", "integers") else 1e-15 + 1e-16 * group
                 assert below[: groups + 1, r] == pytest.approx(expected, rel=slack, abs=0)
                 assert (below[groups + 1 :, r] == inf).all()
-        for i in {0, n // 2, n - 1, n}:
-            for kernel in forms(replicates.weight_before):
-                for r in (0, 6, 31):
-                    expected = fsum(weights_drawn(c, v, r)[:i])
-                    got = kernel(c, v, group, below, i, r)
-                    assert got == pytest.approx(expected, rel=1e-14, abs=0)
         for kernel in forms(replicates.weight_of):
             assert kernel(c, v, n - 1, 3) == weights_drawn(c, v, 3)[-1]
-    for kernel in forms(replicates.counts_below):
-        below = np.zeros((groups + 1, R))
-        kernel(np.full((n, R), 255, np.uint8), group, below)
-        assert below[:, 7].tolist() == [255 * min(group * q, n) for q in range(groups + 1)]
+    for kernel in forms(replicates.weights_below):
+        below = np.full((power, R), np.nan)
+        kernel(np.full((n, R), 255, np.uint8), rows_of(np.zeros(n), NO_WEIGHTS, group), below)
+        expected = [255 * min(group * q, n) for q in range(groups + 1)]
+        assert below[: groups + 1, 7].tolist() == expected
 
 
 def test_what_is_rounded_off_is_kept():
     n = 3000
     v = np.concatenate([[1.0], np.full(n - 1, 1e-16)])
     c = np.ones((n, R), np.uint8)
-    for group in replicates.GROUPS:
+    for group in SIZES:
         for kernel in forms(replicates.weights_below)[: None if group > 1 else 1]:
             below = np.empty((2 ** (-(-n // group)).bit_length(), R))
-            kernel(c, np.arange(n, dtype=np.int32), v, group, below)
+            kernel(c, rows_of(np.zeros(n), v, group), below)
             # of the rows of one group, nothing is kept: 15 or 63 of 2999 small ones
             slack = 0 if group == 1 else 1e-15 + 1e-16 * group
             assert below[-(-n // group), 0] == pytest.approx(fsum(v), rel=slack, abs=0)
@@ -165,11 +153,11 @@ def test_what_is_rounded_off_is_kept():
 def below_of(c, v, group):
     """`weights_below` as the kernel gives them."""
     below = np.empty((2 ** (-(-len(c) // group)).bit_length(), R))
-    replicates.weights_below(c, np.arange(len(c), dtype=np.int32), v, group, below)
+    replicates.weights_below(c, rows_of(np.zeros(len(c)), v, group), below)
     return below
 
 
-@pytest.mark.parametrize("group", replicates.GROUPS)
+@pytest.mark.parametrize("group", SIZES)
 @pytest.mark.parametrize("n", [1, 2, 16, 17, 100])
 def test_the_row_that_reaches_a_weight_is_the_first(n, group):
     for kind in ("none", "integers"):
@@ -199,10 +187,9 @@ def expected_cuts(u, w, n_bins, low, high, right):
 
 
 def cuts_with(kernel, c, v, u, n_bins, right, low, high, group):
-    run, first = runs_of(u)
     edges, cuts = np.full((n_bins + 1, R), np.nan), np.full((n_bins + 1, R), -1, np.int32)
     edges[0], edges[-1] = low, high
-    kernel(c, v, u, run, first, group, below_of(c, v, group), right, edges, cuts)
+    kernel(c, rows_of(u, v, group), below_of(c, v, group), right, edges, cuts)
     return edges, cuts
 
 
@@ -211,7 +198,7 @@ def cuts_with(kernel, c, v, u, n_bins, right, low, high, group):
 def test_cuts_are_where_the_definition_says(name, right):
     u = SETS[name]
     n = len(u)
-    group = replicates.GROUPS[n > replicates.FEW_ROWS]
+    group = SIZES[n > FEW_ROWS]
     for kind in ("none", "integers", "random"):
         c, v = counts(n, 3), weights(weights_of(kind, n))
         for n_bins in (1, 2, 5, 10) if n < 100 else (7,):

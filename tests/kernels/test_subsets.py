@@ -1,70 +1,22 @@
 """Sums over bins of a few drawn rows, compiled and as plain Python, against loops over the rows."""
 
-from math import inf
 
 import numpy as np
 import pytest
-import reference
 
-from fastece.kernels import MOMENTS, NO_WEIGHTS, subsets, weights
+from fastece.kernels import MOMENTS, subsets, weights
 from helpers.kernel_cases import (
     RANGES_OF_QUANTILES,
     WEIGHTS,
     expected_sums,
     ordered_sets,
     quantile_fields,
-    seven_bins,
     weights_of,
 )
 from helpers.kernel_forms import forms
 from helpers.samples import sample_of
 
 SETS = ordered_sets(80)
-
-
-def test_drawn_rows_are_copied_that_exist():
-    s, v = np.array([0.1, 0.2, 0.2, 0.7]), np.array([4.0, 3.0, 2.0, 1.0])
-    y = np.array([1, 0, 1, 0], np.uint8)
-    rows = np.array([0, 0, 2, 3], np.int32)
-    for kernel in forms(subsets.drawn_rows):
-        for threshold, skip in ((-inf, 0), (0.1, 2), (0.2, 3), (1.0, 4)):
-            for weight in (NO_WEIGHTS, v):
-                found = np.full((2, 4), np.nan)
-                hit = np.full(4, 9, np.uint8)
-                count = kernel(s, y, weight, threshold, rows, found[0], hit, found[1])
-                assert count == 4 - skip
-                assert found[0, :count].tolist() == s[rows[skip:]].tolist()
-                assert hit[:count].tolist() == y[rows[skip:]].tolist()
-                if weight.size:
-                    assert found[1, :count].tolist() == v[rows[skip:]].tolist()
-
-
-@pytest.mark.parametrize("even", [True, False])
-@pytest.mark.parametrize("convex", [False, True])
-def test_records_have_the_cell_and_the_terms_of_each_row(convex, even):
-    layout = seven_bins(even, convex)
-    edges = layout.edges.tolist()
-    centres = reference.centres(edges)
-    for n in (1, 12, subsets.BLOCK + 5):
-        rng = np.random.default_rng(9)
-        s, y = rng.random(n), rng.integers(0, 2, n).astype(np.uint8)
-        for v in (NO_WEIGHTS, rng.random(n)):
-            w = np.where(s > 0.3, v if v.size else np.ones(n), 0)
-            expected = np.zeros((n, 2, 7))
-            for i, x in enumerate(s):
-                hard = [(reference.which_bin(x, edges), 1.0)]
-                for b, a in reference.convex_shares(x, centres) if convex else hard:
-                    expected[i, :, b] += a * w[i] * (y[i] - x), a * w[i]
-            for kernel in forms(subsets.fill_records)[: None if n < 60 else 1]:
-                records = np.full((n, 5 if convex else 3), np.nan)
-                kernel(s, y, v, layout.grid, 0.3, np.array(MOMENTS[:2]), records)
-                got = np.zeros((n, 2, layout.cells))
-                rows, cell = np.arange(n), records[:, 0].astype(int)
-                assert cell.tolist() == records[:, 0].tolist()
-                got[rows, :, cell] += records[:, 1:3]
-                if convex:
-                    got[rows, :, cell + 1] += records[:, 3:5]
-                assert layout.spread(got) == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.parametrize("convex", [False, True])

@@ -45,14 +45,6 @@ def test_products_and_squares_of_two_vectors_with_columns_are_added(n_classes):
             assert np.stack([out, more]) == close(expected)
 
 
-def test_a_piece_below_the_last_line_is_spare():
-    band, spare = np.arange(2 * 520.0).reshape(2, 520), np.full(vectors.PIECE, -1.0)
-    for kernel in forms(vectors.part_below):
-        assert np.array_equal(kernel(band, 0, 512, spare), band[1, 512:])
-        assert np.array_equal(kernel(band, 1, 0, spare), spare)
-        assert kernel(band, 1, 512, spare).size == 8
-
-
 @CLASSES
 def test_distances_and_products_fill_a_band(n_classes):
     rng = np.random.default_rng(2)
@@ -183,14 +175,10 @@ def test_sums_of_exponentials_over_pieces_of_any_size(levels):
 STARTS = np.array([0, 0, 1, 4, 4, 12, 14, 33, 33])
 
 
-def test_sums_and_products_over_runs_of_columns():
+def test_products_over_runs_of_columns():
     rng = np.random.default_rng(9)
     band, x = rng.normal(size=(3, 33)), rng.normal(size=(33, 6))
     runs = [slice(*ends) for ends in pairwise(STARTS)]
-    for kernel in forms(vectors.run_sums):
-        out = np.full((3, 8), np.nan)
-        kernel(band, STARTS, out)
-        assert out == close(np.stack([band[:, run].sum(axis=1) for run in runs], axis=1))
     for kernel in forms(vectors.run_products):
         out = np.full((3, 8, 6), np.nan)
         kernel(band, x, STARTS, out)

@@ -37,6 +37,7 @@ INFINITE_LOGIT = 700.0
 # Logits are cut at odds of 2 + n / 2, two misses among n rows, or of 2 + 2 n, half a one: the rows
 # do not tell larger ones apart.
 LEAST_ODDS, NEAR_ODDS, FAR_ODDS = 2.0, 0.5, 2.0
+TINY = 1e-300
 
 
 class CellRows(NamedTuple):
@@ -141,6 +142,13 @@ def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
     return CellRows(count, cells, np.empty(0, np.int32), place)
 
 
+def log_likelihood(cells: "Cells", logit: F64) -> float:
+    """``sum hits * logit - weight * log(1 + exp(logit))`` of the cells that are not empty."""
+    filled = cells.weight > 0
+    weight, hits, z = cells.weight[filled], cells.hits[filled], logit[filled]
+    return float((hits * z - weight * np.logaddexp(0.0, z)).sum())
+
+
 @dataclass(frozen=True, eq=False)
 class Curves:
     """The posterior of the calibration curve of one problem.
@@ -168,15 +176,20 @@ class Curves:
         near, far = (math.log(LEAST_ODDS + odds * self.rows.n) for odds in (NEAR_ODDS, FAR_ODDS))
         ends = [(-near, near), (-far, near), (-near, far)]
         both, low, high = (
-            kernels.bayes.log_likelihood(self.rows.cells, self.cell_logits(*cut)[0]) for cut in ends
+            log_likelihood(self.rows.cells, self.cell_logits(*cut)[0]) for cut in ends
         )
         return -(far if low > both else near), far if high > both else near
 
     def cell_logits(self, low: float, high: float) -> tuple[F64, F64]:
         """Logits of the mean scores (C,), cut, and their distance from the mean."""
-        x, t = np.empty((2, self.rows.cells.weight.size))
-        kernels.bayes.cell_logits(self.rows.cells, low, high, x, t)
-        return x, t
+        weight, _, score = self.rows.cells
+        filled = np.flatnonzero(weight)
+        with np.errstate(divide="ignore"):
+            known = np.log(score[filled] / (1 - score[filled])).clip(low, high)
+        # Empty cells have those of the cell before, or else of the first that is not empty.
+        before = np.searchsorted(filled, np.arange(weight.size), "right") - 1
+        x = known[np.maximum(before, 0)]
+        return x, x - (weight[filled] * known).sum() / weight[filled].sum()
 
     @cached_property
     def fits(self) -> "Fits":
@@ -213,7 +226,8 @@ class Curves:
 
     def probabilities(self, logit: F64) -> F64:
         """Probabilities in place of logits (C, S)."""
-        kernels.bayes.probabilities(logit.reshape(-1), np.empty((2, logit.size)))
+        flat = logit.reshape(-1)
+        kernels.logits.sigmoid(flat, flat)
         return logit
 
     def at(self, score: F64) -> F64:
@@ -231,9 +245,9 @@ class Curves:
 
     def means(self, p: F64) -> F64:
         """Means over drawn curves (3, C): of the gap ``c - s``, of its size and of its sign."""
-        out = np.empty((3, p.shape[0]))
-        kernels.bayes.summarise_gaps(self.rows.cells, p, np.empty(p.shape[1]), out)
-        return out
+        gap = p - self.rows.cells.score[:, None]
+        sign = np.where(gap > 0, 1.0, -1.0)
+        return np.stack([gap.mean(axis=1), np.abs(gap).mean(axis=1), sign.mean(axis=1)])
 
     def errors(self, p: F64, norm: float, side: int = 0) -> F64:
         """The calibration error (S,) of each curve p (C, S): for the side 1 that of the scores
@@ -241,9 +255,15 @@ class Curves:
         if side:
             score = self.rows.cells.score[:, None]
             p = np.maximum(p, score) if side > 0 else np.minimum(p, score)
-        out = np.empty(p.shape[1])
-        kernels.bayes.gap_errors(self.rows.cells, p, norm, out)
-        return out.clip(max=1.0)  # which weights that add up to a little more would exceed
+        share = self.rows.cells.weight / self.rows.cells.weight.sum()
+        gap = np.abs(p - self.rows.cells.score[:, None])[share > 0]
+        if norm == math.inf:
+            return np.asarray(gap.max(axis=0))
+        # Parts of the largest: powers of small gaps would be 0.
+        largest = 1.0 if norm == 1 else np.maximum(gap.max(axis=0), TINY)
+        parts = share[share > 0, None] * (gap if norm == 1 else (gap / largest) ** norm)
+        error = largest * parts.sum(axis=0) ** (1 / norm)
+        return np.asarray(np.minimum(error, 1.0))  # which shares that add up to more would exceed
 
     def largest_error(self, norm: float) -> float:
         """The error if every score below one half always came true, and no other ever."""
@@ -254,5 +274,5 @@ class Curves:
     def log_bayes_factor(self) -> float:
         """Log of how much likelier the rows are under some curve than under ``c = s``."""
         x, _ = self.cell_logits(-INFINITE_LOGIT, INFINITE_LOGIT)
-        calibrated = kernels.bayes.log_likelihood(self.rows.cells, x)
+        calibrated = log_likelihood(self.rows.cells, x)
         return self.shares(hyperpriors(x.size).interval)[1] - calibrated

@@ -297,7 +297,7 @@ class Binned(Parameters):
 
     @cached_property
     def common(self) -> Common | None:
-        """What `kernels.common_call.hard_error` takes, if that gives the value of rows without
+        """What `kernels.moments.hard_error` takes, if that gives the value of rows without
         weights: low and high end of the range, number of bins, whether they are closed at the
         right, and cuts between them unless they are of equal width."""
         if type(self) is not Binned:  # a class made from this one may add up something else
@@ -310,7 +310,7 @@ class Binned(Parameters):
         if isinstance(ends, str):
             ends = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
         n_bins, low, high = self.bin_count(0), ends[0], ends[-1]
-        if n_bins > kernels.common_call.MOST_BINS or not is_even(n_bins, low, high):
+        if n_bins > kernels.moments.MOST_BINS or not is_even(n_bins, low, high):
             return None
         grid = self.fixed_layout(n_bins, low, high).grid
         return low, high, n_bins, grid.right, grid.knots[:0] if is_uniform else grid.knots

@@ -40,6 +40,19 @@ def terms_of(sample: Sample, threshold: float, moments: Sequence[int]) -> F64:
     return terms
 
 
+def place_terms(
+    sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]
+) -> tuple[I32, F64]:
+    """The (lower) cell of each row (n,), and its `terms_of` (Q, n) there; with convex mapping also
+    those in the upper cell (2 Q, n)."""
+    lower, share = np.empty(sample.n, np.int32), np.ones(sample.n)
+    kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), share)
+    terms = terms_of(sample, threshold, moments)
+    if layout.grid.convex:
+        terms = np.concatenate([terms * share, terms * (1 - share)])
+    return lower, terms
+
+
 def spread(layout: Layout, sums: F64) -> F64:
     """Sums (Q, cells, R) as sums per bin (Q, B, R); those of convex bins lie side by side in
     memory, which is the order in which numpy adds them up."""
@@ -60,17 +73,12 @@ class Tiles(NamedTuple):
     @classmethod
     def of(cls, sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]) -> Self:
         """Bring the rows into tiles, and in each tile those of one cell together."""
-        n = sample.n
-        lower, share = np.empty(n, np.int32), np.ones(n)
-        kernels.binning.place(sample.s, layout.grid, lower, np.empty(n), share)
+        n, (lower, terms) = sample.n, place_terms(sample, layout, threshold, moments)
         order, runs = np.empty(n, np.int32), np.empty(n, np.int32)
         starts = np.empty(n + 1, np.int32)
         # With more cells than rows in a tile, most runs would be of one row.
         tile = max(TILE, layout.cells)
         count = kernels.replicates.arrange_tiles(lower, layout.cells, tile, order, starts, runs)
-        terms = terms_of(sample, threshold, moments)
-        if layout.grid.convex:
-            terms = np.concatenate([terms * share, terms * (1 - share)])
         terms = np.take(terms, order, axis=1)
         return cls(layout, terms, order, starts[: count + 1].copy(), runs[:count].copy())
 
@@ -94,10 +102,8 @@ class Records(NamedTuple):
     @classmethod
     def of(cls, sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]) -> Self:
         """Write the records."""
-        kinds, v = np.array(moments), kernels.weights(sample.v)
-        records = np.empty((sample.n, 1 + kinds.size * layout.sides))
-        kernels.subsets.fill_records(sample.s, sample.y, v, layout.grid, threshold, kinds, records)
-        return cls(layout, records)
+        lower, terms = place_terms(sample, layout, threshold, moments)
+        return cls(layout, np.column_stack([lower, *terms]))
 
     def sums(self, rows: I32) -> F64:
         """Sums (Q, B, R) over the bins, for the drawn rows (R, size)."""

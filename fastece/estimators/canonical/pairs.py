@@ -8,6 +8,7 @@ kept.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -149,9 +150,7 @@ class PairEstimator(Parameters, ABC):
 
 def sums_of(band: F64, starts: I64) -> F64:
     """Sums (b, S) of a band over runs of its columns."""
-    out = np.empty((len(band), starts.size - 1))
-    kernels.vectors.run_sums(band, starts, out)
-    return out
+    return np.stack([band[:, a:b].sum(axis=1) for a, b in pairwise(starts)], axis=1)
 
 
 def products_of(band: F64, x: F64, starts: I64) -> F64:

@@ -28,7 +28,7 @@ WIDEST = 10.0
 class Shape(NamedTuple):
     """A kernel of standard deviation 1."""
 
-    kind: int  # which one, as `kernels.density.height` knows it
+    kind: int  # which one, as `kernels.density.fill_taps` knows it
     reach: float  # where it ends, or is less than 1e-6 of its height
     cells: float  # cells of a grid per bandwidth, with which an error is right to 1e-3
     # How many times as many other norms than 1 need: they look at ratios of densities, which
@@ -82,7 +82,7 @@ class Mesh:
     def densities(self, cells: F64, h: F64, out: F64) -> None:
         """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, G + 4, W), whose
         images are gathered, and bandwidths (L, W)."""
-        kernels.density.gather_images(self.folded(GHOSTS), GHOSTS, cells)
+        add_images(cells, self.folded(GHOSTS))
         reach = int(self.reach(h).max())
         if reach <= MOST_TAPS:
             kernels.density.smooth(cells, self.taps(h), self.folded(reach), out)
@@ -94,7 +94,7 @@ class Mesh:
         """The kernel (L, M + 1, W) from its middle on, of bandwidths (L, W), its sum being 1."""
         taps = np.empty((len(h), 1 + int(self.reach(h).max()), h.shape[1]))
         h = np.minimum(h, self.widest)
-        kernels.density.fill_taps(self.shape.kind, self.shape.reach, self.step, h, taps)
+        kernels.density.fill_taps(self.shape.kind, self.shape.reach, self.step, h, False, taps)
         return taps
 
     @property
@@ -126,7 +126,7 @@ class Mesh:
 
         around = np.empty((len(h), self.count + 1, h.shape[1]))
         h = np.minimum(h, self.widest)
-        kernels.density.fold_taps(self.shape.kind, self.shape.reach, self.step, h, around)
+        kernels.density.fill_taps(self.shape.kind, self.shape.reach, self.step, h, True, around)
         factor = dct(around, type=1, axis=1)[:, None, :-1]
         inside = cells[:, :, GHOSTS:-GHOSTS]
         return np.asarray(idct(dct(inside, type=2, axis=2) * factor, type=2, axis=2))
@@ -167,6 +167,13 @@ class CellShares:
     def spread(self, c: NDArray[Any], cells: F64) -> None:
         """Add the rows up in the cells (L, 2, C, W), for multiplicities (L, n, W)."""
         kernels.density.spread(c, self.sample.y, *self.of_all, cells)
+
+
+def add_images(cells: F64, folded: I32) -> None:
+    """Add what rows have spread beyond the ends to the cells (L, 2, C, W) whose images are there;
+    `folded` says which they are."""
+    for at in (*range(GHOSTS), *range(-GHOSTS, 0)):
+        cells[:, :, folded[at]] += cells[:, :, at]
 
 
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:

@@ -85,10 +85,7 @@ class CountBlocks:
     def spreads(self, scores: Scores) -> F64:
         """What Silverman's rule needs of their scores (4, R)."""
         rows, out = scores.rows, np.empty((4, self.count))
-        kernels.density.spreads(
-            self.c, rows.u, rows.v, rows.run, rows.first, rows.order, scores.terms,
-            rows.low, rows.high, out,
-        )  # fmt: skip
+        kernels.density.spreads(self.c, rows, scores.terms, out)
         return out
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
