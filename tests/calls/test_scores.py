@@ -12,8 +12,9 @@ import reference
 import fastece
 from fastece import Binned
 from fastece.calls.common import MAX_ENTRIES, common_value
+from fastece.estimators.binned.single import CHUNK_SCORES
 from fastece.estimators.table import find_estimator
-from fastece.kernels.common_call import CHUNK_ROWS, hard_error
+from fastece.kernels.moments import hard_error
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.strategies import BINNINGS, N_BINS, NORMS, RANGES, WEIGHTS, as_lists, fields_of
@@ -801,7 +802,7 @@ def test_arrays_of_other_kinds_have_the_same_value(n_classes):
         if dtype != "f2" or n_classes is None:
             assert fastece.ece(y, narrow) == fastece.ece(y, narrow.astype("f4"), n_jobs=1)
     if not PLAIN:
-        assert len(hard_error.signatures) == compiled <= 6
+        assert len(hard_error.signatures) == compiled <= 4
 
 
 class Own:
@@ -833,7 +834,7 @@ def test_subclasses_of_arrays_go_the_general_way():
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_chunks_of_rows_have_the_bits_of_the_general_way(dtype):
     rng = np.random.default_rng(3)
-    for n in (CHUNK_ROWS, CHUNK_ROWS + 1, 2 * CHUNK_ROWS + 77):
+    for n in (CHUNK_SCORES, CHUNK_SCORES + 1, 2 * CHUNK_SCORES + 77):
         p = rng.random(n).astype(dtype)
         y = (rng.random(n) < p).astype("u1")
         fast, general = common_and_general(y, p)
@@ -853,14 +854,14 @@ def test_chunks_of_many_classes_go_the_general_way():
 @pytest.mark.skipif(PLAIN, reason="two million rows")
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_scores_are_not_copied_as_a_whole(dtype):
-    p = np.linspace(0, 1, 4 * CHUNK_ROWS, dtype=dtype)
+    p = np.linspace(0, 1, 4 * CHUNK_SCORES, dtype=dtype)
     y = np.zeros(p.size, np.uint8)
     fastece.ece(y, p)
     tracemalloc.start()
     fastece.ece(y, p)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 1.2 * 8 * CHUNK_ROWS
+    assert most < 1.2 * 8 * CHUNK_SCORES
 
 
 def test_an_estimator_of_ones_own_is_asked_itself():

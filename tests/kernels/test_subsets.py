@@ -1,6 +1,5 @@
 """Sums over bins of a few drawn rows, compiled and as plain Python, against loops over the rows."""
 
-
 import numpy as np
 import pytest
 

@@ -10,14 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fastece import Binned
+from fastece.data.order import GROUPS
 from fastece.data.problems import one_problem
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
 from fastece.estimators.binned import estimator as binned
-from fastece.estimators.binned import single
-from fastece.kernels import common_call
-from fastece.kernels.common_call import MOST_BINS
-from fastece.kernels.replicates import FEW_ROWS
+from fastece.kernels.moments import MOST_BINS
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import BINNED, R, draws, repeated, sample_of
@@ -90,9 +88,9 @@ def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.parametrize("n", [FEW_ROWS, FEW_ROWS + 1])
+@pytest.mark.parametrize("n", [GROUPS[0][0], GROUPS[0][0] + 1])
 def test_values_of_more_rows_than_are_kept_one_by_one(name, n):
-    if PLAIN and (n != FEW_ROWS + 1 or name not in ("ece_a", "ece_ac", "ece_c")):
+    if PLAIN and (n != GROUPS[0][0] + 1 or name not in ("ece_a", "ece_ac", "ece_c")):
         pytest.skip("too slow as plain Python")
     rng = np.random.default_rng(n)
     scores = rng.random(n).round(3)
@@ -256,7 +254,3 @@ def test_uniform_bins_of_few_sums_are_common():
     ]  # fmt: skip
     for fields in others:
         assert replace(Binned(), **fields).common is None, fields
-
-
-def test_the_common_call_adds_as_many_rows_as_the_general_one():
-    assert common_call.CHUNK_ROWS == single.CHUNK_SCORES
