@@ -19,23 +19,15 @@ from fastece.cli.inputs import (
 from fastece.cli.page import Page, facts, level_of, noted, table
 from fastece.cli.targets import check_picture
 from fastece.cli.terminal import Say, progress
+from fastece.document.numbers import ROUNDING, decimals, format_interval, format_number, format_p
 from fastece.document.result import Results
+from fastece.document.writers import WIDTH
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.intervals.compare import comparison_results
 from fastece.plot.pages import save_picture
-from fastece.report.measures import LEAD, SCORES, TEST, scores_of
+from fastece.report.measures import LEAD, TEST, scores_of
 from fastece.report.pictures import compare_panels
-from fastece.report.words import (
-    LEAST_GAP,
-    decimals,
-    ends,
-    floor_of,
-    number,
-    p_text,
-    question,
-    sentence,
-)
-from fastece.report.writers import WIDTH
+from fastece.report.words import SCORES, question, sentence
 from fastece.resampling.arguments import Call
 from fastece.resampling.intervals import ConfidenceInterval
 from fastece.resampling.results import ComparisonResult
@@ -139,13 +131,13 @@ def winner_of(result: ComparisonResult, what: str) -> str:
         f"model {'b' if sign > 0 else 'a'} is {what}" if sign else f"neither is shown to be {what}"
     )
     level = f"{100 * result.confidence_level:g} %"
-    return f"{said} ({level} interval of a - b {ends(result.confidence_interval)})"
+    return f"{said} ({level} interval of a - b {format_interval(result.confidence_interval)})"
 
 
 def sign_of(result: ComparisonResult) -> int:
     """On which side of 0 the interval lies, but for rounding; 0 if it holds 0."""
     low, high = result.confidence_interval
-    return int(low > LEAST_GAP) - int(high < -LEAST_GAP)
+    return int(low > ROUNDING) - int(high < -ROUNDING)
 
 
 def check_same_rows(a: Predictions, b: Predictions, paths: Sequence[str]) -> None:
@@ -181,20 +173,20 @@ def values_of(name: str, result: ComparisonResult, names: tuple[str, str]) -> di
     }  # fmt: skip
 
 
-def row_of(line: dict[str, Any], n_resamples: int, names: tuple[str, str], last: str) -> list[str]:
+def row_of(line: dict[str, Any], names: tuple[str, str], last: str) -> list[str]:
     """One line of a table as text, with as many digits as the interval is worth."""
     interval = ConfidenceInterval(line["low"], line["high"])
     places = decimals(interval)
-    numbers = [number(line[key], places) for key in (*names, "difference")]
-    p_value = p_text(line["p_value"], floor_of(n_resamples))
-    return [line["name"], *numbers, ends(interval), p_value, last]
+    numbers = [format_number(line[key], places) for key in (*names, "difference")]
+    p_value = format_p(line["p_value"])
+    return [line["name"], *numbers, format_interval(interval), p_value, last]
 
 
 def tables_of(values: dict[str, Any], names: tuple[str, str] = ("a", "b")) -> list[str]:
     """The tables of errors and of scores, and what is to be said about them, as lines."""
-    count, difference = values["n_resamples"], " - ".join(names)
-    errors = [row_of(line, count, names, line["estimator"]) for line in values["differences"]]
-    scores = [row_of(line, count, names, SCORES[line["name"]]) for line in values["scores"]]
+    difference = " - ".join(names)
+    errors = [row_of(line, names, line["estimator"]) for line in values["differences"]]
+    scores = [row_of(line, names, SCORES[line["name"]]) for line in values["scores"]]
     head = [*names, difference, *level_of(values), "p-value"]
     above = f"  {difference} above 0: {names[1]} has the smaller value, which is better"
     errors_note = [

@@ -24,13 +24,14 @@ from fastece.cli.methods import (
 from fastece.cli.page import Page, facts, noted, table
 from fastece.cli.targets import check_picture, check_writable
 from fastece.cli.terminal import progress
+from fastece.document.numbers import decimals, format_interval, format_number
+from fastece.document.writers import WIDTH
 from fastece.files import STANDARD_INPUT, check_output, write_predictions
 from fastece.plot.pages import save_picture
 from fastece.recalibration import METHODS, Calibrator, save
 from fastece.report.measures import LEAD, TEST
 from fastece.report.pictures import diagram_panels
-from fastece.report.words import decimals, ends, number, question, sentence
-from fastece.report.writers import WIDTH
+from fastece.report.words import question, sentence
 from fastece.resampling.results import ComparisonResult
 
 NAMES = ("before", "after")
@@ -125,7 +126,7 @@ def verdict_of(name: str, found: Differences) -> str:
     if math.isinf(loss.b):
         said.append("the log loss is infinite after, as a label had probability 0")
     elif math.isinf(loss.a):
-        said.append(f"the log loss was infinite, and is {number(loss.b, 4)} after")
+        said.append(f"the log loss was infinite, and is {format_number(loss.b, 4)} after")
     else:
         said.append(change(loss, LOSSES[sign_of(loss)]))
     return sentence("; ".join(said)) + "."
@@ -133,9 +134,11 @@ def verdict_of(name: str, found: Differences) -> str:
 
 def change(result: ComparisonResult, said: str) -> str:
     """What is said, with the values before and after, and the interval that says so."""
-    before, after = (number(x, decimals(result.confidence_interval)) for x in (result.a, result.b))
+    before, after = (
+        format_number(x, decimals(result.confidence_interval)) for x in (result.a, result.b)
+    )
     level = f"{100 * result.confidence_level:g} %"
-    interval = f"{level} interval of before - after {ends(result.confidence_interval)}"
+    interval = f"{level} interval of before - after {format_interval(result.confidence_interval)}"
     return f"{said}: {before} before, {after} after ({interval})"
 
 
@@ -166,11 +169,11 @@ def ranks_of(values: dict[str, Any]) -> list[str]:
     """The table of methods as lines, the best first, and those that cannot be used."""
     before = {line["name"]: line["before"] for line in [*values["differences"], *values["scores"]]}
     rows: list[Sequence[str]] = [
-        [METHODS[line["method"]].title, number(line[LOSS]), number(line[LEAD]),
+        [METHODS[line["method"]].title, format_number(line[LOSS]), format_number(line[LEAD]),
          share(line["same_class"])]
         for line in values["ranks"]
     ]  # fmt: skip
-    rows.append(["as it is", number(before[LOSS]), number(before[LEAD]), ""])
+    rows.append(["as it is", format_number(before[LOSS]), format_number(before[LEAD]), ""])
     lines = ["", *table(["method", LOSS, LEAD, "rows that keep their class"], rows)]
     for name, reason in values["refused"].items():
         lines.append(f"  {METHODS[name].title} cannot be used: {reason}")

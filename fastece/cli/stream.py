@@ -3,23 +3,27 @@
 import os
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from fastece.checks.errors import InputError
 from fastece.cli.inputs import data_of, estimators_of, title_of
 from fastece.cli.page import Page
-from fastece.cli.targets import check_picture
+from fastece.cli.targets import check_page, check_picture
 from fastece.cli.terminal import progress
 from fastece.files import STANDARD_INPUT, FileCount, FileSum, Predictions
 from fastece.plot.pages import save_picture
 from fastece.report.measures import LEAD
+from fastece.report.report import make_report
+from fastece.report.words import count_of
 from fastece.streams.accumulator import Accumulator
-from fastece.streams.report import make_stream_report, some
 
 # Larger files are streams without being asked for: a reader holds some ten times as much.
 LARGE = 256 * 2**20
 # Replicates of a report that is not asked for others.
-REPLICATES = (0, 1000)
+REPLICATES = (0, 1000, 1999)
+# Files and reasons that are listed.
+MOST_FILES = 10
 NEEDS_ROWS = "needs all rows at once, which a stream does not keep"
 
 
@@ -36,7 +40,9 @@ def run_stream(paths: Sequence[str], options: Namespace) -> Page:
     """``fastece report FILE [FILE ...]`` of a stream."""
     check_options(options)
     picture = options.plot and check_picture(options.plot)
-    more = f" and {some(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
+    if options.html:
+        check_page(options.html)
+    more = f" and {count_of(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
     title = title_of(paths[0]) + more
     sums = Sums(options)
     with progress() as say:
@@ -59,21 +65,51 @@ def run_stream(paths: Sequence[str], options: Namespace) -> Page:
         if sums.rows is None:
             reasons = [file.reason for file in reading.files if file.reason]
             raise ValueError(f"no row is good; the first: {reasons[0]}")
-        report = make_stream_report(
-            sums.rows, sums.top, sums.estimators, reading.files, title=title,
-            level=options.confidence_level, pairs=sums.pairs, n_classes=sums.n_classes, say=say,
+        report = make_report(
+            {"y_true": sums.rows}, sums.estimators, title=title, rng=options.seed, top=sums.top,
+            pairs=sums.pairs, n_classes=sums.n_classes, stream=summary_of(reading.files),
+            confidence_level=options.confidence_level, progress=say,
         )  # fmt: skip
+        if options.html:
+            say("the page")
+            report.to_html(options.html)
         page = Page(str(report), report.to_dict())
+        page = page.with_file("html", options.html) if options.html else page
         if picture:
             say("the picture")
-            save_picture(picture, report.panels())
+            save_picture(picture, report._panels)
             page = page.with_file("plot", options.plot)
     return page
 
 
+def summary_of(files: Sequence[FileCount]) -> dict[str, Any]:
+    """Sum up what was read and what was not, in all and by file."""
+    skipped, cut = sum(file.skipped for file in files), sum(file.is_cut for file in files)
+    faulty = [file for file in files if file.reason]
+    notes = [f"skipped {describe_skipped(file)}; first: {file.reason}" for file in faulty]
+    if len(faulty) > MOST_FILES:
+        more = f"and in {len(faulty) - MOST_FILES} more files (--json has them all)"
+        notes = [*notes[:MOST_FILES], more]
+    return {
+        "files": len(files),
+        "rows": sum(file.rows for file in files),
+        "batches": sum(file.batches for file in files),
+        "skipped": skipped,
+        "cut_files": cut,
+        "notes": notes,
+        "by_file": [asdict(file) for file in files],
+    }
+
+
+def describe_skipped(file: FileCount) -> str:
+    """Write what was left out of a file."""
+    rows = [count_of(file.skipped, "row")] if file.skipped else []
+    return " and ".join(rows + ["the rest, which cannot be read"] * file.is_cut)
+
+
 def check_options(options: Namespace) -> None:
     """No option is given that a stream cannot answer."""
-    for name in ("by", "groups", "html", "labels", "pos_label"):
+    for name in ("by", "groups", "labels", "pos_label"):
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise ValueError(f"{option}: {NEEDS_ROWS}; read one file without --stream")

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastece.checks.errors import InputError, repr_of
 from fastece.data.sample import Sample
-from fastece.data.settings import Setting
+from fastece.data.settings import SETTINGS, Setting
 from fastece.typing import F64
 
 # What an estimator may need of a source, which declares it as `needs`. "squares" are those of the
@@ -105,3 +105,26 @@ class Source(ABC):
         if self.labels is None or column is None:
             return name
         return f"{name} ({repr_of(self.labels[column])})"
+
+
+class OneProblem(Source):
+    """One problem of a source, by itself."""
+
+    def __init__(self, source: Source, k: int) -> None:
+        self.source, self.k = source, k
+        self.setting, self.n_classes, self.labels = SETTINGS["binary"], 2, None
+        self.low, self.high, self.has = source.low, source.high, source.has
+
+    @property
+    def n(self) -> int:
+        """Number of rows of positive weight."""
+        return self.source.n
+
+    @property
+    def has_vectors(self) -> bool:
+        """There are no class vectors."""
+        return False
+
+    def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
+        """Give the problem as a sample that has what is needed."""
+        return self.source.sample(self.k, needs)

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from fastece.checks.errors import InputError
 from fastece.checks.labels import as_groups
 from fastece.checks.probabilities import as_probabilities
-from fastece.data.problems import Problems, need_rows, one_problem
+from fastece.data.problems import need_rows
+from fastece.data.source import OneProblem, Source
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue
 from fastece.document.result import Record, Result
@@ -143,7 +145,8 @@ class Slices(Result, Sequence[Slice]):
             for row in self.rows[:most]
         ]  # fmt: skip
         head = [name, "rows", "value", f"joint {100 * self.confidence_level:g} % CI", "p-value", ""]
-        return Table(head, rows)
+        width = len(head) if any(row[-1] for row in rows) else -1  # without notes no column of them
+        return Table(head[:width], [row[:width] for row in rows])
 
     def _columns(self) -> dict[str, Any]:
         names = [name for name in Slice.__dataclass_fields__ if not name.startswith("_")]
@@ -160,7 +163,7 @@ class Group(NamedTuple):
     label: Any
     n: int
     n_effective: float
-    data: Callable[[], Problems]
+    data: Callable[[], Source]
     note: str
 
 
@@ -181,20 +184,17 @@ def groups_by(call: Call, by: Any, n: int) -> list[Group]:
 
 def groups_by_class(call: Call) -> list[Group]:
     """Every class against the rest."""
-    (data,) = call.models
+    (data,) = call.sources
     if not data.setting.per_class:
-        raise ValueError(f"by: is needed but for setting='classwise', and that is {call.setting!r}")
-    counts = np.bincount(data.label, minlength=data.n_problems).tolist()
-    labels, effective = data.labels or range(data.n_problems), effective_count(data.v, data.n)
-    return [
-        Group(label, count, effective, partial(class_problem, data, k), "" if count else NEVER)
-        for k, (label, count) in enumerate(zip(labels, counts, strict=True))
-    ]
-
-
-def class_problem(data: Problems, k: int) -> Problems:
-    """One class against the rest."""
-    return one_problem(data.sample(k))
+        raise InputError("by", "is needed unless setting is 'classwise'", value=call.setting)
+    groups = []
+    for k, label in enumerate(data.labels or range(data.n_problems)):
+        sample = data.sample(k)
+        count = round(float(sample.counts @ sample.y.astype(np.float64)))
+        effective = effective_count(sample.v, sample.n) if sample.c is None else data.n
+        note = "" if count else NEVER
+        groups.append(Group(label, count, effective, partial(OneProblem, data, k), note))
+    return groups
 
 
 def evidence_of(result: Estimate) -> float:

@@ -1,21 +1,28 @@
-"""The lines of a report: errors and scores, with their intervals."""
+"""The numbers of a report: errors and scores, with their intervals."""
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from fastece.checks.errors import InputError
+from fastece.data.problems import Problems
 from fastece.data.sample import Sample, increasing
+from fastece.data.source import ROWS, Source
+from fastece.document.numbers import format_p
+from fastece.document.result import Record
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
-from fastece.estimators.table import ESTIMATORS, direct_values, find_estimator
+from fastece.estimators.table import ESTIMATORS, direct_values, find_estimator, with_threads
 from fastece.intervals.estimate import estimate_results
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import diagrams_of
+from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, SCORES
 from fastece.resampling.arguments import Call
 from fastece.resampling.bootstrap import bootstrap_results
+from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.labels import hits_and_misses
 
 # The answer comes first, and its curve is beside the diagram; the test of calibration and the
@@ -25,22 +32,11 @@ ERRORS: dict[str, Any] = {
     **{name: ESTIMATORS[name] for name in (LEAD, TEST, "ece_a", "ece_c", "ece_ac", "ece_kde")},
     "mce": Binned(norm=math.inf),
 }
-SCORES = {
-    "brier_score": "mean squared distance of probabilities from what came true",
-    "log_loss": "mean -log of the probability of what came true",
-    "accuracy": "how often the most probable class is right",
-    "sharpness": "variance of the score: how much the model tells apart",
-    "entropy": "mean entropy of the probabilities: how much they leave open",
-}
-# A density of whose error half rests on fewer rows says nothing, nor does one of which more than
-# this part would be there if every probability were right: half of it where scores are spread and
-# calibrated, five sixths and more where they are heaped.
-FEWEST_ROWS, MOST_SMOOTHING = 20, 2 / 3
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
-    """Estimators by name, those of `LEAD` and `TEST` first, with the fields that each of them has:
+    """Find estimators by name, `LEAD` and `TEST` first, with the fields that each of them has:
     rows of the table, "mce", and objects by what they print."""
     chosen = {str(name): ERRORS.get(name, name) if isinstance(name, str) else name
               for name in dict.fromkeys([LEAD, TEST, *names])}  # fmt: skip
@@ -53,46 +49,55 @@ def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
 
 
 def scores_of(pairs: bool) -> dict[str, Any]:
-    """The scores by name; of hits and confidences alone the accuracy would be that of the guess
-    whether a prediction is right."""
+    """List the scores by name; of hits and confidences alone the accuracy would be that of the
+    guess whether a prediction is right."""
     return {name: ESTIMATORS[name] for name in SCORES if not pairs or name != "accuracy"}
 
 
-def measure_errors(call: Call, seed: int, say: Say) -> list[dict[str, Any]]:
-    """A line for each estimator of a call; without resamples only posteriors have intervals."""
-    lines = {}
+# --- errors ---------------------------------------------------------------------------------
+
+
+def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, Any]]:
+    """Measure a line for each estimator of a call; without resamples, and where rows are not kept,
+    only posteriors have intervals."""
+    lines, (source,) = {}, call.sources
     for name in call.estimators:
-        say(f"measuring {name}")
-        lines[name] = line_of(name, call)
-    say(f"intervals, {call.n_resamples} replicates of a calibrated model")
+        progress(f"measuring {name}")
+        lines[name] = measure_error(name, call)
+    progress(f"intervals, {call.n_resamples} replicates of a calibrated model")
+    has_rows = ROWS in source.has
     known = {
         name: row for name, row in call.estimators.items()
-        if call.n_resamples or hasattr(row, "posterior")
+        if (has_rows or source.n_problems == 1)
+        and (hasattr(row, "posterior") or (has_rows and call.n_resamples))
     }  # fmt: skip
-    for name, answer in estimate_results(replace(call, estimators=known), rng=seed).items():
+    found = estimate_results(replace(call, estimators=known), rng=seed) if known else {}
+    for name, answer in found.items():
         lines[name]["low"], lines[name]["high"] = answer.confidence_interval
         lines[name]["p_value"] = answer.p_value
     return list(lines.values())
 
 
-def line_of(name: str, call: Call) -> dict[str, Any]:
-    """The error of an estimator, how many bins hold rows, or the bandwidth. Class by class, errors
-    and bandwidths are means and bins are added."""
-    estimator, problems = call.estimators[name], call.models[0]
+def measure_error(name: str, call: Call) -> dict[str, Any]:
+    """Measure the error of an estimator, how many bins hold rows, or the bandwidth. Class by class,
+    errors and bandwidths are means and bins are added."""
+    estimator, source = call.estimators[name], call.sources[0]
     results: list[Any] = []
     n_bins = occupied = bandwidth = rows = smoothing = None
     if isinstance(estimator, Binned):
-        results = diagrams_of(estimator, problems)
+        results = diagrams_of(estimator, source)
         count = np.concatenate([diagram.count for diagram in results])
         n_bins, occupied = count.size, int(np.count_nonzero(count))
     elif isinstance(estimator, KDE):
         results = curves_of(replace(call.only(estimator), n_resamples=0), None)
         bandwidth = float(np.mean([curve.bandwidth for curve in results]))
-        rows = float(np.median([rows_behind(curve) for curve in results]))
-        smoothing = float(np.mean([error_of_smoothing(estimator, x) for x in problems.samples()]))
+        if isinstance(source, Problems):
+            rows = float(np.median([rows_behind(curve) for curve in results]))
+            each = [error_of_smoothing(estimator, sample) for sample in source.samples()]
+            smoothing = float(np.mean(each))
     whole = ", class vectors" if call.is_whole(estimator) else ""
     values = np.array([result.value for result in results])
-    values = values if results else direct_values(estimator, problems)
+    values = values if results else direct_values(estimator, source)
     return {
         "name": name, "value": float(call.average_of(values)), "low": None, "high": None,
         "p_value": None, "estimator": f"{estimator}{whole}", "n_bins": n_bins, "occupied": occupied,
@@ -101,8 +106,8 @@ def line_of(name: str, call: Call) -> dict[str, Any]:
 
 
 def rows_behind(curve: ReliabilityCurve) -> float:
-    """On about how many rows, or fewer, the curve rests where half of its error comes from: none
-    where no row is near, so that there is no curve."""
+    """Count about how many rows, or fewer, the curve rests on where half of its error comes from:
+    none where no row is near, so that there is no curve."""
     low, high = curve.score_range
     error = np.nan_to_num(np.abs(curve.lce) * curve.density) * (high - low) / curve.score.size
     order, unseen = np.argsort(curve.rows), max(curve.value - float(error.sum()), 0.0)
@@ -112,40 +117,129 @@ def rows_behind(curve: ReliabilityCurve) -> float:
 
 
 def error_of_smoothing(kde: KDE, sample: Sample) -> float:
-    """The error that a density would show if every score came true as often as it says."""
+    """Return the error that a density would show if every score came true as often as it says."""
     twice = hits_and_misses(sample)
     order = increasing(twice.s)
     expected = np.where(twice.y == 1, twice.s, 1 - twice.s)[order]
     return kde.evaluate(kde.prepare(twice.where(order), sample.n), expected)
 
 
-def caution_of(line: dict[str, Any], n: int) -> str:
-    """Why a line is not to be read, if it is not."""
-    if line["rows_behind"] is None:
-        return ""
-    if n < FEWEST_ROWS:
-        return f"there are fewer than {FEWEST_ROWS} rows"
-    if line["rows_behind"] < FEWEST_ROWS:
-        return "few rows carry it, as where scores are heaped"
-    if line["smoothing"] > MOST_SMOOTHING * line["value"]:
-        return f"smoothing alone makes {line['smoothing']:.2g}, as where scores are heaped"
-    return ""
+# --- scores ---------------------------------------------------------------------------------
 
 
 def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
-    """A line for each score of a call, with the interval of a bootstrap if there are resamples."""
-    if not call.n_resamples:
+    """Measure a line for each score of a call that its source can answer, with the interval of a
+    bootstrap if there are resamples and rows."""
+    (source,) = call.sources
+    call = replace(call, estimators={k: x for k, x in call.estimators.items() if has(source, x)})
+    if not call.n_resamples or ROWS not in source.has:
         values = {name: call.values(name)[0] for name in call.estimators}
         ends = dict.fromkeys(values, (None, None))
     else:
         results = bootstrap_results(call, method="percentile", rng=seed)
         values = {name: result.value for name, result in results.items()}
         ends = {name: tuple(result.confidence_interval) for name, result in results.items()}
-    (problems,) = call.models
-    is_whole = problems.setting.is_top or problems.setting.name == "binary"
-    meaning = SCORES if is_whole else {**SCORES, "accuracy": "how often a score above 1/2 is right"}
+    is_whole = source.setting.is_top or source.setting.name == "binary"
+    meaning = SCORES if is_whole else {**SCORES, "accuracy": ACCURACY_OF_SCORE}
     return [
         {"name": name, "value": value, "low": ends[name][0], "high": ends[name][1],
          "meaning": meaning[name]}
         for name, value in values.items()
     ]  # fmt: skip
+
+
+def has(source: Source, estimator: Any) -> bool:
+    """Whether a source has what an estimator needs."""
+    try:
+        source.needs_of(estimator)
+    except InputError:
+        return False
+    return True
+
+
+def mean_of_top(top: Source, pairs: bool) -> tuple[float, float]:
+    """Return how often the most probable class is right, and its mean probability. Scores of label
+    1 are those of label 0 up to one half."""
+    if isinstance(top, Problems) and (pairs or top.setting.is_top):
+        return tuple(float(np.average(x, weights=top.v)) for x in (top.label, top.prob))  # type: ignore[return-value]
+    (diagram,) = diagrams_of(Binned(2, score_range="unit"), top)
+    share = diagram.count / diagram.count.sum()
+    hits, score = np.nan_to_num(diagram.frequency), np.nan_to_num(diagram.score)
+    if diagram.setting.startswith("binary") and not pairs:
+        hits[0], score[0] = 1 - hits[0], 1 - score[0]
+    return float(share @ hits), float(share @ score)
+
+
+# --- class vectors --------------------------------------------------------------------------
+
+# Estimators that look at all pairs of rows, in seconds: of at most so many rows, and of so many
+# classes that vectors of one sample lie near each other.
+LEAST_CLASSES, MOST_CLASSES, MOST_ROWS = 3, 20, 20_000
+# Pairs that all replicates together look at, about a second; but of 20 000 rows the bandwidth alone
+# takes 4 s, and the fewest replicates of a test 10 s.
+MOST_PAIRS, LEAST_REPLICATES = 10**9, 32
+
+
+@dataclass(frozen=True, eq=False)
+class ClassVectors(Record):
+    """Errors of whole class vectors.
+
+    Attributes
+    ----------
+    lines : list of dict
+        An error each: name, value, the mean of a calibrated model, p_value, meaning. Without
+        resamples there are neither a mean nor a p-value; empty where there is a note.
+    n_resamples : int
+        Replicates of each.
+    note : str
+        Why they were left out, if they were.
+    """
+
+    lines: list[dict[str, Any]]
+    n_resamples: int
+    note: str
+
+    def evidence(self, level: float) -> list[str]:
+        """Say that they are off, if the test that finds more rejects."""
+        p_values = [line["p_value"] for line in self.lines if line["name"] == "skce"]
+        return [f"class vectors are miscalibrated (skce, p = {format_p(p)})"
+                for p in p_values if p is not None and p < 1 - level]  # fmt: skip
+
+
+def measure_vectors(
+    call: Call, read: Callable[..., Problems], seed: int, progress: Progress
+) -> ClassVectors | None:
+    """Measure the class vectors of a call about all of more than two classes."""
+    (problems,) = call.models
+    asks = problems.setting.is_top or problems.setting.per_class
+    if not asks or problems.n_classes < LEAST_CLASSES:
+        return None
+    limits = {"classes": (problems.n_classes, MOST_CLASSES), "rows": (call.n, MOST_ROWS)}
+    for name, (count, most) in limits.items():
+        if count > most:
+            other = 'fastece.calibration_test(y, p, estimator="skce") takes them'
+            return ClassVectors([], 0, f"Left out: {count} {name}, of at most {most}; {other}.")
+    if call.n < 2:
+        return ClassVectors([], 0, "Left out: one row has no pairs.")
+    progress("class vectors")
+    # As many as a p-value that rejects needs.
+    least = max(LEAST_REPLICATES, math.ceil(1 / (1 - call.level)))
+    count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, least))
+    vectors = read(setting="auto", vectors=True)
+    # The bandwidth that the likelihood chooses takes the longest.
+    kde: Any = ESTIMATORS["canonical"]
+    plan = with_threads(call.jobs, lambda run: kde.plan(vectors.sample(0), run))
+    rows = {"canonical": replace(kde, bandwidth=plan.bandwidth), "skce": ESTIMATORS["skce"]}
+    whole = replace(call, sources=[vectors], estimators=rows, n_resamples=count, average="macro")
+    results = calibration_results(whole, seed) if count else {}
+    lines = []
+    for name, row in rows.items():
+        found = results.get(name)
+        value = found.value if found else float(direct_values(row, vectors)[0])
+        mean = float(np.mean(found.null_distribution)) if found else None
+        p_value = found.p_value if found else None
+        lines.append({
+            "name": name, "value": value, "if_calibrated": mean, "p_value": p_value,
+            "meaning": CLASS_VECTORS[name],
+        })  # fmt: skip
+    return ClassVectors(lines, count, "")

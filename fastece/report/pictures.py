@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fastece.data.source import ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.plot.pages import Panel
 from fastece.reliability.curve import ReliabilityCurve, curves_of
@@ -22,20 +23,21 @@ LONGEST = 20
 def report_panels(call: Call, seed: int) -> list[Panel]:
     """Draw the diagram with the band of the test, over log odds too where scores are heaped, and
     the curve; or the diagram of each class. Without resamples there is no band."""
-    (problems,) = call.models
-    diagrams = diagrams_of(bins_of(call, TEST), problems)
-    spread = diagrams_of(bins_of(call, EVEN), problems) if is_spread(diagrams) else []
+    (source,) = call.sources
+    diagrams = diagrams_of(bins_of(call, TEST), source)
+    spread = diagrams_of(bins_of(call, EVEN), source) if is_spread(diagrams) else []
     bands: dict[str, Any] = {TEST: True, EVEN: True}
-    if call.n_resamples:
+    has_band = call.n_resamples and ROWS in source.has
+    if has_band:
         chosen = {name: bins_of(call, name) for name in ([TEST, EVEN] if spread else [TEST])}
         tests = calibration_results(replace(call, estimators=chosen), seed)
         bands |= {name: test.band for name, test in tests.items()}
-    if problems.setting.per_class:
-        each = bands[TEST] if call.n_resamples else [True] * len(diagrams)
+    if source.setting.per_class:
+        each = bands[TEST] if has_band else [True] * len(diagrams)
         return [Panel({None: x.drawing(band)}) for x, band in zip(diagrams, each, strict=True)]
     panels = [Panel({None: diagrams[0].drawing(bands[TEST])})]
     panels += [Panel({None: x.drawing(bands[EVEN])}, is_logit=True) for x in spread]
-    (curve,) = curves_of(call.only(call.estimators[LEAD]), None)
+    (curve,) = curves_of(replace(call.only(call.estimators[LEAD]), n_resamples=0), None)
     return [*panels, Panel({None: curve.drawing()})]
 
 

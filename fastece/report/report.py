@@ -1,4 +1,4 @@
-"""The report on the calibration of one model: what was measured, and what it comes down to."""
+"""The report on the calibration of one model: its numbers, and what they come down to."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -9,35 +9,43 @@ from typing import Any
 
 import numpy as np
 
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import list_names
 from fastece.checks.probabilities import as_probabilities
-from fastece.data.problems import Problems
+from fastece.data.problems import Problems, need_rows
 from fastece.data.reading import read_problems
+from fastece.data.source import Source
 from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
-from fastece.document.result import Record
-from fastece.estimators.bayes.curves import effective_count
+from fastece.document.document import Document
+from fastece.document.numbers import ConfidenceInterval
+from fastece.document.result import Record, Result
+from fastece.document.writers import to_html
+from fastece.estimators.binned.estimator import Binned
 from fastece.intervals.direction import Direction, direction_of
 from fastece.intervals.slices import Group, Slices, groups_by, groups_by_class, slices_of
-from fastece.plot.pages import Panel
+from fastece.plot.pages import Panel, require_matplotlib
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
-from fastece.report.classes import AllClasses, measure_classes
 from fastece.report.measures import (
     ERRORS,
     LEAD,
-    SCORES,
     TEST,
-    Say,
+    ClassVectors,
+    Progress,
     choose_errors,
+    mean_of_top,
     measure_errors,
     measure_scores,
+    measure_vectors,
     scores_of,
 )
 from fastece.report.pictures import report_panels
-from fastece.report.words import Findings, judge
-from fastece.resampling.arguments import Call, read_call, require_calibration_error
+from fastece.report.sections import document_of
+from fastece.report.words import SCORES, Findings, Judgement, judge, judge_classes
+from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
+from fastece.resampling.bootstrap import bootstrap_results
+from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.draws import new_key
-from fastece.resampling.intervals import ConfidenceInterval
 
 # Arguments that say how data are read.
 READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
@@ -45,8 +53,32 @@ READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
 WORK = ("confidence_level", "n_jobs", "executor")
 
 
+@dataclass(frozen=True, eq=False)
+class GroupedError(Record):
+    """An error of rows of which those of a group may depend on each other.
+
+    Attributes
+    ----------
+    column : str
+        Name of the groups, "" without one.
+    n_groups : int
+    name : str
+        Of the estimator.
+    value, p_value : float
+    confidence_interval : ConfidenceInterval
+        Of a bootstrap of whole groups.
+    """
+
+    column: str
+    n_groups: int
+    name: str
+    value: float
+    confidence_interval: ConfidenceInterval
+    p_value: float
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Report(Record):
+class Report(Result):
     """The calibration of one model: what `fastece.calibration_report` gives.
 
     Attributes
@@ -56,29 +88,34 @@ class Report(Record):
         One sentence with the error, its interval, its direction and the p-value.
     verdict : str
         "miscalibrated"; "no sign" of it, where chance explains all; "unclear", where interval,
-        test, mean gap, classes and groups do not agree; "too few rows".
+        test, mean gap, classes and slices do not agree; "too few rows".
+    value, confidence_interval : float, ConfidenceInterval or None
+        Of the first error, that of the Bayesian curve.
     n, n_effective : int, float
         Rows, and Kish's effective number of them where they have weights.
     n_classes : int or None
         None where a file does not tell.
-    accuracy, mean_confidence : float
-        How often the most probable class is right, and its mean probability.
+    accuracy, mean_confidence : float or None
+        How often the most probable class is right, and its mean probability; None where a stream
+        of another setting does not tell.
     setting : str
     n_resamples, confidence_level, seed
-        Of the intervals; without resamples there are none, and no p-value.
+        Of the intervals; without resamples there are only those of posteriors, and no p-value.
     p_value : float or None
         Of `fastece.calibration_test` with the bins of "ece".
     measures : list of dict
         An error each: name, value, interval, p_value, estimator, bins and bandwidth.
-    direction : Direction
+    direction : Direction or None
         Error of scores that are too high and too low, and the mean gap.
     scores : list of dict
-        A proper score each: name, value, interval, meaning.
-    decomposition : ScoreDecomposition
+        A score each: name, value, interval, meaning.
+    decomposition : ScoreDecomposition or None
         Parts of the Brier score of the setting, or their means over classes.
     classes, slices : Slices or None
-        Errors of the classes, one against the rest, and of the groups of `by`.
-    vectors : AllClasses or None
+        Errors of the classes, one against the rest, and of the values of `by`.
+    groups : GroupedError or None
+        The error of "ece" with the interval and the test of whole groups.
+    vectors : ClassVectors or None
         Errors of whole class vectors, with the test of each; None of fewer than three classes.
     diagrams : list of ReliabilityDiagram
         For each problem of the setting.
@@ -88,6 +125,10 @@ class Report(Record):
         Whether rows are hits and confidences of predicted classes, without the other classes.
     note : str
         How a file was read, where there is something to say about that.
+    by : str
+        Name of what `by` holds, "" without one.
+    stream : dict or None
+        What was read, where rows were added up and not kept.
     """
 
     title: str
@@ -96,73 +137,84 @@ class Report(Record):
     n: int
     n_effective: float
     n_classes: int | None
-    accuracy: float
-    mean_confidence: float
+    accuracy: float | None
+    mean_confidence: float | None
     setting: str
     n_resamples: int
     confidence_level: float
     seed: int
     p_value: float | None
     measures: list[dict[str, Any]]
-    direction: Direction
+    direction: Direction | None
     scores: list[dict[str, Any]]
-    decomposition: ScoreDecomposition
+    decomposition: ScoreDecomposition | None
     classes: Slices | None
     slices: Slices | None
-    vectors: AllClasses | None
+    groups: GroupedError | None
+    vectors: ClassVectors | None
     diagrams: list[ReliabilityDiagram]
     curve: ReliabilityCurve | None
     pairs: bool = field(repr=False)
     note: str
+    by: str
+    stream: dict[str, Any] | None
     _panels: list[Panel] = field(repr=False)
 
-    def _repr_html_(self) -> str:
-        from fastece.report.writers import to_fragment
+    _derived = ("value", "confidence_interval")
 
-        return to_fragment(self)
+    @property
+    def value(self) -> float:
+        """The first error."""
+        return float(self.measures[0]["value"])
 
-    def __str__(self) -> str:
-        from fastece.report.writers import to_text
+    @property
+    def confidence_interval(self) -> ConfidenceInterval | None:
+        """The interval of the first error."""
+        low, high = self.measures[0]["low"], self.measures[0]["high"]
+        return None if low is None else ConfidenceInterval(low, high)
 
-        return to_text(self)
+    def document(self) -> Document:
+        """Describe the report as sections."""
+        return document_of(self)
 
-    def to_markdown(self) -> str:
-        """The report as Markdown, without pictures."""
-        from fastece.report.writers import to_markdown
-
-        return to_markdown(self)
+    def _columns(self) -> dict[str, Any]:
+        return {name: [line[name] for line in self.measures] for name in self.measures[0]}
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """The report as one HTML page with its pictures, which loads nothing; written to a file, if
-        one is given. Needs jinja2 and matplotlib (``pip install fastece[report]``)."""
-        from fastece.report.writers import to_html
-
-        page = to_html(self)
+        """Return the report as one HTML page with its pictures, which loads nothing; written to a
+        file, if one is given. Needs matplotlib (``pip install fastece[report]``)."""
+        require_matplotlib("to_html")
+        page = to_html(self.document())
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
 
 def calibration_report(
-    y_true: Any, y_prob: Any, *, estimator: Any = tuple(ERRORS), by: Any = None, n_bins: Any = 15,
-    title: str = "Calibration report", n_resamples: int = 1000, rng: Any = 0, **options: Any,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = tuple(ERRORS), by: Any = None,
+    groups: Any = None, n_bins: Any = 15, title: str = "Calibration report",
+    n_resamples: int = 1999, rng: Any = 0, **options: Any,
 ) -> Report:  # fmt: skip
-    """Everything about the calibration of one model: errors, direction, scores, classes, groups.
+    """Report everything about the calibration of one model: errors, direction, scores, slices.
 
     Parameters
     ----------
     y_true, y_prob, **options
         As in `fastece.bootstrap`, with the same defaults: `setting`, `labels`, `pos_label`,
-        `sample_weight`, `from_logits`, `confidence_level`, `n_jobs`, `executor`.
+        `sample_weight`, `from_logits`, `confidence_level`, `n_jobs`, `executor`. Or an
+        `Accumulator` alone; what its sums cannot answer is absent.
     estimator : str or object, or a list of them
         The errors to show, "mce" among them; "ece_bayes" and "ece" always come first.
     by : (n,) array_like, optional
-        A label for each row: the errors of the groups are shown too, as by `fastece.slices`.
+        A label for each row: the errors of the slices are shown too, as by `fastece.slices`.
+    groups : (n,) array_like, optional
+        As in `fastece.bootstrap`: rows that belong together. "ece" is also shown with the interval
+        and the test of whole groups.
     n_bins : int or "sqrt", default 15
         Bins of the estimators that have some.
     title : str
-    n_resamples : int, default 1000
-        Replicates behind intervals and p-values; with 0 there are none.
+    n_resamples : int, default 1999
+        Replicates behind intervals and p-values; with 0 there are only those of posteriors.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same report.
 
@@ -182,113 +234,170 @@ def calibration_report(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.beta(5, 1.5, size=1000)
     >>> y = rng.random(1000) < p - 0.5 * p * (1 - p)
-    >>> report = calibration_report(y, p)
-    >>> print(report.headline)  # doctest: +NORMALIZE_WHITESPACE
-    Off, its probabilities too high, by 0.100 (95 % interval 0.071 to 0.126); chance alone would
-    show as large an ECE in fewer than 1 of 1000 samples of a calibrated model.
+    >>> print(calibration_report(y, p).headline)
+    Miscalibrated: probabilities too high by 0.100 (95 % CI 0.071 to 0.126); p = 0.0005.
     """
     for name in options:
         if name not in (*READ, *WORK):
             known = list_names([*READ, *WORK])
-            raise TypeError(f"{name}: is no argument of calibration_report; {known}")
+            raise InputTypeError(name, f"is no argument of calibration_report; {known}")
     names = estimator if isinstance(estimator, list | tuple) else [estimator]
     errors = choose_errors(names, n_bins=n_bins)
     data = {name: options.pop(name) for name in READ if name in options}
     data |= {"y_true": y_true, "y_prob": y_prob}
     return make_report(
-        data, errors, by=by, title=title, n_resamples=n_resamples, rng=rng, **options
+        data, errors, by=by, groups=groups, title=title, n_resamples=n_resamples, rng=rng, **options
     )
 
 
 def make_report(
     data: dict[str, Any], errors: dict[str, Any], *, title: str, rng: Any, by: Any = None,
-    pairs: bool = False, n_classes: int | None = None, note: str = "", say: Say = lambda _: None,
-    **options: Any,
+    groups: Any = None, names: tuple[str, str] = ("", ""), pairs: bool = False,
+    n_classes: int | None = None, note: str = "", top: Source | None = None,
+    stream: dict[str, Any] | None = None, progress: Progress = lambda _: None, **options: Any,
 ) -> Report:  # fmt: skip
-    """The report on `data`, arguments of `fastece.ece`.
+    """Make the report on `data`, arguments of `fastece.ece`.
 
     Parameters
     ----------
     errors : dict
         Estimators by name, the first two those of `LEAD` and `TEST`.
+    names : tuple of str
+        What `by` and `groups` are called.
     pairs, n_classes
         Whether rows are hits and confidences of predicted classes, and how many classes there are
         then, if that is known.
-    note, say
-        As in `Report`; a function that is told each step.
+    top : Source, optional
+        The rows of a stream in a setting that has the accuracy.
+    stream : dict, optional
+        What was read of a stream: facts by name, and "notes".
+    note, progress
+        As in `Report`; a function that takes the name of each step.
     options
         The others of `fastece.bootstrap`.
     """
-    say("reading")
+    progress("reading")
     read = partial(read_problems, **data)
     data = {**data}
-    y_true, models = data.pop("y_true"), {"y_prob": data.pop("y_prob")}
+    y_true, y_prob = data.pop("y_true"), data.pop("y_prob", None)
     call = read_call(
-        "calibration_report", y_true, models, 0, estimator=list(SCORES), **data, **options
+        "calibration_report",
+        y_true,
+        {"y_prob": y_prob},
+        0,
+        estimator=list(SCORES),
+        **data,
+        **options,
     )
-    (problems,), seed = call.models, int(rng) if isinstance(rng, Integral) else new_key(rng)
-    key = new_key(seed)
-    rows = len(as_probabilities(models["y_prob"], "y_prob"))
-    groups = None if by is None else groups_by(call, by, rows)
-    top = problems if pairs or problems.setting.is_top else read(setting="confidence")
-    lead, errors_call = call.only(errors[LEAD]), replace(call, estimators=errors)
+    (source,) = call.sources
+    errors_call = replace(call, estimators=errors)
     require_calibration_error(errors_call, "a report")
-    measures = measure_errors(errors_call, seed, say)
-    first, test = measures[0], measures[1]
-    say("direction and scores")
-    direction = direction_of(lead, key)
-    classes = class_table(lead, read, key, say)
-    slices = table_of(lead, groups, key, say)
-    vectors = None if pairs else measure_classes(call, read, seed, say)
-    n = effective_count(problems.v, call.n)
-    judgement = judge(Findings(
-        n=n, setting="confidence" if pairs else call.setting, level=call.level,
-        error=first["value"], interval=ConfidenceInterval(first["low"], first["high"]),
-        p_value=test["p_value"], n_resamples=call.n_resamples, over=direction.over,
-        total=direction.error, mean_gap=direction.mean_gap,
-        mean_gap_interval=direction.mean_gap_interval,
-        off=count_off(classes=classes, groups=slices),
-        others=[] if vectors is None else vectors.objections(call.level),
-    ))  # fmt: skip
-    panels = report_panels(errors_call, seed)
-    per_class = problems.setting.per_class
-    curve = None if per_class else curves_of(lead, None)[0]
+    parts = check_parts(call, y_prob, by, groups)
+    seed = int(rng) if isinstance(rng, Integral) and not isinstance(rng, bool) else new_key(rng)
+    lead, key = call.only(errors[LEAD]), new_key(seed)
+    rows = isinstance(source, Problems)
+    per_class = source.setting.per_class
+    measures = measure_errors(errors_call, seed, progress)
+    progress("direction and scores")
+    has_direction = rows or not per_class
+    found = direction_of(lead, key) if has_direction else None
+    vectors = measure_vectors(call, read, seed, progress) if rows and not pairs else None
+    classes = class_table(lead, read, key, progress)
+    slices = None
+    if parts.slices is not None:
+        progress(f"{len(parts.slices)} slices")
+        slices = slices_of(lead, parts.slices, key)
+    n = float(diagrams_of(Binned(1), source)[0].rows[0])
+    setting = "confidence" if pairs else call.setting
+    judgement = judge_numbers(measures, found, n, setting, call.level, vectors, classes, slices)
+    if top is None and not (pairs or source.setting.is_top):
+        is_array = isinstance(source, Problems)
+        top = read(setting="confidence") if is_array else None if is_of_class(source) else source
+    accuracy, confidence = (
+        (None, None) if top is None and is_of_class(source) else mean_of_top(top or source, pairs)
+    )
     return Report(
         title=title,
         headline=judgement.headline,
         verdict=judgement.verdict,
         n=call.n,
         n_effective=n,
-        n_classes=n_classes if pairs else top.n_classes,
-        accuracy=mean_of(top, top.label),
-        mean_confidence=mean_of(top, top.prob),
+        n_classes=n_classes if pairs else (top or source).n_classes,
+        accuracy=accuracy,
+        mean_confidence=confidence,
         setting=call.setting,
-        n_resamples=call.n_resamples,
+        n_resamples=call.n_resamples if rows else 0,
         confidence_level=call.level,
         seed=seed,
-        p_value=test["p_value"],
+        p_value=measures[1]["p_value"],
         measures=measures,
-        direction=direction,
+        direction=found,
         scores=measure_scores(replace(call, estimators=scores_of(pairs)), seed),
-        decomposition=decomposition_of(call),
+        decomposition=decomposition_of(call) if rows else None,
         classes=classes,
         slices=slices,
+        groups=measure_groups(parts.call, errors[TEST], seed, names[1]),
         vectors=vectors,
-        diagrams=diagrams_of(errors[TEST], problems),
-        curve=curve,
+        diagrams=diagrams_of(errors[TEST], source),
+        curve=None if per_class else curves_of(replace(lead, n_resamples=0), None)[0],
         pairs=pairs,
         note=note,
-        _panels=panels,
+        by=names[0],
+        stream={} if stream is None and not rows else stream,
+        _panels=report_panels(errors_call, seed),
     )
 
 
-def mean_of(problems: Problems, x: Any) -> float:
-    """The weighted mean of numbers (n,) of the rows."""
-    return float(np.average(x, weights=problems.v))
+@dataclass(frozen=True)
+class Parts:
+    """Rows of each slice, and the call whose groups are drawn; None where none were asked for."""
+
+    slices: list[Group] | None
+    call: Call | None
+
+
+def check_parts(call: Call, y_prob: Any, by: Any, groups: Any) -> Parts:
+    """Check the arguments that divide rows, before anything is computed."""
+    slices = whole = None
+    (source,) = call.sources
+    if by is not None:
+        need_rows(source, "the error of each slice", "by")
+        slices = groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
+    if groups is not None:
+        need_rows(source, "the draw of whole groups", "groups")
+        if not call.n_resamples:
+            raise InputError("groups", "are drawn, so n_resamples must be at least 1")
+        whole = add_groups(call, groups, y_prob)
+    return Parts(slices, whole)
+
+
+def is_of_class(source: Source) -> bool:
+    """Whether a setting is about single classes, and so does not have the accuracy."""
+    return source.setting.per_class or not (
+        source.setting.is_top or source.setting.name == "binary"
+    )
+
+
+def judge_numbers(
+    measures: list[dict[str, Any]], found: Direction | None, n: float, setting: str, level: float,
+    vectors: ClassVectors | None, classes: Slices | None, slices: Slices | None,
+) -> Judgement:  # fmt: skip
+    """Judge a model by the numbers of its report."""
+    first, test = measures[0], measures[1]
+    off = count_off(classes=classes, slices=slices)
+    if found is None:
+        return judge_classes(*off["classes"], level, first["value"])
+    return judge(Findings(
+        n=n, setting=setting, level=level, error=first["value"],
+        interval=ConfidenceInterval(first["low"], first["high"]), p_value=test["p_value"],
+        over=found.over, total=found.value, mean_gap=found.mean_gap,
+        mean_gap_interval=found.mean_gap_interval, off=off,
+        others=[] if vectors is None else vectors.evidence(level),
+    ))  # fmt: skip
 
 
 def decomposition_of(call: Call) -> ScoreDecomposition:
-    """The parts of the Brier score of the setting, class by class their means."""
+    """Take the Brier score of the setting apart, class by class into means."""
     (problems,) = call.models
     binary = replace(problems, vectors=None)
     each = [isotonic_parts("brier", binary, k) for k in range(problems.n_problems)]
@@ -296,25 +405,36 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
     return ScoreDecomposition(**values, rule="brier", n=call.n, setting=call.setting)
 
 
-def class_table(call: Call, read: Callable[..., Problems], key: int, say: Say) -> Slices | None:
-    """The classes, each against the rest, where the setting asks about all of more than two."""
-    (problems,) = call.models
-    if problems.n_classes == 2 or not (problems.setting.is_top or problems.setting.per_class):
+def class_table(
+    call: Call, read: Callable[..., Problems], key: int, progress: Progress
+) -> Slices | None:
+    """Measure the classes, each against the rest, where the setting is about all of more than two;
+    those of a stream only where it was added up class by class."""
+    (source,) = call.sources
+    per_class = source.setting.per_class
+    is_asked = per_class or (source.setting.is_top and isinstance(source, Problems))
+    if source.n_classes == 2 or not is_asked:
         return None
-    call = replace(call, sources=[read(setting="classwise")])
-    return table_of(call, groups_by_class(call), key, say)
+    progress(f"{source.n_classes} classes")
+    if isinstance(source, Problems):
+        call = replace(call, sources=[read(setting="classwise")])
+    return slices_of(call, groups_by_class(call), key)
+
+
+def measure_groups(
+    call: Call | None, estimator: Any, seed: int, column: str
+) -> GroupedError | None:
+    """Measure an error of rows whose groups are drawn as a whole."""
+    if call is None:
+        return None
+    call = replace(call, estimators={TEST: estimator})
+    found = bootstrap_results(call, rng=seed)[TEST]
+    p_value = calibration_results(call, seed)[TEST].p_value
+    count = call.n_groups or 0
+    return GroupedError(column, count, TEST, found.value, found.confidence_interval, p_value)
 
 
 def count_off(**tables: Slices | None) -> dict[str, tuple[int, int]]:
-    """How many rows of each table, where there is one, have an interval that leaves out 0, and how
-    many there are."""
-    known = {what: table for what, table in tables.items() if table is not None}
-    return {what: (sum(row.low > 0 for row in x), len(x)) for what, x in known.items()}
-
-
-def table_of(call: Call, groups: list[Group] | None, key: int, say: Say) -> Slices | None:
-    """The errors of some groups."""
-    if groups is None:
-        return None
-    say(f"{len(groups)} groups")
-    return slices_of(call, groups, key)
+    """Count the rows of each table whose interval leaves out 0, and all of them."""
+    known = {name: table for name, table in tables.items() if table is not None}
+    return {name: (sum(row.low > 0 for row in x), len(x)) for name, x in known.items()}

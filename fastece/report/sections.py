@@ -1,197 +1,184 @@
-"""A report as sections, which every form of it shows: text, Markdown, HTML."""
+"""A report as a document: its sections, from its numbers."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fastece.report.measures import caution_of
-from fastece.report.words import decimals, ends, floor_of, number, p_text, question
-from fastece.resampling.intervals import ConfidenceInterval
+from fastece import __version__
+from fastece.document.document import Cell, Document, Section, Table
+from fastece.document.numbers import ConfidenceInterval, Number, PValue
+from fastece.plot.pages import draw_page
+from fastece.plot.svg import to_svg
+from fastece.report import words
 
 if TYPE_CHECKING:
+    from fastece.intervals.slices import Slices
     from fastece.report.report import Report
-    from fastece.streams.report import StreamReport
 
-# Classes and groups in a table, the clearest first: those that are off, at least a few, at most so
-# many; the rest is counted.
-FEW_ROWS, MOST_ROWS = 3, 10
-
-
-@dataclass(frozen=True)
-class Section:
-    """One part of a report.
-
-    Attributes
-    ----------
-    title : str
-    facts : dict
-        Values by what they are, as text.
-    head, rows : sequences of str
-        A table, whose last column is of texts; without rows there is none.
-    notes : sequence of str
-        Sentences below.
-    results : sequence
-        Diagrams and curves: a picture, or in a text their bins.
-    """
-
-    title: str
-    facts: dict[str, str]
-    head: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
-    notes: Sequence[str] = ()
-    results: Sequence[Any] = ()
+# Slices in a table, those with the most evidence first, and classes if none are miscalibrated; the
+# rest is counted.
+MOST_LINES, FEW_CLASSES = 40, 3
 
 
-def sections_of(report: "Report") -> list[Section]:
-    """All sections, in the order in which they are read."""
+def document_of(report: "Report") -> Document:
+    """Describe a report, in the order in which it is read."""
     made = [
-        sample(report), errors(report), direction(report), scores(report), vectors(report),
-        breakdown(report.classes, "class", "Classes, the clearest case first"),
-        breakdown(report.slices, "group", "Groups, the clearest case first"), picture(report),
+        sample(report), stream(report), errors(report), direction(report), scores(report),
+        class_vectors(report), breakdown(report, report.classes, "class"),
+        breakdown(report, report.slices, "slice"), groups(report), pictures(report),
     ]  # fmt: skip
-    return [section for section in made if section is not None]
+    return Document(
+        title=report.title,
+        lead=report.headline,
+        sections=[section for section in made if section is not None],
+        tone=words.TONES.get(report.verdict, "unclear"),
+        footer=f"fastece {__version__}; {report.n_resamples} replicates, seed {report.seed}.",
+    )
 
 
-def level_of(result: Any) -> str:
-    """The head of a column of intervals."""
-    return f"{100 * result.confidence_level:g} % interval"
+def ci(report: "Report") -> str:
+    """Name the column of intervals."""
+    return f"{100 * report.confidence_level:g} % CI"
 
 
-def number_and_ends(value: float, low: float | None, high: float | None) -> list[str]:
-    """A number and its interval, if it has one, with as many digits as that is worth."""
-    if low is None or high is None:
-        return [number(value), "-"]
-    interval = ConfidenceInterval(low, high)
-    return [number(value, decimals(interval)), ends(interval)]
+def with_interval(value: Any, low: Any, high: Any) -> list[Cell]:
+    """Return the cells of a number and of its interval, if it has one."""
+    interval = None if low is None else ConfidenceInterval(low, high)
+    return [Number(value, interval), interval]
 
 
-def sample(report: "Report | StreamReport") -> Section:
-    """What was measured on."""
-    facts = {"rows": f"{report.n}"}
+def sample(report: "Report") -> Section:
+    """Describe the rows."""
+    facts: dict[str, Cell] = {"rows": report.n}
     if round(report.n_effective) != report.n:
-        facts["rows, by weight"] = f"{report.n_effective:.0f} (Kish's effective number)"
-    facts["classes"] = "not known" if report.n_classes is None else f"{report.n_classes}"
-    facts["accuracy"] = f"{report.accuracy:.4f}"
-    facts["mean confidence"] = f"{report.mean_confidence:.4f}"
-    facts["setting"] = question(report.setting, report.pairs)
+        facts["effective rows"] = f"{report.n_effective:.0f} (weights, Kish)"
+    facts["classes"] = "not known" if report.n_classes is None else report.n_classes
+    if report.accuracy is not None:
+        facts["accuracy"] = Number(report.accuracy, form=".4f")
+        facts["mean confidence"] = Number(report.mean_confidence, form=".4f")
+    facts["setting"] = words.question(report.setting, report.pairs)
     if report.note:
         facts["read as"] = report.note
     return Section("Sample", facts)
 
 
-def errors(report: "Report | StreamReport") -> Section:
-    """Every error that was asked for, with its interval."""
-    head = ["error", "value", level_of(report), "p-value", "bins used", "estimator"]
+def stream(report: "Report") -> Section | None:
+    """Describe what was read of a stream, and what it leaves open."""
+    if report.stream is None:
+        return None
+    known = {name: x for name, x in report.stream.items() if isinstance(x, int) and x}
+    facts = {words.STREAM.get(name, name): x for name, x in known.items()}
+    return Section("Streamed", facts, notes=[*report.stream.get("notes", []), words.OF_STREAM])
+
+
+def errors(report: "Report") -> Section:
+    """Describe every error that was asked for."""
     rows, notes = [], []
     for line in report.measures:
-        numbers = number_and_ends(line["value"], line["low"], line["high"])
-        numbers.append(p_text(line["p_value"], floor_of(report.n_resamples)))
-        bins = "-" if line["n_bins"] is None else f"{line['occupied']} of {line['n_bins']}"
+        bins = None if line["n_bins"] is None else f"{line['occupied']} of {line['n_bins']}"
         estimator = line["estimator"]
         if line["bandwidth"] is not None:
             mean = "mean " if len(report.diagrams) > 1 else ""
             estimator += f", {mean}bandwidth {line['bandwidth']:.4g}"
-        rows.append([line["name"], *numbers, bins, estimator])
-    if report.n_resamples:
-        notes.append(
-            "Intervals hold the true error; noise lifts values of bins, most of all of mce, even "
-            "above their own. p-value: how often chance alone shows as much if the model is "
-            "calibrated; the first sentence has that of ece."
-        )
-    notes += [
-        f"{line['name']}: {why}: do not read this one."
-        for line in report.measures
-        if (why := caution_of(line, report.n))
-    ]
-    return Section("Calibration errors", {}, head, rows, notes)
+        numbers = with_interval(line["value"], line["low"], line["high"])
+        rows.append([line["name"], *numbers, PValue(line["p_value"]), bins or "-", estimator])
+        why = words.caution(line["rows_behind"], line["smoothing"], line["value"], report.n)
+        notes += [f"{line['name']} is not to be read: {why}."] if why else []
+    head = ["error", "value", ci(report), "p-value", "bins used", "estimator"]
+    of_all = [words.OF_ERRORS] if report.p_value is not None else []
+    return Section("Calibration errors", table=Table(head, rows), notes=[*of_all, *notes])
 
 
-def direction(report: "Report") -> Section:
-    """How much of the error is of scores that are too high, and of those that are too low."""
+def direction(report: "Report") -> Section | None:
+    """Describe how much of the error is of scores that are too high, and too low."""
     found = report.direction
+    if found is None:
+        return None
+    values = ((found.over, found.over_interval), (found.under, found.under_interval),
+              (found.mean_gap, found.mean_gap_interval))  # fmt: skip
     rows = [
-        [what, *number_and_ends(value, *(interval or (None, None))), meaning]
-        for what, value, interval, meaning in (
-            ("too high", found.over, found.over_interval, "error of scores above the hit rate"),
-            ("too low", found.under, found.under_interval, "error of scores below it"),
-            ("mean gap", found.mean_gap, found.mean_gap_interval, "hit rate less mean score"),
-        )
+        [name, *with_interval(value, *(interval or (None, None))), meaning]
+        for (name, meaning), (value, interval) in zip(words.PARTS.items(), values, strict=True)
     ]
-    note = "Parts of ece_bayes. Their low ends are what the mean gap alone shows."
-    return Section("Direction", {}, ("", "value", level_of(report), ""), rows, [note])
+    table = Table(["part", "value", ci(report), ""], rows)
+    return Section("Direction", table=table, notes=[words.OF_DIRECTION])
 
 
 def scores(report: "Report") -> Section:
-    """Proper scores, which judge calibration and sharpness together, and the parts of Brier's."""
-    head = ["score", "value", level_of(report), ""]
+    """Describe the scores, and the parts of the Brier score."""
     rows = [
-        [line["name"], *number_and_ends(line["value"], line["low"], line["high"]), line["meaning"]]
+        [line["name"], *with_interval(line["value"], line["low"], line["high"]), line["meaning"]]
         for line in report.scores
     ]
-    parts = report.decomposition
-    # By default class vectors are scored whole, and what is taken apart is the top label's score.
-    is_part = not math.isclose(parts.score, report.scores[0]["value"], rel_tol=1e-9)
-    notes = [
-        f"Brier score{' of the top label' if is_part else ''} {parts.score:.4f} = miscalibration "
-        f"{parts.miscalibration:.4f} - discrimination {parts.discrimination:.4f} + uncertainty "
-        f"{parts.uncertainty:.4f}, by isotonic regression."
-    ]
-    notes += [
-        f"{line['name']}: what came true had the probability 0; fastece.log_loss can clip that"
-        for line in report.scores
-        if math.isinf(line["value"])
-    ]
-    return Section("Proper scores", {}, head, rows, notes)
+    notes, parts = [], report.decomposition
+    if parts is not None:
+        # By default class vectors are scored whole, and the top label's score is taken apart.
+        is_part = not math.isclose(parts.score, report.scores[0]["value"], rel_tol=1e-9)
+        notes.append(
+            f"Brier score{' of the top label' if is_part else ''} {parts.score:.4f} = "
+            f"miscalibration {parts.miscalibration:.4f} - discrimination "
+            f"{parts.discrimination:.4f} + uncertainty {parts.uncertainty:.4f} (isotonic "
+            "regression)."
+        )
+    notes += [words.INFINITE_LOSS.format(line["name"]) for line in report.scores
+              if math.isinf(line["value"])]  # fmt: skip
+    return Section("Scores", table=Table(["score", "value", ci(report), ""], rows), notes=notes)
 
 
-def breakdown(found: Any, what: str, title: str) -> Section | None:
-    """Errors of classes or of groups."""
+def class_vectors(report: "Report") -> Section | None:
+    """Describe errors of whole class vectors."""
+    found, title = report.vectors, "Class vectors"
+    if found is None or found.note:
+        return None if found is None else Section(title, notes=[found.note])
+    rows = [
+        [line["name"], line["value"], line["if_calibrated"], PValue(line["p_value"]),
+         line["meaning"]]
+        for line in found.lines
+    ]  # fmt: skip
+    notes = [words.OF_CLASS_VECTORS.format(found.n_resamples)] if found.n_resamples else []
+    head = ["error", "value", "if calibrated", "p-value", ""]
+    return Section(title, table=Table(head, rows), notes=notes)
+
+
+def breakdown(report: "Report", found: "Slices | None", name: str) -> Section | None:
+    """Describe errors of classes, or of slices."""
     if found is None:
         return None
     off = sum(row.low > 0 for row in found)
-    shown = found[: min(max(off, FEW_ROWS), MOST_ROWS)]
-    head = [what, "rows", "error", level_of(found), "p-value", ""]
-    rows = [
-        [
-            str(row.label), f"{row.n}", *number_and_ends(row.value, row.low, row.high),
-            p_text(row.p_value), row.note,
-        ]
-        for row in shown
-    ]  # fmt: skip
-    more = len(found) - len(shown)
-    notes = [
-        f"{off} of {len(found)} are off: their interval leaves out 0. All intervals hold at once, "
-        "and p-values, bounds from Bayes factors, allow for their number."
-    ]
-    return Section(
-        title, {}, head, rows, [*([f"and {more} that are less clear"] * (more > 0)), *notes]
-    )
+    # Slices were asked for by name; of classes, some are many.
+    most = min(len(found) if name == "slice" else max(off, FEW_CLASSES), MOST_LINES)
+    more = len(found) - most
+    notes = [f"and {more} with less evidence"] * (more > 0)
+    notes.append(words.OF_SLICES.format(off, len(found)))
+    title = "Classes" if name == "class" else f"Slices by {report.by}" if report.by else "Slices"
+    return Section(f"{title}, most evidence first", table=found.table(name, most), notes=notes)
 
 
-def vectors(report: "Report") -> Section | None:
-    """Errors of all classes at once."""
-    found, title = report.vectors, "All classes at once"
+def groups(report: "Report") -> Section | None:
+    """Describe the error with intervals for whole groups of dependent rows."""
+    found = report.groups
     if found is None:
         return None
-    if found.note:
-        return Section(title, {}, notes=[found.note])
-    head = ["error", "value", "if calibrated", "p-value", ""]
-    rows = [
-        [
-            line["name"], number(line["value"]), number(line["if_calibrated"]),
-            p_text(line["p_value"], floor_of(found.n_resamples)), line["meaning"],
-        ]
-        for line in found.lines
-    ]  # fmt: skip
-    note = (
-        "Top label and single classes can be right where this is not. If calibrated: the mean of "
-        f"{found.n_resamples} samples of labels drawn as the vectors say; chance alone makes that."
-    )
-    return Section(title, {}, head, rows, [note] * (found.n_resamples > 0))
+    numbers = with_interval(found.value, *found.confidence_interval)
+    rows = [[found.name, *numbers, PValue(found.p_value)]]
+    table = Table(["error", "value", ci(report), "p-value"], rows)
+    title = f"{found.n_groups} groups of rows" + (f" by {found.column}" if found.column else "")
+    return Section(title, table=table, notes=[words.OF_GROUPS])
 
 
-def picture(report: "Report | StreamReport") -> Section:
-    """The diagram, and the curve beside it."""
-    results = [*report.diagrams, *([] if report.curve is None else [report.curve])]
-    return Section("Scores and what came true", {}, results=results)
+def pictures(report: "Report") -> Section:
+    """Show the diagrams as tables of bins, and as pictures."""
+    tables = [(diagram.setting, diagram.table()) for diagram in report.diagrams]
+    ((_, table), *others) = tables
+    if others:
+        rows = [[name, *row] for name, one in tables for row in one.rows]
+        table = Table(["class", *table.head], rows)
+    pages = [[panel] for panel in report._panels] if report.curve is not None else [report._panels]
+    draw: list[Callable[[str], str]] = [partial(draw_svg, page, report.title) for page in pages]
+    return Section("Reliability diagram", table=table, pictures=draw)
+
+
+def draw_svg(page: Any, title: str, key: str) -> str:
+    """Draw a page of panels as SVG, whose ids begin with a key."""
+    return to_svg(draw_page(page), f"{title}: reliability diagram", key)

@@ -1,42 +1,83 @@
-"""What the numbers of a report say, in sentences that are true as they stand."""
+"""Every sentence of reports and comparisons, true as it stands."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastece.resampling.intervals import ConfidenceInterval
+from fastece.document.numbers import (
+    ROUNDING,
+    ConfidenceInterval,
+    decimals,
+    format_interval,
+    format_number,
+    format_p,
+)
 
 # Below so many rows the interval is as wide as what usual models are off by.
 FEWEST_ROWS = 30
 # With so many rows the interval is 0.09 wide, for a model that is off by 0.07 (uniform and Beta(5,
 # 1.5) scores, medians of 60 samples).
 ENOUGH_ROWS = 400
-# A part of the error from which on it is said to be of one direction.
+# A part of the error from which on it is of one direction.
 ONE_SIDED = 0.75
-# Smaller numbers are rounding, and shown as 0.
-LEAST_GAP = 1e-9
-# A smaller p-value is said to be below.
-LEAST_P = 1e-4
-# No more digits are shown, however sure a number is.
-MOST_DECIMALS = 5
+# The error of a density of which half rests on fewer rows is noise, and so is one of which more
+# than this part would be there if every probability were right: half of it where scores are spread
+# and calibrated, five sixths and more where they are heaped.
+FEW_FOR_DENSITY, MOST_SMOOTHING = 20, 2 / 3
 
 TOO_FEW, NO_SIGN, SHOWN, UNCLEAR = "too few rows", "no sign", "miscalibrated", "unclear"
-# What a model is that says too much, or too little.
-SIDES = {
-    "confidence": ("over-confident", "under-confident"),
-    "class": ("off, its probabilities too high,", "off, its probabilities too low,"),
-}
-BOTH_SIDES = "off in both directions,"
+TONES = {SHOWN: "bad", NO_SIGN: "good"}
 
-
-# What is measured in each setting; of one class, "class"; of predicted classes alone, "pairs".
 QUESTIONS = {
-    "binary": "does label 1 come as often as its probability says?",
-    "confidence": "is the most probable class right as often as its probability says?",
-    "class": "does this class come as often as its probability says?",
-    "classwise": "does each class come as often as its probability says? (mean over classes)",
-    "pairs": "is the predicted class right as often as its confidence says?",
+    "binary": "does label 1 come as often as its probability?",
+    "confidence": "is the most probable class right as often as its probability?",
+    "class": "does this class come as often as its probability?",
+    "classwise": "does each class come as often as its probability? (mean over classes)",
+    "pairs": "is the predicted class right as often as its confidence?",
 }
+SCORES = {
+    "brier_score": "mean squared distance of probabilities from outcomes",
+    "log_loss": "mean of -log of the probability of the outcome",
+    "accuracy": "how often the most probable class is right",
+    "sharpness": "variance of the score",
+    "entropy": "mean entropy of the probabilities",
+}
+ACCURACY_OF_SCORE = "how often a score above 1/2 is right"
+CLASS_VECTORS = {
+    "canonical": "distance of class vectors from their observed frequencies",
+    "skce": "whether rows with similar class vectors are miscalibrated alike",
+}
+PARTS = {
+    "too high": "error of probabilities above the observed frequency",
+    "too low": "error of probabilities below the observed frequency",
+    "mean gap": "observed frequency minus mean predicted probability",
+}
+OF_ERRORS = (
+    "The intervals cover the true error; noise raises the estimates of binned errors, most of all "
+    "of mce, even above their intervals. p-value: test of calibration with this error; the first "
+    "sentence has that of ece."
+)
+OF_DIRECTION = "Parts of ece_bayes; their lower ends are those of the mean gap."
+OF_CLASS_VECTORS = (
+    "The top label and single classes may be calibrated where class vectors are not. If "
+    "calibrated: mean of {} samples of labels drawn from the predicted probabilities."
+)
+OF_SLICES = (
+    "{} of {} are miscalibrated: their interval leaves out 0. The intervals hold jointly, and "
+    "p-values, bounds from Bayes factors, are corrected for their number."
+)
+OF_GROUPS = (
+    "Interval: bootstrap of whole groups. p-value: test with whole groups. All other intervals and "
+    "p-values of this report take rows as independent."
+)
+OF_STREAM = (
+    "Rows were added up in cells of their score, and are not kept. Errors of equal-width bins "
+    "whose edges are ends of cells (10, 12, 15, 16, 18, 20, 25, 30, 50 or 100 on [0, 1]) are "
+    "exact; ranks of edges of equal-mass bins are exact to 1e-4 and the share of rows in their "
+    "cell; densities to 0.2 %. p-values, log loss, slices and groups need every row, so "
+    "they are absent."
+)
+STREAM = {"skipped": "rows skipped", "cut_files": "files cut off"}
+INFINITE_LOSS = "{}: an outcome had probability 0; fastece.log_loss has clip= for that."
 
 
 @dataclass(frozen=True)
@@ -46,76 +87,14 @@ class Judgement:
     Attributes
     ----------
     verdict : str
-        "too few rows", "no sign" (calibrated, as far as these rows tell), "miscalibrated", or
-        "unclear" where the interval and the test do not agree.
+        "too few rows", "no sign" (of miscalibration), "miscalibrated", or "unclear" where the
+        interval and the test do not agree.
     headline : str
-        One sentence with the error, its interval, its direction and the p-value.
+        One sentence with the direction, the error, its interval and the p-value.
     """
 
     verdict: str
     headline: str
-
-
-def decimals(interval: ConfidenceInterval) -> int:
-    """How many decimals a number is worth: so many that the interval's width has two digits."""
-    width = interval.high - interval.low
-    if not 0 < width < math.inf:
-        return MOST_DECIMALS - 1
-    return min(max(1 - math.floor(math.log10(width)), 2), MOST_DECIMALS)
-
-
-def number(value: float | None, places: int = MOST_DECIMALS) -> str:
-    """A number with so many decimals, or the first digit of one that they would make 0; 0 and 1 as
-    they are, "-" for one that there is not."""
-    if value is None or math.isnan(value):
-        return "-"
-    if abs(value) < LEAST_GAP:
-        return "0"
-    if value == 1 or math.isinf(value):
-        return f"{value:.0f}"
-    first_digit = -math.floor(math.log10(abs(value)))
-    return f"{value:.{max(places, first_digit)}f}"
-
-
-def ends(interval: ConfidenceInterval | None, places: int | None = None) -> str:
-    """An interval in brackets, with as many digits as it is worth."""
-    if interval is None or math.isnan(interval.low):
-        return "-"
-    places = decimals(interval) if places is None else places
-    return f"[{number(interval.low, places)}, {number(interval.high, places)}]"
-
-
-def p_text(p_value: float | None, least: float = LEAST_P) -> str:
-    """A p-value; "below 0.001" where that is the `least` there can be."""
-    if p_value is None or math.isnan(p_value):
-        return "-"
-    if p_value <= least:
-        return f"below {least:.1g}"
-    return f"{p_value:.2g}" if p_value < 0.0995 else f"{p_value:.2f}"
-
-
-def floor_of(n_resamples: int) -> float:
-    """The p-value where no replicate is as far off."""
-    return 1 / max(n_resamples, 1)
-
-
-def frequency(p_value: float, n_resamples: int) -> str:
-    """How often chance alone would show as much, in whole samples."""
-    if p_value <= floor_of(n_resamples):
-        return f"in fewer than 1 of {n_resamples} samples"
-    if p_value > 0.995:
-        return "in more than 99 of 100 samples"
-    whole = 100 if p_value >= 0.1 else 1000
-    return f"in {max(1, round(whole * p_value))} of {whole} samples"
-
-
-def side(setting: str, over: float, error: float) -> str:
-    """In which direction a model is off, in words that "by 0.021" follows."""
-    kind = "confidence" if setting == "confidence" else "class"
-    share = over / error if error > 0 else 0.5
-    if share >= ONE_SIDED:
-        return SIDES[kind][0]
-    return SIDES[kind][1] if share <= 1 - ONE_SIDED else BOTH_SIDES
 
 
 @dataclass(frozen=True)
@@ -131,16 +110,16 @@ class Findings:
         Of the intervals.
     error, interval
         The error, and its interval.
-    p_value, n_resamples
-        Of the calibration test, from so many replicates; None without them.
+    p_value : float or None
+        Of the calibration test; None without one.
     over, total : float
         Error of scores that are too high, and of all.
     mean_gap, mean_gap_interval
-        Hit rate less mean score.
+        Observed frequency minus mean score.
     off : dict
-        How many classes and groups are off for sure, and of how many, by what they are called.
+        How many classes and slices are miscalibrated, and of how many, by what they are called.
     others : sequence of str
-        What else speaks against it.
+        Other evidence of miscalibration.
     """
 
     n: float
@@ -149,72 +128,110 @@ class Findings:
     error: float
     interval: ConfidenceInterval
     p_value: float | None
-    n_resamples: int
     over: float
     total: float
     mean_gap: float
-    mean_gap_interval: ConfidenceInterval
+    mean_gap_interval: ConfidenceInterval | None
     off: dict[str, tuple[int, int]]
     others: Sequence[str] = ()
 
     @property
-    def objections(self) -> list[str]:
-        """What speaks against a calibrated model beside the error and the test."""
-        found = []
-        low, high = self.mean_gap_interval
-        if low > LEAST_GAP or high < -LEAST_GAP:
-            places = decimals(self.mean_gap_interval)
+    def conflicting_evidence(self) -> list[str]:
+        """Evidence of miscalibration beside the error and the test."""
+        found, interval = [], self.mean_gap_interval
+        if interval is not None and (interval.low > ROUNDING or interval.high < -ROUNDING):
+            gap = format_number(self.mean_gap, decimals(interval), False)
             found.append(
-                f"the hit rate differs from the mean score by {number(self.mean_gap, places)} "
-                f"{ends(self.mean_gap_interval)}"
+                f"the observed frequency differs from the mean predicted probability by {gap} "
+                f"{format_interval(interval)}"
             )
-        found += [
-            f"{off} of {count} {what} are off" for what, (off, count) in self.off.items() if off
-        ]
+        found += [f"{off} of {n} {name} are miscalibrated" for name, (off, n) in self.off.items()
+                  if off]  # fmt: skip
         return [*found, *self.others]
 
 
 def judge(found: Findings) -> Judgement:
-    """The judgement: about the error if its interval and the test agree, "unclear" if they do not,
-    or if neither shows anything but something else does."""
-    places = decimals(found.interval)
-    low, high = (number(end, places) for end in found.interval)
-    error = f"{number(found.error, places)} ({100 * found.level:g} % interval {low} to {high})"
+    """Judge a model: by its error if the interval and the test agree, else "unclear"."""
+    error = describe_error(found)
+    low, high = (format_number(end, decimals(found.interval)) for end in found.interval)
     if found.n < FEWEST_ROWS:
         rows = f"{found.n:.0f} row{'' if round(found.n) == 1 else 's'}"
         return Judgement(TOO_FEW, (
-            f"Too few rows to judge: {rows} may have an error from {low} to {high}; some "
-            f"{ENOUGH_ROWS} tell that of most models to within 0.05."
+            f"Too few rows to judge: with {rows} the error may be from {low} to {high}; some "
+            f"{ENOUGH_ROWS} rows are enough for most models."
         ))  # fmt: skip
-    direction = side(found.setting, found.over, found.total)
     shows = found.interval.low > 0
+    has_test = found.p_value is not None
     rejects = shows if found.p_value is None else found.p_value < 1 - found.level
-    chance = ""
-    if found.p_value is not None:
-        often = frequency(found.p_value, found.n_resamples)
-        chance = f"chance alone would show as large an ECE {often} of a calibrated model"
+    test = f" (p = {format_p(found.p_value)})".replace("= <", "< ") if has_test else ""
+    named = f"{direction(found)} by {error}"
     if shows and rejects:
-        return Judgement(SHOWN, sentence(f"{direction} by {error}{chance and '; '}{chance}."))
+        return Judgement(SHOWN, f"{sentence(named)}{test and '; '}{test.strip(' ()')}.")
     if shows:
-        text = f"probably {direction} by {error}: the interval leaves out 0, but {chance}."
-        return Judgement(UNCLEAR, sentence(text))
+        text = f"{named}: the interval leaves out 0, but the test does not reject{test}."
+        return Judgement(UNCLEAR, f"Probably {text}")
     if rejects:
-        text = f"probably {direction} by {error}: {chance}, but the interval still holds 0."
-        return Judgement(UNCLEAR, sentence(text))
-    fits = f"the error is {error}{chance and ', and '}{chance}"
-    if found.objections:
-        return Judgement(UNCLEAR, f"Not clear: {fits}; but {' and '.join(found.objections)}.")
+        text = f"{named}: the test rejects{test}, but the interval holds 0."
+        return Judgement(UNCLEAR, f"Probably {text}")
+    fits = f"error {error}{test and '; '}{test.strip(' ()')}"
+    if found.conflicting_evidence:
+        evidence = " and ".join(found.conflicting_evidence)
+        return Judgement(UNCLEAR, f"Unclear: {fits}, but {evidence}.")
     return Judgement(NO_SIGN, f"No sign of miscalibration: {fits}.")
 
 
+def describe_error(found: Findings) -> str:
+    """Write the error with its interval, as papers do."""
+    places = decimals(found.interval)
+    low, high = (format_number(end, places) for end in found.interval)
+    value = format_number(found.error, places, False)
+    return f"{value} ({100 * found.level:g} % CI {low} to {high})"
+
+
+def direction(found: Findings) -> str:
+    """Name the direction of an error, in words that "by 0.021" follows."""
+    share = found.over / found.total if found.total > 0 else 0.5
+    is_top = found.setting == "confidence"
+    if share >= ONE_SIDED:
+        return "over-confident" if is_top else "miscalibrated: probabilities too high"
+    if share <= 1 - ONE_SIDED:
+        return "under-confident" if is_top else "miscalibrated: probabilities too low"
+    return "miscalibrated in both directions"
+
+
+def judge_classes(off: int, count: int, level: float, mean: float) -> Judgement:
+    """Judge the classes of a stream one by one, whose mean error has no interval."""
+    known = f"{off} of {count} classes are miscalibrated" if off else "No class is miscalibrated"
+    text = f"{known} (joint {100 * level:g} % CIs); mean error {format_number(mean)}."
+    return Judgement(SHOWN if off else NO_SIGN, text)
+
+
 def sentence(text: str) -> str:
-    """A text that begins with a capital."""
+    """Begin a text with a capital."""
     return text[0].upper() + text[1:]
 
 
 def question(setting: str, pairs: bool) -> str:
-    """A setting as results name it, and what is asked there; `pairs`: of predicted classes."""
+    """Write a setting as results name it, and its question; `pairs`: of predicted classes."""
     kind, _, label = setting.partition(" ")
     if kind == "binary" and label:  # the caller's, in brackets
-        return f"{setting}: does {label[1:-1]} come as often as its probability says?"
+        return f"{setting}: does {label[1:-1]} come as often as its probability?"
     return f"{setting}: {QUESTIONS['pairs' if pairs else kind]}"
+
+
+def caution(rows_behind: float | None, smoothing: float | None, value: float, n: int) -> str:
+    """Say why the error of a density is not to be read, if it is not."""
+    if rows_behind is None or smoothing is None:
+        return ""
+    if n < FEW_FOR_DENSITY:
+        return f"there are fewer than {FEW_FOR_DENSITY} rows"
+    if rows_behind < FEW_FOR_DENSITY:
+        return "it rests on few rows, as where scores are heaped"
+    if smoothing > MOST_SMOOTHING * value:
+        return f"smoothing alone makes {smoothing:.2g}, as where scores are heaped"
+    return ""
+
+
+def count_of(number: int, name: str) -> str:
+    """Write a number of rows, or of files."""
+    return f"{number} {name}{'' if number == 1 else 's'}"

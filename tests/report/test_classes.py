@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.report import classes
+from fastece.report import measures
 
 
 def vectors(n, n_classes=3, seed=0, twisted=False):
@@ -32,17 +32,17 @@ def test_errors_and_tests_are_those_of_the_functions():
         assert line["if_calibrated"] == pytest.approx(test.null_distribution.mean(), abs=1e-12)
         assert line["p_value"] == test.p_value
     assert (found.n_resamples, found.note) == (99, "")
-    assert found.objections(1 - tests["skce"].p_value) == []
-    (objection,) = found.objections(1 - tests["skce"].p_value - 0.001)
-    assert objection.startswith("all classes at once are off (skce, p-value ")
+    assert found.evidence(1 - tests["skce"].p_value) == []
+    (text,) = found.evidence(1 - tests["skce"].p_value - 0.001)
+    assert text.startswith("class vectors are miscalibrated (skce, p = ")
 
 
 def test_a_verdict_knows_what_no_class_shows_by_itself():
     found = report(*vectors(1000, twisted=True))
     assert found.verdict == "unclear"
-    assert "all classes at once are off (skce, p-value below 0.01)" in found.headline
-    assert "All classes at once\n  error" in str(found)
-    assert "## All classes at once" in found.to_markdown()
+    assert "class vectors are miscalibrated (skce, p = 0.01)" in found.headline
+    assert "Class vectors\n  error" in str(found)
+    assert "## Class vectors" in found.to_markdown()
     right = report(*vectors(1000))
     assert right.verdict == "no sign"
     assert right.to_dict()["vectors"]["lines"][1]["p_value"] > 0.05
@@ -53,23 +53,21 @@ def test_without_resamples_there_are_values_alone():
     found = report(y, p, n_resamples=0).vectors
     assert found.lines[0]["value"] == pytest.approx(fastece.canonical_error(y, p), abs=1e-12)
     assert {line[key] for line in found.lines for key in ("if_calibrated", "p_value")} == {None}
-    assert found.objections(0.5) == []
+    assert found.evidence(0.5) == []
 
 
 def test_many_rows_have_fewer_replicates(monkeypatch):
-    monkeypatch.setattr(classes, "MOST_PAIRS", 100**2 * 50)
+    monkeypatch.setattr(measures, "MOST_PAIRS", 100**2 * 50)
     assert report(*vectors(100)).vectors.n_resamples == 50
-    assert report(*vectors(200)).vectors.n_resamples == classes.LEAST_REPLICATES
+    assert report(*vectors(200)).vectors.n_resamples == measures.LEAST_REPLICATES
 
 
 def test_what_is_left_out_is_said(monkeypatch):
     found = report(*vectors(60, 21))
     assert found.vectors.lines == []
-    assert "Left out: there are 21 classes, and here at most 20 are looked at." in str(found)
-    monkeypatch.setattr(classes, "MOST_ROWS", 59)
-    assert "Left out: there are 60 rows, and here at most 59 are looked at." in str(
-        report(*vectors(60))
-    )
+    assert "Left out: 21 classes, of at most 20" in str(found)
+    monkeypatch.setattr(measures, "MOST_ROWS", 59)
+    assert "Left out: 60 rows, of at most 59" in str(report(*vectors(60)))
 
 
 def test_where_all_classes_are_not_asked_about_there_is_no_section():
@@ -78,11 +76,11 @@ def test_where_all_classes_are_not_asked_about_there_is_no_section():
     assert report(y == 1, p[:, 1]).vectors is None
     assert report(y % 2, np.column_stack([p[:, 0], 1 - p[:, 0]])).vectors is None
     assert report(y, p, setting="classwise").vectors is not None
-    assert "All classes" not in str(report(y == 1, p[:, 1]))
+    assert "Class vectors" not in str(report(y == 1, p[:, 1]))
 
 
 def test_one_row_has_no_pairs():
     found = report([1], [[0.2, 0.5, 0.3]])
     assert (found.vectors.lines, found.vectors.n_resamples) == ([], 0)
-    assert "Left out: of a single row there are no pairs." in str(found)
+    assert "Left out: one row has no pairs." in str(found)
     assert found.verdict == "too few rows"

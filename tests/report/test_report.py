@@ -1,6 +1,7 @@
 """The report has the numbers of the functions, and every form of it has all that it says."""
 
 import json
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_its_numbers_are_those_of_the_functions(report, classes):
 def test_the_headline_is_about_the_first_error(report):
     first = report.measures[0]
     assert report.verdict == "miscalibrated"
-    assert report.headline.startswith(f"Over-confident by {first['value']:.3f} (95 % interval ")
+    assert report.headline.startswith(f"Over-confident by {first['value']:.3f} (95 % CI ")
 
 
 def test_a_report_is_plain_values(report):
@@ -75,13 +76,69 @@ def test_the_same_seed_gives_the_same_report(classes, report):
 
 def test_text_and_markdown_say_the_same(report):
     text, markdown = str(report), report.to_markdown()
-    for part in ("a model", "Calibration errors", "Direction", "Proper scores", "Classes, the",
-                 "Groups, the"):  # fmt: skip
+    for part in ("a model", "Calibration errors", "Direction", "Scores", "Classes", "Slices"):
         assert part in text
         assert part in markdown
     assert report.headline in " ".join(text.split())
     lines = [line for line in markdown.splitlines() if line.startswith("|")]
     assert len({line.count("|") - line.count("\\|") for line in lines[:9]}) == 1
+
+
+def test_every_slice_is_shown_and_groups_are_a_part_of_every_form(classes):
+    y, p, _ = classes
+    many = np.arange(y.size) % 6
+    options = {"by": many, "groups": many, "n_resamples": 19, "estimator": ["ece"]}
+    found = calibration_report(y, p, **options)
+    grouped = fastece.bootstrap(y, p, groups=many, n_resamples=19, rng=0)
+    assert found.groups.value == grouped.value
+    assert found.groups.confidence_interval == grouped.confidence_interval
+    test = fastece.calibration_test(y, p, estimator="ece", groups=many, n_resamples=19, rng=0)
+    assert found.groups.p_value == test.p_value
+    assert found.to_dict()["groups"]["n_groups"] == 6
+    for text in (str(found), found.to_markdown(), found._repr_html_()):
+        assert "6 groups of rows" in text
+        assert all(re.search(rf"(^|\W){k}\W", text) for k in range(6))
+        assert "less evidence" not in text
+    for name, wrong in (("groups", [1]), ("by", [1]), ("groups", np.zeros(y.size))):
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            calibration_report(y, p, **{**options, name: wrong})
+
+
+@pytest.mark.parametrize("seed", [np.int64(7), np.uint8(7)])
+def test_seeds_of_numpy_are_seeds(classes, seed):
+    y, p, _ = classes
+    options = {"n_resamples": 9, "estimator": ["ece"]}
+    one, other = (calibration_report(y, p, rng=rng, **options) for rng in (7, seed))
+    assert one.to_dict() == other.to_dict()
+
+
+def test_a_stream_has_what_its_sums_tell(classes):
+    y, p, _ = classes
+    options = {"n_resamples": 0, "estimator": ["ece", "ece_a", "brier_score"][:2]}
+    for setting in ("confidence", "classwise", 1):
+        whole = calibration_report(y, p, setting=setting, **options)
+        acc = fastece.Accumulator(3, setting=setting).update(y[:300], p[:300])
+        found = calibration_report(acc.update(y[300:], p[300:]), **options)
+        assert found.verdict == whole.verdict or setting == "classwise"
+        for one, other in zip(whole.measures, found.measures, strict=True):
+            assert other["value"] == pytest.approx(one["value"], rel=1e-2)
+        if setting != "classwise":
+            close = pytest.approx(whole.confidence_interval, abs=1e-3)
+            assert tuple(found.confidence_interval) == close
+            assert found.direction.over == pytest.approx(whole.direction.over, abs=1e-3)
+        else:
+            lows = sorted(row.low for row in whole.classes)
+            assert sorted(row.low for row in found.classes) == pytest.approx(lows, abs=1e-3)
+        scores = {line["name"]: line["value"] for line in whole.scores}
+        brier = found.scores[0]
+        assert (brier["name"], brier["value"]) == ("brier_score", pytest.approx(brier["value"]))
+        assert {line["name"] for line in found.scores} < set(scores)
+        assert (found.p_value, found.slices, found.vectors) == (None, None, None)
+        assert "every row" in str(found)
+        json.dumps(found.to_dict(), allow_nan=False)
+        for name in ("by", "groups"):
+            with pytest.raises(ValueError, match=f"^{name}: .* needs every row"):
+                calibration_report(acc, **{name: y})
 
 
 def test_weights_settings_and_labels(classes):
@@ -93,7 +150,7 @@ def test_weights_settings_and_labels(classes):
     )
     assert found.setting == "classwise"
     assert found.n_effective == pytest.approx(w.sum() ** 2 / (w @ w))
-    assert "rows, by weight" in str(found)
+    assert "effective rows" in str(found)
     assert {row.label for row in found.classes} == set(names)
     assert len(found.diagrams) == 3
     assert found.curve is None
@@ -127,7 +184,7 @@ def test_odd_data_have_defined_values_or_a_word(y, p):
 
 def test_infinite_log_loss_is_said():
     found = calibration_report([1, 0] * 40, [0.0, 1.0] * 40, n_resamples=19)
-    assert "log_loss: what came true had the probability 0" in str(found)
+    assert "log_loss: an outcome had probability 0" in str(found)
     scores = {line["name"]: line["value"] for line in found.to_dict()["scores"]}
     assert scores["log_loss"] == "inf"
     json.dumps(found.to_dict(), allow_nan=False)
@@ -150,7 +207,10 @@ def test_what_else_speaks_against_calibration_is_not_passed_over():
     off = [row.label for row in found.classes if row.low > 0]
     assert 2 in off
     assert found.verdict in ("unclear", "miscalibrated")
-    assert found.verdict == "miscalibrated" or f"{len(off)} of 3 classes are off" in found.headline
+    assert (
+        found.verdict == "miscalibrated"
+        or f"{len(off)} of 3 classes are miscalibrated" in found.headline
+    )
 
 
 def test_a_notebook_shows_the_tables(report):
@@ -196,7 +256,6 @@ HOSTILE = ['<script>alert("x")</script>', "a & b", "'\"><img src=x onerror=y>", 
 
 
 def test_the_page_is_whole_and_loads_nothing(classes, tmp_path):
-    pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
     y, p, _ = classes
     names = ["<b>", "&amp;", "c]]>"]
