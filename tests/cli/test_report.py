@@ -295,7 +295,7 @@ def test_a_report_has_groups_and_a_page(capsys, write, tmp_path):
     assert "Slices by site, most evidence first" in out
     assert "north" in out
     assert out.endswith(f"page: {page}\n")
-    assert page.read_text(encoding="utf-8").endswith("</html>")
+    assert page.read_text(encoding="utf-8").endswith("</html>\n")
     said = failure(capsys, "report", path, "--html", tmp_path / "a.txt")
     assert "--html: " in said
     assert "must end in .html" in said

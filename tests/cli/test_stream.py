@@ -2,6 +2,7 @@
 what it promises; what cannot be read is named, or left out and counted."""
 
 import json
+import re
 
 import numpy as np
 import pytest
