@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from fastece.reliability.curve import ReliabilityCurve, reliability_curve
     from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
     from fastece.reliability.sweep import bandwidth_sweep
-    from fastece.report.report import Report, calibration_report
+    from fastece.report.report import calibration_report
+    from fastece.report.result import Report
     from fastece.resampling.bootstrap import bootstrap
     from fastece.resampling.calibration_test import (
         CalibrationTestResult,
@@ -73,7 +74,8 @@ _NAMES = {
     "reliability.curve": ("ReliabilityCurve", "reliability_curve"),
     "reliability.diagram": ("ReliabilityDiagram", "reliability_diagram"),
     "reliability.sweep": ("bandwidth_sweep",),
-    "report.report": ("Report", "calibration_report"),
+    "report.report": ("calibration_report",),
+    "report.result": ("Report",),
     "resampling.bootstrap": ("bootstrap",),
     "resampling.calibration_test": ("CalibrationTestResult", "ConsistencyBand", "calibration_test"),
     "resampling.results": ("BootstrapResult", "ComparisonResult"),

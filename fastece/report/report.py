@@ -1,10 +1,9 @@
 """The report on the calibration of one model: its numbers, and what they come down to."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,16 +15,12 @@ from fastece.data.problems import Problems, need_rows
 from fastece.data.reading import read_problems
 from fastece.data.source import Source
 from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
-from fastece.document.document import Document
 from fastece.document.numbers import ConfidenceInterval
-from fastece.document.result import Record, Result
-from fastece.document.writers import to_html
 from fastece.estimators.binned.estimator import Binned
 from fastece.intervals.direction import Direction, direction_of
 from fastece.intervals.slices import Group, Slices, groups_by, groups_by_class, slices_of
-from fastece.plot.pages import Panel, require_matplotlib
-from fastece.reliability.curve import ReliabilityCurve, curves_of
-from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
+from fastece.reliability.curve import curves_of
+from fastece.reliability.diagram import diagrams_of
 from fastece.report.measures import (
     ERRORS,
     LEAD,
@@ -40,7 +35,7 @@ from fastece.report.measures import (
     scores_of,
 )
 from fastece.report.pictures import report_panels
-from fastece.report.sections import document_of
+from fastece.report.result import GroupedError, Report
 from fastece.report.words import SCORES, Findings, Judgement, judge, judge_classes
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import bootstrap_results
@@ -51,143 +46,6 @@ from fastece.resampling.draws import new_key
 READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
 # Others of `fastece.bootstrap`.
 WORK = ("confidence_level", "n_jobs", "executor")
-
-
-@dataclass(frozen=True, eq=False)
-class GroupedError(Record):
-    """An error of rows of which those of a group may depend on each other.
-
-    Attributes
-    ----------
-    column : str
-        Name of the groups, "" without one.
-    n_groups : int
-    name : str
-        Of the estimator.
-    value, p_value : float
-    confidence_interval : ConfidenceInterval
-        Of a bootstrap of whole groups.
-    """
-
-    column: str
-    n_groups: int
-    name: str
-    value: float
-    confidence_interval: ConfidenceInterval
-    p_value: float
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Report(Result):
-    """The calibration of one model: what `fastece.calibration_report` gives.
-
-    Attributes
-    ----------
-    title : str
-    headline : str
-        One sentence with the error, its interval, its direction and the p-value.
-    verdict : str
-        "miscalibrated"; "no sign" of it, where chance explains all; "unclear", where interval,
-        test, mean gap, classes and slices do not agree; "too few rows".
-    value, confidence_interval : float, ConfidenceInterval or None
-        Of the first error, that of the Bayesian curve.
-    n, n_effective : int, float
-        Rows, and Kish's effective number of them where they have weights.
-    n_classes : int or None
-        None where a file does not tell.
-    accuracy, mean_confidence : float or None
-        How often the most probable class is right, and its mean probability; None where a stream
-        of another setting does not tell.
-    setting : str
-    n_resamples, confidence_level, seed
-        Of the intervals; without resamples there are only those of posteriors, and no p-value.
-    p_value : float or None
-        Of `fastece.calibration_test` with the bins of "ece".
-    measures : list of dict
-        An error each: name, value, interval, p_value, estimator, bins and bandwidth.
-    direction : Direction or None
-        Error of scores that are too high and too low, and the mean gap.
-    scores : list of dict
-        A score each: name, value, interval, meaning.
-    decomposition : ScoreDecomposition or None
-        Parts of the Brier score of the setting, or their means over classes.
-    classes, slices : Slices or None
-        Errors of the classes, one against the rest, and of the values of `by`.
-    groups : GroupedError or None
-        The error of "ece" with the interval and the test of whole groups.
-    vectors : ClassVectors or None
-        Errors of whole class vectors, with the test of each; None of fewer than three classes.
-    diagrams : list of ReliabilityDiagram
-        For each problem of the setting.
-    curve : ReliabilityCurve or None
-        The Bayesian curve, where there is one problem.
-    pairs : bool
-        Whether rows are hits and confidences of predicted classes, without the other classes.
-    note : str
-        How a file was read, where there is something to say about that.
-    by : str
-        Name of what `by` holds, "" without one.
-    stream : dict or None
-        What was read, where rows were added up and not kept.
-    """
-
-    title: str
-    headline: str
-    verdict: str
-    n: int
-    n_effective: float
-    n_classes: int | None
-    accuracy: float | None
-    mean_confidence: float | None
-    setting: str
-    n_resamples: int
-    confidence_level: float
-    seed: int
-    p_value: float | None
-    measures: list[dict[str, Any]]
-    direction: Direction | None
-    scores: list[dict[str, Any]]
-    decomposition: ScoreDecomposition | None
-    classes: Slices | None
-    slices: Slices | None
-    groups: GroupedError | None
-    vectors: ClassVectors | None
-    diagrams: list[ReliabilityDiagram]
-    curve: ReliabilityCurve | None
-    pairs: bool = field(repr=False)
-    note: str
-    by: str
-    stream: dict[str, Any] | None
-    _panels: list[Panel] = field(repr=False)
-
-    _derived = ("value", "confidence_interval")
-
-    @property
-    def value(self) -> float:
-        """The first error."""
-        return float(self.measures[0]["value"])
-
-    @property
-    def confidence_interval(self) -> ConfidenceInterval | None:
-        """The interval of the first error."""
-        low, high = self.measures[0]["low"], self.measures[0]["high"]
-        return None if low is None else ConfidenceInterval(low, high)
-
-    def document(self) -> Document:
-        """Describe the report as sections."""
-        return document_of(self)
-
-    def _columns(self) -> dict[str, Any]:
-        return {name: [line[name] for line in self.measures] for name in self.measures[0]}
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as one HTML page with its pictures, which loads nothing; written to a
-        file, if one is given. Needs matplotlib (``pip install fastece[report]``)."""
-        require_matplotlib("to_html")
-        page = to_html(self.document())
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
 
 
 def calibration_report(

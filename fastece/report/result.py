@@ -1,43 +1,184 @@
-"""A report as a document: its sections, from its numbers."""
+"""What a report holds, and its sections."""
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from fastece import __version__
+from fastece.decomposition.isotonic import ScoreDecomposition
 from fastece.document.document import Cell, Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue
-from fastece.plot.pages import draw_page
+from fastece.document.result import Record, Result
+from fastece.document.writers import to_html
+from fastece.intervals.direction import Direction
+from fastece.intervals.slices import Slices
+from fastece.plot.pages import Panel, draw_page, require_matplotlib
 from fastece.plot.svg import to_svg
+from fastece.reliability.curve import ReliabilityCurve
+from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report import words
-
-if TYPE_CHECKING:
-    from fastece.intervals.slices import Slices
-    from fastece.report.report import Report
+from fastece.report.measures import ClassVectors
 
 # Slices in a table, those with the most evidence first, and classes if none are miscalibrated; the
 # rest is counted.
 MOST_LINES, FEW_CLASSES = 40, 3
 
 
-def document_of(report: "Report") -> Document:
-    """Describe a report, in the order in which it is read."""
-    made = [
-        sample(report), stream(report), errors(report), direction(report), scores(report),
-        class_vectors(report), breakdown(report, report.classes, "class"),
-        breakdown(report, report.slices, "slice"), groups(report), pictures(report),
-    ]  # fmt: skip
-    return Document(
-        title=report.title,
-        lead=report.headline,
-        sections=[section for section in made if section is not None],
-        tone=words.TONES.get(report.verdict, "unclear"),
-        footer=f"fastece {__version__}; {report.n_resamples} replicates, seed {report.seed}.",
-    )
+@dataclass(frozen=True, eq=False)
+class GroupedError(Record):
+    """An error of rows of which those of a group may depend on each other.
+
+    Attributes
+    ----------
+    column : str
+        Name of the groups, "" without one.
+    n_groups : int
+    name : str
+        Of the estimator.
+    value, p_value : float
+    confidence_interval : ConfidenceInterval
+        Of a bootstrap of whole groups.
+    """
+
+    column: str
+    n_groups: int
+    name: str
+    value: float
+    confidence_interval: ConfidenceInterval
+    p_value: float
 
 
-def ci(report: "Report") -> str:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Report(Result):
+    """The calibration of one model: what `fastece.calibration_report` gives.
+
+    Attributes
+    ----------
+    title : str
+    headline : str
+        One sentence with the error, its interval, its direction and the p-value.
+    verdict : str
+        "miscalibrated"; "no sign" of it, where chance explains all; "unclear", where interval,
+        test, mean gap, classes and slices do not agree; "too few rows".
+    value, confidence_interval : float, ConfidenceInterval or None
+        Of the first error, that of the Bayesian curve.
+    n, n_effective : int, float
+        Rows, and Kish's effective number of them where they have weights.
+    n_classes : int or None
+        None where a file does not tell.
+    accuracy, mean_confidence : float or None
+        How often the most probable class is right, and its mean probability; None where a stream
+        of another setting does not tell.
+    setting : str
+    n_resamples, confidence_level, seed
+        Of the intervals; without resamples there are only those of posteriors, and no p-value.
+    p_value : float or None
+        Of `fastece.calibration_test` with the bins of "ece".
+    measures : list of dict
+        An error each: name, value, interval, p_value, estimator, bins and bandwidth.
+    direction : Direction or None
+        Error of scores that are too high and too low, and the mean gap.
+    scores : list of dict
+        A score each: name, value, interval, meaning.
+    decomposition : ScoreDecomposition or None
+        Parts of the Brier score of the setting, or their means over classes.
+    classes, slices : Slices or None
+        Errors of the classes, one against the rest, and of the values of `by`.
+    groups : GroupedError or None
+        The error of "ece" with the interval and the test of whole groups.
+    vectors : ClassVectors or None
+        Errors of whole class vectors, with the test of each; None of fewer than three classes.
+    diagrams : list of ReliabilityDiagram
+        For each problem of the setting.
+    curve : ReliabilityCurve or None
+        The Bayesian curve, where there is one problem.
+    pairs : bool
+        Whether rows are hits and confidences of predicted classes, without the other classes.
+    note : str
+        How a file was read, where there is something to say about that.
+    by : str
+        Name of what `by` holds, "" without one.
+    stream : dict or None
+        What was read, where rows were added up and not kept.
+    """
+
+    title: str
+    headline: str
+    verdict: str
+    n: int
+    n_effective: float
+    n_classes: int | None
+    accuracy: float | None
+    mean_confidence: float | None
+    setting: str
+    n_resamples: int
+    confidence_level: float
+    seed: int
+    p_value: float | None
+    measures: list[dict[str, Any]]
+    direction: Direction | None
+    scores: list[dict[str, Any]]
+    decomposition: ScoreDecomposition | None
+    classes: Slices | None
+    slices: Slices | None
+    groups: GroupedError | None
+    vectors: ClassVectors | None
+    diagrams: list[ReliabilityDiagram]
+    curve: ReliabilityCurve | None
+    pairs: bool = field(repr=False)
+    note: str
+    by: str
+    stream: dict[str, Any] | None
+    _panels: list[Panel] = field(repr=False)
+
+    _derived = ("value", "confidence_interval")
+
+    @property
+    def value(self) -> float:
+        """The first error."""
+        return float(self.measures[0]["value"])
+
+    @property
+    def confidence_interval(self) -> ConfidenceInterval | None:
+        """The interval of the first error."""
+        low, high = self.measures[0]["low"], self.measures[0]["high"]
+        return None if low is None else ConfidenceInterval(low, high)
+
+    def document(self) -> Document:
+        """Describe the report, in the order in which it is read."""
+        made = [
+            sample(self), stream(self), errors(self), direction(self), scores(self),
+            class_vectors(self), breakdown(self, self.classes, "class"),
+            breakdown(self, self.slices, "slice"), groups(self), pictures(self),
+        ]  # fmt: skip
+        return Document(
+            title=self.title,
+            lead=self.headline,
+            sections=[section for section in made if section is not None],
+            tone=words.TONES.get(self.verdict, "unclear"),
+            footer=f"fastece {__version__}; {self.n_resamples} replicates, seed {self.seed}.",
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        return {name: [line[name] for line in self.measures] for name in self.measures[0]}
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the report as one HTML page with its pictures, which loads nothing; written to a
+        file, if one is given. Needs matplotlib (``pip install fastece[report]``)."""
+        require_matplotlib("to_html")
+        page = to_html(self.document())
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+
+# --- sections -------------------------------------------------------------------------------
+
+
+def ci(report: Report) -> str:
     """Name the column of intervals."""
     return f"{100 * report.confidence_level:g} % CI"
 
@@ -48,7 +189,7 @@ def with_interval(value: Any, low: Any, high: Any) -> list[Cell]:
     return [Number(value, interval), interval]
 
 
-def sample(report: "Report") -> Section:
+def sample(report: Report) -> Section:
     """Describe the rows."""
     facts: dict[str, Cell] = {"rows": report.n}
     if round(report.n_effective) != report.n:
@@ -63,7 +204,7 @@ def sample(report: "Report") -> Section:
     return Section("Sample", facts)
 
 
-def stream(report: "Report") -> Section | None:
+def stream(report: Report) -> Section | None:
     """Describe what was read of a stream, and what it leaves open."""
     if report.stream is None:
         return None
@@ -72,7 +213,7 @@ def stream(report: "Report") -> Section | None:
     return Section("Streamed", facts, notes=[*report.stream.get("notes", []), words.OF_STREAM])
 
 
-def errors(report: "Report") -> Section:
+def errors(report: Report) -> Section:
     """Describe every error that was asked for."""
     rows, notes = [], []
     for line in report.measures:
@@ -90,7 +231,7 @@ def errors(report: "Report") -> Section:
     return Section("Calibration errors", table=Table(head, rows), notes=[*of_all, *notes])
 
 
-def direction(report: "Report") -> Section | None:
+def direction(report: Report) -> Section | None:
     """Describe how much of the error is of scores that are too high, and too low."""
     found = report.direction
     if found is None:
@@ -105,7 +246,7 @@ def direction(report: "Report") -> Section | None:
     return Section("Direction", table=table, notes=[words.OF_DIRECTION])
 
 
-def scores(report: "Report") -> Section:
+def scores(report: Report) -> Section:
     """Describe the scores, and the parts of the Brier score."""
     rows = [
         [line["name"], *with_interval(line["value"], line["low"], line["high"]), line["meaning"]]
@@ -126,7 +267,7 @@ def scores(report: "Report") -> Section:
     return Section("Scores", table=Table(["score", "value", ci(report), ""], rows), notes=notes)
 
 
-def class_vectors(report: "Report") -> Section | None:
+def class_vectors(report: Report) -> Section | None:
     """Describe errors of whole class vectors."""
     found, title = report.vectors, "Class vectors"
     if found is None or found.note:
@@ -141,7 +282,7 @@ def class_vectors(report: "Report") -> Section | None:
     return Section(title, table=Table(head, rows), notes=notes)
 
 
-def breakdown(report: "Report", found: "Slices | None", name: str) -> Section | None:
+def breakdown(report: Report, found: Slices | None, name: str) -> Section | None:
     """Describe errors of classes, or of slices."""
     if found is None:
         return None
@@ -155,7 +296,7 @@ def breakdown(report: "Report", found: "Slices | None", name: str) -> Section | 
     return Section(f"{title}, most evidence first", table=found.table(name, most), notes=notes)
 
 
-def groups(report: "Report") -> Section | None:
+def groups(report: Report) -> Section | None:
     """Describe the error with intervals for whole groups of dependent rows."""
     found = report.groups
     if found is None:
@@ -167,7 +308,7 @@ def groups(report: "Report") -> Section | None:
     return Section(title, table=table, notes=[words.OF_GROUPS])
 
 
-def pictures(report: "Report") -> Section:
+def pictures(report: Report) -> Section:
     """Show the diagrams as tables of bins, and as pictures."""
     tables = [(diagram.setting, diagram.table()) for diagram in report.diagrams]
     ((_, table), *others) = tables
