@@ -90,18 +90,12 @@ def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, fl
     """Sums over the rows of each bin of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)``, and
     that of all w^2."""
     sample, _ = scale_weights(sample)
-    layout, lower, a = place_rows(binned, sample, n_bins)
+    places = place_rows(binned, sample, n_bins)
     w = np.ones(sample.n) if sample.v is None else sample.v
     if binned.threshold is not None:
         w = np.where(sample.s > binned.threshold, w, 0.0)
-    upper = np.minimum(lower + 1, layout.cells - 1)
-    sums = []
-    for x in (sample.s * (1 - sample.s), 1 - 2 * sample.s):
-        cells: F64 = np.bincount(lower, x * (w * a) ** 2, layout.cells).astype(np.float64)
-        if layout.grid.convex:
-            cells += np.bincount(upper, x * (w * (1 - a)) ** 2, layout.cells)
-        sums.append(layout.spread(cells))
-    return sums[0], sums[1], float(w @ w)
+    variance = places.sums(sample.s * (1 - sample.s), w, 2)
+    return variance, places.sums(1 - 2 * sample.s, w, 2), float(w @ w)
 
 
 def effective_rows(binned: Binned, source: Source, bins: Bins) -> F64:
@@ -114,13 +108,8 @@ def effective_rows(binned: Binned, source: Source, bins: Bins) -> F64:
         sample, _ = scale_weights(source.sample(k, source.needs_of(binned)))
         if sample.v is None:
             continue
-        layout, lower, a = place_rows(binned, sample, rows.shape[1])
         exists = binned.threshold is None or sample.s > binned.threshold
         square = np.where(exists, sample.counts * sample.v**2, 0.0)
-        cells: F64 = np.bincount(lower, square * a, layout.cells).astype(np.float64)
-        if layout.grid.convex:
-            upper = np.minimum(lower + 1, layout.cells - 1)
-            cells += np.bincount(upper, square * (1 - a), layout.cells)
-        squares = layout.spread(cells)
+        squares = place_rows(binned, sample, rows.shape[1]).sums(square)
         np.divide(rows[k] ** 2, squares, out=rows[k], where=squares > 0)
     return rows

@@ -12,8 +12,9 @@ rows are random too. So the noise of one set of replicates, drawn from the score
 hypothesis about the gaps: it only has to be stretched by ``sqrt(v(d) / v(0))``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -46,9 +47,9 @@ class Cells:
         ``v(d) = variance + slope d - d^2 / n`` is the variance of a gap whose mean is d.
     n : (K, 1) float64 array
         Kish's number of rows.
-    most : (K, B) float64 array
+    max_gap : (K, B) float64 array
         The largest possible gap.
-    hits : (K, B) float64 array
+    expected_hits : (K, B) float64 array
         What a gap can be below 0: the hits that the scores say.
     norm : float
         p.
@@ -67,8 +68,8 @@ class Cells:
     variance: F64
     slope: F64
     n: F64
-    most: F64
-    hits: F64
+    max_gap: F64
+    expected_hits: F64
     norm: float
     share: F64
     group: I64
@@ -83,7 +84,8 @@ class Cells:
     @cached_property
     def one_row(self) -> F64:
         """What one row adds to the gap of a cell."""
-        ratio = np.divide(self.most, self.share, out=np.zeros_like(self.most), where=self.most > 0)
+        gap = self.max_gap
+        ratio = np.divide(gap, self.share, out=np.zeros_like(gap), where=gap > 0)
         return np.asarray(ratio / self.n)
 
     @cached_property
@@ -96,7 +98,7 @@ class Cells:
             v = np.where(rare, np.maximum(v, self.variance_at(other)), v)
         # Of a single row all of this is 0.
         v = np.where(rare & (self.n < 2), np.maximum(v, (self.one_row / 2) ** 2), v)
-        return np.asarray(np.sqrt(v) * (self.most > 0))
+        return np.asarray(np.sqrt(v) * (self.max_gap > 0))
 
     @cached_property
     def rare(self) -> tuple[I32, I32]:
@@ -105,7 +107,7 @@ class Cells:
         noise cannot be stretched to that of a model that does."""
         reach = 3 * self.deviation
         far = [self.variance_at(self.gap + step) for step in (-reach, reach)]
-        needs = (np.maximum(*far) > MOST_STRETCH * self.variance) & (self.most > 0)
+        needs = (np.maximum(*far) > MOST_STRETCH * self.variance) & (self.max_gap > 0)
         which = np.full(self.gap.shape, -1, np.int32)
         which[needs] = np.arange(needs.sum())
         groups, mine = np.unique(self.group[needs], return_inverse=True)
@@ -145,8 +147,9 @@ class Cells:
     def of(self, problems: int | slice) -> "Cells":
         """The cells of one problem, or of several."""
         part = slice(problems, problems + 1) if isinstance(problems, int) else problems
-        arrays = ("gap", "null", "variance", "slope", "n", "most", "hits", "share", "group")
-        return replace(self, **{name: getattr(self, name)[part] for name in arrays})
+        arrays = {x.name: getattr(self, x.name) for x in fields(self)}
+        own: dict[str, Any] = {k: x[part] for k, x in arrays.items() if isinstance(x, np.ndarray)}
+        return replace(self, **own)
 
 
 def make_cells(

@@ -12,7 +12,7 @@ from fastece.data.settings import class_count
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.table import is_calibration_error
-from fastece.intervals.difference import differences
+from fastece.intervals.mover import differences
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import check_size, resample
 from fastece.resampling.draws import new_key

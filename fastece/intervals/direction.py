@@ -3,11 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from fastece.checks.errors import InputTypeError
 from fastece.data.order import scale_weights
 from fastece.data.problems import need_rows
 from fastece.data.sample import Sample
@@ -20,8 +22,8 @@ from fastece.estimators.bayes.posterior import side_posteriors
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.density.plan import Copies
-from fastece.intervals.estimate import INVERSION, POSTERIOR, cells_of, groups_of_samples, has_cells
-from fastece.intervals.inversion import NO_CURVE, cell_curve, side_curve
+from fastece.intervals.estimate import INVERSION, POSTERIOR, cell_maker, groups_of_samples
+from fastece.intervals.inversion import NO_CURVE, cell_curve, one_sided_curve
 from fastece.resampling.arguments import Call, check_single, describe, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, of_parts
@@ -123,22 +125,63 @@ class Direction(Result):
 
 
 class Parts(NamedTuple):
-    """Values of an error, of its part over and of its part under, and their intervals."""
+    """Values of an error, of its part over and of its part under, their intervals, the method."""
 
     values: list[Any]
     intervals: list[ConfidenceInterval | None]
+    method: str
 
 
-def binned_values(binned: Binned, call: Call) -> list[F64]:
-    """Three times (K,): the error of the bins of each problem, that of their gaps below 0, and that
-    of those above."""
-    bins = binned.bins(call.sources[0])
+@singledispatch
+def error_parts(estimator: Any, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
+    """Measure the parts of the error of an estimator, for the only model of a call.
+
+    Draws depend on the key; `gap` is the interval of the mean gap.
+    """
+    raise no_gaps(estimator)
+
+
+@error_parts.register
+def _(estimator: Binned, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
+    bins = estimator.bins(call.sources[0])
     gaps = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
-    return [binned.values(bins._replace(gap=gap)) for gap in gaps]
+    return cell_parts(call, estimator, key, [estimator.values(bins._replace(gap=x)) for x in gaps])
+
+
+@error_parts.register
+def _(estimator: KDE, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
+    (data,) = call.sources
+    values = [density_values(estimator, sample, data.n) for sample in data.samples()]
+    return cell_parts(call, estimator, key, [*np.transpose(values)])
+
+
+@error_parts.register
+def _(estimator: BayesCurve, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
+    """Measure the parts by the posterior, but for their lower ends.
+
+    Drawn curves cross the diagonal here and there even where the true one does not, so they do not
+    show that there is a part at all. The mean gap does: with every norm, ``over >= -gap`` and
+    ``under >= gap``.
+    """
+    samples = groups_of_samples(call, estimator)
+    columns = [*zip(*(side_posteriors(part, estimator.norm) for part in samples), strict=True)]
+    values = [np.array([posterior.value for posterior in column]) for column in columns]
+    values = [as_float(value if call.average is None else value[0]) for value in values]
+    found = [intervals_of(call, column) for column in columns]
+    for i, sure in ((1, -np.asarray(gap.high)), (2, np.asarray(gap.low))):
+        low = as_float(np.clip(sure, 0.0, values[i]))
+        found[i] = ConfidenceInterval(low, found[i].high)
+    return Parts(values, [*found], POSTERIOR)
+
+
+def no_gaps(estimator: Any) -> InputTypeError:
+    """Return the error for an estimator without gaps."""
+    rule = "must be bins, a density of an even kernel or a BayesCurve, which have gaps"
+    return InputTypeError("estimator", rule, value=estimator)
 
 
 def density_values(kde: KDE, sample: Sample, n: int) -> F64:
-    """The same (3,) of a density on its grid."""
+    """Integrate the error of a density, and its parts over and under (3,)."""
     sample = sample.sorted()
     ((mesh, density, _),) = kde.prepare(sample, n).densities(Copies(sample.counts))
     value = kde.largest_gap if math.isinf(kde.norm) else kde.integral
@@ -155,45 +198,25 @@ def density_values(kde: KDE, sample: Sample, n: int) -> F64:
     return np.array([whole, *(part * whole / total for part in parts)])
 
 
-def cell_parts(call: Call, estimator: Any, key: int) -> Parts:
-    """The parts of an error that is a norm of gaps; draws depend on the key."""
-    (data,) = call.sources
-    if isinstance(estimator, Binned):
-        values = binned_values(estimator, call)
-    else:
-        samples = data.samples()
-        values = [*np.transpose([density_values(estimator, sample, data.n) for sample in samples])]
-    values = [as_float(call.average_of(value)) for value in values]
+def cell_parts(call: Call, estimator: Any, key: int, each: list[F64]) -> Parts:
+    """Invert tests for the parts of a norm of gaps, whose values for each problem are given."""
+    make_cells, (data,) = cell_maker(estimator), call.sources
+    if make_cells is None:
+        raise no_gaps(estimator)
+    values = [as_float(call.average_of(value)) for value in each]
     if not call.n_resamples:
-        return Parts(values, [None] * 3)
+        return Parts(values, [None] * 3, INVERSION)
     need_rows(data, f"the interval of {describe(estimator)}", "n_resamples")
-    cells = cells_of(call, estimator, key)
+    cells = make_cells(call, estimator, key)
     curves: list[list[Any]] = []
-    each = range(data.n_problems) if call.average is None else [slice(None)]
-    for part, value in zip(map(cells.of, each), np.atleast_1d(values[0]), strict=True):
+    classes = range(data.n_problems) if call.average is None else [slice(None)]
+    for part, value in zip(map(cells.of, classes), np.atleast_1d(values[0]), strict=True):
         if np.isnan(value):
             curves.append([NO_CURVE] * 3)
         else:
-            curves.append([cell_curve(part), side_curve(part, -1), side_curve(part, 1)])
-    return Parts(values, [intervals_of(call, column) for column in zip(*curves, strict=True)])
-
-
-def posterior_parts(call: Call, bayes: BayesCurve, gap: ConfidenceInterval) -> Parts:
-    """The parts of the error of a Bayesian curve.
-
-    Drawn curves cross the diagonal here and there even where the true one does not, so they do not
-    tell that there is a part at all. The mean gap does: with every norm, ``over >= -gap`` and
-    ``under >= gap``.
-    """
-    parts = groups_of_samples(call, bayes)
-    columns = [*zip(*(side_posteriors(part, bayes.norm) for part in parts), strict=True)]
-    values = [np.array([posterior.value for posterior in column]) for column in columns]
-    values = [as_float(value if call.average is None else value[0]) for value in values]
-    found = [intervals_of(call, column) for column in columns]
-    for i, sure in ((1, -np.asarray(gap.high)), (2, np.asarray(gap.low))):
-        low = as_float(np.clip(sure, 0.0, values[i]))
-        found[i] = ConfidenceInterval(low, found[i].high)
-    return Parts(values, [*found])
+            curves.append([cell_curve(part), *(one_sided_curve(part, side) for side in (-1, 1))])
+    intervals = [intervals_of(call, column) for column in zip(*curves, strict=True)]
+    return Parts(values, [*intervals], INVERSION)
 
 
 def intervals_of(call: Call, parts: Sequence[Any]) -> ConfidenceInterval:
@@ -262,15 +285,7 @@ def direction_of(call: Call, key: int) -> Direction:
     if not call.sources[0].setting.per_class:
         call = replace(call, average="macro")
     gap, gap_ends = mean_gap(call)
-    if isinstance(estimator, BayesCurve):
-        parts, method = posterior_parts(call, estimator, gap_ends), POSTERIOR
-    elif has_cells(estimator):
-        parts, method = cell_parts(call, estimator, key), INVERSION
-    else:
-        raise TypeError(
-            "estimator: a direction needs gaps: bins, a density of an even kernel or a "
-            f"BayesCurve, got {estimator!r}"
-        )
+    parts = error_parts(estimator, call, key, gap_ends)
     error, over, under = parts.values
     error_interval, over_interval, under_interval = parts.intervals
     return Direction(
@@ -280,7 +295,7 @@ def direction_of(call: Call, key: int) -> Direction:
         under_interval=under_interval,
         mean_gap_interval=gap_ends,
         confidence_level=call.level,
-        method=method,
+        method=parts.method,
         n=call.n,
         estimator=describe(estimator),
         setting=call.setting,

@@ -1,8 +1,8 @@
 """The answer: a calibration error, an interval that holds it, and whether it may be 0."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any, overload
 
 import numpy as np
@@ -11,6 +11,7 @@ from fastece.data.problems import need_rows, one_problem
 from fastece.data.sample import Sample
 from fastece.document.result import EstimatorResult, Results
 from fastece.estimators.base import Estimator
+from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.intervals.bins import binned_cells
@@ -23,6 +24,8 @@ from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level, of_parts
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
+CellMaker = Callable[[Call, Any, int], Cells]
+PosteriorMaker = Callable[[Sequence[Sample]], Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,17 +81,38 @@ class Estimate(EstimatorResult):
 # --- ways to an answer ----------------------------------------------------------------------
 
 
-def has_cells(estimator: Any) -> bool:
-    """Whether the error of an estimator is a norm of gaps that it tells."""
-    is_even = type(estimator) is KDE and estimator.kernel != "beta"
-    return is_even or (type(estimator) is Binned and not estimator.debias)
+@singledispatch
+def cell_maker(estimator: Any) -> CellMaker | None:  # noqa: ARG001
+    """Return the function that finds the cells of an estimator, if its error is a norm of gaps.
+
+    It takes a call on one model, the estimator and the key that draws depend on. A class derived
+    from a registered one may add up something else, so it has none.
+    """
+    return None
 
 
-def cells_of(call: Call, estimator: Any, key: int) -> Cells:
-    """The cells of an estimator for which `has_cells` holds, of the only model of a call; draws
-    depend on the key."""
-    make = binned_cells if isinstance(estimator, Binned) else density_cells
-    return make(call, estimator, key)
+@cell_maker.register
+def _(estimator: Binned) -> CellMaker | None:
+    return binned_cells if type(estimator) is Binned and not estimator.debias else None
+
+
+@cell_maker.register
+def _(estimator: KDE) -> CellMaker | None:
+    return density_cells if type(estimator) is KDE and estimator.kernel != "beta" else None
+
+
+@singledispatch
+def posterior_maker(estimator: Any) -> PosteriorMaker | None:  # noqa: ARG001
+    """Return the function that finds the posterior of an estimator's mean error over samples.
+
+    What it returns has `value`, `interval(level)`, `influence` and `log_bayes_factor`.
+    """
+    return None
+
+
+@posterior_maker.register
+def _(estimator: BayesCurve) -> PosteriorMaker:
+    return estimator.posterior
 
 
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
@@ -102,15 +126,17 @@ def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:
     """The posterior of the error of the only model of a call, or that of each class."""
-    return [estimator.posterior(samples) for samples in groups_of_samples(call, estimator)]
+    make = posterior_maker(estimator)
+    assert make is not None, "asked before"
+    return [make(samples) for samples in groups_of_samples(call, estimator)]
 
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
     """The confidence curve of the error of the only model of a call, or that of each class."""
     (data,) = call.models
     calls = [call]
-    if has_cells(estimator):
-        cells = cells_of(call, estimator, key)
+    if (make_cells := cell_maker(estimator)) is not None:
+        cells = make_cells(call, estimator, key)
         each = range(data.n_problems) if call.average is None else [slice(None)]
         makers = [partial(cell_curve, cells.of(k)) for k in each]
     else:
@@ -126,7 +152,7 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """The answer of one estimator about the only model of a call."""
     estimator, p_value = call.estimators[name], None
-    if hasattr(estimator, "posterior"):
+    if posterior_maker(estimator) is not None:
         parts = posteriors(call, estimator)
         values = np.array([part.value for part in parts])
         value = as_float(values if call.average is None else values[0])
@@ -238,7 +264,7 @@ def estimate(
         "estimate", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
         **options,
     )  # fmt: skip
-    drawn = [e for e in call.estimators.values() if not hasattr(e, "posterior")]
+    drawn = [e for e in call.estimators.values() if posterior_maker(e) is None]
     if drawn and not call.n_resamples:
         raise ValueError(
             "n_resamples: must be at least 1, got 0; only estimators with a posterior need none, "

@@ -16,7 +16,7 @@ from fastece.estimators.binned.estimator import Binned, place_rows
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import direct_values
 from fastece.intervals.bins import bin_cells
-from fastece.intervals.inversion import ConfidenceCurve, Path, directions, invert
+from fastece.intervals.inversion import ConfidenceCurve, Path, gap_directions, invert
 from fastece.resampling.arguments import Call
 from fastece.resampling.draws import ClassDraws
 from fastece.resampling.engine import Member, Replicates, evaluate, plan_replicates
@@ -57,14 +57,14 @@ def row_directions(data: Problems, are_classes: bool) -> list[list[F64] | None]:
     bins = BINS.bins(data, moments=3)
     cells = bin_cells(BINS, data, bins, np.zeros((*bins.gap.shape, 0)), 0)
     share = np.where(cells.share > 0, cells.share, 1.0)
-    places = [place_rows(BINS, sample, share.shape[1])[1] for sample in data.samples()]
-    few, even = directions(cells)
+    places = [place_rows(BINS, sample, share.shape[1]).lower for sample in data.samples()]
+    sparse, dense = gap_directions(cells)
     mean = cells.gap.sum(axis=1, keepdims=True)
     if are_classes and mean.any():
-        even = mean * share
+        dense = mean * share
     return [
         None if gap is None else [(gap / share)[k][place] for k, place in enumerate(places)]
-        for gap in (few, even)
+        for gap in (sparse, dense)
     ]
 
 
@@ -116,10 +116,10 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
         )
 
     count = min(call.n_resamples, REPLICATES)
-    few, even = (
+    sparse, dense = (
         None if direction is None else path(direction)
         for direction in row_directions(classes_of(call, estimator), call.is_whole(estimator))
     )
-    assert even is not None
+    assert dense is not None
     seen = float(np.mean(direct_values(estimator, call.models[0])))
-    return invert(drawn(scores, call.n_resamples), seen, 0.0, few, even)
+    return invert(drawn(scores, call.n_resamples), seen, 0.0, sparse, dense)

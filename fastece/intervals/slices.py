@@ -19,7 +19,7 @@ from fastece.document.numbers import ConfidenceInterval, Number, PValue
 from fastece.document.result import Record, Result
 from fastece.estimators.bayes.curves import effective_count
 from fastece.estimators.table import with_threads
-from fastece.intervals.estimate import INVERSION, POSTERIOR, Estimate, estimate_of
+from fastece.intervals.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
 from fastece.resampling.arguments import (
     Call,
     check_single,
@@ -210,7 +210,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
     """The table of some groups, with one estimator."""
     ((name, estimator),) = call.estimators.items()
     alpha = (1 - call.level) / len(groups)
-    has_posterior = hasattr(estimator, "posterior")
+    has_posterior = posterior_maker(estimator) is not None
     count = 0 if has_posterior else max(call.n_resamples, math.ceil(PART / alpha))
     own = replace(call, average="macro", level=1 - alpha, n_resamples=count, jobs=1)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastece.intervals.cells import Cells
-from fastece.intervals.estimate import cells_of
+from fastece.intervals.estimate import cell_maker
 from fastece.resampling.arguments import read_call
 from helpers.strategies import labels_for
 
@@ -18,7 +18,7 @@ def cells_for(y, p, estimator="ece", n_resamples=99, key=1, **options):
     call = read_call(
         "estimate", y, {"y_prob": p}, estimator=estimator, n_resamples=n_resamples, **options
     )
-    return cells_of(call, call.estimators[""], key)
+    return cell_maker(call.estimators[""])(call, call.estimators[""], key)
 
 
 def tiny_data(rng):
@@ -66,7 +66,8 @@ def random_cells(rng, replicates=39):
     np.power(share, -1.0 if np.isinf(norm) else 1 / norm - 1, out=unit, where=share > 0)
     return Cells(
         gap=gap * unit, null=null * unit[:, :, None], variance=variance * unit**2,
-        slope=slope * unit, n=np.full((k, 1), n), most=share * unit, hits=share * s * unit,
+        slope=slope * unit, n=np.full((k, 1), n), max_gap=share * unit,
+        expected_hits=share * s * unit,
         norm=norm, share=share, group=np.arange(k * b).reshape(k, b), seed=3,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from fastece import KDE, Binned
 from fastece.data.sample import Sample
 from fastece.estimators.density.plan import Copies
 from fastece.intervals.densities import DensityGaps
-from fastece.intervals.estimate import has_cells
+from fastece.intervals.estimate import cell_maker
 from fastece.resampling.labels import hits_and_misses
 from helpers.answer_cases import cells_for, tiny_data
 from helpers.samples import BINNED, FIELDS
@@ -39,7 +39,9 @@ def test_cells_of_bins_are_those_of_the_definition(name, weights):
         assert not cells.share.any()
         return
     expected = np.array(reference.gap_noise(rows, weight, **fields)).T
-    unit = np.divide(cells.most, cells.share, out=np.zeros_like(cells.most), where=cells.share > 0)
+    unit = np.divide(
+        cells.max_gap, cells.share, out=np.zeros_like(cells.max_gap), where=cells.share > 0
+    )
     kept = unit[0] > 0
     for found, power, want in (
         (cells.gap, 1, expected[0]), (cells.variance, 2, expected[1]), (cells.slope, 1, expected[2])
@@ -147,7 +149,7 @@ def test_only_estimators_whose_values_are_norms_of_gaps_have_cells():
     class Other(Binned):
         pass
 
-    assert has_cells(Binned())
-    assert has_cells(KDE())
-    assert not has_cells(KDE(kernel="beta"))
-    assert not has_cells(Other())
+    assert cell_maker(Binned())
+    assert cell_maker(KDE())
+    assert cell_maker(KDE(kernel="beta")) is None
+    assert cell_maker(Other()) is None

@@ -9,13 +9,13 @@ import reference
 
 from fastece import Binned
 from fastece.intervals.inversion import (
-    LUCK,
+    FLOOR_QUANTILE,
     NO_CURVE,
     cell_curve,
     cell_path,
-    directions,
-    nodes_of,
-    side_curve,
+    gap_directions,
+    one_sided_curve,
+    scan_path,
 )
 from helpers.answer_cases import LEVELS, cells_for, random_cells
 
@@ -48,7 +48,7 @@ def test_laws_hold_for_gaps_of_one_side(side):
     rng = np.random.default_rng(side + 1)
     for _ in range(300):
         cells = random_cells(rng)
-        curve = side_curve(cells, side)
+        curve = one_sided_curve(cells, side)
         check_laws(curve)
         if not (side * cells.gap > 0).any():  # nothing is seen, so nothing is sure
             assert curve.p_value == 1
@@ -61,9 +61,9 @@ def test_one_side_is_the_other_of_gaps_with_the_other_sign():
         cells = random_cells(rng)
         mirrored = replace(
             cells, gap=-cells.gap, null=-cells.null, slope=-cells.slope,
-            hits=cells.most - cells.hits,
+            expected_hits=cells.max_gap - cells.expected_hits,
         )  # fmt: skip
-        one, other = side_curve(cells, 1), side_curve(mirrored, -1)
+        one, other = one_sided_curve(cells, 1), one_sided_curve(mirrored, -1)
         assert one.p_value == other.p_value
         for level in LEVELS:
             assert one.interval(level) == pytest.approx(other.interval(level), rel=1e-6, abs=1e-12)
@@ -77,14 +77,14 @@ def test_one_bin_has_its_gap_on_one_side():
         (4500, -1, 0.04, 0.06),
     ):
         cells = cells_for(np.arange(10_000) < hits, p, Binned(n_bins=1), 4000)
-        found = side_curve(cells, side).interval(0.95)
+        found = one_sided_curve(cells, side).interval(0.95)
         assert found == pytest.approx((low, high), abs=1.2e-3)
 
 
 def test_what_cannot_be_too_low_is_not():
     cells = cells_for(np.arange(50) >= 2, np.ones(50), "ece", 99)
-    assert side_curve(cells, 1).interval(0.95) == (0, 0)
-    assert side_curve(cells, -1).interval(0.95).high > 0.05
+    assert one_sided_curve(cells, 1).interval(0.95) == (0, 0)
+    assert one_sided_curve(cells, -1).interval(0.95).high > 0.05
 
 
 def test_p_values_on_a_path_are_those_of_plain_loops():
@@ -93,16 +93,16 @@ def test_p_values_on_a_path_are_those_of_plain_loops():
         cells = random_cells(rng, 49)
         null = cells.errors(np.zeros((1, *cells.gap.shape)))[0]
         seen = float(cells.error(cells.gap[None])[0])
-        lucky = max(seen, float(np.quantile(null, LUCK)))
+        lucky = max(seen, float(np.quantile(null, FLOOR_QUANTILE)))
         critical = np.sort(null)[min(49, int(np.ceil(0.95 * 50))) - 1]
-        path = cell_path(cells, directions(cells)[1])
-        nodes = nodes_of(path, seen, lucky, critical)
-        base = directions(cells)[1]
+        path = cell_path(cells, gap_directions(cells)[1])
+        nodes = scan_path(path, seen, lucky, critical)
+        base = gap_directions(cells)[1]
         assert np.all(np.diff(nodes.size) >= -1e-15)
         assert nodes.size[0] == 0
         # the same hypotheses again, found by their sizes along the path
         for m in (0.0, 0.5, 2.0):
-            gap = np.clip(m * base, -cells.most, cells.most)
+            gap = np.clip(m * base, -cells.max_gap, cells.max_gap)
             errors = path.errors(np.array([m]))[0]
             assert errors == pytest.approx(cells.errors(gap[None])[0])
             above, below = reference.p_values(errors.tolist(), null.tolist(), seen, lucky)

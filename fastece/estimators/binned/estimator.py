@@ -523,9 +523,36 @@ def has_unit_weights(sample: Sample) -> bool:
     return sample.v is not None and bool((sample.v == 1.0).all())
 
 
-def place_rows(binned: Binned, sample: Sample, n_bins: int) -> tuple[Layout, I32, F64]:
-    """Bins, the first one of each row, and its share of the row; the rest is the next one's."""
+class Placement(NamedTuple):
+    """The first cell of each row (n,), and its share of the row: the next cell has the rest."""
+
+    layout: Layout
+    lower: I32
+    share: F64
+
+    @property
+    def upper(self) -> I32:
+        """The cell that has the rest of each row."""
+        return np.asarray(self.lower + self.layout.step, np.int32).clip(max=self.layout.cells - 1)
+
+    def sums(self, x: F64, weight: F64 | float = 1.0, power: int = 1) -> F64:
+        """Add up ``x (weight a)^power`` of rows (n,) with the shares a, in each bin (B,)."""
+        part, count = x * (weight * self.share) ** power, self.layout.cells
+        cells: F64 = np.bincount(self.lower, part, count).astype(np.float64)
+        if self.layout.grid.convex:
+            rest = x * (weight * (1 - self.share)) ** power
+            cells += np.bincount(self.upper, rest, count)
+        return self.layout.spread(cells)
+
+    def rows(self, bins: F64) -> F64:
+        """Average values (B,) of bins over the shares of each row (n,)."""
+        cells = bins if self.layout.bins is None else bins[self.layout.bins]
+        return self.share * cells[self.lower] + (1 - self.share) * cells[self.upper]
+
+
+def place_rows(binned: Binned, sample: Sample, n_bins: int) -> Placement:
+    """Find the bins of each row of a sample, and its shares."""
     layout = binned.layout(one_problem(sample), n_bins)
     lower, a = np.empty(sample.n, np.int32), np.ones(sample.n)
     kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), a)
-    return layout, lower, a
+    return Placement(layout, lower, a)

@@ -7,7 +7,7 @@ import pytest
 
 import fastece
 from fastece import compare
-from fastece.intervals.difference import ALPHAS, Side, difference_of
+from fastece.intervals.mover import ALPHAS, ModelError, difference_of
 from fastece.resampling.intervals import ConfidenceInterval
 from helpers.answer_cases import LEVELS, Stand
 from helpers.probes import OneBin
@@ -92,7 +92,7 @@ def test_classes_are_compared_one_by_one_and_results_can_be_pickled():
 
 
 def side(centre, low, high, influence):
-    return Side(centre, lambda _: ConfidenceInterval(low, high), np.asarray(influence))
+    return ModelError(centre, lambda _: ConfidenceInterval(low, high), np.asarray(influence))
 
 
 def test_ends_are_joined_by_mover():

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastece.estimators.binned.estimator import Binned, place_rows
 from fastece.intervals.bins import bin_cells
-from fastece.intervals.estimate import curves, posteriors
+from fastece.intervals.estimate import curves, posterior_maker, posteriors
 from fastece.intervals.labels import BINS
 from fastece.resampling.arguments import Call
 from fastece.resampling.intervals import ConfidenceInterval
@@ -28,9 +29,8 @@ LEAST_LEVEL = 1e-9
 MOST = 0.999
 
 
-class Side(NamedTuple):
-    """What is known of one model's error: its centre, its interval at any level, and how the error
-    changes with each row (n,)."""
+class ModelError(NamedTuple):
+    """One model's error: its centre, its interval at any level, its change with each row (n,)."""
 
     centre: float
     interval: Callable[[float], Any]
@@ -73,7 +73,7 @@ class Difference:
 NONE = Difference(np.zeros(ALPHAS.size), np.zeros(ALPHAS.size))
 
 
-def difference_of(a: Side, b: Side) -> Difference:
+def difference_of(a: ModelError, b: ModelError) -> Difference:
     """Intervals for the error of the first minus that of the second.
 
     The ends are joined by MOVER with a correlation (Zou 2007, "Toward using confidence intervals to
@@ -86,7 +86,7 @@ def difference_of(a: Side, b: Side) -> Difference:
     an interval begins at 0 that model may be calibrated, so the difference may be as large as the
     other's error: its whole interval belongs to that of the difference.
     """
-    x, y = (side.influence - side.influence.mean() for side in (a, b))
+    x, y = (x.influence - x.influence.mean() for x in (a, b))
     scale = math.sqrt(float(x @ x) * float(y @ y))
     r = float(np.clip(x @ y / scale, -MOST, MOST)) if scale > 0 else 0.0
     ends = np.array([join(a, b, r, max(1 - alpha, LEAST_LEVEL)) for alpha in ALPHAS])
@@ -96,7 +96,7 @@ def difference_of(a: Side, b: Side) -> Difference:
     return Difference(np.minimum.accumulate(ends[:, 0]), np.maximum.accumulate(ends[:, 1]))
 
 
-def join(a: Side, b: Side, r: float, level: float) -> tuple[float, float]:
+def join(a: ModelError, b: ModelError, r: float, level: float) -> tuple[float, float]:
     """The ends at one level."""
     (la, ua), (lb, ub) = a.interval(level), b.interval(level)
     ea, eb = min(max(a.centre, la), ua), min(max(b.centre, lb), ub)
@@ -118,7 +118,7 @@ def differences(call: Call, name: str, values: list[Any], key: int) -> list[Diff
     ]
     same = [all(same)] if call.average is not None else same
     of_models = [
-        sides(one, estimator, value, key) for one, value in zip(calls, values, strict=True)
+        model_errors(one, estimator, value, key) for one, value in zip(calls, values, strict=True)
     ]
     return [
         NONE if is_same and not math.isnan(a.centre) else difference_of(a, b)
@@ -126,16 +126,27 @@ def differences(call: Call, name: str, values: list[Any], key: int) -> list[Diff
     ]
 
 
-def sides(call: Call, estimator: Any, value: Any, key: int) -> list[Side]:
-    """What is known of the error of the only model of a call, or of that of each class."""
-    if hasattr(estimator, "posterior"):
+def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[ModelError]:
+    """Describe the error of the only model of a call, or that of each class."""
+    if posterior_maker(estimator) is not None:
         parts, v = posteriors(call, estimator), call.models[0].v
         weight = 1.0 if v is None else v / v.max()
-        return [Side(part.value, part.interval, weight * part.influence) for part in parts]
+        return [ModelError(part.value, part.interval, weight * part.influence) for part in parts]
     parts = curves(call, estimator, value, key)
-    influence = influences(call, estimator if type(estimator) is Binned else BINS)
+    influence = influences(call, influence_bins(estimator))
     influence = influence if call.average is None else influence.mean(0, keepdims=True)
-    return [Side(c.centre, c.interval, x) for c, x in zip(parts, influence, strict=True)]
+    return [ModelError(c.centre, c.interval, x) for c, x in zip(parts, influence, strict=True)]
+
+
+@singledispatch
+def influence_bins(estimator: Any) -> Binned:  # noqa: ARG001
+    """Choose the bins whose gaps tell how an estimator changes with each row."""
+    return BINS
+
+
+@influence_bins.register
+def _(estimator: Binned) -> Binned:
+    return estimator if type(estimator) is Binned else BINS
 
 
 def influences(call: Call, binned: Binned) -> F64:
@@ -154,12 +165,9 @@ def influences(call: Call, binned: Binned) -> F64:
         )
     elif binned.norm > 1:
         weight = weight * (size == size.max(1, keepdims=True))
-    unit = np.divide(cells.most, cells.share, out=np.zeros_like(sd), where=cells.share > 0)
+    unit = np.divide(cells.max_gap, cells.share, out=np.zeros_like(sd), where=cells.share > 0)
     out = []
-    for k, sample in enumerate(data.samples()):
-        layout, lower, a = place_rows(binned, sample, weight.shape[1])
-        own = (weight * unit)[k] if layout.bins is None else (weight * unit)[k][layout.bins]
-        upper = np.minimum(lower + 1, layout.cells - 1)
-        x = (a * own[lower] + (1 - a) * own[upper]) * (sample.y - sample.s)
+    for sample, pull in zip(data.samples(), weight * unit, strict=True):
+        x = place_rows(binned, sample, pull.size).rows(pull) * (sample.y - sample.s)
         out.append(x if sample.v is None else x * (sample.v / sample.v.max()))
     return np.array(out)
