@@ -297,10 +297,10 @@ def slices(
     >>> table = slices(y, p, by=site)
     >>> print(table)
     BayesCurve(), setting binary: 3000 rows
-      group  rows  value    joint 95 % CI  p-value
-      west   1004  0.082   [0.049, 0.115]  <0.0001
-      south   970  0.040       [0, 0.075]     1.00
-      north  1026  0.030       [0, 0.049]     1.00
+      group  rows  value   joint 95 % CI  p-value
+      west   1004  0.082  [0.049, 0.115]  <0.0001
+      south   970  0.040      [0, 0.075]     1.00
+      north  1026  0.030      [0, 0.049]     1.00
       Joint intervals by posterior (Bonferroni).
     >>> table[0].label
     'west'
