@@ -236,7 +236,7 @@ def pair_data(pair: Pair, rng: np.random.Generator, n: int) -> tuple[Any, Any, A
 def one_comparison(
     pair: Pair, n: int, name: str, number: int, replicates: int, population: Any
 ) -> list[Any]:
-    """Whether the intervals cover, honest and basic, their widths, and the true difference."""
+    """Whether the intervals cover, of MOVER and basic, their widths, and the true difference."""
     rng = np.random.default_rng([SEED, n, number, *pair.name.encode()])
     q, a, b = pair_data(pair, rng, n)
     y = rng.random(n) < q
@@ -290,7 +290,7 @@ def equal_pairs() -> list[Pair]:
 
 def one_alarm(pair: Pair, n: int, number: int, replicates: int) -> list[bool]:
     """Whether models with the same error differ at 5 %: by the basic p-value of "ece", and by the
-    honest ones of "ece" and "ece_bayes"."""
+    those of MOVER of "ece" and "ece_bayes"."""
     rng = np.random.default_rng([SEED, n, number, *pair.name.encode()])
     q, a, b = pair_data(pair, rng, n)
     y = rng.random(n) < q

@@ -478,7 +478,7 @@ def test_table_of_groups_has_the_cases_of_the_script():
         ("`compare`: which model is better?", ["pairs", "equal_pairs"]),
     ],
 )
-def test_tables_of_honest_coverage_have_the_cases_of_the_script(heading, tables):
+def test_tables_of_coverage_have_the_cases_of_the_script(heading, tables):
     code = runpy.run_path(str(ROOT / "scripts" / "estimate_coverage.py"))
     section = section_of("docs/intervals.md", heading)
     written = re.findall(r"(?:^\|.*\n)+", section + "\n", re.MULTILINE)
@@ -490,9 +490,9 @@ def test_tables_of_honest_coverage_have_the_cases_of_the_script(heading, tables)
 def test_equal_models_are_told_apart_in_at_most_7_percent():
     section = section_of("docs/intervals.md", "`compare`: which model is better?")
     head, _, *lines = section.rstrip().rpartition("\n\n")[2].splitlines()
-    honest = [j for j, cell in enumerate(head.split("|")) if "`" in cell]
+    columns = [j for j, cell in enumerate(head.split("|")) if "`" in cell]
     assert len(lines) == 6
-    assert all(float(line.split("|")[j]) <= 7 for line in lines for j in honest)
+    assert all(float(line.split("|")[j]) <= 7 for line in lines for j in columns)
 
 
 def test_table_of_the_coverage_of_directions_has_the_cases_of_the_script():
@@ -502,7 +502,7 @@ def test_table_of_the_coverage_of_directions_has_the_cases_of_the_script():
 
 
 @pytest.mark.slow
-def test_the_script_of_honest_coverage_prints_tables():
+def test_the_script_of_coverage_prints_tables():
     script = ROOT / "scripts" / "estimate_coverage.py"
     tables = {"estimate": 10, "compare": 20, "alarms": 6, "direction": 10, "slices": 2}
     for table, lines in tables.items():
