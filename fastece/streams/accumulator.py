@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from copy import deepcopy
-from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from fastece.reliability.curve import reliability_curve
 from fastece.reliability.diagram import reliability_diagram
 from fastece.resampling.bootstrap import bootstrap
 from fastece.streams.reading import count_rows, group_ids, read_batch
-from fastece.streams.state import TOTALS, Settings, State
+from fastece.streams.state import Settings, State
 from fastece.typing import F64, I64
 
 # Draws of row i begin at 32 i of a counter of 64 bits.
@@ -117,18 +116,17 @@ class Accumulator(Source):
         n_replicates: int = 0, seed: int | None = None, from_logits: bool = False,
     ) -> None:  # fmt: skip
         settings = Settings(n_classes, setting, n_cells, n_replicates, seed, from_logits)
-        self._settings, self.setting, self.labels = settings, settings.row, None
+        self.setting, self.labels, self.key = settings.row, None, settings.key
         self.n_classes, self.low, self.high = settings.n_classes or 2, settings.low, 1.0
-        self.key = settings.key if n_replicates else 0
+        self._state, self._next_row = State(settings), 0
         # Sums as numbers, for further questions about the same rows: 10 MB a problem at most.
         self._cells: list[Cells] | None = None
-        self.reset()
 
     # --- adding rows ------------------------------------------------------------------------
 
     def reset(self) -> Self:
         """Forget all rows."""
-        self._state = State(self._settings)
+        self._state = State(self._state.settings)
         self._next_row, self._cells = 0, None
         return self
 
@@ -158,7 +156,7 @@ class Accumulator(Source):
         ValueError, TypeError
             As `fastece.ece`; then nothing was added.
         """
-        settings, n = self._settings, count_rows(y_true, y_prob)
+        settings, n = self._state.settings, count_rows(y_true, y_prob)
         first = self._next_row
         if row_offset is not None:
             first = check_integer("row_offset", row_offset, 0, MAX_ROW - n)
@@ -167,7 +165,7 @@ class Accumulator(Source):
         if batch is not None:
             problems, distance = batch
             ids, self._cells = None if ids is None else ids[problems.positions], None
-            self._state.add(settings, problems, distance, ids)
+            self._state.add(problems, distance, ids)
             self._state.count(grouped=problems.n if groups is not None else 0)
         has_first = settings.n_replicates > 0 and groups is None and n > 0 and first == 0
         self._state.count(rows=n, first_rows=has_first)
@@ -179,8 +177,8 @@ class Accumulator(Source):
         if groups is None:
             if self._state.get("grouped") and n:
                 raise InputError("groups", "must be given, as rows before had some")
-            return np.arange(first, first + n) if self._settings.n_replicates else None
-        if not self._settings.n_replicates:
+            return np.arange(first, first + n) if self._state.settings.n_replicates else None
+        if not self._state.settings.n_replicates:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
         if self._state.get("n") > self._state.get("grouped"):
             raise InputError("groups", "must be None, as rows before had none")
@@ -192,29 +190,10 @@ class Accumulator(Source):
         """Add all rows of another accumulator of the same settings."""
         if not isinstance(other, Accumulator):
             raise InputTypeError("other", "must be an Accumulator", value=other)
-        self._settings.check_same(other._settings)
-        mine, theirs = self._state, other._state
-        mine.check_room(theirs.weight, theirs.square)
-        self._check_totals(mine.totals + theirs.totals)
-        for name, array in mine.arrays.items():
-            array += theirs.arrays[name]
-        mine.weight, mine.square = mine.weight + theirs.weight, mine.square + theirs.square
+        self._state.merge(other._state)
         self._cells = None
-        self._next_row = max(self._next_row, other._next_row, mine.get("rows"))
+        self._next_row = max(self._next_row, other._next_row, self._state.get("rows"))
         return self
-
-    def _check_totals(self, totals: I64) -> None:
-        """Refuse totals of states that cannot be merged."""
-        known = dict(zip(TOTALS, totals.tolist(), strict=True))
-        if known["fingerprint"] != known["parts"] * self._settings.fingerprint:
-            raise InputError("state", "must have the settings of this accumulator")
-        if known["grouped"] not in (0, known["n"]):
-            raise InputError("state", "must have groups for all rows or for none")
-        if known["first_rows"] > 1:
-            raise InputError(
-                "state", "must be of different rows, and two parts have one of the number 0",
-                hint="update takes the row_offset of each part",
-            )  # fmt: skip
 
     def copy(self) -> "Accumulator":
         """Another accumulator with the same rows."""
@@ -230,20 +209,8 @@ class Accumulator(Source):
     __radd__ = __add__
 
     def __eq__(self, other: object) -> bool:
-        """Whether settings and sums are the same; the number of the next row may differ."""
-        if not isinstance(other, Accumulator):
-            return NotImplemented
-        same = ("n", "first_rows", "grouped", "distance", "distance_low", "square_low")
-        mine, theirs = self._state, other._state
-        return (
-            self._settings == other._settings
-            and all(mine.get(name) == theirs.get(name) for name in same)
-            and all(
-                np.array_equal(array, theirs.arrays[name])
-                for name, array in mine.arrays.items()
-                if name != "totals"
-            )
-        )
+        """Compare settings and sums; the number of the next row may differ."""
+        return self._state == other._state if isinstance(other, Accumulator) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -261,21 +228,8 @@ class Accumulator(Source):
         Anything else is a ValueError, and then nothing changes. Rows go on after as many as were
         given: with replicates, a part that began elsewhere needs the `row_offset` of what follows.
         """
-        mine = State(self._settings)
-        for name, array in mine.arrays.items():
-            got = np.asarray(state[name]) if name in state else None
-            if got is None or got.shape != array.shape or got.dtype != np.int64:
-                kind = "nothing" if got is None else f"{got.dtype} {got.shape}"
-                rule = f"{name} must be int64 {array.shape}, as settings are here"
-                raise InputError("state", f"{rule}, got {kind}")
-            array[:] = got
-        if more := sorted({*state} - {*mine.arrays}):
-            raise InputError("state", f"must hold {[*mine.arrays]}", value=more[0])
-        if any((array < 0).any() for array in (mine.fine, mine.replicates, mine.totals[:4])):
-            raise InputError("state", "has weights or counts below 0, so sums were too large")
-        self._check_totals(mine.totals)
-        mine.measure()
-        mine.check_room(0.0, 0.0)
+        mine = State(self._state.settings)
+        mine.load(state)
         self._state, self._next_row, self._cells = mine, mine.get("rows"), None
         return self
 
@@ -292,7 +246,7 @@ class Accumulator(Source):
         return sum(array.nbytes for array in self._state.arrays.values())
 
     def __repr__(self) -> str:
-        settings = self._settings
+        settings = self._state.settings
         shown = [f"n_classes={settings.n_classes}"] if settings.n_classes else []
         shown += [] if settings.setting == "auto" else [f"setting={settings.setting!r}"]
         shown += [f"n_replicates={settings.n_replicates}"] if settings.n_replicates else []
@@ -301,15 +255,14 @@ class Accumulator(Source):
     @property
     def has_vectors(self) -> bool:
         """Whether whole class vectors were added up, by their distance from what came true."""
-        return self._settings.is_auto_vector
+        return self._state.settings.is_auto_vector
 
     def cells(self) -> list[Cells]:
         """Return the sums of each problem as numbers."""
         if not self.n:
             raise InputError("y_true", "has no rows", hint="update adds some of positive weight")
         if self._cells is None:
-            settings = self._settings
-            self._cells = [self._state.cells(settings, k) for k in range(self.n_problems)]
+            self._cells = [self._state.cells(k) for k in range(self.n_problems)]
         return self._cells
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:
@@ -329,13 +282,8 @@ class Accumulator(Source):
 
     def draws(self, k: int) -> Iterator[F64]:
         """Yield how often each replicate has the rows (n,) of `sample(k)`, if it has any."""
-        settings = self._settings
-        if not settings.n_replicates:
-            return super().draws(k)
-        has_rows = self._state.drawn(settings) > 0
-        if has_rows.sum() < 2:
-            raise InputError("groups", "are so few that hardly any replicate drew one")
-        return compress(self._state.multiplicities(settings, k, self.sample(k)), has_rows)
+        has_draws = self._state.settings.n_replicates > 0
+        return self._state.draws(k, self.sample(k)) if has_draws else super().draws(k)
 
     # --- answers ----------------------------------------------------------------------------
 

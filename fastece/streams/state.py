@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,8 @@ class Settings:
 
     @cached_property
     def key(self) -> int:
-        """What all draws depend on."""
-        return new_key(self.seed)
+        """What all draws depend on; 0 without replicates."""
+        return new_key(self.seed) if self.n_replicates else 0
 
     @property
     def fingerprint(self) -> int:
@@ -127,6 +128,7 @@ class State:
     """
 
     def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         problems, coarse = settings.n_problems, settings.n_coarse
         blocks = -(-settings.n_replicates // REPLICATES)
         self.fine = np.zeros((problems, settings.n_cells + 2, 2), np.int64)
@@ -163,7 +165,60 @@ class State:
                     value=sum_, hint="divide all weights by one number",
                 )  # fmt: skip
 
-    def add(self, settings: Settings, problems: Problems, distance: I64, ids: I64 | None) -> None:
+    def check_totals(self, totals: I64) -> None:
+        """Refuse totals of states that cannot be merged."""
+        known = dict(zip(TOTALS, totals.tolist(), strict=True))
+        if known["fingerprint"] != known["parts"] * self.settings.fingerprint:
+            raise InputError("state", "must have the settings of this accumulator")
+        if known["grouped"] not in (0, known["n"]):
+            raise InputError("state", "must have groups for all rows or for none")
+        if known["first_rows"] > 1:
+            raise InputError(
+                "state", "must be of different rows, and two parts have one of the number 0",
+                hint="update takes the row_offset of each part",
+            )  # fmt: skip
+
+    def merge(self, other: "State") -> None:
+        """Add all sums of another state."""
+        self.settings.check_same(other.settings)
+        self.check_room(other.weight, other.square)
+        self.check_totals(self.totals + other.totals)
+        for name, array in self.arrays.items():
+            array += other.arrays[name]
+        self.weight, self.square = self.weight + other.weight, self.square + other.square
+
+    def load(self, arrays: dict[str, Any]) -> None:
+        """Take over sums; some of them may be the caller's mistake."""
+        for name, array in self.arrays.items():
+            got = np.asarray(arrays[name]) if name in arrays else None
+            if got is None or got.shape != array.shape or got.dtype != np.int64:
+                kind = "nothing" if got is None else f"{got.dtype} {got.shape}"
+                rule = f"{name} must be int64 {array.shape}, as settings are here"
+                raise InputError("state", f"{rule}, got {kind}")
+            array[:] = got
+        if more := sorted({*arrays} - {*self.arrays}):
+            raise InputError("state", f"must hold {[*self.arrays]}", value=more[0])
+        if any((array < 0).any() for array in (self.fine, self.replicates, self.totals[:4])):
+            raise InputError("state", "has weights or counts below 0, so sums were too large")
+        self.check_totals(self.totals)
+        self.weight = float(self.fine[0].sum(dtype=np.float64) / kernels.cells.WEIGHT_UNIT)
+        self.square = self.weight + self.more_square
+        self.check_room(0.0, 0.0)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare settings and sums; in how many parts rows came may differ."""
+        assert isinstance(other, State), "accumulators compare their states"
+        same = ("n", "first_rows", "grouped", "distance", "distance_low", "square_low")
+        sums = [name for name in self.arrays if name != "totals"]
+        return (
+            self.settings == other.settings
+            and all(self.get(name) == other.get(name) for name in same)
+            and all(np.array_equal(self.arrays[name], other.arrays[name]) for name in sums)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def add(self, problems: Problems, distance: I64, ids: I64 | None) -> None:
         """Add rows that have been checked.
 
         `distance` is the sum of squared distances of class vectors from what came true, in two
@@ -175,14 +230,14 @@ class State:
             square = float(problems.n if v is None else v @ v)
         self.check_room(weight, square)
         w, law = kernels.weights(v), poisson_law(1.0)
-        key = np.uint64(0 if ids is None else settings.key)
+        key = np.uint64(0 if ids is None else self.settings.key)
         with np.errstate(over="ignore"):  # for kernels that are not compiled
             for k in range(problems.n_problems):
                 s, y = problems.score_and_outcome(k)
                 low = kernels.cells.add_rows(s, y, w, self.fine[k], self.coarse[k])
                 if ids is not None:
                     kernels.cells.add_replicates(
-                        key, s, y, w, ids, *law, settings.n_cells, self.replicates[k]
+                        key, s, y, w, ids, *law, self.settings.n_cells, self.replicates[k]
                     )
         self.weight, self.square = self.weight + weight, self.square + square
         self.count(n=problems.n, square_low=low, distance=distance[0], distance_low=distance[1])
@@ -193,11 +248,6 @@ class State:
         low = self.get("distance_low") / kernels.reading.DETAIL
         return (self.get("distance") + low) / kernels.reading.DISTANCE_UNIT
 
-    def measure(self) -> None:
-        """Compute from the sums what was added so far."""
-        self.weight = float(self.fine[0].sum(dtype=np.float64) / kernels.cells.WEIGHT_UNIT)
-        self.square = self.weight + self.more_square
-
     @property
     def more_square(self) -> float:
         """The sum of w**2 - w over all rows."""
@@ -205,8 +255,9 @@ class State:
         low = self.get("square_low") / kernels.reading.DETAIL
         return (high + low) / kernels.cells.SQUARE_UNIT
 
-    def cells(self, settings: Settings, k: int) -> Cells:
+    def cells(self, k: int) -> Cells:
         """Return the sums of problem `k` as numbers."""
+        settings = self.settings
         names, words = kernels.cells, self.coarse[k].T.astype(np.float64)
         first, low_weight, low_first = (
             words[at : at + 2] for at in (names.FIRST, names.LOW_WEIGHT, names.LOW_FIRST)
@@ -237,22 +288,21 @@ class State:
             square=square,
         )
 
-    def drawn(self, settings: Settings) -> F64:
-        """Return the weight (n_replicates,) that each replicate drew."""
-        total = self.replicates[0].sum(1, dtype=np.float64).ravel()[: settings.n_replicates]
-        return np.asarray(total / kernels.cells.REPLICATE_UNIT)
+    def draws(self, k: int, sample: Sample) -> Iterator[F64]:
+        """Yield how often each replicate has the rows (n,) of `Cells.by_rank` of problem `k`.
 
-    def multiplicities(self, settings: Settings, k: int, sample: Sample) -> Iterator[F64]:
-        """Yield how often each replicate draws the rows (n,) of `Cells.by_rank` of problem `k`.
-
-        All of them together would be a megabyte a replicate.
+        Replicates that drew nothing, as there are of some rows or groups, are left out. All counts
+        together would be a megabyte a replicate.
         """
-        lines = self.replicates[k]
-        drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, : settings.n_replicates]
+        lines, count = self.replicates[k], self.settings.n_replicates
+        drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, :count]
+        has_rows = self.replicates[0].sum(1).ravel()[:count] > 0
+        if has_rows.sum() < 2:
+            raise InputError("groups", "are so few that hardly any replicate drew one")
         total = np.bincount(sample.rows, sample.weight, len(drawn))
         unit = 1 / kernels.cells.REPLICATE_UNIT
         share = np.divide(unit, total, out=np.zeros_like(total), where=total > 0)
-        for weights in drawn.T:
+        for weights in compress(drawn.T, has_rows):
             yield sample.counts * (weights * share)[sample.rows]
 
 
