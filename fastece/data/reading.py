@@ -66,19 +66,10 @@ def refuse_options(source: Source, **options: Any) -> None:
 
 
 def read_problems(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    setting: Any = "auto",
-    labels: Any = None,
-    pos_label: Any = None,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    guess_logits: bool = False,
-    prob_name: str = "y_prob",
-    vectors: bool = False,
-    run: Map = map,
-) -> Problems:
+    y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, guess_logits: bool = False,
+    prob_name: str = "y_prob", vectors: bool = False, run: Map = map,
+) -> Problems:  # fmt: skip
     """Check the caller's data and read them as problems; rows of weight 0 are dropped.
 
     With `vectors`, the setting "auto" keeps class vectors beside the problem of the top label; with

@@ -9,7 +9,6 @@ from fastece.checks.arrays import contiguous
 from fastece.data.order import scale_weights
 from fastece.data.problems import Problems, one_problem
 from fastece.data.sample import Sample
-from fastece.data.source import Source
 from fastece.estimators.binned.estimator import EMPTY, MAX_SUMS, Binned, Bins, place_rows
 from fastece.estimators.binned.replicates import Tiles
 from fastece.intervals.cells import Cells, count_of, make_cells
@@ -96,20 +95,3 @@ def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, fl
         w = np.where(sample.s > binned.threshold, w, 0.0)
     variance = places.sums(sample.s * (1 - sample.s), w, 2)
     return variance, places.sums(1 - 2 * sample.s, w, 2), float(w @ w)
-
-
-def effective_rows(binned: Binned, source: Source, bins: Bins) -> F64:
-    """How many rows of equal weight each bin (K, B) is worth, ``(sum w a)^2 / sum w^2 a`` with the
-    shares a of the rows: Kish (1965, "Survey sampling", section 11.7); 0 where it is empty."""
-    rows = bins.weight.copy()
-    if isinstance(source, Problems) and source.v is None:
-        return rows
-    for k in range(source.n_problems):
-        sample, _ = scale_weights(source.sample(k, source.needs_of(binned)))
-        if sample.v is None:
-            continue
-        exists = binned.threshold is None or sample.s > binned.threshold
-        square = np.where(exists, sample.counts * sample.v**2, 0.0)
-        squares = place_rows(binned, sample, rows.shape[1]).sums(square)
-        np.divide(rows[k] ** 2, squares, out=rows[k], where=squares > 0)
-    return rows

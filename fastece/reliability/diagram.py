@@ -14,9 +14,8 @@ from fastece.data.source import Source
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.result import Result
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned.estimator import Binned, effective_rows
 from fastece.estimators.table import find_estimator, with_threads
-from fastece.intervals.bins import effective_rows
 from fastece.plot.axes import plot_result
 from fastece.plot.marks import BinDrawing
 from fastece.resampling.intervals import ConfidenceInterval, check_level, tails_of

@@ -556,3 +556,23 @@ def place_rows(binned: Binned, sample: Sample, n_bins: int) -> Placement:
     lower, a = np.empty(sample.n, np.int32), np.ones(sample.n)
     kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), a)
     return Placement(layout, lower, a)
+
+
+def effective_rows(binned: Binned, source: Source, bins: Bins) -> F64:
+    """Count the rows of equal weight that each bin (K, B) is worth; 0 where it is empty.
+
+    ``(sum w a)^2 / sum w^2 a`` with the shares a of the rows: Kish (1965, "Survey sampling",
+    section 11.7).
+    """
+    rows = bins.weight.copy()
+    if isinstance(source, Problems) and source.v is None:
+        return rows
+    for k in range(source.n_problems):
+        sample, _ = scale_weights(source.sample(k, source.needs_of(binned)))
+        if sample.v is None:
+            continue
+        exists = binned.threshold is None or sample.s > binned.threshold
+        square = np.where(exists, sample.counts * sample.v**2, 0.0)
+        squares = place_rows(binned, sample, rows.shape[1]).sums(square)
+        np.divide(rows[k] ** 2, squares, out=rows[k], where=squares > 0)
+    return rows
