@@ -2,16 +2,17 @@
 
 import json
 import math
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
-from json import JSONDecodeError
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fastece.checks.parameters import check_integer
+from fastece.checks.errors import InputError, InputTypeError
+from fastece.checks.parameters import check_choice, check_integer
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.density.estimator import KDE
 from fastece.files import whole_file
@@ -19,8 +20,9 @@ from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.methods import METHODS, method_name
 
 FORMAT, VERSION = "fastece.recalibration", 1
+KEYS = ("format", "version", "method", "options", "n_classes", "classes", "parameters")
 CURVES = {"BayesCurve": BayesCurve, "KDE": KDE}
-MOST_CLASSES = 2**20
+MAX_CLASSES = 2**20
 
 
 def save(model: Calibrator, path: str | PathLike[str]) -> None:
@@ -57,17 +59,17 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
     """
     name = method_name(model)
     if name is None:
-        raise TypeError(f"model: must be one of {', '.join(METHODS)}, got {model!r}")
+        raise InputTypeError("model", f"must be one of {', '.join(METHODS)}", value=model)
     if not model.__sklearn_is_fitted__():
-        raise ValueError(f"model: {type(model).__name__} must be fitted before it is saved")
+        raise InputError("model", f"{type(model).__name__} must be fitted before it is saved")
     content = {
         "format": FORMAT,
         "version": VERSION,
         "method": name,
-        "options": {name: plain_option(x) for name, x in model.get_params().items()},
+        "options": {name: write_option(x) for name, x in model.get_params().items()},
         "n_classes": model.n_classes_,
         "classes": model.classes_,
-        "parameters": {name: plain(getattr(model, f"{name}_")) for name in model.PARAMETERS},
+        "parameters": {name: to_json(getattr(model, f"{name}_")) for name in model.PARAMETERS},
     }
     with whole_file(Path(path)) as file:
         file.write(json.dumps(content, allow_nan=False).encode() + b"\n")
@@ -94,108 +96,105 @@ def load(path: str | PathLike[str]) -> Calibrator:
     """
     text = Path(path).read_bytes()
     try:
-        return read_model(json.loads(text.decode("utf-8"), parse_constant=refuse_constant))
-    except (JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path}: is no map that fastece has saved, or is damaged: {error}"
-        ) from error
+        return read_model(json.loads(text, parse_constant=refuse_constant))
     except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        rule = f"is no map that fastece has saved and can read: {error}"
+        raise InputError("path", rule, place=str(path)) from error
 
 
 def refuse_constant(name: str) -> None:
-    """JSON has no nan and no infinity, though Python writes and reads them."""
+    """Refuse nan and infinities, which JSON has not, though Python writes and reads them."""
     raise ValueError(f"{name} is no number")
 
 
 def read_model(content: Any) -> Calibrator:
-    """The map of the content of a file."""
+    """Read the map of the content of a file."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError("is no map that fastece has saved")
-    version = check_integer("version", content.get("version"), 1, 2**31)
-    if version > VERSION:
-        raise ValueError(f"is of version {version}, and this fastece reads up to {VERSION}")
-    method, options = content.get("method"), content.get("options")
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"method: there is no {method!r}")
-    model = METHODS[method]()
-    if not isinstance(options, dict) or options.keys() != model.get_params().keys():
-        raise ValueError(f"options: must be {', '.join(model.get_params())}")
-    model.set_params(**{name: read_option(x) for name, x in options.items()})
-    model.n_classes_ = check_integer("n_classes", content.get("n_classes"), 2, MOST_CLASSES)
-    model.classes_ = read_classes(content.get("classes", 0), model.n_classes_)
-    found = content.get("parameters")
-    if not isinstance(found, dict) or found.keys() != model.PARAMETERS.keys():
-        raise ValueError(f"parameters: must be {', '.join(model.PARAMETERS)}")
-    sizes: dict[str, int] = {"K": model.n_classes_}
-    for name, parameter in model.PARAMETERS.items():
-        setattr(model, f"{name}_", read_parameter(name, found[name], parameter, sizes))
+        raise InputError("format", f"must be {FORMAT}")
+    check_integer("version", content.get("version"), 1, VERSION, "a version that it reads,")
+    check_keys("content", content, KEYS)
+    model = METHODS[check_choice("method", content["method"], list(METHODS))]()
+    check_keys("options", content["options"], model.get_params())
+    model.set_params(**{name: read_option(x) for name, x in content["options"].items()})
+    model.n_classes_ = check_integer("n_classes", content["n_classes"], 2, MAX_CLASSES)
+    model.classes_ = read_classes(content["classes"], model.n_classes_)
+    check_keys("parameters", content["parameters"], model.PARAMETERS)
+    read_parameters(model, content["parameters"])
     return model
 
 
+def check_keys(name: str, value: Any, keys: Iterable[str]) -> None:
+    """Check that a value is a dictionary of some keys."""
+    if not isinstance(value, dict) or value.keys() != set(keys):
+        raise InputError(name, f"must have {', '.join(keys)}")
+
+
 def read_classes(value: Any, n_classes: int) -> list[str] | None:
-    """The labels of the columns, checked."""
+    """Read the labels of the columns."""
     if value is None:
         return None
     if not isinstance(value, list) or len({x for x in value if isinstance(x, str)}) != n_classes:
-        raise ValueError(f"classes: must be null or {n_classes} strings")
+        raise InputError("classes", f"must be null or {n_classes} strings")
     return value
 
 
-def read_parameter(name: str, value: Any, parameter: Parameter, sizes: dict[str, int]) -> Any:
-    """A fitted attribute, checked: `sizes` are those of axes that are known, each problem's."""
-    if not parameter.each or sizes["K"] == 2:
-        return read_array(name, value, parameter, sizes, "")
-    if not isinstance(value, list) or len(value) != sizes["K"]:
-        raise ValueError(f"{name}: must have {sizes['K']} entries, one for each class")
-    each = [read_array(f"{name}[{k}]", x, parameter, sizes, str(k)) for k, x in enumerate(value)]
-    return each if parameter.shape else np.array(each)
+def read_parameters(model: Calibrator, found: dict[str, Any]) -> None:
+    """Set the fitted attributes of a model: one value, or one for each problem of several."""
+    n_classes = model.n_classes_
+    sizes = [{"K": n_classes} for _ in range(n_classes)]
+    for name, parameter in model.PARAMETERS.items():
+        value = found[name]
+        if not parameter.each or n_classes == 2:
+            read: Any = read_array(name, value, parameter, sizes[0])
+        elif isinstance(value, list) and len(value) == n_classes:
+            pairs = enumerate(zip(value, sizes, strict=True))
+            read = [read_array(f"{name}[{k}]", x, parameter, size) for k, (x, size) in pairs]
+            read = read if parameter.shape else np.array(read)
+        else:
+            raise InputError(name, f"must have {n_classes} entries, one for each class")
+        setattr(model, f"{name}_", read)
 
 
-def read_array(
-    name: str, value: Any, parameter: Parameter, sizes: dict[str, int], problem: str
-) -> Any:
-    """A number or an array of the shape, and between the bounds, of a parameter."""
-    array, shape = np.array(None), []
+def read_array(name: str, value: Any, parameter: Parameter, sizes: dict[str, int]) -> Any:
+    """Read a number or an array of the shape, and between the bounds, of a parameter.
+
+    `sizes` of axes are those of one problem: its first array gives the number of points.
+    """
+    array = np.array(None)
     with suppress(ValueError):  # of lists of different lengths
         array = np.array(value, np.float64) if are_numbers(value) else array
-    for axis, letter in enumerate(parameter.shape):
-        size = array.shape[axis] if axis < array.ndim else -1
-        if letter != "K":  # the first of a problem's arrays says how many points there are
-            size = sizes.setdefault("B" + problem, size + (letter == "b")) - (letter == "b")
-        shape.append(sizes["K"] if letter == "K" else size)
-    if (
-        array.dtype != np.float64
-        or list(array.shape) != shape
-        or 0 in array.shape[: "B" in parameter.shape]
-    ):
-        raise ValueError(f"{name}: must be numbers of shape {tuple(shape)}")
+    if parameter.shape in ("B", "b"):
+        sizes.setdefault("B", max(array.size + (parameter.shape == "b"), 1))
+        sizes["b"] = sizes["B"] - 1
+    shape = tuple(sizes[letter] for letter in parameter.shape)
+    if array.dtype != np.float64 or array.shape != shape:
+        raise InputError(name, f"must be numbers of shape {shape}")
     known = array[~np.isnan(array)] if parameter.may_be_nan else array
-    if not ((known >= parameter.low) & (known <= parameter.high) & np.isfinite(known)).all():
-        raise ValueError(f"{name}: must be from {parameter.low} to {parameter.high}")
+    if not ((known >= parameter.low) & (known <= parameter.high)).all():
+        raise InputError(name, f"must be from {parameter.low} to {parameter.high}")
     if parameter.increasing and (np.diff(array) < 0).any():
-        raise ValueError(f"{name}: must not decrease")
+        raise InputError(name, "must not decrease")
     return array if parameter.shape else float(array)
 
 
 def are_numbers(value: Any) -> bool:
-    """Whether this is a number, null, or lists of them."""
+    """Tell whether a value is a number, null, or lists of them."""
     if isinstance(value, list):
         return all(map(are_numbers, value))
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def plain(value: Any) -> Any:
-    """Numbers and arrays as JSON has them."""
+def to_json(value: Any) -> Any:
+    """Turn numbers and arrays into JSON's values, nan into null."""
     if isinstance(value, list):
-        return [plain(x) for x in value]
+        return [to_json(x) for x in value]
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return to_json(value.tolist())
     return None if math.isnan(value) else value
 
 
-def plain_option(value: Any) -> Any:
-    """An option as JSON has it: of an estimator its fields, by the name of its class."""
+def write_option(value: Any) -> Any:
+    """Turn an option into JSON's values: an estimator into its fields by the name of its class."""
     if is_dataclass(value) and not isinstance(value, type):
         fields = {name: str(x) if x == math.inf else x for name, x in asdict(value).items()}
         return {type(value).__name__: fields}
@@ -203,17 +202,13 @@ def plain_option(value: Any) -> Any:
 
 
 def read_option(value: Any) -> Any:
-    """An option from JSON."""
+    """Turn JSON's values into an option; JSON has no infinity and no tuples."""
     if not isinstance(value, dict):
         return value
     name, fields = next(iter(value.items()), ("", None))
     if len(value) != 1 or name not in CURVES or not isinstance(fields, dict):
-        raise ValueError(f"options: there is no {value!r:.80}")
-    return CURVES[name](**{key: read_field(x) for key, x in fields.items()})
-
-
-def read_field(value: Any) -> Any:
-    """A field of an estimator from JSON, which has no infinity and no tuples."""
-    if value == "inf":
-        return math.inf
-    return tuple(value) if isinstance(value, list) else value
+        raise InputError("options", "must be of an estimator with a curve", value=value)
+    return CURVES[name](**{
+        key: math.inf if x == "inf" else tuple(x) if isinstance(x, list) else x
+        for key, x in fields.items()
+    })  # fmt: skip

@@ -23,8 +23,10 @@ NOISE = 3
 
 
 def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
-    """Measures (settings, candidates, sizes) of estimates (settings, candidates, sizes, draws)
-    against the truth (settings,)."""
+    """Compute errors (settings, candidates, sizes) of estimates with an axis of draws more.
+
+    The truth is (settings,).
+    """
     with np.errstate(divide="ignore", invalid="ignore"):  # below 0 is as far off as 0
         ratio = estimates / truth[:, None, None, None]
         distance = np.abs(np.log(np.maximum(ratio, 0.0)))
@@ -37,8 +39,10 @@ def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
 def distribution_table(
     design: StudyDesign, which: Any, names: Sequence[str], outcome: Outcome
 ) -> "pa.Table":
-    """What is kept of one distribution: a row for each setting, estimator and size.
+    """Make the table of one distribution: a row for each setting, estimator and size.
 
+    Notes
+    -----
     Columns n_classes, n_features, mixture, model, training, or number, file, n_rows, holds; then
     setting, estimator, n; truth and truth_labels, the debiased error and the one from 2000 bins of
     labels, and truth_se, the standard error of the first; mean and sd of the estimates;
@@ -68,12 +72,12 @@ def distribution_table(
 
 
 def is_noise(values: "pa.Table") -> NDArray[np.bool_]:
-    """Whether the truth of each row is mostly noise: less than three standard errors."""
+    """Tell whether the truth of each row is mostly noise: less than three standard errors."""
     return np.asarray(values["truth"].to_numpy() < NOISE * values["truth_se"].to_numpy())
 
 
 def truths_in(which: Any, values: "pa.Table") -> list[dict[str, Any]]:
-    """The truth in each setting of a distribution, as `fastece.study.StudyResult` has it."""
+    """Give the truth in each setting of a distribution, as `StudyResult.truths` has it."""
     columns = ["setting", "truth", "truth_se"]
     found = values.group_by(columns, use_threads=False).aggregate([])
     rows = zip(found.to_pylist(), is_noise(found).tolist(), strict=True)
@@ -81,10 +85,13 @@ def truths_in(which: Any, values: "pa.Table") -> list[dict[str, Any]]:
 
 
 def summarise(values: "pa.Table", design: StudyDesign, truth: str = "posterior") -> "pa.Table":
-    """Every estimator's errors against the debiased truth ("posterior") or the one from "labels",
-    given the tables of some distributions, one after the other: a row for each setting, estimator
-    and size n, over the distributions that have this setting and size.
+    """Summarise tables of distributions: a row for each setting, estimator and size n.
 
+    The truth is the debiased one ("posterior") or the one from "labels". A row is over the
+    distributions that have its setting and size.
+
+    Notes
+    -----
     The median over the distributions of p95_relative_error, the 95th percentile over draws of
     ``|estimate - truth| / truth``; of p95_absolute_error, the same without the division; of
     median_abs_log_ratio, the median over draws of ``|log(estimate / truth)|``; of bias, the mean
@@ -117,7 +124,7 @@ def summarise(values: "pa.Table", design: StudyDesign, truth: str = "posterior")
 def measures_of(
     values: "pa.Table", names: Sequence[str], design: StudyDesign, suffix: str
 ) -> dict[str, F64]:
-    """What `summarise` says of each estimator (E,) in one setting at one size, by column."""
+    """Compute the columns (E,) of `summarise` for one setting and one size."""
 
     def column(name: str) -> Any:
         return values[name].to_numpy().reshape(-1, len(names))
@@ -145,15 +152,17 @@ def measures_of(
 
 
 def share_of_best(relative: F64, is_zero: NDArray[np.bool_]) -> F64:
-    """How often each estimator has the smallest error (D, E), those that measure nothing apart."""
+    """Compute how often each estimator but zero has the smallest error (D, E)."""
     errors = np.where(is_zero | np.isnan(relative), np.inf, relative)
     is_best = (errors == errors.min(axis=1, keepdims=True)) & (errors < np.inf)
     return np.asarray((is_best / is_best.sum(axis=1, keepdims=True).clip(1)).mean(axis=0))
 
 
 def ranking_of(summary: "pa.Table", measure: str = "p95_relative_error") -> "pa.Table":
-    """The estimators of each setting, best first, by one column of what `summarise` makes.
+    """Rank the estimators of each setting by one column of a summary, best first.
 
+    Notes
+    -----
     Columns setting, rank, estimator, mean_rank over the sizes, error_at_n for the smallest, a
     middle and the largest size n, nan where a setting has no such size, and the means over sizes of
     best and relative_bias. "zero" comes last, with the rank 0.

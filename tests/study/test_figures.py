@@ -259,9 +259,7 @@ def test_legend_has_every_name_once_below_the_title_of_its_family(settings):
         ["kernel density", FIFTEEN[14], *FIFTEEN[12:14]], ["Bayesian curve", "ece_bayes"],
         ["own", *OWN[:2], LONG],
     ]  # fmt: skip
-    if len(settings) == 1:  # beside the panel
-        want = [[text for column in want for text in column]]
-    assert [columns[x] for x in sorted(columns)] == want
+    assert [columns[x] for x in sorted(columns)] == [sum(want, [])]
     *panels, box = (part.get_tightbbox() for part in (*figure.axes, legend))
     assert not any(box.overlaps(panel) for panel in panels)
     assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
@@ -316,7 +314,7 @@ def test_the_same_figure_is_the_same_file(tmp_path, monkeypatch, ending, begins)
 
 @pytest.mark.parametrize("name", ["picture.jpg", "picture", "picture.png.gz", ".svg"])
 def test_other_endings_are_refused(tmp_path, name):
-    with pytest.raises(ValueError, match=r"path: .* must end in \.png, \.svg or \.pdf"):
+    with pytest.raises(ValueError, match=r"path: must end in \.png, \.svg or \.pdf, got"):
         save_figure(curves_figure(summary_of(["x"])), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
