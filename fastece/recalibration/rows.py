@@ -42,23 +42,22 @@ class Score:
     given_logit: F64 | None = None
 
     @cached_property
-    def log_hit(self) -> F64:
-        """Logarithms of the scores."""
-        if self.given_logit is not None:
-            return np.asarray(-np.logaddexp(0.0, -self.given_logit))
-        return np.asarray(np.log(self.s.clip(CLIP, 1 - CLIP)))
-
-    @cached_property
-    def log_miss(self) -> F64:
-        """Logarithms of 1 minus the scores."""
-        if self.given_logit is not None:
-            return np.asarray(-np.logaddexp(0.0, self.given_logit))
-        return np.asarray(np.log1p(-self.s.clip(CLIP, 1 - CLIP)))
-
-    @cached_property
     def logit(self) -> F64:
         """Log odds of the scores."""
-        return self.log_hit - self.log_miss if self.given_logit is None else self.given_logit
+        if self.given_logit is not None:
+            return self.given_logit
+        p = self.s.clip(CLIP, 1 - CLIP)
+        return np.asarray(np.log(p) - np.log1p(-p))
+
+    @property
+    def log_hit(self) -> F64:
+        """Logarithms of the scores."""
+        return np.asarray(-np.logaddexp(0.0, -self.logit))
+
+    @property
+    def log_miss(self) -> F64:
+        """Logarithms of 1 minus the scores."""
+        return np.asarray(-np.logaddexp(0.0, self.logit))
 
 
 @dataclass(frozen=True)

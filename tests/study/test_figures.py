@@ -259,7 +259,7 @@ def test_legend_has_every_name_once_below_the_title_of_its_family(settings):
         ["kernel density", FIFTEEN[14], *FIFTEEN[12:14]], ["Bayesian curve", "ece_bayes"],
         ["own", *OWN[:2], LONG],
     ]  # fmt: skip
-    assert [columns[x] for x in sorted(columns)] == [sum(want, [])]
+    assert [columns[x] for x in sorted(columns)] == [[text for column in want for text in column]]
     *panels, box = (part.get_tightbbox() for part in (*figure.axes, legend))
     assert not any(box.overlaps(panel) for panel in panels)
     assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1

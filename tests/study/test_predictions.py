@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from concurrent.futures import ThreadPoolExecutor
 from math import fsum
 
 import numpy as np
@@ -15,7 +14,6 @@ from fastece.study import Predictions, run_study
 from fastece.study.candidates import candidates_of
 from fastece.study.predictions import PredictionFile
 from fastece.study.runner import debiased_error, run_distribution
-from fastece.study.store import Store
 from helpers import study_cases as cases
 from helpers.study_cases import FIFTEEN, SIXTEEN
 
@@ -336,39 +334,6 @@ def test_columns_may_have_other_names(tmp_path):
 
 
 # -- how it is run ---------------------------------------------------------------------------------
-
-FILES = ["summary.csv", "summary_labels.csv", "ranking.csv", "values.parquet", "study.json"]
-
-
-def test_a_pool_of_threads_gives_the_same_bits(three, whole, tmp_path):
-    with ThreadPoolExecutor(3) as pool:
-        run_study(three, tmp_path / "pool", executor=pool, pictures=False)
-    cases.assert_same_files(tmp_path / "pool", whole[0], FILES)
-
-
-@pytest.mark.slow
-def test_two_processes_give_the_same_bits(three, whole, tmp_path):
-    run_study(three, tmp_path / "two", n_jobs=2, pictures=False)
-    cases.assert_same_files(tmp_path / "two", whole[0], FILES)
-
-
-def test_an_interrupted_study_goes_on_with_the_same_bits(three, whole, tmp_path, monkeypatch):
-    original, wrote, stops = Store.write, [], [True]
-
-    def write(self, which, table):
-        if len(wrote) == 2 and stops:
-            raise KeyboardInterrupt
-        wrote.append(which.file)
-        original(self, which, table)
-
-    monkeypatch.setattr(Store, "write", write)
-    with pytest.raises(KeyboardInterrupt):
-        run_study(three, tmp_path / "a", pictures=False)
-    assert wrote == list(three.files[:2])
-    stops.clear()
-    run_study(three, tmp_path / "a", pictures=False)
-    assert wrote == list(three.files)
-    cases.assert_same_files(tmp_path / "a", whole[0], FILES)
 
 
 def test_results_of_a_file_that_has_changed_are_refused(tmp_path):

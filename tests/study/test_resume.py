@@ -6,17 +6,13 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from fastece.study import run_study
-from fastece.study.design import preset
 from helpers import study_cases as cases
 from helpers.study_cases import PICTURES, SINGLE, TABLES, TINY
 
@@ -131,71 +127,6 @@ def test_killed_at_random_moments(forks, whole, tmp_path, seed):
     assert process.exitcode == 0
     assert kept.items() <= finished(folder).items()
     assert_complete(folder, whole[0])
-
-
-CLI = replace(
-    preset("quick"), classes=(2,), models=("naive_bayes", "logistic_regression"), mixtures=3,
-    trainings=2, train_size=40, holdout=1000, draws=2, n_sizes=2,
-)  # fmt: skip
-PROGRAM = """
-import sys
-sys.path[:0] = [{tests!r}, {tests!r} + '/..']
-if __name__ == "__main__":
-    import test_resume as here
-    from fastece.study.design import PRESETS
-    from fastece.cli import commands as cli
-    PRESETS["quick"] = here.CLI
-    here.cases.with_quick_figures(setattr)
-    sys.exit(cli.main(sys.argv[1:]))
-"""
-
-
-def command(program, folder):
-    """`fastece study`, on two processes, in a group of its own."""
-    return subprocess.Popen(
-        [sys.executable, program, "study", "--out", folder, "--jobs", "2"],
-        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "JOBLIB_TEMP_FOLDER": os.path.dirname(program)},
-    )  # fmt: skip
-
-
-def wait_for(child, happened):
-    """Until something has happened, or the child has ended."""
-    while child.poll() is None and not happened():
-        time.sleep(0.005)
-
-
-@pytest.mark.slow
-def test_the_command_and_its_workers_killed_at_random_moments(tmp_path, monkeypatch):
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM.format(tests=os.path.dirname(__file__)))
-    with monkeypatch.context() as patch:
-        cases.with_quick_figures(patch.setattr)
-        run_study(CLI, tmp_path / "whole")
-    folder, kept, moments = tmp_path / "killed", {}, random.Random(0)
-    # While it imports or workers start, when they compute, when tables and pictures are written.
-    events = [
-        (lambda: True, 3.0),
-        (lambda: len(finished(folder)) > 3, 0.2),
-        ((folder / "summary.csv").exists, 0.3),
-    ]
-    for event, longest in events:
-        with command(program, folder) as child:
-            wait_for(child, event)
-            time.sleep(moments.uniform(0, longest))
-            kill_group(child.pid)
-            child.wait(60)
-        for path in Path("/dev/shm").glob(f"*loky-{child.pid}-*"):  # nobody is left to do it
-            path.unlink()
-        now = finished(folder)
-        assert kept.items() <= now.items()
-        kept = now
-    assert len(kept) > 3
-    with command(program, folder) as child:
-        _, errors = child.communicate(timeout=300)
-    assert (child.returncode, errors) == (0, "")
-    assert kept.items() <= finished(folder).items()
-    assert_complete(folder, tmp_path / "whole", CLI)
 
 
 # -- at every step ---------------------------------------------------------------------------------
