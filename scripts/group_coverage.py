@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from interval_coverage import A, B, delta_of, hit_probability, line
+from interval_coverage import A, B, delta_of, outcome_probability, line
 from scipy.special import ndtri
 
 from fastece import bootstrap, calibration_test
@@ -35,7 +35,7 @@ def simulate(rng: np.random.Generator, count: int, r: float, error: float) -> tu
     group = np.repeat(np.arange(count), rng.geometric(1 / ROWS, count))
     s = rng.beta(A, B, group.size)
     z = np.sqrt(r) * rng.normal(size=count)[group] + np.sqrt(1 - r) * rng.normal(size=group.size)
-    return z < ndtri(hit_probability(s, delta_of(error))), s, group
+    return z < ndtri(outcome_probability(s, delta_of(error))), s, group
 
 
 def brier_score_of(error: float, points: int = 10**4) -> float:
@@ -43,7 +43,7 @@ def brier_score_of(error: float, points: int = 10**4) -> float:
     from scipy.stats import beta
 
     s = beta.ppf((np.arange(points) + 0.5) / points, A, B)
-    c = hit_probability(s, delta_of(error))
+    c = outcome_probability(s, delta_of(error))
     return float(np.mean(c * (1 - s) ** 2 + (1 - c) * s**2))
 
 

@@ -36,7 +36,7 @@ def delta_of(error: float) -> float:
     return delta
 
 
-def hit_probability(s: Any, delta: float) -> Any:
+def outcome_probability(s: Any, delta: float) -> Any:
     """P(y = 1 | s)."""
     return s - delta * 4 * s * (1 - s)
 
@@ -44,14 +44,14 @@ def hit_probability(s: Any, delta: float) -> Any:
 def simulate(rng: np.random.Generator, n: int, error: float) -> tuple[Any, Any]:
     """Labels and scores of n rows."""
     s = rng.beta(A, B, n)
-    return rng.random(n) < hit_probability(s, delta_of(error)), s
+    return rng.random(n) < outcome_probability(s, delta_of(error)), s
 
 
 def one_simulation(n: int, error: float, number: int, replicates: int) -> list[float]:
     """Estimate, low and high end by each method, and the p-value of the test or nan."""
     rng = np.random.default_rng([SEED, n, round(1e6 * error), number])
     y, s = simulate(rng, n, error)
-    result = bootstrap(y, s, n_resamples=replicates, rng=rng)
+    result = bootstrap(y, s, n_resamples=replicates, rng=rng, method="bca")
     ends = [end for method in METHODS for end in result.interval(LEVEL, method)]
     p_value = np.nan
     if error == 0:

@@ -518,7 +518,7 @@ def test_problems_of_the_coverage_script_have_the_error_they_say():
     s = (np.arange(10**6) + 0.5) / 10**6
     density = s ** (code["A"] - 1) * (1 - s) ** (code["B"] - 1)
     for error in (0.0, 0.02, 0.06, 0.15):
-        p = code["hit_probability"](s, code["delta_of"](error))
+        p = code["outcome_probability"](s, code["delta_of"](error))
         assert p.min() >= 0
         assert np.average(np.abs(p - s), weights=density) == pytest.approx(error, abs=1e-6)
     with pytest.raises(ValueError, match="true errors from 0 to"):
