@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from interval_coverage import A, B, delta_of, outcome_probability, line
+from interval_coverage import A, B, delta_of, line, outcome_probability
 from scipy.special import ndtri
 
 from fastece import bootstrap, calibration_test
