@@ -1,4 +1,4 @@
-"""Write tests/data/accumulator_1.npz: states as this release saves them, and their answers.
+"""Write tests/fixtures/accumulator_1.npz: states as this release saves them, and their answers.
 
 Every later release must read it. It is written once for each version of the format.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from fastece import Accumulator
 
 VERSION = 1
-TARGET = Path(__file__).parents[1] / "tests" / "data" / f"accumulator_{VERSION}.npz"
+TARGET = Path(__file__).parents[1] / "tests" / "fixtures" / f"accumulator_{VERSION}.npz"
 ROWS, CLASSES = 96, 3
 CASES: dict[str, dict[str, Any]] = {
     "binary": {},

@@ -1,4 +1,4 @@
-"""Write tests/data/bootstrap.json: draws and replicates that must not change by a single bit.
+"""Write tests/fixtures/bootstrap.json: draws and replicates that must not change by a single bit.
 
 Run it after a change that is meant to change them.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import fastece
 from fastece.resampling.draws import ClassDraws, HitDraws, LeaveOut, Multinomial, RowDraws, new_key
 
-TARGET = Path(__file__).parents[1] / "tests" / "data" / "bootstrap.json"
+TARGET = Path(__file__).parents[1] / "tests" / "fixtures" / "bootstrap.json"
 ROWS, CLASSES, REPLICATES, SEED = 66, 3, 8, 20240229
 ESTIMATORS = ("ece", "ece_a", "ece_c", "ece_ac")
 SETTINGS = ("auto", "classwise", 1)

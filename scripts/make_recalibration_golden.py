@@ -1,4 +1,4 @@
-"""Write tests/data/recalibration_1.json: fitted maps as this release saves them, and their answers.
+"""Write tests/fixtures/recalibration_1.json: fitted maps as this release saves them, and their answers.
 
 Every later release must read it. It is written once for each version of the format.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from fastece.recalibration import METHODS, save
 from fastece.recalibration.saved import VERSION
 
-TARGET = Path(__file__).parents[1] / "tests" / "data" / f"recalibration_{VERSION}.json"
+TARGET = Path(__file__).parents[1] / "tests" / "fixtures" / f"recalibration_{VERSION}.json"
 SEED, ROWS, NEW = 20261122, 200, 4
 
 

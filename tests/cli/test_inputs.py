@@ -14,7 +14,7 @@ import fastece
 from fastece.cli import main
 from helpers.command_line import PAIRS, SMALL, as_json, failure, text, values
 
-LOG = Path(__file__).parents[1] / "data" / "lm_eval_samples.jsonl"
+LOG = Path(__file__).parents[1] / "fixtures" / "lm_eval_samples.jsonl"
 
 
 def test_binary_csv(capsys, write):

@@ -308,7 +308,7 @@ def test_what_is_refused_before_anything_is_computed(
 
 
 def test_a_log_of_the_harness_is_recalibrated(capsys, tmp_path):
-    log = Path(__file__).parents[1] / "data" / "lm_eval_samples.jsonl"
+    log = Path(__file__).parents[1] / "fixtures" / "lm_eval_samples.jsonl"
     out = tmp_path / "x.jsonl"
     assert run(capsys, "recalibrate", log, "--out", out, "--folds", 2, *QUICK)[0] == 0
     assert read_predictions(out).y_true.tolist() == read_predictions(log).y_true.tolist()

@@ -9,7 +9,7 @@ import pytest
 import fastece
 from fastece.files import read_predictions
 
-LOG = Path(__file__).parents[1] / "data" / "lm_eval_samples.jsonl"
+LOG = Path(__file__).parents[1] / "fixtures" / "lm_eval_samples.jsonl"
 RIGHT = [1, 1, 0, 2]
 SCORES = [[-4.5, -1.25, -6.0], [-2.0, -2.5, -7.0], [-0.5, -3.0, -2.25], [-5.5, -6.0, -1.0]]
 

@@ -12,7 +12,7 @@ from fastece import KDE, BayesCurve
 from fastece.recalibration import load, save
 from helpers.recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, make, outcome
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[1] / "fixtures"
 
 every_problem = pytest.mark.parametrize("problem", PROBLEMS)
 every_variant = pytest.mark.parametrize("variant", VARIANTS)

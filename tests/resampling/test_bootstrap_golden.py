@@ -20,7 +20,7 @@ def script():
 
 @pytest.fixture(scope="module")
 def kept():
-    return json.loads((FOLDER / "data" / "bootstrap.json").read_text(encoding="utf-8"))
+    return json.loads((FOLDER / "fixtures" / "bootstrap.json").read_text(encoding="utf-8"))
 
 
 def test_data_are_exact(script):

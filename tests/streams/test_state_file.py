@@ -16,7 +16,7 @@ CASES = MAKER["CASES"]
 
 def saved(case):
     """The state dict of a case, and the answers of the release that wrote it."""
-    with np.load(ROOT / "tests" / "data" / "accumulator_1.npz") as file:
+    with np.load(ROOT / "tests" / "fixtures" / "accumulator_1.npz") as file:
         start = f"{case}/state/"
         names = {key[len(start) :].rpartition("/")[0] for key in file if key.startswith(start)}
         state = {}
