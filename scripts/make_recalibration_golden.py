@@ -1,4 +1,4 @@
-"""Write tests/fixtures/recalibration_1.json: fitted maps as this release saves them, and their answers.
+"""Write tests/fixtures/recalibration_1.json: fitted maps as this release saves them, with answers.
 
 Every later release must read it. It is written once for each version of the format.
 """
