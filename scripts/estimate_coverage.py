@@ -22,7 +22,7 @@ from fastece.cli.inputs import DEMO
 from fastece.data.problems import one_problem
 from fastece.estimators.density.plan import Copies
 from fastece.files import read_predictions
-from fastece.intervals.bins import place_rows
+from fastece.intervals.cells import place_rows
 from fastece.intervals.densities import DensityGaps
 from fastece.protocol import Sample
 from fastece.resampling.labels import hits_and_misses

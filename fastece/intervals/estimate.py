@@ -14,8 +14,7 @@ from fastece.estimators.base import Estimator
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
-from fastece.intervals.bins import binned_cells
-from fastece.intervals.cells import Cells
+from fastece.intervals.cells import Cells, binned_cells
 from fastece.intervals.densities import density_cells
 from fastece.intervals.inversion import NO_CURVE, ConfidenceCurve, cell_curve
 from fastece.intervals.labels import label_curve

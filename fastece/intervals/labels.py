@@ -15,7 +15,7 @@ from fastece.data.settings import SETTINGS
 from fastece.estimators.binned.estimator import Binned, place_rows
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import direct_values
-from fastece.intervals.bins import bin_cells
+from fastece.intervals.cells import bin_cells
 from fastece.intervals.inversion import ConfidenceCurve, Path, gap_directions, invert
 from fastece.resampling.arguments import Call
 from fastece.resampling.draws import ClassDraws

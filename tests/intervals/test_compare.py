@@ -7,7 +7,7 @@ import pytest
 
 import fastece
 from fastece import compare
-from fastece.intervals.mover import ALPHAS, ModelError, difference_of
+from fastece.intervals.compare import ALPHAS, ModelError, difference_of
 from fastece.resampling.intervals import ConfidenceInterval
 from helpers.answer_cases import LEVELS, Stand
 from helpers.probes import OneBin
