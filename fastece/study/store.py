@@ -5,8 +5,6 @@ other code are never mixed with its own.
 """
 
 import ast
-import csv
-import io
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -89,13 +87,11 @@ class Store:
         write_whole(self.folder / name, lambda path: path.write_bytes(text.encode()))
 
     def write_csv(self, name: str, table: "pa.Table") -> None:
-        """Write a table as CSV, numbers with six digits."""
-        lines = io.StringIO()
-        writer = csv.writer(lines, lineterminator="\n")
-        writer.writerow(table.column_names)
-        for row in table.to_pylist():
-            writer.writerow(f"{x:.6g}" if isinstance(x, float) else x for x in row.values())
-        self.write_text(name, lines.getvalue())
+        """Write a table as CSV."""
+        from pyarrow import csv
+
+        options = csv.WriteOptions(quoting_style="needed")
+        write_whole(self.folder / name, lambda path: csv.write_csv(table, path, options))
 
     def write_parquet(self, name: str, table: "pa.Table") -> None:
         """Write a table as Parquet."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from fastece.checks.errors import InputError
@@ -158,20 +157,17 @@ def rows_of(design: StudyDesign, which: Any, folders: list[str]) -> tuple[Any, "
 def tables(
     design: StudyDesign, todo: list[Any], n_jobs: int | None, executor: Any
 ) -> Iterator[tuple[Any, "pa.Table"]]:
-    """Give the tables of some distributions as they are finished."""
+    """Give the tables of some distributions, one after another."""
     if executor is None:
         from joblib import Parallel, delayed
 
         calls = (delayed(rows_of)(design, which, sys.path) for which in todo)
         yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
         return
-    finished: SimpleQueue[Any] = SimpleQueue()
     futures = [executor.submit(rows_of, design, which, sys.path) for which in todo]
     try:
         for future in futures:
-            future.add_done_callback(finished.put)
-        for _ in futures:
-            yield finished.get().result()
+            yield future.result()
     finally:
         for future in futures:
             future.cancel()
@@ -192,8 +188,8 @@ def run_study(
     n_jobs : int, optional
         Processes; -1 for one per core, None for one.
     executor : optional
-        In place of processes: an object with ``submit``, whose futures have ``result``, ``cancel``
-        and ``add_done_callback``, as in `concurrent.futures`; such as a client of a cluster.
+        In place of processes: an object with ``submit``, whose futures have ``result`` and
+        ``cancel``, as in `concurrent.futures`; such as a client of a cluster.
     progress : bool
         Show a bar, if stderr is a terminal.
     pictures : bool

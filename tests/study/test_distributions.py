@@ -177,37 +177,14 @@ def test_what_is_given_is_copied():
     assert GaussianMixture([[[0]], [[1]]], [[[[1]]], [[[2]]]]).posterior([[0.5]]).shape == (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("means", "factors", "message"),
-    [
-        (np.zeros((2, 3)), np.ones((2, 3, 3)), r"means: must have the shape \(K, M, d\)"),
-        (np.zeros((0, 4, 2)), np.ones((0, 4, 2, 2)), r"means: .*\(0, 4, 2\)"),
-        (np.zeros((2, 0, 2)), np.ones((2, 0, 2, 2)), "means: must have the shape"),
-        (np.zeros((2, 4, 2)), np.ones((2, 4, 2)), r"factors: must have .*\(2, 4, 2, 2\)"),
-        (np.zeros((2, 4, 2)), np.ones((2, 4, 2, 3)), r"factors: .*got \(2, 4, 2, 3\)"),
-        (np.zeros((1, 1, 2)), np.ones((1, 1, 2, 2)), "factors: one is singular"),
-        (np.zeros((1, 1, 2)), np.zeros((1, 1, 2, 2)), "factors: one is singular"),
-    ],
-)
-def test_wrong_mixtures_are_refused(means, factors, message):
-    with pytest.raises(ValueError, match=message):
-        GaussianMixture(means, factors)
-
-
-@pytest.mark.parametrize("x", [np.zeros(2), np.zeros((3, 3)), np.zeros((1, 2, 2)), 0.0])
-def test_points_of_another_dimension_are_refused(x):
-    mixture = drawn_mixture(2, 2)
-    for method in (mixture.posterior, mixture.class_log_density):
-        with pytest.raises(ValueError, match=r"X: must have the shape \(n, 2\)"):
-            method(x)
+def test_factors_of_another_shape_are_refused():
+    for shape in ((2, 4, 2), (2, 4, 2, 3), (2, 3, 2, 2)):
+        with pytest.raises(ValueError, match="factors: must be"):
+            GaussianMixture(np.zeros((2, 4, 2)), np.ones(shape))
 
 
 def test_wrong_sizes_are_refused():
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="n: must be an integer from 0"):
-        drawn_mixture(2, 2).sample(-1, rng)
-    with pytest.raises(TypeError, match="n: must be an integer"):
-        drawn_mixture(2, 2).sample(2.5, rng)
     for sizes, name in (((0, 2), "n_classes"), ((2, 0), "n_features"), ((2, 2, rng, 0), "n_modes")):
         sizes = sizes if len(sizes) == 4 else (*sizes, rng)
         with pytest.raises(ValueError, match=f"{name}: must be an integer from 1"):
