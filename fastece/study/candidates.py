@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import InputError, InputTypeError
+from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned.estimator import Binned
@@ -95,16 +95,10 @@ def own(path: str) -> Candidate:
         raise InputError("estimator", 'must be "module:name"', value=path)
     try:
         found = getattr(import_module(module), name)
-    except Exception as error:  # whatever a module does when it is imported
-        raise InputError("estimator", f"{path!r} was not found: {error}") from error
-    if isinstance(found, type) or not hasattr(found, "evaluate"):
-        if not callable(found):
-            raise InputTypeError("estimator", f"{path!r} is no estimator, but {found!r}")
-        try:
-            found = found()
-        except Exception as error:  # whatever happens in it
-            raise InputTypeError("estimator", f"{path!r} makes none: {error!r}") from error
-    estimator = find_estimator(found, {})
+        made = found() if callable(found) else found
+    except Exception as error:  # whatever a user's module does
+        raise InputError("estimator", f"{path!r} was not found, or not made: {error!r}") from error
+    estimator = find_estimator(made, {})
     if not is_calibration_error(estimator):
         raise InputError("estimator", f"{path!r} is no calibration error, and these have a truth")
     return Candidate(name, estimator)

@@ -75,7 +75,7 @@ class Design(StudyDesign):
     mixtures : int
         Random mixtures of each kind.
     models : tuple of str
-        Names in `fastece.study.models.MODELS`.
+        Names in `fastece.study.distributions.MODELS`.
     trainings, train_size : int
         Training sets of each mixture, and rows in each.
     holdout : int
@@ -88,7 +88,7 @@ class Design(StudyDesign):
         "confidence", "classwise".
     convention : {"corrected", "published"}
         The estimators, the truth and the measure as they are defined, or as the published code has
-        them (`fastece.study.published`).
+        them (`fastece.study.candidates`).
     estimators : tuple of str
         More estimators, as "module:name".
     seed : int
@@ -173,7 +173,7 @@ class Design(StudyDesign):
         return RowDraws(new_key(rng), self.holdout, size).rows(0, self.draws)
 
 
-# One: the distributionsof a mixture follow one another. With 2 000 000 rows one has 0.4 GB.
+# One: the distributions of a mixture follow one another. With 2 000 000 rows one has 0.4 GB.
 @lru_cache(maxsize=1)
 def holdout_of(design: Design, n_classes: int, n_features: int, number: int) -> Holdout:
     """Draw the hold-out of a mixture."""
