@@ -98,7 +98,7 @@ def read_problems(
     low = 1 / n_classes if row.is_top else 0.0
     whole = None
     if vectors and prob.ndim == 2 and isinstance(setting, str) and setting == "auto":
-        whole = read_vectors(prob, label, from_logits)
+        whole = Vectors(class_vectors(prob, from_logits), contiguous(label, np.int64))
     problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole)
     if v is None or v.all():
         return problems
@@ -143,21 +143,11 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
 
 def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float) -> Found:
     """Read class vectors and classes."""
-    prob, label = native_scores(prob), contiguous(label, np.int64)
-    if logits:
-        top = prob.max(axis=1).astype(np.float64)
-        if not np.isfinite(top).all():
-            return None
-        prob = softmax(prob, top, prob.shape[1])
-        tolerance = math.inf
+    if logits and not np.isfinite(prob.max(axis=1)).all():
+        return None
+    prob, label = class_vectors(prob, logits), contiguous(label, np.int64)
+    tolerance = math.inf if logits else tolerance
     return (prob, label) if read_top_label(prob, label, False, tolerance, map) else None
-
-
-def read_vectors(prob: NDArray[Any], label: NDArray[Any], logits: bool) -> Vectors:
-    """Read class vectors that have been checked, without a copy where the array will do."""
-    found = read_classes(prob, label, logits, math.inf)
-    assert found is not None, "they have been read as another setting wants them"
-    return Vectors(*found)
 
 
 def read_top_label(
@@ -186,6 +176,12 @@ def read_top_label(
 def native_scores(array: NDArray[Any]) -> NDArray[Any]:
     """Convert probabilities to one of the two types that kernels are compiled for."""
     return contiguous(array, np.float32 if array.dtype == np.float32 else np.float64)
+
+
+def class_vectors(prob: NDArray[Any], logits: bool) -> NDArray[Any]:
+    """Return class vectors as kernels take them, of logits their softmax."""
+    prob = native_scores(prob)
+    return softmax(prob, prob.max(axis=1).astype(np.float64), prob.shape[1]) if logits else prob
 
 
 def two_columns(p: NDArray[Any], logits: bool) -> F64:

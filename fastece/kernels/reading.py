@@ -17,6 +17,8 @@ from fastece.typing import F64, I64, U8
 LANES = 64
 LONG = 2 * LANES
 
+# Entries of class vectors that are looked at twice, in the first-level cache.
+ENTRIES = 2048
 LARGEST = np.finfo(np.float64).max
 # How often 1 is counted in sums of squared distances, which are up to 2, and how often the last bit
 # of a number in its second word.
@@ -128,27 +130,29 @@ def read_top_label(
     no_weights = np.empty(0)
     lanes = np.empty((3, LANES), prob.dtype)
     n_classes = prob.shape[1]
-    good = True
-    for i in range(prob.shape[0]):
-        y = label[i]
-        known = (y >= 0) & (y < n_classes)
-        if n_classes < LONG:
-            top, column, low, total = short_row(prob[i])
-            is_hit = column == y
-        else:
-            top, low, total = long_row(prob[i], lanes)
-            is_hit = known and prob[i, y] == top
-            if is_hit:
-                for k in range(y):
-                    is_hit &= prob[i, k] < top
-        # a nan is in no comparison, but in the sum
-        if logits:
-            good &= (top >= -LARGEST) & (top <= LARGEST) & (total == total)
-        else:
-            good &= (low >= 0) & (top <= 1) & (abs(total - 1) <= tolerance)
-        good &= known
-        score[i] = top
-        hit[i] = is_hit
-        if words.size and good:
-            add_distances(prob[i : i + 1], label[i : i + 1], no_weights, words)
+    step, good = max(1, ENTRIES // n_classes), True
+    for start in range(0, prob.shape[0], step):
+        stop = min(start + step, prob.shape[0])
+        for i in range(start, stop):
+            y = label[i]
+            known = (y >= 0) & (y < n_classes)
+            if n_classes < LONG:
+                top, column, low, total = short_row(prob[i])
+                is_hit = column == y
+            else:
+                top, low, total = long_row(prob[i], lanes)
+                is_hit = known and prob[i, y] == top
+                if is_hit:
+                    for k in range(y):
+                        is_hit &= prob[i, k] < top
+            # a nan is in no comparison, but in the sum
+            if logits:
+                good &= (top >= -LARGEST) & (top <= LARGEST) & (total == total)
+            else:
+                good &= (low >= 0) & (top <= 1) & (abs(total - 1) <= tolerance)
+            good &= known
+            score[i] = top
+            hit[i] = is_hit
+        if words.size and good:  # while they are in the first-level cache
+            add_distances(prob[start:stop], label[start:stop], no_weights, words)
     return good
