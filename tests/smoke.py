@@ -36,7 +36,7 @@ from fastece.compat import (
 from fastece.sklearn import ece_scorer
 
 OPTIONAL = [
-    "dask", "jinja2", "joblib", "matplotlib", "pandas", "polars", "pyarrow", "pytest", "sklearn",
+    "dask", "joblib", "matplotlib", "pandas", "polars", "pyarrow", "pytest", "sklearn",
     "torch", "tqdm",
 ]  # fmt: skip
 rng = np.random.default_rng(0)

@@ -85,7 +85,7 @@ OPTIONS = {
     "--resamples": value("N", "replicates behind the intervals (default %(default)s)", int),
     "--confidence-level": value("LEVEL", "of the intervals (default 0.95)", read_level, 0.95),
     "--plot": value("FILE", "write a picture: .png, .svg or .pdf, with matplotlib"),
-    "--html": value("FILE", "write the report as one HTML page, with jinja2 and matplotlib"),
+    "--html": value("FILE", "write the report as one HTML page, with matplotlib"),
     "--by": value("COLUMN", "errors of the groups of rows that this column tells, too"),
     "--stream": {
         "action": "store_true",

@@ -98,11 +98,11 @@ class EstimatorResult(Result):
         return f"{self.n} rows" + ("" if self.n_groups is None else f" in {self.n_groups} groups")
 
     def _label(self, name: str) -> str:
-        """What a number is called in print."""
+        """Return what a number is called in print."""
         return self._interval_name if name == INTERVAL else LABELS.get(name, name.replace("_", " "))
 
     def _rows(self) -> list[dict[str, Cell]]:
-        """The numbers as cells by name: one row, or one for each class."""
+        """Return the numbers as cells by name: one row, or one for each class."""
         numbers = self._numbers
         sizes = {np.size(x[0] if isinstance(x, tuple) else x) for x in numbers.values()}
         if not any(np.ndim(x[0] if isinstance(x, tuple) else x) for x in numbers.values()):
@@ -120,7 +120,7 @@ class EstimatorResult(Result):
         return Document(title, sections=[Section(facts=known, notes=self._notes)])
 
     def _table(self, rows: Sequence[dict[str, Cell]]) -> Table:
-        """A table of rows, whose columns are named as those of this result."""
+        """Make a table of rows, whose columns are named as those of this result."""
         keys = [*dict.fromkeys(key for row in rows for key in row)]
         cells = [[row.get(key) for key in keys] for row in rows]
         return Table([self._label(key) for key in keys], cells, keys)
@@ -189,8 +189,7 @@ class Results(dict[str, R], Readable):
         return self._table().columns() if self else {}
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the columns of the table by name: a row for each estimator, or for each class of
-        each."""
+        """Return the columns of the table by name: a row for each estimator and class."""
         plain: dict[str, list[Any]] = to_plain(self._columns())
         return plain
 

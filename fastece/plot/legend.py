@@ -43,7 +43,7 @@ def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
 
 
 def draw_legend(ax: "Axes") -> "Legend":
-    """A legend beside axes that have room there, else below their labels.
+    """Draw a legend beside axes that have room there, else below their labels.
 
     The layout of a figure sees to the room for it. Where there is none, axes and legend share the
     place of the axes.
@@ -79,16 +79,18 @@ def draw_legend(ax: "Axes") -> "Legend":
 
 @dataclass(frozen=True)
 class SharedPlace:
-    """Where axes are that leave a part of their place to their legend, and to labels that the
-    figure would cut off, whatever size it gets. Only the lowest axes may have theirs below their
-    place. `below`: points from the axes to the far side of their label."""
+    """Where axes are that leave a part of their place to their legend, at any size of the figure.
+
+    They leave room for labels that the figure would cut off, too. Only the lowest axes may have
+    theirs below their place. `below`: points from the axes to the far side of their label.
+    """
 
     legend: Any
     below: float
     is_beside: bool
 
     def __call__(self, ax: Any, renderer: Any) -> "Bbox":
-        """The place in parts of the figure, as matplotlib asks for it before it draws axes."""
+        """Return the place in parts of the figure, as matplotlib asks for it before it draws."""
         from matplotlib.transforms import Bbox
 
         place, whole = ax.get_position(original=True), ax.figure.bbox

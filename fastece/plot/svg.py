@@ -15,7 +15,7 @@ SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 
 def to_svg(figure: "Figure", title: str, key: str) -> str:
-    """A figure as one SVG element that can stand in a page of HTML.
+    """Write a figure as one SVG element that can stand in a page of HTML.
 
     It refers to nothing outside itself, has no background, and what is black takes the colour of
     the text around it, so it can be read on dark pages. On narrow ones it shrinks.
@@ -69,7 +69,7 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
 
 
 def own_tag(tag: str, key: str) -> str:
-    """A tag whose ids and references begin with the key, and whose black is the colour of text."""
+    """Begin the ids and references of a tag with the key, and make its black the colour of text."""
     tag = re.sub(r'\bid="', f'id="{key}-', tag)
     tag = re.sub(r'(url\(|href=")#', rf"\1#{key}-", tag)
     return tag.replace("#000000", "currentColor")

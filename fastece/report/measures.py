@@ -36,8 +36,10 @@ Progress = Callable[[str], None]
 
 
 def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
-    """Find estimators by name, `LEAD` and `TEST` first, with the fields that each of them has:
-    rows of the table, "mce", and objects by what they print."""
+    """Find estimators by name, `LEAD` and `TEST` first, with the fields that each of them has.
+
+    Names are those of the table and "mce"; objects are named by what they print.
+    """
     chosen = {str(name): ERRORS.get(name, name) if isinstance(name, str) else name
               for name in dict.fromkeys([LEAD, TEST, *names])}  # fmt: skip
     found = {}
@@ -49,8 +51,11 @@ def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
 
 
 def scores_of(pairs: bool) -> dict[str, Any]:
-    """List the scores by name; of hits and confidences alone the accuracy would be that of the
-    guess whether a prediction is right."""
+    """List the scores by name.
+
+    Of hits and confidences alone the accuracy would be that of the guess whether a prediction is
+    right.
+    """
     return {name: ESTIMATORS[name] for name in SCORES if not pairs or name != "accuracy"}
 
 
@@ -58,8 +63,10 @@ def scores_of(pairs: bool) -> dict[str, Any]:
 
 
 def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, Any]]:
-    """Measure a line for each estimator of a call; without resamples, and where rows are not kept,
-    only posteriors have intervals."""
+    """Measure a line for each estimator of a call.
+
+    Without resamples, and where rows are not kept, only posteriors have intervals.
+    """
     lines, (source,) = {}, call.sources
     for name in call.estimators:
         progress(f"measuring {name}")
@@ -79,8 +86,10 @@ def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, 
 
 
 def measure_error(name: str, call: Call) -> dict[str, Any]:
-    """Measure the error of an estimator, how many bins hold rows, or the bandwidth. Class by class,
-    errors and bandwidths are means and bins are added."""
+    """Measure the error of an estimator, how many bins hold rows, or the bandwidth.
+
+    Class by class, errors and bandwidths are means and bins are added.
+    """
     estimator, source = call.estimators[name], call.sources[0]
     results: list[Any] = []
     n_bins = occupied = bandwidth = rows = smoothing = None
@@ -106,8 +115,10 @@ def measure_error(name: str, call: Call) -> dict[str, Any]:
 
 
 def rows_behind(curve: ReliabilityCurve) -> float:
-    """Count about how many rows, or fewer, the curve rests on where half of its error comes from:
-    none where no row is near, so that there is no curve."""
+    """Count about how many rows, or fewer, half of the error of a curve rests on.
+
+    None where no row is near, so that there is no curve.
+    """
     low, high = curve.score_range
     error = np.nan_to_num(np.abs(curve.lce) * curve.density) * (high - low) / curve.score.size
     order, unseen = np.argsort(curve.rows), max(curve.value - float(error.sum()), 0.0)
@@ -128,8 +139,10 @@ def error_of_smoothing(kde: KDE, sample: Sample) -> float:
 
 
 def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
-    """Measure a line for each score of a call that its source can answer, with the interval of a
-    bootstrap if there are resamples and rows."""
+    """Measure a line for each score of a call that its source can answer.
+
+    It has the interval of a bootstrap if there are resamples and rows.
+    """
     (source,) = call.sources
     call = replace(call, estimators={k: x for k, x in call.estimators.items() if has(source, x)})
     if not call.n_resamples or ROWS not in source.has:
@@ -158,8 +171,10 @@ def has(source: Source, estimator: Any) -> bool:
 
 
 def mean_of_top(top: Source, pairs: bool) -> tuple[float, float]:
-    """Return how often the most probable class is right, and its mean probability. Scores of label
-    1 are those of label 0 up to one half."""
+    """Return how often the most probable class is right, and its mean probability.
+
+    Scores of label 1 are those of label 0 up to one half.
+    """
     if isinstance(top, Problems) and (pairs or top.setting.is_top):
         return tuple(float(np.average(x, weights=top.v)) for x in (top.label, top.prob))  # type: ignore[return-value]
     (diagram,) = diagrams_of(Binned(2, score_range="unit"), top)

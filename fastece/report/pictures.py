@@ -21,8 +21,11 @@ LONGEST = 20
 
 
 def report_panels(call: Call, seed: int) -> list[Panel]:
-    """Draw the diagram with the band of the test, over log odds too where scores are heaped, and
-    the curve; or the diagram of each class. Without resamples there is no band."""
+    """Draw the diagram with the band of the test, and the curve; or the diagram of each class.
+
+    Where scores are heaped there is a diagram over log odds too. Without resamples, and where rows
+    are not kept, there is no band.
+    """
     (source,) = call.sources
     diagrams = diagrams_of(bins_of(call, TEST), source)
     spread = diagrams_of(bins_of(call, EVEN), source) if is_spread(diagrams) else []
@@ -55,15 +58,16 @@ def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
 
 
 def compare_panels(call: Call, paths: Sequence[str]) -> list[Panel]:
-    """The diagrams of both models on the same axes, of each class if there are classes; and those
-    over log odds where scores are heaped."""
+    """Draw both models on the same axes, for each class; over log odds too if scores are heaped."""
     names = [f"{letter}: {short(path)}" for letter, path in zip("ab", paths, strict=True)]
     return diagram_panels(call, names)
 
 
 def diagram_panels(call: Call, names: Sequence[str | None]) -> list[Panel]:
-    """Diagrams of all models of a call on the same axes, for each class; of a single problem with
-    heaped scores also those of bins of equal weight over log odds."""
+    """Draw all models of a call on the same axes, for each class.
+
+    Of a single problem with heaped scores, equal-mass bins over log odds are drawn too.
+    """
 
     def panels_of(name: str, is_logit: bool) -> list[Panel]:
         of_models = [diagrams_of(bins_of(call, name), model) for model in call.models]
@@ -79,11 +83,11 @@ def diagram_panels(call: Call, names: Sequence[str | None]) -> list[Panel]:
 
 
 def bins_of(call: Call, name: str) -> Any:
-    """The bins of the call by that name, or those of the table."""
+    """Find the bins of a call by name, or those of the table."""
     return call.estimators.get(name, ESTIMATORS[name])
 
 
 def short(path: str) -> str:
-    """The name of a file; the end of it says more than its beginning."""
+    """Shorten the name of a file at its beginning, which tells less than its end."""
     name = Path(path).name
     return name if len(name) <= LONGEST else f"…{name[1 - LONGEST :]}"

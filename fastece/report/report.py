@@ -266,8 +266,10 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
 def class_table(
     call: Call, read: Callable[..., Problems], key: int, progress: Progress
 ) -> Slices | None:
-    """Measure the classes, each against the rest, where the setting is about all of more than two;
-    those of a stream only where it was added up class by class."""
+    """Measure the classes, each against the rest, where the setting is about more than two.
+
+    Those of a stream are known only where it was added up class by class.
+    """
     (source,) = call.sources
     per_class = source.setting.per_class
     is_asked = per_class or (source.setting.is_top and isinstance(source, Problems))

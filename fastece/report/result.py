@@ -166,8 +166,10 @@ class Report(Result):
         return {name: [line[name] for line in self.measures] for name in self.measures[0]}
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as one HTML page with its pictures, which loads nothing; written to a
-        file, if one is given. Needs matplotlib (``pip install fastece[report]``)."""
+        """Return the report as one HTML page with its pictures, and write it to a file if given.
+
+        The page loads nothing. Needs matplotlib (``pip install fastece[report]``).
+        """
         require_matplotlib("to_html")
         page = to_html(self.document())
         if path is not None:
