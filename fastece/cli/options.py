@@ -175,7 +175,7 @@ COMMANDS = {
         "what has a posterior has intervals. Several files, patterns in quotes and folders are one "
         "stream of rows, which need not fit in memory.",
         ("files",), (*FILE, "--by", "report --groups", *REPORT, "--stream", "--on-error"),
-        {"resamples": 1000, "seed": 0},
+        {"resamples": 1999, "seed": 0},
     ),
     "compare": Command(
         "compare:run_compare", "the difference between two models, on the same rows",
@@ -195,7 +195,7 @@ COMMANDS = {
         "report:run_report", "the report on predictions that ship with fastece",
         "Report on a small neural network that reads handwritten digits (1797 rows, 10 classes, "
         "cross-validated).",
-        (), REPORT, {"resamples": 1000, "seed": 0},
+        (), REPORT, {"resamples": 1999, "seed": 0},
     ),
     "curve": Command(
         "curve:run_curve", "how often scores come true, at any score",

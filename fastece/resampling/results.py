@@ -67,9 +67,11 @@ class ReplicatedResult(EstimatorResult):
     def interval(
         self, confidence_level: float | None = None, method: Method | None = None
     ) -> ConfidenceInterval:
-        """A confidence interval ``(low, high)`` from the distribution that is there, at another
-        level between 0 and 1, or by another method: "basic" or "percentile", and "bca" where that
-        is the result's own. By default both are the result's own."""
+        """Return the interval ``(low, high)`` at another level, or by another method.
+
+        The level is between 0 and 1, the method "basic" or "percentile", or "bca" where that is the
+        result's own; by default both are the result's own.
+        """
         level, name = self.confidence_level, self.method
         if confidence_level is not None:
             level = intervals.check_level(confidence_level)
