@@ -318,7 +318,7 @@ def test_a_log_says_how_it_is_read(capsys, tmp_path):
     for command in ("report", "curve"):
         page = text(capsys, command, path, "--resamples", 8, quick=False)
         assert "which has 2 to 3: of the likeliest choice alone" in page
-        assert "binary: is the predicted class right as often as its confidence says?" in page
+        assert "binary: is the predicted class right as often as its confidence?" in page
     assert "which has 2 to 3" in text(capsys, "compare", path, path, "--resamples", 8)
 
 

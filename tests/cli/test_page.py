@@ -20,7 +20,7 @@ def test_every_setting_asks_a_question(setting):
 
 def test_a_question_names_the_label_of_the_caller():
     assert question("binary ('churn')", False) == (
-        "binary ('churn'): does 'churn' come as often as its probability says?"
+        "binary ('churn'): does 'churn' come as often as its probability?"
     )
     assert "predicted class" in question("binary", True)
 
