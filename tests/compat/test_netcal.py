@@ -130,16 +130,6 @@ def compare_with_library(value, peer, metric, arguments, seeds):
     until(seeds, compare)
 
 
-@FEW
-@ARGUMENTS
-@pytest.mark.parametrize("metric", METRICS)
-def test_reference_is_the_library(peer, metric, arguments, seeds):
-    def value(x, y, *rest):
-        return reference.netcal_error(metric, x.tolist(), y.tolist(), *rest)
-
-    compare_with_library(value, peer, metric, arguments, seeds)
-
-
 @SEEDS
 @ARGUMENTS
 @pytest.mark.parametrize("metric", METRICS)

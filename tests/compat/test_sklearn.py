@@ -52,15 +52,6 @@ def test_value_is_the_reference(compat, seeds):
         compare(got, want, seed)
 
 
-@FEW
-def test_reference_is_the_library(peer, seeds):
-    """float32 scores are summed in float64 there, so that is as near."""
-    for seed in seeds:
-        y_true, y_prob, options, kind = arguments(seed)
-        got = reference.calibration_curve(y_true.tolist(), y_prob.tolist(), *options.values(), kind)
-        compare(got, quietly(peer, y_true, y_prob, **options), seed)
-
-
 @SEEDS
 def test_value_is_the_library(compat, peer, seeds):
     for seed in seeds:

@@ -166,23 +166,6 @@ def theirs(torch, preds, target, n_bins, norm, ignore_index):
     ).item()
 
 
-@FEW
-@pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
-def test_reference_is_the_library(torch, arguments, seeds):
-    def compare(seed):
-        preds, target, n_bins, norm, ignore_index, kind, logits = arguments(seed)
-        if not comparable(torch, preds, target, n_bins, ignore_index, kind, logits):
-            return False
-        want = expected(preds, target, n_bins, norm, ignore_index, kind)
-        got = theirs(torch, preds, target, n_bins, norm, ignore_index)
-        # Class vectors are float32 there whatever came in.
-        precise = kind if preds.ndim == 1 else np.float32
-        near(got, want, tolerance(precise, len(target)), seed)
-        return True
-
-    until(seeds, compare)
-
-
 @SEEDS
 @pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
 @pytest.mark.filterwarnings("ignore:.*taken for logits")

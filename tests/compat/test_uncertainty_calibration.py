@@ -101,16 +101,6 @@ def compare_with_library(value, peer, function, case, seeds):
     until(seeds, compare)
 
 
-@FEW
-@SHAPES
-@FUNCTIONS
-def test_reference_is_the_library(peer, function, case, seeds):
-    def value(probs, labels, options, kind):
-        return expected(function, probs, labels, options, kind)
-
-    compare_with_library(value, peer, function, case, seeds)
-
-
 @SEEDS
 @SHAPES
 @FUNCTIONS
