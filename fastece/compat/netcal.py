@@ -3,14 +3,21 @@
 Classes are those of ``netcal.metrics``, for classification: ``ECE(bins).measure(X, y)``. netcal is
 not imported.
 
-Where it departs from `fastece.ece`, and why that matters: bins are closed at the left, and there
-are ten. Labels with at most two distinct values, also of a batch where by chance no more occur,
-make it a binary problem: of two columns the second is measured, and not the top label; of more
-columns netcal raises, and here the top label is measured. netcal counts float32 scores by edges in
-float64 and averages them by edges in float32, so that it loses rows between the two, such as 0.9;
-here there is one edge. Object detection (``detection=True`` with boxes), samples of Bayesian models
-(3-d `X`) and maps are not offered.
+Notes
+-----
+- Ten bins, closed at the left. Labels with at most two distinct values, also of a batch where by
+  chance no more occur, make it the binary problem of the last column, of two columns too, and not
+  the top label; of more columns netcal raises, and here the top label is measured.
+- Bins of float32 scores are counted by other edges than they are averaged by, so that rows between
+  the two, such as 0.9, are lost; here there is one edge. Of quantiles that are scores rows are lost
+  more often.
+- Quantiles that are equal, as tied scores make them, raise an error there; here the bins between
+  them are empty.
+- Object detection (`detection=True` with boxes), samples of Bayesian models (3-d `X`) and maps are
+  not offered.
 
+Examples
+--------
 >>> from fastece.compat.netcal import ECE
 >>> ECE(bins=2).measure([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1])
 np.float64(0.29)
@@ -24,14 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.arrays import as_array, refuse_where
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_flag, check_integer
-from fastece.compat.conventions import CONVENTIONS, Convention, check_bins
-from fastece.compat.reading import Names, scores_of, without_column
+from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, scores_of
 from fastece.data.problems import one_problem
 
-NAMES = Names("y", "X", "X")
+NAMES = LIBRARIES["netcal"]
 MOST_ROWS = 2**31
-# Labels that tell most often that there are more than two.
+# Labels that show most often that there are more than two.
 FIRST = 64
 
 
@@ -47,8 +54,8 @@ class Measure:
         (self.bins,) = bins if isinstance(bins, tuple | list) and len(bins) == 1 else (bins,)
         self.equal_intervals = check_flag("equal_intervals", equal_intervals)
         self.detection = check_flag("detection", detection)
-        low, high = 0, MOST_ROWS
-        self.sample_threshold = check_integer("sample_threshold", sample_threshold, low, high)
+        self.sample_threshold = check_integer("sample_threshold", sample_threshold, 0, MOST_ROWS)
+        self.convention = CONVENTIONS["netcal" if equal_intervals else "netcal_quantile"]
         check_bins("bins", self.bins)
 
     def measure(
@@ -56,7 +63,7 @@ class Measure:
         return_map: bool = False, return_num_samples: bool = False,
         return_uncertainty_map: bool = False,
     ) -> np.float64:  # fmt: skip
-        """The error.
+        """Compute the error.
 
         Parameters
         ----------
@@ -79,67 +86,60 @@ class Measure:
             As `fastece.ece`; for labels other than 0 and 1 of a binary problem; for what is not
             offered.
         """
-        options = {
-            "uncertainty": uncertainty, "return_map": return_map,
-            "return_num_samples": return_num_samples,
-            "return_uncertainty_map": return_uncertainty_map,
-        }  # fmt: skip
-        for name, value in options.items():
-            if value is not None and value is not False:
-                raise ValueError(f"{name}: {value!r} is not offered; use netcal for it")
+        refuse_given(
+            uncertainty=uncertainty, return_map=return_map, return_num_samples=return_num_samples,
+            return_uncertainty_map=return_uncertainty_map,
+        )  # fmt: skip
         if not batched:
             return self.value(X, y)
         if not len(X):
-            raise ValueError("X: no sets of rows")
+            raise InputError("X", "has no sets of rows")
         if len(X) != len(y):
-            raise ValueError(f"X: {len(X)} sets of rows, but y has {len(y)}")
+            raise InputError("X", f"has {len(X)} sets of rows, but y has {len(y)}")
         return np.float64(np.mean([self.value(*rows) for rows in zip(X, y, strict=True)]))
 
     def value(self, X: Any, y: Any) -> np.float64:  # noqa: N803
-        """The error of one set of rows."""
-        prob = self.columns(NAMES.scores(X))
+        """Compute the error of one set of rows."""
+        prob = self.columns(NAMES.columns(X))
         label = self.classes(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
         is_binary = self.detection or has_two_values(label)
         if prob.ndim == 2 and is_binary and prob.shape[1] == 2:
             prob = prob[:, 1]
-        row = self.convention
-        binned = None if row.needs_scores else row.binned(self.bins, **self.fields)
-        if binned is not None and binned.common is not None and self.sample_threshold < 2:
-            return NAMES.error(label, prob, binned)
-        problems = NAMES.read(label, prob)
-        sample = problems.sample(0)
-        if binned is None:
-            scores = scores_of(sample, prob)
+        if type(self) is ECE and self.equal_intervals and self.sample_threshold < 2:
+            return np.float64(self.convention.errors(label, prob, self.bins)[0])
+        return self.error_of_bins(label, prob)
+
+    def error_of_bins(self, label: NDArray[Any], prob: NDArray[Any]) -> np.float64:
+        """Compute the error from the gaps of bins that have rows enough."""
+        sample = NAMES.read(label, prob).sample(0)
+        scores = scores_of(sample, prob)
+        if self.convention.needs_scores:
             tiny = np.finfo(scores.dtype).eps
             scores = scores.clip(tiny, 1 - tiny)
-            problems = one_problem(replace(sample, s=scores.astype(np.float64)))
-            binned = row.binned(self.bins, scores, **self.fields)
-        bins = binned.bins(problems, moments=2)
+            sample = replace(sample, s=scores.astype(np.float64))
+        binned = self.convention.binned(self.bins, scores, **self.fields)
+        bins = binned.bins(one_problem(sample), moments=2)
         kept = bins.weight >= self.sample_threshold
         (value,) = binned.values(bins._replace(gap=np.where(kept, bins.gap, 0.0)))
         if binned.bin_weights == "equal":  # netcal divides by the number of bins with rows
             value *= bins.gap.size / np.count_nonzero(bins.weight)
         return np.float64(value)
 
-    @property
-    def convention(self) -> Convention:
-        """Where its bins are."""
-        return CONVENTIONS["netcal" if self.equal_intervals else "netcal_quantile"]
-
     def columns(self, prob: NDArray[Any]) -> NDArray[Any]:
-        """Probabilities (n,) or (n, K)."""
+        """Return probabilities (n,) or (n, K), or refuse what is not offered."""
         if prob.ndim > 2:
-            raise ValueError(f"X: samples of models, shape {prob.shape}, are not offered")
-        if self.detection and prob.ndim == 2 and prob.shape[1] > 1:
-            raise ValueError(f"X: boxes, shape {prob.shape}, are not offered; pass X[:, 0]")
-        return without_column(prob)
+            raise InputError("X", f"samples of models, shape {prob.shape}, are not offered")
+        if self.detection and prob.ndim == 2:
+            rule = f"boxes, shape {prob.shape}, are not offered"
+            raise InputError("X", rule, hint="pass X[:, 0]")
+        return prob
 
     def classes(self, label: NDArray[Any], n_classes: int) -> NDArray[Any]:
-        """Classes (n,), from columns too."""
+        """Return classes (n,), from columns too."""
         if label.ndim != 2 or label.shape[1] == 1:
             return label
         if label.shape[1] != n_classes:
-            raise ValueError(f"y: must have {n_classes} columns as X, got shape {label.shape}")
+            raise InputError("y", f"must have {n_classes} columns as X", value=label.shape)
         refuse_where(
             "y", "columns must hold 0 and 1", label, lambda part: (part != 0) & (part != 1)
         )
@@ -236,8 +236,15 @@ class ACE(Measure):
     fields = {"bin_weights": "equal"}  # noqa: RUF012
 
 
+def refuse_given(**options: Any) -> None:
+    """Refuse options of netcal that are not offered, unless they are None or False."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise InputError(name, "is not offered", value=value, hint="use netcal for it")
+
+
 def has_two_values(label: NDArray[Any]) -> bool:
-    """Whether there are at most two distinct labels; most often the first few rows tell."""
+    """Return whether there are at most two distinct labels; a few rows show it mostly."""
     if not label.size or label.dtype.kind in "OUS":
         return np.unique(label).size <= 2
     for some in (label[:FIRST], label):

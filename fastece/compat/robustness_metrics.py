@@ -4,36 +4,40 @@ Functions are those of ``uncertainty_metrics.numpy`` (and of robustness_metrics,
 over), by the authors of Nixon et al. (2019, "Measuring calibration in deep learning"). Neither is
 imported.
 
-Where it departs from `fastece.ece`, and why that matters: bins are closed at the left, there are
-30, and scores of 1 have one of their own. ``norm="l2"`` is ``sqrt(sum_b (D_b / n)**2)`` and not the
-root mean square of the gaps: a bin counts by the square of its share, so the value gets smaller
-with the number of bins. Adaptive bins count by their rows, where the paper's ACE counts them
-equally. Class by class, the value is the mean over all classes, those without rows counting 0.
+Notes
+-----
+- Thirty bins, closed at the left. `norm="l2"` is `sqrt(sum_b (D_b / n)^2)`, not the root mean
+  square of the gaps: a bin counts by the square of its share, so that many bins make the value
+  small. Class by class, the value is the mean over all classes, those without rows counting 0.
+- `gce`, `rmsce`, `ace`, `tace`: Adaptive bins count by their rows, not equally as the ACE and TACE
+  of the paper have it (`fastece.ace`, `fastece.tace`). A bin begins with the score at its position,
+  so tied scores may empty the bin before.
 
+Examples
+--------
 >>> from fastece.compat.robustness_metrics import gce
 >>> probs = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
 >>> gce([0, 1, 1], probs, "even", max_prob=True, class_conditional=False, norm="l1").round(4)
 np.float64(0.3)
 """
 
-import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_flag, check_integer, check_real
-from fastece.compat.conventions import CONVENTIONS, check_bins
-from fastece.compat.reading import Names, scores_of, without_column
-from fastece.data.problems import one_problem
+from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, scores_of
+from fastece.data.problems import Problems, one_problem
 from fastece.data.sample import Sample
-from fastece.estimators.binned.single import cell_sums
-from fastece.kernels import GAP, WEIGHT
+from fastece.estimators.binned import Binned
+from fastece.typing import F64
 
 Scheme = Literal["even", "adaptive"]
 Norm = Literal["l1", "l2"]
-NAMES = Names("labels", "probs", "labels")
+NAMES = LIBRARIES["uncertainty-metrics"]
 SCHEMES = {"even": "robustness_metrics", "adaptive": "robustness_metrics_adaptive"}
 POWERS = {"l1": 1, "l2": 2}
 MANY = 2**31
@@ -44,7 +48,7 @@ def gce(
     labels: Any, probs: Any, binning_scheme: Scheme, max_prob: bool, class_conditional: bool,
     norm: Norm, num_bins: int = BINS, threshold: float = 0.0, datapoints_per_bin: int | None = None,
 ) -> np.float64:  # fmt: skip
-    """General calibration error, as uncertainty_metrics has it.
+    """Compute the general calibration error, as uncertainty_metrics does.
 
     Parameters
     ----------
@@ -89,43 +93,52 @@ def gce(
     """
     convention = CONVENTIONS[SCHEMES[check_choice("binning_scheme", binning_scheme, [*SCHEMES])]]
     power = POWERS[check_choice("norm", norm, [*POWERS])]
+    flags = check_flag("max_prob", max_prob), check_flag("class_conditional", class_conditional)
+    prob = read_vectors(labels, probs)
     threshold = check_real("threshold", threshold, -np.inf)
-    prob = without_column(NAMES.scores(probs))
-    if prob.ndim == 1:
-        prob = NAMES.read(labels, prob).prob.astype(prob.dtype, copy=False)
-        prob = np.column_stack([1 - prob, prob])
+    threshold = float(prob.dtype.type(threshold))  # in their precision, as there
     if datapoints_per_bin is not None:
         if binning_scheme != "adaptive":
-            raise ValueError("datapoints_per_bin: goes with binning_scheme='adaptive' only")
+            raise InputError("datapoints_per_bin", "goes with binning_scheme='adaptive' only")
         each = check_integer("datapoints_per_bin", datapoints_per_bin, 1, MANY)
         num_bins = max(1, len(prob) // each)
     num_bins = check_bins("num_bins", num_bins)
-    is_common = binning_scheme == "even" and max_prob is True and class_conditional is False
-    if is_common and norm == "l1" and threshold <= 0:
-        return NAMES.error(labels, prob, convention.binned(num_bins), "confidence")
-    flags = check_flag("max_prob", max_prob), check_flag("class_conditional", class_conditional)
-    threshold = float(prob.dtype.type(threshold))  # in their precision, as there
-    if binning_scheme == "even" and flags == (False, True):  # the same bins for every class
-        problems, layout = NAMES.read(labels, prob, "classwise"), convention.layout(num_bins)
-        gap, weight = cell_sums(problems, layout, threshold, (GAP, WEIGHT), map)
-        values = (np.abs(gap / np.maximum(weight.sum(1, keepdims=True), 1)) ** power).sum(1)
+    is_even = binning_scheme == "even"
+    if is_even and flags == (True, False) and norm == "l1" and threshold <= 0:
+        return np.float64(convention.errors(labels, prob, num_bins, "confidence")[0])
+    if is_even and flags == (False, True):  # the same bins for every class
+        binned = convention.binned(num_bins, threshold=threshold)
+        values = sums_of_gaps(binned, NAMES.read(labels, prob, "classwise"), power)
         return np.float64(np.mean(values) ** (1 / power))
-    values = []
-    for sample in samples_of(labels, prob, *flags):
+    values = np.zeros(prob.shape[1] if class_conditional else 1)
+    for k, sample in enumerate(samples_of(labels, prob, *flags)):
         sample = sample.where(sample.s > threshold)
-        if not sample.n:
-            values.append(0.0)
-            continue
-        layout = convention.layout(num_bins, scores_of(sample, prob))
-        (gap,) = cell_sums(one_problem(sample), layout, -math.inf, (GAP,), map)
-        values.append(float((np.abs(gap / sample.n) ** power).sum()))
+        if sample.n:
+            binned = convention.binned(num_bins, scores_of(sample, prob))
+            values[k] = sums_of_gaps(binned, one_problem(sample), power)[0]
     return np.float64(np.mean(values) ** (1 / power))
+
+
+def read_vectors(labels: Any, probs: Any) -> NDArray[Any]:
+    """Return probabilities as class vectors (n, K); those of class 1 are checked first."""
+    prob = NAMES.columns(probs)
+    if prob.ndim == 1:
+        prob = NAMES.read(labels, prob).prob.astype(prob.dtype, copy=False)
+        prob = np.column_stack([1 - prob, prob])
+    return prob
+
+
+def sums_of_gaps(binned: Binned, problems: Problems, power: int) -> F64:
+    """Compute ``sum_b |D_b / n|**power`` (K,) of each problem, n being the number of its rows."""
+    bins = binned.bins(problems, moments=2)
+    gaps: F64 = np.abs(bins.gap) / np.maximum(bins.total, 1)[:, None]
+    return np.asarray((gaps**power).sum(1))
 
 
 def samples_of(
     labels: Any, prob: NDArray[Any], max_prob: bool, class_conditional: bool
 ) -> Iterator[Sample]:
-    """The problem whose error is measured, or that of each class."""
+    """Yield the problem whose error is measured, or that of each class."""
     setting = "confidence" if max_prob else "classwise"
     samples = NAMES.read(labels, prob, setting).samples()
     if not class_conditional:
@@ -142,7 +155,7 @@ general_calibration_error = gce
 
 
 def ece(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
-    """Expected calibration error of the top label, as uncertainty_metrics has it.
+    """Compute the ECE of the top label, as uncertainty_metrics does.
 
     Parameters
     ----------
@@ -173,7 +186,7 @@ def ece(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
 def rmsce(
     labels: Any, probs: Any, num_bins: int = BINS, datapoints_per_bin: int | None = 100
 ) -> np.float64:
-    """Root mean square calibration error of the top label, as uncertainty_metrics has it.
+    """Compute the root mean square error of the top label, as uncertainty_metrics does.
 
     Parameters
     ----------
@@ -202,7 +215,7 @@ def rmsce(
 
 
 def sce(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
-    """Static calibration error: class by class, as uncertainty_metrics has it.
+    """Compute the static (class-wise) calibration error, as uncertainty_metrics does.
 
     Parameters
     ----------
@@ -231,7 +244,7 @@ def sce(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
 
 
 def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
-    """Adaptive calibration error: class by class, as uncertainty_metrics has it.
+    """Compute the adaptive (class-wise) error, as uncertainty_metrics does.
 
     Parameters
     ----------
@@ -260,7 +273,7 @@ def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
 
 
 def tace(labels: Any, probs: Any, num_bins: int = BINS, threshold: float = 0.01) -> np.float64:
-    """Thresholded adaptive calibration error: class by class, as uncertainty_metrics has it.
+    """Compute the thresholded adaptive (class-wise) error, as uncertainty_metrics does.
 
     Parameters
     ----------

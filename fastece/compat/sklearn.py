@@ -2,10 +2,16 @@
 
 scikit-learn is not imported. Scorers and a display for scikit-learn are in `fastece.sklearn`.
 
-Where it departs from `fastece.reliability_diagram`, and why that matters: there are five bins, and
-empty ones are left out, so that curves of two models may have different lengths. Edges are ``j *
-(1 / B)``, one float above ``j / B`` here and there, so that 0.3 of ten bins is in another one.
+Notes
+-----
+- `calibration_curve`: Five bins, and empty ones are left out, so that curves of two models may have
+  different lengths. Edges are a float above `j / B` here and there: 0.3 of ten bins is in the bin
+  below an edge of 0.30000000000000004.
+- With `strategy="quantile"`, tied scores stay together, and bins that they leave empty are not
+  returned.
 
+Examples
+--------
 >>> from fastece.compat.sklearn import calibration_curve
 >>> prob_true, prob_pred = calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.35, 0.8], n_bins=2)
 >>> prob_true.round(4), prob_pred.round(4)
@@ -14,17 +20,12 @@ empty ones are left out, so that curves of two models may have different lengths
 
 from typing import Any, Literal
 
-from fastece.calls.common import common_sums
 from fastece.checks.arrays import as_array
 from fastece.checks.parameters import check_choice
-from fastece.compat.conventions import CONVENTIONS
-from fastece.compat.reading import Names, without_column
-from fastece.estimators.binned import Binned
-from fastece.estimators.binned.estimator import Bins
-from fastece.kernels import COUNTS, HITS, SCORE, WEIGHT
+from fastece.compat.conventions import CONVENTIONS, LIBRARIES
 from fastece.typing import F64
 
-NAMES = Names("y_true", "y_prob", "y_true", has_pos_label=True)
+NAMES = LIBRARIES["scikit-learn"]
 STRATEGIES = {"uniform": "sklearn", "quantile": "sklearn_quantile"}
 
 
@@ -32,7 +33,7 @@ def calibration_curve(
     y_true: Any, y_prob: Any, *, pos_label: Any = None, n_bins: int = 5,
     strategy: Literal["uniform", "quantile"] = "uniform",
 ) -> tuple[F64, F64]:  # fmt: skip
-    """Hit rate and mean score of each bin that has rows, as scikit-learn has it.
+    """Compute observed frequency and mean score of each bin, as scikit-learn does.
 
     Parameters
     ----------
@@ -71,26 +72,12 @@ def calibration_curve(
     array([0., 1.])
     """
     convention = CONVENTIONS[STRATEGIES[check_choice("strategy", strategy, tuple(STRATEGIES))]]
-    prob, label = without_column(NAMES.scores(y_prob)), as_array("y_true", y_true)
-    if prob.ndim != 1:
-        raise ValueError(f"y_prob: must have shape (n,), got {prob.shape}")
-    binned = None if convention.needs_scores else convention.binned(n_bins)
-    bins = None if binned is None or pos_label is not None else common_bins(binned, label, prob)
-    if bins is None:
-        if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
-            pos_label = 1
-        problems = NAMES.read(label, prob, pos_label=pos_label)
-        scores = problems.prob.astype(prob.dtype, copy=False)
-        binned = binned or convention.binned(n_bins, scores)
-        bins = binned.some_bins(problems, map, (WEIGHT, SCORE, HITS))
+    label, prob = as_array("y_true", y_true), NAMES.vector(NAMES.columns(y_prob))
+    if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
+        pos_label = 1
+    problems = NAMES.read(label, prob, pos_label=pos_label)
+    binned = convention.binned(n_bins, problems.prob.astype(prob.dtype, copy=False))
+    bins = binned.bins(problems)
     filled = bins.weight[0] > 0
     weight, score, hits = bins.weight[0, filled], bins.score[0, filled], bins.hits[0, filled]
     return hits / weight, score / weight
-
-
-def common_bins(binned: Binned, label: Any, prob: Any) -> Bins | None:
-    """The bins of two plain arrays without anything between; None of others."""
-    sums = common_sums(binned, label, prob, "auto", (SCORE, COUNTS))
-    if sums is None:
-        return None
-    return Bins.of([], 1.0, None, (SCORE, COUNTS), sums[:, None])

@@ -4,13 +4,19 @@ Functions are those of ``torchmetrics.functional.classification``, classes those
 ``torchmetrics.classification``. Neither torch nor torchmetrics is imported; tensors are taken, and
 numpy arrays and lists as well. Values are `numpy.float64`, so ``.item()`` works.
 
-Where it departs from `fastece.ece`, and why that matters: bins are closed at the left, with edges
-in float32, and scores of 1 have a bin of their own, so a score on an edge, such as 0.5, counts in
-another bin. A single value outside [0, 1], such as the 1.0000001 of a float32 softmax, makes the
-whole batch logits, without a word there and with a warning here. Sums are float32 there, and
-float64 here: from some ten thousand rows on the sixth digit may differ. What torchmetrics counts
-silently is refused here: nan, labels that are no class, no rows at all.
+Notes
+-----
+- Bins are closed at the left, and a sure model (score 1) has a bin of its own, so a score on an
+  edge, such as 0.5, counts in another bin.
+- A single value outside [0, 1], such as the 1.0000001 of a float32 softmax, makes the whole batch
+  logits, without a word there and with a warning here.
+- Sums are float32 there, added one by one, so that from some ten thousand rows on the sixth digit
+  is off; here they are float64. Scores of two classes in float16 or bfloat16 are binned and added
+  up in that precision there, which may move the second digit; here they are float32.
+- What torchmetrics counts silently is refused here: nan, labels that are no class, no rows at all.
 
+Examples
+--------
 >>> from fastece.compat.torchmetrics import multiclass_calibration_error
 >>> preds = [[0.25, 0.20, 0.55], [0.55, 0.05, 0.40], [0.10, 0.30, 0.60], [0.90, 0.05, 0.05]]
 >>> multiclass_calibration_error(preds, [0, 1, 2, 0], num_classes=3, n_bins=3).round(4)
@@ -23,17 +29,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import as_array
+from fastece.checks.arrays import as_array, as_real
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_integer
-from fastece.compat.conventions import CONVENTIONS
-from fastece.compat.reading import Names
+from fastece.compat.conventions import CONVENTIONS, LIBRARIES
 from fastece.estimators.binned import Binned
 from fastece.estimators.binned.estimator import Bins
-from fastece.typing import F64
 
 Norm = Literal["l1", "l2", "max"]
+Task = Literal["binary", "multiclass"]
 NORMS = {"l1": 1.0, "l2": 2.0, "max": math.inf}
-NAMES = Names("target", "preds", "preds")
+NAMES = LIBRARIES["torchmetrics"]
 MOST_CLASSES, ANY = 2**31 - 1, 2**63
 
 
@@ -41,7 +47,7 @@ def binary_calibration_error(
     preds: Any, target: Any, n_bins: int = 15, norm: Norm = "l1", ignore_index: int | None = None,
     validate_args: bool = True,
 ) -> np.float64:  # fmt: skip
-    """Calibration error of the probability of the positive class, as torchmetrics has it.
+    """Compute the calibration error of P(positive), as torchmetrics does.
 
     Parameters
     ----------
@@ -82,14 +88,14 @@ def binary_calibration_error(
     >>> binary_calibration_error([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1], n_bins=2)
     np.float64(0.29)
     """
-    return BinaryCalibrationError(n_bins, norm, ignore_index, validate_args).of(preds, target)
+    return BinaryCalibrationError(n_bins, norm, ignore_index, validate_args).error(preds, target)
 
 
 def multiclass_calibration_error(
     preds: Any, target: Any, num_classes: int, n_bins: int = 15, norm: Norm = "l1",
     ignore_index: int | None = None, validate_args: bool = True,
 ) -> np.float64:  # fmt: skip
-    """Calibration error of the top label, as torchmetrics has it.
+    """Compute the calibration error of the top label, as torchmetrics does.
 
     Parameters
     ----------
@@ -125,22 +131,22 @@ def multiclass_calibration_error(
     np.float64(0.2333)
     """
     metric = MulticlassCalibrationError(num_classes, n_bins, norm, ignore_index, validate_args)
-    return metric.of(preds, target)
+    return metric.error(preds, target)
 
 
 def calibration_error(
-    preds: Any, target: Any, task: Literal["binary", "multiclass"], n_bins: int = 15,
+    preds: Any, target: Any, task: Task, n_bins: int = 15,
     norm: Norm = "l1", num_classes: int | None = None, ignore_index: int | None = None,
     validate_args: bool = True,
 ) -> np.float64:  # fmt: skip
-    """`binary_calibration_error` or `multiclass_calibration_error`, as `task` says.
+    """Compute the error of the positive class or of the top label, as torchmetrics does.
 
     Parameters
     ----------
     preds, target, n_bins, norm, num_classes, ignore_index, validate_args
-        As there.
+        As in `binary_calibration_error` and `multiclass_calibration_error`.
     task : {"binary", "multiclass"}
-        Which of the two.
+        `binary_calibration_error` or `multiclass_calibration_error`.
 
     Returns
     -------
@@ -149,11 +155,11 @@ def calibration_error(
     Raises
     ------
     ValueError, TypeError
-        As there, and without `num_classes` for "multiclass".
+        As `binary_calibration_error`, and without `num_classes` for "multiclass".
 
     Notes
     -----
-    As there: bins are closed at the left, and scores of 1 have one of their own.
+    Bins are closed at the left, and scores of 1 have one of their own.
 
     Examples
     --------
@@ -161,7 +167,7 @@ def calibration_error(
     np.float64(0.3)
     """
     metric = CalibrationError(task, n_bins, norm, num_classes, ignore_index, validate_args)
-    return metric.of(preds, target)
+    return metric.error(preds, target)
 
 
 class BinaryCalibrationError:
@@ -201,11 +207,9 @@ class BinaryCalibrationError:
         self, n_bins: int = 15, norm: Norm = "l1", ignore_index: int | None = None,
         validate_args: bool = True,
     ) -> None:  # fmt: skip
-        self.n_bins = n_bins
-        self.norm = norm
-        self.ignore_index = (
-            None if ignore_index is None else check_integer("ignore_index", ignore_index, -ANY, ANY)
-        )
+        if ignore_index is not None:
+            ignore_index = check_integer("ignore_index", ignore_index, -ANY, ANY)
+        self.n_bins, self.norm, self.ignore_index = n_bins, norm, ignore_index
         self.validate_args = validate_args
         self.fields: dict[str, Any] = {"norm": NORMS[check_choice("norm", norm, tuple(NORMS))]}
         self.convention.binned(n_bins, **self.fields)
@@ -213,8 +217,8 @@ class BinaryCalibrationError:
 
     def reset(self) -> None:
         """Forget all rows."""
-        self.bins: Binned | None = None
-        self.sums: F64 = np.zeros((2, 0))  # of the gaps and of the rows of each bin
+        self.bins: Bins | None = None
+        self.binned: Binned | None = None
 
     def update(self, preds: Any, target: Any) -> None:
         """Count a batch; one without rows changes nothing.
@@ -233,50 +237,66 @@ class BinaryCalibrationError:
         self.forward(preds, target)
 
     def forward(self, preds: Any, target: Any) -> np.float64:
-        """Count a batch; the error of that batch alone, nan if it has no rows."""
+        """Count a batch and return its error alone, nan if it has no rows.
+
+        Parameters
+        ----------
+        preds, target
+            As in the function of that name.
+
+        Returns
+        -------
+        numpy.float64
+        """
         label, prob = self.read_batch(preds, target)
         if not label.size:
             return np.float64(np.nan)
         binned = self.convention.binned(self.n_bins, prob, **self.fields)
-        if self.bins not in (None, binned):
-            raise ValueError(
-                f"preds: {prob.dtype}, but batches before were of another precision, which the "
-                "edges of bins have too; convert all to one"
-            )
-        found = binned.bins(NAMES.read(label, prob, guess_logits=True), moments=2)
-        sums = np.concatenate([found.gap, found.weight])
-        self.sums = sums if self.bins is None else self.sums + sums
-        self.bins = binned
-        return error_of(binned, sums)
+        if self.binned not in (None, binned):
+            rule = "must be of the precision of batches before, which the edges of bins have too"
+            raise InputError("preds", rule, value=prob.dtype, hint="convert all to one")
+        bins = binned.bins(NAMES.read(label, prob, guess_logits=True), moments=2)
+        self.binned, self.bins = binned, bins if self.bins is None else merge(self.bins, bins)
+        return np.float64(binned.values(bins)[0])
 
     __call__ = forward
 
     def compute(self) -> np.float64:
-        """The error of all rows since the last `reset`; a ValueError if there are none."""
-        if self.bins is None:
-            raise ValueError(f"preds: {type(self).__name__} has no rows yet; call update first")
-        return error_of(self.bins, self.sums)
+        """Compute the error of all rows since the last `reset`.
 
-    def of(self, preds: Any, target: Any) -> np.float64:
-        """The error of a batch that is not counted."""
+        Returns
+        -------
+        numpy.float64
+
+        Raises
+        ------
+        ValueError
+            If there are no rows.
+        """
+        if self.binned is None or self.bins is None:
+            rule = f"{type(self).__name__} has no rows yet"
+            raise InputError("preds", rule, hint="call update first")
+        return np.float64(self.binned.values(self.bins)[0])
+
+    def error(self, preds: Any, target: Any) -> np.float64:
+        """Compute the error of a batch that is not counted."""
         label, prob = self.read_batch(preds, target)
-        binned = self.convention.binned(self.n_bins, prob, **self.fields)
-        return NAMES.error(label, prob, binned, guess_logits=True)
+        (value,) = self.convention.errors(
+            label, prob, self.n_bins, guess_logits=True, **self.fields
+        )
+        return np.float64(value)
 
     def read_batch(self, preds: Any, target: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Targets (n,) and probabilities (n,) or (n, C) of a batch of any shape."""
-        prob, label = NAMES.scores(preds), as_array("target", target)
+        """Read targets (n,) and probabilities (n,) or (n, C) of a batch of any shape."""
+        prob, label = as_real(NAMES.prob, preds), as_array(NAMES.label, target)
         if prob.dtype.kind != "f":
-            raise ValueError(f"preds: must be floats, got {prob.dtype}")
+            raise InputError("preds", "must be floats", value=prob.dtype)
         classes = () if self.num_classes is None else (self.num_classes,)
         wanted = (*label.shape[:1], *classes, *label.shape[1:])
         if prob.shape != wanted:
-            raise ValueError(
-                f"preds: must have shape {wanted} for target {label.shape}, got {prob.shape}"
-            )
-        rows = prob if classes else prob.ravel()
-        if rows.ndim > 2:
-            rows = np.moveaxis(prob, 1, -1).reshape(-1, prob.shape[1])
+            rule = f"must have shape {wanted} for target {label.shape}"
+            raise InputError("preds", rule, value=prob.shape)
+        rows = np.moveaxis(prob, 1, -1).reshape(-1, *classes) if classes else prob.ravel()
         label = label.reshape(-1)
         if self.ignore_index is None:
             return label, rows
@@ -323,10 +343,10 @@ class MulticlassCalibrationError(BinaryCalibrationError):
 
 
 def CalibrationError(  # noqa: N802
-    task: Literal["binary", "multiclass"], n_bins: int = 15, norm: Norm = "l1",
+    task: Task, n_bins: int = 15, norm: Norm = "l1",
     num_classes: int | None = None, ignore_index: int | None = None, validate_args: bool = True,
 ) -> BinaryCalibrationError:  # fmt: skip
-    """`BinaryCalibrationError` or `MulticlassCalibrationError`, as `task` says.
+    """Make the metric of a task, `BinaryCalibrationError` or `MulticlassCalibrationError`.
 
     Parameters
     ----------
@@ -353,12 +373,10 @@ def CalibrationError(  # noqa: N802
     if check_choice("task", task, ("binary", "multiclass")) == "binary":
         return BinaryCalibrationError(n_bins, norm, ignore_index, validate_args)
     if num_classes is None:
-        raise ValueError("num_classes: is needed for task='multiclass'")
+        raise InputError("num_classes", "is needed for task='multiclass'")
     return MulticlassCalibrationError(num_classes, n_bins, norm, ignore_index, validate_args)
 
 
-def error_of(binned: Binned, sums: F64) -> np.float64:
-    """The value of one problem from the gaps and the rows (2, B) of its bins."""
-    gap, weight = sums[:, None]
-    (value,) = binned.values(Bins([], 1.0, weight.sum(-1), gap, weight))
-    return np.float64(value)
+def merge(a: Bins, b: Bins) -> Bins:
+    """Add up the sums of two batches over the same bins."""
+    return b._replace(total=a.total + b.total, gap=a.gap + b.gap, weight=a.weight + b.weight)

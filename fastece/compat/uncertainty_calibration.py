@@ -3,12 +3,19 @@
 Functions are those of its module ``calibration`` (Kumar, Liang and Ma 2019, "Verified uncertainty
 calibration"), which is not imported.
 
-Where it departs from `fastece.ece`, and why that matters: `get_ece` does not, but for the edges of
-class-wise means. `get_calibration_error` is by default of norm 2, debiased, class by class and in
-equal-mass bins, or in one bin for each score if scores are few, so its values are not to be
-compared with an ECE. With ``debias=True`` and p = 1 the package draws normal variables, and raises
-if a bin has fewer than two rows; here the expected value of what it draws is computed.
+Notes
+-----
+- `get_ece`: With `debias=False` this is `fastece.ece`. With `debias=True` the package draws normal
+  variables, and raises an error if a bin has fewer than two rows; here the expected value of what
+  it draws is computed, which is `fastece.ece(..., debias=True)`.
+- `get_ece_em`, `get_calibration_error`: A tie at the end of a group is one edge, which all its rows
+  are below.
+- `get_calibration_error` is of norm 2, debiased, class by class and in equal-mass bins unless told
+  otherwise: another quantity than the ECE. Where every column has fewer distinct scores than n / 4,
+  each score has a bin of its own, so the value may jump with the number of rows.
 
+Examples
+--------
 >>> from fastece.compat.uncertainty_calibration import get_ece
 >>> get_ece([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1], num_bins=2)
 np.float64(0.29)
@@ -18,15 +25,13 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_flag, check_real
-from fastece.compat.conventions import CONVENTIONS, Convention, check_bins
-from fastece.compat.reading import Names, scores_of
-from fastece.data.problems import one_problem
+from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
 
 Mode = Literal["top-label", "marginal"]
-NAMES = Names("labels", "probs", "probs")
+NAMES = LIBRARIES["uncertainty-calibration"]
 SETTINGS = {"top-label": "auto", "marginal": "classwise"}
 BINS = 15
 
@@ -34,7 +39,7 @@ BINS = 15
 def get_ece(
     probs: Any, labels: Any, debias: bool = False, num_bins: int = BINS, mode: Mode = "top-label"
 ) -> np.float64:
-    """Expected calibration error in bins of equal width, as uncertainty-calibration has it.
+    """Compute the ECE in bins of equal width, as uncertainty-calibration does.
 
     Parameters
     ----------
@@ -68,14 +73,13 @@ def get_ece(
     >>> get_ece([[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]], [0, 1, 1])
     np.float64(0.3)
     """
-    convention = CONVENTIONS["uncertainty_calibration"]
-    return error_of(convention, probs, labels, 1.0, debias, num_bins, mode)
+    return error("", probs, labels, 1.0, debias, num_bins, mode)
 
 
 def get_ece_em(
     probs: Any, labels: Any, debias: bool = False, num_bins: int = BINS, mode: Mode = "top-label"
 ) -> np.float64:
-    """Expected calibration error in equal-mass bins, as uncertainty-calibration has it.
+    """Compute the ECE in equal-mass bins, as uncertainty-calibration does.
 
     Parameters
     ----------
@@ -101,14 +105,13 @@ def get_ece_em(
     >>> get_ece_em([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1], num_bins=2)
     np.float64(0.11000000000000001)
     """
-    convention = CONVENTIONS["uncertainty_calibration_quantile"]
-    return error_of(convention, probs, labels, 1.0, debias, num_bins, mode)
+    return error("_quantile", probs, labels, 1.0, debias, num_bins, mode)
 
 
 def get_calibration_error(
     probs: Any, labels: Any, p: float = 2, debias: bool = True, mode: Mode = "marginal"
 ) -> np.float64:
-    """Calibration error of norm p, as uncertainty-calibration has it.
+    """Compute the calibration error of norm p, as uncertainty-calibration does.
 
     Parameters
     ----------
@@ -145,33 +148,23 @@ def get_calibration_error(
     is_discrete = prob.ndim in (1, 2) and all(
         np.unique(column).size < column.size / 4 for column in np.atleast_2d(prob.T)
     )
-    name = "uncertainty_calibration_" + ("discrete" if is_discrete else "quantile")
-    return error_of(CONVENTIONS[name], prob, labels, p, debias, BINS, mode)
+    rule = "_discrete" if is_discrete else "_quantile"
+    return error(rule, prob, labels, p, debias, BINS, mode)
 
 
-def error_of(
-    convention: Convention, probs: Any, labels: Any, p: float, debias: bool, num_bins: int,
-    mode: Mode,
-) -> np.float64:  # fmt: skip
-    """The error of norm p in the bins of a convention."""
+def error(
+    rule: str, probs: Any, labels: Any, p: float, debias: bool, num_bins: int, mode: Mode
+) -> np.float64:
+    """Compute the error of norm p in the bins of one of the rules for edges."""
     p, debias = check_real("p", p, 1.0), check_flag("debias", debias)
     num_bins = check_bins("num_bins", num_bins)
     if debias and p not in (1.0, 2.0):
-        raise ValueError(
-            f"debias: the value of p = {p:g} is drawn at random by uncertainty-calibration, and "
-            "has no formula; p must be 1 or 2, or debias=False"
-        )
-    prob: NDArray[Any] = NAMES.scores(probs)
-    setting = SETTINGS[check_choice("mode", mode, tuple(SETTINGS))]
+        words = f"draws normal variables for p = {p:g}, and has no formula"
+        raise InputError("debias", words, hint="p must be 1 or 2, or debias=False")
+    prob, setting = NAMES.scores(probs), SETTINGS[check_choice("mode", mode, tuple(SETTINGS))]
     setting = setting if prob.ndim == 2 else "auto"
-    fields: dict[str, Any] = {"norm": p, "debias": debias}
-    if setting == "auto" and not convention.needs_scores:
-        return NAMES.error(labels, prob, convention.binned(num_bins, **fields))
-    problems = NAMES.read(labels, prob, setting)
-    errors = []
-    for sample in problems.samples():
-        binned = convention.binned(num_bins, scores_of(sample, prob), **fields)
-        errors.append(binned.direct(one_problem(sample))[0])
-    if len(errors) == 1 or p == math.inf:
-        return np.float64(max(errors))
-    return np.float64(np.mean(np.array(errors) ** p) ** (1 / p))
+    convention = CONVENTIONS[f"uncertainty_calibration{rule}"]
+    errors = convention.errors(labels, prob, num_bins, setting, norm=p, debias=debias)
+    if errors.size == 1 or p == math.inf:
+        return np.float64(errors.max())
+    return np.float64(np.mean(errors**p) ** (1 / p))
