@@ -89,7 +89,6 @@ PEERS: dict[str, tuple[Any, list[Peer]]] = {
     ]),
     "relplot.metrics": (relplot, [
         Peer("binnedECE", lambda lib, r: lib.binnedECE(r.s, r.h)),
-        Peer("smECE", lambda lib, r: lib.smECE(r.s, r.h)),
     ]),
     "uncertainty_metrics": (robustness_metrics, [
         Peer("ece", lambda lib, r: lib.ece(r.y, r.p)),

@@ -1,13 +1,14 @@
-"""Write what the pages of the documentation say of other libraries from the table of conventions.
+"""Write what pages of the documentation say of other libraries from the table of conventions.
 
 python scripts/write_conventions.py
 
 Between two comments, ``<!-- conventions NAME -->`` and ``<!-- end -->``, a page has the rows of one
-library, or of all; whatever stands between them is written anew.
+library, or of all, and the notes of its module of `fastece.compat`; whatever stands between them is
+written anew.
 """
 
 import re
-from itertools import groupby
+from importlib import import_module
 from pathlib import Path
 
 from fastece.compat.conventions import CONVENTIONS, Convention
@@ -23,28 +24,30 @@ OURS = "| `fastece.ece` | `j / B` | right | 0 in the first bin, 1 in the last | 
 
 
 def row_of(row: Convention, with_library: bool) -> str:
-    """A line of the table."""
+    """Write a line of the table."""
     functions = ", ".join(f"`{name}`" for name in row.functions)
     library = f"{row.library}: " if with_library else ""
     cells = (f"{library}{functions}", row.formula, row.closed, row.ends, row.bad)
     return f"| {' | '.join(cells)} |\n"
 
 
+def notes_of(library: str) -> str:
+    """Copy the notes of the module with the functions of a library, one line each."""
+    name = next(name for name, row in CONVENTIONS.items() if row.library == library)
+    doc = import_module(f"fastece.compat.{name}").__doc__ or ""
+    notes = doc.partition("Notes\n-----\n")[2].partition("\n\nExamples")[0]
+    return notes.replace("\n  ", " ")
+
+
 def block(library: str) -> str:
-    """The rows of a library, the definition first, and what else is different; or all rows."""
+    """Write the rows of a library, the definition first, and its notes; or all rows."""
     rows = [row for row in CONVENTIONS.values() if library in (ALL, row.library)]
     table = HEAD + OURS + "".join(row_of(row, library == ALL) for row in rows)
-    if library == ALL:
-        return f"\n{table}\n"
-    notes = []
-    for departs, some in groupby(rows, lambda row: row.departs):
-        names = dict.fromkeys(name for row in some for name in row.functions)
-        notes.append(f"- {', '.join(f'`{name}`' for name in names)}: {departs}\n")
-    return f"\n{table}\n{''.join(notes)}\n"
+    return f"\n{table}\n" if library == ALL else f"\n{table}\n{notes_of(library)}\n\n"
 
 
 def filled(text: str) -> str:
-    """A page with its blocks written anew."""
+    """Write the blocks of a page anew."""
     return BLOCK.sub(lambda found: found[1] + block(found[2]) + found[3], text)
 
 

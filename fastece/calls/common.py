@@ -56,12 +56,6 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
     return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
 
 
-def common_sums(estimator: Any, y: Any, p: Any, setting: Any, moments: Sequence[int]) -> F64 | None:
-    """Compute some `kernels.MOMENTS` (Q, B) of a common call; None as `common_value` is nan."""
-    arguments = common_arguments(estimator, y, p, setting)
-    return None if arguments is None else sum_pieces(*arguments, moments=moments)
-
-
 def sum_pieces(p: Any, y: Any, *bins: Any, moments: Sequence[int]) -> F64 | None:
     """Add up moments (Q, B) of bins; only a piece of the scores at a time is made float64."""
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 import fastece
-from fastece.compat import relplot
 from fastece.data.reading import read_problems
 from fastece.data.sample import MANY_ROWS as SORTED_ROWS
 from fastece.estimators.binned.estimator import Binned
@@ -134,8 +133,6 @@ def steps() -> Iterator[Callable[[], object]]:
         yield partial(recalibrate, arguments((FEW, 3), prob, "i8", None, False))
     for shape, kind, weighted in product(((FEW,), (FEW, 3)), kinds, (False, True)):
         yield partial(stream, arguments(shape, *kind, "auto", weighted))
-    # The function of another library that has a kernel of its own.
-    yield partial(relplot.smECE_sigma, np.full(FEW, 0.5), np.arange(FEW) % 2)
     # What resamples gets rows that have been read.
     for shape, weighted in product(((FEW,), (FEW, 3)), (False, True)):
         for setting, estimator in product(SETTINGS[len(shape)][:2], estimators):

@@ -29,6 +29,7 @@ from fastece.data.problems import Problems, one_problem
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
 from fastece.estimators.binned import Binned
+from fastece.estimators.binned.edges import Layout, hard_layout
 from fastece.typing import F64
 
 Scores = NDArray[np.floating[Any]]
@@ -260,6 +261,11 @@ class Convention:
             edges = self.edges(n_bins, scores).tolist()
             return Binned(edges=edges, closed=self.closed, **fields)
         return fixed_bins(self, n_bins, scores.dtype, tuple(sorted(fields.items())))
+
+    def layout(self, n_bins: int, scores: Scores = NO_SCORES) -> Layout:
+        """Make the bins alone: a quarter of the time of an estimator of few rows."""
+        edges = self.edges(n_bins, scores).astype(np.float64, copy=False)
+        return hard_layout(edges, edges[1:-1], self.closed == "right")
 
     def errors(
         self, label: Any, prob: NDArray[Any], n_bins: int, setting: Any = "auto",

@@ -23,13 +23,14 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from fastece.calls.scores import ece
-from fastece.checks.errors import rename_arguments
 from fastece.checks.parameters import check_flag, check_real
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
 from fastece.estimators.smooth import SmoothECE
+from fastece.estimators.table import direct_values
 
 NAMES = LIBRARIES["relplot"]
+# A scale below the first needs a grid of more than 2**22 cells.
+SCALES = 5e-6, 1e6
 
 
 def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
@@ -85,7 +86,7 @@ def smECE(  # noqa: N802
     f, y
         As in `binnedECE`.
     eps : float, default 0.001
-        The least scale.
+        The least scale, up to 1e6; it is 5e-6 where this is less.
     return_width : bool, default False
         Whether the scale is returned as well.
 
@@ -109,11 +110,13 @@ def smECE(  # noqa: N802
     >>> smECE([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).round(4)
     np.float64(0.1423)
     """
-    eps, return_width = check_real("eps", eps, 0.0), check_flag("return_width", return_width)
-    value = width = smooth_error(f, y, "auto")
-    if width < eps:
-        value, width = smooth_error(f, y, eps, "eps"), eps
-    return (np.float64(value), width) if return_width else np.float64(value)
+    eps = max(check_real("eps", eps, 0.0, SCALES[1]), SCALES[0])
+    return_width = check_flag("return_width", return_width)
+    value = smooth_error(f, y, "auto")
+    width = max(float(value), eps)
+    if value < eps:
+        value = smooth_error(f, y, width)
+    return (value, width) if return_width else value
 
 
 def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N802
@@ -124,7 +127,7 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     f, y
         As in `binnedECE`.
     sigma : float, default 0.05
-        Standard deviation of the kernel.
+        Standard deviation of the kernel, from 5e-6 to 1e6.
 
     Returns
     -------
@@ -145,11 +148,10 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     >>> smECE_sigma([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).round(4)
     np.float64(0.3351)
     """
-    return np.float64(smooth_error(f, y, sigma, "sigma"))
+    return smooth_error(f, y, check_real("sigma", sigma, *SCALES))
 
 
-def smooth_error(f: Any, y: Any, scale: Any, name: str = "scale") -> float:
-    """Compute the smooth calibration error at a scale, which the caller calls `name`."""
-    with rename_arguments({**NAMES.arguments, "scale": name}):
-        estimator = SmoothECE(scale=scale)
-        return ece(y, NAMES.vector(NAMES.scores(f)), estimator=estimator, setting="binary")
+def smooth_error(f: Any, y: Any, scale: Any) -> np.float64:
+    """Compute the smooth calibration error at a scale, or with "auto" at that which it equals."""
+    problems = NAMES.read(y, NAMES.vector(NAMES.scores(f)))
+    return np.float64(direct_values(SmoothECE(scale=scale), problems)[0])

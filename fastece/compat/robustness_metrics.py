@@ -32,7 +32,9 @@ from fastece.checks.parameters import check_choice, check_flag, check_integer, c
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, scores_of
 from fastece.data.problems import Problems, one_problem
 from fastece.data.sample import Sample
-from fastece.estimators.binned import Binned
+from fastece.estimators.binned.edges import Layout
+from fastece.estimators.binned.single import cell_sums
+from fastece.kernels import GAP, WEIGHT
 from fastece.typing import F64
 
 Scheme = Literal["even", "adaptive"]
@@ -107,15 +109,15 @@ def gce(
     if is_even and flags == (True, False) and norm == "l1" and threshold <= 0:
         return np.float64(convention.errors(labels, prob, num_bins, "confidence")[0])
     if is_even and flags == (False, True):  # the same bins for every class
-        binned = convention.binned(num_bins, threshold=threshold)
-        values = sums_of_gaps(binned, NAMES.read(labels, prob, "classwise"), power)
+        layout, problems = convention.layout(num_bins), NAMES.read(labels, prob, "classwise")
+        values = sums_of_gaps(problems, layout, threshold, power)
         return np.float64(np.mean(values) ** (1 / power))
     values = np.zeros(prob.shape[1] if class_conditional else 1)
     for k, sample in enumerate(samples_of(labels, prob, *flags)):
         sample = sample.where(sample.s > threshold)
         if sample.n:
-            binned = convention.binned(num_bins, scores_of(sample, prob))
-            values[k] = sums_of_gaps(binned, one_problem(sample), power)[0]
+            layout = convention.layout(num_bins, scores_of(sample, prob))
+            (values[k],) = sums_of_gaps(one_problem(sample), layout, -np.inf, power)
     return np.float64(np.mean(values) ** (1 / power))
 
 
@@ -128,11 +130,11 @@ def read_vectors(labels: Any, probs: Any) -> NDArray[Any]:
     return prob
 
 
-def sums_of_gaps(binned: Binned, problems: Problems, power: int) -> F64:
-    """Compute ``sum_b |D_b / n|**power`` (K,) of each problem, n being the number of its rows."""
-    bins = binned.bins(problems, moments=2)
-    gaps: F64 = np.abs(bins.gap) / np.maximum(bins.total, 1)[:, None]
-    return np.asarray((gaps**power).sum(1))
+def sums_of_gaps(problems: Problems, layout: Layout, threshold: float, power: int) -> F64:
+    """Compute ``sum_b |D_b / n|**power`` (K,) of each problem, of n scores above a threshold."""
+    gap, weight = cell_sums(problems, layout, threshold, (GAP, WEIGHT), map)
+    gap /= np.maximum(weight.sum(1, keepdims=True), 1)
+    return np.asarray((np.abs(gap) ** power).sum(1))
 
 
 def samples_of(

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-from fastece.kernels.shared import EIGHT, FOUR, ONE, THREE, TWO, zero
-from fastece.typing import F64, U8
+from fastece.kernels.shared import ONE, zero
+from fastece.typing import F64
 
 
 @jit
@@ -39,25 +39,3 @@ def spread_gaps(c: NDArray[Any], s: F64, gap: F64, sums: F64) -> None:
             sums[r, j] = inside[(j + 1) * sums.shape[0] + r]
         sums[r, 0] += inside[r]
         sums[r, count - 1] += inside[(count + 1) * sums.shape[0] + r]
-
-
-@jit
-def interval_sums(s: F64, y: U8, sums: F64) -> None:
-    """Rows and gaps in each of C even intervals of [0, 1], added up in `sums` (C, 2, 4), rows in
-    turn in the two lanes: their number, the sum of their distances from the lower end, in
-    intervals, and the same times the gap.
-
-    Linear shares of the two ends are made of these, in half the time of adding up the shares.
-    """
-    count, last = np.float64(sums.shape[0]), np.float64(sums.shape[0] - 1)
-    flat = sums.reshape(sums.size)
-    zero(flat)
-    for i in range(s.size):
-        place = s[i] * count
-        cell = min(np.float64(np.int64(place)), last)
-        share, gap = place - cell, np.float64(y[i]) - s[i]
-        at = np.uint64(cell) * EIGHT + (np.uint64(i) & ONE) * FOUR
-        flat[at] += 1.0
-        flat[at + ONE] += share
-        flat[at + TWO] += gap
-        flat[at + THREE] += share * gap

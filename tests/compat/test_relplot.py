@@ -1,8 +1,9 @@
-"""`fastece.compat.relplot` computes what relplot does."""
+"""`fastece.compat.relplot`: the bins of relplot, and fastece's own smooth error by its name."""
 
 import numpy as np
 import pytest
 
+import fastece
 from helpers.compat_cases import FEW, SEEDS, binary_case, library, near, quietly, tolerance
 from oracles import reference_compat as reference
 
@@ -20,119 +21,73 @@ def peer():
 
 
 def arguments(seed):
-    """`(f, y, n_bins, sigma, kind)`: labels of several types."""
+    """`(f, y, n_bins, kind)`: labels of several types."""
     rng, f, y, n_bins, kind = binary_case(seed)
     y = y.astype([np.int64, np.float64, bool, kind, np.uint8][rng.integers(0, 5)])
-    return f, y, n_bins, float(rng.choice([0.01, 0.05, 0.1, 0.3, 1.0])), kind
+    return f, y, n_bins, kind
 
 
-def expected(function, f, y, n_bins, sigma, kind):
-    """What the reference says."""
-    f, y = f.tolist(), y.tolist()
-    if function == "binnedECE":
-        return reference.binned_ece(f, y, n_bins, kind)
-    if function == "smECE_sigma":
-        return reference.sm_ece_sigma(f, y, sigma, kind)
-    return reference.sm_ece(f, y, 0.001, kind)
-
-
-def value(module, function, f, y, n_bins, sigma):
-    """The value of a module; `smECE` with its width."""
-    if function == "binnedECE":
-        return module.binnedECE(f, y, n_bins)
-    if function == "smECE_sigma":
-        return module.smECE_sigma(f, y, sigma)
-    return module.smECE(f, y, 0.001, True)
-
-
-def at_the_limit(f, y, width, kind):
-    """Does the last digit of float32 decide whether a width, or the one below, is large enough?"""
-    for at in (width, width - 1 / 1024):
-        value = reference.sm_ece_sigma(f.tolist(), y.tolist(), at, kind) if at > 0.001 else 0.0
-        if abs(value - at) < 1e-6:
-            return True
-    return False
-
-
-def same(got, want, f, y, kind, seed):
-    """Are two values the same, or two pairs of value and width?"""
-    apart = np.shape(got) == (2,) and got[1] != want[1]
-    if not (apart and kind is np.float32 and at_the_limit(f, y, max(got[1], want[1]), kind)):
+@FEW
+def test_value_is_the_reference(compat, seeds):
+    for seed in seeds:
+        f, y, n_bins, kind = arguments(seed)
+        got = compat.binnedECE(f, y, n_bins)
+        assert isinstance(got, np.float64)
+        want = reference.binned_ece(f.tolist(), y.tolist(), n_bins, kind)
         near(got, want, tolerance(kind, len(f)), seed)
 
 
-def fewer(seeds, function):
-    """The smooth error takes 30 ms a case: a quarter of the quick ones."""
-    return seeds[::4] if function == "smECE" and len(seeds) < 100 else seeds
-
-
-FUNCTIONS = pytest.mark.parametrize("function", ["binnedECE", "smECE_sigma", "smECE"])
-
-
 @FEW
-@FUNCTIONS
-def test_value_is_the_reference(compat, function, seeds):
-    for seed in fewer(seeds, function):
-        f, y, n_bins, sigma, kind = arguments(seed)
-        want = expected(function, f, y, n_bins, sigma, kind)
-        got = value(compat, function, f, y, n_bins, sigma)
-        assert isinstance(got[0] if function == "smECE" else got, np.float64)
-        same(got, want, f, y, kind, seed)
-
-
-@FEW
-@FUNCTIONS
-def test_reference_is_the_library(peer, function, seeds):
-    for seed in fewer(seeds, function):
-        f, y, n_bins, sigma, kind = arguments(seed)
-        want = expected(function, f, y, n_bins, sigma, kind)
-        same(quietly(value, peer, function, f, y, n_bins, sigma), want, f, y, kind, seed)
+def test_reference_is_the_library(peer, seeds):
+    for seed in seeds:
+        f, y, n_bins, kind = arguments(seed)
+        want = quietly(peer.binnedECE, f, y, n_bins)
+        got = reference.binned_ece(f.tolist(), y.tolist(), n_bins, kind)
+        near(got, want, tolerance(kind, len(f)), seed)
 
 
 @SEEDS
-@FUNCTIONS
-def test_value_is_the_library(compat, peer, function, seeds):
-    for seed in fewer(seeds, function):
-        f, y, n_bins, sigma, kind = arguments(seed)
-        want = quietly(value, peer, function, f, y, n_bins, sigma)
-        same(value(compat, function, f, y, n_bins, sigma), want, f, y, kind, seed)
+def test_value_is_the_library(compat, peer, seeds):
+    for seed in seeds:
+        f, y, n_bins, kind = arguments(seed)
+        want = quietly(peer.binnedECE, f, y, n_bins)
+        near(compat.binnedECE(f, y, n_bins), want, tolerance(kind, len(f)), seed)
 
 
-def test_options_of_the_smooth_error(compat):
-    rng = np.random.default_rng(1)
-    f = rng.random(400)
-    y = (rng.random(400) < f).astype(int)
-    pair = compat.smECE(f, y, return_width=True)
-    assert isinstance(pair, tuple)
-    assert compat.smECE(f, y) == pair[0]
-    for eps in (0.001, 0.1, 0.3, 2.0):
-        want = reference.sm_ece(f.tolist(), y.tolist(), eps, np.float64)
-        assert compat.smECE(f, y, eps, return_width=True) == pytest.approx(want, abs=1e-12)
-    assert compat.smECE_sigma(f, y) == compat.smECE_sigma(f, y, 0.05)
-    assert compat.binnedECE(f, y) == compat.binnedECE(f, y, 10)
+@FEW
+def test_smooth_errors_are_those_of_smooth_ece(compat, seeds):
+    for seed in seeds:
+        f, y, *_ = arguments(seed)
+        own = fastece.ece(y, f, estimator="smooth_ece")
+        value, width = compat.smECE(f, y, 0.0, return_width=True)
+        assert own < 5e-6 or value == width == own
+        assert isinstance(value, np.float64)
+        at_least = fastece.ece(y, f, estimator="smooth_ece", scale=0.05)
+        pair = (own, own) if own >= 0.05 else (at_least, 0.05)
+        assert compat.smECE(f, y, 0.05, return_width=True) == pair
+        assert compat.smECE(f, y, 0.05) == pair[0]
+        assert compat.smECE_sigma(f, y, 0.05) == compat.smECE_sigma(f, y) == at_least
 
 
-def test_small_errors_have_fine_grids(compat, peer):
-    """A width of 0.001 needs a grid of 10001 places."""
-    rng = np.random.default_rng(8)
-    f = rng.integers(0, 2, 500) * 0.998 + 0.001
-    y = (f > 0.5).astype(int)
-    assert compat.smECE(f, y, return_width=True) == pytest.approx(
-        peer.smECE(f, y, return_width=True), abs=1e-12
-    )
-    for sigma in (0.001, 0.0037, 0.00099):
-        want = peer.smECE_sigma(f, y, sigma)
-        assert compat.smECE_sigma(f, y, sigma) == pytest.approx(want, abs=1e-12)
+@pytest.mark.parametrize(("name", "apart"), [("uniform", 0.0012), ("sharp", 0.0045)])
+def test_smooth_errors_are_as_near_as_the_page_says(compat, peer, name, apart):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        f = rng.random(1000) if name == "uniform" else rng.beta(0.3, 0.3, 1000)
+        y = (rng.random(1000) < 0.7 * f + 0.15).astype(int)
+        assert compat.smECE(f, y) == pytest.approx(peer.smECE(f, y), abs=apart)
+        for sigma in (0.01, 0.05, 0.1):
+            want = peer.smECE_sigma(f, y, sigma)
+            assert compat.smECE_sigma(f, y, sigma) == pytest.approx(want, abs=apart)
 
 
-@FUNCTIONS
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_one_row(compat, peer, function, kind):
+def test_one_row(compat, peer, kind):
     for score in (0.0, 0.3, 1.0):
         for y in (0, 1):
             data = np.array([score], dtype=kind), np.array([y])
-            want = quietly(value, peer, function, *data, 10, 0.05)
-            near(value(compat, function, *data, 10, 0.05), want, tolerance(kind, 1), score)
+            want = quietly(peer.binnedECE, *data, 10)
+            near(compat.binnedECE(*data), want, tolerance(kind, 1), score)
 
 
 def test_lists(compat):
@@ -203,3 +158,8 @@ def test_bad_options(compat):
     for sigma in (0.0, -1.0, float("nan")):
         with pytest.raises((ValueError, TypeError), match="sigma"):
             compat.smECE_sigma(f, y, sigma)
+    for eps in (-1.0, float("nan")):
+        with pytest.raises(ValueError, match="eps"):
+            compat.smECE(f, y, eps)
+    with pytest.raises(TypeError, match="return_width"):
+        compat.smECE(f, y, return_width="no")

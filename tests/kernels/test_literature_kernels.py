@@ -217,20 +217,3 @@ def test_gaps_are_shared_by_the_cells_around_their_score():
             kernel(c.astype(np.float64), s, gap, out)
             assert out == pytest.approx((c * gap[:, None]).T @ share, abs=1e-14)
             assert out.sum(1) == pytest.approx(gap @ c)
-
-
-@pytest.mark.parametrize("count", [1, 2, 7, 1000])
-def test_sums_of_intervals_are_those_of_a_loop(count):
-    rng = np.random.default_rng(count)
-    s = np.concatenate([rng.random(50), np.arange(count + 1) / count, [0.0, 1.0, 1.0]])
-    y = rng.integers(0, 2, s.size).astype(np.uint8)
-    expected = np.zeros((count, 2, 4))
-    for i, (x, hit) in enumerate(zip(s.tolist(), y.tolist(), strict=True)):
-        place = x * count
-        cell = min(int(place), count - 1)
-        share, gap = place - cell, hit - x
-        expected[cell, i % 2] += [1.0, share, gap, share * gap]
-    for kernel in forms(gaps.interval_sums):
-        sums = np.full((count, 2, 4), 7.0)
-        kernel(s, y, sums)
-        assert sums.tolist() == expected.tolist()

@@ -7,7 +7,6 @@ Written from their definitions and from nothing of fastece or of them. Scores ar
 
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 from math import erf, exp, floor, fsum, pi, sqrt
 
@@ -277,72 +276,6 @@ def binned_ece(f, y, nbins, kind):
     for s, hit in zip(f, y, strict=True):
         sums.setdefault(int(kind(s) / width), []).append(float(s) - float(hit))
     return fsum(abs(fsum(gaps)) for gaps in sums.values()) / len(f)
-
-
-@cache
-def gaussian(m, sigma):
-    """The density of N(1/2, sigma^2) at m places of [0, 1]."""
-    t = [j / (m - 1) - 0.5 for j in range(m)]
-    return np.array([exp(-x * x / (2 * sigma**2)) / (sqrt(2 * pi) * sigma) for x in t])
-
-
-def smooth(places, masses, sigma, at, kind):
-    """Masses on a grid of [0, 1], then a Gaussian cut off at 1/2 and reflected, read at `at`.
-
-    A mass is shared by the two places of the grid beside it; the grid has half of
-    max(2000, round(20 / sigma)) places, and one.
-    """
-    m = max(2000, round(20 / sigma)) // 2 + 1
-    grid = np.zeros(m)
-    for s, mass in zip(places, masses, strict=True):
-        x = float(kind(s) * kind(m - 1))
-        j = min(max(int(x), 0), m - 2)
-        grid[j] += (1 - (x - j)) * mass
-        grid[j + 1] += (x - j) * mass
-    # Masses beyond the ends are those within, reflected at the first and the last place.
-    wide = np.concatenate([grid[:0:-1], grid, grid[-2::-1]])
-    kernel = gaussian(m, sigma)
-    seen = np.flatnonzero(kernel)  # far out the density is 0 in float64
-    near = kernel[seen[0] : seen[-1] + 1]
-    # At place i: sum_j wide[m // 2 + i + j] kernel[m - 1 - j], the kernel over the middle copy.
-    first = m // 2 + m - 1 - seen[-1]
-    smoothed = np.convolve(wide, near, "valid")[first : first + m]
-    out = []
-    for t in at:
-        j = min(max(int(t * (m - 1)), 0), m - 2)
-        share = (t - j / (m - 1)) * (m - 1)
-        out.append(smoothed[j] * (1 - share) + smoothed[j + 1] * share)
-    return out
-
-
-def sm_ece_sigma(f, y, sigma, kind):
-    """sum |smoothed gap| / sum (smoothed density + 1e-4), at max(200, round(10 / sigma)) places."""
-    points = max(200, round(10 / sigma))
-    at = [j / (points - 1) for j in range(points)]
-    gaps = [float(s) - float(hit) for s, hit in zip(f, y, strict=True)]
-    gap = smooth(f, gaps, sigma, at, kind)
-    density = smooth(f, [1.0] * len(f), sigma, at, kind)
-    return fsum(abs(g) for g in gap) / fsum(d + 0.0001 for d in density)
-
-
-def sm_ece(f, y, eps, kind):
-    """The value, and the width: 1, or of the ten halvings of (0, 1) the upper end.
-
-    A width is large enough if it is above the value at it, and not if it is below `eps`.
-    """
-
-    def too_small(width):
-        return width < eps or width < sm_ece_sigma(f, y, width, kind)
-
-    low, high = 0.0, 1.0
-    if not too_small(1.0):
-        for _ in range(10):
-            middle = (low + high) / 2
-            if too_small(middle):
-                low = middle
-            else:
-                high = middle
-    return sm_ece_sigma(f, y, high, kind), high
 
 
 # -- general calibration error ---------------------------------------------------------------------
