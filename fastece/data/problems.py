@@ -65,6 +65,10 @@ class Problems(Source):
             score, hit = score.copy(), hit.copy()
         return Sample(score, hit, self.v, self.low, self.high, self.positions, self.vectors)
 
+    def problem(self, k: int) -> "Problems":
+        """Give problem `k` as a source of its own."""
+        return one_problem(replace(self.sample(k), vectors=None))
+
 
 def one_problem(sample: Sample) -> Problems:
     """Make a sample a problem without a copy; copies of a row become its weight."""

@@ -76,6 +76,10 @@ class Source(ABC):
             raise self.lack(needs, "estimator", str(estimator))
         return needs
 
+    def problem(self, k: int) -> "Source":
+        """Give problem `k` as a source of its own."""
+        return OneProblem(self, k)
+
     def samples(self, needs: str = RANKS) -> list[Sample]:
         """Give every problem as a sample."""
         return [self.sample(k, needs) for k in range(self.n_problems)]

@@ -13,7 +13,7 @@ from fastece.checks.errors import InputError
 from fastece.checks.labels import as_groups
 from fastece.checks.probabilities import as_probabilities
 from fastece.data.problems import need_rows
-from fastece.data.source import OneProblem, Source
+from fastece.data.source import Source
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue
 from fastece.document.result import Record, Result
@@ -193,7 +193,7 @@ def groups_by_class(call: Call) -> list[Group]:
         count = round(float(sample.counts @ sample.y.astype(np.float64)))
         effective = effective_count(sample.v, sample.n) if sample.c is None else data.n
         note = "" if count else NEVER
-        groups.append(Group(label, count, effective, partial(OneProblem, data, k), note))
+        groups.append(Group(label, count, effective, partial(data.problem, k), note))
     return groups
 
 
