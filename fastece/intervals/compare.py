@@ -11,7 +11,9 @@ import numpy as np
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice
 from fastece.checks.probabilities import as_probabilities
+from fastece.data.problems import need_rows
 from fastece.data.settings import class_count
+from fastece.data.source import Source
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.binned.estimator import Binned, place_rows
@@ -331,6 +333,8 @@ def compare(
       standard error   0.005
       bias             0.000
     """
+    if isinstance(y_true, Source):
+        need_rows(y_true, "compare")
     models = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     a, b = (class_count(as_probabilities(p, name).shape) for name, p in models.items())
     if a != b:  # labels would be out of range for one of them

@@ -107,11 +107,12 @@ class Call:
     jobs: int
     executor: Any
     groups: Groups | None = None
+    reader: str = "this function"
 
     @property
     def models(self) -> list[Problems]:
         """The problems of each model, of which every row is there, or an error."""
-        return [need_rows(source, "this function") for source in self.sources]
+        return [need_rows(source, self.reader) for source in self.sources]
 
     @property
     def n(self) -> int:
@@ -216,7 +217,7 @@ def read_call(
         )
         for name, y_prob in models.items()
     ]  # fmt: skip
-    return Call(estimators, problems, average, count, level, jobs, executor)
+    return Call(estimators, problems, average, count, level, jobs, executor, reader=function)
 
 
 def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Call:
