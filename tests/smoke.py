@@ -102,15 +102,17 @@ NAMESAKES = [
 # Without its package, what each of these raises says how to get it.
 NEEDS = {
     "pip install 'fastece[plot]'": lambda: fastece.reliability_diagram(Y, P).plot(),
-    "pip install 'fastece[report]'": lambda: fastece.calibration_report(
+    "to_html: needs matplotlib: pip install matplotlib": lambda: fastece.calibration_report(
         Y, P, n_resamples=99
     ).to_html("report.html"),
     "pip install 'fastece[study]'": lambda: command("study"),
     "pip install pandas": lambda: fastece.bootstrap(
         Y, P, estimator=["ece"], n_resamples=99, rng=0
     ).to_frame(),
-    "pip install pyarrow": lambda: command("report", "predictions.parquet"),
-    "pip install matplotlib": lambda: command("demo", "--plot", "demo.png"),
+    "pip install 'fastece[files]'": lambda: command("report", "predictions.parquet"),
+    "--plot: needs matplotlib: pip install matplotlib": lambda: command(
+        "demo", "--plot", "demo.png"
+    ),
 }
 
 
@@ -146,7 +148,7 @@ def check_installation() -> None:
     found = [name for name in OPTIONAL if find_spec(name)]
     assert not found, f"{found} are installed: this is for an environment with fastece alone"
     assert version("fastece") == fastece.__version__
-    for name in ("py.typed", "report/page.html", "data/digits_neural_network.npz"):
+    for name in ("py.typed", "document/page.html", "data/digits_neural_network.npz"):
         assert (folder / name).exists(), name
 
 
