@@ -34,13 +34,13 @@ def progress() -> Iterator[Say]:
     def tell_kernel(name: str, done: int) -> None:
         show(f"compiling, the first time only: {done} kernels done, now {name}")
 
-    engine.WATCHERS.append(tell_tasks)
+    engine.progress_callbacks.append(tell_tasks)
     kernels = _jit.progress_callbacks
     kernels.append(tell_kernel)
     try:
         yield say
     finally:
-        engine.WATCHERS.remove(tell_tasks)
+        engine.progress_callbacks.remove(tell_tasks)
         kernels.remove(tell_kernel)
         show("")
 

@@ -27,7 +27,7 @@ from fastece.recalibration.rows import (
 )
 from fastece.recalibration.scaling import MatrixScaling, TemperatureScaling, VectorScaling
 from fastece.resampling.draws import new_key
-from fastece.resampling.engine import WATCHERS
+from fastece.resampling.engine import progress_callbacks
 from fastece.typing import I64
 
 METHODS: dict[str, type[Calibrator]] = {
@@ -108,7 +108,7 @@ def recalibrate(
         check_classes(others, f"y_true without fold {part}")
         fitted = deepcopy(model).fit_rows(others)
         out[fold == part] = fitted.map_predictions(rows.predictions.where(fold == part))
-        for watcher in WATCHERS:
+        for watcher in progress_callbacks:
             watcher(part + 1, cv)
     return out
 

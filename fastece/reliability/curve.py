@@ -16,16 +16,16 @@ from fastece.data.sample import Sample
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.result import Result
+from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, is_supported, posterior
-from fastece.estimators.density.plan import Copies, DensityPlan
-from fastece.estimators.table import direct_values
+from fastece.estimators.density.plan import Copies, CountBlocks, DensityPlan
 from fastece.plot.axes import plot_result
 from fastece.plot.marks import FEWEST, CurveDrawing
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
-from fastece.typing import F64, U8
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -223,7 +223,7 @@ class ReliabilityCurve(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(Statistic):
     """The curve of a `KDE` at some scores: a statistic, whose grids fit each replicate."""
 
     kde: KDE
@@ -233,9 +233,9 @@ class Curve:
         """Make a plan with grids that are fine enough to be interpolated."""
         return self.kde.plan(sample, size, FINER)
 
-    def blocks(self, plan: DensityPlan, c: U8) -> F64:
+    def values(self, plan: DensityPlan, draws: Counts) -> F64:
         """Compute the curve (G, 32 B) of each of the replicates."""
-        resamples = plan.blocks(c)
+        resamples = CountBlocks(draws.blocks(plan.sample.n))
         out = np.empty((self.score.size, resamples.count))
         for mesh, density, lanes in plan.densities(resamples):
             at = np.interp(self.score, mesh.score, np.arange(mesh.count))
@@ -311,7 +311,7 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     (estimator,), (source,) = call.estimators.values(), call.sources
     samples = source.samples(source.needs_of(estimator))
     curves = [curve_of(estimator, sample.sorted(), call.n, call.level) for sample in samples]
-    values = direct_values(estimator, source).tolist()
+    values = estimator.point_values(source).tolist()
     curves = [
         replace(curve, value=values[k], setting=source.name(k)) for k, curve in enumerate(curves)
     ]

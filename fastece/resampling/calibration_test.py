@@ -2,26 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any, overload
 
 import numpy as np
 
+from fastece.checks.errors import InputError
+from fastece.data.problems import Problems
+from fastece.data.sample import Sample
 from fastece.document.result import EstimatorResult, Record, Results
-from fastece.estimators.base import Estimator
-from fastece.estimators.binned.estimator import Binned, BinnedPlan, Bins
+from fastece.estimators.base import Counts, Estimator, Statistic
+from fastece.estimators.binned.estimator import Binned, Bins
 from fastece.resampling.arguments import (
     Call,
     add_groups,
-    describe,
     read_call,
     require_calibration_error,
 )
-from fastece.resampling.draws import CountDraws, new_key
+from fastece.resampling.draws import CountDraws, Groups, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import as_float, p_value_of, quantiles, tails_of
 from fastece.resampling.labels import draws_for, probabilities_for, problems_for
-from fastece.resampling.multipliers import GapPlan, GroupGaps
-from fastece.typing import F64, U8
+from fastece.resampling.multipliers import GroupGaps
+from fastece.typing import F64
 
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
 # of the fewest replicates whose quantiles say anything.
@@ -82,17 +85,21 @@ class CalibrationTestResult(EstimatorResult):
         return {"value": self.value, "if_calibrated": mean, "p_value": self.p_value}
 
 
-class WithGaps:
-    """A binned estimator that says the gap of each bin after its value."""
+class WithGaps(Statistic):
+    """The value of a binned estimator and, after it, the gap of each bin."""
 
     def __init__(self, binned: Binned | GroupGaps) -> None:
         self.binned: Any = binned
-        self.needs_sorted, self.prepare = binned.needs_sorted, binned.prepare
+        self.needs_sorted = binned.needs_sorted
 
-    def blocks(self, plan: BinnedPlan | GapPlan, c: U8) -> F64:
-        """(1 + B, 32 G) values and gaps."""
-        bins = self.binned.block_bins(plan, c)
-        return np.vstack([self.binned.values(bins), bins.gap.T])
+    def prepare(self, sample: Sample, size: int) -> Any:
+        """Prepare the estimator."""
+        return self.binned.prepare(sample, size)
+
+    def values(self, plan: Any, draws: Counts) -> F64:
+        """Compute values and gaps (1 + B, 32 G)."""
+        bins = self.binned.bins_of(plan, draws)
+        return np.vstack([self.binned.errors(bins), bins.gap.T])
 
 
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
@@ -103,14 +110,33 @@ def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     return ConsistencyBand(low, high, level)
 
 
-def check_gaps(call: Call) -> None:
-    """Other gaps of bins are all that a test with groups draws."""
-    for estimator in call.estimators.values():
-        if not isinstance(estimator, Binned) or estimator.debias:
-            raise ValueError(
-                f"estimator: with groups the test takes binned errors without debias, which depend "
-                f"on labels by the gaps of their bins alone, not {describe(estimator)}"
-            )
+@singledispatch
+def bins_of(estimator: Any, problems: Problems) -> Bins | None:  # noqa: ARG001
+    """Give the bins that a band is of, None of an estimator without bins."""
+    return None
+
+
+@bins_of.register
+def own_bins(estimator: Binned, problems: Problems) -> Bins | None:
+    """Give the bins of a binned estimator."""
+    return estimator.bins(problems)
+
+
+@singledispatch
+def group_gaps(estimator: Any, groups: Groups) -> GroupGaps:  # noqa: ARG001
+    """Give the statistic of a test with groups, which draws nothing but gaps of bins."""
+    raise InputError(
+        "estimator", "must be a binned error without debias in a test with groups: that depends on "
+        "labels by the gaps of its bins alone", value=estimator,
+    )  # fmt: skip
+
+
+@group_gaps.register
+def binned_group_gaps(estimator: Binned, groups: Groups) -> GroupGaps:
+    """Give the statistic of a binned estimator."""
+    if estimator.debias:
+        return group_gaps.dispatch(object)(estimator, groups)
+    return GroupGaps(estimator, groups)
 
 
 def null_values(
@@ -133,16 +159,15 @@ def calibration_results(call: Call, rng: Any) -> Any:
     """The result of a call on one model, or `Results` by the names of its estimators."""
     require_calibration_error(call, "calibration_test")
     data, key, clusters = call.models[0], new_key(rng), call.clusters
-    if clusters is not None:
-        check_gaps(call)
     results: Results[Any] = Results()
     for name, estimator in call.estimators.items():
-        bins = estimator.bins(data) if isinstance(estimator, Binned) else None
+        bins = bins_of(estimator, data)
         if clusters is None:
-            drawn, problems = estimator, problems_for(call, estimator)
+            drawn: Statistic = estimator
+            problems = problems_for(call, estimator)
             draws: Any = draws_for(call, estimator, probabilities_for(call, estimator), key)
         else:
-            drawn, problems = GroupGaps(estimator, clusters), [*map(Problem, data.samples())]
+            drawn, problems = group_gaps(estimator, clusters), [*map(Problem, data.samples())]
             draws = CountDraws(key, clusters.count)
         values, gaps = null_values(call, drawn, draws, problems, bins)
         bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]

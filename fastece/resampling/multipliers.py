@@ -9,7 +9,7 @@ from fastece.checks.arrays import contiguous
 from fastece.data.order import scale_weights
 from fastece.data.problems import one_problem
 from fastece.data.sample import Sample
-from fastece.estimators.base import Plan
+from fastece.estimators.base import Counts, Plan, Statistic
 from fastece.estimators.binned.edges import Layout
 from fastece.estimators.binned.estimator import Binned, Bins, place_rows
 from fastece.estimators.binned.replicates import spread
@@ -51,7 +51,7 @@ class GapPlan(Plan):
         return sums
 
 
-class GroupGaps:
+class GroupGaps(Statistic):
     """A binned estimator, for draws of counts k_g of the groups: where a bin has the gap
     ``D_b = sum_g D_gb``, a replicate has ``sum_g (k_g - 1) D_gb``. Weights and edges stay."""
 
@@ -84,18 +84,18 @@ class GroupGaps:
             cells.astype(np.int32),
         )
 
-    def block_bins(self, plan: GapPlan, c: U8) -> Bins:
-        """The bins (32 G, B) of replicates with the counts (G, groups, 32)."""
+    def bins_of(self, plan: GapPlan, counts: Counts) -> Bins:
+        """Sum up the bins (32 G, B) of replicates with counts (G, groups, 32)."""
         once = plan.sums(np.ones((1, self.groups.count, REPLICATES), np.uint8))[:, :1]
-        gap = (plan.sums(contiguous(c, np.uint8)) - once).T
+        gap = (plan.sums(contiguous(counts.c, np.uint8)) - once).T
         bins = plan.bins
         weight = np.broadcast_to(bins.weight, gap.shape)
         return Bins([], bins.unit, np.broadcast_to(bins.total, len(gap)), gap, weight)
 
-    def blocks(self, plan: GapPlan, c: U8) -> F64:
-        """The values (32 G,) of the replicates."""
-        return self.values(self.block_bins(plan, c))
+    def values(self, plan: GapPlan, draws: Counts) -> F64:
+        """Compute the values (32 G,) of the replicates."""
+        return self.errors(self.bins_of(plan, draws))
 
-    def values(self, bins: Bins) -> F64:
-        """The value of each replicate."""
-        return self.binned.values(bins)
+    def errors(self, bins: Bins) -> F64:
+        """Compute the value of each replicate."""
+        return self.binned.errors(bins)

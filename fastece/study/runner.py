@@ -14,7 +14,6 @@ from fastece.checks.errors import InputError
 from fastece.data.problems import one_problem
 from fastece.data.sample import Sample
 from fastece.estimators.binned.estimator import Binned
-from fastece.estimators.table import direct_values
 from fastece.resampling.engine import Problem
 from fastece.study.base import Population, StudyDesign, add_time
 from fastece.study.candidates import Candidate, Drawn, candidates_of
@@ -148,7 +147,7 @@ def truths_of(population: Population) -> tuple[float, float, float]:
     """
     pairs = zip(population.samples, population.chances, strict=True)
     found = [debiased_error(sample.s, q, population.n_bins) for sample, q in pairs]
-    labels = [direct_values(PUBLISHED, one_problem(sample))[0] for sample in population.samples]
+    labels = [PUBLISHED.point_values(one_problem(sample))[0] for sample in population.samples]
     influence = np.mean([truth.influence for truth in found], axis=0)
     value = float(np.mean([truth.value for truth in found]))
     return value, float(np.mean(labels)), float(np.sqrt(influence @ influence) / influence.size)

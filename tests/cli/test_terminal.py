@@ -21,14 +21,14 @@ def test_steps_parts_and_kernels_are_told_on_one_line(capsys, monkeypatch):
     monkeypatch.setattr(_jit, "progress_callbacks", [])
     with progress() as say:
         say("bootstrap")
-        (tasks,), (kernels,) = engine.WATCHERS, _jit.progress_callbacks
+        (tasks,), (kernels,) = engine.progress_callbacks, _jit.progress_callbacks
         tasks(1, 11)
         kernels("equal_mass_sums", 7)
     steps = capsys.readouterr().err.split(CLEAR)[1:]
     assert steps[:2] == ["bootstrap", "bootstrap: 1 of 11 parts done"]
     assert steps[2] == "compiling, the first time only: 7 kernels done, now equal_mass_sums"
     assert steps[3:] == [""]
-    assert engine.WATCHERS == _jit.progress_callbacks == []
+    assert engine.progress_callbacks == _jit.progress_callbacks == []
 
 
 def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
@@ -37,13 +37,13 @@ def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
         say("reading")
         raise ValueError("bad")
     assert capsys.readouterr().err == f"{CLEAR}reading{CLEAR}"
-    assert engine.WATCHERS == []
+    assert engine.progress_callbacks == []
 
 
 def test_nothing_is_told_where_there_is_no_terminal(capsys):
     with progress() as say:
         say("bootstrap")
-        assert engine.WATCHERS == []
+        assert engine.progress_callbacks == []
     assert capsys.readouterr().err == ""
 
 

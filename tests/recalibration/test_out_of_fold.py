@@ -276,7 +276,7 @@ def test_labels_of_text(problem):
 
 def test_who_watches_is_told_how_many_folds_are_done(monkeypatch):
     data, told = binary(n=100), []
-    monkeypatch.setattr(methods, "WATCHERS", [lambda *counts: told.append(counts)])
+    monkeypatch.setattr(methods, "progress_callbacks", [lambda *counts: told.append(counts)])
     recalibrate(data.y, data.X, method="platt", cv=3)
     assert told == [(1, 3), (2, 3), (3, 3)]
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_blocks, contiguous
+from fastece.checks.arrays import contiguous
 from fastece.data.order import quantile_edges
 from fastece.data.sample import Sample
 from fastece.estimators.base import Plan
@@ -140,10 +140,6 @@ class DensityPlan(Plan):
     # All replicates have one grid, of evenly spaced points, which fits the bandwidth of the sample;
     # else grids fit the bandwidths.
     even: bool
-
-    def blocks(self, c: U8) -> CountBlocks:
-        """Replicates with multiplicities (G, n, 32)."""
-        return CountBlocks(as_blocks(c, self.sample.n))
 
     @cached_property
     def scores(self) -> Scores:
