@@ -99,14 +99,14 @@ class Truth(NamedTuple):
 
 
 def debiased_error(s: F64, q: F64, n_bins: int) -> Truth:
-    """Compute ``E |P(hit | s) - s|`` from scores s and probabilities of hits, or hits, q (n,).
+    """Compute ``E |P(event | s) - s|`` from scores s and probabilities, or outcomes, q (n,).
 
     Notes
     -----
     With D the mean of ``q - s`` over the W_b rows of bin b, of equal mass, and d its standard
     error, the value is ``sum_b W_b / n (2 |D| - E |N(D, d**2)|)``: what chance adds to |D| is
     estimated by what it would add once more. Without that, calibrated scores have a floor; with
-    hits in place of probabilities it is several times as high.
+    outcomes in place of probabilities it is several times as high.
 
     A row of bin b pulls by ``sign(D) (q - s - D)``, and by how much the bin's part exceeds the
     value, since its score too could have been another. Where D is 0 that is 22 % too much, and at
