@@ -13,8 +13,8 @@ import fastece
 from fastece import KDE, Binned
 from fastece.estimators.base import Counts
 from fastece.estimators.table import ESTIMATORS, find_estimator
+from fastece.resampling.calibration_test import GroupGaps
 from fastece.resampling.draws import GroupDraws, Groups, LeaveOut, Multinomial, draws_of
-from fastece.resampling.multipliers import GroupGaps
 from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import VARIANTS, binary, classes, distribution, same_bits, two_models
 
