@@ -3,11 +3,11 @@
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
-from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from fastece.checks.errors import InputError
 from fastece.cli.inputs import (
     columns_of,
     estimators_of,
@@ -16,12 +16,12 @@ from fastece.cli.inputs import (
     title_of,
     with_groups_of,
 )
-from fastece.cli.page import Page, facts, level_of, noted, table
+from fastece.cli.page import Page, noted
 from fastece.cli.targets import check_picture
-from fastece.cli.terminal import Say, progress
-from fastece.document.numbers import ROUNDING, decimals, format_interval, format_number, format_p
+from fastece.cli.terminal import Progress, show_progress
+from fastece.document.document import Document, Section, Table
+from fastece.document.numbers import ROUNDING, Number, PValue, format_interval
 from fastece.document.result import Results
-from fastece.document.writers import WIDTH
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.intervals.compare import comparison_results
 from fastece.plot.pages import save_picture
@@ -29,49 +29,55 @@ from fastece.report.measures import LEAD, TEST, scores_of
 from fastece.report.pictures import compare_panels
 from fastece.report.words import SCORES, question, sentence
 from fastece.resampling.arguments import Call
-from fastece.resampling.intervals import ConfidenceInterval
 from fastece.resampling.results import ComparisonResult
 
-# What is said of intervals where groups of rows are drawn.
-OF_GROUPS = [
-    "  intervals: basic bootstrap of whole groups, as rows of one group are not independent;",
-    "  they often miss a difference where one of the models is calibrated",
-]
+OF_ROWS = (
+    "p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
+    f"Intervals of errors are joined from those of both models: {LEAD} by its posterior, others by "
+    "test inversion. Noise lifts values, so the difference itself may lie outside. Intervals of "
+    "scores are by bootstrap.",
+)
+OF_GROUPS = (
+    "Intervals are by the basic bootstrap of whole groups, as rows of one group are not "
+    "independent; they often miss a difference where one of the models is calibrated.",
+)
 
 
 def run_compare(options: Namespace) -> Page:
-    """``fastece compare A B``. Each model is read by itself: whether the predicted class is right
-    is another question for each. Draws are shared."""
+    """Run ``fastece compare A B``. Each model is read by itself, as whether the predicted class is
+    right is another question for each; draws are shared."""
     picture = options.plot and check_picture(options.plot)
-    paths = [title_of(path) for path in (options.a, options.b)]
+    names = [title_of(path) for path in (options.a, options.b)]
     if options.a == options.b == STANDARD_INPUT:
-        raise ValueError("-: standard input can be only one of the files")
-    with progress() as say:
-        say(f"reading {paths[0]} and {paths[1]}")
-        models = [
-            read_file(options.a, options, columns_of(options, "groups")),
-            read_file(options.b, options),
-        ]
-        check_same_rows(models[0], models[1], paths)
-        found = measure(
-            [*zip(paths, models, [options, options], strict=True)], say, options.groups is not None
-        )
-    errors, scores = found.errors, found.scores
+        raise InputError("b", "must be another file than standard input, which can be read once")
+    with show_progress() as progress:
+        progress(f"reading {names[0]} and {names[1]}")
+        a = read_file(options.a, options, columns_of(options, "groups"))
+        b = read_file(options.b, options)
+        check_same_rows(a, b)
+        found = measure(((a, options), (b, options)), progress)
+        page = compare_page(found, names, a)
+        if picture:
+            panels = compare_panels(found.call, [options.a, options.b])
+            save_picture(picture, panels, page.description.lead)
+    return page.with_file("plot", options.plot) if picture else page
+
+
+def compare_page(found: "Differences", names: Sequence[str], a: Predictions) -> Page:
+    """Describe the differences between two files."""
+    errors, call = found.errors, found.call
+    verdict = verdict_of(errors[LEAD], errors[TEST], found.scores["brier_score"])
+    groups = "" if call.n_groups is None else f" in {call.n_groups} groups"
+    facts = {
+        "a": names[0], "b": names[1], "rows": f"{call.n}{groups}",
+        "setting": question(call.setting, a.pairs), **noted(a.note),
+    }  # fmt: skip
+    sections = [Section(facts=facts), *found.sections(("a", "b"))]
     values = {
-        "a": paths[0],
-        "b": paths[1],
-        "n_groups": found.call.n_groups,
-        "note": models[0].note,
-        "verdict": verdict_of(errors[LEAD], errors[TEST], scores["brier_score"]),
-        **found.values(),
-    }
-    page = Page(text_of(values, models[0].pairs), values)
-    if not picture:
-        return page
-    save_picture(
-        picture, compare_panels(found.call, [options.a, options.b]), str(values["verdict"])
-    )
-    return page.with_file("plot", options.plot)
+        "a": names[0], "b": names[1], "n_groups": call.n_groups, "note": a.note,
+        "verdict": verdict, **found.values(("a", "b")),
+    }  # fmt: skip
+    return Page(Document(f"{names[0]} and {names[1]}", verdict, sections), values)
 
 
 class Differences(NamedTuple):
@@ -81,90 +87,94 @@ class Differences(NamedTuple):
     errors: Results[ComparisonResult]
     scores: Results[ComparisonResult]
 
-    def values(self, names: tuple[str, str] = ("a", "b")) -> dict[str, Any]:
-        """The differences as plain values, under the names of the models."""
+    def values(self, names: tuple[str, str]) -> dict[str, Any]:
+        """Give the differences as plain values, under the names of the models."""
         return {
-            "n": self.call.n,
-            "setting": self.call.setting,
-            "n_resamples": self.call.n_resamples,
+            "n": self.call.n, "setting": self.call.setting, "n_resamples": self.call.n_resamples,
             "confidence_level": self.call.level,
             "differences": [values_of(name, x, names) for name, x in self.errors.items()],
             "scores": [values_of(name, x, names) for name, x in self.scores.items()],
-        }
+        }  # fmt: skip
+
+    def sections(self, names: tuple[str, str]) -> list[Section]:
+        """Describe errors and scores in two tables."""
+        difference = " - ".join(names)
+        head = [*names, difference, f"{100 * self.call.level:g} % CI", "p-value"]
+        errors = [[*row_of(name, x), x.estimator] for name, x in self.errors.items()]
+        scores = [[*row_of(name, x), SCORES[name]] for name, x in self.scores.items()]
+        above = (
+            f"{difference} above 0: {names[1]} has the smaller value, which is better but for "
+            "accuracy, sharpness"
+        )
+        notes = (above, *(OF_ROWS if self.call.groups is None else OF_GROUPS))
+        return [
+            Section("Calibration errors", table=Table(["error", *head, "estimator"], errors)),
+            Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes),
+        ]
 
 
 def measure(
-    models: Sequence[tuple[str, Predictions, Namespace]], say: Say, draws_groups: bool = False
+    models: Sequence[tuple[Predictions, Namespace]], progress: Progress, draws_groups: bool = True
 ) -> Differences:
-    """Measure two models: what messages call each, its predictions, and how they are read; and of
-    the first one the column of the groups, if they are drawn."""
-    _, first, options = models[0]
+    """Measure two models, each with how it is read; groups of rows are those of the first."""
+    first, options = models[0]
     errors, scores = estimators_of(first, options), scores_of(first.pairs)
-    a, b = (read_data(model, own, {**errors, **scores}, least=1) for _, model, own in models)
+    a, b = (read_data(model, own, {**errors, **scores}, least=1) for model, own in models)
     call = replace(a, estimators=errors, sources=[*a.models, *b.models])
-    if not draws_groups:
-        say(f"intervals of both, {options.resamples} replicates of a calibrated model")
-    else:
+    if draws_groups and "groups" in first.others:
         call = with_groups_of(call, first)
-        say(f"errors of both, {options.resamples} resamples of {call.n_groups} groups")
+    progress(f"errors of both, {options.resamples} replicates")
     results = comparison_results(call, rng=options.seed)
-    say(f"scores of both, {options.resamples} resamples")
+    progress(f"scores of both, {options.resamples} replicates")
     scored = comparison_results(replace(call, estimators=scores), rng=options.seed)
     return Differences(call, results, scored)
 
 
 def verdict_of(error: ComparisonResult, bins: ComparisonResult, brier: ComparisonResult) -> str:
-    """Which model is better calibrated, and which predicts better, in a sentence."""
-    said = [
+    """Tell which model is better calibrated, and which predicts better, in a sentence."""
+    parts = [
         winner_of(error, f"better calibrated by {LEAD}"),
         winner_of(brier, "better in all by the Brier score"),
     ]
     if sign_of(error) != sign_of(bins):
-        said.insert(1, winner_of(bins, f"better calibrated by {TEST}"))
-    return sentence("; ".join(said)) + "."
+        parts.insert(1, winner_of(bins, f"better calibrated by {TEST}"))
+    return sentence("; ".join(parts)) + "."
 
 
-def winner_of(result: ComparisonResult, what: str) -> str:
-    """The model with the smaller value, if that is clear, and the interval that says so."""
+def winner_of(result: ComparisonResult, praise: str) -> str:
+    """Name the model with the smaller value, if that is clear, and the interval that shows it."""
     sign = sign_of(result)
-    said = (
-        f"model {'b' if sign > 0 else 'a'} is {what}" if sign else f"neither is shown to be {what}"
-    )
+    winner = f"model {'b' if sign > 0 else 'a'} is" if sign else "neither is shown to be"
     level = f"{100 * result.confidence_level:g} %"
-    return f"{said} ({level} interval of a - b {format_interval(result.confidence_interval)})"
+    interval = format_interval(result.confidence_interval)
+    return f"{winner} {praise} ({level} interval of a - b {interval})"
 
 
 def sign_of(result: ComparisonResult) -> int:
-    """On which side of 0 the interval lies, but for rounding; 0 if it holds 0."""
+    """Give the side of 0 on which the interval lies, but for rounding; 0 if it holds 0."""
     low, high = result.confidence_interval
     return int(low > ROUNDING) - int(high < -ROUNDING)
 
 
-def check_same_rows(a: Predictions, b: Predictions, paths: Sequence[str]) -> None:
-    """Both have the same labels and weights, row by row."""
+def check_same_rows(a: Predictions, b: Predictions) -> None:
+    """Refuse two files that have not the same labels and weights, row by row."""
     if a.pairs != b.pairs:
-        raise ValueError(
-            f"{paths[1]}: must have the kind of columns that {paths[0]} has: only one of them "
-            "has labels and confidences of the predicted class"
-        )
+        rule = f"must have the kind of columns that {a.file} has"
+        hint = "only one of them has labels and confidences of the predicted class"
+        raise InputError("b", rule, place=b.file, hint=hint)
     if len(a.label) != len(b.label):
-        raise ValueError(
-            f"{paths[1]}: must have the rows of {paths[0]}, which has {len(a.label)}; "
-            f"got {len(b.label)}"
-        )
-    columns: list[Any] = [("labels", a.label, b.label), ("weights", a.weights, b.weights)]
-    for name, one, other in columns:
-        pairs = zip(np.ravel(one).tolist(), np.ravel(other).tolist(), strict=True)
+        rule = f"must have the rows of {a.file}, which has {len(a.label)}"
+        raise InputError("b", rule, value=len(b.label), place=b.file)
+    for name, one, other in (("labels", a.label, b.label), ("weights", a.weights, b.weights)):
+        pairs = zip(np.ravel(one).tolist(), np.ravel(other).tolist(), strict=True)  # type: ignore[arg-type]
         for row, (value, got) in enumerate(pairs):
             if value != got:
-                raise ValueError(
-                    f"{paths[1]}: {b.row(row)}: must have the {name} of {paths[0]}, which has "
-                    f"{value!r} in {a.row(row)}; got {got!r}"
-                )
+                rule = f"must have the {name} of {a.file}, which has {value!r} in {a.row(row)}"
+                raise InputError("b", rule, value=got, place=f"{b.file}: {b.row(row)}")
 
 
 def values_of(name: str, result: ComparisonResult, names: tuple[str, str]) -> dict[str, Any]:
-    """One line of the table: above 0 the second model is better calibrated."""
+    """Give one line of the table: above 0 the second model is better calibrated."""
     low, high = result.confidence_interval
     return {
         "name": name, names[0]: result.a, names[1]: result.b, "difference": result.value,
@@ -173,47 +183,8 @@ def values_of(name: str, result: ComparisonResult, names: tuple[str, str]) -> di
     }  # fmt: skip
 
 
-def row_of(line: dict[str, Any], names: tuple[str, str], last: str) -> list[str]:
-    """One line of a table as text, with as many digits as the interval is worth."""
-    interval = ConfidenceInterval(line["low"], line["high"])
-    places = decimals(interval)
-    numbers = [format_number(line[key], places) for key in (*names, "difference")]
-    p_value = format_p(line["p_value"])
-    return [line["name"], *numbers, format_interval(interval), p_value, last]
-
-
-def tables_of(values: dict[str, Any], names: tuple[str, str] = ("a", "b")) -> list[str]:
-    """The tables of errors and of scores, and what is to be said about them, as lines."""
-    difference = " - ".join(names)
-    errors = [row_of(line, names, line["estimator"]) for line in values["differences"]]
-    scores = [row_of(line, names, SCORES[line["name"]]) for line in values["scores"]]
-    head = [*names, difference, *level_of(values), "p-value"]
-    above = f"  {difference} above 0: {names[1]} has the smaller value, which is better"
-    errors_note = [
-        "  p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
-        f"  intervals: joined from those of both models, {LEAD} by its posterior, others by test "
-        "inversion;",
-        f"  noise lifts values, so {difference} itself may lie outside; those of scores by "
-        "bootstrap",
-    ]
-    return [
-        "",
-        *table(["error", *head, "estimator"], errors),
-        "",
-        *table(["score", *head, ""], scores),
-        "",
-        f"{above} but for accuracy, sharpness",
-        *(errors_note if values.get("n_groups") is None else OF_GROUPS),
-    ]
-
-
-def text_of(values: dict[str, Any], pairs: bool) -> str:
-    """The page as text."""
-    title = "\n".join([f"a: {values['a']}", f"b: {values['b']}", fill(values["verdict"], WIDTH)])
-    groups = "" if values["n_groups"] is None else f" in {values['n_groups']} groups"
-    known = {
-        "rows": f"{values['n']}{groups}",
-        "setting": question(values["setting"], pairs),
-        **noted(values),
-    }
-    return "\n".join([*facts(title, **known), *tables_of(values)])
+def row_of(name: str, result: ComparisonResult) -> list[Any]:
+    """Give the cells of one line of a table."""
+    interval = result.confidence_interval
+    numbers = [Number(value, interval) for value in (result.a, result.b, result.value)]
+    return [name, *numbers, interval, PValue(result.p_value)]

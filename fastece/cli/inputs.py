@@ -20,23 +20,27 @@ PAIRS = "the file has labels and confidences of predicted classes, which is a bi
 
 
 def title_of(path: str) -> str:
-    """What pages and messages call a file."""
+    """Name a file on pages and in messages."""
     name = path.encode("utf-8", "backslashreplace").decode()  # of a path that is not UTF-8
     return "standard input" if path == STANDARD_INPUT else name
 
 
+def file_options(options: Namespace) -> dict[str, Any]:
+    """Give the columns of a file that the options name."""
+    return {name: getattr(options, name) for name in ("y_true", "y_prob", "classes", "weights")}
+
+
 def read_file(
-    path: str | None, options: Namespace, columns: Mapping[str, str] | None = None
+    path: str, options: Namespace, columns: Mapping[str, str] | None = None
 ) -> Predictions:
-    """Read a file as the options say, with columns of other arguments; without one, the predictions
-    that ship with fastece."""
-    if path is None:
-        with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
-            return read_predictions(shipped)
-    return read_predictions(
-        path, y_true=options.y_true, y_prob=options.y_prob, classes=options.classes,
-        weights=options.weights, columns=columns or {},
-    )  # fmt: skip
+    """Read a file as the options say, with columns of other arguments."""
+    return read_predictions(path, **file_options(options), columns=columns or {})
+
+
+def read_demo() -> Predictions:
+    """Read the predictions that ship with fastece."""
+    with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
+        return read_predictions(shipped)
 
 
 def read_data(
@@ -55,19 +59,19 @@ def read_data(
 
 
 def with_groups_of(call: Call, predictions: Predictions) -> Call:
-    """The call with the groups that a column of the file tells."""
+    """Add the groups of a column of the file to a call."""
     with predictions.located():
         return add_groups(call, predictions.others["groups"], predictions.y_prob)
 
 
 def columns_of(options: Namespace, *arguments: str) -> dict[str, str]:
-    """The columns of arguments that the options name."""
+    """Give the columns of arguments that the options name."""
     found = {name: getattr(options, name, None) for name in arguments}
     return {name: column for name, column in found.items() if column is not None}
 
 
 def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
-    """Arguments that every function takes: the data, and how they are to be read."""
+    """Give the arguments that every function takes: the data, and how they are read."""
     order, positive = getattr(options, "labels", None), getattr(options, "pos_label", None)
     if predictions.pairs:
         if options.setting not in ("auto", "binary"):
@@ -92,7 +96,7 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
 
 
 def read_label(option: str, text: str, is_text: bool) -> Any:
-    """A label like those of the file: a text, or a number."""
+    """Read a label like those of the file: a text, or a number."""
     text = text.strip()
     if is_text:
         return text
@@ -106,12 +110,12 @@ def read_label(option: str, text: str, is_text: bool) -> Any:
 
 
 def score_range(predictions: Predictions) -> dict[str, Any]:
-    """The range of the scores as a field of estimators, where the file does not tell it."""
+    """Give the range of the scores, where the file does not tell it, as a field of estimators."""
     return {} if predictions.classes is None else {"score_range": (1 / predictions.classes, 1.0)}
 
 
 def estimators_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
-    """The errors of a report, and those that are asked for, with the bins and the range if they
-    have them."""
+    """Choose the errors of a report, and those that are asked for, with the bins and the range if
+    they have them."""
     names = [*ERRORS, *options.estimators]
     return choose_errors(names, n_bins=options.n_bins, **score_range(predictions))

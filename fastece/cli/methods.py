@@ -1,5 +1,4 @@
-"""What a method of recalibration makes of a file: out of folds, fitted to another file, or by a
-model that was saved."""
+"""Methods of recalibration on a file: out of folds, fitted to another file, or saved."""
 
 import math
 import os
@@ -24,7 +23,7 @@ from fastece.cli.inputs import (
     read_file,
     title_of,
 )
-from fastece.cli.terminal import Say
+from fastece.cli.terminal import Progress
 from fastece.data.reading import read_problems
 from fastece.estimators.table import ESTIMATORS
 from fastece.files import STANDARD_INPUT, Predictions
@@ -35,13 +34,16 @@ from fastece.resampling.arguments import MOST_RESAMPLES
 
 ALL, LOSS = "all", "log_loss"
 FOLDS = 5
+PAIR_KINDS = {True: "labels and confidences", False: "probabilities"}
 # The classes of pairs of labels.
 HITS = ["wrong", "right"]
 
 
 class Rows(NamedTuple):
-    """Checked predictions, as methods take them: labels are the numbers of their columns, and
-    `order` what these stand for, if they have names."""
+    """Checked predictions, as methods take them.
+
+    Labels are the numbers of their columns, and `order` what these stand for, if they have names.
+    """
 
     x: NDArray[Any]
     label: NDArray[Any]
@@ -57,49 +59,53 @@ class Rows(NamedTuple):
 
     @property
     def classes(self) -> list[str] | None:
-        """What a saved model calls the classes; None of numbers."""
+        """Names of the classes in a saved model; None of numbers."""
         if self.pairs:
             return HITS
         return None if self.order is None else [str(label) for label in self.order]
 
+    @property
+    def kind(self) -> str:
+        """What the file holds."""
+        return "logits" if self.from_logits else "probabilities"
+
 
 class Task(NamedTuple):
-    """What is to be recalibrated, and what `--fit` names."""
+    """A file that is to be recalibrated, and the rows of `--fit`."""
 
     before: Predictions
     rows: Rows
     other: Rows | None
     options: Namespace
 
+    @property
+    def is_of_folds(self) -> bool:
+        """Whether each fold has a model of its own."""
+        return self.options.load is None and self.other is None
 
-class Result(NamedTuple):
-    """What a method makes of a file, and the model, which is not fitted if each fold had its
-    own."""
+
+class Recalibrated(NamedTuple):
+    """A model, which is not fitted if each fold had its own, and what it makes of a file."""
 
     model: Calibrator
     after: Predictions
 
 
 def check_way(options: Namespace) -> None:
-    """Which method it is, that there is one way to fit it, and that there are intervals."""
+    """Check the method, that there is one way to fit it, and that there are intervals."""
     excluded = {"load": ("method", "folds", "groups", "fit", "save"), "fit": ("folds", "groups")}
     for name, others in excluded.items():
         given = [x for x in others if getattr(options, x) is not None]
         if getattr(options, name) is not None and given:
-            raise ValueError(f"--{given[0]}: does not go with --{name}")
-    check_integer("--resamples", options.resamples, 1, MOST_RESAMPLES)
+            raise InputError(given[0], f"does not go with --{name}")
+    check_integer("n_resamples", options.resamples, 1, MOST_RESAMPLES)
     if options.method is not None:
-        check_choice("--method", options.method, [*METHODS, ALL])
-    if options.fit is None:
-        return
+        check_choice("method", options.method, [*METHODS, ALL])
     paths = [options.file, options.fit]
-    if paths == [STANDARD_INPUT] * 2 or (
-        all(map(os.path.exists, paths)) and os.path.samefile(*paths)
-    ):
-        raise ValueError(
-            "--fit: must be another file, or rows are recalibrated by what was fitted to them; "
-            "--folds is for one file"
-        )
+    is_input = paths == [STANDARD_INPUT] * 2
+    if is_input or (options.fit and all(map(os.path.exists, paths)) and os.path.samefile(*paths)):
+        rule = "must be another file, or rows are recalibrated by what was fitted to them"
+        raise InputError("fit", rule, hint="{cv} is for one file")
 
 
 def read_task(options: Namespace) -> Task:
@@ -110,21 +116,22 @@ def read_task(options: Namespace) -> Task:
     if options.fit is None:
         return Task(before, rows, None, options)
     other = rows_of(read_file(options.fit, options), options)
-    both = (rows, other)
-    same: dict[str, list[Any]] = {
-        "the kind of columns": ["pairs of labels" if x.pairs else "probabilities" for x in both],
-        "the number of classes": [x.n_classes for x in both],
-        "the number of columns": [x.x[:1].size for x in both],
-        "logits or probabilities": ["logits" if x.from_logits else "probabilities" for x in both],
-        "its classes in the order": [x.order for x in both],
-    }
-    for what, (wanted, got) in same.items():
-        if wanted != got:
-            raise ValueError(
-                f"--fit: {title_of(options.fit)} must have {what} of {title_of(options.file)}, "
-                f"{wanted}; got {got}"
-            )
+    require_same("fit", options.fit, {
+        "the kind of columns": [PAIR_KINDS[x.pairs] for x in (rows, other)],
+        "the number of classes": [x.n_classes for x in (rows, other)],
+        "the number of columns": [x.x[:1].size for x in (rows, other)],
+        "logits or probabilities": [x.kind for x in (rows, other)],
+        "its classes in the order": [x.order for x in (rows, other)],
+    })  # fmt: skip
     return Task(before, rows, other, options)
+
+
+def require_same(option: str, path: str, facts: dict[str, list[Any]]) -> None:
+    """Refuse a file of an option that differs from the file that is recalibrated."""
+    for name, (wanted, got) in facts.items():
+        if wanted != got:
+            rule = f"must have {name} of the file, {wanted!r}"
+            raise InputError(option, rule, value=got, place=f"--{option}: {title_of(path)}")
 
 
 def rows_of(predictions: Predictions, options: Namespace) -> Rows:
@@ -141,16 +148,16 @@ def rows_of(predictions: Predictions, options: Namespace) -> Rows:
     return Rows(x, label, predictions.weights, data["from_logits"], predictions.pairs, order)
 
 
-def apply_methods(task: Task, say: Say) -> tuple[dict[str, Result], dict[str, str]]:
-    """What the methods that are asked for make of a file, by their names; and for those that
-    cannot be used among all the reason."""
+def apply_methods(task: Task, progress: Progress) -> tuple[dict[str, Recalibrated], dict[str, str]]:
+    """Apply the methods that are asked for, by their names; of those that cannot be used among all
+    give the reason."""
     options = task.options
     if options.load is not None:
         return apply_saved(task), {}
     names = [*METHODS] if options.method == ALL else [options.method or "temperature"]
     results, refused = {}, {}
     for name in names:
-        say(f"{METHODS[name].title}, {way_of(options)}")
+        progress(f"{METHODS[name].title}, {describe_way(options)}")
         try:
             if len(names) > 1:
                 check_size(name, task)
@@ -160,7 +167,8 @@ def apply_methods(task: Task, say: Say) -> tuple[dict[str, Result], dict[str, st
                 raise
             refused[name] = error.rule
     if not results:
-        raise ValueError(f"--method: no method can be used; {next(iter(refused.values()))}")
+        reason = next(iter(refused.values()))
+        raise InputError("method", f"no method can be used; the first: {reason}")
     return results, refused
 
 
@@ -178,8 +186,8 @@ def warnings_of(method: Any) -> Iterator[None]:
             warnings.warn(warning, stacklevel=2)
 
 
-def apply(name: str, task: Task) -> Result:
-    """What a method makes of a file: fitted to another one, or out of folds."""
+def apply(name: str, task: Task) -> Recalibrated:
+    """Apply a method to a file: fitted to another one, or out of folds."""
     rows, options = task.rows, task.options
     model = METHODS[name](from_logits=rows.from_logits)
     if task.other is not None:
@@ -191,64 +199,55 @@ def apply(name: str, task: Task) -> Result:
             cv=FOLDS if options.folds is None else options.folds, from_logits=rows.from_logits,
             sample_weight=rows.weight,
         )  # fmt: skip
-    return Result(model, task.before.with_probabilities(p))
+    return Recalibrated(model, task.before.with_probabilities(p))
 
 
 def fit(model: Calibrator, rows: Rows) -> Calibrator:
-    """A model, fitted to checked predictions."""
+    """Fit a model to checked predictions."""
     with warnings_of(model):
         model.fit(rows.x, rows.label, rows.weight)
     model.classes_ = rows.classes
     return model
 
 
-def transform(model: Calibrator, task: Task) -> Result:
-    """What a fitted model makes of a file."""
+def transform(model: Calibrator, task: Task) -> Recalibrated:
+    """Apply a fitted model to a file."""
     with warnings_of(model):
-        return Result(model, task.before.with_probabilities(model.transform(task.rows.x)))
+        return Recalibrated(model, task.before.with_probabilities(model.transform(task.rows.x)))
 
 
-def apply_saved(task: Task) -> dict[str, Result]:
-    """What the model of `--load` makes of a file."""
+def apply_saved(task: Task) -> dict[str, Recalibrated]:
+    """Apply the model of `--load` to a file."""
     path, rows = task.options.load, task.rows
     model = load(path)
-    if model.n_classes_ != rows.n_classes:
-        raise ValueError(f"--load: {path} is of {model.n_classes_} classes, not {rows.n_classes}")
-    if model.from_logits != rows.from_logits:
-        kinds = {False: "probabilities", True: "logits"}
-        raise ValueError(
-            f"--load: {path} is of {kinds[model.from_logits]}, and the file holds "
-            f"{kinds[rows.from_logits]}"
-        )
-    if model.classes_ != rows.classes and (model.classes_ == HITS or None not in (
-        model.classes_, rows.classes
-    )):  # fmt: skip
-        raise ValueError(
-            f"--load: {path} is of the classes {model.classes_}, in this order, and the file has "
-            f"{rows.classes or 'none that are named so'}"
-        )
+    are_named = HITS in (model.classes_, rows.classes) or None not in (model.classes_, rows.classes)
+    require_same("load", path, {
+        "the number of classes": [rows.n_classes, model.n_classes_],
+        "logits or probabilities": [rows.kind, "logits" if model.from_logits else "probabilities"],
+        "the classes, in the order": [rows.classes, model.classes_] if are_named else [None, None],
+    })  # fmt: skip
     name = method_name(model)
     assert name is not None, "it was saved by its name in the table"
     return {name: transform(model, task)}
 
 
 def check_size(name: str, task: Task) -> None:
-    """Among all methods, none is tried that has more parameters than rows to fit them to."""
+    """Refuse a method, among all, that has more parameters than rows to fit them to."""
     n_classes, n = task.rows.n_classes, len((task.other or task.rows).label)
     count = n_classes * (n_classes + 1)
     if name == "matrix" and count > n:
         raise InputError("method", f"has {count} parameters, more than the {n} rows to fit to")
 
 
-def rank(task: Task, results: dict[str, Result], say: Say) -> list[dict[str, Any]]:
-    """The log loss and the error that each method leaves, and the share of rows whose class stays
-    the predicted one: the least log loss first, infinite ones last."""
+def rank(task: Task, results: dict[str, Recalibrated], progress: Progress) -> list[dict[str, Any]]:
+    """Measure the log loss and the error that each method leaves, and the share of rows whose class
+    stays the predicted one: the least log loss first, infinite ones last."""
     lines = []
     errors = estimators_of(task.before, task.options)
     measured = {LEAD: errors[LEAD], LOSS: ESTIMATORS[LOSS]}
     guess = guess_of(task.rows.x, 0.0 if task.rows.from_logits else 0.5)
     for name, result in results.items():
-        say(f"measuring {result.model.title}")
+        progress(f"measuring {result.model.title}")
         call = read_data(result.after, of_probabilities(task.options), measured)
         kept = guess_of(np.asarray(result.after.y_prob), 0.5) == guess
         lines.append({
@@ -259,17 +258,17 @@ def rank(task: Task, results: dict[str, Result], say: Say) -> list[dict[str, Any
 
 
 def guess_of(x: NDArray[Any], middle: float) -> NDArray[Any]:
-    """The predicted class of each row."""
+    """Find the predicted class of each row."""
     return x > middle if x.ndim == 1 else x.argmax(axis=1)
 
 
 def of_probabilities(options: Namespace) -> Namespace:
-    """Options for what has been recalibrated, which is never logits."""
+    """Make options for what has been recalibrated, which is never logits."""
     return Namespace(**{**vars(options), "from_logits": False})
 
 
-def way_of(options: Namespace) -> str:
-    """How a model is fitted, in words."""
+def describe_way(options: Namespace) -> str:
+    """Describe how a model is fitted."""
     if options.load is not None:
         return f"loaded from {title_of(options.load)}"
     if options.fit is not None:

@@ -82,7 +82,7 @@ OPTIONS = {
     ),
     "--from-logits": {"action": "store_true", "help": "the file holds logits"},
     "--n-bins": value(None, 'a number or "sqrt"', number_or("sqrt", int), 15),
-    "--resamples": value("N", "replicates behind the intervals (default %(default)s)", int),
+    "--resamples": value("N", "replicates behind the intervals (1999; of curve 500)", int),
     "--confidence-level": value("LEVEL", "of the intervals (default 0.95)", read_level, 0.95),
     "--plot": value("FILE", "write a picture: .png, .svg or .pdf, with matplotlib"),
     "--html": value("FILE", "write the report as one HTML page, with matplotlib"),
@@ -90,7 +90,7 @@ OPTIONS = {
     "--stream": {
         "action": "store_true",
         "help": "add the rows up as they are read, and keep none: so are several files, and large "
-        "ones of more than 256 MB, anyway",
+        "ones of more than 10 million rows, anyway",
     },
     "--on-error": {
         "choices": ["stop", "skip"], "default": "stop",
@@ -141,6 +141,7 @@ OPTIONS = {
     "--jobs": value("N", "processes (default -1: one per core)", int, -1),
     "--seed": value(None, "of everything that is random (default 0)", int),
     "--json": form("json", "machine-readable output"),
+    "--markdown": form("markdown", "the page as Markdown"),
 }  # fmt: skip
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
@@ -175,7 +176,7 @@ COMMANDS = {
         "what has a posterior has intervals. Several files, patterns in quotes and folders are one "
         "stream of rows, which need not fit in memory.",
         ("files",), (*FILE, "--by", "report --groups", *REPORT, "--stream", "--on-error"),
-        {"resamples": 1999, "seed": 0},
+        {"seed": 0},
     ),
     "compare": Command(
         "compare:run_compare", "the difference between two models, on the same rows",
@@ -195,7 +196,7 @@ COMMANDS = {
         "report:run_report", "the report on predictions that ship with fastece",
         "Report on a small neural network that reads handwritten digits (1797 rows, 10 classes, "
         "cross-validated).",
-        (), REPORT, {"resamples": 1999, "seed": 0},
+        (), REPORT, {"seed": 0},
     ),
     "curve": Command(
         "curve:run_curve", "how often scores come true, at any score",
@@ -237,7 +238,7 @@ def make_parser() -> argparse.ArgumentParser:
         for argument in row.arguments:
             more: dict[str, Any] = {"nargs": "+"} if argument == "files" else {}
             command.add_argument(argument, metavar=argument.removesuffix("s").upper(), **more)
-        for option in (*row.options, "--json"):
+        for option in (*row.options, "--json", "--markdown"):
             command.add_argument(option.split()[-1], **OPTIONS[option])
         command.set_defaults(**row.defaults)
     return parser

@@ -1,50 +1,43 @@
-"""What a command prints: a page of text and the same as plain values, made of facts and tables."""
+"""What a command prints: a document, and the same as plain values."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
-from fastece.document.writers import align
+from fastece.document.document import Document, Section
+from fastece.document.plain import to_plain
+from fastece.document.result import Readable
 
 # What options write.
+TITLE = "Files"
 FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model"}
 
 
-class Page(NamedTuple):
-    """What a command prints: text, or with ``--json`` the same as plain values."""
+@dataclass(frozen=True)
+class Page(Readable):
+    """A document, and the same as values by name."""
 
-    text: str
+    description: Document
     values: dict[str, Any]
 
+    def document(self) -> Document:
+        """Return the document."""
+        return self.description
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values by name."""
+        plain: dict[str, Any] = to_plain(self.values)
+        return plain
+
     def with_file(self, option: str, path: str, note: str = "") -> "Page":
-        """The page with the name of a file that was written, as an option asked, and a note."""
-        said = f"{FILES[option]}: {path}{note and f' ({note})'}"
-        return Page(f"{self.text}\n\n{said}", {**self.values, option: path})
+        """Add the name of a file that was written, as an option asked, and a note."""
+        known = {FILES[option]: f"{path} ({note})" if note else path}
+        others = [x for x in self.description.sections if x.title != TITLE]
+        for section in self.description.sections[len(others) :]:
+            known = {**section.facts, **known}
+        sections = [*others, Section(TITLE, known)]
+        return Page(replace(self.description, sections=sections), {**self.values, option: path})
 
 
-def facts(title: str, **values: Any) -> list[str]:
-    """A title, and a line for each value."""
-    names = (name.replace("_", " ") for name in values)
-    return [title, *map("  {:<16} {}".format, names, values.values())]
-
-
-def noted(values: dict[str, Any]) -> dict[str, str]:
-    """How a file was read, where there is something to say about that, as a fact."""
-    return {"read_as": values["note"]} if values["note"] else {}
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with aligned columns, the last of which is of texts."""
-    return [
-        f"  {line}"
-        for line in align([head, *rows], [i in (0, len(head) - 1) for i in range(len(head))])
-    ]
-
-
-def level_of(values: dict[str, Any]) -> list[str]:
-    """The head of a column of intervals, if there are any."""
-    return [f"{100 * values['confidence_level']:g} % interval"] if values["n_resamples"] else []
-
-
-def ends_of(values: dict[str, Any], form: str = ".5f") -> str:
-    """An interval as text."""
-    return f"[{values['low']:{form}}, {values['high']:{form}}]"
+def noted(note: str) -> dict[str, str]:
+    """Give a fact about how a file was read, where there is something to say about that."""
+    return {"read as": note} if note else {}

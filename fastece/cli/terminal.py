@@ -1,19 +1,20 @@
-"""One line of the terminal that says what a command is doing and how far it is."""
+"""One line of the terminal that shows what a command is doing and how far it is."""
 
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Say = Callable[[str], None]
+# Takes the name of the next step.
+Progress = Callable[[str], None]
 
 
 @contextmanager
-def progress() -> Iterator[Say]:
-    """While the block runs, a line on stderr tells its steps, if stderr is a terminal.
+def show_progress() -> Iterator[Progress]:
+    """While the block runs, show its steps in a line on stderr, if stderr is a terminal.
 
-    The block gets a function that takes the name of its next step. How many tasks of a step are
-    done, and which kernel is about to be compiled, the package tells by itself.
+    The block gets a function that takes the name of its next step. The package itself gives how
+    many tasks of a step are done, and which kernel is about to be compiled.
     """
     if not sys.stderr.isatty():
         yield lambda _: None
@@ -23,25 +24,24 @@ def progress() -> Iterator[Say]:
 
     step = "working"
 
-    def say(text: str) -> None:
+    def show_step(text: str) -> None:
         nonlocal step
         step = text
         show(text)
 
-    def tell_tasks(done: int, total: int) -> None:
+    def show_tasks(done: int, total: int) -> None:
         show(f"{step}: {done} of {total} parts done")
 
-    def tell_kernel(name: str, done: int) -> None:
+    def show_kernel(name: str, done: int) -> None:
         show(f"compiling, the first time only: {done} kernels done, now {name}")
 
-    engine.progress_callbacks.append(tell_tasks)
-    kernels = _jit.progress_callbacks
-    kernels.append(tell_kernel)
+    engine.progress_callbacks.append(show_tasks)
+    _jit.progress_callbacks.append(show_kernel)
     try:
-        yield say
+        yield show_step
     finally:
-        engine.progress_callbacks.remove(tell_tasks)
-        kernels.remove(tell_kernel)
+        engine.progress_callbacks.remove(show_tasks)
+        _jit.progress_callbacks.remove(show_kernel)
         show("")
 
 

@@ -23,12 +23,16 @@ class BatchReader:
     Parameters
     ----------
     path : str or path
+    any_labels : bool
+        Whether the caller knows the classes of labels, which may be texts then.
     options
         Columns: attributes of `Chosen`.
     """
 
-    def __init__(self, path: str | PathLike[str], **options: Any) -> None:
-        self.chosen = Chosen(**options)
+    def __init__(
+        self, path: str | PathLike[str], *, any_labels: bool = False, **options: Any
+    ) -> None:
+        self.chosen, self.any_labels = Chosen(**options), any_labels
         self.source = self.chosen.source(str(path))
         self.form: dict[str, str] = {}
 
@@ -50,7 +54,7 @@ class BatchReader:
         if found.pairs:  # texts that are numbers are so where another row has one that is not
             form = "a string" if found.label.dtype.kind == "U" else "a number"
             check_kind(table, "label", self.form.setdefault("label", form), form)
-        else:
+        elif not self.any_labels:
             check_class_numbers(found)
         names = getattr(found.y_prob, "columns", [])
         if any(name.isdecimal() and int(name) != k for k, name in enumerate(names)):
@@ -147,12 +151,15 @@ class FileSum:
         Is told the file, its rows so far and the share of it that is read, after each batch.
     files : list of FileCount
         What was added.
+    any_labels : bool
+        Whether the caller knows the classes of labels, which may be texts then.
     """
 
     add: Callable[[Predictions], Any]
     skips: bool = False
     tell: Callable[[FileCount, float], None] = lambda count, share: None  # noqa: ARG005
     files: list[FileCount] = field(default_factory=list)
+    any_labels: bool = False
     has_warned: bool = False
 
     def add_file(self, path: str, **options: Any) -> None:
@@ -164,7 +171,7 @@ class FileSum:
             With the file, the row and the rule, for a bad row, and for a file that cannot be read;
             but with `skips` only where none of the first 1000 rows is good.
         """
-        reader, count = BatchReader(path, **options), FileCount(path)
+        reader, count = BatchReader(path, any_labels=self.any_labels, **options), FileCount(path)
         self.files.append(count)
         batches = reader.batches()
         while (batch := self.following(batches, count)) is not None:

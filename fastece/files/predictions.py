@@ -1,7 +1,7 @@
 """Predictions from a file: the names of its columns say what they are."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -21,8 +21,8 @@ from fastece.files.table import Labels, NamedColumns, Numbers, Table, Texts, as_
 
 PAIR = ("true_label", "pred_label", "confidence")
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
-# Whole files have at most so many numbers: larger ones are read as streams.
-MOST_NUMBERS = 5 * 10**7
+# Larger files are no whole ones: they are streams.
+MOST_ROWS, MOST_NUMBERS = 10**7, 10**8
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class Predictions:
 
     def place(self, error: BadArgumentError) -> None:
         """Give an error about these rows its place in the file."""
-        if error.place is None and error.argument in ("y_true", *self.columns):
+        is_data = error.argument in ("y_true", "y_prob", "sample_weight")
+        if error.place is None and (is_data or (error.index and error.argument in self.columns)):
             error.place = self.place_of(error)
 
     def place_of(self, error: BadArgumentError) -> str:
@@ -233,13 +234,27 @@ def read_predictions(path: str | PathLike[str], **options: Any) -> Predictions:
     InputError
         With the place of the first bad row, for a bad row; for a file that cannot be read.
     """
-    chosen = Chosen(**options)
-    return whole(chosen, map(chosen.read, chosen.source(str(path)).tables()))
+    found = read_whole(path, is_limited=False, **options)
+    assert found is not None, "there is no limit"
+    return found
 
 
-def whole(chosen: Chosen, parts: Iterable[Rows]) -> Predictions:
+def read_whole(
+    path: str | PathLike[str], *, is_limited: bool = True, **options: Any
+) -> Predictions | None:
+    """Read a file as `read_predictions` does, or nothing of one that is too large to be held."""
+    chosen, parts = Chosen(**options), []
+    rows = numbers = 0
+    for table in chosen.source(str(path)).tables():
+        parts.append(chosen.read(table))
+        rows, numbers = rows + len(table.places), numbers + parts[-1].size
+        if is_limited and (rows > MOST_ROWS or numbers > MOST_NUMBERS):
+            return None
+    return whole(chosen, parts)
+
+
+def whole(chosen: Chosen, rows: Sequence[Rows]) -> Predictions:
     """Put batches of one file together."""
-    rows = [*parts]
     first = rows[0]
     for part in rows[1:]:
         for name in (*first.labels, *first.numbers):

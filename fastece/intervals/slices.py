@@ -1,7 +1,7 @@
 """Slices: the error of each group of rows, with intervals that hold in all of them at once."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -180,6 +180,14 @@ def groups_by(call: Call, by: Any, n: int) -> list[Group]:
         note = TOO_FEW if count < LEAST_ROWS else ""
         groups.append(Group(labels[k], rows.size, count, partial(data.where, rows), note))
     return groups
+
+
+def groups_of_sources(sources: Mapping[Any, Source]) -> list[Group]:
+    """Give the groups of streams, each with its own sums."""
+    return [
+        Group(label, one.n, one.n, partial(lambda x: x, one), TOO_FEW if one.n < LEAST_ROWS else "")
+        for label, one in sorted(sources.items(), key=lambda item: str(item[0]))
+    ]
 
 
 def groups_by_class(call: Call) -> list[Group]:

@@ -108,8 +108,8 @@ def recalibrate(
         check_classes(others, f"y_true without fold {part}")
         fitted = deepcopy(model).fit_rows(others)
         out[fold == part] = fitted.map_predictions(rows.predictions.where(fold == part))
-        for watcher in progress_callbacks:
-            watcher(part + 1, cv)
+        for callback in progress_callbacks:
+            callback(part + 1, cv)
     return out
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.checks.errors import InputError
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_average, check_integer, check_jobs
 from fastece.checks.probabilities import as_probabilities
@@ -15,9 +15,11 @@ from fastece.data.problems import Problems, need_rows
 from fastece.data.reading import read_source
 from fastece.data.sample import Sample
 from fastece.data.source import Source
-from fastece.estimators.base import Chances, Labels
 from fastece.estimators.table import (
+    direct_values,
     find_estimator,
+    is_calibration_error,
+    need_vectors,
 )
 from fastece.resampling.draws import Groups, draws_of
 from fastece.resampling.engine import Problem, evaluate, plan_replicates
@@ -40,7 +42,7 @@ def find_estimators(estimator: Any, fields: dict[str, Any], function: str) -> di
     if not isinstance(estimator, list | tuple):
         return {"": find_estimator(estimator, fields, function)}
     if not estimator:
-        raise ValueError("estimator: the list is empty")
+        raise InputError("estimator", "the list is empty")
     found: dict[str, Any] = {}
     for one in estimator:
         name = str(one)
@@ -49,7 +51,7 @@ def find_estimators(estimator: Any, fields: dict[str, Any], function: str) -> di
             names = (kind, *(f"{kind} {i}" for i in range(2, len(estimator) + 1)))
             name = next(name for name in names if name not in found)
         if name in found:
-            raise ValueError(f"estimator: {name!r} is named twice")
+            raise InputError("estimator", f"{name!r} is named twice")
         found[name] = find_estimator(one, fields, function)
     return found
 
@@ -57,7 +59,7 @@ def find_estimators(estimator: Any, fields: dict[str, Any], function: str) -> di
 def check_single(estimator: Any) -> None:
     """An estimator, where there may not be a list of them."""
     if isinstance(estimator, list | tuple):
-        raise TypeError(f"estimator: must be one, not a list, got {estimator!r:.80}")
+        raise InputTypeError("estimator", "must be one, not a list", value=estimator)
 
 
 def check_executor(executor: Any, n_jobs: Any) -> int:
@@ -65,9 +67,9 @@ def check_executor(executor: Any, n_jobs: Any) -> int:
     if executor is None:
         return check_jobs(n_jobs)
     if n_jobs is not None:
-        raise ValueError("n_jobs: goes without executor=, which has workers of its own")
+        raise InputError("n_jobs", "goes without executor=, which has workers of its own")
     if not callable(getattr(executor, "submit", None)):
-        raise TypeError(f"executor: must have a method submit, got {executor!r}")
+        raise InputTypeError("executor", "must have a method submit", value=executor)
     return 1
 
 
@@ -76,17 +78,19 @@ def require_calibration_error(call: "Call", function: str) -> None:
     that is: of calibration errors it is 0. All but `calibration_test` also ask what models would
     have that are not calibrated."""
     for estimator in call.estimators.values():
-        if not estimator.is_calibration_error:
-            raise ValueError(
-                f"estimator: {describe(estimator)} is no calibration error, so {function} has no "
-                "value of a calibrated model to compare it with; bootstrap and compare take it"
+        if not is_calibration_error(estimator):
+            rule = (
+                f"{describe(estimator)} is no calibration error, so {function} has no value of a "
+                "calibrated model to compare it with"
             )
-        reads_labels = call.is_whole(estimator) or Labels in estimator.native
-        if reads_labels and Chances not in estimator.native and function != "calibration_test":
-            raise InputError(
-                "estimator", f"must take the draws Chances for {function}", value=estimator,
-                hint="bootstrap, compare and calibration_test do without",
-            )  # fmt: skip
+            raise InputError("estimator", rule, hint="bootstrap and compare take it")
+        found = [hasattr(estimator, name) for name in ("labels", "truth")]
+        is_read = call.is_whole(estimator) or any(found)
+        if is_read and not all(found) and function != "calibration_test":
+            raise ValueError(
+                f"estimator: {describe(estimator)} needs the methods labels and truth for "
+                f"{function}; bootstrap, compare and calibration_test do without"
+            )
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class Call:
 
     def is_whole(self, estimator: Any) -> bool:
         """Whether an estimator has a value of whole class vectors here."""
-        return estimator.needs_vectors and self.sources[0].has_vectors
+        return need_vectors([estimator]) and self.sources[0].has_vectors
 
     def average_of(self, values: Any) -> Any:
         """Values (K, ...) of the problems of one model as the caller wants them: that of the only
@@ -164,7 +168,7 @@ class Call:
 
     def values(self, name: str) -> list[Any]:
         """The value of one estimator on the data of each model."""
-        values = [self.estimators[name].point_values(problems) for problems in self.sources]
+        values = [direct_values(self.estimators[name], problems) for problems in self.sources]
         return [as_float(self.average_of(value)) for value in values]
 
     def problem(self, sample: Sample) -> Problem:
@@ -211,7 +215,7 @@ def read_call(
         read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, prob_name=name,
-            vectors=any(one.needs_vectors for one in estimators.values()),
+            vectors=need_vectors(estimators.values()),
         )
         for name, y_prob in models.items()
     ]  # fmt: skip
@@ -227,8 +231,6 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     label, _ = as_groups(groups, len(as_probabilities(y_prob, name)), "groups")
     found = Groups.of(label[positions])
     if found.count < 2:
-        raise ValueError(
-            "groups: must be at least 2 that have rows of positive weight, as groups are drawn; "
-            "got 1"
-        )
+        rule = "must be at least 2 that have rows of positive weight, as groups are drawn"
+        raise InputError("groups", rule, value=1)
     return replace(call, groups=found)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.arrays import contiguous
-from fastece.estimators.base import Counts, Labels, Rows
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8, U16
 
@@ -29,9 +29,10 @@ def new_key(rng: Any) -> int:
     """The number that all draws of a call depend on, from a seed or a generator: its next word."""
     is_seed = isinstance(rng, Integral) and not isinstance(rng, bool | np.bool_)
     if not (rng is None or is_seed or isinstance(rng, np.random.Generator)):
-        raise TypeError(f"rng: must be None, an integer or a numpy.random.Generator, got {rng!r}")
+        rule = "must be None, an integer or a numpy.random.Generator"
+        raise InputTypeError("rng", rule, value=rng)
     if is_seed and rng < 0:
-        raise ValueError(f"rng: a seed must not be negative, got {rng!r}")
+        raise InputError("rng", "a seed must not be negative", value=rng)
     return int(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
 
 
@@ -55,10 +56,9 @@ class InBlocks:
     """Draws in blocks of 32 replicates. `make` draws what all problems have in common for some
     blocks; `multiplicities` is how often the n rows of one problem count in them."""
 
-    # Replicates that are drawn together, bytes of a row in each of them, and the kind of draws that
-    # they are for a statistic.
-    unit, item = REPLICATES, 1
-    kind: type = Counts
+    # Replicates that are drawn together, bytes of a row in each of them, and the method of an
+    # estimator that takes them all at once.
+    unit, item, method = REPLICATES, 1, "blocks"
 
     def make(self: Any, first: int, blocks: int) -> Any:
         """(G, n, 32) multiplicities of some blocks."""
@@ -172,7 +172,7 @@ class GroupDraws(InBlocks):
 
 
 @dataclass(frozen=True)
-class HitCounts(InBlocks):
+class LabelDraws(InBlocks):
     """Labels with the predicted probabilities: scores (n,), or class vectors (n, K).
 
     Every row stands there twice, as a hit and, in the second half, as a miss, and one of the two is
@@ -188,7 +188,7 @@ class HitCounts(InBlocks):
         return 2 * len(self.prob)
 
 
-class HitDraws(HitCounts):
+class HitDraws(LabelDraws):
     """Hits with the probability that the score says."""
 
     def _fill(self, first: int, c: U8) -> None:
@@ -196,7 +196,7 @@ class HitDraws(HitCounts):
         kernels.resampling.hits_of(np.uint64(self.key), first, score, c)
 
 
-class ClassDraws(HitCounts):
+class ClassDraws(LabelDraws):
     """Classes, shared by the problems of all of them."""
 
     @cached_property
@@ -227,14 +227,14 @@ class ClassDraws(HitCounts):
 
 
 @dataclass(frozen=True)
-class LabelDraws(InBlocks):
+class Relabels(InBlocks):
     """Labels as they are, for estimators that take those: classes of whole class vectors, or the
     hits of each problem."""
 
     drawn: HitDraws | ClassDraws
     are_classes: bool
 
-    item, kind = 4, Labels
+    item, method = 4, "labels"
 
     @property
     def n(self) -> int:
@@ -256,7 +256,7 @@ class LabelDraws(InBlocks):
 class RowDraws:
     """`size` of n rows, with replacement, as lists of rows."""
 
-    unit, item, kind = 1, 4, Rows
+    unit, item, method = 1, 4, "subsets"
 
     key: int
     n: int
@@ -270,7 +270,7 @@ class RowDraws:
         return rows
 
 
-BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws | LabelDraws
+BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws | Relabels
 
 
 def draws_of(

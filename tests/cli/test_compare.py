@@ -53,7 +53,7 @@ def test_a_comparison_has_a_verdict_and_scores(capsys):
 def test_comparison_in_words(capsys):
     options = ["--resamples", 32, "--confidence-level", 0.9]
     out = text(capsys, "compare", DIGITS, FOREST, *options)
-    for part in (f"a: {DIGITS}\nb: {FOREST}\n", "setting          confidence", "90 % interval",
+    for part in (f"a        {DIGITS}\n", "setting  confidence", "90 % CI",
                  "ece_ac", "mce", "p-value of an error: below", "a - b above 0: b"):  # fmt: skip
         assert part in out
     head, *rows = [x for x in out.splitlines() if re.match("  (error|ece|mce)", x)]
@@ -82,7 +82,7 @@ def test_picture_of_a_comparison_has_both_models(capsys, tmp_path, figures, sett
 def test_comparison_says_where_its_picture_is(capsys, tmp_path, write, figures):
     path, picture = write(BINARY), tmp_path / "a.svg"
     out = text(capsys, "compare", path, path, "--resamples", 9, "--plot", picture)
-    assert out.endswith(f"\n\npicture: {picture}\n")
+    assert out.endswith(f"\n  picture  {picture}\n")
     assert len(figures) == 1
 
 
@@ -123,8 +123,8 @@ BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
     ("content", "options", "message"),
     [
         ("y_true,y_prob\n0,0.1\n0,0.4\n0,0.9\n", [], "b.csv: line 3: must have the labels of "
-         ".*a.csv, which has 1 in line 3; got 0"),
-        ("y_true,y_prob\n0,0.1\n1,0.4\n", [], "which has 3; got 2"),
+         ".*a.csv, which has 1 in line 3, got 0"),
+        ("y_true,y_prob\n0,0.1\n1,0.4\n", [], "which has 3, got 2"),
         ("y_true,y_prob\n0,0.1\n1,0.4\n1,1.9\n", [], "b.csv: line 4, column y_prob: .*, got 1.9"),
         (f"{PAIRS}0,0,0.5\n", [], "kind of columns"),
         ("y_true,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5\n1,0.5,0.5\n", ["--setting", "5"], "class index"),
@@ -166,7 +166,7 @@ def test_groups_of_rows_are_drawn(capsys, tmp_path):
         assert (line["low"], line["high"]) == result.confidence_interval
         assert line["p_value"] == result.p_value
     out = text(capsys, "compare", *files, *options)
-    assert "rows             200 in 25 groups\n" in out
+    assert "  200 in 25 groups\n" in out
     assert "basic bootstrap of whole groups" in out
     assert "test inversion" not in out
     message = failure(capsys, "compare", *files, "--groups", "page")

@@ -31,7 +31,7 @@ def test_curve_is_that_of_python(capsys, write):
         assert (point["low"], point["high"]) == pytest.approx(tuple(ends))
         assert point["supported"] is True
     out = text(capsys, "curve", path, *options, "--bandwidth", 0.1)
-    for part in ("90 % interval", "64 resamples", "bandwidth 0.1", "0.2500", "comes true"):
+    for part in ("90 % CI", "64 replicates", "bandwidth 0.1", "0.2500", "comes true"):
         assert part in out
     assert text(capsys, "curve", path, *options, "--bandwidth", 0.1) == out
 
@@ -57,7 +57,7 @@ def test_curve_of_top_labels(capsys, write):
     assert point["supported"] is False  # there are no scores below 1/4
     assert (point["probability"], point["low"], point["rows"]) == (None, None, 0)
     last = text(capsys, "curve", path, *options, "--at", 0.1).splitlines()[-1]
-    assert last.split() == ["0.1000", "-", "0", "no", "scores"]
+    assert last.split() == ["0.1000", "-", "-", "0", "no", "scores"]
     assert "class vector" in failure(capsys, "curve", path, "--setting", "classwise")
 
 
@@ -73,7 +73,7 @@ def test_curves_of_classes(capsys, write):
 def test_picture_of_a_curve(capsys, write, tmp_path, figures):
     path, picture = write(VECTORS), tmp_path / "a.pdf"
     out = text(capsys, "curve", path, "--resamples", 16, "--plot", picture)
-    assert out.endswith(f"\n\npicture: {picture}\n")
+    assert out.endswith(f"\n  picture  {picture}\n")
     assert picture.read_bytes().startswith(b"%PDF")
     assert [ax.get_title() for ax in figures[0].axes] == ["BayesCurve(), confidence"]
     options = ["--resamples", 0, "--setting", "classwise"]

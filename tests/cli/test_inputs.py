@@ -252,7 +252,7 @@ def test_every_command_reads_standard_input_and_json_lines(capsys, write, monkey
 
 
 def test_standard_input_is_one_file(capsys):
-    assert "standard input can be only one" in failure(capsys, "compare", "-", "-")
+    assert "must be another file than standard input" in failure(capsys, "compare", "-", "-")
 
 
 @pytest.mark.parametrize("command", ["report", "curve"])
@@ -276,7 +276,7 @@ def test_models_that_are_compared_have_the_same_weights(capsys, write):
     b = write("y_true,y_prob,w\n0,0.1,1\n1,0.4,3\n", "b.csv")
     line = failure(capsys, "compare", a, b, "--weights", "w")
     assert "b.csv: line 3: must have the weights of" in line
-    assert "which has 2.0 in line 4; got 3.0" in line
+    assert "which has 2.0 in line 4, got 3.0" in line
     assert as_json(capsys, "compare", a, a, "--weights", "w", "--resamples", 8)["n"] == 2
 
 

@@ -50,7 +50,7 @@ def test_values_are_read_as_what_they_are():
     read = make_parser().parse_args
     options = read(["report", "a.csv", "--setting", "3", "--n-bins", "sqrt"])
     assert (options.setting, options.n_bins, options.resamples, options.seed) == (
-        3, "sqrt", 1999, 0
+        3, "sqrt", None, 0
     )  # fmt: skip
     options = read(["curve", "a.csv", "--at", "0.8,0.9", "--bandwidth", "0.1"])
     assert (options.at, options.bandwidth, options.resamples) == ([0.8, 0.9], 0.1, 500)

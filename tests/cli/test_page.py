@@ -1,30 +1,20 @@
-"""Facts and tables of a page."""
+"""What a command prints, and the files that it wrote."""
 
-import pytest
+import json
 
-from fastece.cli.page import Page, table
-from fastece.data.settings import SETTINGS
-from fastece.report.words import question
-
-
-def test_columns_are_aligned():
-    lines = table(["error", "value", "estimator"], [["ece", "0.5", "A()"], ["ece_kde", "12", ""]])
-    assert lines == ["  error    value  estimator", "  ece        0.5  A()", "  ece_kde     12"]
+from fastece.cli.commands import FORMS
+from fastece.cli.page import Page
+from fastece.document.document import Document, Section
 
 
-@pytest.mark.parametrize("setting", [*SETTINGS, "class 3", "class 3 ('cow')"])
-def test_every_setting_asks_a_question(setting):
-    assert question(setting, False).startswith(f"{setting}: ")
-    assert "?" in question(setting, False)
+def test_files_are_named_at_the_end():
+    page = Page(Document("title", "lead", [Section(facts={"rows": 1})]), {"n": 1})
+    page = page.with_file("plot", "a.png").with_file("out", "b.csv", "all")
+    assert page.to_dict() == {"n": 1, "plot": "a.png", "out": "b.csv"}
+    assert str(page).endswith("Files\n  picture      a.png\n  predictions  b.csv (all)")
 
 
-def test_a_question_names_the_label_of_the_caller():
-    assert question("binary ('churn')", False) == (
-        "binary ('churn'): does 'churn' come as often as its probability?"
-    )
-    assert "predicted class" in question("binary", True)
-
-
-def test_a_picture_is_named_at_the_end():
-    page = Page("text", {"n": 1}).with_file("plot", "a.png")
-    assert page == ("text\n\npicture: a.png", {"n": 1, "plot": "a.png"})
+def test_numbers_that_json_has_not():
+    page = Page(Document("title"), {"a": float("nan"), "b": [float("inf"), -float("inf")]})
+    assert json.loads(FORMS["json"](page)) == {"a": None, "b": ["inf", "-inf"]}
+    assert FORMS["markdown"](page) == "# title"

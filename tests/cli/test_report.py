@@ -42,11 +42,11 @@ def test_demo_fits_on_a_screen(capsys):
 def test_json_has_the_same_keys_with_and_without_resamples(capsys):
     with_intervals = as_json(capsys, "demo", "--resamples", 9)
     assert list(with_intervals) == list(as_json(capsys, "demo")) == [
-        "title", "n", "n_effective", "n_classes", "accuracy",
+        "title", "headline", "verdict", "n", "n_effective", "n_classes", "accuracy",
         "mean_confidence", "setting", "n_resamples", "confidence_level", "seed", "p_value",
         "measures", "direction", "scores", "decomposition", "classes", "slices", "groups",
-        "vectors", "diagrams", "curve", "pairs", "note", "by", "stream", "headline",
-        "verdict", "value", "confidence_interval",
+        "vectors", "diagrams", "curve", "pairs", "note", "by", "stream", "value",
+        "confidence_interval",
     ]  # fmt: skip
     keys = {
         "name", "value", "low", "high", "p_value", "estimator", "n_bins", "occupied", "bandwidth",
@@ -199,7 +199,9 @@ def test_report_shows_the_bandwidth_that_was_used(capsys, digits, setting, said)
 def test_report_draws_a_picture(capsys, write, tmp_path, figures):
     path, picture = write(SMALL), tmp_path / "a.png"
     alone = text(capsys, "report", path)
-    assert text(capsys, "report", path, "--plot", picture) == f"{alone}\npicture: {picture}\n"
+    assert (
+        text(capsys, "report", path, "--plot", picture) == f"{alone}\nFiles\n  picture  {picture}\n"
+    )
     assert picture.read_bytes().startswith(b"\x89PNG")
     report = as_json(capsys, "report", path, "--plot", picture)
     assert report.pop("plot") == str(picture)
@@ -294,7 +296,7 @@ def test_a_report_has_groups_and_a_page(capsys, write, tmp_path):
     out = text(capsys, "report", path, "--by", "site", "--html", page, "--resamples", 9)
     assert "Slices by site, most evidence first" in out
     assert "north" in out
-    assert out.endswith(f"page: {page}\n")
+    assert out.endswith(f"  page  {page}\n")
     assert page.read_text(encoding="utf-8").endswith("</html>\n")
     said = failure(capsys, "report", path, "--html", tmp_path / "a.txt")
     assert "--html: " in said

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.cli import stream
-from fastece.files import source
+from fastece.files import predictions, source
 from fastece.files import text as lines
 from helpers.command_line import PAIRS, SMALL, as_json, failure, run, text, values
 from helpers.prediction_files import packed
@@ -172,7 +171,7 @@ def test_the_page_says_that_it_streamed(capsys, file_of):
 def test_a_small_file_is_read_whole(capsys, file_of, monkeypatch):
     path = file_of(SMALL)
     assert "Streamed" not in text(capsys, "report", path)
-    monkeypatch.setattr(stream, "LARGE", 100)
+    monkeypatch.setattr(predictions, "MOST_ROWS", 10)
     assert "Streamed" in text(capsys, "report", path)
 
 
@@ -211,10 +210,8 @@ def test_a_picture(capsys, file_of, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--by", "g"], "--by: needs all rows at once"),
+        (["--by", "g"], "no column 'g', it has .*; --by takes"),
         (["--groups", "g"], "--groups: needs all rows at once"),
-        (["--labels", "1,0"], "--labels: needs all rows at once"),
-        (["--pos-label", "1"], "--pos-label: needs all rows at once"),
         (["--resamples", "99"], "--resamples: needs all rows at once"),
         (["--estimator", "log_loss"], "LogLoss"),
         (["--estimator", "nonsense"], "nonsense"),
@@ -223,7 +220,7 @@ def test_a_picture(capsys, file_of, tmp_path):
     ],
 )
 def test_what_a_stream_cannot_answer_is_refused(capsys, file_of, arguments, message):
-    assert message in failure(capsys, "report", file_of(SMALL), "--stream", *arguments)
+    assert re.search(message, failure(capsys, "report", file_of(SMALL), "--stream", *arguments))
 
 
 def test_bad_input_of_a_stream_is_one_line(capsys, file_of, tmp_path):
@@ -334,3 +331,34 @@ def test_the_terminal_says_how_far_it_is(capsys, file_of, monkeypatch):
     code, _, err = run(capsys, "report", file_of(SMALL), "--stream")
     assert code == 0
     assert "60 rows, 100 % of " in err
+
+
+def test_slices_of_a_stream_are_those_of_its_rows(capsys, file_of, binary):
+    y, p = binary
+    by = np.where(np.arange(N) % 3, "b", "a,c")
+    rows = "".join(f'{a},{s!r},"{g}"\n' for a, s, g in zip(y.tolist(), p.tolist(), by, strict=True))
+    path = file_of(f"y_true,y_prob,g\n{rows}")
+    whole = as_json(capsys, "report", path, "--by", "g")["slices"]
+    stream = as_json(capsys, "report", path, "--by", "g", "--stream")["slices"]
+    for one, other in zip(stream["rows"], whole["rows"], strict=True):
+        assert (one["label"], one["n"]) == (other["label"], other["n"])
+        for name in ("value", "low", "high"):
+            assert one[name] == pytest.approx(other[name], rel=0.05, abs=1e-3)
+
+
+def test_labels_of_a_stream_may_be_named(capsys, file_of, binary):
+    y, p = binary
+    numbers = as_json(capsys, "report", file_of(csv(y, p)), "--stream")
+    texts = csv(y, p).replace("\n0,", "\nstay,").replace("\n1,", "\nleave,")
+    for option in (["--labels", "stay,leave"], ["--pos-label", "leave"]):
+        found = as_json(capsys, "report", file_of(texts), "--stream", *option)
+        assert values(found) == values(numbers)
+
+
+@pytest.mark.parametrize("more", [["--stream"], []])
+def test_advice_about_groups_is_true(capsys, file_of, monkeypatch, more):
+    path = file_of("y_true,y_prob,g\n0,0.5,a\n1,0.5,b\n1,0.5,b\n")
+    monkeypatch.setattr(predictions, "MOST_ROWS", 2)
+    line = failure(capsys, "report", path, "--groups", "g", *more)
+    assert ("without --stream" in line) == bool(more)
+    assert ("sample of its rows" in line) != bool(more)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from fastece.cli.terminal import progress, show
+from fastece.cli.terminal import show, show_progress
 from fastece.kernels import _jit
 from fastece.resampling import engine
 from helpers.command_line import run
@@ -19,8 +19,8 @@ def use_terminal(monkeypatch):
 def test_steps_parts_and_kernels_are_told_on_one_line(capsys, monkeypatch):
     use_terminal(monkeypatch)
     monkeypatch.setattr(_jit, "progress_callbacks", [])
-    with progress() as say:
-        say("bootstrap")
+    with show_progress() as progress:
+        progress("bootstrap")
         (tasks,), (kernels,) = engine.progress_callbacks, _jit.progress_callbacks
         tasks(1, 11)
         kernels("equal_mass_sums", 7)
@@ -33,16 +33,16 @@ def test_steps_parts_and_kernels_are_told_on_one_line(capsys, monkeypatch):
 
 def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
     use_terminal(monkeypatch)
-    with pytest.raises(ValueError, match="bad"), progress() as say:  # noqa: PT012
-        say("reading")
+    with pytest.raises(ValueError, match="bad"), show_progress() as progress:  # noqa: PT012
+        progress("reading")
         raise ValueError("bad")
     assert capsys.readouterr().err == f"{CLEAR}reading{CLEAR}"
     assert engine.progress_callbacks == []
 
 
 def test_nothing_is_told_where_there_is_no_terminal(capsys):
-    with progress() as say:
-        say("bootstrap")
+    with show_progress() as progress:
+        progress("bootstrap")
         assert engine.progress_callbacks == []
     assert capsys.readouterr().err == ""
 
