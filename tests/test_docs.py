@@ -18,7 +18,7 @@ from fastece import recalibration
 from fastece.cli import main
 from fastece.data.settings import SETTINGS
 from fastece.estimators.base import Estimator
-from fastece.estimators.table import calibration_errors, is_calibration_error
+from fastece.estimators.table import calibration_errors
 from fastece.recalibration import METHODS
 from fastece.report.words import FEWEST_ROWS, NO_SIGN, SHOWN, TOO_FEW, UNCLEAR
 
@@ -101,7 +101,7 @@ def test_page_on_recalibration_names_every_method_and_what_it_keeps():
 
 def test_pages_name_the_other_rows_of_the_table():
     for name in fastece.ESTIMATORS.keys() - calibration_errors().keys():
-        page = "canonical" if is_calibration_error(fastece.ESTIMATORS[name]) else "scores"
+        page = "canonical" if fastece.ESTIMATORS[name].is_calibration_error else "scores"
         (row,) = rows_of(f"docs/{page}.md", f'`"{name}"`')
         assert eval(f"fastece.{row[1].strip('`')}") == fastece.ESTIMATORS[name]
 

@@ -13,6 +13,7 @@ import pytest
 import fastece
 from fastece import Binned
 from fastece.data.sample import Sample, increasing
+from fastece.estimators.base import Counts
 from fastece.estimators.table import ESTIMATORS
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
@@ -74,8 +75,6 @@ def test_one_of_each_row_is_the_single_call(name):
 @pytest.mark.parametrize("name", {**ESTIMATORS, **BINNED})
 def test_block_is_thirty_two_evaluations(name):
     estimator = {**ESTIMATORS, **BINNED}[name]
-    if getattr(estimator, "block", None) is None:
-        pytest.skip("block is optional, and this estimator has none")
     for case, sample in samples():
         n = len(sample.s)
         if name == "canonical" and n < 2:  # refused
@@ -83,7 +82,7 @@ def test_block_is_thirty_two_evaluations(name):
         for size in {n, max(1, n // 2)}:
             plan = estimator.prepare(sample, size)
             c = draws(n, size, 32).astype(np.uint8)
-            values = np.asarray(estimator.block(plan, c))
+            values = np.asarray(estimator.values(plan, Counts(c[None])))
             assert values.shape == (32,)
             alone = [estimator.evaluate(plan, np.ascontiguousarray(c[:, j])) for j in range(32)]
             assert values == near(alone), (case, size)

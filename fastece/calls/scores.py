@@ -8,7 +8,7 @@ from fastece.calls.common import common_value
 from fastece.checks.errors import InputTypeError
 from fastece.checks.parameters import check_average, check_jobs
 from fastece.data.reading import read_source
-from fastece.estimators.table import direct_values, find_estimator, need_vectors, with_threads
+from fastece.estimators.table import find_estimator, with_threads
 from fastece.typing import F64
 
 Values = F64
@@ -111,9 +111,9 @@ def ece(
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits,
-            vectors=need_vectors([chosen]), run=run,
+            vectors=chosen.needs_vectors, run=run,
         )  # fmt: skip
-        return source.setting.per_class, direct_values(chosen, source, run)
+        return source.setting.per_class, chosen.point_values(source, run)
 
     per_class, values = with_threads(check_jobs(n_jobs), values_of)
     if average is None and per_class:

@@ -17,10 +17,11 @@ import numpy as np
 import fastece
 from fastece.data.reading import read_problems
 from fastece.data.sample import MANY_ROWS as SORTED_ROWS
+from fastece.estimators.base import Counts, Rows
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.binned.single import MANY_ROWS
 from fastece.estimators.density.estimator import KDE
-from fastece.estimators.table import ESTIMATORS, is_calibration_error
+from fastece.estimators.table import ESTIMATORS
 from fastece.kernels import _jit, cache
 from fastece.recalibration.scaling import TemperatureScaling
 from fastece.streams.accumulator import Accumulator
@@ -187,7 +188,7 @@ def resample(estimator: Any, options: dict[str, Any]) -> None:
     fastece.bootstrap(**shared, groups=groups)
     if isinstance(estimator, Binned) and not estimator.debias:
         fastece.calibration_test(**shared, groups=groups)
-    if is_calibration_error(estimator):
+    if estimator.is_calibration_error:
         fastece.calibration_test(**shared)
         fastece.estimate(**shared)
     prob = shared.pop("y_prob")
@@ -197,11 +198,10 @@ def resample(estimator: Any, options: dict[str, Any]) -> None:
 def evaluate(estimator: Any, options: dict[str, Any]) -> None:
     """The protocol, as one may use it who resamples the rows."""
     sample = read_problems(**options).sample(0)
-    sample = sample.sorted() if getattr(estimator, "needs_sorted", True) else sample
+    sample = sample.sorted() if estimator.needs_sorted else sample
     plan = estimator.prepare(sample, sample.n)
     for dtype in (np.uint8, np.int64):
         estimator.evaluate(plan, np.ones(sample.n, dtype))
-    if hasattr(estimator, "block"):
-        estimator.block(plan, np.ones((sample.n, 32), np.uint8))
-    if hasattr(estimator, "subsets"):
-        estimator.subsets(plan, np.zeros((1, 2), np.int32))
+    estimator.values(plan, Counts(np.ones((1, sample.n, 32), np.uint8)))
+    if Rows in estimator.native:
+        estimator.values(plan, Rows(np.zeros((1, 2), np.int32)))

@@ -120,7 +120,7 @@ class Measure:
         binned = self.convention.binned(self.bins, scores, **self.fields)
         bins = binned.bins(one_problem(sample), moments=2)
         kept = bins.weight >= self.sample_threshold
-        (value,) = binned.values(bins._replace(gap=np.where(kept, bins.gap, 0.0)))
+        (value,) = binned.errors(bins._replace(gap=np.where(kept, bins.gap, 0.0)))
         if binned.bin_weights == "equal":  # netcal divides by the number of bins with rows
             value *= bins.gap.size / np.count_nonzero(bins.weight)
         return np.float64(value)

@@ -26,7 +26,6 @@ import numpy as np
 from fastece.checks.parameters import check_flag, check_real
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
 from fastece.estimators.smooth import SmoothECE
-from fastece.estimators.table import direct_values
 
 NAMES = LIBRARIES["relplot"]
 # A scale below the first needs a grid of more than 2**22 cells.
@@ -154,4 +153,4 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
 def smooth_error(f: Any, y: Any, scale: Any) -> np.float64:
     """Compute the smooth calibration error at a scale, or with "auto" at that which it equals."""
     problems = NAMES.read(y, NAMES.vector(NAMES.scores(f)))
-    return np.float64(direct_values(SmoothECE(scale=scale), problems)[0])
+    return np.float64(SmoothECE(scale=scale).point_values(problems)[0])

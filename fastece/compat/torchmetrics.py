@@ -257,7 +257,7 @@ class BinaryCalibrationError:
             raise InputError("preds", rule, value=prob.dtype, hint="convert all to one")
         bins = binned.bins(NAMES.read(label, prob, guess_logits=True), moments=2)
         self.binned, self.bins = binned, bins if self.bins is None else merge(self.bins, bins)
-        return np.float64(binned.values(bins)[0])
+        return np.float64(binned.errors(bins)[0])
 
     __call__ = forward
 
@@ -276,7 +276,7 @@ class BinaryCalibrationError:
         if self.binned is None or self.bins is None:
             rule = f"{type(self).__name__} has no rows yet"
             raise InputError("preds", rule, hint="call update first")
-        return np.float64(self.binned.values(self.bins)[0])
+        return np.float64(self.binned.errors(self.bins)[0])
 
     def error(self, preds: Any, target: Any) -> np.float64:
         """Compute the error of a batch that is not counted."""

@@ -1,28 +1,275 @@
 """What an estimator is: a function of a weighted binary calibration problem.
 
-A problem is scores in [0, 1], hits in {0, 1}, sample weights and the support of the score
-(`Sample`). A setting turns a caller's data into one or K of them, and an estimator turns each into
-a number. Whatever resamples the rows only changes how often each of them counts, so an estimator
-*prepares* a sample once and *evaluates* it under as many multiplicities as needed.
+A problem is scores in [0, 1], outcomes in {0, 1}, weights and the support of the score (`Sample`).
+A setting turns a caller's data into one or K of them, and an estimator turns each into a number.
+Whatever resamples the rows only changes how often each of them counts, so an estimator *prepares* a
+sample once and *evaluates* it under as many draws as needed::
+
+    prepare(sample, size) -> plan      whatever does not depend on the draw of `size` rows
+    evaluate(plan, c)     -> float     the value when row i counts c[i] times
+    values(plan, draws)   -> (R,)      the values of many replicates at once
+
+The first two are enough: `Estimator` makes the third of them, for every kind of draws.
 """
 
-from dataclasses import fields
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.arrays import as_blocks
+from fastece.data.problems import Problems
+from fastece.data.reading import Map
 from fastece.data.sample import Sample
+from fastece.data.source import RANKS, Source
+from fastece.kernels import REPLICATES
+from fastece.typing import F64, I32, U8
 
 # As many numbers of a tuple are shown.
 MOST_SHOWN = 6
 
 
-class Parameters:
+# --- draws ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each row of the sample counts in each replicate.
+
+    Parameters
+    ----------
+    c : (G, n, 32) uint8 array
+        Replicates side by side, in blocks.
+    """
+
+    c: U8
+
+    def blocks(self, n: int) -> U8:
+        """Return the counts of `n` rows in the layout that kernels take."""
+        return as_blocks(self.c, n)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels in place of those of the sample, each row counting as much as its weight.
+
+    Parameters
+    ----------
+    y : (G, n, 32) int32 array
+        Outcomes, or classes of class vectors.
+    sample : Sample or None
+        Whose labels they replace; None for an estimator that takes them by its plan alone.
+    """
+
+    y: I32
+    sample: Sample | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of the sample that each replicate consists of, of which each counts once.
+
+    Parameters
+    ----------
+    rows : (R, size) int32 array
+        Positions in the sample.
+    sample : Sample or None
+        As of `Labels`.
+    """
+
+    rows: I32
+    sample: Sample | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """Probabilities with which labels come, whose value is the true error.
+
+    Parameters
+    ----------
+    prob : (n, K) float64 array
+        Of every class, two for a binary problem.
+    """
+
+    prob: F64
+
+
+Draws = Counts | Labels | Rows | Chances
+
+
+def columns(x: NDArray[Any]) -> NDArray[Any]:
+    """Turn blocks (G, n, W) into a line (n,) for each replicate."""
+    return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(-1, x.shape[1])
+
+
+# --- statistics and estimators --------------------------------------------------------------
+
+
+class Statistic(ABC):
+    """What the engine resamples: numbers of a sample, in any shape.
+
+    Attributes
+    ----------
+    needs_sorted : bool
+        Whether `prepare` gets the sample sorted by score.
+    needs_vectors : bool
+        Whether `Sample.vectors` are wanted: the value for class vectors (setting "auto") is not
+        that of the top label.
+    reads_pairs : bool
+        Whether a replicate looks at all pairs of rows, so that threads get fewer at a time.
+    native : tuple of types
+        The kinds of draws that `values` takes at full speed.
+    """
+
+    needs_sorted: Any = True
+    needs_vectors: Any = False
+    reads_pairs: Any = False
+    native: tuple[type, ...] = (Counts,)
+
+    @abstractmethod
+    def prepare(self, sample: Sample, size: int) -> Any:
+        """Compute whatever does not depend on the draw of `size` rows."""
+
+    @abstractmethod
+    def values(self, plan: Any, draws: Any) -> F64:
+        """Compute the values (..., R) of all replicates of some draws."""
+
+
+class Estimator(Statistic):
+    """A number of a sample, by its name in the table or an object of a caller's own.
+
+    Attributes
+    ----------
+    is_calibration_error : bool
+        Whether 0 is what a calibrated model has but for noise. Of anything else there is a
+        bootstrap and a comparison, but no `estimate` and no `calibration_test`.
+    greater_is_better : bool
+        Whether the best model has the greatest value.
+    needs : str
+        What it needs of the source of its samples: "ranks", "squares" or "rows".
+    largest : float
+        The largest value that there can be.
+
+    The others are those of `Statistic`.
+    """
+
+    native: tuple[type, ...] = ()
+    is_calibration_error: Any = True
+    greater_is_better: Any = False
+    needs: Any = RANKS
+    largest: ClassVar[float] = np.inf
+
+    @abstractmethod
+    def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
+        """Compute the value when row i of the sample counts ``c[i]`` times.
+
+        ``sum(c)`` is the size of the draws, but for draws of groups of rows, where all rows have
+        weights. Only `estimate` and streams ask for fractions of rows.
+        """
+
+    def values(self, plan: Any, draws: Draws) -> F64:
+        """Compute the values (R,) of all replicates, one after another."""
+        if isinstance(draws, Counts):
+            found = (self.evaluate(plan, c) for c in columns(draws.c))
+        else:
+            found = (self.evaluate_once(sample) for sample in drawn_samples(draws))
+        return np.array([float(value) for value in found])
+
+    def evaluate_once(self, sample: Sample, size: int | None = None) -> float:
+        """Compute the value of a sample, sorted where that is needed, as its rows count."""
+        plan = self.prepare(sample, sample.n if size is None else size)
+        return float(self.evaluate(plan, sample.counts))
+
+    def point_values(self, source: Source, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a source; `run` is `map`, or that of threads.
+
+        Estimators override `direct`, for arrays, where the values of all problems at once are
+        found without a sort or a copy of the scores.
+        """
+        if isinstance(source, Problems):
+            return np.asarray(self.direct(source, run))
+        return self.source_values(source, run)
+
+    def direct(self, problems: Problems, run: Map = map) -> F64:
+        """Compute the value (K,) of each of the problems, every row counting once."""
+        return self.source_values(problems, run)
+
+    def source_values(self, source: Source, run: Map) -> F64:
+        """Compute the value (K,) of each problem of a source from its samples."""
+        needs = source.needs_of(self)
+
+        def value(k: int) -> float:
+            sample = source.sample(k, needs)
+            return self.evaluate_once(sample.sorted() if self.needs_sorted else sample, source.n)
+
+        return np.array(list(run(value, range(source.n_problems))))
+
+    def of_population(self) -> "Estimator":
+        """Return the estimator of a population, in which there is no chance to be taken off."""
+        return self
+
+
+def drawn_samples(draws: Draws) -> Iterator[Sample]:
+    """Yield the sample of each replicate of labels, or of rows."""
+    assert isinstance(draws, Labels | Rows)
+    assert draws.sample is not None
+    if isinstance(draws, Labels):
+        yield from map(draws.sample.with_labels, columns(draws.y))
+    else:
+        yield from (draws.sample.where(np.sort(row)) for row in draws.rows)
+
+
+class UserEstimator(Estimator):
+    """An object with `prepare` and `evaluate`, and what else of an estimator it has.
+
+    A method ``block(plan, c)``, if it has one, gives the values (32,) of a block (n, 32) of counts.
+    """
+
+    def __init__(self, user: Any) -> None:
+        self.user = user
+        for name in ("needs_sorted", "needs_vectors", "reads_pairs", "needs",
+                     "is_calibration_error", "greater_is_better"):  # fmt: skip
+            setattr(self, name, getattr(user, name, getattr(Estimator, name)))
+        self.native = (Counts,) if hasattr(user, "block") else ()
+
+    def __str__(self) -> str:
+        return str(self.user)
+
+    def __repr__(self) -> str:
+        return repr(self.user)
+
+    def prepare(self, sample: Sample, size: int) -> Any:
+        """Prepare a sample for draws of `size` rows."""
+        return self.user.prepare(sample, size)
+
+    def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
+        """Compute the value when row i of the sample counts ``c[i]`` times."""
+        return float(self.user.evaluate(plan, c))
+
+    def values(self, plan: Any, draws: Draws) -> F64:
+        """Compute the values (R,) of all replicates, in blocks if the object takes these."""
+        if not (isinstance(draws, Counts) and self.native):
+            return super().values(plan, draws)
+        return np.concatenate([self._block(plan, block) for block in draws.c])
+
+    def _block(self, plan: Any, c: U8) -> F64:
+        values = np.asarray(self.user.block(plan, c), np.float64)
+        if values.shape != (REPLICATES,):
+            kind, shape = type(self.user).__name__, values.shape
+            raise ValueError(f"{kind}.block: must return {REPLICATES} values, got shape {shape}")
+        return values
+
+
+# --- what estimators are made of ------------------------------------------------------------
+
+
+class Parameters(Estimator):
     """A frozen dataclass of parameters that is an estimator: as text, and the range it measures."""
 
     score_range: Any
-
-    needs = "ranks"
 
     def __str__(self: Any) -> str:
         values = [(field, getattr(self, field.name)) for field in fields(self)]
@@ -34,14 +281,14 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def range_of(self, problems: Any) -> tuple[float, float]:
-        """[0, 1], the support of the score of these problems, or the caller's range."""
+        """Return [0, 1], the support of the score of these problems, or the caller's range."""
         named = {"unit": (0.0, 1.0), "support": (problems.low, problems.high)}
         low, high = named.get(self.score_range, self.score_range)
         return low, high
 
 
 def shorten(value: Any) -> str:
-    """A value as text; of a long tuple its ends."""
+    """Write a value as text; of a long tuple its ends."""
     if not isinstance(value, tuple) or len(value) <= MOST_SHOWN:
         return repr(value)
     return f"({value[0]!r}, {value[1]!r}, ..., {value[-1]!r})"
@@ -53,66 +300,3 @@ class Plan:
 
     def __getstate__(self: Any) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-class Estimator(Protocol):
-    """What every estimator has. Two methods are enough for single calls, weights, class-wise
-    values and whatever else the package does with an estimator: `prepare` and `evaluate`. What is
-    listed here is optional, found by name, and the methods are there for a measured speed.
-
-    Attributes
-    ----------
-    needs : {"ranks", "squares", "rows"}
-        What a sum over cells of the score, as a stream keeps them, must get right: the ranks of the
-        scores; the squares of scores too; or nothing will do but every row. Without it: "ranks".
-    needs_vectors : bool
-        Whether `Sample.vectors` are wanted: its value for class vectors (setting "auto") is not
-        that of the top label. Without it: no.
-    reads_pairs : bool
-        Whether a replicate looks at all pairs of rows, so that threads get fewer replicates at a
-        time. Without it: no.
-    is_calibration_error : bool
-        Whether 0 is what a calibrated model has but for noise. Without it: yes. Of anything else
-        there is a bootstrap and a comparison, but no `estimate` and no `calibration_test`, which
-        ask how far it is from that.
-    needs_sorted : bool
-        Whether `prepare` is to get the sample sorted by score, for speed. Without it: yes.
-
-    Methods
-    -------
-    direct(problems, run)
-        (K,) values: the single call on all problems at once (`fastece.data.problems.Problems`),
-        every row counting once, without a sort or a copy of the scores: a tenth of the time for
-        uniform bins. `run` is `map`, or the `map` of a thread pool.
-    block(plan, c)
-        (32,) values: `evaluate` for each column of c, (n, 32) uint8: a tenth of the time of 32
-        evaluations.
-    blocks(plan, c)
-        (32 G,) values: `block` for each of c, (G, n, 32) uint8: what Python itself costs, 30 us, is
-        shared by many replicates, which matters below some 10 000 rows.
-    subsets(plan, rows)
-        (R,) values, for draws that are much smaller than the sample: the value of the rows in each
-        line of `rows`, (R, size) int32 positions in the sample, of which each counts once. A
-        hundredth of the time of preparing each draw.
-    labels(plan, y)
-        (32 G,) values, for `calibration_test` and `estimate`: of the sample with the labels y,
-        (G, n, 32) int32, instead of its own, every row counting as much as its weight. They are
-        classes of class vectors, or hits. With it, labels are drawn so and not as multiplicities
-        of each row as a hit and as a miss, among which a bandwidth would find rows twice.
-    truth(plan, q)
-        A float, for `estimate` of what has `labels`: the true error where the classes of rows come
-        true with the probabilities q (n, K), two classes for a binary problem. It is 0 for those
-        that are predicted.
-    posterior(samples)
-        What `estimate` and `compare` answer by, of one sample or of those of all classes on the
-        same rows: an object with ``value``, ``interval(level)``, ``influence`` (n,) of each row and
-        ``log_bayes_factor``.
-    """
-
-    def prepare(self, sample: Sample, size: int) -> Any:
-        """Whatever does not depend on the multiplicities. `size`: number of rows per draw."""
-
-    def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times, ``sum(c) == size``, but for
-        draws of groups of rows, where all rows have weights. Only `estimate` and streams ask for
-        fractions of rows: those that may be expected of a hypothesis, and the weights of cells."""

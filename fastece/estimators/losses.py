@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_blocks, row_slices
+from fastece.checks.arrays import row_slices
 from fastece.checks.parameters import check_real
 from fastece.data.order import scale_weights
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample
-from fastece.estimators.base import Parameters, Plan
+from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, I64, U8
 
@@ -71,6 +71,7 @@ class Mean(Parameters, ABC):
 
     needs_sorted = False
     is_calibration_error = False
+    native = (Counts, Rows)
 
     @abstractmethod
     def numbers(self, sample: Sample) -> F64:
@@ -100,21 +101,19 @@ class Mean(Parameters, ABC):
         sums = (plan.terms * c).sum(axis=1, keepdims=True)
         return float(self.value(plan.means(sums, float(c.sum())))[0])
 
-    def block(self, plan: MeanPlan, c: U8) -> F64:
-        """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
-        return self.blocks(plan, c[None])
-
-    def blocks(self, plan: MeanPlan, c: U8) -> F64:
-        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
-        c = as_blocks(c, plan.terms.shape[1])
-        sums = np.empty((len(plan.terms), 1, REPLICATES * len(c)))
-        kernels.replicates.tile_sums(plan.terms, *plan.tiles, 0, c, sums)
-        return self.value(plan.means(sums[:, 0], float(c[0, :, 0].sum(dtype=np.int64))))
-
-    def subsets(self, plan: MeanPlan, rows: I32) -> F64:
-        """The value of the drawn rows in each line of `rows` (R, size)."""
-        sums = np.array([np.take(term, rows).sum(axis=1) for term in plan.terms])
-        return self.value(plan.means(sums, float(rows.shape[1])))
+    def values(self, plan: MeanPlan, draws: Draws) -> F64:
+        """Compute the value of each replicate, of counts in one pass over the rows."""
+        match draws:
+            case Counts():
+                c = draws.blocks(plan.terms.shape[1])
+                sums = np.empty((len(plan.terms), 1, REPLICATES * len(c)))
+                kernels.replicates.tile_sums(plan.terms, *plan.tiles, 0, c, sums)
+                size = float(c[0, :, 0].sum(dtype=np.int64))
+                return self.value(plan.means(sums[:, 0], size))
+            case Rows(rows):
+                sums = np.array([np.take(term, rows).sum(axis=1) for term in plan.terms])
+                return self.value(plan.means(sums, float(rows.shape[1])))
+        return super().values(plan, draws)
 
 
 class OfVectors(Mean):

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_blocks
 from fastece.checks.parameters import check_real
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
-from fastece.estimators.base import Parameters, Plan
-from fastece.typing import F64, U8
+from fastece.estimators.base import Counts, Draws, Parameters, Plan
+from fastece.typing import F64
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class MMCE(Parameters):
 
     width: float = 0.4
 
-    needs_sorted = True
+    native = (Counts,)
 
     def __post_init__(self) -> None:
         width = check_real("width", self.width, 0.0)
@@ -96,10 +95,8 @@ class MMCE(Parameters):
         """The value when row i of the sample counts ``c[i]`` times."""
         return float(plan.values(np.ascontiguousarray(c, np.float64).reshape(1, -1, 1))[0])
 
-    def block(self, plan: PairsPlan, c: U8) -> F64:
-        """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
-        return self.blocks(plan, c[None])
-
-    def blocks(self, plan: PairsPlan, c: U8) -> F64:
-        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
-        return plan.values(as_blocks(c, plan.sample.n))
+    def values(self, plan: PairsPlan, draws: Draws) -> F64:
+        """Compute the value of each replicate, of counts in one pass over the rows."""
+        if isinstance(draws, Counts):
+            return plan.values(draws.blocks(plan.sample.n))
+        return super().values(plan, draws)

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_blocks
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
-from fastece.estimators.base import Parameters, Plan
+from fastece.estimators.base import Counts, Draws, Parameters, Plan
 from fastece.estimators.density.estimator import positive_or
 from fastece.estimators.density.grid import MOST_CELLS
-from fastece.typing import F64, U8
+from fastece.typing import F64
 
 AUTO = "auto"
 # Cells of the grid in a standard deviation of the kernel, for an integral right to 4e-4: with c of
@@ -104,6 +103,7 @@ class SmoothECE(Parameters):
     scale: float | Literal["auto"] = "auto"
 
     needs_sorted = False
+    native = (Counts,)
 
     def __post_init__(self) -> None:
         scale = positive_or("scale", self.scale, AUTO)
@@ -120,17 +120,20 @@ class SmoothECE(Parameters):
 
     def evaluate(self, plan: GapPlan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
-        return float(self.values(plan, np.ascontiguousarray(c, np.float64)[:, None])[0])
+        return float(self.errors(plan, np.ascontiguousarray(c, np.float64)[:, None])[0])
 
-    def block(self, plan: GapPlan, c: U8) -> F64:
-        """`evaluate` for each column of `c` (n, 32)."""
-        return self.values(plan, as_blocks(c[None], plan.sample.n)[0])
-
-    def values(self, plan: GapPlan, c: NDArray[Any]) -> F64:
-        """The value (W,) of each replicate with multiplicities (n, W)."""
-        return own_errors(plan, c) if isinstance(self.scale, str) else self.errors(plan, c)
+    def values(self, plan: GapPlan, draws: Draws) -> F64:
+        """Compute the value of each replicate, of counts block by block."""
+        if isinstance(draws, Counts):
+            blocks = draws.blocks(plan.sample.n)
+            return np.concatenate([self.errors(plan, block) for block in blocks])
+        return super().values(plan, draws)
 
     def errors(self, plan: GapPlan, c: NDArray[Any]) -> F64:
+        """Compute the value (W,) of each replicate with multiplicities (n, W)."""
+        return own_errors(plan, c) if isinstance(self.scale, str) else self.errors_at(plan, c)
+
+    def errors_at(self, plan: GapPlan, c: NDArray[Any]) -> F64:
         """The value (W,) of each replicate at the scale that is set."""
         from scipy.fft import next_fast_len
 

@@ -7,14 +7,10 @@ from dataclasses import is_dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-import numpy as np
-
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import list_names
-from fastece.data.problems import Problems
 from fastece.data.reading import Map
-from fastece.data.source import Source
-from fastece.estimators.base import Estimator
+from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import Binned, Sweep
 from fastece.estimators.canonical import SKCE, DirichletKDE
@@ -22,7 +18,6 @@ from fastece.estimators.density import KDE
 from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
 from fastece.estimators.mmce import MMCE
 from fastece.estimators.smooth import SmoothECE
-from fastece.typing import F64
 
 T = TypeVar("T")
 
@@ -47,23 +42,13 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 
 
-def is_calibration_error(estimator: Any) -> bool:
-    """Whether 0 is what a calibrated model has but for noise."""
-    return bool(getattr(estimator, "is_calibration_error", True))
-
-
 def calibration_errors() -> dict[str, Estimator]:
-    """The rows of the table that are calibration errors of binary problems."""
+    """List the rows of the table that are calibration errors of binary problems."""
     return {
         name: row
         for name, row in ESTIMATORS.items()
-        if is_calibration_error(row) and not need_vectors([row])
+        if row.is_calibration_error and not row.needs_vectors
     }
-
-
-def need_vectors(estimators: Iterable[Any]) -> bool:
-    """Whether one of the estimators asks for class vectors as a whole."""
-    return any(getattr(estimator, "needs_vectors", False) for estimator in estimators)
 
 
 def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
@@ -82,8 +67,10 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
         try:
             kept_row, changed = kept_change(estimator, **fields)
         except TypeError:  # of a value that has no hash, or of a check: the check has the words
-            return change(row, fields, function)
-        return changed if kept_row is row else change(row, fields, function)
+            kept_row = None
+        if kept_row is not row:
+            changed = change(row, fields, function)
+        return changed
     if isinstance(estimator, type) or not all(
         callable(getattr(estimator, name, None)) for name in ("prepare", "evaluate")
     ):
@@ -91,7 +78,8 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
             "estimator", "must be a name or an object with prepare and evaluate", value=estimator,
             hint=list_names(ESTIMATORS),
         )  # fmt: skip
-    return change(estimator, fields, function) if fields else estimator
+    found = change(estimator, fields, function) if fields else estimator
+    return found if isinstance(found, Estimator) else UserEstimator(found)
 
 
 def check_fields(estimator: Any, fields: Iterable[str], function: str) -> None:
@@ -106,33 +94,16 @@ def check_fields(estimator: Any, fields: Iterable[str], function: str) -> None:
             )  # fmt: skip
 
 
-def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
+def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any:
     """Replace some fields of an estimator; `function` was called with them."""
     check_fields(estimator, fields, function)
-    changed: Estimator = replace(estimator, **fields)
-    return changed
+    return replace(estimator, **fields)
 
 
 @lru_cache(maxsize=256, typed=True)
 def kept_change(name: str, /, **fields: Any) -> tuple[Estimator, Estimator]:
     """A row of the table, and `change` of it, kept for the next call: the checks take 10 us."""
     return ESTIMATORS[name], change(ESTIMATORS[name], fields)
-
-
-def direct_values(estimator: Estimator, source: Source, run: Map = map) -> F64:
-    """Compute the value (K,) of an estimator on each problem of a source."""
-    direct = getattr(estimator, "direct", None)
-    if direct is not None and isinstance(source, Problems):
-        return np.asarray(direct(source, run))
-
-    needs, needs_sorted = source.needs_of(estimator), getattr(estimator, "needs_sorted", True)
-
-    def value(k: int) -> float:
-        sample = source.sample(k, needs)
-        sample = sample.sorted() if needs_sorted else sample
-        return float(estimator.evaluate(estimator.prepare(sample, source.n), sample.counts))
-
-    return np.array(list(run(value, range(source.n_problems))))
 
 
 def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:

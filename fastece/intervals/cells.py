@@ -24,6 +24,7 @@ from fastece.checks.arrays import contiguous
 from fastece.data.order import scale_weights
 from fastece.data.problems import Problems, one_problem
 from fastece.data.sample import Sample
+from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.binned.estimator import EMPTY, MAX_SUMS, Binned, Bins, place_rows
 from fastece.estimators.binned.replicates import Tiles
 from fastece.kernels import MOMENTS, REPLICATES
@@ -31,7 +32,7 @@ from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import LEAST_REPLICATES
 from fastece.resampling.engine import Problem
 from fastece.resampling.labels import label_draws
-from fastece.typing import F64, I32, I64, U8
+from fastece.typing import F64, I32, I64
 
 # No hypothesis has less than this part of the noise of a calibrated model.
 FLOOR = 0.05
@@ -198,7 +199,7 @@ def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
 
 
 @dataclass(frozen=True)
-class HitSums:
+class HitSums(Statistic):
     """The weight of the hits in each bin, for replicates of labels: scores and so bins are always
     the same, and rows that miss add nothing."""
 
@@ -214,8 +215,9 @@ class HitSums:
         tiles = Tiles.of(sample, layout, self.binned._threshold, MOMENTS[:2])
         return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
 
-    def blocks(self, tiles: Tiles, c: U8) -> F64:
-        """(B, 32 G) weights, of multiplicities (G, 2 n, 32) of hits and then of misses."""
+    def values(self, tiles: Tiles, draws: Counts) -> F64:
+        """Compute weights (B, 32 G), of counts (G, 2 n, 32) of hits and then of misses."""
+        c = draws.c
         hits = c[:, : tiles.order.size]
         step = max(1, MAX_SUMS // (REPLICATES * self.n_bins))
         parts = [contiguous(hits[g : g + step], np.uint8) for g in range(0, len(c), step)]
@@ -239,7 +241,7 @@ def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) 
 
 def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
     """What the gaps of bins are multiplied by, so that the error is their plain norm: that of
-    `Binned.values`."""
+    `Binned.errors`."""
     norm, equal = binned.norm, binned.bin_weights == "equal"
     if norm == 1 and not equal:
         return np.ones_like(share)

@@ -17,7 +17,6 @@ from fastece.data.source import Source
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.binned.estimator import Binned, place_rows
-from fastece.estimators.table import is_calibration_error
 from fastece.intervals.cells import bin_cells
 from fastece.intervals.estimate import curves, posterior_maker, posteriors
 from fastece.intervals.labels import BINS
@@ -206,7 +205,7 @@ def method_for(call: Call, method: Any, size: Any, name: str) -> str:
     """Choose the method for one estimator, or check the one that is given."""
     if method is None:
         draws_rows = call.groups is not None or size is not None
-        is_error = is_calibration_error(call.estimators[name])
+        is_error = call.estimators[name].is_calibration_error
         return MOVER if is_error and not draws_rows else "basic"
     chosen: str = check_choice("method", method, (MOVER, *METHODS))
     if chosen == MOVER:

@@ -9,15 +9,16 @@ import numpy as np
 from fastece import kernels
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
+from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.binned.estimator import EMPTY
 from fastece.estimators.density.estimator import KDE, is_supported
 from fastece.estimators.density.grid import GHOSTS, Mesh, add_images
-from fastece.estimators.density.plan import Copies, DensityPlan
+from fastece.estimators.density.plan import Copies, CountBlocks, DensityPlan
 from fastece.intervals.cells import Cells, count_of, make_cells
 from fastece.resampling.arguments import Call
 from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates
 from fastece.resampling.labels import hits_and_misses, label_draws
-from fastece.typing import F64, U8
+from fastece.typing import F64
 
 # Bandwidths between points of a density that no row reaches together.
 WIDTH = 3.5
@@ -35,7 +36,7 @@ class GapPlan:
 
 
 @dataclass(frozen=True)
-class DensityGaps:
+class DensityGaps(Statistic):
     """The gaps of the points of a density's grid, for replicates of `hits_and_misses`.
 
     They are smoothed hits minus smoothed scores, which are equal where hits come true as often as
@@ -44,8 +45,6 @@ class DensityGaps:
 
     kde: KDE
     points: int = 0  # gaps are filled up with zeros to so many
-
-    needs_sorted = True
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:
         """As the estimator, with its bandwidth for the scores as they are."""
@@ -66,9 +65,9 @@ class DensityGaps:
             out[: mesh.count, lanes] = hits * mesh.width[:, None] - gap_plan.hits[:, None]
         return out
 
-    def blocks(self, gap_plan: GapPlan, c: U8) -> F64:
-        """(points, 32 G) gaps."""
-        return self.gaps(gap_plan, gap_plan.plan.blocks(c))
+    def values(self, gap_plan: GapPlan, draws: Counts) -> F64:
+        """Compute gaps (points, 32 G)."""
+        return self.gaps(gap_plan, CountBlocks(draws.blocks(gap_plan.plan.sample.n)))
 
 
 def density_cells(call: Call, kde: KDE, key: int) -> Cells:
@@ -79,7 +78,7 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     members = plan_replicates([DensityGaps(kde)], problems, draws, call.n).members
     points = max(member.plan.hits.size for member in members)
     gaps = DensityGaps(kde, points)
-    filled = Replicates(draws, [m._replace(estimator=gaps) for m in members])
+    filled = Replicates(draws, [m._replace(statistic=gaps) for m in members])
     null = evaluate(filled, 0, count_of(call, points * len(samples)), call.jobs, call.executor)
     gap, share, hits, unit = np.zeros((4, len(samples), points))
     variance, slope, n = np.zeros_like(gap), np.zeros_like(gap), np.zeros(len(samples))

@@ -145,7 +145,7 @@ def error_parts(estimator: Any, call: Call, key: int, gap: ConfidenceInterval) -
 def _(estimator: Binned, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
     bins = estimator.bins(call.sources[0])
     gaps = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
-    return cell_parts(call, estimator, key, [estimator.values(bins._replace(gap=x)) for x in gaps])
+    return cell_parts(call, estimator, key, [estimator.errors(bins._replace(gap=x)) for x in gaps])
 
 
 @error_parts.register

@@ -10,7 +10,7 @@ import numpy as np
 from fastece.data.problems import need_rows, one_problem
 from fastece.data.sample import Sample
 from fastece.document.result import EstimatorResult, Results
-from fastece.estimators.base import Estimator
+from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
@@ -112,6 +112,11 @@ def posterior_maker(estimator: Any) -> PosteriorMaker | None:  # noqa: ARG001
 @posterior_maker.register
 def _(estimator: BayesCurve) -> PosteriorMaker:
     return estimator.posterior
+
+
+@posterior_maker.register
+def _(estimator: UserEstimator) -> PosteriorMaker | None:
+    return posterior_maker(estimator.user)
 
 
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:

@@ -1,8 +1,8 @@
 """Test inversion for estimators that tell no gaps: labels are drawn from the hypotheses.
 
 What a hypothesis says is taken from the gaps of bins of equal weight, which any data have. Nothing
-but `prepare` and `evaluate` is asked of the estimator, or `labels` and `truth` where it takes the
-labels themselves, so it costs some bootstraps.
+but `prepare` and `evaluate` is needed of the estimator, or the draws `Labels` and `Chances` where
+it takes the labels themselves, so it costs some bootstraps.
 """
 
 from dataclasses import replace
@@ -12,14 +12,13 @@ import numpy as np
 
 from fastece.data.problems import Problems
 from fastece.data.settings import SETTINGS
+from fastece.estimators.base import Chances, Estimator
 from fastece.estimators.binned.estimator import Binned, place_rows
-from fastece.estimators.density.estimator import KDE
-from fastece.estimators.table import direct_values
 from fastece.intervals.cells import bin_cells
 from fastece.intervals.inversion import ConfidenceCurve, Path, gap_directions, invert
 from fastece.resampling.arguments import Call
 from fastece.resampling.draws import ClassDraws
-from fastece.resampling.engine import Member, Replicates, evaluate, plan_replicates
+from fastece.resampling.engine import PreparedStatistic, Replicates, evaluate, plan_replicates
 from fastece.resampling.labels import (
     draws_for,
     probabilities_for,
@@ -68,24 +67,23 @@ def row_directions(data: Problems, are_classes: bool) -> list[list[F64] | None]:
     ]
 
 
-def true_error(call: Call, estimator: Any, members: list[Member], prob: list[F64]) -> float:
-    """The error of the members of an estimator where labels have these probabilities: the mean over
-    problems."""
+def true_error(
+    call: Call, estimator: Estimator, members: list[PreparedStatistic], prob: list[F64]
+) -> float:
+    """Compute the error where labels have these probabilities: the mean over problems."""
     if not takes_labels(call, estimator):
         values = []
         for hit, member in zip(prob, members, strict=True):
             c = np.concatenate([hit, 1 - hit])
             c = c if member.order is None else c[member.order]
             values.append(float(estimator.evaluate(member.plan, c)))
-        # The mass of beta kernels is not exactly 1, nor are their errors at most 1.
-        most = 1.0 if isinstance(estimator, Binned | KDE) else np.inf
-        return min(float(np.mean(values)), most)
+        return min(float(np.mean(values)), estimator.largest)
     if call.is_whole(estimator):
         each = [ClassDraws(0, np.column_stack(prob)).shares]
     else:
         each = [np.column_stack([1 - hit, hit]) for hit in prob]
     pairs = zip(members, each, strict=True)
-    return float(np.mean([estimator.truth(member.plan, q) for member, q in pairs]))
+    return float(np.mean([estimator.values(member.plan, Chances(q))[0] for member, q in pairs]))
 
 
 def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
@@ -94,9 +92,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     scores = probabilities_for(call, estimator)
     draws = draws_for(call, estimator, scores, key)
     members = plan_replicates([estimator], problems, draws, call.n).members
-    # What chance adds is no part of the error of a population.
-    is_debiased = isinstance(estimator, Binned) and estimator.debias
-    truth = replace(estimator, debias=False) if is_debiased else estimator
+    population = estimator.of_population()
 
     def drawn(prob: list[F64], count: int) -> F64:
         replicates = Replicates(draws_for(call, estimator, prob, key), members)
@@ -109,7 +105,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
 
         return Path(
             lambda scales: np.array(
-                [true_error(call, truth, members, probabilities(m)) for m in scales]
+                [true_error(call, population, members, probabilities(m)) for m in scales]
             ),
             lambda scales: np.array([drawn(probabilities(m), count) for m in scales]),
             NODES,
@@ -121,5 +117,5 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
         for direction in row_directions(classes_of(call, estimator), call.is_whole(estimator))
     )
     assert dense is not None
-    seen = float(np.mean(direct_values(estimator, call.models[0])))
+    seen = float(np.mean(estimator.point_values(call.models[0])))
     return invert(drawn(scores, call.n_resamples), seen, 0.0, sparse, dense)

@@ -219,4 +219,4 @@ class OneVsRest(Calibrator):
 
     @abstractmethod
     def _map_one(self, score: Score, *parameters: Any) -> F64:
-        """Map scores to probabilities (n,) of a hit."""
+        """Map scores to probabilities (n,) of the event."""

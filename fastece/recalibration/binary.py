@@ -34,7 +34,7 @@ BINS = {
     "cut": Parameter("b", each=True, low=0.0, high=1.0, increasing=True),
     "value": Parameter("B", each=True, low=0.0, high=1.0, may_be_nan=True),
 }
-CONSTANT = "all scores are equal, so the map is their share of hits, for any score"
+CONSTANT = "all scores are equal, so the map is their observed frequency, for any score"
 # Scores at which a Bayesian curve is taken: evenly spaced, and closer towards both ends, where
 # modern networks have most of their scores.
 TOWARDS_END = np.logspace(-9, -2, 141)
@@ -53,8 +53,8 @@ class PlattScaling(OneVsRest):
     Parameters
     ----------
     smooth : bool, default False
-        Whether the n+ hits count as ``(n+ + 1) / (n+ + 2)`` and the n- misses as ``1 / (n- + 2)``,
-        in place of 1 and 0; n+ and n- are sums of weights.
+        Whether the n+ outcomes of 1 count as ``(n+ + 1) / (n+ + 2)``, and the n- of 0 as ``1 / (n-
+        + 2)``; n+ and n- are sums of weights.
     from_logits : bool, default False
         Whether predictions are log odds or logits.
 
@@ -140,13 +140,13 @@ class BetaCalibration(OneVsRest):
     }
 
     def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:
-        features = np.column_stack([score.log_hit, -score.log_miss])
+        features = np.column_stack([score.log_score, -score.log_complement])
         if not is_line(score, sample):
             return fit_rate(score, sample, 0.0, 0.0)
         return fit_positive(features, sample)
 
     def _map_one(self, score: Score, a: float, b: float, c: float) -> F64:
-        return sigmoid(a * score.log_hit - b * score.log_miss + c)
+        return sigmoid(a * score.log_score - b * score.log_complement + c)
 
 
 def fit_platt(score: Score, sample: Sample, smooth: bool = False) -> BinaryFit:
@@ -189,18 +189,18 @@ def is_line(score: Score, sample: Sample) -> bool:
 
 
 def fit_rate(score: Score, sample: Sample, *slopes: float) -> BinaryFit:
-    """Find the log odds of a hit, for a map that is the same for every score."""
+    """Find the log odds of the event, for a map that is the same for every score."""
     rate = float(np.clip(unit_weights(sample.v, sample.n) @ sample.y, CLIP, 1 - CLIP))
     warning = CONSTANT if np.ptp(score.logit) < SMALLEST else ""
     return BinaryFit((*slopes, float(np.log(rate) - np.log1p(-rate))), warning)
 
 
 def smooth_targets(sample: Sample) -> F64:
-    """Compute Platt's shares of hits, between 0 and 1."""
+    """Compute Platt's smoothed outcomes, between 0 and 1."""
     v = np.ones(sample.n) if sample.v is None else sample.v
-    hits = float(v @ sample.y)
-    misses = float(v.sum()) - hits
-    return np.where(sample.y == 1, (hits + 1) / (hits + 2), 1 / (misses + 2))
+    ones = float(v @ sample.y)
+    zeros = float(v.sum()) - ones
+    return np.where(sample.y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))
 
 
 # -- maps that are constant in bins ----------------------------------------------------------------
@@ -208,7 +208,7 @@ def smooth_targets(sample: Sample) -> F64:
 
 @dataclass(kw_only=True, eq=False)
 class HistogramBinning(OneVsRest):
-    """The share of hits in the bin of the score.
+    """The observed frequency in the bin of the score.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class HistogramBinning(OneVsRest):
     cut_ : (n_bins - 1,) float64 array, or a list of one for each class
         Inner edges of the bins; a score on an edge belongs to the bin below.
     value_ : (n_bins,) float64 array, or a list of one for each class
-        Share of hits; nan in bins without rows, whose scores stay as they are.
+        Observed frequency; nan in bins without rows, whose scores stay as they are.
     n_classes_ : int
 
     Raises
@@ -290,8 +290,8 @@ class ScalingBinning(OneVsRest):
     Notes
     -----
     Kumar, Liang and Ma (2019, "Verified uncertainty calibration", section 4): the variance of a
-    mean of scaled scores is far below that of a share of hits. All rows are used for both steps, as
-    in their program.
+    mean of scaled scores is far below that of an observed frequency. All rows are used for both
+    steps, as in their program.
 
     Examples
     --------
@@ -372,8 +372,8 @@ class IsotonicCalibration(Interpolation):
     Attributes
     ----------
     score_, value_ : float64 array, or a list of one for each class
-        Ends of the pieces that are constant, and the shares of hits there: between them the map
-        is linear, and outside it is that of the nearest end.
+        Ends of the pieces that are constant, and the observed frequencies there: between them the
+        map is linear, and outside it is that of the nearest end.
     n_classes_ : int
 
     Raises
@@ -385,7 +385,7 @@ class IsotonicCalibration(Interpolation):
     -----
     Zadrozny and Elkan (2002, "Transforming classifier scores into accurate multiclass probability
     estimates"), by `scipy.optimize.isotonic_regression`; rows of equal scores count as one. A piece
-    without hits has a probability of 0, whose log loss is infinite if one comes.
+    without an outcome of 1 has a probability of 0, whose log loss is infinite if one comes.
 
     Examples
     --------
@@ -474,7 +474,7 @@ Points = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 @singledispatch
 def curve_points(estimator: Any, sample: Sample) -> Points:
-    """Compute points of a reliability curve: scores, probabilities of a hit, and weights."""
+    """Compute points of a reliability curve: scores, probabilities of the event, and weights."""
     raise NotImplementedError
 
 

@@ -80,13 +80,13 @@ def newton_step(loss: Loss, theta: F64, slope: F64) -> tuple[F64, F64]:
 
 
 class LogisticLoss(Loss):
-    """Mean log loss of shares of hits, ``log(1 + exp(z)) - t z`` with ``z = features @ theta``.
+    """Mean log loss of outcomes, ``log(1 + exp(z)) - t z`` with ``z = features @ theta``.
 
     Parameters
     ----------
     features : (n, d) float64 array
     target : (n,) float64 array
-        The share of hits of each row.
+        The outcome of each row, or a share of outcomes of 1.
     weight : (n,) float64 array
         Sums to 1.
     """

@@ -50,12 +50,12 @@ class Score:
         return np.asarray(np.log(p) - np.log1p(-p))
 
     @property
-    def log_hit(self) -> F64:
+    def log_score(self) -> F64:
         """Logarithms of the scores."""
         return np.asarray(-np.logaddexp(0.0, -self.logit))
 
     @property
-    def log_miss(self) -> F64:
+    def log_complement(self) -> F64:
         """Logarithms of 1 minus the scores."""
         return np.asarray(-np.logaddexp(0.0, self.logit))
 
@@ -89,7 +89,7 @@ class Predictions:
             return np.where(lowest, z.max(axis=1, keepdims=True) + z.dtype.type(LOG_CLIP), z)
         if self.x.ndim == 1:
             score = self.score(1)
-            return np.column_stack([score.log_miss, score.log_hit])
+            return np.column_stack([score.log_complement, score.log_score])
         return np.asarray(np.log(np.maximum(self.x, self.x.dtype.type(CLIP))))
 
     def score(self, k: int) -> Score:
@@ -151,8 +151,8 @@ class Rows(NamedTuple):
         """Give the problem of every class against the rest; of two classes, of the second."""
         place = np.arange(self.label.size)
         for k, score in self.predictions.scores():
-            hit = (self.label == k).view(np.uint8)
-            yield score, Sample(score.s, hit, self.v, 0.0, 1.0, place)
+            outcome = (self.label == k).view(np.uint8)
+            yield score, Sample(score.s, outcome, self.v, 0.0, 1.0, place)
 
 
 def unit_weights(v: F64 | None, n: int) -> F64:

@@ -16,16 +16,16 @@ from fastece.data.sample import Sample
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.result import Result
+from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, is_supported, posterior
-from fastece.estimators.density.plan import Copies, DensityPlan
-from fastece.estimators.table import direct_values
+from fastece.estimators.density.plan import Copies, CountBlocks, DensityPlan
 from fastece.plot.axes import plot_result
 from fastece.plot.marks import FEWEST, CurveDrawing
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
-from fastece.typing import F64, U8
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -223,7 +223,7 @@ class ReliabilityCurve(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(Statistic):
     """The curve of a `KDE` at some scores: a statistic, whose grids fit each replicate."""
 
     kde: KDE
@@ -233,9 +233,9 @@ class Curve:
         """Make a plan with grids that are fine enough to be interpolated."""
         return self.kde.plan(sample, size, FINER)
 
-    def blocks(self, plan: DensityPlan, c: U8) -> F64:
+    def values(self, plan: DensityPlan, draws: Counts) -> F64:
         """Compute the curve (G, 32 B) of each of the replicates."""
-        resamples = plan.blocks(c)
+        resamples = CountBlocks(draws.blocks(plan.sample.n))
         out = np.empty((self.score.size, resamples.count))
         for mesh, density, lanes in plan.densities(resamples):
             at = np.interp(self.score, mesh.score, np.arange(mesh.count))
@@ -311,7 +311,7 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     (estimator,), (source,) = call.estimators.values(), call.sources
     samples = source.samples(source.needs_of(estimator))
     curves = [curve_of(estimator, sample.sorted(), call.n, call.level) for sample in samples]
-    values = direct_values(estimator, source).tolist()
+    values = estimator.point_values(source).tolist()
     curves = [
         replace(curve, value=values[k], setting=source.name(k)) for k, curve in enumerate(curves)
     ]
@@ -351,27 +351,22 @@ def reliability_curve(
     y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., **options: Any
 ) -> ReliabilityCurve: ...
 def reliability_curve(
-    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", setting: Any = "auto",
-    n_resamples: int = 0, confidence_level: float = 0.95, labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, rng: Any = 0,
-    n_jobs: int | None = None, executor: Any = None, groups: Any = None, **fields: Any,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 0,
+    rng: Any = 0, groups: Any = None, **options: Any,
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
     """Estimate the probability of the event as a function of the score.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
-        As in `fastece.ece`.
+    y_true, y_prob, rng, **options
+        As in `fastece.estimate`, but every class has a curve of its own. Others are parameters of
+        the estimator to replace, such as ``bandwidth=0.05``.
     estimator : {"ece_bayes", "ece_kde"}, BayesCurve or KDE, default "ece_bayes"
     n_resamples : int, default 0
         Bootstrap resamples behind the band of a `KDE`; without any, there is none. A `BayesCurve`
         has its band from the posterior, and makes none.
-    confidence_level, rng, n_jobs, executor
-        As in `fastece.bootstrap`.
     groups : (n,) array_like, optional
         As in `fastece.bootstrap`, for the band of a `KDE`: whole groups are drawn.
-    **fields
-        Parameters of the estimator to replace, such as ``bandwidth=0.05``.
 
     Returns
     -------
@@ -423,12 +418,11 @@ def reliability_curve(
       0.900     0.8288    [0.789, 0.870]          239
       1.000     0.9320    [0.904, 0.960]          135
     """
+    if "average" in options:
+        raise InputTypeError("average", "is no option of reliability_curve: classes have their own")
     call = read_call(
         "reliability_curve", y_true, {"y_prob": y_prob}, 0, estimator=estimator,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level, setting=setting, average=None, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
-        n_jobs=n_jobs, executor=executor, **fields,
+        n_resamples=n_resamples, **options, average=None,
     )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)

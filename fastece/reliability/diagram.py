@@ -201,7 +201,7 @@ def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[Reliabil
     if not isinstance(estimator, Binned):
         raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
     sums = estimator.bins(source, run)
-    values, rows = estimator.values(sums), effective_rows(estimator, source, sums)
+    values, rows = estimator.errors(sums), effective_rows(estimator, source, sums)
     score, frequency = (
         np.divide(total, sums.weight, out=np.full_like(total, np.nan), where=sums.weight > 0)
         for total in (sums.score, sums.hits)

@@ -15,8 +15,8 @@ from fastece.document.numbers import format_p
 from fastece.document.result import Record
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
-from fastece.estimators.table import ESTIMATORS, direct_values, find_estimator, with_threads
-from fastece.intervals.estimate import estimate_results
+from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
+from fastece.intervals.estimate import estimate_results, posterior_maker
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import diagrams_of
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, SCORES
@@ -76,7 +76,7 @@ def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, 
     known = {
         name: row for name, row in call.estimators.items()
         if (has_rows or source.n_problems == 1)
-        and (hasattr(row, "posterior") or (has_rows and call.n_resamples))
+        and (posterior_maker(row) is not None or (has_rows and call.n_resamples))
     }  # fmt: skip
     found = estimate_results(replace(call, estimators=known), rng=seed) if known else {}
     for name, answer in found.items():
@@ -106,7 +106,7 @@ def measure_error(name: str, call: Call) -> dict[str, Any]:
             smoothing = float(np.mean(each))
     whole = ", class vectors" if call.is_whole(estimator) else ""
     values = np.array([result.value for result in results])
-    values = values if results else direct_values(estimator, source)
+    values = values if results else estimator.point_values(source)
     return {
         "name": name, "value": float(call.average_of(values)), "low": None, "high": None,
         "p_value": None, "estimator": f"{estimator}{whole}", "n_bins": n_bins, "occupied": occupied,
@@ -250,7 +250,7 @@ def measure_vectors(
     lines = []
     for name, row in rows.items():
         found = results.get(name)
-        value = found.value if found else float(direct_values(row, vectors)[0])
+        value = found.value if found else float(row.point_values(vectors)[0])
         mean = float(np.mean(found.null_distribution)) if found else None
         p_value = found.p_value if found else None
         lines.append({

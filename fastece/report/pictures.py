@@ -9,7 +9,7 @@ from fastece.data.source import ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.plot.pages import Panel
 from fastece.reliability.curve import ReliabilityCurve, curves_of
-from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
+from fastece.reliability.diagram import diagrams_of
 from fastece.report.measures import LEAD, TEST
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
@@ -27,26 +27,12 @@ def report_panels(call: Call, seed: int) -> list[Panel]:
     are not kept, there is no band.
     """
     (source,) = call.sources
-    diagrams = diagrams_of(bins_of(call, TEST), source)
-    spread = diagrams_of(bins_of(call, EVEN), source) if is_spread(diagrams) else []
-    bands: dict[str, Any] = {TEST: True, EVEN: True}
-    has_band = call.n_resamples and ROWS in source.has
-    if has_band:
-        chosen = {name: bins_of(call, name) for name in ([TEST, EVEN] if spread else [TEST])}
-        tests = calibration_results(replace(call, estimators=chosen), seed)
-        bands |= {name: test.band for name, test in tests.items()}
-    if source.setting.per_class:
-        each = bands[TEST] if has_band else [True] * len(diagrams)
-        return [Panel({None: x.drawing(band)}) for x, band in zip(diagrams, each, strict=True)]
-    panels = [Panel({None: diagrams[0].drawing(bands[TEST])})]
-    panels += [Panel({None: x.drawing(bands[EVEN])}, is_logit=True) for x in spread]
-    (curve,) = curves_of(replace(call.only(call.estimators[LEAD]), n_resamples=0), None)
-    return [*panels, Panel({None: curve.drawing()})]
-
-
-def is_spread(diagrams: Sequence[ReliabilityDiagram]) -> bool:
-    """Whether there is one diagram, whose scores need axes of log odds to be told apart."""
-    return len(diagrams) == 1 and diagrams[0].drawing().is_heaped
+    has_band = call.n_resamples > 0 and ROWS in source.has
+    panels = diagram_panels(call, [None], seed if has_band else None)
+    if not source.setting.per_class:
+        lead = replace(call.only(call.estimators[LEAD]), n_resamples=0)
+        panels.append(Panel({None: curves_of(lead, None)[0].drawing()}))
+    return panels
 
 
 def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
@@ -63,28 +49,29 @@ def compare_panels(call: Call, paths: Sequence[str]) -> list[Panel]:
     return diagram_panels(call, names)
 
 
-def diagram_panels(call: Call, names: Sequence[str | None]) -> list[Panel]:
-    """Draw all models of a call on the same axes, for each class.
+def diagram_panels(call: Call, names: Sequence[str | None], seed: int | None = None) -> list[Panel]:
+    """Draw all models of a call on the same axes, for each class; with a seed, the band of a test.
 
     Of a single problem with heaped scores, equal-mass bins over log odds are drawn too.
     """
-
-    def panels_of(name: str, is_logit: bool) -> list[Panel]:
-        of_models = [diagrams_of(bins_of(call, name), model) for model in call.models]
-        return [
-            Panel({key: x.drawing() for key, x in zip(names, one, strict=True)}, is_logit)
-            for one in zip(*of_models, strict=True)
-        ]
-
-    panels = panels_of(TEST, is_logit=False)
+    panels = bin_panels(call, TEST, names, seed)
     if len(panels) == 1 and any(x.is_heaped for x in panels[0].drawings.values()):
-        panels += panels_of(EVEN, is_logit=True)
+        panels += [panel._replace(is_logit=True) for panel in bin_panels(call, EVEN, names, seed)]
     return panels
 
 
-def bins_of(call: Call, name: str) -> Any:
-    """Find the bins of a call by name, or those of the table."""
-    return call.estimators.get(name, ESTIMATORS[name])
+def bin_panels(call: Call, bins: str, names: Sequence[str | None], seed: int | None) -> list[Panel]:
+    """Draw the bins of all models of a call on the same axes, for each class."""
+    estimator = call.estimators.get(bins, ESTIMATORS[bins])
+    each = [*zip(*(diagrams_of(estimator, source) for source in call.sources), strict=True)]
+    bands: Any = [True] * len(each)
+    if seed is not None:
+        found = calibration_results(call.only(estimator), seed).band
+        bands = found if isinstance(found, list) else [found]
+    return [
+        Panel({name: x.drawing(band) for name, x in zip(names, models, strict=True)})
+        for models, band in zip(each, bands, strict=True)
+    ]
 
 
 def short(path: str) -> str:

@@ -1,7 +1,7 @@
 """The report on the calibration of one model: its numbers, and what they come down to."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -15,9 +15,8 @@ from fastece.data.problems import Problems, need_rows
 from fastece.data.reading import read_problems
 from fastece.data.source import Source
 from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
-from fastece.document.numbers import ConfidenceInterval
 from fastece.estimators.binned.estimator import Binned
-from fastece.intervals.direction import Direction, direction_of
+from fastece.intervals.direction import direction_of
 from fastece.intervals.slices import (
     Group,
     Slices,
@@ -32,7 +31,6 @@ from fastece.report.measures import (
     ERRORS,
     LEAD,
     TEST,
-    ClassVectors,
     Progress,
     choose_errors,
     mean_of_top,
@@ -43,7 +41,7 @@ from fastece.report.measures import (
 )
 from fastece.report.pictures import report_panels
 from fastece.report.result import GroupedError, Report
-from fastece.report.words import SCORES, Findings, Judgement, judge, judge_classes
+from fastece.report.words import SCORES
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import bootstrap_results
 from fastece.resampling.calibration_test import calibration_results
@@ -155,74 +153,49 @@ def make_report(
         **options,
     )
     (source,) = call.sources
-    errors_call = replace(call, estimators=errors)
-    require_calibration_error(errors_call, "a report")
-    parts = check_parts(call, y_prob, by, groups)
+    call, scores = replace(call, estimators=errors), replace(call, estimators=scores_of(pairs))
+    require_calibration_error(call, "a report")
+    slices, whole = check_parts(call, y_prob, by, groups)
     seed = int(rng) if isinstance(rng, Integral) and not isinstance(rng, bool) else new_key(rng)
     lead, key = call.only(errors[LEAD]), new_key(seed)
-    rows = isinstance(source, Problems)
-    per_class = source.setting.per_class
-    measures = measure_errors(errors_call, seed, progress)
-    progress("direction and scores")
-    has_direction = rows or not per_class
-    found = direction_of(lead, key) if has_direction else None
-    vectors = measure_vectors(call, read, seed, progress) if rows and not pairs else None
-    classes = class_table(lead, read, key, progress)
-    slices = None
-    if parts.slices is not None:
-        progress(f"{len(parts.slices)} slices")
-        slices = slices_of(lead, parts.slices, key)
-    n = float(diagrams_of(Binned(1), source)[0].rows[0])
-    setting = "confidence" if pairs else call.setting
-    judgement = judge_numbers(measures, found, n, setting, call.level, vectors, classes, slices)
-    if top is None and not (pairs or source.setting.is_top):
-        is_array = isinstance(source, Problems)
-        top = read(setting="confidence") if is_array else None if is_of_class(source) else source
-    accuracy, confidence = (
-        (None, None) if top is None and is_of_class(source) else mean_of_top(top or source, pairs)
-    )
+    has_rows, per_class = isinstance(source, Problems), source.setting.per_class
+    measures = measure_errors(call, seed, progress)
+    progress("direction, scores, classes and slices")
     return Report(
         title=title,
-        headline=judgement.headline,
-        verdict=judgement.verdict,
         n=call.n,
-        n_effective=n,
-        n_classes=n_classes if pairs else (top or source).n_classes,
-        accuracy=accuracy,
-        mean_confidence=confidence,
+        n_effective=float(diagrams_of(Binned(1), source)[0].rows[0]),
+        **measure_top(source, read, top, pairs, n_classes),
         setting=call.setting,
-        n_resamples=call.n_resamples if rows else 0,
+        n_resamples=call.n_resamples if has_rows else 0,
         confidence_level=call.level,
         seed=seed,
         p_value=measures[1]["p_value"],
         measures=measures,
-        direction=found,
-        scores=measure_scores(replace(call, estimators=scores_of(pairs)), seed),
-        decomposition=decomposition_of(call) if rows else None,
-        classes=classes,
-        slices=slices,
-        groups=measure_groups(parts.call, errors[TEST], seed, names[1]),
-        vectors=vectors,
+        direction=direction_of(lead, key) if has_rows or not per_class else None,
+        scores=measure_scores(scores, seed),
+        decomposition=decomposition_of(call) if has_rows else None,
+        classes=class_table(lead, read, key),
+        slices=None if slices is None else slices_of(lead, slices, key),
+        groups=None if whole is None else measure_groups(whole, seed, names[1]),
+        vectors=measure_vectors(call, read, seed, progress) if has_rows and not pairs else None,
         diagrams=diagrams_of(errors[TEST], source),
         curve=None if per_class else curves_of(replace(lead, n_resamples=0), None)[0],
         pairs=pairs,
         note=note,
         by=names[0],
-        stream={} if stream is None and not rows else stream,
-        _panels=report_panels(errors_call, seed),
+        stream={} if stream is None and not has_rows else stream,
+        _panels=report_panels(call, seed),
     )
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Rows of each slice, and the call whose groups are drawn; None where none were asked for."""
+def check_parts(
+    call: Call, y_prob: Any, by: Any, groups: Any
+) -> tuple[list[Group] | None, Call | None]:
+    """Check the arguments that divide rows, before anything is computed.
 
-    slices: list[Group] | None
-    call: Call | None
-
-
-def check_parts(call: Call, y_prob: Any, by: Any, groups: Any) -> Parts:
-    """Check the arguments that divide rows, before anything is computed."""
+    Returns the rows of each slice, and the call whose groups are drawn, where these are asked for.
+    """
     slices = whole = None
     (source,) = call.sources
     if by is not None:
@@ -235,33 +208,23 @@ def check_parts(call: Call, y_prob: Any, by: Any, groups: Any) -> Parts:
         need_rows(source, "the draw of whole groups", "groups")
         if not call.n_resamples:
             raise InputError("groups", "are drawn, so n_resamples must be at least 1")
-        whole = add_groups(call, groups, y_prob)
-    return Parts(slices, whole)
+        whole = add_groups(replace(call, estimators={TEST: call.estimators[TEST]}), groups, y_prob)
+    return slices, whole
 
 
-def is_of_class(source: Source) -> bool:
-    """Whether a setting is about single classes, and so does not have the accuracy."""
-    return source.setting.per_class or not (
-        source.setting.is_top or source.setting.name == "binary"
-    )
-
-
-def judge_numbers(
-    measures: list[dict[str, Any]], found: Direction | None, n: float, setting: str, level: float,
-    vectors: ClassVectors | None, classes: Slices | None, slices: Slices | None,
-) -> Judgement:  # fmt: skip
-    """Judge a model by the numbers of its report."""
-    first, test = measures[0], measures[1]
-    off = count_off(classes=classes, slices=slices)
-    if found is None:
-        return judge_classes(*off["classes"], level, first["value"])
-    return judge(Findings(
-        n=n, setting=setting, level=level, error=first["value"],
-        interval=ConfidenceInterval(first["low"], first["high"]), p_value=test["p_value"],
-        over=found.over, total=found.value, mean_gap=found.mean_gap,
-        mean_gap_interval=found.mean_gap_interval, off=off,
-        others=[] if vectors is None else vectors.evidence(level),
-    ))  # fmt: skip
+def measure_top(
+    source: Source, read: Callable[..., Problems], top: Source | None, pairs: bool,
+    n_classes: int | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Measure the accuracy and the mean confidence, where the source has them, and the classes."""
+    is_top = pairs or source.setting.is_top
+    if isinstance(source, Problems):
+        top = source if is_top else read(setting="confidence")
+    elif is_top or source.setting.name == "binary":
+        top = source
+    accuracy, confidence = (None, None) if top is None else mean_of_top(top, pairs)
+    known = n_classes if pairs else (top or source).n_classes
+    return {"n_classes": known, "accuracy": accuracy, "mean_confidence": confidence}
 
 
 def decomposition_of(call: Call) -> ScoreDecomposition:
@@ -273,38 +236,25 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
     return ScoreDecomposition(**values, rule="brier", n=call.n, setting=call.setting)
 
 
-def class_table(
-    call: Call, read: Callable[..., Problems], key: int, progress: Progress
-) -> Slices | None:
+def class_table(call: Call, read: Callable[..., Problems], key: int) -> Slices | None:
     """Measure the classes, each against the rest, where the setting is about more than two.
 
     Those of a stream are known only where it was added up class by class.
     """
     (source,) = call.sources
-    per_class = source.setting.per_class
-    is_asked = per_class or (source.setting.is_top and isinstance(source, Problems))
-    if source.n_classes == 2 or not is_asked:
-        return None
-    progress(f"{source.n_classes} classes")
+    is_asked = source.setting.per_class
     if isinstance(source, Problems):
+        if source.n_classes == 2 or not (is_asked or source.setting.is_top):
+            return None
         call = replace(call, sources=[read(setting="classwise")])
+    elif not is_asked:
+        return None
     return slices_of(call, groups_by_class(call), key)
 
 
-def measure_groups(
-    call: Call | None, estimator: Any, seed: int, column: str
-) -> GroupedError | None:
+def measure_groups(call: Call, seed: int, column: str) -> GroupedError:
     """Measure an error of rows whose groups are drawn as a whole."""
-    if call is None:
-        return None
-    call = replace(call, estimators={TEST: estimator})
-    found = bootstrap_results(call, rng=seed)[TEST]
-    p_value = calibration_results(call, seed)[TEST].p_value
-    count = call.n_groups or 0
-    return GroupedError(column, count, TEST, found.value, found.confidence_interval, p_value)
-
-
-def count_off(**tables: Slices | None) -> dict[str, tuple[int, int]]:
-    """Count the rows of each table whose interval leaves out 0, and all of them."""
-    known = {name: table for name, table in tables.items() if table is not None}
-    return {name: (sum(row.low > 0 for row in x), len(x)) for name, x in known.items()}
+    ((name, found),) = bootstrap_results(call, rng=seed).items()
+    p_value = calibration_results(call, seed)[name].p_value
+    interval = found.confidence_interval
+    return GroupedError(column, call.n_groups or 0, name, found.value, interval, p_value)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -106,8 +106,6 @@ class Report(Result):
     """
 
     title: str
-    headline: str
-    verdict: str
     n: int
     n_effective: float
     n_classes: int | None
@@ -134,7 +132,33 @@ class Report(Result):
     stream: dict[str, Any] | None
     _panels: list[Panel] = field(repr=False)
 
-    _derived = ("value", "confidence_interval")
+    _derived = ("headline", "verdict", "value", "confidence_interval")
+
+    @cached_property
+    def _judgement(self) -> words.Judgement:
+        """What the numbers come down to."""
+        interval, found = self.confidence_interval, self.direction
+        tables = {"classes": self.classes, "slices": self.slices}
+        off = {name: (sum(row.low > 0 for row in x), len(x)) for name, x in tables.items() if x}
+        if found is None or interval is None:
+            return words.judge_classes(*off["classes"], self.confidence_level, self.value)
+        return words.judge(words.Findings(
+            n=self.n_effective, setting="confidence" if self.pairs else self.setting,
+            level=self.confidence_level, error=self.value, interval=interval, p_value=self.p_value,
+            over=found.over, total=found.value, mean_gap=found.mean_gap,
+            mean_gap_interval=found.mean_gap_interval, off=off,
+            others=[] if self.vectors is None else self.vectors.evidence(self.confidence_level),
+        ))  # fmt: skip
+
+    @property
+    def headline(self) -> str:
+        """The sentence that says most."""
+        return self._judgement.headline
+
+    @property
+    def verdict(self) -> str:
+        """What the sentence comes down to."""
+        return self._judgement.verdict
 
     @property
     def value(self) -> float:

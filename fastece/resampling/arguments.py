@@ -15,11 +15,9 @@ from fastece.data.problems import Problems, need_rows
 from fastece.data.reading import read_source
 from fastece.data.sample import Sample
 from fastece.data.source import Source
+from fastece.estimators.base import Chances, Labels
 from fastece.estimators.table import (
-    direct_values,
     find_estimator,
-    is_calibration_error,
-    need_vectors,
 )
 from fastece.resampling.draws import Groups, draws_of
 from fastece.resampling.engine import Problem, evaluate, plan_replicates
@@ -78,19 +76,18 @@ def require_calibration_error(call: "Call", function: str) -> None:
     that is: of calibration errors it is 0. All but `calibration_test` also ask what models would
     have that are not calibrated."""
     for estimator in call.estimators.values():
-        if not is_calibration_error(estimator):
+        if not estimator.is_calibration_error:
             rule = (
                 f"{describe(estimator)} is no calibration error, so {function} has no value of a "
                 "calibrated model to compare it with"
             )
             raise InputError("estimator", rule, hint="bootstrap and compare take it")
-        found = [hasattr(estimator, name) for name in ("labels", "truth")]
-        is_read = call.is_whole(estimator) or any(found)
-        if is_read and not all(found) and function != "calibration_test":
-            raise ValueError(
-                f"estimator: {describe(estimator)} needs the methods labels and truth for "
-                f"{function}; bootstrap, compare and calibration_test do without"
-            )
+        reads_labels = call.is_whole(estimator) or Labels in estimator.native
+        if reads_labels and Chances not in estimator.native and function != "calibration_test":
+            raise InputError(
+                "estimator", f"must take the draws Chances for {function}", value=estimator,
+                hint="bootstrap, compare and calibration_test do without",
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,7 @@ class Call:
 
     def is_whole(self, estimator: Any) -> bool:
         """Whether an estimator has a value of whole class vectors here."""
-        return need_vectors([estimator]) and self.sources[0].has_vectors
+        return estimator.needs_vectors and self.sources[0].has_vectors
 
     def average_of(self, values: Any) -> Any:
         """Values (K, ...) of the problems of one model as the caller wants them: that of the only
@@ -168,7 +165,7 @@ class Call:
 
     def values(self, name: str) -> list[Any]:
         """The value of one estimator on the data of each model."""
-        values = [direct_values(self.estimators[name], problems) for problems in self.sources]
+        values = [self.estimators[name].point_values(problems) for problems in self.sources]
         return [as_float(self.average_of(value)) for value in values]
 
     def problem(self, sample: Sample) -> Problem:
@@ -215,7 +212,7 @@ def read_call(
         read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, prob_name=name,
-            vectors=need_vectors(estimators.values()),
+            vectors=any(one.needs_vectors for one in estimators.values()),
         )
         for name, y_prob in models.items()
     ]  # fmt: skip

@@ -2,26 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any, overload
 
 import numpy as np
 
+from fastece import kernels
+from fastece.checks.arrays import contiguous
+from fastece.checks.errors import InputError
+from fastece.data.order import scale_weights
+from fastece.data.problems import Problems, one_problem
+from fastece.data.sample import Sample
 from fastece.document.result import EstimatorResult, Record, Results
-from fastece.estimators.base import Estimator
-from fastece.estimators.binned.estimator import Binned, BinnedPlan, Bins
+from fastece.estimators.base import Counts, Estimator, Plan, Statistic
+from fastece.estimators.binned.edges import Layout
+from fastece.estimators.binned.estimator import Binned, Bins, place_rows
+from fastece.estimators.binned.replicates import spread
+from fastece.kernels import REPLICATES
 from fastece.resampling.arguments import (
     Call,
     add_groups,
-    describe,
     read_call,
     require_calibration_error,
 )
-from fastece.resampling.draws import CountDraws, new_key
+from fastece.resampling.draws import CountDraws, Groups, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.intervals import as_float, p_value_of, quantiles, tails_of
 from fastece.resampling.labels import draws_for, probabilities_for, problems_for
-from fastece.resampling.multipliers import GapPlan, GroupGaps
-from fastece.typing import F64, U8
+from fastece.typing import F64, I32, U8
 
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
 # of the fewest replicates whose quantiles say anything.
@@ -82,17 +90,104 @@ class CalibrationTestResult(EstimatorResult):
         return {"value": self.value, "if_calibrated": mean, "p_value": self.p_value}
 
 
-class WithGaps:
-    """A binned estimator that says the gap of each bin after its value."""
+@dataclass(frozen=True)
+class GapPlan(Plan):
+    """What `GroupGaps` needs of one sample.
+
+    Attributes
+    ----------
+    bins : Bins
+        The bins of the sample; in replicates the gaps alone are others.
+    layout : Layout
+        Their cells.
+    gap : (M,) float64 array
+        What a group adds to the gap of a cell, wherever it has rows, cell by cell.
+    group : (M,) int32 array
+        Which group that is.
+    starts, cells : (S + 1,) and (S,) int32 arrays
+        Where the gaps of each cell begin, and which cell it is.
+    """
+
+    bins: Bins
+    layout: Layout
+    gap: F64
+    group: I32
+    starts: I32
+    cells: I32
+
+    def sums(self, c: U8) -> F64:
+        """Gaps (B, 32 G) of the bins, for multiplicities (G, groups, 32)."""
+        out = np.empty((1, self.layout.cells, REPLICATES * len(c)))
+        kernels.replicates.tile_sums(self.gap[None], self.group, self.starts, self.cells, 0, c, out)
+        sums: F64 = spread(self.layout, out)[0]
+        return sums
+
+
+class GroupGaps(Statistic):
+    """A binned estimator, for draws of counts k_g of the groups: where a bin has the gap
+    ``D_b = sum_g D_gb``, a replicate has ``sum_g (k_g - 1) D_gb``. Weights and edges stay."""
+
+    needs_sorted = False
+
+    def __init__(self, binned: Binned, groups: Groups) -> None:
+        self.binned, self.groups = binned, groups
+
+    def prepare(self, sample: Sample, size: int) -> GapPlan:  # noqa: ARG002
+        """The gaps of each cell, group by group."""
+        binned, count = self.binned, self.groups.count
+        sample, _ = scale_weights(sample)
+        bins = binned.bins(one_problem(sample), moments=2)
+        layout, lower, share = place_rows(binned, sample, bins.gap.shape[1])
+        gap = sample.y - sample.s if sample.v is None else sample.v * (sample.y - sample.s)
+        if binned.threshold is not None:
+            gap = np.where(sample.s > binned.threshold, gap, 0.0)
+        cell, of_row = lower.astype(np.int64), self.groups.of_row
+        if layout.grid.convex:
+            cell = np.concatenate([cell, np.minimum(cell + 1, layout.cells - 1)])
+            gap, of_row = np.concatenate([gap * share, gap * (1 - share)]), np.tile(of_row, 2)
+        pair, place = np.unique(cell * count + of_row, return_inverse=True)
+        cells, starts = np.unique(pair // count, return_index=True)
+        return GapPlan(
+            bins,
+            layout,
+            np.bincount(place, gap, pair.size).astype(np.float64),
+            (pair % count).astype(np.int32),
+            np.append(starts, pair.size).astype(np.int32),
+            cells.astype(np.int32),
+        )
+
+    def bins_of(self, plan: GapPlan, counts: Counts) -> Bins:
+        """Sum up the bins (32 G, B) of replicates with counts (G, groups, 32)."""
+        once = plan.sums(np.ones((1, self.groups.count, REPLICATES), np.uint8))[:, :1]
+        gap = (plan.sums(contiguous(counts.c, np.uint8)) - once).T
+        bins = plan.bins
+        weight = np.broadcast_to(bins.weight, gap.shape)
+        return Bins([], bins.unit, np.broadcast_to(bins.total, len(gap)), gap, weight)
+
+    def values(self, plan: GapPlan, draws: Counts) -> F64:
+        """Compute the values (32 G,) of the replicates."""
+        return self.errors(self.bins_of(plan, draws))
+
+    def errors(self, bins: Bins) -> F64:
+        """Compute the value of each replicate."""
+        return self.binned.errors(bins)
+
+
+class WithGaps(Statistic):
+    """The value of a binned estimator and, after it, the gap of each bin."""
 
     def __init__(self, binned: Binned | GroupGaps) -> None:
         self.binned: Any = binned
-        self.needs_sorted, self.prepare = binned.needs_sorted, binned.prepare
+        self.needs_sorted = binned.needs_sorted
 
-    def blocks(self, plan: BinnedPlan | GapPlan, c: U8) -> F64:
-        """(1 + B, 32 G) values and gaps."""
-        bins = self.binned.block_bins(plan, c)
-        return np.vstack([self.binned.values(bins), bins.gap.T])
+    def prepare(self, sample: Sample, size: int) -> Any:
+        """Prepare the estimator."""
+        return self.binned.prepare(sample, size)
+
+    def values(self, plan: Any, draws: Counts) -> F64:
+        """Compute values and gaps (1 + B, 32 G)."""
+        bins = self.binned.bins_of(plan, draws)
+        return np.vstack([self.binned.errors(bins), bins.gap.T])
 
 
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
@@ -103,14 +198,33 @@ def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     return ConsistencyBand(low, high, level)
 
 
-def check_gaps(call: Call) -> None:
-    """Other gaps of bins are all that a test with groups draws."""
-    for estimator in call.estimators.values():
-        if not isinstance(estimator, Binned) or estimator.debias:
-            raise ValueError(
-                f"estimator: with groups the test takes binned errors without debias, which depend "
-                f"on labels by the gaps of their bins alone, not {describe(estimator)}"
-            )
+@singledispatch
+def bins_of(estimator: Any, problems: Problems) -> Bins | None:  # noqa: ARG001
+    """Give the bins that a band is of, None of an estimator without bins."""
+    return None
+
+
+@bins_of.register
+def own_bins(estimator: Binned, problems: Problems) -> Bins | None:
+    """Give the bins of a binned estimator."""
+    return estimator.bins(problems)
+
+
+@singledispatch
+def group_gaps(estimator: Any, groups: Groups) -> GroupGaps:  # noqa: ARG001
+    """Give the statistic of a test with groups, which draws nothing but gaps of bins."""
+    raise InputError(
+        "estimator", "must be a binned error without debias in a test with groups: that depends on "
+        "labels by the gaps of its bins alone", value=estimator,
+    )  # fmt: skip
+
+
+@group_gaps.register
+def binned_group_gaps(estimator: Binned, groups: Groups) -> GroupGaps:
+    """Give the statistic of a binned estimator."""
+    if estimator.debias:
+        return group_gaps.dispatch(object)(estimator, groups)
+    return GroupGaps(estimator, groups)
 
 
 def null_values(
@@ -133,16 +247,15 @@ def calibration_results(call: Call, rng: Any) -> Any:
     """The result of a call on one model, or `Results` by the names of its estimators."""
     require_calibration_error(call, "calibration_test")
     data, key, clusters = call.models[0], new_key(rng), call.clusters
-    if clusters is not None:
-        check_gaps(call)
     results: Results[Any] = Results()
     for name, estimator in call.estimators.items():
-        bins = estimator.bins(data) if isinstance(estimator, Binned) else None
+        bins = bins_of(estimator, data)
         if clusters is None:
-            drawn, problems = estimator, problems_for(call, estimator)
+            drawn: Statistic = estimator
+            problems = problems_for(call, estimator)
             draws: Any = draws_for(call, estimator, probabilities_for(call, estimator), key)
         else:
-            drawn, problems = GroupGaps(estimator, clusters), [*map(Problem, data.samples())]
+            drawn, problems = group_gaps(estimator, clusters), [*map(Problem, data.samples())]
             draws = CountDraws(key, clusters.count)
         values, gaps = null_values(call, drawn, draws, problems, bins)
         bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]

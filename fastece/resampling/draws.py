@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.checks.errors import InputError, InputTypeError
+from fastece.estimators.base import Counts, Labels, Rows
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8, U16
 
@@ -56,9 +57,10 @@ class InBlocks:
     """Draws in blocks of 32 replicates. `make` draws what all problems have in common for some
     blocks; `multiplicities` is how often the n rows of one problem count in them."""
 
-    # Replicates that are drawn together, bytes of a row in each of them, and the method of an
-    # estimator that takes them all at once.
-    unit, item, method = REPLICATES, 1, "blocks"
+    # Replicates that are drawn together, bytes of a row in each of them, and the kind of draws that
+    # they are for a statistic.
+    unit, item = REPLICATES, 1
+    kind: type = Counts
 
     def make(self: Any, first: int, blocks: int) -> Any:
         """(G, n, 32) multiplicities of some blocks."""
@@ -172,7 +174,7 @@ class GroupDraws(InBlocks):
 
 
 @dataclass(frozen=True)
-class LabelDraws(InBlocks):
+class HitCounts(InBlocks):
     """Labels with the predicted probabilities: scores (n,), or class vectors (n, K).
 
     Every row stands there twice, as a hit and, in the second half, as a miss, and one of the two is
@@ -188,7 +190,7 @@ class LabelDraws(InBlocks):
         return 2 * len(self.prob)
 
 
-class HitDraws(LabelDraws):
+class HitDraws(HitCounts):
     """Hits with the probability that the score says."""
 
     def _fill(self, first: int, c: U8) -> None:
@@ -196,7 +198,7 @@ class HitDraws(LabelDraws):
         kernels.resampling.hits_of(np.uint64(self.key), first, score, c)
 
 
-class ClassDraws(LabelDraws):
+class ClassDraws(HitCounts):
     """Classes, shared by the problems of all of them."""
 
     @cached_property
@@ -227,14 +229,14 @@ class ClassDraws(LabelDraws):
 
 
 @dataclass(frozen=True)
-class Relabels(InBlocks):
+class LabelDraws(InBlocks):
     """Labels as they are, for estimators that take those: classes of whole class vectors, or the
     hits of each problem."""
 
     drawn: HitDraws | ClassDraws
     are_classes: bool
 
-    item, method = 4, "labels"
+    item, kind = 4, Labels
 
     @property
     def n(self) -> int:
@@ -256,7 +258,7 @@ class Relabels(InBlocks):
 class RowDraws:
     """`size` of n rows, with replacement, as lists of rows."""
 
-    unit, item, method = 1, 4, "subsets"
+    unit, item, kind = 1, 4, Rows
 
     key: int
     n: int
@@ -270,7 +272,7 @@ class RowDraws:
         return rows
 
 
-BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws | Relabels
+BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws | LabelDraws
 
 
 def draws_of(

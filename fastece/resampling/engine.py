@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.sample import Sample, increasing
+from fastece.estimators.base import Counts, Draws, Labels, Rows, Statistic
 from fastece.kernels import REPLICATES
 from fastece.resampling.draws import BlockDraws, RowDraws
 from fastece.typing import F64, I32
@@ -69,16 +70,46 @@ class Problem:
         return self.sample.where(self.order)
 
 
-class Member(NamedTuple):
-    """One estimator on one problem, of which it has a sample in the order of `order`: for draws in
+class PreparedStatistic(NamedTuple):
+    """One statistic on one problem, of which it has a sample in the order of `order`: for draws in
     blocks the row at each position, for lists of rows the position of each row; None where that is
     the order of the draws. The sample is None where the plan is enough."""
 
     problem: int
     sample: Sample | None
     order: I32 | None
-    estimator: Any
+    statistic: Statistic
     plan: Any
+
+    def values(self, draws: Draws, replicates: int) -> F64:
+        """Compute the values (..., R) of the replicates of some draws."""
+        values = np.asarray(self.statistic.values(self.plan, draws), np.float64)
+        if values.ndim == 0 or values.shape[-1] != replicates:
+            kind = type(self.statistic).__name__
+            raise ValueError(
+                f"{kind}.values: must return {replicates} values, got shape {values.shape}"
+            )
+        return values
+
+    def row_values(self, rows: I32) -> F64:
+        """Compute the values (R,) of draws that are lists of rows (R, size)."""
+        places = rows if self.order is None else np.take(self.order, rows)
+        return self.values(Rows(places, self.sample), len(rows))
+
+    def block_values(self, drawn: NDArray[Any], inside: slice) -> F64:
+        """Compute the values (..., R) of those replicates that are inside, of the 32 G with counts
+        or labels (G, n, 32)."""
+        is_native = self.kind(drawn) in self.statistic.native
+        if not is_native:  # one block at a time
+            drawn = drawn[:, :, inside]
+        draws = Counts(drawn) if drawn.dtype == np.uint8 else Labels(drawn, self.sample)
+        values = self.values(draws, drawn.shape[0] * drawn.shape[2])
+        return values[..., inside] if is_native else values
+
+    @staticmethod
+    def kind(drawn: NDArray[Any]) -> type:
+        """Return the kind of draws that blocks of counts or of labels are."""
+        return Counts if drawn.dtype == np.uint8 else Labels
 
 
 @dataclass(frozen=True)
@@ -86,7 +117,7 @@ class Replicates:
     """Draws, and the members to evaluate on them: those of one problem follow one another."""
 
     draws: BlockDraws | RowDraws
-    members: list[Member]
+    members: list[PreparedStatistic]
 
     @property
     def rows(self) -> int:
@@ -97,14 +128,14 @@ class Replicates:
     def cost(self) -> int:
         """Rows that all members read for one replicate: a pair of rows takes an eighth of the time
         of a row."""
-        pairs = [m for m in self.members if getattr(m.estimator, "reads_pairs", False)]
+        pairs = [member for member in self.members if member.statistic.reads_pairs]
         return self.rows * (len(self.members) + len(pairs) * self.rows // 8)
 
     @property
     def are_fast(self) -> bool:
-        """Whether all estimators take many replicates at once. Batches of others are small, since
+        """Whether all statistics take many replicates at once. Batches of others are small, since
         nothing stops one that has begun."""
-        return all(hasattr(member.estimator, self.draws.method) for member in self.members)
+        return all(self.draws.kind in member.statistic.native for member in self.members)
 
     @property
     def batch(self) -> int:
@@ -131,106 +162,47 @@ class Replicates:
         draws = self.draws
         if isinstance(draws, RowDraws):
             rows = draws.rows(first, last - first)
-            yield from (row_values(member, rows) for member in self.members)
+            yield from (member.row_values(rows) for member in self.members)
             return
         blocks = range(first // REPLICATES, -(-last // REPLICATES))
         inside = slice(first - REPLICATES * blocks.start, last - REPLICATES * blocks.start)
         drawn = draws.make(blocks.start, len(blocks))
         for problem, members in groupby(self.members, attrgetter("problem")):
             c = draws.multiplicities(drawn, problem)
-            by_score = None  # shared by the members that need this order
+            by_score: Any = None  # shared by the members that need this order
             for member in members:
                 if member.order is not None and by_score is None:
                     by_score = rows_in_order(c, member.order)
-                found = c if member.order is None else by_score
-                values = label_values if draws.method == "labels" else block_values
-                yield values(member, found, inside)
+                yield member.block_values(c if member.order is None else by_score, inside)
 
 
 def plan_replicates(
-    estimators: Sequence[Any], problems: Sequence[Problem], draws: BlockDraws | RowDraws, size: int
-) -> Replicates:
-    """Prepare every estimator on every problem, for draws of `size` of the rows: the members are
+    statistics: Sequence[Statistic], problems: Sequence[Problem], draws: BlockDraws | RowDraws,
+    size: int,
+) -> Replicates:  # fmt: skip
+    """Prepare every statistic on every problem, for draws of `size` of the rows: the members are
     those of the first problem, then those of the next."""
     members = []
     for k, problem in enumerate(problems):
-        for estimator in estimators:
+        for statistic in statistics:
             sample, order = problem.sample, None
-            if getattr(estimator, "needs_sorted", True):
+            if statistic.needs_sorted:
                 sample = problem.ordered
                 order = problem.place if isinstance(draws, RowDraws) else problem.order
-            if not getattr(estimator, "needs_vectors", False):
+            if not statistic.needs_vectors:
                 sample = replace(sample, vectors=None)
-            plan = estimator.prepare(sample, size)
+            plan = statistic.prepare(sample, size)
             # What is sent to other processes has no class vectors that nobody looks at.
-            is_read = draws.method != "blocks" and not hasattr(estimator, draws.method)
-            members.append(Member(k, sample if is_read else None, order, estimator, plan))
+            is_read = draws.kind is not Counts and draws.kind not in statistic.native
+            members.append(
+                PreparedStatistic(k, sample if is_read else None, order, statistic, plan)
+            )
     return Replicates(draws, members)
 
 
 def rows_in_order(c: NDArray[Any], order: I32) -> NDArray[Any]:
     """Multiplicities or labels (G, n, 32) of the rows in another order."""
     return np.take(c, order, axis=1)
-
-
-def block_values(member: Member, c: Any, inside: slice) -> F64:
-    """The values (..., R) of those replicates that are inside, of the 32 G with multiplicities
-    (G, n, 32), by the fastest method that the estimator has."""
-    estimator, plan = member.estimator, member.plan
-    if hasattr(estimator, "blocks"):
-        values = check_values(estimator, "blocks", estimator.blocks(plan, c), REPLICATES * len(c))
-        return values[..., inside]
-    if hasattr(estimator, "block"):
-        parts = [check_values(estimator, "block", estimator.block(plan, b), REPLICATES) for b in c]
-        return np.concatenate(parts, axis=-1)[..., inside]
-    columns = np.ascontiguousarray(c.swapaxes(1, 2)).reshape(-1, c.shape[1])
-    return np.array([float(estimator.evaluate(plan, column)) for column in columns[inside]])
-
-
-def label_values(member: Member, y: Any, inside: slice) -> F64:
-    """The values (R,) of those replicates that are inside, of the 32 G with labels (G, n, 32)."""
-    estimator = member.estimator
-    if hasattr(estimator, "labels"):
-        values = check_values(
-            estimator, "labels", estimator.labels(member.plan, y), y.size // y.shape[1]
-        )
-        return values[..., inside]
-    assert member.sample is not None
-    sample, found = member.sample, []
-    once = np.ones(sample.n, np.uint8)
-    for label in np.ascontiguousarray(y.swapaxes(1, 2)).reshape(-1, sample.n)[inside]:
-        drawn = sample.with_labels(label)
-        found.append(float(estimator.evaluate(estimator.prepare(drawn, sample.n), once)))
-    return np.array(found)
-
-
-def row_values(member: Member, rows: I32) -> F64:
-    """The values (R,) on draws that are lists of rows (R, size)."""
-    estimator, (count, size) = member.estimator, rows.shape
-    places = rows if member.order is None else np.take(member.order, rows)
-    if hasattr(estimator, "subsets"):
-        return check_values(estimator, "subsets", estimator.subsets(member.plan, places), count)
-    assert member.sample is not None
-    once, values = np.ones(size, np.uint8), np.empty(count)
-    for r, row in enumerate(places):
-        drawn = member.sample.where(np.sort(row))
-        values[r] = estimator.evaluate(estimator.prepare(drawn, size), once)
-    return values
-
-
-def check_values(estimator: Any, method: str, values: Any, count: int) -> F64:
-    """The values that an estimator's method gives, one for each replicate, as an array."""
-    array = np.asarray(values, np.float64)
-    if array.ndim == 0 or array.shape[-1] != count:
-        kind = type(estimator).__name__
-        raise ValueError(f"{kind}.{method}: must return {count} values, got shape {array.shape}")
-    return array
-
-
-def drawn_values(estimator: Any, sample: Sample, rows: I32) -> F64:
-    """The values (R,) of draws that are lists of rows (R, size) of a sorted sample."""
-    plan = estimator.prepare(sample, rows.shape[1])
-    return row_values(Member(0, sample, None, estimator, plan), rows)
 
 
 def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:

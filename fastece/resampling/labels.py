@@ -1,7 +1,7 @@
 """Labels that are drawn as probabilities say, and problems as estimators take such labels.
 
 Most estimators take labels as multiplicities: every row stands there as a hit and as a miss, and
-one of the two is drawn. Those with a method `labels`, and those of whole class vectors, take the
+one of the two is drawn. Those that take `Labels`, and those of whole class vectors, take the
 labels themselves.
 """
 
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from fastece.data.sample import Sample
+from fastece.estimators.base import Labels
 from fastece.resampling.arguments import Call
-from fastece.resampling.draws import ClassDraws, HitDraws, Relabels
+from fastece.resampling.draws import ClassDraws, HitDraws, LabelDraws
 from fastece.resampling.engine import Problem
 from fastece.typing import F64
 
@@ -33,7 +34,7 @@ def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
 
 def takes_labels(call: Call, estimator: Any) -> bool:
     """Whether an estimator takes labels themselves."""
-    return hasattr(estimator, "labels") or call.is_whole(estimator)
+    return Labels in estimator.native or call.is_whole(estimator)
 
 
 def probabilities_for(call: Call, estimator: Any) -> list[F64]:
@@ -48,12 +49,12 @@ def probabilities_for(call: Call, estimator: Any) -> list[F64]:
 
 def draws_for(
     call: Call, estimator: Any, prob: list[F64], key: int
-) -> ClassDraws | HitDraws | Relabels:
+) -> ClassDraws | HitDraws | LabelDraws:
     """Labels with probabilities as `probabilities_for` gives them, as an estimator takes them."""
     if call.is_whole(estimator):
-        return Relabels(ClassDraws(key, np.column_stack(prob)), are_classes=True)
+        return LabelDraws(ClassDraws(key, np.column_stack(prob)), are_classes=True)
     draws = label_draws(call, prob, key)
-    return Relabels(draws, are_classes=False) if takes_labels(call, estimator) else draws
+    return LabelDraws(draws, are_classes=False) if takes_labels(call, estimator) else draws
 
 
 def problems_for(call: Call, estimator: Any) -> list[Problem]:

@@ -9,7 +9,7 @@ from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_average, check_flag
 from fastece.data.settings import find_setting
 from fastece.estimators.losses import Accuracy, BrierScore, LogLoss
-from fastece.estimators.table import find_estimator, is_calibration_error
+from fastece.estimators.table import find_estimator
 from fastece.sklearn.predictions import class_probabilities, own_setting
 
 # Of means over rows. Neither is better of other ones, such as sharpness.
@@ -207,7 +207,7 @@ def scorer(
     check_average(average)
     is_binary = isinstance(setting, str) and setting == "binary"
     find_setting(setting, (0,) if is_binary else (0, 2**31))  # before anything is fitted
-    if greater_is_better is None and not is_calibration_error(chosen):
+    if greater_is_better is None and not chosen.is_calibration_error:
         greater_is_better = GREATER_IS_BETTER.get(type(chosen))
         if greater_is_better is None:
             raise ValueError(

@@ -57,24 +57,16 @@ class Settings:
     from_logits: bool
 
     def __post_init__(self) -> None:
-        counts: dict[str, Any] = {
-            "n_classes": None
-            if self.n_classes is None
-            else check_integer("n_classes", self.n_classes, 2, 2**31 - 1, "None or an integer"),
-            "n_cells": check_integer("n_cells", self.n_cells, 1, MAX_CELLS),
-            "n_replicates": check_integer("n_replicates", self.n_replicates, 0, MAX_REPLICATES),
-        }
-        column = self.row.column  # of a setting that there is, or it is refused here
+        bounds = {"n_cells": (1, MAX_CELLS), "n_replicates": (0, MAX_REPLICATES)}
+        bounds |= {} if self.n_classes is None else {"n_classes": (2, 2**31 - 1)}
+        bounds |= {} if self.seed is None else {"seed": (0, 2**63 - 1)}
+        for name, ends in bounds.items():  # as integers of Python, so equal settings have one text
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), *ends))
+        if (self.seed is None) == (self.n_replicates > 0):
+            raise InputError("seed", "goes with {n_replicates}, the same for all parts of a stream")
+        row = self.row  # of a setting that there is, or it is refused here
         if not isinstance(self.setting, str):
-            counts["setting"] = column
-        for name, value in counts.items():  # of Python, so that equal settings have one text
-            object.__setattr__(self, name, value)
-        if self.n_replicates and self.seed is None:
-            raise InputError("seed", "must be an integer, the same for all parts of a stream")
-        if self.seed is not None:
-            if not self.n_replicates:
-                raise InputError("seed", "goes with {n_replicates}, as nothing else is random")
-            object.__setattr__(self, "seed", check_integer("seed", self.seed, 0, 2**63 - 1))
+            object.__setattr__(self, "setting", row.column)
 
     @cached_property
     def row(self) -> Setting:

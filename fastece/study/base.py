@@ -29,7 +29,7 @@ class Population(NamedTuple):
     """The rows of a distribution of scores in one setting.
 
     There is a sample of one problem or of each class; `chances` (n,) are the exact probabilities
-    of a hit of its rows, or the hits themselves; `n_bins` is the number of bins of the truth.
+    of the event in its rows, or the outcomes themselves; `n_bins` is for the truth.
     """
 
     setting: str

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
+from fastece.estimators.base import Draws, Estimator, Rows, Statistic
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.density.plan import DrawnRows
-from fastece.estimators.table import find_estimator, is_calibration_error
-from fastece.resampling.engine import drawn_values
+from fastece.estimators.table import find_estimator
 from fastece.study.base import StudyDesign
 from fastece.typing import F64, I32, I64
 
@@ -56,19 +56,25 @@ class Candidate:
 
     def values(self, problems: Sequence[Drawn]) -> F64:
         """Compute the mean over the problems (R,) of each draw."""
-        values = [drawn_values(self.estimator, *drawn) for drawn in problems]
+        values = [self._values_of(*drawn) for drawn in problems]
         return np.asarray(np.mean(values, axis=0))
 
+    def _values_of(self, sample: Sample, rows: I32) -> F64:
+        plan = self.estimator.prepare(sample, rows.shape[1])
+        return np.asarray(self.estimator.values(plan, Rows(rows, sample)))
 
-class Zero:
+
+class Zero(Statistic):
     """Estimates 0 whatever the data: the cost of not measuring."""
+
+    native = (Rows,)
 
     def prepare(self, sample: Sample, size: int) -> None:
         """Prepare nothing."""
 
-    def subsets(self, plan: None, rows: I32) -> F64:  # noqa: ARG002
+    def values(self, plan: None, draws: Rows) -> F64:  # noqa: ARG002
         """Return 0 for every draw."""
-        return np.zeros(len(rows))
+        return np.zeros(len(draws.rows))
 
 
 def corrected() -> list[Candidate]:
@@ -99,13 +105,13 @@ def own(path: str) -> Candidate:
     except Exception as error:  # whatever a user's module does
         raise InputError("estimator", f"{path!r} was not found, or not made: {error!r}") from error
     estimator = find_estimator(made, {})
-    if not is_calibration_error(estimator):
+    if not estimator.is_calibration_error:
         raise InputError("estimator", f"{path!r} is no calibration error, and these have a truth")
     return Candidate(name, estimator)
 
 
 @dataclass(frozen=True)
-class PublishedBinned:
+class PublishedBinned(Estimator):
     """Bins of the published code.
 
     Notes
@@ -119,6 +125,8 @@ class PublishedBinned:
     edges: str = "uniform"
     mapping: str = "hard"
 
+    native = (Rows,)
+
     def prepare(self, sample: Sample, size: int) -> tuple[Sample, int]:
         """Return the sorted sample and the number of bins."""
         if sample.v is not None:
@@ -128,9 +136,15 @@ class PublishedBinned:
     def evaluate(self, plan: tuple[Sample, int], c: NDArray[Any]) -> float:
         """Compute the value when row i counts ``c[i]`` times."""
         rows = np.repeat(np.arange(c.size, dtype=np.int32), c.astype(np.int64))
-        return float(self.subsets(plan, rows[None])[0])
+        return float(self.row_values(plan, rows[None])[0])
 
-    def subsets(self, plan: tuple[Sample, int], rows: I32) -> F64:
+    def values(self, plan: tuple[Sample, int], draws: Draws) -> F64:
+        """Compute the value of each replicate."""
+        if isinstance(draws, Rows):
+            return self.row_values(plan, draws.rows)
+        return super().values(plan, draws)
+
+    def row_values(self, plan: tuple[Sample, int], rows: I32) -> F64:
         """Compute the value of the rows in each line of `rows` (R, n)."""
         sample, n_bins = plan
         rows = np.sort(rows, axis=1)
@@ -189,7 +203,7 @@ class SharedBandwidth(Candidate):
         plans = [kde.prepare(drawn.sample, size) for drawn in problems]
         h = plans[0].bandwidths(DrawnRows(problems[0].rows))
         pairs = zip(plans, problems, strict=True)
-        values = [kde.values(plan, DrawnRows(drawn.rows), h) for plan, drawn in pairs]
+        values = [kde.errors(plan, DrawnRows(drawn.rows), h) for plan, drawn in pairs]
         return np.asarray(np.mean(values, axis=0))
 
 

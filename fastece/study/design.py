@@ -197,7 +197,7 @@ def scores_of(
 
 
 def problems_of(holdout: Holdout, prob: F64, setting: str) -> tuple[list[Sample], list[F64]]:
-    """Give the problems of a setting, and the exact probability of a hit of each row."""
+    """Give the problems of a setting, and the exact probability of the event in each row."""
     problems = read_problems(holdout.y, prob, setting=setting)
     samples = problems.samples()
     if setting == "confidence":

@@ -170,15 +170,9 @@ def figure_size(panels: int, looks: Looks) -> tuple[float, float]:
 
 
 def draw_curve(curve: Curve, ax: "Axes", place: int, line: dict[str, Any]) -> None:
-    """Draw a line and its interval, with markers at other sizes than other families' lines.
-
-    A value that is alone has a marker, too.
-    """
+    """Draw a line and its interval, with markers at other sizes than other families' lines."""
     step = max(1, curve.n.size // MARKERS_A_CURVE)
-    there = np.isfinite(np.r_[np.nan, curve.value, np.nan])
-    markers = ~there[:-2] & ~there[2:]
-    markers[place % step :: step] = True
-    ax.plot(curve.n, curve.value, markevery=markers.tolist(), zorder=3 + place / 10, **line)
+    ax.plot(curve.n, curve.value, markevery=(place % step, step), zorder=3 + place / 10, **line)
     inside = np.isfinite(curve.low + curve.high)
     shade = {"color": line["color"], "alpha": BAND, "linewidth": 0, "zorder": 2}
     ax.fill_between(curve.n, curve.low, curve.high, where=inside, **shade)

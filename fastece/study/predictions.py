@@ -146,14 +146,14 @@ class Predictions(StudyDesign):
         return tuple(size for size in SIZES if PART * size <= which.n_rows)
 
     def populations(self, which: PredictionFile, seconds: dict[str, float]) -> Iterator[Population]:
-        """Give all rows of a file, with hits in place of their probabilities."""
+        """Give all rows of a file, with outcomes in place of their probabilities."""
         with add_time(seconds, "reading"):
             _, found = self.read(which.file)
         n_bins = BINS if which.n_rows >= MANY_ROWS else FEW_BINS
         for setting, problems in zip(self.settings_of(which), found, strict=True):
             samples = problems.samples()
-            hits = [sample.y.astype(np.float64) for sample in samples]
-            yield Population(setting, samples, hits, n_bins)
+            outcomes = [sample.y.astype(np.float64) for sample in samples]
+            yield Population(setting, samples, outcomes, n_bins)
 
     def rows(self, which: PredictionFile, size: int) -> I32:
         """Draw rows of a file, none of them twice in a draw."""

@@ -14,7 +14,6 @@ from fastece.checks.errors import InputError
 from fastece.data.problems import one_problem
 from fastece.data.sample import Sample
 from fastece.estimators.binned.estimator import Binned
-from fastece.estimators.table import direct_values
 from fastece.resampling.engine import Problem
 from fastece.study.base import Population, StudyDesign, add_time
 from fastece.study.candidates import Candidate, Drawn, candidates_of
@@ -100,14 +99,14 @@ class Truth(NamedTuple):
 
 
 def debiased_error(s: F64, q: F64, n_bins: int) -> Truth:
-    """Compute ``E |P(hit | s) - s|`` from scores s and probabilities of hits, or hits, q (n,).
+    """Compute ``E |P(event | s) - s|`` from scores s and probabilities, or outcomes, q (n,).
 
     Notes
     -----
     With D the mean of ``q - s`` over the W_b rows of bin b, of equal mass, and d its standard
     error, the value is ``sum_b W_b / n (2 |D| - E |N(D, d**2)|)``: what chance adds to |D| is
     estimated by what it would add once more. Without that, calibrated scores have a floor; with
-    hits in place of probabilities it is several times as high.
+    outcomes in place of probabilities it is several times as high.
 
     A row of bin b pulls by ``sign(D) (q - s - D)``, and by how much the bin's part exceeds the
     value, since its score too could have been another. Where D is 0 that is 22 % too much, and at
@@ -148,7 +147,7 @@ def truths_of(population: Population) -> tuple[float, float, float]:
     """
     pairs = zip(population.samples, population.chances, strict=True)
     found = [debiased_error(sample.s, q, population.n_bins) for sample, q in pairs]
-    labels = [direct_values(PUBLISHED, one_problem(sample))[0] for sample in population.samples]
+    labels = [PUBLISHED.point_values(one_problem(sample))[0] for sample in population.samples]
     influence = np.mean([truth.influence for truth in found], axis=0)
     value = float(np.mean([truth.value for truth in found]))
     return value, float(np.mean(labels)), float(np.sqrt(influence @ influence) / influence.size)

@@ -867,8 +867,8 @@ def test_scores_are_not_copied_as_a_whole(dtype):
 def test_an_estimator_of_ones_own_is_asked_itself():
     @dataclass(frozen=True)
     class Double(Binned):
-        def values(self, bins):
-            return 2 * super().values(bins)
+        def errors(self, bins):
+            return 2 * super().errors(bins)
 
     assert fastece.ece(*BINARY, estimator=Double()) == 2 * fastece.ece(*BINARY)
 

@@ -42,11 +42,11 @@ def test_demo_fits_on_a_screen(capsys):
 def test_json_has_the_same_keys_with_and_without_resamples(capsys):
     with_intervals = as_json(capsys, "demo", "--resamples", 9)
     assert list(with_intervals) == list(as_json(capsys, "demo")) == [
-        "title", "headline", "verdict", "n", "n_effective", "n_classes", "accuracy",
+        "title", "n", "n_effective", "n_classes", "accuracy",
         "mean_confidence", "setting", "n_resamples", "confidence_level", "seed", "p_value",
         "measures", "direction", "scores", "decomposition", "classes", "slices", "groups",
-        "vectors", "diagrams", "curve", "pairs", "note", "by", "stream", "value",
-        "confidence_interval",
+        "vectors", "diagrams", "curve", "pairs", "note", "by", "stream", "headline",
+        "verdict", "value", "confidence_interval",
     ]  # fmt: skip
     keys = {
         "name", "value", "low", "high", "p_value", "estimator", "n_bins", "occupied", "bandwidth",

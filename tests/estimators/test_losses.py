@@ -16,8 +16,9 @@ from sklearn import metrics
 import fastece
 from fastece import Accuracy, BrierScore, Entropy, LogLoss, Sharpness, Vectors
 from fastece.data.reading import read_problems
+from fastece.estimators.base import Counts, Rows
 from fastece.estimators.losses import Mean, MeanPlan, OfVectors
-from fastece.estimators.table import ESTIMATORS, calibration_errors, need_vectors
+from fastece.estimators.table import ESTIMATORS, calibration_errors
 from fastece.resampling.draws import draws_of
 from fastece.resampling.engine import Problem, plan_replicates
 from fastece.study.candidates import own
@@ -41,7 +42,7 @@ def test_the_rows_of_the_table_are_the_objects():
     assert [ESTIMATORS[name] for name in NAMES] == rows
     assert [str(row) for row in rows[:3]] == ["BrierScore()", "LogLoss(clip=None)", "Accuracy()"]
     assert not set(NAMES) & set(calibration_errors())
-    assert [name for name in ESTIMATORS if need_vectors([ESTIMATORS[name]])] == [
+    assert [name for name in ESTIMATORS if ESTIMATORS[name].needs_vectors] == [
         "canonical", "skce", "brier_score", "log_loss", "entropy"
     ]  # fmt: skip
 
@@ -223,7 +224,7 @@ def test_an_estimator_of_ones_own_gets_class_vectors(size):
     error = test.null_distribution.std() / 20
     assert test.null_distribution.mean() == pytest.approx((p * p).sum(axis=1).mean(), abs=5 * error)
     assert test.setting == "class vectors"
-    with pytest.raises(ValueError, match=r"TrueClass\(\) needs the methods labels and truth"):
+    with pytest.raises(ValueError, match=r"must take the draws Chances for .*TrueClass"):
         fastece.estimate(y, p, estimator=TrueClass())
 
 
@@ -280,10 +281,10 @@ def test_all_ways_give_the_value_of_the_repeated_rows(name):
             plan = estimator.prepare(sample, size)
             c = rng.multinomial(size, np.full(n, 1 / n), size=(2, 32)).swapaxes(1, 2)
             c = np.ascontiguousarray(np.minimum(c, 255).astype(np.uint8))
-            values = estimator.blocks(plan, c)
+            values = estimator.values(plan, Counts(c))
             assert values.shape == (64,)
             assert not np.isnan(values).any()
-            assert np.array_equal(estimator.block(plan, c[1]), values[32:])
+            assert np.array_equal(estimator.values(plan, Counts(c[1][None])), values[32:])
             for r in (0, 17, 40):
                 column = c[r // 32, :, r % 32]
                 rows = np.repeat(np.arange(n), column)
@@ -292,7 +293,7 @@ def test_all_ways_give_the_value_of_the_repeated_rows(name):
                 want = estimator.evaluate(whole, np.ones(rows.size, np.uint8))
                 assert values[r] == near(want)
                 assert estimator.evaluate(plan, column) == near(want)
-                drawn = estimator.subsets(plan, rows[None].astype(np.int32))
+                drawn = estimator.values(plan, Rows(rows[None].astype(np.int32)))
                 assert drawn.shape == (1,)
                 assert drawn[0] == near(want)
 

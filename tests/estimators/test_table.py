@@ -1,13 +1,14 @@
 """The table of estimators, and their values on problems."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 
 from fastece import Binned
 from fastece.data.reading import read_problems
-from fastece.estimators.table import ESTIMATORS, direct_values, find_estimator, with_threads
+from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from helpers import strategies as cases
 from helpers.probes import Mean
 
@@ -60,10 +61,11 @@ def test_direct_values_are_those_of_each_problem_alone(name):
     y, p = cases.class_matrix(cases.score_sets()["bell"])
     for weight in (None, cases.weights_for("integers", len(y))):
         problems = read_problems(y, p, setting="classwise", sample_weight=weight)
-        values = direct_values(ESTIMATORS[name], problems)
+        values = ESTIMATORS[name].point_values(problems)
         assert values.shape == (3,)
-        assert direct_values(Plain(), problems) == pytest.approx(values, abs=1e-12)
-        threads = with_threads(2, lambda run, data=problems: direct_values(Plain(), data, run))
+        plain = find_estimator(Plain(), {})
+        assert plain.point_values(problems) == pytest.approx(values, abs=1e-12)
+        threads = with_threads(2, partial(plain.point_values, problems))
         assert threads == pytest.approx(values, abs=1e-12)
 
 

@@ -22,6 +22,7 @@ from fastece.compat import (
 )
 from fastece.data.reading import read_problems
 from fastece.data.settings import SETTINGS
+from fastece.estimators.base import Counts
 from fastece.estimators.table import calibration_errors, find_estimator
 from fastece.kernels import _jit
 from fastece.recalibration import METHODS
@@ -113,8 +114,8 @@ def evaluate(y, p, estimator, options):
     c = rng.poisson(1, (sample.n, 32)).astype(np.uint8)
     c[0] += 1
     if hasattr(estimator, "block"):
-        estimator.block(plan, c)
-        estimator.block(plan, np.asfortranarray(c))
+        estimator.values(plan, Counts(c[None]))
+        estimator.values(plan, Counts(np.asfortranarray(c)[None]))
     for column in (c[:, 0], c[:, 0].astype(np.int64), c[:, 0].astype(np.float64)):
         estimator.evaluate(plan, column)
 

@@ -303,6 +303,7 @@ def assert_same_files(found, want, names):
 OWN = '''
 import numpy as np
 from fastece import Binned
+from fastece.protocol import Estimator, Rows
 
 class Gap:
     """The absolute mean gap."""
@@ -325,11 +326,13 @@ class Slow:
     def evaluate(self, plan, c):
         return self.binned.evaluate(plan, c)
 
-class Narrow(Gap):
+class Narrow(Gap, Estimator):
     """Of draws, each is asked for by its own rows."""
 
-    def subsets(self, plan, rows):
-        return np.array([abs(np.sum(plan[row])) / len(row) for row in np.sort(rows)])
+    native = (Rows,)
+
+    def values(self, plan, draws):
+        return np.array([abs(np.sum(plan[row])) / len(row) for row in np.sort(draws.rows)])
 
 an_object = Gap()
 ready = Binned(n_bins=10, score_range="support")

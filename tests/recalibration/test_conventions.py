@@ -6,8 +6,6 @@ import pickle
 import numpy as np
 import pytest
 
-from fastece import KDE
-from fastece.recalibration import recalibrate
 from helpers.layouts import frozen, strided
 from helpers.recalibration_cases import METHODS, PROBLEMS, VARIANTS, binary, classes, make
 
@@ -100,11 +98,6 @@ def test_last_step_of_a_pipeline(name):
     line.set_params(calibration__from_logits=False)
     assert name in METHODS
     assert repr(line)
-
-
-def test_a_grid_of_parameters_of_a_nested_object_is_one_parameter():
-    model = METHODS["curve"](estimator=KDE(bandwidth=0.1))
-    assert model.get_params(deep=True)["estimator"] == KDE(bandwidth=0.1)
 
 
 @every_variant
@@ -205,12 +198,3 @@ def test_integer_and_bool_columns(name):
     for x in (hard, hard.astype(bool), hard.astype("u1")):
         for labels in (y, y.astype(bool), y.astype(float), y[:, None]):
             np.testing.assert_array_equal(METHODS[name]().fit(x, labels).transform(x), want)
-
-
-def test_recalibrate_takes_containers_and_leaves_them():
-    data = classes(n=100)
-    want = recalibrate(data.y, data.X, method="beta", groups=data.y * 7 + np.arange(100) % 7)
-    for put in CONTAINERS.values():
-        groups = put(data.y * 7 + np.arange(100) % 7)
-        got = recalibrate(put(data.y), put(data.X), method="beta", groups=groups)
-        np.testing.assert_array_equal(got, want)

@@ -14,7 +14,7 @@ import pytest
 
 import fastece
 from fastece import Binned
-from fastece.estimators.table import ESTIMATORS
+from fastece.estimators.table import ESTIMATORS, find_estimator
 from fastece.resampling import engine
 from fastece.resampling.draws import draws_of
 from helpers.probes import Broken, Code, Process
@@ -266,7 +266,7 @@ def test_a_few_tasks_wait_at_a_time(monkeypatch):
 
 def replicates_of(n, size=None, estimator="ece"):
     """Replicates of n rows that nobody has."""
-    member = engine.Member(0, None, None, ESTIMATORS.get(estimator, estimator), None)
+    member = engine.PreparedStatistic(0, None, None, find_estimator(estimator, {}), None)
     return engine.Replicates(draws_of(0, n, size or n), [member])
 
 

@@ -11,9 +11,10 @@ from scipy.stats import norm
 
 import fastece
 from fastece import KDE, Binned
+from fastece.estimators.base import Counts
 from fastece.estimators.table import ESTIMATORS, find_estimator
+from fastece.resampling.calibration_test import GroupGaps
 from fastece.resampling.draws import GroupDraws, Groups, LeaveOut, Multinomial, draws_of
-from fastece.resampling.multipliers import GroupGaps
 from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import VARIANTS, binary, classes, distribution, same_bits, two_models
 
@@ -249,7 +250,7 @@ def test_replicates_of_the_test_are_errors_of_gaps_times_counts(estimator, weigh
     gaps = GroupGaps(binned, groups)
     plan = gaps.prepare(sample, 240)
     counts = np.random.default_rng(2).poisson(1, (15, 32)).astype(np.uint8)
-    found = gaps.block_bins(plan, counts[None])
+    found = gaps.bins_of(plan, Counts(counts[None]))
     edges = plan.bins.edges[0]
     exists = prob > (-1 if binned.threshold is None else binned.threshold)
     w = np.where(exists, 1.0 if v is None else v, 0.0)
@@ -264,7 +265,7 @@ def test_replicates_of_the_test_are_errors_of_gaps_times_counts(estimator, weigh
     assert found.gap == pytest.approx(want, abs=1e-9)
     assert found.weight[0] == pytest.approx(w @ shares, abs=1e-9)
     # All groups twice: the gaps, and so the error, are those of the data.
-    twice = gaps.blocks(plan, np.full((1, 15, 32), 2, np.uint8))
+    twice = gaps.values(plan, Counts(np.full((1, 15, 32), 2, np.uint8)))
     value = fastece.ece(true, prob, estimator=binned, sample_weight=v)
     assert twice == pytest.approx(np.full(32, value), abs=1e-12)
 
@@ -346,7 +347,7 @@ def test_what_groups_do_not_go_with_is_refused_in_words():
     with pytest.raises(TypeError, match=r"^groups: is not .* nor an option of estimate"):
         fastece.estimate(true, prob, groups=groups)
     for name in ("ece_kde", "ece_debiased", "smooth_ece"):
-        with pytest.raises(ValueError, match="estimator: with groups the test takes binned"):
+        with pytest.raises(ValueError, match="estimator: must be a binned error without debias"):
             fastece.calibration_test(true, prob, groups=groups, estimator=name)
     for options in ({"estimator": "ece_bayes", "n_resamples": 9}, {}):
         with pytest.raises(ValueError, match="groups: go with a KDE"):

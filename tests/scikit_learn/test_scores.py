@@ -33,7 +33,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import fastece
-from fastece.estimators.table import is_calibration_error
 from fastece.sklearn import ReliabilityDisplay, Scorer, ece_scorer, scorer
 from helpers.sklearn_cases import NAMES, Data, Fixed, Named, fitted
 
@@ -230,7 +229,7 @@ def test_every_row_of_the_table_is_a_score(name, data):
         score = scorer(name, greater_is_better=True)
     else:
         score = scorer(name)
-    sign = -1 if is_calibration_error(estimator) or name in ("brier_score", "log_loss") else 1
+    sign = -1 if estimator.is_calibration_error or name in ("brier_score", "log_loss") else 1
     assert score(model, data.X, data.y, data.w) == pytest.approx(sign * value, rel=1e-9)
     assert repr(score) == f"scorer({estimator}, greater_is_better={sign > 0})"
     assert score.greater_is_better is (sign > 0)

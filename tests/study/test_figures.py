@@ -175,12 +175,6 @@ def test_what_cannot_be_drawn_is_a_gap(measure, hole):
         assert sizes == ([SIZES] if drawable else [SIZES[:2], SIZES[3:]])
 
 
-def test_a_panel_has_the_estimators_of_its_setting():
-    some, more = summary_of(["x"], settings="a"), summary_of(["ece_10", "x"], settings="b")
-    figure = curves_figure(pa.concat_tables([some, more]))
-    assert [set(lines_of(figure, ax)[0]) for ax in figure.axes] == [{"x"}, {"ece_10", "x"}]
-
-
 def test_a_single_size_needs_scores_as_marks():
     figure = curves_figure(summary_of(sizes=[300]))
     figure.draw_without_rendering()
@@ -189,16 +183,8 @@ def test_a_single_size_needs_scores_as_marks():
         for line in ax.get_lines():
             assert line.get_xdata() == [300]
             assert line.get_marker() not in ("", "None", None)
-            assert line.get_markevery() in (None, [True])
+            assert line.get_markevery() in (None, (0, 1))
         assert [text.get_text() for text in ax.get_xticklabels()] == ["300"]
-
-
-def test_a_value_between_two_gaps_is_marked():
-    given = {"x": [0.3, nan, 0.4, nan, 0.5], "y": [0.3, nan, 0.4, 0.5, 0.6]}
-    for ax in (figure := curves_figure(summary_of(["x", "y"], given=given))).axes:
-        lines, _ = lines_of(figure, ax)
-        assert np.array(lines["x"].get_markevery())[[0, 2, 4]].all()
-        assert np.array(lines["y"].get_markevery())[0]
 
 
 def test_narrow_ranges_have_ticks_too():

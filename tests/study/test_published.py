@@ -10,6 +10,7 @@ import reference
 
 from fastece import ece
 from fastece.data.sample import Sample
+from fastece.estimators.base import Rows
 from fastece.study.candidates import Drawn, PublishedBinned, swapped_convex
 from fastece.study.candidates import published as published_contestants
 from helpers import study_cases as cases
@@ -22,7 +23,7 @@ def sample_of(s, y, low=0.0, high=1.0):
 
 def once(estimator, sample):
     rows = np.arange(sample.n, dtype=np.int32)[None]
-    return float(estimator.subsets(estimator.prepare(sample, sample.n), rows)[0])
+    return float(estimator.values(estimator.prepare(sample, sample.n), Rows(rows))[0])
 
 
 def test_the_farther_centre_gets_the_larger_share():
@@ -122,7 +123,7 @@ def test_evaluate_of_the_published_bins_is_what_subsets_say(mapping, n_bins):
         estimator = PublishedBinned(n_bins, edges, mapping)
         plan = estimator.prepare(sample, 25)
         rows = rng.integers(0, 40, (6, 25)).astype(np.int32)
-        found = estimator.subsets(plan, rows)
+        found = estimator.values(plan, Rows(rows))
         for row, value in zip(rows, found, strict=True):
             c = np.bincount(row, minlength=40)
             assert estimator.evaluate(plan, c) == value

@@ -12,6 +12,7 @@ from fastece.data.order import scale_weights
 from fastece.data.problems import Problems
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
+from fastece.estimators.base import Estimator
 from fastece.estimators.bayes.curves import CellRows, Curves, cells_of_problems, cells_of_rows
 from fastece.estimators.bayes.posterior import Posterior, posterior_of
 from fastece.typing import F64
@@ -21,7 +22,7 @@ REACH = 0.025
 
 
 @dataclass(frozen=True)
-class BayesCurve:
+class BayesCurve(Estimator):
     """Calibration error of a Bayesian calibration curve: its posterior mean.
 
     The probability of a hit is ``logit c(s) = x + b_0 + b_1 (x - mean x) + f(u)``, with x the logit
@@ -57,8 +58,6 @@ class BayesCurve:
     """
 
     norm: float = 1.0
-
-    needs_sorted = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm", check_real("norm", self.norm, 1.0))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_blocks, contiguous
+from fastece.checks.arrays import contiguous
 from fastece.checks.parameters import (
     check_choice,
     check_flag,
@@ -23,7 +23,7 @@ from fastece.data.problems import Problems, one_problem
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
 from fastece.data.source import Source
-from fastece.estimators.base import Parameters, Plan
+from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
 from fastece.estimators.binned.edges import (
     Layout,
     check_edges,
@@ -36,7 +36,7 @@ from fastece.estimators.binned.edges import (
 from fastece.estimators.binned.replicates import Ordered, Records, Tiles, drawn_equal_mass_sums
 from fastece.estimators.binned.single import cell_sums, equal_mass_sums, fits_float_grid
 from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, REPLICATES, SCORE, SQUARE, WEIGHT
-from fastece.typing import F64, I32, U8
+from fastece.typing import F64, I32
 
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
@@ -222,6 +222,9 @@ class Binned(Parameters):
     threshold: float | None = None
     debias: bool = False
 
+    native = (Counts, Rows)
+    largest = 1.0
+
     def __post_init__(self) -> None:
         values: dict[str, Any] = {
             "n_bins": SQRT
@@ -283,7 +286,7 @@ class Binned(Parameters):
         return self.edges[0], self.edges[-1]
 
     @property
-    def needs(self) -> str:  # type: ignore[override]
+    def needs(self) -> str:
         """What cells must get right, which are closed at the right: shares of two centres are
         linear in the score, so the gaps that they add up need its squares."""
         if self.closed == "left":
@@ -330,7 +333,7 @@ class Binned(Parameters):
         """The value when row i of the sample counts ``c[i]`` times."""
         moments = (GAP, WEIGHT, HITS) if self.debias else self._moments(False)
         sample = replace(plan.sample, c=c.astype(np.float64))
-        return float(self.values(self.counted_bins(sample, plan.n_bins, moments, plan.unit))[0])
+        return float(self.errors(self.counted_bins(sample, plan.n_bins, moments, plan.unit))[0])
 
     def counted_bins(
         self, sample: Sample, n_bins: int, moments: Sequence[int] = (GAP, WEIGHT, SCORE, HITS),
@@ -347,43 +350,48 @@ class Binned(Parameters):
         (square,) = cell_sums(copies, layout, self._threshold, (WEIGHT,), map)
         return bins._replace(square=square)
 
-    def block(self, plan: BinnedPlan, c: U8) -> F64:
-        """`evaluate` for each column of `c` (n, 32), in one pass over the rows."""
-        return self.blocks(plan, c[None])
+    def values(self, plan: BinnedPlan, draws: Draws) -> F64:
+        """Compute the value of each replicate."""
+        match draws:
+            case Counts(c):
+                step = plan.replicates_at_once(REPLICATES)
+                parts = [Counts(c[g : g + step]) for g in range(0, len(c), step)]
+                return np.concatenate([self.errors(self.bins_of(plan, part)) for part in parts])
+            case Rows(rows):
+                return self.row_values(plan, contiguous(rows, np.int32))
+        return super().values(plan, draws)
 
-    def blocks(self, plan: BinnedPlan, c: U8) -> F64:
-        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
-        step = plan.replicates_at_once(REPLICATES)
-        parts = [c[g : g + step] for g in range(0, len(c), step)]
-        return np.concatenate([self.values(self.block_bins(plan, part)) for part in parts])
-
-    def block_bins(self, plan: BinnedPlan, c: U8) -> Bins:
-        """The sums that `blocks` takes the values from, without edges."""
-        c = as_blocks(c, plan.sample.n)
+    def bins_of(self, plan: BinnedPlan, counts: Counts) -> Bins:
+        """Sum up the bins of each replicate, without edges."""
+        c = counts.blocks(plan.sample.n)
         if self.is_fixed:
             return plan.bins(plan.tiles.sums(c), float(c[0, :, 0].sum(dtype=np.int64)))
         total, sums = plan.ordered.sums(c, plan.n_bins, *self._rule)
         return plan.bins(sums, total)
 
-    def subsets(self, plan: BinnedPlan, rows: I32) -> F64:
-        """The value of the drawn rows in each line of `rows` (R, size)."""
+    def row_values(self, plan: BinnedPlan, rows: I32) -> F64:
+        """Compute the value of the rows in each line (R, size)."""
         if len(rows) == 1:  # numpy would add its bins in another order than those of several
-            return self.subsets(plan, np.repeat(rows, 2, axis=0))[:1]
+            return self.row_values(plan, np.repeat(rows, 2, axis=0))[:1]
         step = max(2, plan.replicates_at_once(1))
         if len(rows) > step + 1:
-            return np.concatenate([self.subsets(plan, half) for half in np.array_split(rows, 2)])
+            halves = np.array_split(rows, 2)
+            return np.concatenate([self.row_values(plan, half) for half in halves])
         if self.is_fixed:
-            sums = plan.records.sums(contiguous(rows, np.int32))
-            return self.values(plan.bins(sums, float(rows.shape[1])))
+            return self.errors(plan.bins(plan.records.sums(rows), float(rows.shape[1])))
         total, sums = drawn_equal_mass_sums(
             plan.sample, rows, plan.n_bins, *plan.range, *self._rule, self._threshold, plan.moments
         )
-        return self.values(plan.bins(sums, total))
+        return self.errors(plan.bins(sums, total))
+
+    def of_population(self) -> "Binned":
+        """Return the estimator that takes nothing off."""
+        return replace(self, debias=False) if self.debias else self
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
         """The value of each problem, every row counting once."""
         moments = self._moments(problems.v is not None, problems.n)
-        return self.values(self.some_bins(problems, run, moments))
+        return self.errors(self.some_bins(problems, run, moments))
 
     def bins(self, source: Source, run: Map = map, moments: int = 4) -> Bins:
         """Edges and the first `moments` of `kernels.MOMENTS` of the bins of each problem; with
@@ -413,10 +421,10 @@ class Binned(Parameters):
 
         return joined_bins(list(run(one, range(problems.n_problems))))
 
-    def values(self, bins: Bins) -> F64:
-        """The value (K,) of each problem from the sums of its bins."""
+    def errors(self, bins: Bins) -> F64:
+        """Compute the value (K,) of each problem from the sums of its bins."""
         if self.debias:
-            return self._debiased_values(bins)
+            return self._debiased_errors(bins)
         # Without any row, gaps are 0 and so is the value.
         gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight
         norm, equal = self.norm, self.bin_weights == "equal"
@@ -435,8 +443,8 @@ class Binned(Parameters):
             sums = (share * (ratio / unit[:, None]) ** norm).sum(-1)
             return np.asarray(sums ** (1 / norm) * unit)
 
-    def _debiased_values(self, bins: Bins) -> F64:
-        """`values` without what chance adds to them."""
+    def _debiased_errors(self, bins: Bins) -> F64:
+        """Compute `errors` without what chance adds to them."""
         equal, out = self.bin_weights == "equal", np.empty(len(bins.gap))
         gap, weight, hits, square, total = (
             contiguous(x, np.float64)
@@ -448,7 +456,7 @@ class Binned(Parameters):
         return out
 
     def _moments(self, weighted: bool, size: int = 0) -> tuple[int, ...]:
-        """The sums that `values` needs of so many rows: the gaps alone, or the weights of the bins
+        """The sums that `errors` needs of so many rows: the gaps alone, or the weights of the bins
         too, and for `debias` the hits."""
         if self.debias:
             both = (COUNTS,) if size < PACK else (WEIGHT, HITS)

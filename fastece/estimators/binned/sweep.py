@@ -55,8 +55,6 @@ class Sweep(Parameters):
 
     norm: float = 1.0
 
-    needs_sorted = True
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm", check_real("norm", self.norm, 1.0))
 
@@ -73,7 +71,7 @@ class Sweep(Parameters):
         begins = np.append(0, ends[:-1])
         gap, weight = (np.add.reduceat(x, begins) for x in (w * (sample.y - sample.s), w))
         bins = Bins([], 1.0, np.array([weight.sum()]), gap[None], weight[None])
-        return float(Binned(norm=self.norm).values(bins)[0])
+        return float(Binned(norm=self.norm).errors(bins)[0])
 
 
 def sweep_bins(sample: Sample, w: F64, most: int, tolerance: float) -> tuple[I32, int]:

@@ -12,18 +12,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_blocks
 from fastece.checks.parameters import check_real
 from fastece.data.order import scale_weights
 from fastece.data.problems import Problems
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
-from fastece.estimators.base import Parameters
+from fastece.estimators.base import Chances, Counts, Draws, Labels, Parameters, Rows
 from fastece.kernels import REPLICATES
-from fastece.typing import F64, I32, I64, U8, U32
+from fastece.typing import F64, I32, I64, U32
 
 # Numbers of a band: as many as leave the second-level cache room for what they are multiplied with.
 # Fewer rows than `LEAST` make each column be read too often: 8 take a third longer.
@@ -98,7 +96,8 @@ class PairEstimator(Parameters, ABC):
     needs = "rows"
     needs_vectors = True
     needs_sorted = False
-    reads_pairs: Any = True
+    reads_pairs = True
+    native = (Counts, Labels, Rows, Chances)
 
     @abstractmethod
     def plan(self, sample: Sample, run: Map) -> Any:
@@ -109,18 +108,18 @@ class PairEstimator(Parameters, ABC):
         """The value, each row counting as much as its weight."""
 
     @abstractmethod
-    def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
-
-    @abstractmethod
     def replicates(self, plan: Any, c: F64) -> F64:
         """`evaluate` for each column of `c` (n, 32)."""
+
+    @abstractmethod
+    def truth(self, plan: Any, q: F64) -> float:
+        """The error where classes come true with the probabilities `q` (n, K)."""
 
     @abstractmethod
     def label_values(self, plan: Any, y: I32) -> F64:
         """The values (32,) with other labels (n, 32), each row counting as much as its weight."""
 
-    def direct(self, problems: Problems, run: Map) -> F64:
+    def direct(self, problems: Problems, run: Map = map) -> F64:
         """The values (K,) of all problems."""
         return np.array([self.value(self.plan(sample, run), run) for sample in problems.samples()])
 
@@ -128,24 +127,18 @@ class PairEstimator(Parameters, ABC):
         """What the other methods need: nothing depends on how many rows are drawn."""
         return self.plan(sample, map)
 
-    def block(self, plan: Any, c: U8) -> F64:
-        """`evaluate` for each column of `c` (n, 32)."""
-        return self.blocks(plan, c[None])
-
-    def blocks(self, plan: Any, c: U8) -> F64:
-        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
-        c = as_blocks(c, c.shape[1])
-        return np.concatenate([self.replicates(plan, block.astype(np.float64)) for block in c])
-
-    def labels(self, plan: Any, y: I32) -> F64:
-        """The values (32 G,) with other labels (G, n, 32), each row counting as much as its
-        weight."""
-        return np.concatenate([self.label_values(plan, block) for block in y])
-
-    def subsets(self, plan: Any, rows: I32) -> F64:
-        """The value of the drawn rows in each line of `rows` (R, size)."""
-        n = plan.v.size
-        return np.array([self.evaluate(plan, np.bincount(row, minlength=n)) for row in rows])
+    def values(self, plan: Any, draws: Draws) -> F64:
+        """Compute the value of each replicate, in one pass over the pairs for a block of them."""
+        match draws:
+            case Counts(c):
+                blocks = draws.blocks(c.shape[1])
+                return np.concatenate([self.replicates(plan, c.astype(np.float64)) for c in blocks])
+            case Labels(y):
+                return np.concatenate([self.label_values(plan, block) for block in y])
+            case Chances(prob):
+                return np.array([self.truth(plan, prob)])
+        counts = (np.bincount(row, minlength=plan.v.size) for row in draws.rows)
+        return np.array([self.evaluate(plan, c) for c in counts])
 
 
 def sums_of(band: F64, starts: I64) -> F64:

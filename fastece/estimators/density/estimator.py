@@ -11,11 +11,11 @@ from fastece import kernels
 from fastece.checks.parameters import check_choice, check_range, check_real, list_names
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
-from fastece.estimators.base import Parameters
+from fastece.estimators.base import Counts, Draws, Parameters, Rows
 from fastece.estimators.density.beta import BetaMesh, even_beta_mesh, fitted_beta_mesh
 from fastece.estimators.density.grid import SHAPES, Mesh, Shape, fitted_mesh, step_count
-from fastece.estimators.density.plan import Copies, DensityPlan, DrawnRows, Resamples
-from fastece.typing import F64, I32, U8
+from fastece.estimators.density.plan import Copies, CountBlocks, DensityPlan, DrawnRows, Resamples
+from fastece.typing import F64
 
 AnyMesh = Mesh | BetaMesh
 
@@ -82,7 +82,9 @@ class KDE(Parameters):
     score_range: Literal["support", "unit"] | tuple[float, float] = "support"
     grid_step: float | Literal["auto"] = "auto"
 
-    needs_sorted = True
+    native = (Counts, Rows)
+    # The mass of beta kernels is not exactly 1, nor are their errors at most 1.
+    largest = 1.0
 
     def __post_init__(self) -> None:
         values: dict[str, Any] = {
@@ -130,21 +132,18 @@ class KDE(Parameters):
 
     def evaluate(self, plan: DensityPlan, c: NDArray[Any]) -> float:
         """The value when row i of the sample counts ``c[i]`` times."""
-        return float(self.values(plan, Copies(c))[0])
+        return float(self.errors(plan, Copies(c))[0])
 
-    def block(self, plan: DensityPlan, c: U8) -> F64:
-        """`evaluate` for each column of `c` (n, 32)."""
-        return self.blocks(plan, c[None])
+    def values(self, plan: DensityPlan, draws: Draws) -> F64:
+        """Compute the value of each replicate."""
+        match draws:
+            case Counts():
+                return self.errors(plan, CountBlocks(draws.blocks(plan.sample.n)))
+            case Rows(rows):
+                return self.errors(plan, DrawnRows(rows))
+        return super().values(plan, draws)
 
-    def blocks(self, plan: DensityPlan, c: U8) -> F64:
-        """`evaluate` for each of the 32 G columns of `c` (G, n, 32)."""
-        return self.values(plan, plan.blocks(c))
-
-    def subsets(self, plan: DensityPlan, rows: I32) -> F64:
-        """The value of the drawn rows in each line of `rows` (R, size)."""
-        return self.values(plan, DrawnRows(rows))
-
-    def values(self, plan: DensityPlan, resamples: Resamples, h: F64 | None = None) -> F64:
+    def errors(self, plan: DensityPlan, resamples: Resamples, h: F64 | None = None) -> F64:
         """The value (R,) of each of some replicates, with their own bandwidths or given ones."""
         out = np.empty(resamples.count)
         value = self.largest_gap if math.isinf(self.norm) else self.integral
@@ -175,7 +174,7 @@ class KDE(Parameters):
         is_beta = self.kernel == "beta"
         h: Any = SILVERMAN if is_beta else float(bandwidths.min())
         plan = replace(self, bandwidth=h).plan(sample, size, self.finer, even=not is_beta)
-        return self.values(plan, Copies(sample.counts, bandwidths.size), bandwidths)
+        return self.errors(plan, Copies(sample.counts, bandwidths.size), bandwidths)
 
 
 def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:

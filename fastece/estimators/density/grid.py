@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,6 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.sample import Sample
 from fastece.typing import F64, I32
-
-if TYPE_CHECKING:
-    from fastece.estimators.density.beta import BetaMesh
-
 
 # Up to so many cells on either side, adding them up is faster than two cosine transforms.
 MOST_TAPS = 96
@@ -138,35 +134,6 @@ class Mesh:
         with np.errstate(under="ignore"):
             images = np.exp(-below * below) + np.exp(-above * above)
         return np.asarray(2 * math.sqrt(math.pi) * h / (1 + images))
-
-
-@dataclass(frozen=True, eq=False)
-class CellShares:
-    """The rows of a sample shared by the cells of a mesh.
-
-    In draws that are much smaller than the sample, only those rows that are drawn are ever placed.
-    """
-
-    mesh: "Mesh | BetaMesh"
-    sample: Sample
-
-    @cached_property
-    def of_all(self) -> tuple[I32, F64]:
-        """The first of four neighbouring cells (n,) of each row, and its shares (4, n) of them."""
-        cell, share = np.empty(self.sample.n, np.int32), np.empty((4, self.sample.n))
-        kernels.density.place(*self.cells, cell, share)
-        if self.sample.v is not None:
-            share *= self.sample.v
-        return cell, share
-
-    @cached_property
-    def cells(self) -> tuple[F64, float, float, int, bool]:
-        """Where scores and cells are."""
-        return self.mesh.cells_of(self.sample)
-
-    def spread(self, c: NDArray[Any], cells: F64) -> None:
-        """Add the rows up in the cells (L, 2, C, W), for multiplicities (L, n, W)."""
-        kernels.density.spread(c, self.sample.y, *self.of_all, cells)
 
 
 def add_images(cells: F64, folded: I32) -> None:

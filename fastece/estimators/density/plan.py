@@ -21,27 +21,102 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_blocks, contiguous
-from fastece.data.order import quantile_edges
+from fastece.checks.arrays import contiguous
+from fastece.data.order import order_rows, quantile_edges
 from fastece.data.sample import Sample
 from fastece.estimators.base import Plan
-from fastece.estimators.density.bandwidth import SMALLEST, Scores, silverman
 from fastece.estimators.density.beta import PER_OCTAVE, BetaMesh
-from fastece.estimators.density.grid import CellShares, Mesh
+from fastece.estimators.density.grid import Mesh
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8
 
 if TYPE_CHECKING:
-    from fastece.estimators.density.estimator import KDE
+    from fastece.kernels.replicates import OrderedRows
 
 Lanes = NDArray[np.intp]
 
+# Bandwidth where all scores are equal, and the smallest that the rule gives.
+SMALLEST = 3e-4
+# Distance between the quartiles of a normal distribution, in standard deviations.
+IQR_OF_NORMAL = 1.349
 # Sums that are smoothed at once: 0.25 MB.
 MAX_SUMS = 2**15
 # Sums beyond which fewer replicates are taken side by side: 64 MB.
 MOST_SUMS, FEW_LANES = 2**23, 2
 # Grids fit bandwidths from ``0.0003 * 2**(k / 4)`` on, so they are up to 1.2 times too fine.
 LEVELS = 4
+
+
+def silverman(spreads: F64, size: int) -> F64:
+    """``max(0.0003, min(sd, IQR / 1.349) * (3 n / 4)**(-1/5))`` of each replicate of n = `size`
+    rows, from `spreads` (4, R): weight W, sums of ``w (s - a)`` and ``w (s - a)**2``, and IQR.
+
+    With ``sd**2 = sum w (s - m)**2 / W * n / (n - 1)`` and the distance IQR between the quartiles,
+    which is left out where it is 0: Silverman (1986, "Density estimation for statistics and data
+    analysis", section 3.4.2), with the factor of a normal density.
+    """
+    weight, first, second, iqr = spreads
+    if size == 1:
+        return np.full(weight.size, SMALLEST)
+    variance = (second - first * (first / weight)) / weight * (size / (size - 1))
+    sd = np.sqrt(np.maximum(variance, 0.0))
+    width = np.where(iqr > 0, np.minimum(sd, iqr / IQR_OF_NORMAL), sd)
+    return np.asarray(np.maximum(SMALLEST, width * (0.75 * size) ** -0.2))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of a sorted sample in a range, as the rule adds them up for replicates."""
+
+    sample: Sample
+    low: float
+    high: float
+
+    @cached_property
+    def centre(self) -> float:
+        """The mean of the scores: squares of distances from it do not cancel."""
+        return float(np.average(self.sample.s, weights=self.sample.v))
+
+    @cached_property
+    def rows(self) -> "OrderedRows":
+        """The rows with runs of equal scores."""
+        return order_rows(self.sample, self.low, self.high)
+
+    @cached_property
+    def terms(self) -> F64:
+        """Weights times distances from the middle, and times their squares (2, n)."""
+        x = self.rows.u - self.centre
+        terms = np.stack([x, x * x])
+        return terms * self.rows.v if self.rows.v.size else terms
+
+
+@dataclass(frozen=True, eq=False)
+class CellShares:
+    """The rows of a sample shared by the cells of a mesh.
+
+    In draws that are much smaller than the sample, only those rows that are drawn are ever placed.
+    """
+
+    mesh: Mesh | BetaMesh
+    sample: Sample
+
+    @cached_property
+    def of_all(self) -> tuple[I32, F64]:
+        """The first of four neighbouring cells (n,) of each row, and its shares (4, n) of them."""
+        cell, share = np.empty(self.sample.n, np.int32), np.empty((4, self.sample.n))
+        kernels.density.place(*self.cells, cell, share)
+        if self.sample.v is not None:
+            share *= self.sample.v
+        return cell, share
+
+    @cached_property
+    def cells(self) -> tuple[F64, float, float, int, bool]:
+        """Where scores and cells are."""
+        return self.mesh.cells_of(self.sample)
+
+    def spread(self, c: NDArray[Any], cells: F64) -> None:
+        """Add the rows up in the cells (L, 2, C, W), for multiplicities (L, n, W)."""
+        kernels.density.spread(c, self.sample.y, *self.of_all, cells)
 
 
 @dataclass(frozen=True)
@@ -133,17 +208,13 @@ Resamples = Copies | CountBlocks | DrawnRows
 class DensityPlan(Plan):
     """What `KDE` needs of one sample and one size."""
 
-    kde: "KDE"
+    kde: Any  # the `KDE`
     sample: Sample  # sorted, its scores moved into the range
     size: int  # rows per draw
     finer: float  # how many times finer grids are than errors need
     # All replicates have one grid, of evenly spaced points, which fits the bandwidth of the sample;
     # else grids fit the bandwidths.
     even: bool
-
-    def blocks(self, c: U8) -> CountBlocks:
-        """Replicates with multiplicities (G, n, 32)."""
-        return CountBlocks(as_blocks(c, self.sample.n))
 
     @cached_property
     def scores(self) -> Scores:

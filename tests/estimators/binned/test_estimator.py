@@ -14,6 +14,7 @@ from fastece.data.order import GROUPS
 from fastece.data.problems import one_problem
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
+from fastece.estimators.base import Counts, Rows
 from fastece.estimators.binned import estimator as binned
 from fastece.kernels.moments import MOST_BINS
 from helpers import strategies as cases
@@ -45,10 +46,10 @@ def all_values(estimator, sample, c, columns=range(R)):
     shuffled = np.random.default_rng(0).permuted(rows, axis=1)
     twice = np.stack([c, c[:, ::-1]])
     values = {
-        "block": estimator.block(plan, c),
-        "blocks": estimator.blocks(plan, twice)[:R],
-        "blocks, second": estimator.blocks(plan, twice)[R:][::-1],
-        "subsets": estimator.subsets(plan, shuffled),
+        "block": estimator.values(plan, Counts(c[None])),
+        "blocks": estimator.values(plan, Counts(twice))[:R],
+        "blocks, second": estimator.values(plan, Counts(twice))[R:][::-1],
+        "subsets": estimator.values(plan, Rows(shuffled)),
     }
     return alone, {name: np.asarray(found) for name, found in values.items()}
 
@@ -146,13 +147,13 @@ def test_blocks_have_the_same_bits_in_any_company(name):
         sample = sample_of(scores, rng.random(n) < scores, weight)
         plan = estimator.prepare(sample, n)
         c = draws(n, n, 2 if PLAIN else 4)
-        whole = estimator.blocks(plan, c)
-        alone = np.concatenate([estimator.block(plan, block) for block in c])
+        whole = estimator.values(plan, Counts(c))
+        alone = np.concatenate([estimator.values(plan, Counts(block[None])) for block in c])
         assert np.array_equal(whole, alone, equal_nan=True)
         rows = rng.integers(0, n, (7, 5))
         plan = estimator.prepare(sample, 5)
-        alone = np.concatenate([estimator.subsets(plan, row[None]) for row in rows])
-        assert np.array_equal(estimator.subsets(plan, rows), alone, equal_nan=True)
+        alone = np.concatenate([estimator.values(plan, Rows(row[None])) for row in rows])
+        assert np.array_equal(estimator.values(plan, Rows(rows)), alone, equal_nan=True)
 
 
 def test_more_sums_than_memory_are_made_in_parts(monkeypatch):
@@ -163,10 +164,10 @@ def test_more_sums_than_memory_are_made_in_parts(monkeypatch):
         for name in ("ece", "ece_ac"):
             estimator, s = VARIANTS[name], rng.random(n)
             plan = estimator.prepare(sample_of(s, rng.random(n) < s, weight), n)
-            whole = estimator.blocks(plan, c), estimator.subsets(plan, rows)
+            whole = estimator.values(plan, Counts(c)), estimator.values(plan, Rows(rows))
             with monkeypatch.context() as patch:
                 patch.setattr(binned, "MAX_SUMS", 2 * 15 * R)
-                parts = estimator.blocks(plan, c), estimator.subsets(plan, rows)
+                parts = estimator.values(plan, Counts(c)), estimator.values(plan, Rows(rows))
             assert [x.tolist() for x in parts] == [x.tolist() for x in whole]
 
 
@@ -174,7 +175,7 @@ def test_multiplicities_of_other_rows_are_refused():
     plan = Binned().prepare(sample_of([0.2, 0.7], [0, 1]), 2)
     for shape in ((3, R), (2, R - 1)):
         with pytest.raises(ValueError, match="c: must have 2 rows of 32 counts"):
-            Binned().block(plan, np.ones(shape, np.uint8))
+            Binned().values(plan, Counts(np.ones(shape, np.uint8)[None]))
 
 
 def test_multiplicities_and_rows_may_lie_in_memory_in_any_way():
@@ -185,14 +186,14 @@ def test_multiplicities_and_rows_may_lie_in_memory_in_any_way():
     for name in ("ece", "ece_a", "ece_c", "ece_ac"):
         estimator = VARIANTS[name]
         plan = estimator.prepare(sample_of(s, rng.random(n) < s), n)
-        expected = estimator.blocks(plan, c), estimator.subsets(plan, rows)
+        expected = estimator.values(plan, Counts(c)), estimator.values(plan, Rows(rows))
         frozen = c.copy(), rows.copy()
         for array in frozen:
             array.flags.writeable = False
         turned = np.asfortranarray(c), np.asfortranarray(rows)
         for multiplicities, listed in (frozen, turned, (c.astype("i8"), rows.astype("i8"))):
-            assert estimator.blocks(plan, multiplicities).tolist() == expected[0].tolist()
-            assert estimator.subsets(plan, listed).tolist() == expected[1].tolist()
+            assert estimator.values(plan, Counts(multiplicities)).tolist() == expected[0].tolist()
+            assert estimator.values(plan, Rows(listed)).tolist() == expected[1].tolist()
 
 
 def test_a_plan_is_sent_without_its_arrangements():
@@ -202,10 +203,10 @@ def test_a_plan_is_sent_without_its_arrangements():
     for name in ("ece", "ece_ac"):
         plan = VARIANTS[name].prepare(sample, n)
         small = len(pickle.dumps(plan))
-        values = VARIANTS[name].blocks(plan, c)
+        values = VARIANTS[name].values(plan, Counts(c))
         sent = pickle.loads(pickle.dumps(plan))
         assert len(pickle.dumps(plan)) == small
-        assert VARIANTS[name].blocks(sent, c).tolist() == values.tolist()
+        assert VARIANTS[name].values(sent, Counts(c)).tolist() == values.tolist()
 
 
 # -- sums ------------------------------------------------------------------------------------------

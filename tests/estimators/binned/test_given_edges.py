@@ -9,6 +9,7 @@ import reference
 import fastece
 from fastece import Binned
 from fastece.data.sample import Sample
+from fastece.estimators.base import Counts, Rows
 from helpers.strategies import as_lists, labels_for, weights_for
 
 EDGES = {
@@ -54,13 +55,13 @@ def test_replicates_are_those_of_the_definition(name, mapping, closed):
     binned = Binned(**fields)
     plan = binned.prepare(Sample(s, y, None, 0.0, 1.0, np.arange(s.size)), s.size)
     c = rng.multinomial(s.size, np.full(s.size, 1 / s.size), 32).T.astype(np.uint8)
-    block = binned.block(plan, np.ascontiguousarray(c))
+    block = binned.values(plan, Counts(np.ascontiguousarray(c)[None]))
     for r in range(0, 32, 8):
         rows = np.repeat(np.arange(s.size, dtype=np.int32), c[:, r])
         expected = reference.ece(*as_lists(y[rows], s[rows]), **fields)
         assert block[r] == pytest.approx(expected, abs=1e-12)
         assert binned.evaluate(plan, c[:, r]) == pytest.approx(expected, abs=1e-12)
-        assert binned.subsets(plan, rows[None])[0] == pytest.approx(expected, abs=1e-12)
+        assert binned.values(plan, Rows(rows[None]))[0] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("closed", ["right", "left"])

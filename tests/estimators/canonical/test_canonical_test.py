@@ -12,6 +12,7 @@ from scipy import stats
 import fastece
 from fastece import SKCE, DirichletKDE, calibration_test
 from fastece.data.reading import read_problems
+from fastece.estimators.base import Labels
 from helpers import canonical_cases as cases
 from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused
 from helpers.canonical_cases import FORMS, near
@@ -260,7 +261,7 @@ def shared_rate(n, n_classes, name):
         labels, prob = simulated(n, n_classes, seed)
         result = calibration_test(labels[:, 0], prob, estimator=name, n_resamples=199, rng=seed)
         plan = estimator.prepare(cases.sample_of(labels[:, 0], prob), n)
-        statistics = estimator.labels(plan, labels[None].astype(np.int32))
+        statistics = estimator.values(plan, Labels(labels[None].astype(np.int32)))
         assert statistics[0] == near(result.value)
         above = (result.null_distribution >= statistics[:, None] - 1e-12).sum(axis=1)
         rejected += np.sum((1 + above) / 200 <= 0.05)

@@ -8,7 +8,7 @@ import pytest
 
 import fastece
 from fastece import SKCE, DirichletKDE
-from fastece.estimators.table import is_calibration_error, need_vectors
+from fastece.estimators.base import Counts, Labels
 from fastece.resampling.draws import draws_of
 from helpers import canonical_cases as cases
 from helpers.canonical_cases import CLOSE, ESTIMATORS, assert_near, near
@@ -37,8 +37,8 @@ def plan_of(estimator, y, p, v=None, size=None):
 
 def test_both_are_calibration_errors_of_class_vectors():
     for name in NAMES:
-        assert is_calibration_error(fastece.ESTIMATORS[name])
-        assert need_vectors([fastece.ESTIMATORS[name]])
+        assert fastece.ESTIMATORS[name].is_calibration_error
+        assert fastece.ESTIMATORS[name].needs_vectors
 
 
 # -- multiplicities --------------------------------------------------------------------------------
@@ -68,11 +68,11 @@ def test_blocks_are_evaluations(name, weighted, n):
     for size in (n, max(2, n // 3)):
         plan = plan_of(estimator, y, p, v, size)
         c = cases.multiplicities(n, size, 2)
-        values = estimator.blocks(plan, c)
+        values = estimator.values(plan, Counts(c))
         assert values.shape == (64,)
         want = [estimator.evaluate(plan, c[r // 32, :, r % 32]) for r in range(64)]
         assert values == near(want)
-        assert same_bits(estimator.blocks(plan, c[1:]), values[32:])
+        assert same_bits(estimator.values(plan, Counts(c[1:])), values[32:])
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -80,8 +80,10 @@ def test_integers_of_any_size_and_layout(name):
     estimator, (y, p, v) = ESTIMATORS[name], data(20, weighted=True)
     plan = plan_of(estimator, y, p, v)
     c = cases.multiplicities(20, 20)
-    values = estimator.blocks(plan, c)
-    assert np.array_equal(estimator.blocks(plan, np.asfortranarray(c)), values, equal_nan=True)
+    values = estimator.values(plan, Counts(c))
+    assert np.array_equal(
+        estimator.values(plan, Counts(np.asfortranarray(c))), values, equal_nan=True
+    )
     column = c[0, :, 3]
     value = estimator.evaluate(plan, column)
     for dtype in (np.int64, np.float64, np.int32):
@@ -97,7 +99,7 @@ def test_a_draw_of_one_row_has_no_other(name):
     c = np.zeros((1, 14, 32), np.uint8)
     c[0, 5, :] = 14
     c[0, 6, 16:] = 1
-    values = estimator.blocks(plan, c)
+    values = estimator.values(plan, Counts(c))
     lonely = isinstance(estimator, DirichletKDE) or estimator.form != "biased"
     assert np.isnan(values[:16]).all() == lonely
     for r in (0, 20):
@@ -125,7 +127,7 @@ def test_scores_are_columns_to_every_setting_without_vectors(name):
         assert sample.vectors is None
         plan = estimator.prepare(sample, 12)
         hit, c = sample.y.astype(int), cases.multiplicities(12, 12)
-        values = estimator.blocks(plan, c)
+        values = estimator.values(plan, Counts(c))
         for r in (0, 9):
             want = cases.expected(estimator, hit, sample.s, v, c[0, :, r])
             assert_near(values[r], want)
@@ -137,10 +139,10 @@ def test_the_order_of_a_sample_does_not_matter():
     sample, c = cases.sample_of(y, p, v), cases.multiplicities(20, 20)
     for name, estimator in ESTIMATORS.items():
         if getattr(estimator, "form", None) != "block":
-            values = estimator.blocks(estimator.prepare(sample, 20), c)
+            values = estimator.values(estimator.prepare(sample, 20), Counts(c))
             ordered = sample.sorted()
             moved = np.ascontiguousarray(c[:, ordered.rows])
-            again = estimator.blocks(estimator.prepare(ordered, 20), moved)
+            again = estimator.values(estimator.prepare(ordered, 20), Counts(moved))
             assert again == near(values, 1e-11), name
 
 
@@ -148,11 +150,11 @@ def test_the_order_of_a_sample_does_not_matter():
 def test_what_another_process_gets_has_the_same_values(name):
     estimator, (y, p, v) = ESTIMATORS[name], data(40, weighted=True)
     plan, c = plan_of(estimator, y, p, v), cases.multiplicities(40, 40)
-    values = estimator.blocks(plan, c)  # which may keep what it has computed
+    values = estimator.values(plan, Counts(c))  # which may keep what it has computed
     again = pickle.loads(pickle.dumps(plan))
     sent = pickle.loads(pickle.dumps(estimator))
     assert sent == estimator
-    assert same_bits(sent.blocks(again, c), values)
+    assert same_bits(sent.values(again, Counts(c)), values)
 
 
 # -- labels ----------------------------------------------------------------------------------------
@@ -166,13 +168,15 @@ def test_values_of_other_labels_are_those_of_these_data(name, weighted):
         y, p, v = data(n, n_classes, weighted=weighted)
         labels = np.random.default_rng(3).integers(0, n_classes, (2, n, 32)).astype(np.int32)
         labels[0, :, 0] = y
-        values = estimator.labels(plan_of(estimator, y, p, v), labels)
+        values = estimator.values(plan_of(estimator, y, p, v), Labels(labels))
         assert values.shape == (64,)
         for r in (0, 1, 31, 32, 63):
             other = labels[r // 32, :, r % 32].astype(np.int64)
             want = fastece.ece(other, p, estimator=estimator, sample_weight=v)
             assert_near(values[r], want, 1e-12, (n, r))
-        assert same_bits(estimator.labels(plan_of(estimator, y, p, v), labels[1:]), values[32:])
+        assert same_bits(
+            estimator.values(plan_of(estimator, y, p, v), Labels(labels[1:])), values[32:]
+        )
 
 
 @pytest.mark.parametrize("name", ["canonical, norm 2", "skce, default"])
@@ -180,7 +184,7 @@ def test_values_of_other_hits_of_a_binary_problem(name):
     estimator, (y, p, v) = ESTIMATORS[name], data(15, weighted=True)
     sample = cases.sample_of(y, p, v, setting=1)
     labels = np.random.default_rng(3).integers(0, 2, (1, 15, 32)).astype(np.int32)
-    values = estimator.labels(estimator.prepare(sample, 15), labels)
+    values = estimator.values(estimator.prepare(sample, 15), Labels(labels))
     for r in (0, 31):
         assert_near(values[r], cases.expected(estimator, labels[0, :, r], sample.s, v))
 
@@ -223,7 +227,7 @@ def test_a_bootstrap_has_the_values_of_its_draws(name, weighted):
     assert result.setting == "class vectors"
     c = draws_of(result.key, 30, 30).make(0, 3)
     plan = plan_of(estimator, y, p, v)
-    assert result.bootstrap_distribution == near(estimator.blocks(plan, c)[:70])
+    assert result.bootstrap_distribution == near(estimator.values(plan, Counts(c))[:70])
     for r in (0, 69):
         want = cases.expected(estimator, y, p, v, c[r // 32, :, r % 32])
         assert_near(result.bootstrap_distribution[r], want)
@@ -260,7 +264,7 @@ def test_groups_are_drawn_whole():
         result = fastece.bootstrap(y, p, sample_weight=v, **options)
         estimator, plan = fastece.ESTIMATORS[name], plan_of(fastece.ESTIMATORS[name], y, p, v)
         c = draws_of(result.key, 8, 8).make(0, 2)[:, groups]
-        want = estimator.blocks(plan, np.ascontiguousarray(c))[:40]
+        want = estimator.values(plan, Counts(np.ascontiguousarray(c)))[:40]
         assert result.bootstrap_distribution == near(want)
 
 
@@ -307,7 +311,7 @@ def test_every_setting_is_the_value_of_its_binary_problems(name):
     values = []
     for k in range(3):
         sample = cases.sample_of(y, p, v, setting=k)
-        values.append(estimator.blocks(estimator.prepare(sample, 25), c)[:40])
+        values.append(estimator.values(estimator.prepare(sample, 25), Counts(c))[:40])
     assert result.bootstrap_distribution == near(np.mean(values, axis=0))
 
 
@@ -320,12 +324,12 @@ def test_without_a_kept_kernel_values_are_the_same(name):
     estimator, (y, p, v) = ESTIMATORS[name], data(MANY + 31, weighted=True)
     plan = plan_of(estimator, y, p, v)
     c = cases.multiplicities(len(y), len(y))
-    values = estimator.blocks(plan, c)
+    values = estimator.values(plan, Counts(c))
     for r in (0, 17, 31):
         assert values[r] == near(estimator.evaluate(plan, c[0, :, r]))
     labels = np.random.default_rng(3).integers(0, 3, (1, len(y), 32)).astype(np.int32)
     labels[0, :, 0] = y
-    relabelled = estimator.labels(plan, labels)
+    relabelled = estimator.values(plan, Labels(labels))
     assert relabelled[0] == near(fastece.ece(y, p, estimator=estimator, sample_weight=v))
     other = labels[0, :, 31].astype(np.int64)
     assert relabelled[31] == near(fastece.ece(other, p, estimator=estimator, sample_weight=v))

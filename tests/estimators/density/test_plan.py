@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fastece import KDE, bootstrap, calibration_test, ece
+from fastece.estimators.base import Counts
 from helpers.kde_cases import KERNELS
 from helpers.kde_helpers import (
     KDE_NAME,
@@ -110,7 +111,7 @@ def test_block_is_thirty_two_evaluations(name):
             c = multiplicities(sample.n, size)
             values = np.asarray(block(plan, c))
             assert values.shape == (32,)
-            assert np.array_equal(estimator.blocks(plan, c[None]), values, equal_nan=True)
+            assert np.array_equal(estimator.values(plan, Counts(c[None])), values, equal_nan=True)
             lanes = lanes_of(estimator, 32)
             alone = [estimator.evaluate(plan, c[:, r].copy()) for r in lanes]
             assert values[lanes].tolist() == same(alone, slack_of(estimator)), (case, size)
