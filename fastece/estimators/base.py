@@ -146,8 +146,8 @@ class Estimator(Statistic):
     is_calibration_error : bool
         Whether 0 is what a calibrated model has but for noise. Of anything else there is a
         bootstrap and a comparison, but no `estimate` and no `calibration_test`.
-    greater_is_better : bool
-        Whether the best model has the greatest value.
+    greater_is_better : bool or None
+        Whether the best model has the greatest value; None where no model is better by it.
     needs : str
         What it needs of the source of its samples: "ranks", "squares" or "rows".
     largest : float

@@ -72,6 +72,8 @@ class Mean(Parameters, ABC):
     needs_sorted = False
     is_calibration_error = False
     native = (Counts, Rows)
+    # None: no model is better by it.
+    greater_is_better: Any = None
 
     @abstractmethod
     def numbers(self, sample: Sample) -> F64:
@@ -158,6 +160,8 @@ class BrierScore(OfVectors):
 
     needs = "squares"
 
+    greater_is_better = False
+
     def of_scores(self, s: F64, y: U8) -> F64:
         """Squared distances."""
         gap = s - y
@@ -200,6 +204,8 @@ class LogLoss(OfVectors):
 
     needs = "rows"
 
+    greater_is_better = False
+
     def __post_init__(self) -> None:
         if self.clip is not None:
             clip = check_real("clip", self.clip, 0.0, 0.5)
@@ -234,6 +240,8 @@ class Accuracy(Mean):
     >>> ece([0, 1, 1, 1], [0.2, 0.6, 0.5, 0.9], estimator=Accuracy())
     0.75
     """
+
+    greater_is_better = True
 
     def numbers(self, sample: Sample) -> F64:
         """Whether each row is right."""

@@ -1,17 +1,13 @@
 """Reliability diagrams in the form of scikit-learn's displays. Needs matplotlib."""
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable
+from typing import Any, Self
 
 import numpy as np
 
+from fastece.checks.errors import InputError
 from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
-from fastece.sklearn.predictions import class_probabilities, own_setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from fastece.resampling.calibration_test import ConsistencyBand
+from fastece.sklearn.scores import class_probabilities, own_setting
 
 
 class ReliabilityDisplay:
@@ -53,7 +49,7 @@ class ReliabilityDisplay:
     """
 
     ax_: Any
-    figure_: "Figure"
+    figure_: Any
     artists_: list[Any]
 
     def __init__(
@@ -63,8 +59,8 @@ class ReliabilityDisplay:
         self.name = name
 
     def plot(
-        self, ax: "Axes | None" = None, *, name: str | None = None, color: Any = None,
-        legend: bool = True, band: "ConsistencyBand | bool | None" = True,
+        self, ax: Any = None, *, name: str | None = None, color: Any = None, legend: bool = True,
+        band: Any = True,
     ) -> Self:  # fmt: skip
         """Draw the diagram.
 
@@ -93,19 +89,17 @@ class ReliabilityDisplay:
         name = self.name if name is None else name
         if isinstance(self.diagram, list):
             if ax is not None or color is not None or not legend:
-                raise ValueError(
-                    "setting: 'classwise' fills a figure of its own, without ax, color or legend; "
-                    "a class index has one diagram"
-                )
+                rule = "'classwise' fills a figure of its own, without ax, color or legend"
+                raise InputError("setting", rule, hint="a class index has one diagram")
             models = self.diagram if name is None else {name: self.diagram}
             self.figure_ = plot_classes(models, band=band)
             self.ax_ = np.array(self.figure_.axes)
-            self.artists_ = [artist for one in self.ax_ for artist in artists_of(one)]
+            self.artists_ = artists_of(self.ax_)
             return self
         self.ax_ = new_axes(1)[0] if ax is None else ax
-        before = artists_of(self.ax_)
+        before = artists_of([self.ax_])
         self.diagram.plot(self.ax_, color=color, label=name, legend=legend, band=band)
-        self.artists_ = [artist for artist in artists_of(self.ax_) if artist not in before]
+        self.artists_ = [artist for artist in artists_of([self.ax_]) if artist not in before]
         self.figure_ = self.ax_.figure
         settle(self.figure_)
         return self
@@ -113,7 +107,7 @@ class ReliabilityDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, /, *, name: str | None = None,  # noqa: N803
-        ax: "Axes | None" = None, pos_label: Any = None, setting: Any = "auto", **options: Any,
+        ax: Any = None, pos_label: Any = None, setting: Any = "auto", **options: Any,
     ) -> Self:  # fmt: skip
         """Draw the diagram of a fitted classifier on rows of a test set.
 
@@ -151,16 +145,16 @@ class ReliabilityDisplay:
         prob, labels = class_probabilities(estimator, X)
         if len(labels) == 2 and pos_label is not None and pos_label == labels[0]:
             prob, labels = prob[:, ::-1], labels[::-1]
-        return cls.from_predictions(
-            y, prob, name=type(estimator).__name__ if name is None else name, ax=ax,
-            pos_label=pos_label, labels=labels, setting=own_setting(setting, labels), **options,
-        )  # fmt: skip
+        options["setting"] = own_setting(setting, labels)
+        name = type(estimator).__name__ if name is None else name
+        shown = {"name": name, "ax": ax, "pos_label": pos_label, "labels": labels}
+        return cls.from_predictions(y, prob, **shown, **options)
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_prob: Any, *, name: str | None = None, ax: "Axes | None" = None,
-        pos_label: Any = None, color: Any = None, legend: bool = True,
-        band: "ConsistencyBand | bool | None" = True, **options: Any,
+        cls, y_true: Any, y_prob: Any, *, name: str | None = None, ax: Any = None,
+        pos_label: Any = None, color: Any = None, legend: bool = True, band: Any = True,
+        **options: Any,
     ) -> Self:  # fmt: skip
         """Draw the diagram of labels and probabilities.
 
@@ -195,13 +189,15 @@ class ReliabilityDisplay:
         return cls(diagram, name=name).plot(ax, color=color, legend=legend, band=band)
 
 
-def artists_of(ax: "Axes") -> list[Any]:
-    """Lines, points, intervals and bars on axes."""
-    return [*ax.lines, *ax.collections, *ax.patches]
+def artists_of(axes: Iterable[Any]) -> list[Any]:
+    """List lines, points, intervals and bars on axes."""
+    return [artist for ax in axes for artist in (*ax.lines, *ax.collections, *ax.patches)]
 
 
 def settle(figure: Any) -> None:
-    """Lay out a figure once before it is drawn: that takes two turns with square axes, and a file
-    of the first would cut off the title. Parts of figures are laid out with the whole."""
+    """Lay out a figure once before it is drawn, unless it is a part of another.
+
+    That takes two turns with square axes, and a file of the first would cut off the title.
+    """
     if figure.get_layout_engine() is not None and hasattr(figure, "draw_without_rendering"):
         figure.draw_without_rendering()

@@ -3,17 +3,14 @@
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.calls.scores import Macro, ece
-from fastece.checks.errors import InputError
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average, check_flag
+from fastece.checks.probabilities import as_probabilities
 from fastece.data.settings import find_setting
-from fastece.estimators.losses import Accuracy, BrierScore, LogLoss
 from fastece.estimators.table import find_estimator
-from fastece.sklearn.predictions import class_probabilities, own_setting
-
-# Of means over rows. Neither is better of other ones, such as sharpness.
-GREATER_IS_BETTER: dict[type[Any], bool] = {Accuracy: True, BrierScore: False, LogLoss: False}
 
 
 class Scorer:
@@ -40,16 +37,16 @@ class Scorer:
         self._request: bool | str | None = None  # of sample weights
 
     def __repr__(self) -> str:
-        defaults = {"setting": "auto", "average": "macro"}
-        options = {name: value for name, value in vars(self).items() if name in defaults}
-        shown = [f"{k}={value!r}" for k, value in options.items() if value != defaults[k]]
-        sign = f"greater_is_better={self.greater_is_better}"
-        return f"scorer({', '.join([str(self.estimator), *shown, sign])})"
+        shown = str(self.estimator)
+        for name, default in (("setting", "auto"), ("average", "macro")):
+            value = getattr(self, name)
+            shown += "" if value == default else f", {name}={value!r}"
+        return f"scorer({shown}, greater_is_better={self.greater_is_better})"
 
     def __call__(
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None  # noqa: N803
     ) -> float | dict[str, float]:  # fmt: skip
-        """The score of a fitted classifier on rows of a test set; the greater the better.
+        """Compute the score of a fitted classifier on a test set, the greater the better.
 
         Parameters
         ----------
@@ -89,7 +86,7 @@ class Scorer:
         return sign * value
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
-        """Ask for sample weights, where scikit-learn routes metadata.
+        """Request sample weights, where scikit-learn routes metadata.
 
         Parameters
         ----------
@@ -125,7 +122,7 @@ class Scorer:
         return self
 
     def get_metadata_routing(self) -> Any:
-        """What scikit-learn asks of everything that metadata may go to."""
+        """Return the requests of metadata, as scikit-learn routes them."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = MetadataRequest(owner=repr(self))
@@ -133,7 +130,7 @@ class Scorer:
         return request
 
     def _accept_sample_weight(self) -> bool:
-        """What scikit-learn asks of scores in a dict, where it routes no metadata."""
+        """Return whether scikit-learn may pass weights to scores in a dict without routing."""
         return True
 
 
@@ -141,7 +138,7 @@ def scorer(
     estimator: Any = "ece", *, setting: Any = "auto", average: Macro | None = "macro",
     greater_is_better: bool | None = None, **fields: Any,
 ) -> Scorer:  # fmt: skip
-    """A score for `scoring=` of scikit-learn: `cross_validate`, `GridSearchCV` and the like.
+    """Make a score for `scoring=` of scikit-learn: `cross_validate`, `GridSearchCV`.
 
     Parameters
     ----------
@@ -207,15 +204,42 @@ def scorer(
     check_average(average)
     is_binary = isinstance(setting, str) and setting == "binary"
     find_setting(setting, (0,) if is_binary else (0, 2**31))  # before anything is fitted
-    if greater_is_better is None and not chosen.is_calibration_error:
-        greater_is_better = GREATER_IS_BETTER.get(type(chosen))
-        if greater_is_better is None:
-            raise ValueError(
-                f"greater_is_better: must be True or False for {chosen!r}, by which no model is "
-                "known to be better"
-            )
-    greater = check_flag("greater_is_better", greater_is_better or False)
-    return Scorer(chosen, setting, average, greater)
+    sign = chosen.greater_is_better if greater_is_better is None else greater_is_better
+    if sign is None:
+        raise InputError("greater_is_better", f"must be True or False for {chosen!r}")
+    return Scorer(chosen, setting, average, check_flag("greater_is_better", sign))
+
+
+def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray[Any], list[Any]]:  # noqa: N803
+    """Return what a fitted classifier predicts for rows: (n, K), and the labels of columns."""
+    kind = type(estimator).__name__
+    try:
+        predict = estimator.predict_proba
+    except AttributeError as error:
+        hint = "sklearn.calibration.CalibratedClassifierCV makes probabilities of decisions"
+        rule = f"must have predict_proba, {kind} has none"
+        raise InputTypeError("estimator", rule, hint=hint) from error
+    found = predict(X)
+    if not hasattr(estimator, "classes_"):
+        raise InputTypeError("estimator", f"must have classes_, as classifiers do, {kind} has none")
+    if any(map(np.ndim, estimator.classes_)):
+        rule = f"must predict one label for each row, {kind} predicts several"
+        raise InputTypeError("estimator", rule)
+    classes = np.asarray(estimator.classes_)
+    if classes.size == 1:
+        rule = f"{kind} was fitted to rows of one class alone, {classes.tolist()}"
+        raise InputError("estimator", rule, hint="stratified folds have rows of every class")
+    prob = as_probabilities(found, "predict_proba(X)")
+    if prob.shape[1:] != classes.shape:
+        rule = f"{kind}.predict_proba must give a column for each of {classes.size} classes"
+        raise InputError("estimator", f"{rule}, got shape {prob.shape}")
+    return prob, classes.tolist()
+
+
+def own_setting(setting: Any, labels: list[Any]) -> Any:
+    """Return the setting for a classifier: "auto" is "binary" for two classes."""
+    is_auto = isinstance(setting, str) and setting == "auto"
+    return "binary" if is_auto and len(labels) == 2 else setting
 
 
 ece_scorer = scorer("ece")
