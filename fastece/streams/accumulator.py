@@ -104,9 +104,10 @@ class Accumulator(Source):
     >>> whole == Accumulator().update(y, p)
     True
     >>> print(whole.estimate())
-    BayesCurve(), setting binary: 10000 rows; by posterior
-      value          0.07202
-      95 % interval  [0.06322, 0.08020]
+    BayesCurve(), setting binary: 10000 rows
+      value    0.072
+      95 % CI  [0.063, 0.080]
+      method   posterior
     """
 
     has = frozenset({RANKS, SQUARES, DISTANCES})
