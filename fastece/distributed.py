@@ -218,5 +218,5 @@ def state_of(
 
 
 def merged(states: list[Accumulator]) -> Accumulator:
-    """Add states up in a new one: a task that is run again needs its arguments as they were."""
+    """Add states up in a new one, as a task that runs again needs its arguments."""
     return reduce(Accumulator.merge, states[1:], states[0].copy())

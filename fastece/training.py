@@ -1,4 +1,4 @@
-"""A calibration error during training, in the shape of the metrics of torchmetrics.
+"""A calibration error during training, shaped like those of torchmetrics.
 
 >>> from fastece.training import CalibrationMetric
 >>> metric = CalibrationMetric(n_bins=10)
@@ -101,7 +101,7 @@ class CalibrationMetric:
         self.accumulator.update(target, preds, sample_weight, row_offset, groups)
 
     def compute(self) -> float:
-        """Return the error of all rows so far; nan, with a warning, where there is none yet.
+        """Return the error of all rows so far; nan, with a warning, of none.
 
         As in torchmetrics, so that a progress line may ask at any time.
         """
@@ -110,7 +110,7 @@ class CalibrationMetric:
         return float(ece(self.accumulator, estimator=self.estimator, **self.fields))
 
     def __call__(self, preds: Any, target: Any, sample_weight: Any = None) -> float:
-        """Count a batch and return the error of its rows alone, as `forward` of torchmetrics."""
+        """Count a batch and return its own error, as `forward` of torchmetrics."""
         before = self.accumulator.n
         self.update(preds, target, sample_weight)
         if self.accumulator.n == before:
@@ -124,7 +124,7 @@ class CalibrationMetric:
         self._is_sum = False
 
     def merge(self, other: "CalibrationMetric") -> "CalibrationMetric":
-        """Count the rows of another metric of the same options too; this metric is returned."""
+        """Count the rows of another metric of the same options too; return this one."""
         if not isinstance(other, CalibrationMetric):
             raise InputTypeError(
                 "other", f"must be a CalibrationMetric, got {type(other).__name__}"

@@ -1,4 +1,4 @@
-"""Canonical calibration errors as single numbers: what all classes together are off by.
+"""Canonical calibration errors as single numbers: of all classes together.
 
 The error of the top label, and those of single classes, may be small where this is not. Both are
 estimators of the table too, so `bootstrap`, `compare`, `estimate` and `calibration_test` take them.

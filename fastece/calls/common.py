@@ -1,4 +1,4 @@
-"""The most common call, two plain arrays and fixed bins: kernels on the arrays as they lie."""
+"""The most common call: kernels on two plain arrays as they lie, and fixed bins."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?")
 
 
 def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any, ...] | None:
-    """Return probabilities, labels and bins of a common call as kernels take them, or None."""
+    """Return the arguments of a common call as kernels take them; None of another."""
     if not isinstance(estimator, Binned) or (bins := estimator.common) is None:
         return None
     if type(y) is not np.ndarray or type(p) is not np.ndarray:
@@ -46,7 +46,7 @@ def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any,
 
 
 def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
-    """Compute the value of a common call; nan for another, and where something is not good."""
+    """Compute the value of a common call; nan of another, and of bad input."""
     arguments = common_arguments(estimator, y, p, setting)
     if arguments is None:
         return math.nan
@@ -57,7 +57,7 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
 
 
 def sum_pieces(p: Any, y: Any, *bins: Any, moments: Sequence[int]) -> F64 | None:
-    """Add up moments (Q, B) of bins; only a piece of the scores at a time is made float64."""
+    """Add up moments (Q, B) of bins, a piece of the scores after the other."""
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
     sums = np.zeros_like(part)
     # Class vectors may be of either type, and hits.

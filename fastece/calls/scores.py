@@ -16,7 +16,7 @@ Macro = Literal["macro"]
 
 
 class Measure(Protocol):
-    """A function of labels and probabilities: a number, or (K,) of them with ``average=None``."""
+    """A function that gives a number, or (K,) of them with ``average=None``."""
 
     @overload
     def __call__(

@@ -1,1 +1,1 @@
-"""Settings: how labels and predicted probabilities become weighted binary problems."""
+"""Data: labels and probabilities as weighted binary problems."""

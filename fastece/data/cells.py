@@ -1,4 +1,4 @@
-"""A problem as sums over cells of its score: what is left of rows that were not kept.
+"""Sums over cells of the score: what is left of a problem whose rows were not kept.
 
 Rows whose scores are nearly equal are one row that counts more often, so cells are samples with
 counts.
@@ -21,7 +21,7 @@ ONE_SCORE = 2.0**-29
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Sums over the rows of one problem in cells ``(j / N, (j + 1) / N]`` of the score.
+    """Sums over the rows of a problem in cells ``(j / N, (j + 1) / N]`` of the score.
 
     N' coarse cells, each of N / N' fine ones, have more sums.
 
@@ -63,7 +63,7 @@ class Cells:
 
     @cached_property
     def spread(self) -> tuple[F64, F64, F64]:
-        """Means, and sums of squares around them, of the distances from the ends of coarse cells.
+        """Means of the distances from the ends of coarse cells, and squares around them.
 
         The means (2, N') are of either outcome, from the lower end in widths of the cell; then
         come the sum (N',) of w times the squared distance from these means, and the largest that

@@ -1,4 +1,4 @@
-"""Weights without overflow, rows sorted by score, and edges of bins of equal weight."""
+"""Weights without overflow, rows sorted by score, edges of equal-mass bins."""
 
 import math
 from dataclasses import replace
@@ -23,7 +23,7 @@ SAFE_EXPONENT = 500
 
 
 def scale_weights(problems: T) -> tuple[T, float]:
-    """Scale weights so that their products and sums do not overflow; return their unit too.
+    """Scale weights so that their products do not overflow; return their unit too.
 
     It is a power of two, so that nothing is rounded.
     """

@@ -79,7 +79,7 @@ def one_problem(sample: Sample) -> Problems:
 
 
 def need_rows(source: Source, reader: str, argument: str = "y_true") -> Problems:
-    """Return a source whose rows are there one by one, or refuse it to a reader that needs them."""
+    """Return a source whose rows are there one by one, or refuse it to a reader."""
     if not isinstance(source, Problems):
         raise source.lack(ROWS, argument, reader)
     return source

@@ -153,7 +153,7 @@ def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, toleranc
 def read_top_label(
     prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map
 ) -> Found:
-    """Read the largest probability, and whether its class, the first such, is the label.
+    """Read the largest probability, and whether its class is the label.
 
     Of logits, the class is that of the largest: their softmax may have ties where they have none.
     """

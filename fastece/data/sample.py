@@ -14,7 +14,7 @@ MANY_ROWS = 1024
 
 
 class CopyReadOnlyOnUnpickle:
-    """A frozen dataclass of arrays that kernels take after it was sent to another process.
+    """A frozen dataclass whose arrays kernels take after it was sent to a process.
 
     What comes from there may be read-only, which kernels are not compiled for.
     """

@@ -94,7 +94,7 @@ class Source(ABC):
             raise InputError("setting", f"must be {own!r}, that of {self!r}", value=setting)
 
     def draws(self, k: int) -> Iterator[F64]:  # noqa: ARG002
-        """Yield how often each replicate that the source drew has the rows (n,) of `sample(k)`."""
+        """Yield how often each replicate of the source has the rows (n,) of `sample(k)`."""
         raise InputError("n_replicates", f"there are none in {self!r}")
 
     def lack(self, needs: str, argument: str, reader: str) -> InputError:

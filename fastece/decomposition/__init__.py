@@ -1,1 +1,1 @@
-"""Where a score comes from: how much of it is calibration, and how much the labels allow."""
+"""Scores as calibration, discrimination and what the labels allow."""

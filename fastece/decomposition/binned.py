@@ -1,4 +1,4 @@
-"""The Brier score as calibration, knowledge and what the labels allow, by bins of the score."""
+"""The Brier score as reliability, resolution and uncertainty, by bins."""
 
 from dataclasses import dataclass
 from functools import partial

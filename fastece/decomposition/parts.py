@@ -1,4 +1,4 @@
-"""Parts of a score, added up over classes, and the base class of both decompositions."""
+"""Parts of a score, added up over classes, and what both decompositions are."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -224,7 +224,7 @@ class ReliabilityCurve(Result):
 
 @dataclass(frozen=True, eq=False)
 class Curve(Statistic):
-    """The curve of a `KDE` at some scores: a statistic, whose grids fit each replicate."""
+    """The curve of a `KDE` at some scores, as a statistic that is resampled."""
 
     kde: KDE
     score: F64

@@ -1,7 +1,8 @@
-"""Reliability diagrams: the mean score of each bin, and how often its events came true."""
+"""Reliability diagrams: mean score and observed frequency of each bin."""
 
 import math
 from dataclasses import dataclass
+from functools import singledispatch
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -187,7 +188,7 @@ class ReliabilityDiagram(Result):
 
 
 def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
-    """Name the intervals between some of the edges; the end of the range belongs to one."""
+    """Name the intervals between some of the edges."""
     decimals = 3 if diagram.count.size <= 100 else 6
     edges = [f"{edge:.{decimals}f}" for edge in diagram.edges[cuts]]
     names = [f"{low}, {high}" for low, high in pairwise(edges)]
@@ -196,10 +197,15 @@ def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
     return [f"[{names[0]}]"] + [f"({name}]" for name in names[1:]]
 
 
-def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[ReliabilityDiagram]:
+@singledispatch
+def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[ReliabilityDiagram]:  # noqa: ARG001
     """Make one diagram for each problem."""
-    if not isinstance(estimator, Binned):
-        raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
+    raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
+
+
+@diagrams_of.register
+def binned_diagrams(estimator: Binned, source: Source, run: Map = map) -> list[ReliabilityDiagram]:
+    """Make one diagram of bins for each problem."""
     sums = estimator.bins(source, run)
     values, rows = estimator.errors(sums), effective_rows(estimator, source, sums)
     score, frequency = (

@@ -1,3 +1,3 @@
-"""Streams: predictions that are added up as they come, in memory that does not grow."""
+"""Streams: predictions that are added up as they come, in constant memory."""
 
 from fastece.streams.accumulator import Accumulator as Accumulator

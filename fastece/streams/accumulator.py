@@ -27,7 +27,7 @@ MAX_ROW = 2**59 - 1
 
 
 class Accumulator(Source):
-    """Sums over rows that calibration errors are computed from, in memory that does not grow.
+    """Sums over rows that calibration errors are computed from, in constant memory.
 
     Functions take it in place of labels and probabilities: ``ece(state)``, ``estimate(state)``,
     ``reliability_diagram(state)``; most are methods too.
@@ -255,7 +255,7 @@ class Accumulator(Source):
 
     @property
     def has_vectors(self) -> bool:
-        """Whether whole class vectors were added up, by their distance from what came true."""
+        """Whether class vectors were added up too, by their distance from what came true."""
         return self._state.settings.is_auto_vector
 
     def cells(self) -> list[Cells]:
@@ -267,7 +267,7 @@ class Accumulator(Source):
         return self._cells
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:
-        """Give the cells of problem `k` as sorted rows with counts that have what is needed."""
+        """Give the cells of problem `k` as sorted rows with counts."""
         cells = self.cells()[k]
         if needs == DISTANCES:
             return self._mean_vector(cells)

@@ -58,7 +58,7 @@ def read_batch(
 def read_vectors(
     settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
 ) -> tuple[Problems, I64] | None:
-    """Read class vectors without weights in one pass, as `read_batch`; None if one is not good."""
+    """Read class vectors without weights in one pass; None if one is not good."""
     label = as_array("y_true", y_true)
     if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
         return None

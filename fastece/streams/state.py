@@ -281,7 +281,7 @@ class State:
         )
 
     def draws(self, k: int, sample: Sample) -> Iterator[F64]:
-        """Yield how often each replicate has the rows (n,) of `Cells.by_rank` of problem `k`.
+        """Yield how often each replicate has the rows (n,) of `sample`, of problem `k`.
 
         Replicates that drew nothing, as there are of some rows or groups, are left out. All counts
         together would be a megabyte a replicate.
