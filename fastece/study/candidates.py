@@ -13,21 +13,20 @@ of the time.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
-from fastece.estimators.base import Draws, Estimator, Rows, Statistic
+from fastece.estimators.base import Rows, Statistic
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.density.plan import DrawnRows
 from fastece.estimators.table import find_estimator
 from fastece.study.base import StudyDesign
-from fastece.typing import F64, I32, I64
+from fastece.typing import F64, I64
 
 BINS: tuple[Any, ...] = (10, 30, "sqrt")
 BANDWIDTHS: tuple[Any, ...] = ("silverman", 0.1, 0.033)
@@ -40,13 +39,6 @@ BINNED: dict[str, dict[str, Any]] = {
 BAYES, ZERO = "ece_bayes", "zero"
 
 
-class Drawn(NamedTuple):
-    """The drawn rows of one problem as a sorted sample, and the rows (R, size) of each draw."""
-
-    sample: Sample
-    rows: I32
-
-
 @dataclass(frozen=True)
 class Candidate:
     """An estimator with its name in results."""
@@ -54,14 +46,11 @@ class Candidate:
     name: str
     estimator: Any
 
-    def values(self, problems: Sequence[Drawn]) -> F64:
-        """Compute the mean over the problems (R,) of each draw."""
-        values = [self._values_of(*drawn) for drawn in problems]
+    def values(self, problems: Sequence[Rows]) -> F64:
+        """Compute the mean over the problems (R,) of each draw of their rows."""
+        plans = [self.estimator.prepare(drawn.sample, drawn.rows.shape[1]) for drawn in problems]
+        values = [self.estimator.values(*pair) for pair in zip(plans, problems, strict=True)]
         return np.asarray(np.mean(values, axis=0))
-
-    def _values_of(self, sample: Sample, rows: I32) -> F64:
-        plan = self.estimator.prepare(sample, rows.shape[1])
-        return np.asarray(self.estimator.values(plan, Rows(rows, sample)))
 
 
 class Zero(Statistic):
@@ -111,7 +100,7 @@ def own(path: str) -> Candidate:
 
 
 @dataclass(frozen=True)
-class PublishedBinned(Estimator):
+class PublishedBinned(Statistic):
     """Bins of the published code.
 
     Notes
@@ -133,21 +122,10 @@ class PublishedBinned(Estimator):
             raise InputError("sample_weight", "the published code has no weights")
         return sample, int(size**0.5) if self.n_bins == "sqrt" else int(self.n_bins)
 
-    def evaluate(self, plan: tuple[Sample, int], c: NDArray[Any]) -> float:
-        """Compute the value when row i counts ``c[i]`` times."""
-        rows = np.repeat(np.arange(c.size, dtype=np.int32), c.astype(np.int64))
-        return float(self.row_values(plan, rows[None])[0])
-
-    def values(self, plan: tuple[Sample, int], draws: Draws) -> F64:
-        """Compute the value of each replicate."""
-        if isinstance(draws, Rows):
-            return self.row_values(plan, draws.rows)
-        return super().values(plan, draws)
-
-    def row_values(self, plan: tuple[Sample, int], rows: I32) -> F64:
-        """Compute the value of the rows in each line of `rows` (R, n)."""
+    def values(self, plan: tuple[Sample, int], draws: Rows) -> F64:
+        """Compute the value of the rows (R, n) of each draw."""
         sample, n_bins = plan
-        rows = np.sort(rows, axis=1)
+        rows = np.sort(draws.rows, axis=1)
         s = sample.s[rows]
         gap = sample.y[rows] - s
         edges = np.empty((len(rows), n_bins + 1))
@@ -197,13 +175,12 @@ def swapped_convex(s: F64, gap: F64, centres: F64) -> F64:
 class SharedBandwidth(Candidate):
     """A density that has the bandwidth of the first class in every class."""
 
-    def values(self, problems: Sequence[Drawn]) -> F64:
-        """Compute the mean over the classes (R,) of each draw."""
-        kde, size = self.estimator, problems[0].rows.shape[1]
-        plans = [kde.prepare(drawn.sample, size) for drawn in problems]
-        h = plans[0].bandwidths(DrawnRows(problems[0].rows))
-        pairs = zip(plans, problems, strict=True)
-        values = [kde.errors(plan, DrawnRows(drawn.rows), h) for plan, drawn in pairs]
+    def values(self, problems: Sequence[Rows]) -> F64:
+        """Compute the mean over the classes (R,) of each draw of their rows."""
+        kde, draws = self.estimator, [DrawnRows(drawn.rows) for drawn in problems]
+        plans = [kde.prepare(drawn.sample, drawn.rows.shape[1]) for drawn in problems]
+        h = plans[0].bandwidths(draws[0])
+        values = [kde.errors(*pair, h) for pair in zip(plans, draws, strict=True)]
         return np.asarray(np.mean(values, axis=0))
 
 

@@ -13,10 +13,11 @@ import numpy as np
 from fastece.checks.errors import InputError
 from fastece.data.problems import one_problem
 from fastece.data.sample import Sample
+from fastece.estimators.base import Rows
 from fastece.estimators.binned.estimator import Binned
 from fastece.resampling.engine import Problem
 from fastece.study.base import Population, StudyDesign, add_time
-from fastece.study.candidates import Candidate, Drawn, candidates_of
+from fastece.study.candidates import Candidate, candidates_of
 from fastece.typing import F64, I32
 
 # The published truth: bins of equal width on the labels of all rows.
@@ -35,7 +36,7 @@ class Outcome(NamedTuple):
     seconds: dict[str, float]
 
 
-def drawn_rows(problem: Problem, rows: I32) -> Drawn:
+def drawn_rows(problem: Problem, rows: I32) -> Rows:
     """Take the drawn rows (R, size) of a problem as a sample of their own.
 
     It fits the processor's cache, and estimators do not prepare the whole hold-out for each size.
@@ -45,7 +46,7 @@ def drawn_rows(problem: Problem, rows: I32) -> Drawn:
     order = ordered & 0xFFFFFFFF
     found = np.empty(place.size, np.int32)
     found[order] = np.arange(place.size, dtype=np.int32)
-    return Drawn(problem.ordered.where(ordered >> 32), found.reshape(rows.shape))
+    return Rows(found.reshape(rows.shape), problem.ordered.where(ordered >> 32))
 
 
 def estimates_of(
