@@ -6,7 +6,7 @@ compile what they need; `tests/helpers/public_calls.py` says whether something i
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 import fastece
 from fastece.data.reading import read_problems
 from fastece.data.sample import MANY_ROWS as SORTED_ROWS
+from fastece.document.result import Record
 from fastece.estimators.base import Counts, Rows
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.binned.single import MANY_ROWS
@@ -38,8 +39,8 @@ VARIANTS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class WarmUp:
+@dataclass(frozen=True, eq=False)
+class WarmUp(Record):
     """How long it took, and the folder of the compiled kernels, None if they are in this process
     alone; how many there are, for how many sets of argument types, and how many of these sets were
     in the folder already."""
@@ -56,10 +57,6 @@ class WarmUp:
             f"{self.signatures} signatures of {self.kernels} kernels in {self.seconds:.1f} s "
             f"({self.cached} were there already), {kept}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
-        return asdict(self)
 
 
 def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = None) -> WarmUp:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -86,32 +87,43 @@ def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, 
 
 
 def measure_error(name: str, call: Call) -> dict[str, Any]:
-    """Measure the error of an estimator, how many bins hold rows, or the bandwidth.
-
-    Class by class, errors and bandwidths are means and bins are added.
-    """
-    estimator, source = call.estimators[name], call.sources[0]
-    results: list[Any] = []
-    n_bins = occupied = bandwidth = rows = smoothing = None
-    if isinstance(estimator, Binned):
-        results = diagrams_of(estimator, source)
-        count = np.concatenate([diagram.count for diagram in results])
-        n_bins, occupied = count.size, int(np.count_nonzero(count))
-    elif isinstance(estimator, KDE):
-        results = curves_of(replace(call.only(estimator), n_resamples=0), None)
-        bandwidth = float(np.mean([curve.bandwidth for curve in results]))
-        if isinstance(source, Problems):
-            rows = float(np.median([rows_behind(curve) for curve in results]))
-            each = [error_of_smoothing(estimator, sample) for sample in source.samples()]
-            smoothing = float(np.mean(each))
+    """Measure the error of an estimator; class by class the mean."""
+    estimator = call.estimators[name]
+    values, details = values_and_details(estimator, call)
     whole = ", class vectors" if call.is_whole(estimator) else ""
-    values = np.array([result.value for result in results])
-    values = values if results else estimator.point_values(source)
     return {
-        "name": name, "value": float(call.average_of(values)), "low": None, "high": None,
-        "p_value": None, "estimator": f"{estimator}{whole}", "n_bins": n_bins, "occupied": occupied,
-        "bandwidth": bandwidth, "rows_behind": rows, "smoothing": smoothing,
+        "name": name, "value": float(call.average_of(np.asarray(values))), "low": None,
+        "high": None, "p_value": None, "estimator": f"{estimator}{whole}", "n_bins": None,
+        "occupied": None, "bandwidth": None, "rows_behind": None, "smoothing": None, **details,
     }  # fmt: skip
+
+
+@singledispatch
+def values_and_details(estimator: Any, call: Call) -> tuple[Any, dict[str, Any]]:
+    """Return the value of each problem, and details of the estimator by name."""
+    return estimator.point_values(call.sources[0]), {}
+
+
+@values_and_details.register
+def _(estimator: Binned, call: Call) -> tuple[Any, dict[str, Any]]:
+    """Count the bins of all classes, and those that hold rows."""
+    diagrams = diagrams_of(estimator, call.sources[0])
+    count = np.concatenate([diagram.count for diagram in diagrams])
+    bins = {"n_bins": count.size, "occupied": int(np.count_nonzero(count))}
+    return [diagram.value for diagram in diagrams], bins
+
+
+@values_and_details.register
+def _(estimator: KDE, call: Call) -> tuple[Any, dict[str, Any]]:
+    """Return the mean bandwidth, and what tells whether the error is to be read."""
+    (source,) = call.sources
+    curves = curves_of(replace(call.only(estimator), n_resamples=0), None)
+    details = {"bandwidth": float(np.mean([curve.bandwidth for curve in curves]))}
+    if ROWS in source.has:
+        each = [error_of_smoothing(estimator, sample) for sample in source.samples()]
+        details["smoothing"] = float(np.mean(each))
+        details["rows_behind"] = float(np.median([rows_behind(curve) for curve in curves]))
+    return [curve.value for curve in curves], details
 
 
 def rows_behind(curve: ReliabilityCurve) -> float:
