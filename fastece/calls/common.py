@@ -51,7 +51,8 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
     if arguments is None:
         return math.nan
     if y.size <= CHUNK_SCORES:
-        return measure(*arguments, GAP_ALONE, NO_SUMS)
+        hard_error: Any = kernels.moments.hard_error
+        return float(hard_error(*arguments, GAP_ALONE, NO_SUMS))
     sums = sum_pieces(*arguments, moments=[GAP])
     return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
 
@@ -59,19 +60,13 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
 def sum_pieces(p: Any, y: Any, *bins: Any, moments: Sequence[int]) -> F64 | None:
     """Add up moments (Q, B) of bins, a piece of the scores after the other."""
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
-    sums = np.zeros_like(part)
+    sums, hard_error = np.zeros_like(part), cast(Any, kernels.moments.hard_error)
     # Class vectors may be of either type, and hits.
     dtypes = (p.dtype, I8) if p.ndim == 2 else (F8, y.dtype)
     for start in range(0, y.size, CHUNK_SCORES):
         rows = slice(start, start + CHUNK_SCORES)
         arrays = (x[rows].astype(t, copy=False) for x, t in zip((p, y), dtypes, strict=True))
-        if math.isnan(measure(*arrays, *bins, kinds, part)):
+        if math.isnan(hard_error(*arrays, *bins, kinds, part)):
             return None
         sums += part
     return sums
-
-
-def measure(*arguments: Any) -> float:
-    """Call `kernels.moments.hard_error`."""
-    hard_error = cast(Any, kernels.moments.hard_error)
-    return float(hard_error(*arguments))

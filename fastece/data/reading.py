@@ -38,8 +38,6 @@ NEARLY = 0.9
 TOLERANCE = NEARLY * ROW_SUM_TOLERANCE
 # Entries of class vectors that are read at once: some milliseconds of one thread.
 SLICE = 2**20
-# Where sums of squared distances go that nobody asks for.
-NO_WORDS = np.empty(0, np.int64)
 # Scores and labels of the rows, or None if one of them is not good.
 Found = tuple[NDArray[Any], NDArray[Any]] | None
 
@@ -163,9 +161,7 @@ def read_top_label(
     def one(start: int) -> bool:
         part = slice(start, start + step)
         p, y = native_scores(prob[part]), contiguous(label[part], np.int64)
-        good: bool = kernels.reading.read_top_label(
-            p, y, logits, tolerance, score[part], hit[part], NO_WORDS
-        )
+        good: bool = kernels.reading.read_top_label(p, y, logits, tolerance, score[part], hit[part])
         if good and logits:
             score[part] = softmax(p, score[part], 1)[:, 0]
         return good

@@ -29,8 +29,10 @@ class PairsPlan(Plan):
         left and what is lost of its kernel at the next."""
         sample = self.sample
         gap, weight = sample.y - sample.s, kernels.weights(sample.v)
-        step = np.append(np.diff(sample.s), np.inf) / self.width  # nothing is behind the last
-        decay, loss = np.exp(-step), -np.expm1(-2 * step)
+        step = np.full(sample.n, -np.inf)  # nothing is behind the last
+        np.subtract(sample.s[:-1], sample.s[1:], out=step[:-1])
+        step /= self.width
+        decay, loss = np.exp(step), -np.expm1(2 * step)
         return gap if sample.v is None else gap * weight, weight, decay, loss
 
     def values(self, c: NDArray[Any]) -> F64:

@@ -36,13 +36,19 @@ def as_words(x: F64, scale: float, high: F64, low: F64) -> None:
     gets what their rounding took, as integers too."""
     zero = np.int64(0x4338000000000000)  # the bits of ROUND
     high_bits, low_bits = high.view(np.int64), low.view(np.int64)
+    if low.size == 0:
+        for i in range(x.size):
+            high[i] = x[i] * scale + ROUND
+        for i in range(x.size):
+            high_bits[i] -= zero
+        return
     for i in range(x.size):
-        high[i] = x[i] * scale + ROUND
-    for i in range(low.size):
-        low[i] = (x[i] * scale - (high[i] - ROUND)) * DETAIL + ROUND
+        value = x[i] * scale
+        whole = value + ROUND
+        high[i] = whole
+        low[i] = (value - (whole - ROUND)) * DETAIL + ROUND
     for i in range(x.size):
         high_bits[i] -= zero
-    for i in range(low.size):
         low_bits[i] -= zero
 
 

@@ -67,7 +67,6 @@ def hard_error(
     n = label.size
     # As `cell_moments` does it, without all that a single problem does not need.
     rows, nothing, lanes = min(n, BLOCK), np.empty(0), LANES if n > 0 else 1
-    no_words = np.empty(0, np.int64)
     score_block, hit_block = np.empty(rows), np.empty(rows, np.uint8)
     cell_block, term_block = np.empty(rows, np.int32), np.empty(rows)
     sums, gap = np.zeros((kinds.size, n_bins * LANES)), np.empty(n_bins)
@@ -80,7 +79,7 @@ def hard_error(
             good = are_scores(p) & read_hits(label_block, y)
         else:
             s = score_block[:size]
-            good = read_top_label(p, label_block, n < 0, tolerance, s, y, no_words)
+            good = read_top_label(p, label_block, n < 0, tolerance, s, y)
         if not good:  # before anything is looked up by it
             return np.nan
         if cuts.size:

@@ -17,8 +17,6 @@ from fastece.typing import F64, I64, U8
 LANES = 64
 LONG = 2 * LANES
 
-# Entries of class vectors that are looked at twice, in the first-level cache.
-ENTRIES = 2048
 LARGEST = np.finfo(np.float64).max
 # How often 1 is counted in sums of squared distances, which are up to 2, and how often the last bit
 # of a number in its second word.
@@ -118,41 +116,35 @@ def add_distances(prob: NDArray[Any], label: I64, weight: F64, words: I64) -> No
 
 @jit
 def read_top_label(
-    prob: NDArray[Any], label: I64, logits: bool, tolerance: float, score: F64, hit: U8, words: I64
+    prob: NDArray[Any], label: I64, logits: bool, tolerance: float, score: F64, hit: U8
 ) -> bool:
     """Fill `score` with the largest entry of each row (n, K), and `hit` with whether the label is
-    its column, the first if there are more; add squared distances of the rows from their classes to
-    the two `words`, unless they are empty.
+    its column, the first if there are more.
 
     False, if an entry is not in [0, 1], a row does not sum to 1 within the tolerance, or a label is
     not from 0 to K - 1. Of `logits`, entries are to be less than infinite, and a row not all -inf.
     """
-    no_weights = np.empty(0)
     lanes = np.empty((3, LANES), prob.dtype)
     n_classes = prob.shape[1]
-    step, good = max(1, ENTRIES // n_classes), True
-    for start in range(0, prob.shape[0], step):
-        stop = min(start + step, prob.shape[0])
-        for i in range(start, stop):
-            y = label[i]
-            known = (y >= 0) & (y < n_classes)
-            if n_classes < LONG:
-                top, column, low, total = short_row(prob[i])
-                is_hit = column == y
-            else:
-                top, low, total = long_row(prob[i], lanes)
-                is_hit = known and prob[i, y] == top
-                if is_hit:
-                    for k in range(y):
-                        is_hit &= prob[i, k] < top
-            # a nan is in no comparison, but in the sum
-            if logits:
-                good &= (top >= -LARGEST) & (top <= LARGEST) & (total == total)
-            else:
-                good &= (low >= 0) & (top <= 1) & (abs(total - 1) <= tolerance)
-            good &= known
-            score[i] = top
-            hit[i] = is_hit
-        if words.size and good:  # while they are in the first-level cache
-            add_distances(prob[start:stop], label[start:stop], no_weights, words)
+    good = True
+    for i in range(prob.shape[0]):
+        y = label[i]
+        known = (y >= 0) & (y < n_classes)
+        if n_classes < LONG:
+            top, column, low, total = short_row(prob[i])
+            is_hit = column == y
+        else:
+            top, low, total = long_row(prob[i], lanes)
+            is_hit = known and prob[i, y] == top
+            if is_hit:
+                for k in range(y):
+                    is_hit &= prob[i, k] < top
+        # a nan is in no comparison, but in the sum
+        if logits:
+            good &= (top >= -LARGEST) & (top <= LARGEST) & (total == total)
+        else:
+            good &= (low >= 0) & (top <= 1) & (abs(total - 1) <= tolerance)
+        good &= known
+        score[i] = top
+        hit[i] = is_hit
     return good

@@ -38,6 +38,18 @@ def run_sums(s: F64, y: U8, w: F64, end: I32, weight: F64, hits: F64, misses: F6
 
 
 @jit
+def fill_guide(weight: F64, guide: I32) -> None:
+    """Fill `guide` with the first run that reaches each of G + 1 even parts of the weight."""
+    parts, k = guide.size - 1, 0
+    share = weight[-1] / parts
+    for q in range(parts + 1):
+        target = q * share
+        while k < weight.size - 1 and weight[k] < target:
+            k += 1
+        guide[q] = k
+
+
+@jit
 def run_of_cut(weight: F64, guide: I32, j: Any, n_bins: int) -> Any:
     """The run behind which cut j is, as `quantiles.quantile_edges` defines it: the first up to
     which the weight is the share j / B of all. Looked for between two entries of the guide."""

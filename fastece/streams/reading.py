@@ -13,8 +13,12 @@ from fastece.checks.labels import as_groups
 from fastece.checks.probabilities import as_probabilities, row_sum_tolerance
 from fastece.data.problems import Problems
 from fastece.data.reading import NEARLY, native_scores, read_problems
+from fastece.kernels import NO_WEIGHTS
 from fastece.streams.state import MIN_DRAWN_WEIGHT, MIN_WEIGHT, Settings, check_least
 from fastece.typing import I64
+
+# Entries of class vectors that are read twice: they stay in the second-level cache.
+PIECE = 2**15
 
 
 def read_batch(
@@ -65,10 +69,14 @@ def read_vectors(
     n = len(prob)
     score, hit, words = np.empty(n), np.empty(n, np.uint8), np.zeros(2, np.int64)
     tolerance = NEARLY * row_sum_tolerance(y_prob, prob)
-    p, y = native_scores(prob), contiguous(label, np.int64)
-    if not kernels.reading.read_top_label(p, y, False, tolerance, score, hit, words):
-        return None
-    k = prob.shape[1]
+    p, y, k = native_scores(prob), contiguous(label, np.int64), prob.shape[1]
+    step = max(1, PIECE // k)
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        read_top_label: Any = kernels.reading.read_top_label
+        if not read_top_label(p[part], y[part], False, tolerance, score[part], hit[part]):
+            return None
+        kernels.reading.add_distances(p[part], y[part], NO_WEIGHTS, words)
     return Problems(settings.row, score, hit, 1 / k, 1.0, k), words
 
 

@@ -79,8 +79,11 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
 
 def test_cell_logits_are_cut_and_empty_cells_take_those_of_others():
     cells = cells_of([0, 2, 0, 1, 3], [0, 1, 0, 1, 0], [0, 0, 0, 0.4, 1])
-    x, t = curves_of(cells).cell_logits(-5.0, 6.0)
-    assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 6])
+    curves = curves_of(cells)
+    assert curves.uncut == pytest.approx([-inf, -inf, -inf, log(0.4 / 0.6), inf])
+    x, t = curves.logits
+    low, high = curves.logit_range
+    assert x == pytest.approx([low, low, low, log(0.4 / 0.6), high])
     assert t == pytest.approx(x - (2 * x[1] + x[3] + 3 * x[4]) / 6)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned.sweep import guide_of
 from fastece.kernels import NO_WEIGHTS, debias, gaps, mmce, sorting, sweep
 from helpers.kernel_forms import PLAIN, forms
 
@@ -137,10 +136,12 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
             cells = reference.members(problem, weights, n_bins=expected, edges="quantile")[1]
             filled = [cell for cell in cells if cell]
             for k in range(1 if PLAIN else 2):
-                run_sums, most_bins, occupied_bins = (
+                run_sums, fill_guide, most_bins, occupied_bins = (
                     forms(kernel)[k]
-                    for kernel in (sweep.run_sums, sweep.most_bins, sweep.occupied_bins)
-                )
+                    for kernel in (
+                        sweep.run_sums, sweep.fill_guide, sweep.most_bins, sweep.occupied_bins,
+                    )
+                )  # fmt: skip
                 end, sums = np.empty(n, np.int32), np.empty((3, n))
                 count = run_sums(s, y, w, end, *sums)
                 kept = once > 0
@@ -149,7 +150,8 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
                 assert weight[-1] == once.sum()
                 assert hits[-1] == once @ y
                 assert misses.tolist() == (weight - hits).tolist()
-                guide, last = guide_of(weight), np.empty(count, np.int32)
+                guide, last = np.empty(count + 1, np.int32), np.empty(count, np.int32)
+                fill_guide(weight, guide)
                 n_bins = most_bins(weight, hits, misses, guide, most, 0.0)
                 assert n_bins == expected
                 found = occupied_bins(weight, guide, n_bins, last)
@@ -159,8 +161,10 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
 
 def test_cuts_are_behind_the_run_that_reaches_their_share():
     weight = np.array([1.0, 2.0, 6.0, 8.0])
-    guide = guide_of(weight)
-    assert guide.tolist() == [0, 1, 2, 2, 3]
+    guide = np.empty(5, np.int32)
+    for kernel in forms(sweep.fill_guide):
+        kernel(weight, guide)
+        assert guide.tolist() == [0, 1, 2, 2, 3]
     for kernel in forms(sweep.run_of_cut):
         assert [kernel(weight, guide, j, 4) for j in (1, 2, 3)] == [1, 2, 2]
         assert [kernel(weight, guide, j, 8) for j in range(1, 8)] == [0, 1, 2, 2, 2, 2, 3]

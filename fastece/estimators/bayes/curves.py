@@ -142,11 +142,10 @@ def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
     return CellRows(count, cells, np.empty(0, np.int32), place)
 
 
-def log_likelihood(cells: "Cells", logit: F64) -> float:
-    """``sum hits * logit - weight * log(1 + exp(logit))`` of the cells that are not empty."""
-    filled = cells.weight > 0
-    weight, hits, z = cells.weight[filled], cells.hits[filled], logit[filled]
-    return float((hits * z - weight * np.logaddexp(0.0, z)).sum())
+def log_likelihood(cells: "Cells", logit: F64) -> F64:
+    """Compute ``sum hits * logit - weight * log(1 + exp(logit))`` of logits (..., C) of cells."""
+    terms = cells.hits * logit - cells.weight * np.logaddexp(0.0, logit)
+    return np.asarray(terms.sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +165,18 @@ class Curves:
     @cached_property
     def logits(self) -> tuple[F64, F64]:
         """Logits of the mean scores (C,), cut, and their distance from the mean."""
-        return self.cell_logits(*self.logit_range)
+        x, weight = self.uncut.clip(*self.logit_range), self.rows.cells.weight
+        return x, x - (weight * x).sum() / weight.sum()
+
+    @cached_property
+    def uncut(self) -> F64:
+        """Logits of the mean scores (C,); empty cells have those of the cell before, or else of the
+        first that is not empty."""
+        filled = self.rows.cells.weight > 0
+        score = self.rows.cells.score[filled]
+        with np.errstate(divide="ignore"):
+            known = np.log(score / (1 - score))
+        return np.asarray(known[np.maximum(filled.cumsum() - 1, 0)])
 
     @cached_property
     def logit_range(self) -> tuple[float, float]:
@@ -174,22 +184,9 @@ class Curves:
         what lies beyond the nearer one are less likely then: a heap of scores at 1 that comes true
         in 95 of 100 is not as far from calibrated with the nearer one."""
         near, far = (math.log(LEAST_ODDS + odds * self.rows.n) for odds in (NEAR_ODDS, FAR_ODDS))
-        ends = [(-near, near), (-far, near), (-near, far)]
-        both, low, high = (
-            log_likelihood(self.rows.cells, self.cell_logits(*cut)[0]) for cut in ends
-        )
+        lows, highs = np.array([[near, far, near], [near, near, far]])[:, :, None]
+        both, low, high = log_likelihood(self.rows.cells, self.uncut.clip(-lows, highs))
         return -(far if low > both else near), far if high > both else near
-
-    def cell_logits(self, low: float, high: float) -> tuple[F64, F64]:
-        """Logits of the mean scores (C,), cut, and their distance from the mean."""
-        weight, _, score = self.rows.cells
-        filled = np.flatnonzero(weight)
-        with np.errstate(divide="ignore"):
-            known = np.log(score[filled] / (1 - score[filled])).clip(low, high)
-        # Empty cells have those of the cell before, or else of the first that is not empty.
-        before = np.searchsorted(filled, np.arange(weight.size), "right") - 1
-        x = known[np.maximum(before, 0)]
-        return x, x - (weight[filled] * known).sum() / weight[filled].sum()
 
     @cached_property
     def fits(self) -> "Fits":
@@ -256,13 +253,15 @@ class Curves:
             score = self.rows.cells.score[:, None]
             p = np.maximum(p, score) if side > 0 else np.minimum(p, score)
         share = self.rows.cells.weight / self.rows.cells.weight.sum()
-        gap = np.abs(p - self.rows.cells.score[:, None])[share > 0]
+        gap = np.abs(p - self.rows.cells.score[:, None])
+        if norm != 1:
+            gap, share = gap[share > 0], share[share > 0]
         if norm == math.inf:
             return np.asarray(gap.max(axis=0))
         # Parts of the largest: powers of small gaps would be 0.
         largest = 1.0 if norm == 1 else np.maximum(gap.max(axis=0), TINY)
-        parts = share[share > 0, None] * (gap if norm == 1 else (gap / largest) ** norm)
-        error = largest * parts.sum(axis=0) ** (1 / norm)
+        parts = gap if norm == 1 else (gap / largest) ** norm
+        error = largest * np.einsum("c,cs->s", share, parts) ** (1 / norm)
         return np.asarray(np.minimum(error, 1.0))  # which shares that add up to more would exceed
 
     def largest_error(self, norm: float) -> float:
@@ -273,6 +272,6 @@ class Curves:
     @property
     def log_bayes_factor(self) -> float:
         """Log of how much likelier the rows are under some curve than under ``c = s``."""
-        x, _ = self.cell_logits(-INFINITE_LOGIT, INFINITE_LOGIT)
-        calibrated = log_likelihood(self.rows.cells, x)
+        x = self.uncut.clip(-INFINITE_LOGIT, INFINITE_LOGIT)
+        calibrated = float(log_likelihood(self.rows.cells, x))
         return self.shares(hyperpriors(x.size).interval)[1] - calibrated

@@ -81,13 +81,7 @@ def sweep_bins(sample: Sample, w: F64, most: int, tolerance: float) -> tuple[I32
     end, weight, hits, misses = np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n)
     count = kernel.run_sums(sample.s, sample.y, w, end, weight, hits, misses)
     weight, hits, misses = weight[:count], hits[:count], misses[:count]
-    guide, last = guide_of(weight), np.empty(count, np.int32)
+    guide, last = np.empty(count + 1, np.int32), np.empty(count, np.int32)
+    kernel.fill_guide(weight, guide)
     n_bins = kernel.most_bins(weight, hits, misses, guide, most, tolerance)
     return end[last[: kernel.occupied_bins(weight, guide, n_bins, last)]], n_bins
-
-
-def guide_of(weight: F64) -> I32:
-    """Find the first run that reaches each of R even parts of the cumulative weight (R,)."""
-    parts = np.arange(weight.size + 1) * (weight[-1] / weight.size)
-    guide = np.searchsorted(weight, parts).clip(max=weight.size - 1)
-    return np.asarray(guide, np.int32)
