@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.arrays import row_slices
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
 from fastece.data.order import scale_weights
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample
@@ -210,7 +211,7 @@ class LogLoss(OfVectors):
         if self.clip is not None:
             clip = check_real("clip", self.clip, 0.0, 0.5)
             if clip == 0:
-                raise ValueError("clip: must be greater than 0, got 0; None clips nothing")
+                raise InputError("clip", "must be greater than 0; None clips nothing", value=0)
             object.__setattr__(self, "clip", clip)
 
     def of_scores(self, s: F64, y: U8) -> F64:

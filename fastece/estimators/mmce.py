@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
@@ -86,7 +87,7 @@ class MMCE(Parameters):
     def __post_init__(self) -> None:
         width = check_real("width", self.width, 0.0)
         if not 0 < width < np.inf:
-            raise ValueError(f"width: must be positive and finite; got {self.width!r}")
+            raise InputError("width", "must be positive and finite", value=self.width)
         object.__setattr__(self, "width", width)
 
     def prepare(self, sample: Sample, size: int) -> PairsPlan:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.checks.errors import InputError
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
 from fastece.estimators.base import Counts, Draws, Parameters, Plan
@@ -108,10 +109,8 @@ class SmoothECE(Parameters):
     def __post_init__(self) -> None:
         scale = positive_or("scale", self.scale, AUTO)
         if scale != AUTO and CELLS / scale > MOST_CELLS:
-            raise ValueError(
-                f"scale: {self.scale!r} needs a grid of more than the {MOST_CELLS} cells that fit "
-                "into memory"
-            )
+            rule = f"needs a grid of more than the {MOST_CELLS} cells that fit into memory"
+            raise InputError("scale", rule, value=self.scale)
         object.__setattr__(self, "scale", scale)
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from fastece.checks.errors import InputError
 from fastece.data.problems import need_rows, one_problem
 from fastece.data.sample import Sample
 from fastece.document.result import EstimatorResult, Results
@@ -270,8 +271,6 @@ def estimate(
     )  # fmt: skip
     drawn = [e for e in call.estimators.values() if posterior_maker(e) is None]
     if drawn and not call.n_resamples:
-        raise ValueError(
-            "n_resamples: must be at least 1, got 0; only estimators with a posterior need none, "
-            f"not {describe(drawn[0])}"
-        )
+        rule = f"must be at least 1 for {describe(drawn[0])}, which has no posterior"
+        raise InputError("n_resamples", rule, value=0)
     return estimate_results(call, rng=rng)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from fastece.checks.errors import InputError
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.probabilities import as_probabilities
 from fastece.data.problems import need_rows
@@ -314,7 +314,7 @@ def slices(
     'west'
     """
     if "average" in options:
-        raise TypeError("average: a slice has one value, class by class the mean over classes")
+        raise InputTypeError("average", "must be left out, as a slice has one value")
     check_single(estimator)
     call = read_call(
         "slices", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,

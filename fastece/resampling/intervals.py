@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
 from fastece.document.numbers import ConfidenceInterval as ConfidenceInterval
 from fastece.typing import F64
@@ -29,7 +30,7 @@ def check_level(value: Any) -> float:
     """A confidence level."""
     level = check_real("confidence_level", value, 0.0, 1.0)
     if not 0 < level < 1:
-        raise ValueError(f"confidence_level: must be between 0 and 1, got {value!r}")
+        raise InputError("confidence_level", "must be between 0 and 1", value=value)
     return level
 
 

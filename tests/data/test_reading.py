@@ -179,7 +179,9 @@ def test_bools_of_any_bytes_are_true_or_false():
 @pytest.mark.parametrize("measure", [fastece.sce, fastece.ace])
 def test_more_cells_than_memory_are_refused(measure):
     p = np.random.default_rng(2).dirichlet([1] * 9, 10)
-    with pytest.raises(ValueError, match="n_bins: 16777216 bins for each of 9 classes"):
+    with pytest.raises(
+        ValueError, match=r"n_bins: must fit into memory: .* for 9 classes, got 16777216"
+    ):
         measure(np.arange(10) % 9, p, n_bins=2**24)
     with pytest.raises(ValueError, match=re.escape("y_true[0] is 9")):
         measure(np.full(10, 9), p, n_bins=2**24)

@@ -243,7 +243,7 @@ def test_posteriors_need_no_replicates_and_tables_say_which_is_which():
     data = binary(40)
     alone = estimate(*data, n_resamples=0)
     assert alone.to_dict() == {**estimate(*data).to_dict(), "n_resamples": 0}
-    with pytest.raises(ValueError, match=r"n_resamples: must be at least 1, got 0; .*Binned"):
+    with pytest.raises(ValueError, match=r"n_resamples: must be at least 1 for Binned"):
         estimate(*data, estimator=["ece_bayes", "ece"], n_resamples=0)
     both = estimate(*data, estimator=["ece_bayes", "ece"], n_resamples=39)
     table = both.to_dict()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
 from fastece.data.sample import Sample
 from fastece.estimators.bayes.curves import CellRows, Curves, sample_cells
@@ -98,7 +99,7 @@ class Posterior:
         """
         alpha = 1 - check_real("confidence_level", confidence_level, 0.0, 1.0)
         if not 0 < alpha < 1:
-            raise ValueError(f"confidence_level: must be between 0 and 1, got {confidence_level!r}")
+            raise InputError("confidence_level", "must be between 0 and 1", value=confidence_level)
         # From which alpha on calibration is doubted. Below, one side has all of alpha; but the high
         # end stays above those of all lower levels.
         doubt = math.exp(-max(self.log_bayes_factor, 0.0))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fastece import kernels
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_choice, check_real, list_names
 from fastece.typing import F64, I32
 
@@ -120,20 +121,17 @@ def check_edges(name: str, value: Any, names: Sequence[str]) -> str | tuple[floa
         if 0 <= array[0] < array[-1] <= 1 and (array[1:] >= array[:-1]).all():
             return tuple(value)  # a tenth of the time of looking at one after the other
     if not isinstance(value, Sequence) and not hasattr(value, "__array__"):
-        raise TypeError(f"{name}: must be edges of bins, got {value!r:.80}; {list_names(names)}")
+        raise InputTypeError(name, "must be edges of bins", value=value, hint=list_names(names))
     try:
         edges = tuple(check_real(f"{name}[{j}]", edge, 0.0, 1.0) for j, edge in enumerate(value))
     except TypeError as error:
-        raise TypeError(
-            f"{name}: must be edges of bins, got {value!r:.80}; {list_names(names)} ({error})"
-        ) from None
+        rule = f"must be edges of bins ({error})"
+        raise InputTypeError(name, rule, value=value, hint=list_names(names)) from None
     if len(edges) < 2 or edges[0] == edges[-1]:
-        raise ValueError(f"{name}: must be at least two edges, not all equal; got {value!r:.80}")
+        raise InputError(name, "must be at least two edges, not all equal", value=value)
     for j, (low, high) in enumerate(pairwise(edges)):
         if high < low:
-            raise ValueError(
-                f"{name}: must not decrease; {name}[{j + 1}] is {high!r} after {low!r}"
-            )
+            raise InputError(name, f"must not decrease after {low!r}", index=j + 1, value=high)
     return edges
 
 

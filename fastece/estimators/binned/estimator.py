@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.arrays import contiguous
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import (
     check_choice,
     check_flag,
@@ -247,28 +248,27 @@ class Binned(Parameters):
         if not isinstance(self.edges, str):
             self._check_alone()
         if self.closed == "left" and self.mapping == "convex":
-            raise ValueError(
-                "closed: 'left' does not go with mapping='convex', where a score on an edge is "
-                "shared by the centres on both sides"
-            )
+            raise InputError(
+                "closed", "must be 'right' with mapping='convex', where centres on both sides of "
+                "an edge share its score", value=self.closed,
+            )  # fmt: skip
         if self.min_count and not math.isinf(self.norm):
-            raise ValueError(
-                f"min_count: goes with norm=inf only, and norm is {self.norm!r}; "
-                f"got {self.min_count!r}"
+            raise InputError(
+                "min_count", f"goes with norm=inf only, not {self.norm!r}", value=self.min_count
             )
         if self.debias and self.mapping == "convex":
-            raise ValueError("debias: goes with mapping='hard' only; got mapping='convex'")
+            raise InputError("debias", "goes with mapping='hard' only", value=self.mapping)
         if self.debias and self.norm not in (1.0, 2.0):
-            raise ValueError(f"debias: goes with norm=1 and norm=2 only; got norm={self.norm!r}")
+            raise InputError("debias", "goes with norm=1 and norm=2 only", value=self.norm)
 
     def _check_alone(self) -> None:
         """Given edges leave nothing to the parameters that make others."""
         for name in ("n_bins", "score_range"):
             if getattr(self, name) != getattr(type(self), name):
-                raise ValueError(
-                    f"{name}: goes with edges='uniform' and 'quantile', and edges are given; leave "
-                    f"it out; got {getattr(self, name)!r}"
-                )
+                raise InputError(
+                    name, "goes with edges='uniform' and 'quantile', and edges are given",
+                    value=getattr(self, name), hint="leave it out",
+                )  # fmt: skip
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -407,10 +407,8 @@ class Binned(Parameters):
         """`bins` with those of the sums that are asked for."""
         n_bins = self.bin_count(problems.n)
         if problems.n_problems * n_bins > MAX_CELLS:
-            raise ValueError(
-                f"n_bins: {n_bins} bins for each of {problems.n_problems} classes are more than "
-                f"the {MAX_CELLS} that fit into memory"
-            )
+            rule = f"must fit into memory: {MAX_CELLS} bins for {problems.n_problems} classes"
+            raise InputError("n_bins", rule, value=n_bins)
         problems, unit = scale_weights(problems)
         at_once = self.is_fixed or problems.n_problems == 1
         if at_once or fits_float_grid(problems, n_bins, self.mapping == "convex"):

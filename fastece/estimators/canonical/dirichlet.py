@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
 from fastece.data.reading import Map
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample
@@ -184,7 +185,7 @@ class DirichletKDE(PairEstimator):
     def __post_init__(self) -> None:
         norm = check_real("norm", self.norm, 1.0, 2.0)
         if norm not in (1.0, 2.0):
-            raise ValueError(f"norm: must be 1 or 2, got {self.norm!r}")
+            raise InputError("norm", "must be 1 or 2", value=self.norm)
         object.__setattr__(self, "norm", norm)
         bandwidth = check_width("bandwidth", self.bandwidth, "likelihood", LEAST_BANDWIDTH)
         object.__setattr__(self, "bandwidth", bandwidth)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fastece import kernels
+from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
 from fastece.data.order import scale_weights
 from fastece.data.problems import Problems
@@ -70,7 +71,7 @@ def weights_of(sample: Sample) -> F64:
 def check_rows(n: int, what: str) -> None:
     """An error where there is no pair of rows."""
     if n < 2:
-        raise ValueError(f"y_prob: {what} needs at least 2 rows of positive weight, got {n}")
+        raise InputError("y_prob", f"must have 2 rows of positive weight for {what}", value=n)
 
 
 def check_width(name: str, value: Any, rule: str, least: float) -> Any:
@@ -78,12 +79,11 @@ def check_width(name: str, value: Any, rule: str, least: float) -> Any:
     if isinstance(value, str):
         if value == rule:
             return value
-        raise ValueError(f"{name}: got {value!r}; must be {rule!r} or a number")
+        raise InputError(name, f"must be {rule!r} or a number", value=value)
     number = check_real(name, value, -math.inf)
     if not least <= number < math.inf:
-        raise ValueError(
-            f"{name}: must be a finite number of at least {least:g}, or {rule!r}; got {value!r}"
-        )
+        known = f"must be a finite number of at least {least:g}, or {rule!r}"
+        raise InputError(name, known, value=value)
     return number
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
 from fastece.estimators.density.grid import GHOSTS, MOST_CELLS, WIDEST
 from fastece.typing import F64
@@ -197,10 +198,8 @@ def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMes
     unit, per_unit = min(h, 1.0), POINTS * finer
     half = math.ceil(per_unit * (math.pi / 4 / unit + LAST_POINT))
     if 2 * half > MOST_CELLS:
-        raise ValueError(
-            f"bandwidth: {h!r} needs a grid of more than the {MOST_CELLS} points that fit into "
-            "memory"
-        )
+        rule = f"needs a grid of more than the {MOST_CELLS} points that fit into memory"
+        raise InputError("bandwidth", rule, value=h)
     u = (np.arange(-half, half) + 0.5) / per_unit
     x = np.exp(log_at(u, unit))
     rest = x[::-1]

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.parameters import check_choice, check_range, check_real, list_names
+from fastece.checks.errors import InputError
+from fastece.checks.parameters import check_choice, check_range, check_real
 from fastece.data.order import scale_weights
 from fastece.data.sample import Sample
 from fastece.estimators.base import Counts, Draws, Parameters, Rows
@@ -193,9 +194,9 @@ def positive_or(name: str, value: Any, word: str) -> Any:
     """A positive number, or a word."""
     if isinstance(value, str):
         if value != word:
-            raise ValueError(f"{name}: got {value!r}; {list_names([word])}, or a positive number")
+            raise InputError(name, f"must be {word!r} or a positive number", value=value)
         return word
     number = check_real(name, value, 0.0)
     if not 0 < number < math.inf:
-        raise ValueError(f"{name}: must be positive and finite, or {word!r}; got {value!r}")
+        raise InputError(name, f"must be positive and finite, or {word!r}", value=value)
     return number

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
 from fastece.typing import F64, I32
 
@@ -147,10 +148,8 @@ def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 
     """The grid for bandwidths of `h` or more, or one that is some times as fine."""
     count = math.ceil(min(finer * shape.cells * (high - low) / h, 2.0 * MOST_CELLS))
     if count > MOST_CELLS:
-        raise ValueError(
-            f"bandwidth: {h!r} on a range of {high - low:g} needs a grid of more than the "
-            f"{MOST_CELLS} cells that fit into memory"
-        )
+        rule = f"needs a grid of more than the {MOST_CELLS} cells that fit into memory"
+        raise InputError("bandwidth", rule, value=h)
     return Mesh(shape, low, high, max(count, FEWEST_CELLS), cubic=True)
 
 
@@ -158,8 +157,6 @@ def step_count(low: float, high: float, step: float) -> int:
     """Number of cells that are `step` wide, or of the next width that divides the range."""
     count = max(1, round(min((high - low) / step, 2.0 * MOST_CELLS)))
     if count > MOST_CELLS:
-        raise ValueError(
-            f"grid_step: {step!r} makes more than the {MOST_CELLS} cells that fit into memory of a "
-            f"range of {high - low:g}"
-        )
+        rule = f"makes more than the {MOST_CELLS} cells that fit into memory"
+        raise InputError("grid_step", rule, value=step)
     return count

@@ -106,15 +106,19 @@ def test_text_is_short():
     [
         ({"edges": [0.5]}, ValueError, "edges: must be at least two edges, not all equal"),
         ({"edges": [0.5, 0.5]}, ValueError, "edges: must be at least two edges, not all equal"),
-        ({"edges": [0, 0.7, 0.3]}, ValueError, "edges: must not decrease; edges\\[2\\] is 0.3"),
+        (
+            {"edges": [0, 0.7, 0.3]},
+            ValueError,
+            "edges: must not decrease after 0.7; edges\\[2\\] is 0.3",
+        ),
         ({"edges": [0, 1.5]}, ValueError, "edges\\[1\\]: must be a number from 0 to 1, got 1.5"),
         ({"edges": [0, np.nan]}, ValueError, "edges\\[1\\]: must be a number"),
         ({"edges": 3}, TypeError, "edges: must be edges of bins, got 3; known: 'uniform'"),
         ({"edges": [0, None]}, TypeError, "edges: must be edges of bins.*edges\\[1\\]: must be"),
         ({"edges": "even"}, ValueError, "edges: must be a known name, got 'even'; known"),
         ({"edges": {0, 0.5, 1}}, TypeError, "edges: must be edges of bins, got {.*}; known"),
-        ({"edges": [0, 1], "n_bins": 4}, ValueError, "n_bins: goes with .* leave it out; got 4"),
-        ({"edges": [0, 1], "n_bins": "sqrt"}, ValueError, "n_bins: goes with .*; got 'sqrt'"),
+        ({"edges": [0, 1], "n_bins": 4}, ValueError, "n_bins: goes with .*, got 4; leave it out"),
+        ({"edges": [0, 1], "n_bins": "sqrt"}, ValueError, "n_bins: goes with .*, got 'sqrt'"),
         ({"edges": [0, 1], "score_range": (0, 1)}, ValueError, "score_range: goes with"),
     ],
 )
