@@ -7,25 +7,10 @@ library, which is not imported itself: `torchmetrics`, `netcal`, `uncertainty_ca
 `sklearn`, `relplot` and `robustness_metrics`. Where they differ is in `conventions`.
 """
 
-from importlib import import_module
-from typing import Any
-
-MODULES = (
-    "conventions",
-    "netcal",
-    "relplot",
-    "robustness_metrics",
-    "sklearn",
-    "torchmetrics",
-    "uncertainty_calibration",
-)
-
-
-def __dir__() -> list[str]:
-    return list(MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
+from fastece.compat import conventions as conventions
+from fastece.compat import netcal as netcal
+from fastece.compat import relplot as relplot
+from fastece.compat import robustness_metrics as robustness_metrics
+from fastece.compat import sklearn as sklearn
+from fastece.compat import torchmetrics as torchmetrics
+from fastece.compat import uncertainty_calibration as uncertainty_calibration

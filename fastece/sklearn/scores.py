@@ -1,5 +1,6 @@
 """Rows of the table of estimators as scores of fitted classifiers."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from fastece.data.settings import find_setting
 from fastece.estimators.table import find_estimator
 
 
+@dataclass(eq=False, repr=False)
 class Scorer:
     """A score of a fitted classifier, for `scoring=` of scikit-learn: what `scorer` gives.
 
@@ -29,12 +31,11 @@ class Scorer:
     # It makes a call of its own to predict_proba: scikit-learn keeps predictions for several
     # scores by the name of the method, so those for the positive class of one would come to all.
 
-    def __init__(self, estimator: Any, setting: Any, average: Macro | None, greater: bool) -> None:
-        self.estimator = estimator
-        self.setting = setting
-        self.average = average
-        self.greater_is_better = greater
-        self._request: bool | str | None = None  # of sample weights
+    estimator: Any
+    setting: Any
+    average: Macro | None
+    greater_is_better: bool
+    _request: bool | str | None = None  # of sample weights
 
     def __repr__(self) -> str:
         shown = str(self.estimator)
@@ -113,20 +114,20 @@ class Scorer:
             raise RuntimeError(
                 "set_score_request: call sklearn.set_config(enable_metadata_routing=True) first"
             )
-        before, self._request = self._request, sample_weight
-        try:
-            self.get_metadata_routing()
-        except ValueError:
-            self._request = before
-            raise
+        self.routing(sample_weight)
+        self._request = sample_weight
         return self
 
     def get_metadata_routing(self) -> Any:
         """Return the requests of metadata, as scikit-learn routes them."""
+        return self.routing(self._request)
+
+    def routing(self, sample_weight: bool | str | None) -> Any:
+        """Make the requests of metadata, or refuse a request that is none."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = MetadataRequest(owner=repr(self))
-        request.score.add_request(param="sample_weight", alias=self._request)
+        request.score.add_request(param="sample_weight", alias=sample_weight)
         return request
 
     def _accept_sample_weight(self) -> bool:
