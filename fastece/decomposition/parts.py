@@ -58,7 +58,7 @@ class Decomposition(Result):
 
     @property
     def _name(self) -> str:
-        """What the score is called, and how it is taken apart."""
+        """Name of the score, and how it is taken apart."""
         return "score"
 
     def document(self) -> Document:

@@ -1,1 +1,1 @@
-"""Documents: what results look like as text, Markdown, HTML, JSON and data frames."""
+"""Documents: results as text, Markdown, HTML, JSON and data frames."""

@@ -1,4 +1,4 @@
-"""A document: sections of facts, tables, sentences and pictures, which writers put into a form."""
+"""Documents of facts, tables, sentences and pictures, without a form."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """What a reader sees of a result.
+    """A result as its reader sees it.
 
     Attributes
     ----------

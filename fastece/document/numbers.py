@@ -1,4 +1,4 @@
-"""Numbers as text: one rule for how many digits a value is worth, one for p-values."""
+"""Numbers as text, with as many digits as they are worth; p-values."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class ConfidenceInterval(NamedTuple):
 
 @dataclass(frozen=True)
 class Number:
-    """A number that is shown to what its interval is worth, or in a format of its own."""
+    """A number with the digits that its interval is worth, or in a format of its own."""
 
     value: Any
     interval: ConfidenceInterval | None = None
@@ -55,7 +55,7 @@ def decimals(interval: ConfidenceInterval | None) -> int:
 def format_number(
     value: float | None, places: int = USUAL_DECIMALS, shows_first_digit: bool = True
 ) -> str:
-    """Write a number with so many decimals, or more to show its first digit, but at most five.
+    """Write a number with so many decimals, or up to five to show its first digit.
 
     0 and 1 are written as they are, and "-" stands for no number.
     """

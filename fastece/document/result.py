@@ -1,4 +1,4 @@
-"""What every result has: it prints, serialises, tabulates and shows itself from its document."""
+"""Base classes of results, which print and tabulate from their documents."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ LABELS = {"p_value": "p-value", "raw_p_value": "raw p-value"}
 
 
 class Readable(ABC):
-    """What has a document."""
+    """A base class of whatever has a document."""
 
     @abstractmethod
     def document(self) -> Document:
@@ -57,7 +57,7 @@ class Record:
     _derived: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values by name: nan is None, and infinities are "inf" and "-inf"."""
+        """Return plain values by name: nan as None, infinities as "inf" and "-inf"."""
         fields = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
         return {name: to_plain(getattr(self, name)) for name in (*fields, *self._derived)}
 
@@ -79,7 +79,7 @@ class EstimatorResult(Result):
 
     @property
     def _interval_name(self) -> str:
-        """What the interval is called in print."""
+        """Name of the interval in print."""
         return "CI"
 
     @property
@@ -94,11 +94,11 @@ class EstimatorResult(Result):
 
     @property
     def _sample(self) -> str:
-        """How many rows there were, and what was done with them."""
+        """Number of rows, of groups and of replicates, as text."""
         return f"{self.n} rows" + ("" if self.n_groups is None else f" in {self.n_groups} groups")
 
     def _label(self, name: str) -> str:
-        """Return what a number is called in print."""
+        """Return the name of a number in print."""
         return self._interval_name if name == INTERVAL else LABELS.get(name, name.replace("_", " "))
 
     def _rows(self) -> list[dict[str, Cell]]:
@@ -120,7 +120,7 @@ class EstimatorResult(Result):
         return Document(title, sections=[Section(facts=known, notes=self._notes)])
 
     def _table(self, rows: Sequence[dict[str, Cell]]) -> Table:
-        """Make a table of rows, whose columns are named as those of this result."""
+        """Make a table of rows, with the names of this result for its columns."""
         keys = [*dict.fromkeys(key for row in rows for key in row)]
         cells = [[row.get(key) for key in keys] for row in rows]
         return Table([self._label(key) for key in keys], cells, keys)
@@ -130,7 +130,7 @@ class EstimatorResult(Result):
 
 
 def one_of(value: Any, k: int) -> Any:
-    """Take class k of a value, or of an interval; what is the same for all classes stays."""
+    """Take class k of a value, or of an interval, unless all classes share it."""
     if isinstance(value, ConfidenceInterval):
         return ConfidenceInterval(*(one_of(end, k) for end in value))
     return value[k].item() if np.ndim(value) else value

@@ -1,4 +1,4 @@
-"""Pictures of what results give. Needs matplotlib (``pip install fastece[plot]``)."""
+"""Pictures of results, with matplotlib (``pip install fastece[plot]``)."""
 
 from fastece.plot.axes import plot_result
 from fastece.plot.pages import plot_classes

@@ -1,4 +1,4 @@
-"""One model or several on the same axes. Needs matplotlib (``pip install fastece[plot]``)."""
+"""Axes with one model or several. Needs matplotlib."""
 
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,17 +28,17 @@ WIDTH, HEIGHT = 4.5, 5.4
 
 
 class Drawable(Protocol):
-    """A result that gives what a picture shows of it."""
+    """A result that can be drawn."""
 
     def drawing(self, band: Any = True) -> Drawing:
-        """Give what a picture shows, with intervals or a band, or without."""
+        """Give the marks of a picture, with intervals or a band, or without."""
 
 
 def plot_result(
     result: Drawable, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
     legend: bool = True, band: Any = True,
 ) -> "Axes":  # fmt: skip
-    """Draw a reliability diagram or a curve, beside what may be on the axes.
+    """Draw a reliability diagram or a curve, beside others on the axes.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def draw_model(
 
 
 def shorten(label: str) -> str:
-    """Cut a name that is long, and quote one that matplotlib would hide, as those with "_"."""
+    """Cut a long name, and quote one with "_", which matplotlib would hide."""
     label = repr(label) if label.startswith("_") else label
     return label if len(label) <= LONGEST_NAME else f"{label[: LONGEST_NAME - 1]}…"
 

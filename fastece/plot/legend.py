@@ -1,4 +1,4 @@
-"""Legends that cover neither data nor labels, on axes of any size. Needs matplotlib."""
+"""Legends that cover neither data nor labels. Needs matplotlib."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ LONGEST = 44
 
 
 def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
-    """List what is in a legend of axes: marks with their names, each once, the models together.
+    """List the entries of a legend: marks with names, each once, models together.
 
     Models of whom nothing but the error is known have numbers.
     """
@@ -79,7 +79,7 @@ def draw_legend(ax: "Axes") -> "Legend":
 
 @dataclass(frozen=True)
 class SharedPlace:
-    """Where axes are that leave a part of their place to their legend, at any size of the figure.
+    """A place of axes that leave a part of it to their legend, at any size.
 
     They leave room for labels that the figure would cut off, too. Only the lowest axes may have
     theirs below their place. `below`: points from the axes to the far side of their label.
@@ -90,7 +90,7 @@ class SharedPlace:
     is_beside: bool
 
     def __call__(self, ax: Any, renderer: Any) -> "Bbox":
-        """Return the place in parts of the figure, as matplotlib asks for it before it draws."""
+        """Return the place in parts of the figure, which matplotlib needs to draw."""
         from matplotlib.transforms import Bbox
 
         place, whole = ax.get_position(original=True), ax.figure.bbox

@@ -44,7 +44,7 @@ ODDS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
 
 
 class AxesRange(NamedTuple):
-    """What axes span, both ways, and whether they are of log odds."""
+    """Range of axes, the same both ways, plain or of log odds."""
 
     low: float = 0.0
     high: float = 1.0
@@ -52,7 +52,7 @@ class AxesRange(NamedTuple):
 
 
 class Style(NamedTuple):
-    """How a model is drawn: `place` of the models on the axes, lines `scale` times as wide."""
+    """Style of a model: the `place`-th on its axes, lines `scale` times as wide."""
 
     color: Any  # None: the next of the axes
     label: str
@@ -62,13 +62,13 @@ class Style(NamedTuple):
     is_panel: bool = False
 
     def inside(self, values: F64) -> F64:
-        """Clip values to the axes: 0 and 1 do not lie on those of log odds."""
+        """Clip values to the axes; 0 and 1 do not lie on log odds."""
         return np.asarray(values.clip(self.span.low, self.span.high))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Drawing(ABC):
-    """What a picture shows of one model.
+    """Numbers that a picture shows of one model.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class BinDrawing(Drawing):
         self.draw_occupancy(ax, style, color)
 
     def draw_band(self, ax: "Axes", style: Style, color: Any, filled: Any) -> None:
-        """Draw the band as bars, whose outline tells them from the occupancy in print."""
+        """Draw the band as bars, with an outline to set them off in print."""
         low, high = (style.inside(end[filled]) for end in self.band or ())
         left, width = self.edges[:-1][filled], np.diff(self.edges)[filled]
         ax.bar(
@@ -194,7 +194,7 @@ class CurveDrawing(Drawing):
     median: F64 | None
 
     def draw(self, ax: "Axes", style: Style) -> None:
-        """Draw the curve, its band, a hatch where there are too few scores, and the density."""
+        """Draw the curve, its band, the density, and a hatch where scores are few."""
         s, known = style.inside(self.score), np.where(self.enough, self.frequency, np.nan)
         color = draw_line(ax, style, s, style.inside(known), 2.0, clip_on=False)
         if self.low is not None and self.high is not None:
@@ -250,7 +250,7 @@ def to_quarter(height: F64) -> F64:
 
 
 def is_model(mark: Any) -> bool:
-    """Whether a mark stands for a model, and not for what is known about one."""
+    """Whether a mark stands for a model, and not for its interval or its rows."""
     return bool(vars(mark).get(ROLE) == MODEL) if hasattr(mark, "__dict__") else False
 
 
@@ -287,7 +287,7 @@ def draw_square(ax: "Axes", span: AxesRange) -> None:
 
 
 def logit_range(drawings: Any) -> AxesRange:
-    """Find axes of log odds with every score of some drawings, and every rate but 0 and 1."""
+    """Find axes of log odds that hold all scores and rates but 0 and 1."""
     values = np.concatenate([part for x in drawings for part in (x.score, x.frequency)])
     values = values[(values > NEAREST) & (values < 1 - NEAREST)]
     odds = np.log(values / (1 - values))

@@ -1,4 +1,4 @@
-"""Pages of panels: small multiples, pictures in files, and pictures as parts of HTML."""
+"""Pages of panels: small multiples, and pictures in files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ FIT = 11
 
 
 class Panel(NamedTuple):
-    """What axes show: drawings by the names of their models, over log odds or not."""
+    """Axes to be drawn: drawings by the names of their models, over log odds or not."""
 
     drawings: Mapping[str | None, Drawing]
     is_logit: bool = False
@@ -139,7 +139,7 @@ def draw_classes(
 
 
 def best_columns(n: int) -> int:
-    """Choose columns that leave few gaps: all of a few, else three to five, rather four."""
+    """Choose columns that leave few gaps: up to four, else three to five."""
     return n if n <= 4 else min((4, 3, 5), key=lambda columns: -n % columns)
 
 
@@ -165,7 +165,7 @@ def draw_panel(panel: Panel, ax: "Axes") -> None:
 
 
 def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
-    """Draw panels of one setting side by side; those of classes small, with one legend for all.
+    """Draw panels of one setting side by side, or those of classes small.
 
     The note is above.
     """

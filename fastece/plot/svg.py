@@ -69,7 +69,7 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
 
 
 def own_tag(tag: str, key: str) -> str:
-    """Begin the ids and references of a tag with the key, and make its black the colour of text."""
+    """Prefix the ids and references of a tag, and make its black that of text."""
     tag = re.sub(r'\bid="', f'id="{key}-', tag)
     tag = re.sub(r'(url\(|href=")#', rf"\1#{key}-", tag)
     return tag.replace("#000000", "currentColor")

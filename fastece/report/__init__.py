@@ -1,1 +1,1 @@
-"""The report: everything about the calibration of one model, and what it comes down to."""
+"""The report on the calibration of one model."""

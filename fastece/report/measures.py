@@ -37,7 +37,7 @@ Progress = Callable[[str], None]
 
 
 def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
-    """Find estimators by name, `LEAD` and `TEST` first, with the fields that each of them has.
+    """Find estimators by name, `LEAD` and `TEST` first, with their own fields.
 
     Names are those of the table and "mce"; objects are named by what they print.
     """
@@ -115,7 +115,7 @@ def _(estimator: Binned, call: Call) -> tuple[Any, dict[str, Any]]:
 
 @values_and_details.register
 def _(estimator: KDE, call: Call) -> tuple[Any, dict[str, Any]]:
-    """Return the mean bandwidth, and what tells whether the error is to be read."""
+    """Return the mean bandwidth, and the numbers behind a caution."""
     (source,) = call.sources
     curves = curves_of(replace(call.only(estimator), n_resamples=0), None)
     details = {"bandwidth": float(np.mean([curve.bandwidth for curve in curves]))}
@@ -140,7 +140,7 @@ def rows_behind(curve: ReliabilityCurve) -> float:
 
 
 def error_of_smoothing(kde: KDE, sample: Sample) -> float:
-    """Return the error that a density would show if every score came true as often as it says."""
+    """Return the error that a density would show of a calibrated model."""
     twice = hits_and_misses(sample)
     order = increasing(twice.s)
     expected = np.where(twice.y == 1, twice.s, 1 - twice.s)[order]

@@ -1,4 +1,4 @@
-"""What the pictures of a report, of a comparison and of curves show."""
+"""Pictures of a report, of a comparison and of curves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ LONGEST = 20
 
 
 def report_panels(call: Call, seed: int) -> list[Panel]:
-    """Draw the diagram with the band of the test, and the curve; or the diagram of each class.
+    """Draw the diagram with its band, and the curve; or the diagram of each class.
 
     Where scores are heaped there is a diagram over log odds too. Without resamples, and where rows
     are not kept, there is no band.
@@ -36,7 +36,7 @@ def report_panels(call: Call, seed: int) -> list[Panel]:
 
 
 def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
-    """Draw the curve, and over log odds too where scores are heaped; or that of each class."""
+    """Draw each curve; a single one with heaped scores over log odds too."""
     panels = [Panel({None: curve.drawing()}) for curve in curves]
     if len(panels) == 1 and panels[0].first.is_heaped:
         panels.append(panels[0]._replace(is_logit=True))
@@ -44,13 +44,13 @@ def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
 
 
 def compare_panels(call: Call, paths: Sequence[str]) -> list[Panel]:
-    """Draw both models on the same axes, for each class; over log odds too if scores are heaped."""
+    """Draw both models on the same axes, for each class."""
     names = [f"{letter}: {short(path)}" for letter, path in zip("ab", paths, strict=True)]
     return diagram_panels(call, names)
 
 
 def diagram_panels(call: Call, names: Sequence[str | None], seed: int | None = None) -> list[Panel]:
-    """Draw all models of a call on the same axes, for each class; with a seed, the band of a test.
+    """Draw all models on the same axes, for each class; with a seed, their bands.
 
     Of a single problem with heaped scores, equal-mass bins over log odds are drawn too.
     """
@@ -75,6 +75,6 @@ def bin_panels(call: Call, bins: str, names: Sequence[str | None], seed: int | N
 
 
 def short(path: str) -> str:
-    """Shorten the name of a file at its beginning, which tells less than its end."""
+    """Shorten the name of a file at its beginning."""
     name = Path(path).name
     return name if len(name) <= LONGEST else f"…{name[1 - LONGEST :]}"

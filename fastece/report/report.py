@@ -1,4 +1,4 @@
-"""The report on the calibration of one model: its numbers, and what they come down to."""
+"""The call that makes a report: its numbers, part by part."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -58,7 +58,7 @@ def calibration_report(
     groups: Any = None, n_bins: Any = 15, title: str = "Calibration report",
     n_resamples: int = 1999, rng: Any = 0, **options: Any,
 ) -> Report:  # fmt: skip
-    """Report everything about the calibration of one model: errors, direction, scores, slices.
+    """Report on the calibration of one model: errors, direction, scores, slices.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def measure_top(
     source: Source, read: Callable[..., Problems], top: Source | None, pairs: bool,
     n_classes: int | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Measure the accuracy and the mean confidence, where the source has them, and the classes."""
+    """Measure the accuracy and the mean confidence, where the source has them."""
     is_top = pairs or source.setting.is_top
     if isinstance(source, Problems):
         top = source if is_top else read(setting="confidence")
@@ -237,7 +237,7 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
 
 
 def class_table(call: Call, read: Callable[..., Problems], key: int) -> Slices | None:
-    """Measure the classes, each against the rest, where the setting is about more than two.
+    """Measure classes against the rest, where the setting is about more than two.
 
     Those of a stream are known only where it was added up class by class.
     """

@@ -1,4 +1,4 @@
-"""What a report holds, and its sections."""
+"""The numbers of a report, and its sections."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ MOST_LINES, FEW_CLASSES = 40, 3
 
 @dataclass(frozen=True, eq=False)
 class GroupedError(Record):
-    """An error of rows of which those of a group may depend on each other.
+    """An error of rows that depend on each other within groups.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class GroupedError(Record):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Report(Result):
-    """The calibration of one model: what `fastece.calibration_report` gives.
+    """The calibration of one model: the result of `fastece.calibration_report`.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Report(Result):
 
     @cached_property
     def _judgement(self) -> words.Judgement:
-        """What the numbers come down to."""
+        """The judgement of the numbers."""
         interval, found = self.confidence_interval, self.direction
         tables = {"classes": self.classes, "slices": self.slices}
         off = {name: (sum(row.low > 0 for row in x), len(x)) for name, x in tables.items() if x}
@@ -152,12 +152,12 @@ class Report(Result):
 
     @property
     def headline(self) -> str:
-        """The sentence that says most."""
+        """The direction, the error, its interval and the p-value in one sentence."""
         return self._judgement.headline
 
     @property
     def verdict(self) -> str:
-        """What the sentence comes down to."""
+        """The verdict: "miscalibrated", "no sign", "unclear" or "too few rows"."""
         return self._judgement.verdict
 
     @property
@@ -190,7 +190,7 @@ class Report(Result):
         return {name: [line[name] for line in self.measures] for name in self.measures[0]}
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as one HTML page with its pictures, and write it to a file if given.
+        """Return the report as one HTML page with pictures, and write it to a file.
 
         The page loads nothing. Needs matplotlib (``pip install fastece[report]``).
         """
@@ -231,7 +231,7 @@ def sample(report: Report) -> Section:
 
 
 def stream(report: Report) -> Section | None:
-    """Describe what was read of a stream, and what it leaves open."""
+    """Describe a stream, and the questions that it leaves open."""
     if report.stream is None:
         return None
     known = {name: x for name, x in report.stream.items() if isinstance(x, int) and x}

@@ -82,7 +82,7 @@ INFINITE_LOSS = "{}: an outcome had probability 0; fastece.log_loss has clip= fo
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a report comes down to.
+    """The verdict of a report, and its headline.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a judgement rests on.
+    """The numbers behind a judgement.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ def sentence(text: str) -> str:
 
 
 def question(setting: str, pairs: bool) -> str:
-    """Write a setting as results name it, and its question; `pairs`: of predicted classes."""
+    """Write a setting and its question; `pairs`: of predicted classes."""
     kind, _, label = setting.partition(" ")
     if kind == "binary" and label:  # the caller's, in brackets
         return f"{setting}: does {label[1:-1]} come as often as its probability?"

@@ -21,7 +21,7 @@ MOVER = "mover"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReplicatedResult(EstimatorResult):
-    """A value with its bootstrap distribution: `BootstrapResult` documents what it holds."""
+    """A value with its bootstrap distribution, as `BootstrapResult` documents it."""
 
     value: Any
     confidence_interval: ConfidenceInterval = field(init=False)
