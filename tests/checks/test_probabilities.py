@@ -167,5 +167,5 @@ def test_probabilities_that_pass_as_logits_are_warned_of(true, prob):
 
 
 def test_two_models_must_have_the_same_classes_before_labels_are_read():
-    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 3; got 2"):
+    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 3, got 2"):
         fastece.compare(CLASS_TRUE, ROWS, ROWS[:, :2] * 2)
