@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fastece.compat import netcal as compat
 from helpers.compat_cases import (
     FEW,
     SEEDS,
@@ -17,13 +18,6 @@ from helpers.compat_cases import (
 from oracles import reference_compat as reference
 
 METRICS = ("ECE", "MCE", "ACE")
-
-
-@pytest.fixture
-def compat():
-    from fastece.compat import netcal
-
-    return netcal
 
 
 @pytest.fixture
@@ -68,7 +62,7 @@ def ours(compat, metric, x, y, *options):
 @FEW
 @ARGUMENTS
 @pytest.mark.parametrize("metric", METRICS)
-def test_value_is_the_reference(compat, metric, arguments, seeds):
+def test_value_is_the_reference(metric, arguments, seeds):
     for seed in seeds:
         x, y, *rest, kind = arguments(seed)
         got = ours(compat, metric, x, y, *rest)
@@ -133,7 +127,7 @@ def compare_with_library(value, peer, metric, arguments, seeds):
 @SEEDS
 @ARGUMENTS
 @pytest.mark.parametrize("metric", METRICS)
-def test_value_is_the_library(compat, peer, metric, arguments, seeds):
+def test_value_is_the_library(peer, metric, arguments, seeds):
     def value(x, y, *rest):
         return ours(compat, metric, x, y, *rest[:-1])
 
@@ -142,7 +136,7 @@ def test_value_is_the_library(compat, peer, metric, arguments, seeds):
 
 @pytest.mark.parametrize("equal_intervals", [True, False])
 @pytest.mark.parametrize("metric", METRICS)
-def test_batched_is_the_mean(compat, metric, equal_intervals):
+def test_batched_is_the_mean(metric, equal_intervals):
     rng = np.random.default_rng(2)
     x, y = [rng.random(n) for n in (9, 30, 31)], [rng.integers(0, 2, n) for n in (9, 30, 31)]
     values = [ours(compat, metric, a, b, 4, equal_intervals, 1) for a, b in zip(x, y, strict=True)]
@@ -156,7 +150,7 @@ def test_batched_is_the_mean(compat, metric, equal_intervals):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_batched_is_the_library(compat, peer, metric):
+def test_batched_is_the_library(peer, metric):
     rng = np.random.default_rng(3)
     x, y = [rng.random(n) for n in (9, 30)], [rng.integers(0, 2, n) for n in (9, 30)]
     for equal_intervals in (True, False):
@@ -165,7 +159,7 @@ def test_batched_is_the_library(compat, peer, metric):
         assert got == pytest.approx(want, abs=1e-12)
 
 
-def test_bins_may_be_a_list_of_one(compat):
+def test_bins_may_be_a_list_of_one():
     x, y = [0.2, 0.6, 0.9], [0, 1, 1]
     want = compat.ECE(7).measure(x, y)
     assert compat.ECE((7,)).measure(x, y) == compat.ECE([7]).measure(x, y) == want
@@ -173,7 +167,7 @@ def test_bins_may_be_a_list_of_one(compat):
         compat.ECE((7, 7)).measure(x, y)
 
 
-def test_detection_of_confidences_alone(compat):
+def test_detection_of_confidences_alone():
     x, y = np.array([0.2, 0.6, 0.9]), np.array([0, 1, 1])
     want = compat.ECE(10).measure(x, y)
     assert compat.ECE(10, detection=True).measure(x, y) == want
@@ -183,7 +177,7 @@ def test_detection_of_confidences_alone(compat):
 # -- where ours departs: what netcal does is asserted too, so that a change is noticed -------------
 
 
-def test_two_labels_of_more_classes(compat, peer):
+def test_two_labels_of_more_classes(peer):
     x = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
     y = np.array([0, 1, 0, 1])
     with pytest.raises(RuntimeError, match="binary classification problem"):
@@ -193,7 +187,7 @@ def test_two_labels_of_more_classes(compat, peer):
     assert compat.ECE(10).measure(x, y) == pytest.approx(want)
 
 
-def test_equal_quantiles(compat, peer):
+def test_equal_quantiles(peer):
     """Equal edges are an error there, empty bins here."""
     x, y = np.array([0.2, 0.2, 0.2, 0.2, 0.9]), np.array([0, 1, 0, 1, 1])
     with pytest.raises(ValueError, match="smallest edge difference"):
@@ -207,14 +201,14 @@ def test_equal_quantiles(compat, peer):
     assert compat.ECE(3, equal_intervals=False).measure(x[:1], y[:1]) == pytest.approx(0.2)
 
 
-def test_float32_loses_rows_there(compat, peer):
+def test_float32_loses_rows_there(peer):
     """0.9 in float32 is below the edge by which rows are counted, and on that of the means."""
     x, y = np.array([0.2, 0.6, 0.9], dtype=np.float32), np.array([0, 1, 1])
     assert quietly(peer.ECE(10).measure, x, y) == pytest.approx(0.2, abs=1e-6)
     assert compat.ECE(10).measure(x, y) == pytest.approx(0.7 / 3, abs=1e-7)
 
 
-def test_labels_that_are_no_hits(compat, peer):
+def test_labels_that_are_no_hits(peer):
     x = np.array([0.2, 0.6, 0.9])
     for y, value in (([0, 2, 2], 0.9), ([-1, 1, 1], 1.7 / 3), ([0, 1, 2], 2.3 / 3)):
         assert peer.ECE(10).measure(x, np.array(y)) == pytest.approx(value)
@@ -226,7 +220,7 @@ def test_labels_that_are_no_hits(compat, peer):
         compat.ECE(10, detection=True).measure(x, [0, 2, 2])
 
 
-def test_label_beyond_the_classes(compat, peer):
+def test_label_beyond_the_classes(peer):
     """A miss there; ours is an error."""
     x = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
     y = np.array([0, 1, 2, 7])
@@ -235,7 +229,7 @@ def test_label_beyond_the_classes(compat, peer):
         compat.ECE(10).measure(x, y)
 
 
-def test_nan_and_range(compat, peer):
+def test_nan_and_range(peer):
     """A NaN gives a number there, and scores outside [0, 1] are placed at its ends."""
     y = np.array([0, 1, 1])
     assert quietly(peer.ECE(10).measure, np.array([0.2, np.nan, 0.9]), y) == pytest.approx(0.15)
@@ -245,14 +239,14 @@ def test_nan_and_range(compat, peer):
             compat.ECE(10).measure(np.array(x), y)
 
 
-def test_zero_and_one_are_moved_there(compat, peer):
+def test_zero_and_one_are_moved_there(peer):
     """By the eps of the type: 1.2e-7 in float32, where bins of equal intervals are exact here."""
     x, y = np.array([0.0, 1.0], dtype=np.float32), np.array([0, 1])
     assert peer.ECE(10).measure(x, y) == pytest.approx(1.19e-7, abs=1e-9)
     assert compat.ECE(10).measure(x, y) == 0
 
 
-def test_what_is_not_offered(compat):
+def test_what_is_not_offered():
     x, y = np.array([0.2, 0.6, 0.9]), np.array([0, 1, 1])
     measure = compat.ECE(10).measure
     for options in (
@@ -270,7 +264,7 @@ def test_what_is_not_offered(compat):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_bad_arguments(compat, metric):
+def test_bad_arguments(metric):
     measure = getattr(compat, metric)(10).measure
     with pytest.raises(ValueError, match=r"X|y"):
         measure([], [])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fastece.compat import robustness_metrics as compat
 from helpers.compat_cases import (
     FEW,
     SEEDS,
@@ -13,13 +14,6 @@ from helpers.compat_cases import (
     quietly,
 )
 from oracles import reference_compat as reference
-
-
-@pytest.fixture
-def compat():
-    from fastece.compat import robustness_metrics
-
-    return robustness_metrics
 
 
 @pytest.fixture
@@ -64,7 +58,7 @@ def expected(labels, probs, options, kind):
 
 @FEW
 @SHAPES
-def test_value_is_the_reference(compat, case, seeds):
+def test_value_is_the_reference(case, seeds):
     for seed in seeds:
         labels, probs, options, kind = gce_arguments(case, seed)
         got = compat.gce(labels, probs, **options)
@@ -76,7 +70,7 @@ def test_value_is_the_reference(compat, case, seeds):
 
 @SEEDS
 @SHAPES
-def test_value_is_the_library(compat, peer, case, seeds):
+def test_value_is_the_library(peer, case, seeds):
     for seed in seeds:
         labels, probs, options, _kind = gce_arguments(case, seed)
         want = quietly(peer.gce, labels, probs, **options)
@@ -85,7 +79,7 @@ def test_value_is_the_library(compat, peer, case, seeds):
 
 @FEW
 @pytest.mark.parametrize("name", NAMES)
-def test_named_errors(compat, name, seeds):
+def test_named_errors(name, seeds):
     switches, options = NAMES[name]
     for seed in seeds:
         _, probs, labels, n_bins, kind = (binary_case if seed % 4 == 0 else class_case)(seed)
@@ -105,7 +99,7 @@ def test_named_errors(compat, name, seeds):
 
 @SEEDS
 @pytest.mark.parametrize("name", NAMES)
-def test_named_errors_are_those_of_the_library(compat, peer, name, seeds):
+def test_named_errors_are_those_of_the_library(peer, name, seeds):
     for seed in seeds:
         _, probs, labels, n_bins, _kind = (binary_case if seed % 4 == 0 else class_case)(seed)
         for bins in ((), (n_bins,)):
@@ -113,7 +107,7 @@ def test_named_errors_are_those_of_the_library(compat, peer, name, seeds):
             near(getattr(compat, name)(labels, probs, *bins), want, 1e-12, seed)
 
 
-def test_names_and_options(compat):
+def test_names_and_options():
     rng = np.random.default_rng(4)
     p, y = rng.dirichlet(np.ones(3), 250), rng.integers(0, 3, 250)
     switches = "adaptive", False, True, "l1"
@@ -134,7 +128,7 @@ ROWS = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0
 LABELS = np.array([0, 1, 2, 1])
 
 
-def test_quirk_of_the_root_stays(compat, peer):
+def test_quirk_of_the_root_stays(peer):
     """The root of the sum of squared shares, not of the mean of squared gaps."""
     shares = np.array([0.5 - 0, 0.2 - 0, 0.6 - 0, 0.6]) / 4
     want = np.sqrt(np.sum(shares**2))
@@ -142,7 +136,7 @@ def test_quirk_of_the_root_stays(compat, peer):
     assert peer.gce(LABELS, ROWS, "even", True, False, "l2") == pytest.approx(want)
 
 
-def test_unknown_norm_and_scheme(compat, peer):
+def test_unknown_norm_and_scheme(peer):
     """There another norm is squares without the root, another scheme an error inside."""
     squares = peer.gce(LABELS, ROWS, "even", True, False, "l2") ** 2
     assert peer.gce(LABELS, ROWS, "even", True, False, "l3") == pytest.approx(squares)
@@ -154,13 +148,13 @@ def test_unknown_norm_and_scheme(compat, peer):
         compat.gce(LABELS, ROWS, "odd", True, False, "l1")
 
 
-def test_rows_of_a_bin_with_even_bins(compat, peer):
+def test_rows_of_a_bin_with_even_bins(peer):
     for module in (compat, peer):
         with pytest.raises(ValueError, match="datapoints_per_bin"):
             module.gce(LABELS, ROWS, "even", True, False, "l1", datapoints_per_bin=2)
 
 
-def test_labels(compat, peer):
+def test_labels(peer):
     """-1 is the last class there, and a label beyond the classes an IndexError."""
     negative, beyond = np.array([0, 1, -1, 1]), np.array([0, 1, 3, 1])
     assert peer.ece(negative, ROWS) == peer.ece(LABELS, ROWS)
@@ -174,7 +168,7 @@ def test_labels(compat, peer):
     assert compat.ece(LABELS.astype(float), ROWS) == compat.ece(LABELS, ROWS)
 
 
-def test_nan_range_and_no_rows(compat, peer):
+def test_nan_range_and_no_rows(peer):
     """A number there; ours is an error."""
     holes = np.where(ROWS == 0.5, np.nan, ROWS)
     assert np.isfinite(quietly(peer.ece, LABELS, holes))
@@ -187,7 +181,7 @@ def test_nan_range_and_no_rows(compat, peer):
         compat.ece(np.zeros(0, dtype=int), np.zeros((0, 3)))
 
 
-def test_bad_arguments(compat):
+def test_bad_arguments():
     for labels, probs, names in (
         (LABELS[:3], ROWS, "labels|probs"),
         ([0, 2], [0.2, 0.3], "labels"),

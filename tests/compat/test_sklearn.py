@@ -3,18 +3,12 @@
 import numpy as np
 import pytest
 
+from fastece.compat import sklearn as compat
 from helpers.compat_cases import FEW, SEEDS, binary_case, library, near, quietly
 from oracles import reference_compat as reference
 
 # Names of the two labels, and the one that is positive.
 LABELS = [((0, 1), None), ((-1, 1), None), (("no", "yes"), "yes"), ((0, 1), 0), ((3, 7), 7)]
-
-
-@pytest.fixture
-def compat():
-    from fastece.compat import sklearn
-
-    return sklearn
 
 
 @pytest.fixture
@@ -40,7 +34,7 @@ def compare(got, want, seed):
 
 
 @FEW
-def test_value_is_the_reference(compat, seeds):
+def test_value_is_the_reference(seeds):
     for seed in seeds:
         y_true, y_prob, options, kind = arguments(seed)
         got = compat.calibration_curve(y_true, y_prob, **options)
@@ -53,14 +47,14 @@ def test_value_is_the_reference(compat, seeds):
 
 
 @SEEDS
-def test_value_is_the_library(compat, peer, seeds):
+def test_value_is_the_library(peer, seeds):
     for seed in seeds:
         y_true, y_prob, options, _kind = arguments(seed)
         got = compat.calibration_curve(y_true, y_prob, **options)
         compare(got, quietly(peer, y_true, y_prob, **options), seed)
 
 
-def test_defaults_and_lists(compat):
+def test_defaults_and_lists():
     y, p = [0, 0, 0, 0, 1, 1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.65, 0.7, 0.8, 0.9, 1.0]
     true, pred = compat.calibration_curve(y, p, n_bins=3)
     np.testing.assert_allclose(true, [0, 0.5, 1], atol=1e-12)
@@ -71,7 +65,7 @@ def test_defaults_and_lists(compat):
     compare(column, five, 0)
 
 
-def test_labels(compat, peer):
+def test_labels(peer):
     p = [0.2, 0.6, 0.9]
     for y in ([1, 1, 1], [0, 0, 0], [-1, -1, -1], [True, False, True], [0.0, 1.0, 1.0]):
         compare(compat.calibration_curve(y, p), peer(y, p), 0)
@@ -90,7 +84,7 @@ def test_labels(compat, peer):
 # -- where ours departs: what scikit-learn does is asserted too, so that a change is noticed -------
 
 
-def test_nan(compat, peer):
+def test_nan(peer):
     y, p = [0, 1, 1], [0.2, np.nan, 0.9]
     for strategy in ("uniform", "quantile"):
         _, pred = quietly(peer, y, p, strategy=strategy)
@@ -99,7 +93,7 @@ def test_nan(compat, peer):
             compat.calibration_curve(y, p, strategy=strategy)
 
 
-def test_a_little_outside(compat, peer):
+def test_a_little_outside(peer):
     """An error there; within 1e-6 of [0, 1] ours places it at the end."""
     y = [0, 1, 1]
     with pytest.raises(ValueError, match="y_prob"):
@@ -112,7 +106,7 @@ def test_a_little_outside(compat, peer):
                 function(y, [0.2, wrong, 0.9])
 
 
-def test_bad_arguments(compat):
+def test_bad_arguments():
     curve = compat.calibration_curve
     with pytest.raises(ValueError, match=r"y_true|y_prob"):
         curve([], [])

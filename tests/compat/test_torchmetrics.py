@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from fastece.compat import torchmetrics as compat
 from helpers.compat_cases import (
     FEW,
     SEEDS,
@@ -20,13 +21,6 @@ from helpers.compat_cases import (
 from oracles import reference_compat as reference
 
 NORMS = ("l1", "l2", "max")
-
-
-@pytest.fixture
-def compat():
-    from fastece.compat import torchmetrics
-
-    return torchmetrics
 
 
 @pytest.fixture
@@ -140,7 +134,7 @@ def accuracy(preds, kind, logits):
 @FEW
 @pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
 @pytest.mark.filterwarnings("ignore:.*taken for logits")
-def test_value_is_the_reference(compat, arguments, seeds):
+def test_value_is_the_reference(arguments, seeds):
     for seed in seeds:
         preds, target, n_bins, norm, ignore_index, kind, logits = arguments(seed)
         if not defined(preds, target, n_bins, ignore_index, kind, logits):
@@ -187,7 +181,7 @@ def test_value_is_the_library(torch, compat, arguments, seeds):
 
 
 @FEW
-def test_calibration_error_takes_the_task(compat, seeds):
+def test_calibration_error_takes_the_task(seeds):
     for seed in seeds:
         preds, target, n_bins, norm, ignore_index, *_, logits = binary_arguments(seed)
         if logits:
@@ -208,7 +202,7 @@ def pieces(rng, n):
 
 @FEW
 @pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
-def test_classes_add_up_batches(compat, arguments, seeds):
+def test_classes_add_up_batches(arguments, seeds):
     for seed in seeds:
         preds, target, n_bins, norm, ignore_index, _kind, logits = arguments(seed)
         if logits:
@@ -258,7 +252,7 @@ def test_classes_are_those_of_the_library(torch, compat, arguments, seeds):
             near(metrics[0].compute(), quietly(metrics[1].compute).item(), atol, seed)
 
 
-def test_further_dimensions_are_rows(compat):
+def test_further_dimensions_are_rows():
     rng = np.random.default_rng(1)
     p, y = rng.random((5, 4, 3)), rng.integers(0, 2, (5, 4, 3))
     assert compat.binary_calibration_error(p, y) == compat.binary_calibration_error(
@@ -269,7 +263,7 @@ def test_further_dimensions_are_rows(compat):
     assert got == compat.multiclass_calibration_error(rows.reshape(-1, 3), labels.ravel(), 3)
 
 
-def test_further_dimensions_are_those_of_the_library(compat, torch):
+def test_further_dimensions_are_those_of_the_library(torch):
     from torchmetrics.functional.classification import multiclass_calibration_error
 
     rng = np.random.default_rng(1)
@@ -279,7 +273,7 @@ def test_further_dimensions_are_those_of_the_library(compat, torch):
     near(compat.multiclass_calibration_error(*tensors, 3), want, 1e-5, 1)
 
 
-def test_many_rows_of_float32(compat, torch):
+def test_many_rows_of_float32(torch):
     """Sums of float32 are off in the fourth digit there."""
     rng = np.random.default_rng(13)
     rows = torch.softmax(2 * torch.from_numpy(rng.standard_normal((100_000, 4))), 1).float()
@@ -293,7 +287,7 @@ def test_many_rows_of_float32(compat, torch):
     assert again == got
 
 
-def test_numbers_of_the_documentation(compat):
+def test_numbers_of_the_documentation():
     preds, target = [0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1]
     values = [compat.binary_calibration_error(preds, target, 2, norm) for norm in NORMS]
     assert values == pytest.approx([0.29, 0.29183328, 0.31666667], abs=1e-8)
@@ -302,7 +296,7 @@ def test_numbers_of_the_documentation(compat):
     assert values == pytest.approx([0.2, 0.20816660, 0.23333333], abs=1e-7)
 
 
-def test_class_by_task(compat):
+def test_class_by_task():
     assert isinstance(compat.CalibrationError("binary"), compat.BinaryCalibrationError)
     metric = compat.CalibrationError("multiclass", 5, "l2", 3, ignore_index=-1)
     assert isinstance(metric, compat.MulticlassCalibrationError)
@@ -331,7 +325,7 @@ def test_edges_of_torch(torch):
                 assert (edges == formula).all()
 
 
-def test_batches(compat):
+def test_batches():
     """Without rows a batch adds nothing; batches of two precisions have edges of two."""
     metric = compat.BinaryCalibrationError(ignore_index=0)
     assert np.isnan(metric([0.2], [0]))
@@ -349,7 +343,7 @@ def test_batches(compat):
 # -- where ours departs: what torchmetrics does is asserted too, so that a change is noticed -------
 
 
-def test_score_one_has_a_bin_of_its_own(compat, torch):
+def test_score_one_has_a_bin_of_its_own(torch):
     """The quirk that stays: 0.95 and 1 are not in one bin of ten."""
     from torchmetrics.functional.classification import binary_calibration_error
 
@@ -358,7 +352,7 @@ def test_score_one_has_a_bin_of_its_own(compat, torch):
     assert binary_calibration_error(torch.tensor(p), torch.tensor(y), 10) == pytest.approx(0.525)
 
 
-def test_a_little_above_one_makes_the_batch_logits(compat, torch):
+def test_a_little_above_one_makes_the_batch_logits(torch):
     """The quirk that stays, with a warning: rounding in float32 suffices for it."""
     from torchmetrics.functional.classification import multiclass_calibration_error
 
@@ -374,7 +368,7 @@ def test_a_little_above_one_makes_the_batch_logits(compat, torch):
             compat.binary_calibration_error(values, [0, 1])
 
 
-def test_rows_left_out_are_not_looked_at(compat, torch):
+def test_rows_left_out_are_not_looked_at(torch):
     """A logit in a row of `ignore_index` leaves the others probabilities."""
     from torchmetrics.functional.classification import binary_calibration_error
 
@@ -384,7 +378,7 @@ def test_rows_left_out_are_not_looked_at(compat, torch):
     assert got.item() == pytest.approx(0.3)
 
 
-def test_labels_that_are_no_class(compat, torch):
+def test_labels_that_are_no_class(torch):
     """There a miss, if there are no more than K different labels; ours is an error."""
     from torchmetrics.functional.classification import (
         binary_calibration_error,
@@ -404,7 +398,7 @@ def test_labels_that_are_no_class(compat, torch):
         compat.binary_calibration_error([0.2, 0.6], [0, 2])
 
 
-def test_nan(compat, torch):
+def test_nan(torch):
     """There a NaN makes the batch logits, and a number comes out; ours is an error."""
     from torchmetrics.functional.classification import (
         binary_calibration_error,
@@ -424,7 +418,7 @@ def test_nan(compat, torch):
         compat.multiclass_calibration_error(rows, [0, 1], 2)
 
 
-def test_no_rows(compat, torch):
+def test_no_rows(torch):
     """There nan; ours is an error, also where all rows are left out and before the first update."""
     from torchmetrics.classification import BinaryCalibrationError
     from torchmetrics.functional.classification import binary_calibration_error
@@ -451,7 +445,7 @@ def test_no_rows(compat, torch):
     assert metric.compute() == pytest.approx(0.8)
 
 
-def test_batches_of_two_precisions(compat, torch):
+def test_batches_of_two_precisions(torch):
     """All are taken for float64 there, with the edges of float64; ours is an error."""
     from torchmetrics.classification import BinaryCalibrationError
 
@@ -469,7 +463,7 @@ def test_batches_of_two_precisions(compat, torch):
     assert metric.compute() == pytest.approx(0.7 / 3)
 
 
-def test_metrics_can_be_copied(compat):
+def test_metrics_can_be_copied():
     metric = compat.MulticlassCalibrationError(2)
     metric.update([[0.2, 0.8], [0.7, 0.3]], [1, 1])
     for twin in (copy.deepcopy(metric), pickle.loads(pickle.dumps(metric))):
@@ -478,7 +472,7 @@ def test_metrics_can_be_copied(compat):
         assert twin.compute() != metric.compute()
 
 
-def test_zero_is_a_float(compat, torch):
+def test_zero_is_a_float(torch):
     """The root of nothing is the integer 0 there."""
     from torchmetrics.functional.classification import binary_calibration_error
 
@@ -489,7 +483,7 @@ def test_zero_is_a_float(compat, torch):
     assert got == 0
 
 
-def test_half_precision(compat, torch):
+def test_half_precision(torch):
     """Edges and sums of half precision there, edges of float32 and sums of float64 here."""
     from torchmetrics.functional.classification import binary_calibration_error
 
@@ -512,7 +506,7 @@ def test_half_precision(compat, torch):
         (([0.2, float("inf")], [1, 0]), "preds"),
     ],
 )
-def test_bad_arguments_of_two_classes(compat, arguments, names):
+def test_bad_arguments_of_two_classes(arguments, names):
     with pytest.raises((ValueError, TypeError), match=names):
         compat.binary_calibration_error(*arguments)
 
@@ -528,6 +522,6 @@ def test_bad_arguments_of_two_classes(compat, arguments, names):
         (([[0.2, 0.8]], [1], 2, 5, "l3"), "norm"),
     ],
 )
-def test_bad_arguments_of_several_classes(compat, arguments, names):
+def test_bad_arguments_of_several_classes(arguments, names):
     with pytest.raises((ValueError, TypeError), match=names):
         compat.multiclass_calibration_error(*arguments)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fastece.compat import uncertainty_calibration as compat
 from helpers.compat_cases import (
     FEW,
     SEEDS,
@@ -17,13 +18,6 @@ from helpers.compat_cases import (
 from oracles import reference_compat as reference
 
 MODES = ("marginal", "top-label")
-
-
-@pytest.fixture
-def compat():
-    from fastece.compat import uncertainty_calibration
-
-    return uncertainty_calibration
 
 
 @pytest.fixture
@@ -66,7 +60,7 @@ def expected(function, probs, labels, options, kind):
 @FEW
 @SHAPES
 @FUNCTIONS
-def test_value_is_the_reference(compat, function, case, seeds):
+def test_value_is_the_reference(function, case, seeds):
     for seed in seeds:
         probs, labels, options, kind = arguments(case, function, seed)
         got = getattr(compat, function)(probs, labels, *options)
@@ -104,14 +98,14 @@ def compare_with_library(value, peer, function, case, seeds):
 @SEEDS
 @SHAPES
 @FUNCTIONS
-def test_value_is_the_library(compat, peer, function, case, seeds):
+def test_value_is_the_library(peer, function, case, seeds):
     def value(probs, labels, options, kind):  # noqa: ARG001
         return getattr(compat, function)(probs, labels, *options)
 
     compare_with_library(value, peer, function, case, seeds)
 
 
-def test_defaults(compat):
+def test_defaults():
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.ones(4), 90)
     y = rng.integers(0, 4, 90)
@@ -126,7 +120,7 @@ def test_defaults(compat):
     assert [compat.get_ece(rows, labels), compat.get_ece_em(rows, labels)] == got[:2]
 
 
-def test_discrete_scores_have_a_bin_each(compat):
+def test_discrete_scores_have_a_bin_each():
     """Fewer distinct scores than a quarter of the rows in every column, else 15 equal masses."""
     p = np.repeat([0.2, 0.7], 5)
     y = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 0])
@@ -143,7 +137,7 @@ def test_discrete_scores_have_a_bin_each(compat):
 # -- where ours departs: what the library does is asserted too, so that a change is noticed --------
 
 
-def test_debias_of_the_first_power_is_the_expectation(compat, peer):
+def test_debias_of_the_first_power_is_the_expectation(peer):
     """There the mean of 1000 draws, another number each time; ours is what it is the mean of."""
     rng = np.random.default_rng(6)
     p = rng.random(300)
@@ -160,7 +154,7 @@ def test_debias_of_the_first_power_is_the_expectation(compat, peer):
     assert abs(np.mean(draws) - got) < 5 * np.std(draws, ddof=1) / np.sqrt(30)
 
 
-def test_debias_with_small_bins(compat, peer):
+def test_debias_with_small_bins(peer):
     """A bin of one row or none is an error there; ours adds nothing to it or for it."""
     p, y = np.array([0.2, 0.6, 0.9]), np.array([0, 1, 1])
     for function in ("get_ece", "get_ece_em"):
@@ -170,14 +164,14 @@ def test_debias_with_small_bins(compat, peer):
         assert got == pytest.approx((0.2 + 0.4 + 0.1) / 3)
 
 
-def test_debias_of_a_higher_power(compat, peer):
+def test_debias_of_a_higher_power(peer):
     p, y = np.full(40, 0.3), np.arange(40) % 2
     assert np.isfinite(peer.get_calibration_error(p, y, p=3, debias=True))
     with pytest.raises(ValueError, match=r"debias|p "):
         compat.get_calibration_error(p, y, p=3, debias=True)
 
 
-def test_nan_and_range(compat, peer):
+def test_nan_and_range(peer):
     """nan, 0 or the nearest bin there; ours is an error."""
     y = np.array([0, 1, 1])
     assert np.isnan(quietly(peer.get_ece, np.array([0.2, np.nan, 0.9]), y))
@@ -191,7 +185,7 @@ def test_nan_and_range(compat, peer):
                 getattr(compat, function)(np.array(x), y)
 
 
-def test_types_of_labels(compat, peer):
+def test_types_of_labels(peer):
     """Labels of a type other than integers are an error there; whole numbers are labels here."""
     p, y = np.array([0.2, 0.6, 0.9]), np.array([0, 1, 1])
     for labels in (y.astype(float), y.astype(bool)):
@@ -201,7 +195,7 @@ def test_types_of_labels(compat, peer):
 
 
 @FUNCTIONS
-def test_bad_arguments(compat, function):
+def test_bad_arguments(function):
     call = getattr(compat, function)
     rows = [[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]]
     for probs, labels, names in (
