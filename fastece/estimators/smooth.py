@@ -25,7 +25,7 @@ CELLS = 16
 COARSE = 0.01
 # Cells of the first grid on which a scale is looked for, how many times finer the next is, and
 # cells of the last.
-FIRST_CELLS, FINER, LAST_CELLS = 1024, 2, 2**17
+FIRST_CELLS, REFINEMENT, LAST_CELLS = 1024, 2, 2**17
 # Rows are spread to one of these, and sums of fewer cosines are taken from it.
 SPREAD_CELLS = (4096, 65536, LAST_CELLS, 2**20, MOST_CELLS)
 # Cells of all replicates that are worked on at once: 34 MB.
@@ -58,7 +58,7 @@ class GapPlan(Plan):
         kernels.gaps.spread_gaps(c, self.sample.s, self.gap, cells)
         total = float(self.size) if self.sample.v is None else self.sample.v @ c
         cosines = dct(cells, axis=1, overwrite_x=True)
-        cosines *= sharpness(cells.shape[1]) / np.reshape(total, (-1, 1))
+        cosines *= deconvolution(cells.shape[1]) / np.reshape(total, (-1, 1))
         return np.asarray(cosines)
 
 
@@ -154,7 +154,7 @@ def own_errors(plan: GapPlan, c: NDArray[Any]) -> F64:
     out, left = np.zeros(c.shape[1]), np.arange(c.shape[1])
     count = spread = 0
     while left.size:
-        count = FINER * count or FIRST_CELLS
+        count = REFINEMENT * count or FIRST_CELLS
         if count > spread:
             spectrum = plan.spectrum(np.ascontiguousarray(c[:, left]), count)
             spread = spectrum.shape[1]
@@ -162,7 +162,7 @@ def own_errors(plan: GapPlan, c: NDArray[Any]) -> F64:
         value = smooth_errors(cosines, least)
         wide = value > least
         out[left] = value
-        out[left[wide]] = own_scale(cosines[wide], least[wide], value[wide])
+        out[left[wide]] = solve_scale(cosines[wide], least[wide], value[wide])
         finer = ~wide & (np.abs(spectrum).max(1) > NOTHING) & (count < LAST_CELLS)
         left, spectrum = left[finer], spectrum[finer]
     return out
@@ -181,7 +181,7 @@ def spread_size(count: int) -> int:
 
 
 @lru_cache(maxsize=len(SPREAD_CELLS))
-def sharpness(count: int) -> F64:
+def deconvolution(count: int) -> F64:
     """What cosines (count,) are multiplied by, since linear shares have made them smaller."""
     return np.asarray(np.sinc(np.arange(count) / (2 * count)) ** -2)
 
@@ -213,7 +213,7 @@ def integrals(gaps: F64) -> F64:
     return np.asarray(size.sum(1) - excess.sum(1))
 
 
-def own_scale(spectrum: F64, low: F64, value: F64) -> F64:
+def solve_scale(spectrum: F64, low: F64, value: F64) -> F64:
     """The scales (W,) at which errors equal them, between `low`, at which they have a larger
     `value`, and that, since no error grows with the scale: by linear interpolation, halving what
     stays where it is (Illinois; Dowell and Jarratt 1971)."""

@@ -36,7 +36,7 @@ def classes_of(call: Call, estimator: Any) -> Problems:
     """The problems whose gaps hypotheses are made of: those of the only model of a call, or, of
     whole class vectors, all classes against the rest."""
     (data,) = call.models
-    if not call.is_whole(estimator):
+    if not call.uses_class_vectors(estimator):
         return data
     assert data.vectors is not None
     rows, whole = data.positions, data.vectors
@@ -78,7 +78,7 @@ def true_error(
             c = c if member.order is None else c[member.order]
             values.append(float(estimator.evaluate(member.plan, c)))
         return min(float(np.mean(values)), estimator.largest)
-    if call.is_whole(estimator):
+    if call.uses_class_vectors(estimator):
         each = [ClassDraws(0, np.column_stack(prob)).shares]
     else:
         each = [np.column_stack([1 - hit, hit]) for hit in prob]
@@ -114,7 +114,9 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     count = min(call.n_resamples, REPLICATES)
     sparse, dense = (
         None if direction is None else path(direction)
-        for direction in row_directions(classes_of(call, estimator), call.is_whole(estimator))
+        for direction in row_directions(
+            classes_of(call, estimator), call.uses_class_vectors(estimator)
+        )
     )
     assert dense is not None
     seen = float(np.mean(estimator.point_values(call.models[0])))

@@ -90,7 +90,7 @@ def measure_error(name: str, call: Call) -> dict[str, Any]:
     """Measure the error of an estimator; class by class the mean."""
     estimator = call.estimators[name]
     values, details = values_and_details(estimator, call)
-    whole = ", class vectors" if call.is_whole(estimator) else ""
+    whole = ", class vectors" if call.uses_class_vectors(estimator) else ""
     return {
         "name": name, "value": float(call.average_of(np.asarray(values))), "low": None,
         "high": None, "p_value": None, "estimator": f"{estimator}{whole}", "n_bins": None,
@@ -164,8 +164,8 @@ def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
         results = bootstrap_results(call, method="percentile", rng=seed)
         values = {name: result.value for name, result in results.items()}
         ends = {name: tuple(result.confidence_interval) for name, result in results.items()}
-    is_whole = source.setting.is_top or source.setting.name == "binary"
-    meaning = SCORES if is_whole else {**SCORES, "accuracy": ACCURACY_OF_SCORE}
+    uses_class_vectors = source.setting.is_top or source.setting.name == "binary"
+    meaning = SCORES if uses_class_vectors else {**SCORES, "accuracy": ACCURACY_OF_SCORE}
     return [
         {"name": name, "value": value, "low": ends[name][0], "high": ends[name][1],
          "meaning": meaning[name]}

@@ -82,7 +82,7 @@ def require_calibration_error(call: "Call", function: str) -> None:
                 "calibrated model to compare it with"
             )
             raise InputError("estimator", rule, hint="bootstrap and compare take it")
-        reads_labels = call.is_whole(estimator) or Labels in estimator.native
+        reads_labels = call.uses_class_vectors(estimator) or Labels in estimator.native
         if reads_labels and Chances not in estimator.native and function != "calibration_test":
             raise InputError(
                 "estimator", f"must take the draws Chances for {function}", value=estimator,
@@ -140,9 +140,9 @@ class Call:
 
     def setting_of(self, name: str) -> str:
         """The setting as the result of one estimator names it."""
-        return "class vectors" if self.is_whole(self.estimators[name]) else self.setting
+        return "class vectors" if self.uses_class_vectors(self.estimators[name]) else self.setting
 
-    def is_whole(self, estimator: Any) -> bool:
+    def uses_class_vectors(self, estimator: Any) -> bool:
         """Whether an estimator has a value of whole class vectors here."""
         return estimator.needs_vectors and self.sources[0].has_vectors
 

@@ -34,14 +34,14 @@ def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
 
 def takes_labels(call: Call, estimator: Any) -> bool:
     """Whether an estimator takes labels themselves."""
-    return Labels in estimator.native or call.is_whole(estimator)
+    return Labels in estimator.native or call.uses_class_vectors(estimator)
 
 
 def probabilities_for(call: Call, estimator: Any) -> list[F64]:
     """What the only model of a call says of the labels (n,): of every class of whole class vectors,
     or of the hits of each problem."""
     (data,) = call.models
-    if call.is_whole(estimator):
+    if call.uses_class_vectors(estimator):
         assert data.vectors is not None
         return list(data.vectors.prob[data.positions].astype(np.float64).T)
     return [data.score_and_outcome(k)[0] for k in range(data.n_problems)]
@@ -51,7 +51,7 @@ def draws_for(
     call: Call, estimator: Any, prob: list[F64], key: int
 ) -> ClassDraws | HitDraws | LabelDraws:
     """Labels with probabilities as `probabilities_for` gives them, as an estimator takes them."""
-    if call.is_whole(estimator):
+    if call.uses_class_vectors(estimator):
         return LabelDraws(ClassDraws(key, np.column_stack(prob)), are_classes=True)
     draws = label_draws(call, prob, key)
     return LabelDraws(draws, are_classes=False) if takes_labels(call, estimator) else draws

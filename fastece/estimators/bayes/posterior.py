@@ -25,7 +25,7 @@ WIDER = 1.15
 TAIL, HEAVIER, STEEPEST = 1 / 64, 1.3, 1.0
 
 
-class ByRow(NamedTuple):
+class RowEffects(NamedTuple):
     """Of each row (n,), in the order of the rows: how it pulls at the error, and the mean size of
     the gap at its score."""
 
@@ -34,7 +34,7 @@ class ByRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ProblemPosterior:
     """One problem of a posterior.
 
     Attributes
@@ -50,12 +50,12 @@ class Part:
     means: F64
 
     @cached_property
-    def by_row(self) -> ByRow:
+    def row_effects(self) -> RowEffects:
         """What is known of each row from its cell."""
         gap, size, sign = self.means
         cell = self.rows.cell_of(self.sample)
         chance = (self.rows.cells.score + gap)[cell]
-        return ByRow(sign[cell] * (self.sample.y - chance), size[cell])
+        return RowEffects(sign[cell] * (self.sample.y - chance), size[cell])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +81,14 @@ class Posterior:
     value: float
     errors: F64
     log_bayes_factor: float
-    parts: tuple["Part", ...] = field(repr=False)
+    parts: tuple[ProblemPosterior, ...] = field(repr=False)
     most: float = 1.0
 
     @cached_property
     def influence(self) -> F64:
         """How each row (n,) pulls at the error, in the order of the rows: the sum over problems of
         ``E sign(c - s) (y - E c)``."""
-        return np.asarray(np.sum([part.by_row.influence for part in self.parts], axis=0))
+        return np.asarray(np.sum([part.row_effects.influence for part in self.parts], axis=0))
 
     def interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
         """Ends of the interval at a level; a higher level is never narrower.
@@ -138,7 +138,7 @@ def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
         errors.append(curves.errors(p, norm))
         limits.append(curves.largest_error(norm))
         factors.append(curves.log_bayes_factor)
-        parts.append(Part(sample, curves.rows, curves.means(p)))
+        parts.append(ProblemPosterior(sample, curves.rows, curves.means(p)))
     top, most, n = max(factors), float(np.mean(limits)), curves.rows.n
     return Posterior(
         value=float(np.mean(values)),
@@ -168,7 +168,7 @@ def side_posteriors(samples: Sequence[Sample], norm: float) -> tuple[Posterior, 
     return whole, *sides
 
 
-def widened(errors: F64, parts: Sequence[Part], count: float, norm: float) -> F64:
+def widened(errors: F64, parts: Sequence[ProblemPosterior], count: float, norm: float) -> F64:
     """Errors (S,) spread about their median, on the log scale, for what the draws leave out.
 
     The rows of several classes are the same: their influences add up with a variance that is not
@@ -179,11 +179,11 @@ def widened(errors: F64, parts: Sequence[Part], count: float, norm: float) -> F6
     if len(parts) > 1:
         v = parts[0].sample.v
         w = np.ones(parts[0].sample.n) if v is None else v
-        by_row = [part.by_row for part in parts]
-        apart = sum((w * row.influence**2).sum() for row in by_row)
-        together = (w * np.sum([row.influence for row in by_row], axis=0) ** 2).sum()
+        row_effects = [part.row_effects for part in parts]
+        apart = sum((w * row.influence**2).sum() for row in row_effects)
+        together = (w * np.sum([row.influence for row in row_effects], axis=0) ** 2).sum()
         variance *= together / apart if apart > 0 else 1.0
-        size = np.sum([row.size for row in by_row], axis=0)
+        size = np.sum([row.size for row in row_effects], axis=0)
     w = w / w.sum()
     mean = (w * size).sum()
     by_scores = 0.0

@@ -36,7 +36,7 @@ LEAST_BANDWIDTH = 1e-300
 FLOOR = 1e-5
 # A density of less than this part of the largest kernel value has lost digits, as where a replicate
 # has none of the rows that are near: it is computed anew.
-FAINT = 1e-200
+UNDERFLOW = 1e-200
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class DirichletKDE(PairEstimator):
         total, is_faint = np.zeros(c.shape[1]), np.zeros(c.shape[1], np.bool_)
         for rows, band in plan.bands:
             hits, count = products_of(band, counts, plan.starts), counts[rows]
-            is_faint |= ((hits.sum(axis=1) < FAINT) & (count > 0)).any(axis=0)
+            is_faint |= ((hits.sum(axis=1) < UNDERFLOW) & (count > 0)).any(axis=0)
             errors = self.errors(plan, rows, hits)
             total += np.where(count > 0, plan.v[rows][:, None] * count * errors, 0.0).sum(axis=0)
         values = total / (plan.v[:, None] * counts).sum(axis=0)

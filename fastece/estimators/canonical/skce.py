@@ -34,7 +34,7 @@ KERNELS = ("exponential", "gaussian")
 # Rows among which distances are measured for the width.
 MEASURED = 1000
 # Products of weights that have lost digits, where a replicate has none of the heavy rows.
-FAINT = 1e-280
+UNDERFLOW = 1e-280
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class SKCE(PairEstimator):
         weight = plan.total(plan.v[:, None] * c)
         with np.errstate(invalid="ignore", divide="ignore"):  # of a single row
             values = np.asarray(total / weight)
-        for r in np.flatnonzero(weight < FAINT):
+        for r in np.flatnonzero(weight < UNDERFLOW):
             values[r] = self.evaluate(plan, c[:, r])
         return values
 

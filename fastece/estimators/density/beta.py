@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
-from fastece.estimators.density.grid import GHOSTS, MOST_CELLS, WIDEST
+from fastece.estimators.density.grid import GHOSTS, MAX_BANDWIDTH, MOST_CELLS
 from fastece.typing import F64
 
 # Some neighbouring points, the nodes that their kernels reach, and the kernels (P, N) there.
@@ -58,7 +58,7 @@ def log_at(u: NDArray[Any], h: float) -> F64:
     return np.asarray(2.0 * np.log(np.sin(h * t)))
 
 
-def shape_of(x: F64, b: float) -> F64:
+def beta_parameter(x: F64, b: float) -> F64:
     """First parameter of the beta density of each point: ``x / b``, and less steep near the end.
 
     There it is ``A - sqrt(A**2 - B)``, Chen's rho, with ``A = 2 b**2 + 2.5``; as a quotient, since
@@ -136,7 +136,9 @@ class BetaMesh:
             np.matmul(kernels, nodes[:, :, reach], out=out[:, :, points])
         if (h > self.h).any():
             # So that the variance is right.
-            part = ((np.minimum(h, WIDEST) / min(self.h, WIDEST)) ** 2 - 1) / (NEXT**2 - 1)
+            part = ((np.minimum(h, MAX_BANDWIDTH) / min(self.h, MAX_BANDWIDTH)) ** 2 - 1) / (
+                NEXT**2 - 1
+            )
             nodes = nodes * part[:, None, None]
             for points, reach, change in self.change:
                 out[:, :, points] += change @ nodes[:, :, reach]
@@ -159,8 +161,8 @@ class BetaMesh:
 
     def shapes(self, h: float) -> tuple[F64, F64]:
         """Both parameters of the beta density of each point."""
-        b = min(h, WIDEST) ** 2
-        return shape_of(self.x, b), shape_of(self.rest, b)
+        b = min(h, MAX_BANDWIDTH) ** 2
+        return beta_parameter(self.x, b), beta_parameter(self.rest, b)
 
     def blocks(self, h: float) -> list[Block]:
         """The kernels of one bandwidth: powers of scores with exponents that differ from point to

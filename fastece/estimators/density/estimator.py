@@ -24,7 +24,7 @@ SILVERMAN, AUTO = "silverman", "auto"
 # Where the density is less than this share of its mean over the range, nothing is said of hits.
 SUPPORT = 0.01
 # A maximum is looked for on a grid that is so many times as fine as an integral's.
-FINER = 4.0
+REFINEMENT = 4.0
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class KDE(Parameters):
     @property
     def finer(self) -> float:
         """How many times as fine grids are as the error with the norm 1 needs."""
-        return {1.0: 1.0, math.inf: FINER}.get(self.norm, self._shape.finer)
+        return {1.0: 1.0, math.inf: REFINEMENT}.get(self.norm, self._shape.finer)
 
     def plan(self, sample: Sample, size: int, finer: float, even: bool = False) -> DensityPlan:
         """A plan with grids that are some times as fine as errors need, or one even grid."""

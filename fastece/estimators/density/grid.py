@@ -19,7 +19,7 @@ FEWEST_CELLS, MOST_CELLS = 48, 2**22
 # Cells beyond each end, which cubic shares reach.
 GHOSTS = 2
 # A kernel this many times as wide as the range is level, to three digits.
-WIDEST = 10.0
+MAX_BANDWIDTH = 10.0
 
 
 class Shape(NamedTuple):
@@ -97,7 +97,7 @@ class Mesh:
     @property
     def widest(self) -> float:
         """The largest bandwidth that makes a difference."""
-        return WIDEST * (self.high - self.low)
+        return MAX_BANDWIDTH * (self.high - self.low)
 
     def reach(self, h: F64) -> F64:
         """Cells on either side that kernels of bandwidths h reach."""
