@@ -55,7 +55,7 @@ def decimals(interval: ConfidenceInterval | None) -> int:
 def format_number(
     value: float | None, places: int = USUAL_DECIMALS, shows_first_digit: bool = True
 ) -> str:
-    """Write a number with so many decimals, or up to five to show its first digit.
+    """Write a number with so many decimals, or up to five where it is not 0.
 
     0 and 1 are written as they are, and "-" stands for no number.
     """
@@ -63,9 +63,9 @@ def format_number(
         return "-"
     if math.isinf(value) or value == 1 or abs(value) < ROUNDING:
         return f"{abs(value) if abs(value) < 1 else value:.0f}"
-    if shows_first_digit:
-        places = min(max(places, -math.floor(math.log10(abs(value)))), MOST_DECIMALS)
     text = f"{value:.{places}f}"
+    if shows_first_digit and float(text) == 0:
+        text = f"{value:.{min(-math.floor(math.log10(abs(value))), MOST_DECIMALS)}f}"
     return text.lstrip("-") if float(text) == 0 else text
 
 

@@ -116,9 +116,10 @@ class Direction(Result):
             interval = getattr(self, ends)
             rows.append((name, Number(getattr(self, field), interval), interval, meaning))
         head = ("part", "value", f"{100 * self.confidence_level:g} % CI", "")
-        note = f"Verdict: {self.verdict}. Intervals by {self.method}."
+        has_intervals = self.confidence_interval is not None
+        notes = [f"Verdict: {self.verdict}. Intervals by {self.method}."] * has_intervals
         table = Table(head, rows, ("part", "value", "confidence_interval", "meaning"))
-        return Document(title, sections=[Section(table=table, notes=[note])])
+        return Document(title, sections=[Section(table=table, notes=notes)])
 
 
 # --- values and intervals of both parts -----------------------------------------------------
