@@ -216,22 +216,6 @@ def test_smooth_errors_are_those_of_their_authors(monkeypatch, seeds):
 # -- laws ------------------------------------------------------------------------------------------
 
 
-@given(names, cases.binary(), st.data())
-def test_copies_of_a_row_are_rows(name, data, draw):
-    y, s = data
-    c = draw.draw(cases.integer_weights(len(s)))
-    estimator, slack = ESTIMATORS[name]
-    v = draw.draw(st.none() | cases.integer_weights(len(s), smallest=1))
-    v = None if v is None else v / 8
-    sample = fastece.Sample(
-        s, y.astype(np.uint8), v, 0.0, 1.0, np.arange(len(s), dtype=np.int64)
-    ).sorted()
-    c = c[sample.rows]
-    value = estimator.evaluate(estimator.prepare(sample, int(c.sum())), c)
-    rows = sample.rows.repeat(c)
-    assert value == near(value_of(name, y[rows], s[rows], None if v is None else v[rows]), slack)
-
-
 # -- extremes --------------------------------------------------------------------------------------
 
 

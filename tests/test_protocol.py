@@ -1,9 +1,8 @@
-"""prepare once, evaluate often: multiplicities are repeated rows, for every estimator."""
+"""Prepare once, evaluate often: laws of plans and draws, for every estimator of the table."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, replace
-from dataclasses import fields as dataclass_fields
 from fractions import Fraction
 from math import isqrt
 
@@ -12,94 +11,173 @@ import pytest
 
 import fastece
 from fastece import Binned
+from fastece.data.reading import read_problems
 from fastece.data.sample import Sample, increasing
-from fastece.estimators.base import Counts
 from fastece.estimators.table import ESTIMATORS
+from fastece.protocol import Counts, Labels, Rows
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
-from helpers.samples import BINNED, repeated, sample_of
+from helpers.samples import BINNED, draws, repeated, sample_of
+from helpers.table import CASES, ERRORS, LOSSES, VECTORS, slack_of
 
-FIELDS = [field.name for field in dataclass_fields(Binned)]
-
-
-def samples():
-    """name -> Sample: ties, edges, zeros, one row; weights are positive, others are dropped."""
-    sets = cases.score_sets()
-    names = ("bell", "80 % zeros", "edges", "hundredths", "constant 0.3", "n < B", "one row")
-    for name in names:
-        scores = sets[name]
-        true, rng = cases.labels_for(scores), np.random.default_rng(len(scores))
-        yield name, sample_of(scores, true, low=1 / 3)
-        yield f"{name}, random weights", sample_of(scores, true, rng.random(len(scores)) + 0.01)
-        yield f"{name}, integer weights", sample_of(scores, true, rng.integers(1, 4, len(scores)))
+every_estimator = pytest.mark.parametrize("name", CASES)
+SHAPES = ("bell", "80 % zeros", "edges", "constant 0.3", "n < B", "one row")
 
 
-def draws(n, size, count, seed=0):
-    """`count` multinomial draws of `size` rows, as columns (n, count)."""
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(size, np.full(n, 1 / n), size=count).T
+def near(value, slack=1e-12):
+    return pytest.approx(value, abs=slack, rel=slack, nan_ok=True)
 
 
-def near(value):
-    return pytest.approx(value, abs=1e-12, nan_ok=True)
+def samples(name):
+    """Samples for an estimator: ties, edges, zeros, one row; with and without weights."""
+    rng = np.random.default_rng(3)
+    if name in VECTORS:
+        for n, k in ((2, 2), (9, 3), (40, 4)):
+            p, y = rng.dirichlet(np.ones(k), n), rng.integers(0, k, n)
+            for weight in (None, rng.random(n) + 0.1):
+                yield read_problems(y, p, sample_weight=weight, vectors=True).sample(0)
+        return
+    for shape in SHAPES:
+        scores = cases.score_sets()[shape]
+        true = cases.labels_for(scores)
+        for weight in (None, rng.random(len(scores)) + 0.01):
+            yield sample_of(scores, true, weight, low=1 / 3 if shape == "bell" else 0.0)
+
+
+def prepared(name, sizes=lambda n: {n, max(1, n // 3)}):
+    """Estimator, sample, size and plan, for draws as large as the sample, and for smaller ones."""
+    estimator = CASES[name]
+    for sample in samples(name):
+        for size in sizes(sample.n):
+            yield estimator, sample, size, estimator.prepare(sample, size)
+
+
+def once(estimator, sample):
+    """Value of a sample, each row counting once."""
+    whole = estimator.prepare(sample, sample.n)
+    return float(estimator.evaluate(whole, np.ones(sample.n, np.uint8)))
+
+
+# -- draws -----------------------------------------------------------------------------------------
+
+
+@every_estimator
+def test_a_draw_has_the_value_of_the_repeated_rows(name):
+    if name in VECTORS:
+        return  # copies of a row count as one
+    for estimator, sample, size, plan in prepared(name):
+        for dtype, c in zip(("u1", "i8"), draws(sample.n, size)[0].T, strict=False):
+            if c.sum() == size:  # one row alone may exceed a uint8
+                value = estimator.evaluate(plan, c.astype(dtype))
+                want = once(estimator, sample.where(np.repeat(np.arange(sample.n), c)))
+                assert value == near(want, slack_of(name)), (sample.n, size)
+
+
+@every_estimator
+def test_values_of_counts_are_evaluations(name):
+    for estimator, sample, size, plan in prepared(name):
+        c = draws(sample.n, size, 2)
+        values = estimator.values(plan, Counts(c))
+        alone = [estimator.evaluate(plan, c[r // 32, :, r % 32].copy()) for r in (0, 1, 31, 32, 63)]
+        assert values.shape == (64,)
+        assert values[[0, 1, 31, 32, 63]] == near(alone, slack_of(name)), (sample.n, size)
+        company = estimator.values(plan, Counts(np.asfortranarray(c[1:])))
+        assert np.array_equal(company, values[32:], equal_nan=True)
+
+
+@every_estimator
+def test_values_of_rows_are_evaluations(name):
+    for estimator, sample, size, plan in prepared(name, lambda n: {1 + (n > 1), max(2, n // 5)}):
+        rows = np.random.default_rng(size).integers(0, sample.n, (5, size)).astype(np.int32)
+        if name in VECTORS:
+            rows[:, :2] = [0, 1]  # a draw of one row alone has no other
+        values = estimator.values(plan, Rows(rows, sample))
+        counts = [np.bincount(row, minlength=sample.n) for row in rows]
+        want = [estimator.evaluate(plan, c) for c in counts]
+        if name not in VECTORS:
+            assert values == near(want, slack_of(name)), (sample.n, size)
+        assert values.shape == (5,)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_values_of_labels_are_those_of_the_sample_with_them(name):
+    for estimator, sample, _, plan in prepared(name, lambda n: {n}):
+        classes = 2 if sample.vectors is None else sample.vectors.prob.shape[1]
+        labels = np.random.default_rng(0).integers(0, classes, (1, sample.n, 32)).astype(np.int32)
+        values = estimator.values(plan, Labels(labels, sample))
+        for r in (0, 31):
+            want = once(estimator, sample.with_labels(labels[0, :, r]))
+            assert values[r] == near(want, slack_of(name)), sample.n
+
+
+# -- plans -----------------------------------------------------------------------------------------
+
+
+@every_estimator
+def test_values_change_neither_plan_nor_sample(name):
+    for estimator, sample, size, plan in prepared(name, lambda n: {n}):
+        arrays = [x for x in (sample.s, sample.y, sample.v, sample.rows) if x is not None]
+        copies = [x.copy() for x in arrays]
+        c = draws(sample.n, size)
+        values = estimator.values(plan, Counts(c))
+        assert np.array_equal(estimator.values(plan, Counts(c)), values, equal_nan=True)
+        assert all(np.array_equal(x, y) for x, y in zip(arrays, copies, strict=True))
+        sent_estimator, sent_plan = pickle.loads(pickle.dumps((estimator, plan)))
+        assert sent_estimator == estimator
+        assert np.array_equal(sent_estimator.values(sent_plan, Counts(c)), values, equal_nan=True)
+
+
+class Bare:
+    """An estimator as a caller writes it, with two methods and what it declares."""
+
+    def __init__(self, estimator):
+        self.needs_vectors = estimator.needs_vectors
+        self.is_calibration_error = estimator.is_calibration_error
+        self.prepare, self.evaluate = estimator.prepare, estimator.evaluate
+
+    def __str__(self):
+        return "Bare()"
+
+
+@every_estimator
+def test_two_methods_are_enough(name):
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.ones(3), 30)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    y, p = (y, p) if name in VECTORS or name in LOSSES else (np.minimum(y, 1), p[:, 1])
+    bare, options = Bare(CASES[name]), {"n_resamples": 33, "rng": 2}
+    for setting in ("auto", "classwise"):
+        whole, two = (
+            fastece.bootstrap(y, p, estimator=e, setting=setting, **options)
+            for e in (CASES[name], bare)
+        )
+        assert two.value == near(whole.value, slack_of(name))
+        values = whole.bootstrap_distribution
+        assert two.bootstrap_distribution == near(values, slack_of(name))
+    few = [
+        fastece.bootstrap(y, p, estimator=e, size=3, **options).bootstrap_distribution
+        for e in (CASES[name], bare)
+    ]
+    if name not in VECTORS:
+        assert few[1] == near(few[0], slack_of(name))
+    if name in ERRORS:
+        null, of_bare = (
+            fastece.calibration_test(y, p, estimator=e, **options).null_distribution
+            for e in (CASES[name], bare)
+        )
+        assert of_bare == near(null, slack_of(name))
+
+
+# -- bins ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", BINNED)
-def test_evaluate_is_the_value_of_the_repeated_rows(name):
-    estimator = BINNED[name]
-    for case, sample in samples():
-        n = len(sample.s)
-        for size in sorted({n, max(1, n // 3), 2 * n + 1}):
-            plan = estimator.prepare(sample, size)
-            dtypes = (np.uint8, np.int64) if size == n else (np.int32, np.uint16)
-            for dtype, c in zip(dtypes, draws(n, size, 2).T, strict=True):
-                c = np.minimum(c, 255) if c.max() > 255 else c  # one row alone may exceed a uint8
-                if c.sum() != size:
-                    continue
-                got = estimator.evaluate(plan, c.astype(dtype))
-                assert got == near(repeated(sample, c, estimator)), (case, size, dtype)
-
-
-@pytest.mark.parametrize("name", BINNED)
-def test_one_of_each_row_is_the_single_call(name):
-    estimator = BINNED[name]
-    for case, sample in samples():
-        plan = estimator.prepare(sample, len(sample.s))
-        value = estimator.evaluate(plan, np.ones(len(sample.s), dtype=np.uint8))
-        range_ = (sample.low, sample.high) if estimator.score_range == "support" else None
-        single = estimator if range_ is None else replace(estimator, score_range=range_)
-        got = fastece.ece(sample.y, sample.s, estimator=single, sample_weight=sample.v)
-        assert got == near(value), case
-
-
-@pytest.mark.parametrize("name", {**ESTIMATORS, **BINNED})
-def test_block_is_thirty_two_evaluations(name):
-    estimator = {**ESTIMATORS, **BINNED}[name]
-    for case, sample in samples():
-        n = len(sample.s)
-        if name == "canonical" and n < 2:  # refused
-            continue
-        for size in {n, max(1, n // 2)}:
-            plan = estimator.prepare(sample, size)
-            c = draws(n, size, 32).astype(np.uint8)
-            values = np.asarray(estimator.values(plan, Counts(c[None])))
-            assert values.shape == (32,)
-            alone = [estimator.evaluate(plan, np.ascontiguousarray(c[:, j])) for j in range(32)]
-            assert values == near(alone), (case, size)
-
-
-@pytest.mark.parametrize("name", {**ESTIMATORS, **BINNED})
-def test_evaluate_leaves_the_plan_as_it_was(name):
-    estimator = {**ESTIMATORS, **BINNED}[name]
-    sample = dict(samples())["bell, random weights"]
-    copies = [np.array(x) for x in (sample.s, sample.y, sample.v, sample.rows)]
-    plan = estimator.prepare(sample, len(sample.s))
-    c = draws(len(sample.s), len(sample.s), 20)
-    first = [estimator.evaluate(plan, np.ascontiguousarray(column)) for column in c.T]
-    again = [estimator.evaluate(plan, np.ascontiguousarray(column)) for column in c.T]
-    assert np.array_equal(first, again, equal_nan=True)
-    for x, copy in zip((sample.s, sample.y, sample.v, sample.rows), copies, strict=True):
-        assert np.array_equal(x, copy)
+def test_draws_of_bins_are_those_of_the_reference(name):
+    for estimator, sample, size, plan in prepared(name) if name in CASES else ():
+        for c in draws(sample.n, size)[0].T[:2]:
+            if c.sum() == size:
+                want = repeated(sample, c, estimator)
+                assert estimator.evaluate(plan, np.ascontiguousarray(c)) == near(want)
 
 
 def test_a_row_that_was_not_drawn_has_no_part_in_the_cuts():
@@ -222,7 +300,7 @@ def test_eight_threads_give_the_same_bits_as_one():
     true, weight = rng.integers(0, 3, n), rng.random(n)
     sample = sample_of(prob[:, 0], true == 0, weight)
     plans = {name: (BINNED[name], BINNED[name].prepare(sample, n)) for name in ("ece", "ece_ac")}
-    c = draws(n, n, 1)[:, 0]
+    c = draws(n, n)[0, :, 0]
 
     def evaluated(name):
         estimator, plan = plans[name]

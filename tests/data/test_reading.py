@@ -219,7 +219,7 @@ def test_the_argmax_is_that_of_the_logits_wherever_they_are_read(row, dtype):
         assert result.value == value
         assert result.bootstrap_distribution == pytest.approx(value, abs=1e-12)
         assert fastece.calibration_test(y, z, **drawn).value == value
-        compared = fastece.compare(y, z, others, estimator="ece", method="basic", **drawn)
+        compared = fastece.compare(y, z, others, method="basic", **drawn)
         difference = value - fastece.ece(y, others, **options)
         assert compared.bootstrap_distribution == pytest.approx(difference, abs=1e-12)
 

@@ -16,7 +16,6 @@ from sklearn import metrics
 import fastece
 from fastece import Accuracy, BrierScore, Entropy, LogLoss, Sharpness, Vectors
 from fastece.data.reading import read_problems
-from fastece.estimators.base import Counts, Rows
 from fastece.estimators.losses import Mean, MeanPlan, OfVectors
 from fastece.estimators.table import ESTIMATORS, calibration_errors
 from fastece.resampling.draws import draws_of
@@ -107,17 +106,6 @@ def test_clipped_log_losses_equal_the_reference(data, clip):
     want = reference.score("log_loss", *cases.as_lists(*data), clip=clip)
     assert fastece.log_loss(*data, clip=clip) == near(want)
     assert want <= -log(clip) + 1e-12
-
-
-def test_class_by_class_values_average_to_the_mean():
-    y, p, weight = random_problem(7)
-    for name in NAMES:
-        each = call(name, y, p, setting="classwise", average=None, sample_weight=weight)
-        assert each.shape == (p.shape[1],)
-        mean = call(name, y, p, setting="classwise", sample_weight=weight)
-        assert mean == near(each.mean())
-    brier = fastece.brier_score(y, p, setting="classwise", average=None, sample_weight=weight)
-    assert fastece.brier_score(y, p, sample_weight=weight) == near(brier.sum())
 
 
 # -- what is not the usual -------------------------------------------------------------------------
@@ -269,33 +257,6 @@ def samples():
         for weight in (None, rng.random(n) + 0.1):
             yield read_problems(y, p, vectors=True, sample_weight=weight).sample(0).sorted()
             yield read_problems(np.minimum(y, 1), p[:, 1], sample_weight=weight).sample(0)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_all_ways_give_the_value_of_the_repeated_rows(name):
-    estimator = ESTIMATORS[name]
-    rng = np.random.default_rng(1)
-    for sample in samples():
-        n = sample.n
-        for size in {n, max(1, n // 3)}:
-            plan = estimator.prepare(sample, size)
-            c = rng.multinomial(size, np.full(n, 1 / n), size=(2, 32)).swapaxes(1, 2)
-            c = np.ascontiguousarray(np.minimum(c, 255).astype(np.uint8))
-            values = estimator.values(plan, Counts(c))
-            assert values.shape == (64,)
-            assert not np.isnan(values).any()
-            assert np.array_equal(estimator.values(plan, Counts(c[1][None])), values[32:])
-            for r in (0, 17, 40):
-                column = c[r // 32, :, r % 32]
-                rows = np.repeat(np.arange(n), column)
-                repeated = sample.where(rows)
-                whole = estimator.prepare(repeated, rows.size)
-                want = estimator.evaluate(whole, np.ones(rows.size, np.uint8))
-                assert values[r] == near(want)
-                assert estimator.evaluate(plan, column) == near(want)
-                drawn = estimator.values(plan, Rows(rows[None].astype(np.int32)))
-                assert drawn.shape == (1,)
-                assert drawn[0] == near(want)
 
 
 # -- an infinite loss ------------------------------------------------------------------------------

@@ -62,19 +62,6 @@ def test_swapped_classes_have_about_the_same_error():
     assert ece(1 - y, 1 - s, estimator="ece_bayes") == pytest.approx(value, rel=0.1)
 
 
-def test_equal_weights_are_none_and_multiplicities_are_rows():
-    y, s = rows(150, digits=2)
-    value = ece(y, s, estimator="ece_bayes")
-    assert ece(y, s, estimator="ece_bayes", sample_weight=np.full(150, 3.0)) == pytest.approx(value)
-    estimator = BayesCurve()
-    sample = read_problems(y, s).sample(0).sorted()
-    c = np.random.default_rng(0).integers(0, 3, 150)
-    repeated = sample.where(np.repeat(np.arange(150), c))
-    plan = estimator.prepare(sample, int(c.sum()))
-    expected = estimator.evaluate(estimator.prepare(repeated, repeated.n), np.ones(repeated.n))
-    assert estimator.evaluate(plan, c) == pytest.approx(expected, rel=1e-9)
-
-
 def test_integer_weights_are_repetition_up_to_the_effective_number_of_rows():
     y, s = rows(200, digits=2)
     w = np.random.default_rng(0).integers(1, 3, 200)

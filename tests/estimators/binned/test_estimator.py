@@ -6,7 +6,6 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fastece import Binned
@@ -111,14 +110,6 @@ def problem(draw):
     size = draw(st.integers(1, 2 * n))
     c = draws(n, size, seed=draw(st.integers(0, 10**6)))[0]
     return sample_of(prob, true, weight, low=low), c, draw(st.sampled_from(list(VARIANTS)))
-
-
-@settings(max_examples=5 if PLAIN else 150)
-@given(problem())
-@example((sample_of([0.3], [1]), np.full((1, R), 3, np.uint8), "ece_ac"))
-def test_every_method_has_the_value_of_the_repeated_rows(given):
-    sample, c, name = given
-    check_values(VARIANTS[name], sample, c, [0, 17])
 
 
 def test_negative_zero_is_zero():

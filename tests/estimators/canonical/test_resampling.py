@@ -1,8 +1,6 @@
 """Both errors as functions of multiplicities and of labels: replicates, true errors, and every
 function that takes them by name."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -60,38 +58,6 @@ def test_values_of_multiplicities_are_those_of_the_reference(name, weighted):
     assert_near(estimator.evaluate(plan, once), cases.expected(estimator, y, p, v))
 
 
-@pytest.mark.parametrize("n", [5, 33, 150])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_blocks_are_evaluations(name, weighted, n):
-    estimator, (y, p, v) = ESTIMATORS[name], data(n, weighted=weighted)
-    for size in (n, max(2, n // 3)):
-        plan = plan_of(estimator, y, p, v, size)
-        c = cases.multiplicities(n, size, 2)
-        values = estimator.values(plan, Counts(c))
-        assert values.shape == (64,)
-        want = [estimator.evaluate(plan, c[r // 32, :, r % 32]) for r in range(64)]
-        assert values == near(want)
-        assert same_bits(estimator.values(plan, Counts(c[1:])), values[32:])
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_integers_of_any_size_and_layout(name):
-    estimator, (y, p, v) = ESTIMATORS[name], data(20, weighted=True)
-    plan = plan_of(estimator, y, p, v)
-    c = cases.multiplicities(20, 20)
-    values = estimator.values(plan, Counts(c))
-    assert np.array_equal(
-        estimator.values(plan, Counts(np.asfortranarray(c))), values, equal_nan=True
-    )
-    column = c[0, :, 3]
-    value = estimator.evaluate(plan, column)
-    for dtype in (np.int64, np.float64, np.int32):
-        assert estimator.evaluate(plan, column.astype(dtype)) == near(value)
-    tenfold = estimator.evaluate(plan, column.astype(np.int64) * 10)
-    assert tenfold == near(value, 1e-11)  # the share of each row is what counts
-
-
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_draw_of_one_row_has_no_other(name):
     estimator, (y, p, v) = ESTIMATORS[name], data(14, weighted=True)
@@ -134,49 +100,7 @@ def test_scores_are_columns_to_every_setting_without_vectors(name):
             assert_near(estimator.evaluate(plan, c[0, :, r]), want)
 
 
-def test_the_order_of_a_sample_does_not_matter():
-    y, p, v = data(20, weighted=True)
-    sample, c = cases.sample_of(y, p, v), cases.multiplicities(20, 20)
-    for name, estimator in ESTIMATORS.items():
-        if getattr(estimator, "form", None) != "block":
-            values = estimator.values(estimator.prepare(sample, 20), Counts(c))
-            ordered = sample.sorted()
-            moved = np.ascontiguousarray(c[:, ordered.rows])
-            again = estimator.values(estimator.prepare(ordered, 20), Counts(moved))
-            assert again == near(values, 1e-11), name
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_what_another_process_gets_has_the_same_values(name):
-    estimator, (y, p, v) = ESTIMATORS[name], data(40, weighted=True)
-    plan, c = plan_of(estimator, y, p, v), cases.multiplicities(40, 40)
-    values = estimator.values(plan, Counts(c))  # which may keep what it has computed
-    again = pickle.loads(pickle.dumps(plan))
-    sent = pickle.loads(pickle.dumps(estimator))
-    assert sent == estimator
-    assert same_bits(sent.values(again, Counts(c)), values)
-
-
 # -- labels ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_values_of_other_labels_are_those_of_these_data(name, weighted):
-    estimator = ESTIMATORS[name]
-    for n, n_classes in ((6, 2), (33, 3), (70, 12)):
-        y, p, v = data(n, n_classes, weighted=weighted)
-        labels = np.random.default_rng(3).integers(0, n_classes, (2, n, 32)).astype(np.int32)
-        labels[0, :, 0] = y
-        values = estimator.values(plan_of(estimator, y, p, v), Labels(labels))
-        assert values.shape == (64,)
-        for r in (0, 1, 31, 32, 63):
-            other = labels[r // 32, :, r % 32].astype(np.int64)
-            want = fastece.ece(other, p, estimator=estimator, sample_weight=v)
-            assert_near(values[r], want, 1e-12, (n, r))
-        assert same_bits(
-            estimator.values(plan_of(estimator, y, p, v), Labels(labels[1:])), values[32:]
-        )
 
 
 @pytest.mark.parametrize("name", ["canonical, norm 2", "skce, default"])
@@ -290,29 +214,6 @@ def test_an_estimate_has_about_the_p_value_of_the_test(name, setting):
     test = fastece.calibration_test(y, p, rng=1, **options)
     assert result.value == near(test.value)
     assert abs(result.p_value - test.p_value) < 0.2
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_setting_is_the_value_of_its_binary_problems(name):
-    y, p, v = data(25, weighted=True)
-    estimator = fastece.ESTIMATORS[name]
-    top, hit = p.max(axis=1), (p.argmax(axis=1) == y).astype(int)
-    found = fastece.ece(y, p, estimator=name, setting="confidence", sample_weight=v)
-    assert_near(found, cases.expected(estimator, hit, top, v))
-    options = {"estimator": name, "sample_weight": v}
-    each = fastece.ece(y, p, setting="classwise", average=None, **options)
-    for k in range(3):
-        want = cases.expected(estimator, (y == k).astype(int), p[:, k], v)
-        assert_near(each[k], want)
-        assert fastece.ece(y, p, setting=k, **options) == near(each[k])
-    assert fastece.ece(y, p, setting="classwise", **options) == near(each.mean())
-    result = fastece.bootstrap(y, p, setting="classwise", n_resamples=40, rng=0, **options)
-    c = draws_of(result.key, 25, 25).make(0, 2)
-    values = []
-    for k in range(3):
-        sample = cases.sample_of(y, p, v, setting=k)
-        values.append(estimator.values(estimator.prepare(sample, 25), Counts(c))[:40])
-    assert result.bootstrap_distribution == near(np.mean(values, axis=0))
 
 
 # -- threads and memory ----------------------------------------------------------------------------

@@ -1,13 +1,11 @@
 """The density based error of replicates: multiplicities, blocks, drawn rows, resampling."""
 
-from dataclasses import replace
 from math import inf
 
 import numpy as np
 import pytest
 
-from fastece import KDE, bootstrap, calibration_test, ece
-from fastece.estimators.base import Counts
+from fastece import KDE, bootstrap, calibration_test
 from helpers.kde_cases import KERNELS
 from helpers.kde_helpers import (
     KDE_NAME,
@@ -25,23 +23,6 @@ from helpers.probes import Spy
 from oracles import reference_kde as oracle
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_evaluate_is_the_value_of_the_repeated_rows(name):
-    estimator = VARIANTS[name]
-    for case, sample in samples_for(estimator):
-        whole = estimator
-        if estimator.score_range == "support":
-            whole = replace(estimator, score_range=(sample.low, sample.high))
-        for size in sizes(sample.n):
-            plan = estimator.prepare(sample, size)
-            # Draws of one score differ in the hits alone, and have the finest grids.
-            for c in multiplicities(sample.n, size, 3 if np.ptp(sample.s) else 1).T.copy():
-                y, s, w = rows_of(sample, c)
-                got = estimator.evaluate(plan, c)
-                want = ece(y, s, sample_weight=w, estimator=whole)
-                assert got == same(want, 1e-9), (case, size)
-
-
 @pytest.mark.parametrize("name", [n for n, e in VARIANTS.items() if e.grid_step == "auto"])
 def test_evaluate_is_brute_force_on_the_repeated_rows(name):
     estimator = VARIANTS[name]
@@ -55,16 +36,6 @@ def test_evaluate_is_brute_force_on_the_repeated_rows(name):
             want = oracle.kde_error((s, y, sample.low, sample.high), w, **fields)
             got = estimator.evaluate(estimator.prepare(sample, size), c)
             assert got == close(want), (case, size)
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.int64])
-def test_multiplicities_of_any_integers(dtype):
-    sample = dict(samples())["spread, weights"]
-    c = multiplicities(sample.n, sample.n, 1)[:, 0]
-    for estimator in (KDE(), KDE(0.02, "epanechnikov")):
-        plan = estimator.prepare(sample, sample.n)
-        value = estimator.evaluate(plan, c.copy())
-        assert estimator.evaluate(plan, c.astype(dtype)) == same(value)
 
 
 def test_a_draw_may_hold_one_row_very_often():
@@ -101,54 +72,6 @@ def method_of(estimator, name):
     return method
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_block_is_thirty_two_evaluations(name):
-    estimator = VARIANTS[name]
-    block = method_of(estimator, "block")
-    for case, sample in samples_for(estimator):
-        for size in sizes(sample.n):
-            plan = estimator.prepare(sample, size)
-            c = multiplicities(sample.n, size)
-            values = np.asarray(block(plan, c))
-            assert values.shape == (32,)
-            assert np.array_equal(estimator.values(plan, Counts(c[None])), values, equal_nan=True)
-            lanes = lanes_of(estimator, 32)
-            alone = [estimator.evaluate(plan, c[:, r].copy()) for r in lanes]
-            assert values[lanes].tolist() == same(alone, slack_of(estimator)), (case, size)
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_blocks_are_evaluations(name):
-    estimator, count = VARIANTS[name], 3
-    blocks = method_of(estimator, "blocks")
-    for case, sample in samples_for(estimator):
-        for size in sizes(sample.n)[-2:]:
-            plan = estimator.prepare(sample, size)
-            c = np.array([multiplicities(sample.n, size, 32, g) for g in range(count)])
-            values = np.asarray(blocks(plan, c))
-            assert values.shape == (32 * count,)
-            lanes = lanes_of(estimator, 32 * count)
-            alone = [estimator.evaluate(plan, c[r // 32, :, r % 32].copy()) for r in lanes]
-            assert values[lanes].tolist() == same(alone, slack_of(estimator)), (case, size)
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_subsets_are_evaluations(name):
-    estimator = VARIANTS[name]
-    subsets = method_of(estimator, "subsets")
-    for case, sample in samples_for(estimator):
-        for size in {1, 2, max(1, sample.n // 5)}:
-            rng = np.random.default_rng(size)
-            rows = rng.integers(0, sample.n, (7, size)).astype(np.int32)
-            plan = estimator.prepare(sample, size)
-            values = np.asarray(subsets(plan, rows.copy()))
-            assert values.shape == (7,)
-            alone = [
-                estimator.evaluate(plan, np.bincount(line, minlength=sample.n)) for line in rows
-            ]
-            assert values.tolist() == same(alone, slack_of(estimator)), (case, size)
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tiny_weights_are_weights(kernel):
     s = np.random.default_rng(3).random(40)
@@ -159,18 +82,6 @@ def test_tiny_weights_are_weights(kernel):
             y, s, **KDE_NAME, kernel=kernel, sample_weight=weight, n_resamples=64, rng=0, size=size
         )
         assert np.isfinite(found.bootstrap_distribution).all()
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_evaluate_leaves_plan_and_sample_as_they_were(name):
-    estimator, sample = VARIANTS[name], dict(samples())["hundredths, weights"]
-    copies = [np.array(x) for x in (sample.s, sample.y, sample.v, sample.rows)]
-    plan = estimator.prepare(sample, sample.n)
-    c = multiplicities(sample.n, sample.n, 5).T.copy()
-    first = [estimator.evaluate(plan, column) for column in c]
-    assert [estimator.evaluate(plan, column) for column in c] == same(first, 1e-15)
-    for x, copy in zip((sample.s, sample.y, sample.v, sample.rows), copies, strict=True):
-        assert np.array_equal(x, copy)
 
 
 @pytest.mark.parametrize("fields", [{}, {"bandwidth": 0.05}, {"kernel": "beta"}, {"norm": 2}])
