@@ -134,7 +134,7 @@ def test_small_and_uniform_data_have_values(true, prob, values):
 @pytest.mark.parametrize(
     ("clip", "error", "message"),
     [
-        (0, ValueError, "clip: must be greater than 0, got 0"),
+        (0, ValueError, "clip: must be greater than 0; None clips nothing, got 0"),
         (-0.1, ValueError, "clip: must be a number from 0 to 0.5, got -0.1"),
         (0.6, ValueError, "clip: must be a number from 0 to 0.5, got 0.6"),
         (nan, ValueError, "clip: must be a number from 0 to 0.5, got nan"),
