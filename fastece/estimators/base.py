@@ -295,8 +295,10 @@ def shorten(value: Any) -> str:
 
 
 class Plan:
-    """A dataclass that an estimator has prepared: what it computes and caches is not sent to
-    another process, only its fields are."""
+    """A dataclass that an estimator has prepared.
+
+    What it computes and caches is not sent to another process, only its fields are.
+    """
 
     def __getstate__(self: Any) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

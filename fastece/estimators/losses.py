@@ -78,14 +78,17 @@ class Mean(Parameters, ABC):
 
     @abstractmethod
     def numbers(self, sample: Sample) -> F64:
-        """What is averaged, of each row: (n,), which may be inf, or (Q, n) of several numbers."""
+        """Return what is averaged, of each row.
+
+        (n,), which may be inf, or (Q, n) of several numbers.
+        """
 
     def value(self, means: F64) -> F64:
-        """The values (R,) from the means (Q, R)."""
+        """Return the values (R,) from the means (Q, R)."""
         return np.asarray(means[0])
 
     def prepare(self, sample: Sample, size: int) -> MeanPlan:  # noqa: ARG002
-        """What every row brings."""
+        """Return what every row brings."""
         sample, _ = scale_weights(sample)
         x = np.atleast_2d(self.numbers(sample))
         infinite = np.isinf(x[0])
@@ -99,7 +102,7 @@ class Mean(Parameters, ABC):
         return MeanPlan(terms, len(x), sample.v is not None, bool(infinite.any()))
 
     def evaluate(self, plan: MeanPlan, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
+        """Return the value when row i of the sample counts ``c[i]`` times."""
         c = c.astype(np.float64)
         sums = (plan.terms * c).sum(axis=1, keepdims=True)
         return float(self.value(plan.means(sums, float(c.sum())))[0])
@@ -268,8 +271,10 @@ class Sharpness(Mean):
     needs = "squares"
 
     def numbers(self, sample: Sample) -> F64:
-        """Squares of the distances from the mean of the sample, and these distances: those of a
-        draw have a mean near 0, so that nothing is lost when its square is taken off."""
+        """Return squares of the distances from the mean of the sample, and these distances.
+
+        Those of a draw have a mean near 0, so that nothing is lost when its square is taken off.
+        """
         distance = sample.s - np.average(sample.s, weights=sample.v)
         return np.stack([distance * distance, distance])
 

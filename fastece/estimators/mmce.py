@@ -37,7 +37,7 @@ class PairsPlan(Plan):
         return gap if sample.v is None else gap * weight, weight, decay, loss
 
     def values(self, c: NDArray[Any]) -> F64:
-        """The errors (G W,) of replicates with multiplicities (G, n, W)."""
+        """Return the errors (G W,) of replicates with multiplicities (G, n, W)."""
         out = np.empty((c.shape[0], c.shape[2]))
         total = np.full_like(out, self.size)
         kernels.mmce.pair_sums(c, *self.rows, out, total)
@@ -46,8 +46,9 @@ class PairsPlan(Plan):
 
 @dataclass(frozen=True)
 class MMCE(Parameters):
-    """Maximum mean calibration error: how large the mean gap is that a smooth function of the score
-    finds.
+    """Maximum mean calibration error.
+
+    How large the mean gap is that a smooth function of the score finds.
 
     ``sqrt(sum_ij w_i w_j (y_i - s_i) (y_j - s_j) exp(-|s_i - s_j| / width)) / W``, over all pairs
     of rows, each with itself too. It is computed in linear time, once rows are sorted.
@@ -91,11 +92,11 @@ class MMCE(Parameters):
         object.__setattr__(self, "width", width)
 
     def prepare(self, sample: Sample, size: int) -> PairsPlan:
-        """What the other methods need, for draws of `size` rows."""
+        """Return what the other methods need, for draws of `size` rows."""
         return PairsPlan(scale_weights(sample)[0], size, self.width)
 
     def evaluate(self, plan: PairsPlan, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
+        """Return the value when row i of the sample counts ``c[i]`` times."""
         return float(plan.values(np.ascontiguousarray(c, np.float64).reshape(1, -1, 1))[0])
 
     def values(self, plan: PairsPlan, draws: Draws) -> F64:

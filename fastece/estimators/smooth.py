@@ -114,11 +114,11 @@ class SmoothECE(Parameters):
         object.__setattr__(self, "scale", scale)
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:
-        """What the other methods need, for draws of `size` rows."""
+        """Return what the other methods need, for draws of `size` rows."""
         return GapPlan(scale_weights(sample)[0], size)
 
     def evaluate(self, plan: GapPlan, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
+        """Return the value when row i of the sample counts ``c[i]`` times."""
         return float(self.errors(plan, np.ascontiguousarray(c, np.float64)[:, None])[0])
 
     def values(self, plan: GapPlan, draws: Draws) -> F64:
@@ -133,7 +133,7 @@ class SmoothECE(Parameters):
         return own_errors(plan, c) if isinstance(self.scale, str) else self.errors_at(plan, c)
 
     def errors_at(self, plan: GapPlan, c: NDArray[Any]) -> F64:
-        """The value (W,) of each replicate at the scale that is set."""
+        """Return the value (W,) of each replicate at the scale that is set."""
         from scipy.fft import next_fast_len
 
         count = max(FIRST_CELLS, math.ceil(CELLS / float(self.scale)))
@@ -176,7 +176,7 @@ def least_scale(count: int) -> float:
 
 
 def spread_size(count: int) -> int:
-    """The number of cells that rows are spread to for sums of at least `count` cosines."""
+    """Return the number of cells that rows are spread to for sums of at least `count` cosines."""
     return next(cells for cells in SPREAD_CELLS if cells >= count)
 
 

@@ -102,7 +102,10 @@ def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any
 
 @lru_cache(maxsize=256, typed=True)
 def kept_change(name: str, /, **fields: Any) -> tuple[Estimator, Estimator]:
-    """A row of the table, and `change` of it, kept for the next call: the checks take 10 us."""
+    """Return a row of the table, and `change` of it, kept for the next call.
+
+    The checks take 10 us.
+    """
     return ESTIMATORS[name], change(ESTIMATORS[name], fields)
 
 

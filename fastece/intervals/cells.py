@@ -88,7 +88,7 @@ class Cells:
     side: float = 0.0
 
     def variance_at(self, gap: F64) -> F64:
-        """The variance of gaps whose means are these."""
+        """Return the variance of gaps whose means are these."""
         v = self.variance + self.slope * gap - gap * gap / self.n
         return np.asarray(np.maximum(v, FLOOR * self.variance))
 
@@ -101,8 +101,11 @@ class Cells:
 
     @cached_property
     def deviation(self) -> F64:
-        """The standard error of each gap: of a calibrated model, or with the gap that is there, if
-        that is larger. Where less than one hit or miss is expected, one more might have come."""
+        """The standard error of each gap.
+
+        Of a calibrated model, or with the gap that is there, if that is larger. Where less than one
+        hit or miss is expected, one more might have come.
+        """
         v = np.maximum(self.variance, self.variance_at(self.gap))
         rare = self.variance < self.one_row**2
         for other in (self.gap - self.one_row, self.gap + self.one_row):
@@ -127,7 +130,7 @@ class Cells:
         return which, rng.permuted(order, axis=1)[mine]
 
     def errors(self, gaps: F64) -> F64:
-        """The errors (M, R) of the replicates of models with gaps (M, K, B)."""
+        """Return the errors (M, R) of the replicates of models with gaps (M, K, B)."""
         which, order = self.rare
         # Where nothing varies, nothing is stretched: rounding may leave a little noise there.
         stretch, part = np.ones_like(gaps), np.zeros_like(gaps)
@@ -146,7 +149,7 @@ class Cells:
         return out
 
     def error(self, gaps: F64) -> F64:
-        """The errors (M,) of models with gaps (M, K, B)."""
+        """Return the errors (M,) of models with gaps (M, K, B)."""
         nothing, none = np.zeros_like(gaps), np.full(gaps.shape[1:], -1, np.int32)
         out = np.empty((len(gaps), 1))
         kernels.inversion.statistics(
@@ -156,7 +159,7 @@ class Cells:
         return np.minimum(out[:, 0], 1.0)  # rounding
 
     def of(self, problems: int | slice) -> "Cells":
-        """The cells of one problem, or of several."""
+        """Return the cells of one problem, or of several."""
         part = slice(problems, problems + 1) if isinstance(problems, int) else problems
         arrays = {x.name: getattr(self, x.name) for x in fields(self)}
         own: dict[str, Any] = {k: x[part] for k, x in arrays.items() if isinstance(x, np.ndarray)}
@@ -188,7 +191,7 @@ def count_of(call: Call, cells: int) -> int:
 
 
 def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
-    """The cells of a binned estimator."""
+    """Return the cells of a binned estimator."""
     (data,) = call.models
     bins, samples = binned.bins(data, moments=3), data.samples()
     problems = [Problem(sample) for sample in samples]
@@ -200,8 +203,10 @@ def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
 
 @dataclass(frozen=True)
 class HitSums(Statistic):
-    """The weight of the hits in each bin, for replicates of labels: scores and so bins are always
-    the same, and rows that miss add nothing."""
+    """The weight of the hits in each bin, for replicates of labels.
+
+    Scores and so bins are always the same, and rows that miss add nothing.
+    """
 
     binned: Binned
     n_bins: int
@@ -225,7 +230,7 @@ class HitSums(Statistic):
 
 
 def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) -> Cells:
-    """The cells of bins, from the gaps of replicates as they are added up."""
+    """Return the cells of bins, from the gaps of replicates as they are added up."""
     n_bins = bins.gap.shape[1]
     noise = [bin_noise(binned, sample, n_bins) for sample in data.samples()]
     variance, slope, squares = (np.array(part) for part in zip(*noise, strict=True))
@@ -240,8 +245,10 @@ def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) 
 
 
 def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
-    """What the gaps of bins are multiplied by, so that the error is their plain norm: that of
-    `Binned.errors`."""
+    """Return what the gaps of bins are multiplied by, so that the error is their plain norm.
+
+    That of `Binned.errors`.
+    """
     norm, equal = binned.norm, binned.bin_weights == "equal"
     if norm == 1 and not equal:
         return np.ones_like(share)

@@ -62,7 +62,7 @@ class Difference:
     high: F64
 
     def interval(self, level: float) -> ConfidenceInterval:
-        """The interval at a level."""
+        """Return the interval at a level."""
         at = math.log(max(1 - level, SMALLEST))
         x = np.log(ALPHAS[::-1])
         low, high = (float(np.interp(at, x, end[::-1])) for end in (self.low, self.high))
@@ -108,7 +108,7 @@ def difference_of(a: ModelError, b: ModelError) -> Difference:
 
 
 def join(a: ModelError, b: ModelError, r: float, level: float) -> tuple[float, float]:
-    """The ends at one level."""
+    """Return the ends at one level."""
     (la, ua), (lb, ub) = a.interval(level), b.interval(level)
     ea, eb = min(max(a.centre, la), ua), min(max(b.centre, lb), ub)
     down, up = (ea - la, ub - eb), (ua - ea, eb - lb)
@@ -161,9 +161,11 @@ def _(estimator: Binned) -> Binned:
 
 
 def influences(call: Call, binned: Binned) -> F64:
-    """How each row changes the error of each problem (K, n), up to a factor: its gap, times how
-    much the error changes with the gap of its bin. Where a gap may be of either sign, that is the
-    mean of both."""
+    """Return how each row changes the error of each problem (K, n), up to a factor.
+
+    Its gap, times how much the error changes with the gap of its bin. Where a gap may be of either
+    sign, that is the mean of both.
+    """
     (data,) = call.models
     bins = binned.bins(data, moments=3)
     cells = bin_cells(binned, data, bins, np.zeros((*bins.gap.shape, 0)), 0)

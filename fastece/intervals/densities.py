@@ -71,7 +71,10 @@ class DensityGaps(Statistic):
 
 
 def density_cells(call: Call, kde: KDE, key: int) -> Cells:
-    """The cells of a density on its grid: those of problems with fewer points are filled up."""
+    """Return the cells of a density on its grid.
+
+    Those of problems with fewer points are filled up.
+    """
     samples = call.models[0].samples()
     draws = label_draws(call, [sample.s for sample in samples], key)
     problems = [Problem(hits_and_misses(sample)) for sample in samples]
@@ -96,7 +99,7 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
 
 
 def point_units(kde: KDE, plan: GapPlan) -> F64:
-    """What the gaps of points are multiplied by, so that the error is their plain norm."""
+    """Return what the gaps of points are multiplied by, so that the error is their plain norm."""
     if kde.norm == 1:
         return np.ones_like(plan.scores)
     counts, power = plan.scores > EMPTY, 1 / kde.norm - 1

@@ -221,7 +221,7 @@ def cell_parts(call: Call, estimator: Any, key: int, each: list[F64]) -> Parts:
 
 
 def intervals_of(call: Call, parts: Sequence[Any]) -> ConfidenceInterval:
-    """The intervals of each class, or of the only value."""
+    """Return the intervals of each class, or of the only value."""
     return of_parts(parts, call.level, call.average is None)
 
 
@@ -253,7 +253,9 @@ def mean_gap(call: Call) -> tuple[Any, ConfidenceInterval]:
 
 
 def gap_interval(sample: Sample, level: float) -> tuple[float, float, float]:
-    """The mean gap of a problem, and the ends of its interval: Wilson's, for scores that differ.
+    """Return the mean gap of a problem, and the ends of its interval.
+
+    Wilson's, for scores that differ.
 
     If every row comes true with the probability ``s + d`` the mean gap D has the variance
     ``v(d) = V + S d - d^2 / n``, as of the only cell in `intervals.cells`. V is raised where
@@ -281,7 +283,7 @@ def gap_interval(sample: Sample, level: float) -> tuple[float, float, float]:
 
 
 def direction_of(call: Call, key: int) -> Direction:
-    """The direction of the only model of a call with one estimator."""
+    """Return the direction of the only model of a call with one estimator."""
     (estimator,) = call.estimators.values()
     if not call.sources[0].setting.per_class:
         call = replace(call, average="macro")

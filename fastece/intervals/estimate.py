@@ -64,7 +64,7 @@ class Estimate(EstimatorResult):
         object.__setattr__(self, "confidence_interval", self.interval())
 
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """The interval at another level, between 0 and 1; by default the result's own."""
+        """Return the interval at another level, between 0 and 1; by default the result's own."""
         level = self.confidence_level if confidence_level is None else check_level(confidence_level)
         return of_parts(self._parts, level, np.ndim(self.value) > 0)
 
@@ -121,7 +121,7 @@ def _(estimator: UserEstimator) -> PosteriorMaker | None:
 
 
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
-    """The samples of each class, or all of those whose mean error is asked for."""
+    """Return the samples of each class, or all of those whose mean error is asked for."""
     (source,) = call.sources
     if call.average is not None and source.n_problems > 1:
         need_rows(source, "the interval of a mean over classes", "average")
@@ -130,7 +130,7 @@ def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
 
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:
-    """The posterior of the error of the only model of a call, or that of each class."""
+    """Return the posterior of the error of the only model of a call, or that of each class."""
     make = posterior_maker(estimator)
     assert make is not None, "asked before"
     return [make(samples) for samples in groups_of_samples(call, estimator)]
@@ -155,7 +155,7 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
 
 
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
-    """The answer of one estimator about the only model of a call."""
+    """Return the answer of one estimator about the only model of a call."""
     estimator, p_value = call.estimators[name], None
     if posterior_maker(estimator) is not None:
         parts = posteriors(call, estimator)
@@ -179,7 +179,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
 
 
 def estimate_results(call: Call, *, rng: Any) -> Any:
-    """The answer of a call on one model, or `Results` by the names of its estimators."""
+    """Return the answer of a call on one model, or `Results` by the names of its estimators."""
     require_calibration_error(call, "estimate")
     key = new_key(rng)
     if not call.sources[0].setting.per_class:

@@ -33,8 +33,10 @@ REPLICATES, NODES = 192, 8
 
 
 def classes_of(call: Call, estimator: Any) -> Problems:
-    """The problems whose gaps hypotheses are made of: those of the only model of a call, or, of
-    whole class vectors, all classes against the rest."""
+    """Return the problems whose gaps hypotheses are made of.
+
+    Those of the only model of a call, or, of whole class vectors, all classes against the rest.
+    """
     (data,) = call.models
     if not call.uses_class_vectors(estimator):
         return data
@@ -47,8 +49,9 @@ def classes_of(call: Call, estimator: Any) -> Problems:
 
 
 def row_directions(data: Problems, are_classes: bool) -> list[list[F64] | None]:
-    """How the probabilities of the rows of each problem change along both paths; None for the first
-    path where there is no gap to begin with.
+    """Return how the probabilities of the rows of each problem change along both paths.
+
+    None for the first path where there is no gap to begin with.
 
     Classes of one vector cannot go up together, as problems of their own can: there the second path
     has the mean gap of each class in all rows, whose noise adds up most.
@@ -87,7 +90,10 @@ def true_error(
 
 
 def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
-    """The confidence curve of the error of the only model of a call; draws depend on the key."""
+    """Return the confidence curve of the error of the only model of a call.
+
+    Draws depend on the key.
+    """
     problems = problems_for(call, estimator)
     scores = probabilities_for(call, estimator)
     draws = draws_for(call, estimator, scores, key)

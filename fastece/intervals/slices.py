@@ -84,8 +84,10 @@ class Slice(Record):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slices(Result, Sequence[Slice]):
-    """The calibration error of each group of rows: a sequence of `Slice`, the one with the most
-    evidence of miscalibration first; what `fastece.slices` gives.
+    """The calibration error of each group of rows.
+
+    A sequence of `Slice`, the one with the most evidence of miscalibration first; what
+    `fastece.slices` gives.
 
     Attributes
     ----------
@@ -168,7 +170,10 @@ class Group(NamedTuple):
 
 
 def groups_by(call: Call, by: Any, n: int) -> list[Group]:
-    """The groups of the n rows that a caller passed; those without any weight do not exist."""
+    """Return the groups of the n rows that a caller passed.
+
+    Those without any weight do not exist.
+    """
     (data,) = call.models
     position, labels = as_groups(by, n)
     position = position[data.positions]
@@ -206,16 +211,18 @@ def groups_by_class(call: Call) -> list[Group]:
 
 
 def evidence_of(result: Estimate) -> float:
-    """How much speaks against calibration: minus the log of the p-value. Of a posterior, that is
-    the log Bayes factor, which exceeds log(1 / alpha) in a share of alpha of calibrated samples at
-    most (Markov's inequality)."""
+    """Return how much speaks against calibration: minus the log of the p-value.
+
+    Of a posterior, that is the log Bayes factor, which exceeds log(1 / alpha) in a share of alpha
+    of calibrated samples at most (Markov's inequality).
+    """
     if result.p_value is None:
         return max(float(result._parts[0].log_bayes_factor), 0.0)
     return abs(math.log(result.p_value))
 
 
 def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
-    """The table of some groups, with one estimator."""
+    """Return the table of some groups, with one estimator."""
     ((name, estimator),) = call.estimators.items()
     alpha = (1 - call.level) / len(groups)
     has_posterior = posterior_maker(estimator) is not None

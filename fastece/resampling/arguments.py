@@ -30,13 +30,16 @@ ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def describe(estimator: Any) -> str:
-    """An estimator with its parameters, the same text in every process."""
+    """Return an estimator with its parameters, the same text in every process."""
     return ADDRESS.sub("", str(estimator))
 
 
 def find_estimators(estimator: Any, fields: dict[str, Any], function: str) -> dict[str, Any]:
-    """The estimators of one call by name: "" for one that is no list; in a list the name that the
-    caller gives, or for objects their text, or the class of those without one, numbered."""
+    """Return the estimators of one call by name: "" for one that is no list.
+
+    In a list the name that the caller gives, or for objects their text, or the class of those
+    without one, numbered.
+    """
     if not isinstance(estimator, list | tuple):
         return {"": find_estimator(estimator, fields, function)}
     if not estimator:
@@ -61,7 +64,7 @@ def check_single(estimator: Any) -> None:
 
 
 def check_executor(executor: Any, n_jobs: Any) -> int:
-    """Number of threads of our own, where there is no executor."""
+    """Return the number of threads of our own, where there is no executor."""
     if executor is None:
         return check_jobs(n_jobs)
     if n_jobs is not None:
@@ -135,11 +138,11 @@ class Call:
         return "classwise" if problems.setting.per_class else problems.name(0)
 
     def only(self, estimator: Any) -> "Call":
-        """The same call on one estimator, which is in no list."""
+        """Return the same call on one estimator, which is in no list."""
         return replace(self, estimators={"": estimator})
 
     def setting_of(self, name: str) -> str:
-        """The setting as the result of one estimator names it."""
+        """Return the setting as the result of one estimator names it."""
         return "class vectors" if self.uses_class_vectors(self.estimators[name]) else self.setting
 
     def uses_class_vectors(self, estimator: Any) -> bool:
@@ -147,8 +150,10 @@ class Call:
         return estimator.needs_vectors and self.sources[0].has_vectors
 
     def average_of(self, values: Any) -> Any:
-        """Values (K, ...) of the problems of one model as the caller wants them: that of the only
-        problem, those of all classes, or their mean."""
+        """Return values (K, ...) of the problems of one model as the caller wants them.
+
+        That of the only problem, those of all classes, or their mean.
+        """
         if not self.sources[0].setting.per_class:
             return values[0]
         return values if self.average is None else values.mean(0)
@@ -164,13 +169,16 @@ class Call:
         }
 
     def values(self, name: str) -> list[Any]:
-        """The value of one estimator on the data of each model."""
+        """Return the value of one estimator on the data of each model."""
         values = [self.estimators[name].point_values(problems) for problems in self.sources]
         return [as_float(self.average_of(value)) for value in values]
 
     def problem(self, sample: Sample) -> Problem:
-        """A problem for draws of rows, or of groups: these are not all of as many rows, so there
-        every row has a weight, and estimators add the weights up."""
+        """Return a problem for draws of rows, or of groups.
+
+        These are not all of as many rows, so there every row has a weight, and estimators add the
+        weights up.
+        """
         if self.clusters is not None and sample.v is None:
             sample = replace(sample, v=np.ones(sample.n))
         return Problem(sample)
@@ -180,8 +188,10 @@ class Call:
         return draws_of(key, self.n, size, self.clusters)
 
     def quantity(self, models: Sequence[Any]) -> Any:
-        """What the call is about, from the values of each model: the error of the only one, or the
-        first one's minus the second one's."""
+        """Return what the call is about, from the values of each model.
+
+        The error of the only one, or the first one's minus the second one's.
+        """
         with np.errstate(invalid="ignore"):  # of two infinite ones
             return models[0] - models[1] if len(models) > 1 else models[0]
 

@@ -116,7 +116,7 @@ def bootstrap_results(
 
 
 def replicated_results(call: Call, method: Any) -> Any:
-    """The result of a call on a source that drew its replicates itself, or `Results`."""
+    """Return the result of a call on a source that drew its replicates itself, or `Results`."""
     (source,) = call.sources
     # Without rows to leave out there is no acceleration.
     method = check_choice("method", method, ("basic", "percentile"))
@@ -136,7 +136,7 @@ def replicated_results(call: Call, method: Any) -> Any:
 
 
 def drawn_values(call: Call, source: Source) -> F64:
-    """The values (K, R, estimators) of the replicates of a source."""
+    """Return the values (K, R, estimators) of the replicates of a source."""
     estimators, values = list(call.estimators.values()), []
     for estimator in estimators:
         if source.needs_of(estimator) == DISTANCES:

@@ -124,8 +124,11 @@ class GapPlan(Plan):
 
 
 class GroupGaps(Statistic):
-    """A binned estimator, for draws of counts k_g of the groups: where a bin has the gap
-    ``D_b = sum_g D_gb``, a replicate has ``sum_g (k_g - 1) D_gb``. Weights and edges stay."""
+    """A binned estimator, for draws of counts k_g of the groups.
+
+    Where a bin has the gap ``D_b = sum_g D_gb``, a replicate has ``sum_g (k_g - 1) D_gb``. Weights
+    and edges stay.
+    """
 
     needs_sorted = False
 
@@ -133,7 +136,7 @@ class GroupGaps(Statistic):
         self.binned, self.groups = binned, groups
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:  # noqa: ARG002
-        """The gaps of each cell, group by group."""
+        """Return the gaps of each cell, group by group."""
         binned, count = self.binned, self.groups.count
         sample, _ = scale_weights(sample)
         bins = binned.bins(one_problem(sample), moments=2)
@@ -191,7 +194,7 @@ class WithGaps(Statistic):
 
 
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
-    """The band of problem k, from its bins and the gaps (B, R) of the replicates."""
+    """Return the band of problem k, from its bins and the gaps (B, R) of the replicates."""
     weight = np.where(bins.weight[k] > 0, bins.weight[k], np.nan)
     ends = (quantiles(gaps, tails_of(level)) + bins.score[k][:, None]) / weight[:, None]
     low, high = ends.clip(0.0, 1.0).T  # rounding
@@ -244,7 +247,7 @@ def null_values(
 
 
 def calibration_results(call: Call, rng: Any) -> Any:
-    """The result of a call on one model, or `Results` by the names of its estimators."""
+    """Return the result of a call on one model, or `Results` by the names of its estimators."""
     require_calibration_error(call, "calibration_test")
     data, key, clusters = call.models[0], new_key(rng), call.clusters
     results: Results[Any] = Results()

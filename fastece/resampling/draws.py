@@ -27,7 +27,10 @@ SMALL_PART = 16
 
 
 def new_key(rng: Any) -> int:
-    """The number that all draws of a call depend on, from a seed or a generator: its next word."""
+    """Return the number that all draws of a call depend on, from a seed or a generator.
+
+    Its next word.
+    """
     is_seed = isinstance(rng, Integral) and not isinstance(rng, bool | np.bool_)
     if not (rng is None or is_seed or isinstance(rng, np.random.Generator)):
         rule = "must be None, an integer or a numpy.random.Generator"
@@ -39,7 +42,7 @@ def new_key(rng: Any) -> int:
 
 @lru_cache(maxsize=64)
 def poisson_law(rate: float) -> tuple[U16, F64]:
-    """A Poisson law, as `kernels.resampling` turns random bits into counts.
+    """Return a Poisson law, as `kernels.resampling` turns random bits into counts.
 
     Count k is decided by ``floor(65536 p_k)`` of the values of 16 bits, for the first few k: what
     their levels leave open has a law of its own, the cumulative `tail`, so that nothing is rounded.
@@ -54,8 +57,11 @@ def poisson_law(rate: float) -> tuple[U16, F64]:
 
 
 class InBlocks:
-    """Draws in blocks of 32 replicates. `make` draws what all problems have in common for some
-    blocks; `multiplicities` is how often the n rows of one problem count in them."""
+    """Draws in blocks of 32 replicates.
+
+    `make` draws what all problems have in common for some blocks; `multiplicities` is how often the
+    n rows of one problem count in them.
+    """
 
     # Replicates that are drawn together, bytes of a row in each of them, and the kind of draws that
     # they are for a statistic.
@@ -139,7 +145,7 @@ class Groups:
 
     @classmethod
     def of(cls, label: NDArray[Any]) -> Self:
-        """The groups of rows with the same of some numbers (n,)."""
+        """Return the groups of rows with the same of some numbers (n,)."""
         _, first, place = np.unique(label, return_index=True, return_inverse=True)
         number = np.empty(first.size, np.int32)
         number[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
@@ -153,8 +159,10 @@ class Groups:
 
 @dataclass(frozen=True)
 class GroupDraws(InBlocks):
-    """Draws of whole groups: how often a row counts is how often its group is drawn. Groups may be
-    of different sizes, so the number of rows is not that of every replicate."""
+    """Draws of whole groups: how often a row counts is how often its group is drawn.
+
+    Groups may be of different sizes, so the number of rows is not that of every replicate.
+    """
 
     of_groups: Multinomial | LeaveOut
     of_row: I32
@@ -230,8 +238,10 @@ class ClassDraws(HitCounts):
 
 @dataclass(frozen=True)
 class LabelDraws(InBlocks):
-    """Labels as they are, for estimators that take those: classes of whole class vectors, or the
-    hits of each problem."""
+    """Labels as they are, for estimators that take those.
+
+    Classes of whole class vectors, or the hits of each problem.
+    """
 
     drawn: HitDraws | ClassDraws
     are_classes: bool

@@ -71,9 +71,11 @@ class Problem:
 
 
 class PreparedStatistic(NamedTuple):
-    """One statistic on one problem, of which it has a sample in the order of `order`: for draws in
-    blocks the row at each position, for lists of rows the position of each row; None where that is
-    the order of the draws. The sample is None where the plan is enough."""
+    """One statistic on one problem, of which it has a sample in the order of `order`.
+
+    For draws in blocks the row at each position, for lists of rows the position of each row; None
+    where that is the order of the draws. The sample is None where the plan is enough.
+    """
 
     problem: int
     sample: Sample | None
@@ -126,15 +128,19 @@ class Replicates:
 
     @property
     def cost(self) -> int:
-        """Rows that all members read for one replicate: a pair of rows takes an eighth of the time
-        of a row."""
+        """Rows that all members read for one replicate.
+
+        A pair of rows takes an eighth of the time of a row.
+        """
         pairs = [member for member in self.members if member.statistic.reads_pairs]
         return self.rows * (len(self.members) + len(pairs) * self.rows // 8)
 
     @property
     def are_fast(self) -> bool:
-        """Whether all statistics take many replicates at once. Batches of others are small, since
-        nothing stops one that has begun."""
+        """Return whether all statistics take many replicates at once.
+
+        Batches of others are small, since nothing stops one that has begun.
+        """
         return all(self.draws.kind in member.statistic.native for member in self.members)
 
     @property
@@ -145,8 +151,10 @@ class Replicates:
         return max(1, most) * unit if self.are_fast else REPLICATES
 
     def values(self, first: int, last: int, stop: Event | None = None) -> F64:
-        """The values (members, ..., last - first) of a range of replicates, in batches; `stop` is
-        set when nobody waits for them any more."""
+        """Return the values (members, ..., last - first) of a range of replicates, in batches.
+
+        `stop` is set when nobody waits for them any more.
+        """
         parts = []
         for start, end in ranges(first, last, self.batch):
             part = []
@@ -180,8 +188,10 @@ def plan_replicates(
     statistics: Sequence[Statistic], problems: Sequence[Problem], draws: BlockDraws | RowDraws,
     size: int,
 ) -> Replicates:  # fmt: skip
-    """Prepare every statistic on every problem, for draws of `size` of the rows: the members are
-    those of the first problem, then those of the next."""
+    """Prepare every statistic on every problem, for draws of `size` of the rows.
+
+    The members are those of the first problem, then those of the next.
+    """
     members = []
     for k, problem in enumerate(problems):
         for statistic in statistics:
@@ -206,7 +216,7 @@ def rows_in_order(c: NDArray[Any], order: I32) -> NDArray[Any]:
 
 
 def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:
-    """A range of replicates, cut at the multiples of `step`."""
+    """Return a range of replicates, cut at the multiples of `step`."""
     begin = first - first % step
     return [(max(a, first), min(a + step, last)) for a in range(begin, last, step)]
 

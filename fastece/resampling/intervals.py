@@ -15,19 +15,19 @@ METHODS = get_args(Method)
 
 
 def as_float(value: Any) -> Any:
-    """A float of an array without dimensions."""
+    """Return a float of an array without dimensions."""
     value = np.asarray(value, np.float64)
     return value if value.ndim else float(value)
 
 
 def of_parts(parts: Sequence[Any], level: float, per_class: bool) -> ConfidenceInterval:
-    """The interval of each part at a level, or that of the only one."""
+    """Return the interval of each part at a level, or that of the only one."""
     ends = np.array([part.interval(level) for part in parts], np.float64).reshape(-1, 2)
     return ConfidenceInterval(*(ends.T.copy() if per_class else ends[0].tolist()))
 
 
 def check_level(value: Any) -> float:
-    """A confidence level."""
+    """Return a confidence level."""
     level = check_real("confidence_level", value, 0.0, 1.0)
     if not 0 < level < 1:
         raise InputError("confidence_level", "must be between 0 and 1", value=value)
@@ -40,16 +40,20 @@ def tails_of(level: float) -> F64:
 
 
 def p_value_of(statistic: Any, values: F64) -> Any:
-    """``(1 + #{T* >= T}) / (R + 1)`` of each line of replicates T* (..., R) of a statistic T; nan
-    where one of them is."""
+    """``(1 + #{T* >= T}) / (R + 1)`` of each line of replicates T* (..., R) of a statistic T.
+
+    Nan where one of them is.
+    """
     statistic = np.asarray(statistic)
     p = (1 + (values >= statistic[..., None]).sum(-1)) / (values.shape[-1] + 1)
     return as_float(np.where(np.isnan(statistic) | np.isnan(values).any(-1), np.nan, p))
 
 
 def quantiles(distribution: F64, levels: F64) -> F64:
-    """Quantiles (..., L) of each line (..., R), by numpy's linear rule: at the same levels (L,), or
-    each at its own (..., L). nan where a line or a level is."""
+    """Return quantiles (..., L) of each line (..., R), by numpy's linear rule.
+
+    At the same levels (L,), or each at its own (..., L). nan where a line or a level is.
+    """
     if levels.ndim < distribution.ndim:
         return np.moveaxis(np.quantile(distribution, levels, axis=-1), 0, -1)
     out = np.full(levels.shape, np.nan)

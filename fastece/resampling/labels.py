@@ -25,8 +25,10 @@ def hits_and_misses(sample: Sample) -> Sample:
 
 
 def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
-    """Labels with probabilities (n,) of each problem: of all classes together, or of the only one's
-    hits."""
+    """Return labels with probabilities (n,) of each problem.
+
+    Of all classes together, or of the only one's hits.
+    """
     if call.models[0].setting.per_class:
         return ClassDraws(key, np.column_stack(prob))
     return HitDraws(key, prob[0])
@@ -38,8 +40,10 @@ def takes_labels(call: Call, estimator: Any) -> bool:
 
 
 def probabilities_for(call: Call, estimator: Any) -> list[F64]:
-    """What the only model of a call says of the labels (n,): of every class of whole class vectors,
-    or of the hits of each problem."""
+    """Return what the only model of a call says of the labels (n,).
+
+    Of every class of whole class vectors, or of the hits of each problem.
+    """
     (data,) = call.models
     if call.uses_class_vectors(estimator):
         assert data.vectors is not None
@@ -58,7 +62,7 @@ def draws_for(
 
 
 def problems_for(call: Call, estimator: Any) -> list[Problem]:
-    """The problems of the only model of a call, for such draws."""
+    """Return the problems of the only model of a call, for such draws."""
     samples = call.models[0].samples()
     if takes_labels(call, estimator):
         return [Problem(sample) for sample in samples]

@@ -170,8 +170,10 @@ class Curves:
 
     @cached_property
     def uncut(self) -> F64:
-        """Logits of the mean scores (C,); empty cells have those of the cell before, or else of the
-        first that is not empty."""
+        """Logits of the mean scores (C,).
+
+        Empty cells have those of the cell before, or else of the first that is not empty.
+        """
         filled = self.rows.cells.weight > 0
         score = self.rows.cells.score[filled]
         with np.errstate(divide="ignore"):
@@ -180,9 +182,12 @@ class Curves:
 
     @cached_property
     def logit_range(self) -> tuple[float, float]:
-        """Where logits are cut. At each end it is the further one of two cuts, unless the hits of
-        what lies beyond the nearer one are less likely then: a heap of scores at 1 that comes true
-        in 95 of 100 is not as far from calibrated with the nearer one."""
+        """Where logits are cut.
+
+        At each end it is the further one of two cuts, unless the hits of what lies beyond the
+        nearer one are less likely then: a heap of scores at 1 that comes true in 95 of 100 is not
+        as far from calibrated with the nearer one.
+        """
         near, far = (math.log(LEAST_ODDS + odds * self.rows.n) for odds in (NEAR_ODDS, FAR_ODDS))
         lows, highs = np.array([[near, far, near], [near, near, far]])[:, :, None]
         both, low, high = log_likelihood(self.rows.cells, self.uncut.clip(-lows, highs))
@@ -228,8 +233,11 @@ class Curves:
         return logit
 
     def at(self, score: F64) -> F64:
-        """Probabilities (G, S) of drawn curves at scores (G,): how far their logits are from the
-        scores' is interpolated between the cells, and level beyond the first and the last."""
+        """Return probabilities (G, S) of drawn curves at scores (G,).
+
+        How far their logits are from the scores' is interpolated between the cells, and level
+        beyond the first and the last.
+        """
         filled = self.rows.cells.weight > 0
         logit = (self.interval_draws() - self.logits[0][:, None])[filled]
         place = np.interp(score, self.rows.cells.score[filled], np.arange(len(logit)))
@@ -247,8 +255,10 @@ class Curves:
         return np.stack([gap.mean(axis=1), np.abs(gap).mean(axis=1), sign.mean(axis=1)])
 
     def errors(self, p: F64, norm: float, side: int = 0) -> F64:
-        """The calibration error (S,) of each curve p (C, S): for the side 1 that of the scores
-        below the curve alone, for -1 that of those above it."""
+        """Return the calibration error (S,) of each curve p (C, S).
+
+        For the side 1 that of the scores below the curve alone, for -1 that of those above it.
+        """
         if side:
             score = self.rows.cells.score[:, None]
             p = np.maximum(p, score) if side > 0 else np.minimum(p, score)
@@ -265,7 +275,7 @@ class Curves:
         return np.asarray(np.minimum(error, 1.0))  # which shares that add up to more would exceed
 
     def largest_error(self, norm: float) -> float:
-        """The error if every score below one half always came true, and no other ever."""
+        """Return the error if every score below one half always came true, and no other ever."""
         worst = (self.rows.cells.score < 0.5).astype(np.float64)[:, None]
         return float(self.errors(worst, norm)[0])
 

@@ -66,24 +66,24 @@ class BayesCurve(Estimator):
         return "BayesCurve()" if self.norm == 1 else f"BayesCurve(norm={self.norm!r})"
 
     def prepare(self, sample: Sample, size: int) -> Sample:  # noqa: ARG002
-        """The sorted sample: cells and all that follows depend on the draw."""
+        """Return the sorted sample: cells and all that follows depend on the draw."""
         return scale_weights(sample)[0]
 
     def evaluate(self, plan: Sample, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
+        """Return the value when row i of the sample counts ``c[i]`` times."""
         return self.value(cells_of_rows(plan, c))
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
-        """The value of each problem, every row counting once; many rows are not sorted."""
+        """Return the value of each problem, every row counting once; many rows are not sorted."""
         return np.array(list(run(self.value, cells_of_problems(problems, run))))
 
     def value(self, rows: CellRows) -> float:
-        """The posterior mean of the error."""
+        """Return the posterior mean of the error."""
         curves = Curves(rows)
         return float(curves.errors(curves.probabilities(curves.value_draws()), self.norm).mean())
 
     def posterior(self, samples: Sequence[Sample]) -> Posterior:
-        """What the rows say of the mean error of some problems.
+        """Return what the rows say of the mean error of some problems.
 
         Parameters
         ----------
@@ -97,8 +97,9 @@ class BayesCurve(Estimator):
         return posterior_of([scale_weights(sample)[0] for sample in samples], self.norm)
 
     def curve(self, sample: Sample, score: F64, confidence_level: float) -> tuple[F64, F64, F64]:
-        """The probability of a hit at some scores: posterior mean, and the ends of the interval at
-        each score by itself.
+        """Return the probability of a hit at some scores.
+
+        Posterior mean, and the ends of the interval at each score by itself.
 
         Where no row is within 0.025 of a score, nothing is known of it: all three are nan.
 
@@ -118,7 +119,7 @@ class BayesCurve(Estimator):
         return p.mean(axis=1), low, high
 
     def mean_curve(self, sample: Sample, score: F64) -> F64:
-        """The posterior mean (G,) of `curve` alone, in a third of the time."""
+        """Return the posterior mean (G,) of `curve` alone, in a third of the time."""
         return np.asarray(self._draws(sample, score).mean(axis=1))
 
     def _draws(self, sample: Sample, score: F64) -> F64:

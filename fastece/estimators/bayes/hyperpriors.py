@@ -55,14 +55,14 @@ class Hyperpriors(NamedTuple):
 
 
 def cell_count(n: float) -> int:
-    """Number of cells for so many rows."""
+    """Return the number of cells for so many rows."""
     steps = round(CELLS / CELL_STEP * math.sqrt(math.sqrt(n / 100)))
     return min(max(CELL_STEP * steps, FEWEST_CELLS), MOST_CELLS)
 
 
 @lru_cache(maxsize=32)
 def hyperpriors(n_cells: int) -> Hyperpriors:
-    """The hyperparameters in so many cells."""
+    """Return the hyperparameters in so many cells."""
     chosen = [(tau, *roughness) for tau in SCALES for roughness in ROUGHNESS]
     scale = np.array([tau for tau, _, _ in chosen])
     return Hyperpriors(
@@ -122,9 +122,11 @@ def prior_of(n_cells: int, tau: float, rho: float, decay: int) -> tuple[F64, F64
 
 @lru_cache(maxsize=64)
 def normals(n_cells: int, k: int) -> F64:
-    """Standard normal numbers (C + 2, S) for the draws of problem k: in each line the quantiles of
-    (q + 1/2) / S in random order (McKay, Beckman and Conover 1979: a Latin hypercube), which for
-    another problem is turned by as much as no other line."""
+    """Return standard normal numbers (C + 2, S) for the draws of problem k.
+
+    In each line the quantiles of (q + 1/2) / S in random order (McKay, Beckman and Conover 1979: a
+    Latin hypercube), which for another problem is turned by as much as no other line.
+    """
     rng = np.random.RandomState(SEED)  # whose stream never changes
     quantiles = normal_quantiles()
     order = rng.random_sample((n_cells + 2, DRAWS)).argsort(axis=1, kind="stable")

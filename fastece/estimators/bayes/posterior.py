@@ -26,8 +26,10 @@ TAIL, HEAVIER, STEEPEST = 1 / 64, 1.3, 1.0
 
 
 class RowEffects(NamedTuple):
-    """Of each row (n,), in the order of the rows: how it pulls at the error, and the mean size of
-    the gap at its score."""
+    """Of each row (n,), in the order of the rows.
+
+    How it pulls at the error, and the mean size of the gap at its score.
+    """
 
     influence: F64
     size: F64
@@ -86,12 +88,14 @@ class Posterior:
 
     @cached_property
     def influence(self) -> F64:
-        """How each row (n,) pulls at the error, in the order of the rows: the sum over problems of
-        ``E sign(c - s) (y - E c)``."""
+        """How each row (n,) pulls at the error, in the order of the rows.
+
+        The sum over problems of ``E sign(c - s) (y - E c)``.
+        """
         return np.asarray(np.sum([part.row_effects.influence for part in self.parts], axis=0))
 
     def interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
-        """Ends of the interval at a level; a higher level is never narrower.
+        """Return the ends of the interval at a level; a higher level is never narrower.
 
         With alpha = 1 - level it is from 0 to the quantile 1 - alpha of the errors, unless the
         Bayes factor exceeds 1 / alpha, which it does in a share of alpha of calibrated samples at
@@ -112,7 +116,7 @@ class Posterior:
         return min(low, self.value), max(high, self.value)
 
     def quantile(self, level: float) -> float:
-        """A quantile of the errors, at a level that may be beyond what draws tell."""
+        """Return a quantile of the errors, at a level that may be beyond what draws tell."""
         known = min(max(level, TAIL), 1 - TAIL)
         error, middle = (float(x) for x in np.quantile(self.errors, [known, 0.5]))
         if known == level or min(error, middle) <= 0:
@@ -124,13 +128,13 @@ class Posterior:
 
 
 def curves_of(samples: Sequence[Sample]) -> Iterator[Curves]:
-    """The curves of each problem."""
+    """Yield the curves of each problem."""
     for k, sample in enumerate(samples):
         yield Curves(sample_cells(sample), k)
 
 
 def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
-    """The posterior of the mean over some problems of the same rows, in the same order."""
+    """Return the posterior of the mean over some problems of the same rows, in the same order."""
     values, errors, limits, factors, parts = [], [], [], [], []
     for sample, curves in zip(samples, curves_of(samples), strict=True):
         values.append(curves.errors(curves.probabilities(curves.value_draws()), norm).mean())

@@ -59,8 +59,10 @@ def is_even(n_bins: int, low: float, high: float) -> bool:
 
 
 def convex_layout(edges: F64, even: bool = False) -> Layout:
-    """Linear binning between the distinct bin centres; a centre that several bins share belongs
-    to the first of them."""
+    """Return linear binning between the distinct bin centres.
+
+    A centre that several bins share belongs to the first of them.
+    """
     n_bins, binning = edges.size - 1, kernels.binning
     centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
     count = binning.distinct_centres(edges, centres, bins)
@@ -83,8 +85,10 @@ def hard_layout(edges: F64, cuts: F64, right: bool, even: bool = False) -> Layou
 
 
 def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
-    """Edges ``low + (high - low) * (j / n_bins)``, the last one exactly `high`; kept for the next
-    call, if small."""
+    """Return edges ``low + (high - low) * (j / n_bins)``, the last one exactly `high`.
+
+    Kept for the next call, if small.
+    """
     make = kept_uniform_layout if n_bins <= MAX_KEPT_BINS else kept_uniform_layout.__wrapped__
     return make(n_bins, low, high, right, convex)
 
@@ -113,7 +117,7 @@ def kept_given_layout(edges: tuple[float, ...], right: bool, convex: bool) -> La
 
 
 def check_edges(name: str, value: Any, names: Sequence[str]) -> str | tuple[float, ...]:
-    """A named rule, or at least two edges in [0, 1] that do not decrease."""
+    """Return a named rule, or at least two edges in [0, 1] that do not decrease."""
     if isinstance(value, str):
         return check_choice(name, value, names)
     if isinstance(value, list | tuple) and {*map(type, value)} == {float} and len(value) > 1:
@@ -137,7 +141,7 @@ def check_edges(name: str, value: Any, names: Sequence[str]) -> str | tuple[floa
 
 @lru_cache(maxsize=1)
 def float_scores() -> F64:
-    """A score of each cell of the float grid, in increasing order."""
+    """Return a score of each cell of the float grid, in increasing order."""
     binning = kernels.binning
     half = binning.FLOAT_CELLS // 2
     bits = (np.arange(half) + ((1023 - binning.OCTAVES) << binning.CELL_BITS)).astype(np.int64)
@@ -146,7 +150,10 @@ def float_scores() -> F64:
 
 
 def float_layout(low: float, high: float) -> Layout:
-    """The float grid, for scores moved into [low, high]; its edges are a score of each cell."""
+    """Return the float grid, for scores moved into [low, high].
+
+    Its edges are a score of each cell.
+    """
     scores, binning = float_scores(), kernels.binning
     grid = binning.Grid(low, high, scores.size, binning.FLOAT, np.empty(0), True, False)
     return Layout(grid, np.append(scores, 1.0), None)

@@ -95,8 +95,11 @@ def joined_bins(parts: Sequence[Bins]) -> Bins:
 
 @dataclass(frozen=True)
 class BinnedPlan(Plan):
-    """What `Binned` needs of one sample and one size; rows are arranged when they are first needed,
-    each of its methods having an arrangement of its own."""
+    """What `Binned` needs of one sample and one size.
+
+    Rows are arranged when they are first needed, each of its methods having an arrangement of its
+    own.
+    """
 
     binned: "Binned"
     sample: Sample
@@ -134,8 +137,10 @@ class BinnedPlan(Plan):
         return max(1, MAX_SUMS // (self.n_bins * len(self.moments) * of))
 
     def bins(self, sums: F64, total: F64 | float) -> Bins:
-        """Sums (Q, B, R) of R replicates as `Bins` without edges; `total` is the weight of the
-        drawn rows, unless that is one of the sums."""
+        """Return sums (Q, B, R) of R replicates as `Bins` without edges.
+
+        `total` is the weight of the drawn rows, unless that is one of the sums.
+        """
         known = isinstance(total, np.ndarray) or len(self.moments) == 1
         sums = sums.swapaxes(1, 2)
         whole = np.broadcast_to(total, sums.shape[1]) if known else None
@@ -280,15 +285,18 @@ class Binned(Parameters):
         return not isinstance(self.edges, str) or self.edges == "uniform"
 
     def range_of(self, problems: Any) -> tuple[float, float]:
-        """The range that the bins divide."""
+        """Return the range that the bins divide."""
         if isinstance(self.edges, str):
             return super().range_of(problems)
         return self.edges[0], self.edges[-1]
 
     @property
     def needs(self) -> str:
-        """What cells must get right, which are closed at the right: shares of two centres are
-        linear in the score, so the gaps that they add up need its squares."""
+        """What cells must get right, which are closed at the right.
+
+        Shares of two centres are linear in the score, so the gaps that they add up need its
+        squares.
+        """
         if self.closed == "left":
             return "rows"
         return "squares" if self.mapping == "convex" and self.is_fixed else "ranks"
@@ -319,7 +327,7 @@ class Binned(Parameters):
         return low, high, n_bins, grid.right, grid.knots[:0] if is_uniform else grid.knots
 
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
-        """What the other methods need, for draws of `size` rows."""
+        """Return what the other methods need, for draws of `size` rows."""
         sample, unit = scale_weights(sample)
         if not self.is_fixed and not self.debias and has_unit_weights(sample):
             # Equal-mass bins know the weight of a draw anyway: 0.7 times the time.
@@ -330,7 +338,7 @@ class Binned(Parameters):
         return BinnedPlan(self, sample, unit, self.bin_count(size), moments)
 
     def evaluate(self, plan: BinnedPlan, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
+        """Return the value when row i of the sample counts ``c[i]`` times."""
         moments = (GAP, WEIGHT, HITS) if self.debias else self._moments(False)
         sample = replace(plan.sample, c=c.astype(np.float64))
         return float(self.errors(self.counted_bins(sample, plan.n_bins, moments, plan.unit))[0])
@@ -389,7 +397,7 @@ class Binned(Parameters):
         return replace(self, debias=False) if self.debias else self
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
-        """The value of each problem, every row counting once."""
+        """Return the value of each problem, every row counting once."""
         moments = self._moments(problems.v is not None, problems.n)
         return self.errors(self.some_bins(problems, run, moments))
 
@@ -454,8 +462,10 @@ class Binned(Parameters):
         return out
 
     def _moments(self, weighted: bool, size: int = 0) -> tuple[int, ...]:
-        """The sums that `errors` needs of so many rows: the gaps alone, or the weights of the bins
-        too, and for `debias` the hits."""
+        """Return the sums that `errors` needs of so many rows.
+
+        The gaps alone, or the weights of the bins too, and for `debias` the hits.
+        """
         if self.debias:
             both = (COUNTS,) if size < PACK else (WEIGHT, HITS)
             return (GAP, WEIGHT, HITS, SQUARE) if weighted else (GAP, *both)
@@ -468,7 +478,7 @@ class Binned(Parameters):
         return -math.inf if self.threshold is None else self.threshold
 
     def bin_count(self, size: int) -> int:
-        """Number of bins for `size` rows."""
+        """Return the number of bins for `size` rows."""
         if not isinstance(self.edges, str):
             return len(self.edges) - 1
         return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
@@ -481,8 +491,10 @@ class Binned(Parameters):
     def _sums(
         self, problems: Problems, n_bins: int, moments: tuple[int, ...], unit: float, run: Map
     ) -> Bins:
-        """Sums of the bins of all problems; where they are of equal weight, one problem, or bins
-        that are found without a sort."""
+        """Return sums of the bins of all problems.
+
+        Where they are of equal weight, one problem, or bins that are found without a sort.
+        """
         low, high = self.range_of(problems)
         right, convex = self._rule
         found = None
@@ -511,7 +523,7 @@ class Binned(Parameters):
         return given_layout(tuple(self.edges), *self._rule)
 
     def layout(self, problems: Problems, n_bins: int) -> Layout:
-        """The bins of one problem."""
+        """Return the bins of one problem."""
         low, high = self.range_of(problems)
         right, convex = self._rule
         if self.is_fixed:

@@ -33,7 +33,10 @@ TILE = 1024
 
 
 def terms_of(sample: Sample, threshold: float, moments: Sequence[int]) -> F64:
-    """What each row adds to each of some `kernels.MOMENTS` when it is drawn once: (Q, n)."""
+    """Return what each row adds to each of some `kernels.MOMENTS` when it is drawn once.
+
+    (Q, n).
+    """
     terms, v = np.empty((len(moments), sample.n)), kernels.weights(sample.v)
     for kind, term in zip(moments, terms, strict=True):
         kernels.binning.moment(kind, sample.s, sample.y, v, threshold, term)
@@ -43,8 +46,10 @@ def terms_of(sample: Sample, threshold: float, moments: Sequence[int]) -> F64:
 def place_terms(
     sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]
 ) -> tuple[I32, F64]:
-    """The (lower) cell of each row (n,), and its `terms_of` (Q, n) there; with convex mapping also
-    those in the upper cell (2 Q, n)."""
+    """Return the (lower) cell of each row (n,), and its `terms_of` (Q, n) there.
+
+    With convex mapping also those in the upper cell (2 Q, n).
+    """
     lower, share = np.empty(sample.n, np.int32), np.ones(sample.n)
     kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), share)
     terms = terms_of(sample, threshold, moments)
@@ -54,8 +59,10 @@ def place_terms(
 
 
 def spread(layout: Layout, sums: F64) -> F64:
-    """Sums (Q, cells, R) as sums per bin (Q, B, R); those of convex bins lie side by side in
-    memory, which is the order in which numpy adds them up."""
+    """Return sums (Q, cells, R) as sums per bin (Q, B, R).
+
+    Those of convex bins lie side by side in memory, which is the order in which numpy adds them up.
+    """
     if layout.bins is None:
         return sums
     return layout.spread(np.ascontiguousarray(sums.swapaxes(1, 2))).swapaxes(1, 2)
@@ -83,7 +90,7 @@ class Tiles(NamedTuple):
         return cls(layout, terms, order, starts[: count + 1].copy(), runs[:count].copy())
 
     def sums(self, c: U8) -> F64:
-        """Sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
+        """Return sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
         layout = self.layout
         out = np.empty((len(self.terms) // layout.sides, layout.cells, c.shape[0] * c.shape[2]))
         kernels.replicates.tile_sums(
@@ -106,7 +113,7 @@ class Records(NamedTuple):
         return cls(layout, np.column_stack([lower, *terms]))
 
     def sums(self, rows: I32) -> F64:
-        """Sums (Q, B, R) over the bins, for the drawn rows (R, size)."""
+        """Return sums (Q, B, R) over the bins, for the drawn rows (R, size)."""
         layout = self.layout
         moments = (self.records.shape[1] - 1) // layout.sides
         out = np.empty((moments, layout.cells, len(rows)))
@@ -124,7 +131,7 @@ class Ordered(NamedTuple):
     def of(
         cls, sample: Sample, low: float, high: float, threshold: float, moments: Sequence[int]
     ) -> Self:
-        """The rows that exist of a sorted sample."""
+        """Return the rows that exist of a sorted sample."""
         rows = order_rows(sample, low, high, threshold)
         return cls(rows, terms_of(sample.where(slice(rows.skip, None)), threshold, moments))
 

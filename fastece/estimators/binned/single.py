@@ -63,20 +63,23 @@ def grid_sums(
 def cell_sums(
     problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map
 ) -> tuple[F64, ...]:
-    """Some `kernels.MOMENTS` of each bin: (K, B) arrays."""
+    """Return some `kernels.MOMENTS` of each bin: (K, B) arrays."""
     sums, _ = grid_sums(problems, layout, threshold, moments, run)
     return tuple(layout.spread(sums))
 
 
 def same_score(a: F64, b: F64) -> F64:
-    """The only score of each cell of two chunks together."""
+    """Return the only score of each cell of two chunks together."""
     none, several = kernels.moments.NONE, kernels.moments.SEVERAL
     return np.where(b == none, a, np.where((a == b) | (a == none), b, several))
 
 
 def fits_float_grid(problems: Problems, n_bins: int, convex: bool) -> bool:
-    """Whether cells are faster than a sort: there are many more rows than cells, few cells have a
-    cut, and the cells of all problems fit into memory; convex bins are those of one problem."""
+    """Return whether cells are faster than a sort.
+
+    There are many more rows than cells, few cells have a cut, and the cells of all problems fit
+    into memory; convex bins are those of one problem.
+    """
     few = problems.n_problems <= (1 if convex else FEW_PROBLEMS)
     return few and problems.n >= MANY_ROWS and n_bins <= FEW_BINS
 

@@ -59,11 +59,11 @@ class Sweep(Parameters):
         object.__setattr__(self, "norm", check_real("norm", self.norm, 1.0))
 
     def prepare(self, sample: Sample, size: int) -> tuple[Sample, int]:
-        """The sorted sample and the number of rows of a draw."""
+        """Return the sorted sample and the number of rows of a draw."""
         return scale_weights(sample)[0], size
 
     def evaluate(self, plan: tuple[Sample, int], c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
+        """Return the value when row i of the sample counts ``c[i]`` times."""
         sample, size = plan
         w = c.astype(np.float64) if sample.v is None else c * sample.v
         is_exact = sample.v is None and c.dtype.kind in "ui"

@@ -92,7 +92,7 @@ class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
         return Bands(self.prob.shape, self.band)
 
     def band(self, rows: slice) -> F64:
-        """The kernel values of some rows with all others."""
+        """Return the kernel values of some rows with all others."""
         band = self.exponents(rows, self.constant, 1 / self.bandwidth)
         kernels.vectors.exponentiate(band, self.factors)
         return band
@@ -105,7 +105,7 @@ class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
         return band
 
     def where(self, c: F64) -> "DirichletPlan":
-        """The rows that count, with weights that say how often."""
+        """Return the rows that count, with weights that say how often."""
         rows = np.flatnonzero(c)
         return replace(
             self, prob=self.prob[rows], label=self.label[rows], v=self.v[rows] * c[rows],
@@ -123,7 +123,7 @@ def log_factor(prob: F64, bandwidth: float) -> F64:
 
 
 def likeliest_bandwidth(plan: DirichletPlan, run: Map) -> float:
-    """The bandwidth with the largest leave-one-out likelihood; `plan` may have any."""
+    """Return the bandwidth with the largest leave-one-out likelihood; `plan` may have any."""
     constants = np.array([log_factor(plan.prob, h) + np.log(plan.v) for h in BANDWIDTHS])
     inverse = 1 / np.array(BANDWIDTHS)
     zeros = np.zeros(plan.v.size)
@@ -140,8 +140,10 @@ def likeliest_bandwidth(plan: DirichletPlan, run: Map) -> float:
 
 @dataclass(frozen=True)
 class DirichletKDE(PairEstimator):
-    """Canonical calibration error: what a prediction of all classes is off by from how often they
-    come true among rows with nearly the same prediction.
+    """Canonical calibration error.
+
+    What a prediction of all classes is off by from how often they come true among rows with nearly
+    the same prediction.
 
     ``sum_j w_j sum_k |r_jk - p_jk|**norm / W``, without a root, where r_j are the shares of the
     classes near p_j: ``r_j = sum_i w_i K(p_j; p_i) e_(y_i) / sum_i w_i K(p_j; p_i)`` over all rows
@@ -210,7 +212,7 @@ class DirichletKDE(PairEstimator):
         return np.asarray((gap**self.norm).sum(axis=1))
 
     def value(self, plan: DirichletPlan, run: Map = map) -> float:
-        """The value, each row counting as much as its weight."""
+        """Return the value, each row counting as much as its weight."""
 
         def part(rows: slice, band: F64) -> Any:
             hits = sums_of(band, plan.starts)[:, :, None]
@@ -219,7 +221,7 @@ class DirichletKDE(PairEstimator):
         return float(plan.bands.add(part, run) / plan.v.sum())
 
     def evaluate(self, plan: DirichletPlan, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
+        """Return the value when row i of the sample counts ``c[i]`` times."""
         c = c[plan.order].astype(np.float64)
         return self.value(plan.where(c)) if np.count_nonzero(c) > 1 else np.nan
 
@@ -246,8 +248,10 @@ class DirichletKDE(PairEstimator):
         return np.asarray(total / plan.v.sum())
 
     def truth(self, plan: DirichletPlan, q: F64) -> float:
-        """The error where classes come true with the probabilities `q` (n, K): of the smoothed
-        difference of both, so that of a calibrated model it is 0."""
+        """Return the error where classes come true with the probabilities `q` (n, K).
+
+        Of the smoothed difference of both, so that of a calibrated model it is 0.
+        """
         gap, every = q[plan.order] - plan.prob, whole(plan.v.size)
         total = 0.0
         for rows, band in plan.bands:

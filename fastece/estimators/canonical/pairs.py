@@ -34,8 +34,11 @@ MOST_KEPT = 2**24
 
 
 class Bands:
-    """All pairs of rows of class vectors of some shape (n, K), in bands: `fill` makes that of the
-    rows of a slice. They are made anew each time, unless they are few enough to be kept."""
+    """All pairs of rows of class vectors of some shape (n, K), in bands.
+
+    `fill` makes that of the rows of a slice. They are made anew each time, unless they are few
+    enough to be kept.
+    """
 
     def __init__(self, shape: tuple[int, ...], fill: Callable[[slice], F64]) -> None:
         n, n_classes = shape
@@ -50,7 +53,7 @@ class Bands:
         return zip(self.rows, self.kept or map(self.fill, self.rows), strict=True)
 
     def add(self, part: Callable[[slice, F64], Any], run: Map = map) -> Any:
-        """The sum of what each band adds, in their order whoever computes them."""
+        """Return the sum of what each band adds, in their order whoever computes them."""
         return np.sum(list(run(lambda rows: part(rows, self.fill(rows)), self.rows)), axis=0)
 
 
@@ -75,7 +78,7 @@ def check_rows(n: int, what: str) -> None:
 
 
 def check_width(name: str, value: Any, rule: str, least: float) -> Any:
-    """The width of a kernel, or the name of the rule that finds it."""
+    """Return the width of a kernel, or the name of the rule that finds it."""
     if isinstance(value, str):
         if value == rule:
             return value
@@ -101,11 +104,14 @@ class PairEstimator(Parameters, ABC):
 
     @abstractmethod
     def plan(self, sample: Sample, run: Map) -> Any:
-        """What does not depend on the multiplicities; `run` is `map`, or that of threads."""
+        """Return what does not depend on the multiplicities.
+
+        `run` is `map`, or that of threads.
+        """
 
     @abstractmethod
     def value(self, plan: Any, run: Map = map) -> float:
-        """The value, each row counting as much as its weight."""
+        """Return the value, each row counting as much as its weight."""
 
     @abstractmethod
     def replicates(self, plan: Any, c: F64) -> F64:
@@ -113,18 +119,18 @@ class PairEstimator(Parameters, ABC):
 
     @abstractmethod
     def truth(self, plan: Any, q: F64) -> float:
-        """The error where classes come true with the probabilities `q` (n, K)."""
+        """Return the error where classes come true with the probabilities `q` (n, K)."""
 
     @abstractmethod
     def label_values(self, plan: Any, y: I32) -> F64:
         """The values (32,) with other labels (n, 32), each row counting as much as its weight."""
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
-        """The values (K,) of all problems."""
+        """Return the values (K,) of all problems."""
         return np.array([self.value(self.plan(sample, run), run) for sample in problems.samples()])
 
     def prepare(self, sample: Sample, size: int) -> Any:  # noqa: ARG002
-        """What the other methods need: nothing depends on how many rows are drawn."""
+        """Return what the other methods need: nothing depends on how many rows are drawn."""
         return self.plan(sample, map)
 
     def values(self, plan: Any, draws: Draws) -> F64:
@@ -142,7 +148,7 @@ class PairEstimator(Parameters, ABC):
 
 
 def sums_of(band: F64, starts: I64) -> F64:
-    """Sums (b, S) of a band over runs of its columns."""
+    """Return sums (b, S) of a band over runs of its columns."""
     return np.stack([band[:, a:b].sum(axis=1) for a, b in pairwise(starts)], axis=1)
 
 

@@ -85,7 +85,7 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
         return Bands(self.prob.shape, self.gap_band)
 
     def kernel_band(self, rows: slice) -> F64:
-        """A band of `kernel_bands`."""
+        """Return a band of `kernel_bands`."""
         band = np.empty((rows.stop - rows.start, rows.stop))
         kernels.vectors.fill_kernel(
             self.prob[rows], self.prob_columns, self.v, self.scale, self.is_gaussian, rows.start,
@@ -96,7 +96,7 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
         return band
 
     def gap_band(self, rows: slice) -> F64:
-        """A band of `gap_bands`."""
+        """Return a band of `gap_bands`."""
         band = self.kernel_band(rows)
         kernels.vectors.multiply_products(self.gap[rows], self.gap_columns, 0, band)
         return band
@@ -115,7 +115,7 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
         return mean
 
     def total(self, w: F64) -> F64:
-        """The weights of all pairs, for weights (n, R) of the rows."""
+        """Return the weights of all pairs, for weights (n, R) of the rows."""
         if self.is_biased:
             return np.asarray(w.sum(axis=0) ** 2)
         # Less the squares of the weights, a square would have lost all digits of small ones.
@@ -124,8 +124,9 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
 
 @dataclass(frozen=True)
 class SKCE(PairEstimator):
-    """Squared kernel calibration error: whether rows with nearly the same prediction are off in the
-    same direction.
+    """Squared kernel calibration error.
+
+    Whether rows with nearly the same prediction are off in the same direction.
 
     With the gaps ``e_(y_i) - p_i`` of class vectors from what came true, ``h_ij = k(p_i, p_j)
     (e_(y_i) - p_i) . (e_(y_j) - p_j)`` and the kernel ``k(p, q) = exp(-|p - q| / width)``, or
@@ -193,7 +194,7 @@ class SKCE(PairEstimator):
         )  # fmt: skip
 
     def value(self, plan: SKCEPlan, run: Map = map) -> float:
-        """The value, each row counting as much as its weight."""
+        """Return the value, each row counting as much as its weight."""
 
         def part(rows: slice, band: F64) -> Any:  # noqa: ARG001
             return sums_of(band, whole(band.shape[1])).sum()
@@ -202,7 +203,7 @@ class SKCE(PairEstimator):
             return float(plan.gap_bands.add(part, run) / plan.total(plan.v))
 
     def evaluate(self, plan: SKCEPlan, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
+        """Return the value when row i of the sample counts ``c[i]`` times."""
         w = plan.v * c
         rows, w = np.flatnonzero(c), w / w.max()
         return self.value(replace(plan, prob=plan.prob[rows], gap=plan.gap[rows], v=w[rows]))
@@ -234,20 +235,22 @@ class SKCE(PairEstimator):
         return np.asarray((same - 2 * crossed + constant) / plan.total(plan.v[:, None]))
 
     def truth(self, plan: SKCEPlan, q: F64) -> float:
-        """The error where classes come true with the probabilities `q` (n, K): over all pairs in
-        every form, which makes it a square."""
+        """Return the error where classes come true with the probabilities `q` (n, K).
+
+        Over all pairs in every form, which makes it a square.
+        """
         return self.value(replace(plan, gap=q - plan.prob, is_biased=True))
 
 
 def gaps_of(prob: F64, label: NDArray[Any]) -> F64:
-    """Unit vectors of the classes less the probabilities."""
+    """Return unit vectors of the classes less the probabilities."""
     gap = -prob
     gap[np.arange(label.size), label] += 1.0
     return gap
 
 
 def median_distance(prob: F64) -> float:
-    """The median of the distances between two of the rows; 0 of a single one."""
+    """Return the median of the distances between two of the rows; 0 of a single one."""
     squares = np.empty((len(prob), len(prob)))
     kernels.vectors.fill_squares(prob, np.ascontiguousarray(prob.T), 0, squares)
     pairs = squares[np.tril_indices(len(prob), -1)]

@@ -165,8 +165,11 @@ class BetaMesh:
         return beta_parameter(self.x, b), beta_parameter(self.rest, b)
 
     def blocks(self, h: float) -> list[Block]:
-        """The kernels of one bandwidth: powers of scores with exponents that differ from point to
-        point, so logarithms are a matrix product."""
+        """Return the kernels of one bandwidth.
+
+        Powers of scores with exponents that differ from point to point, so logarithms are a matrix
+        product.
+        """
         from scipy.special import betaln
 
         a, c = self.shapes(h)
@@ -196,7 +199,7 @@ class BetaMesh:
 
 
 def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMesh:
-    """The grid for bandwidths of `h` or more, or one that is some times as fine."""
+    """Return the grid for bandwidths of `h` or more, or one that is some times as fine."""
     unit, per_unit = min(h, 1.0), POINTS * finer
     half = math.ceil(per_unit * (math.pi / 4 / unit + LAST_POINT))
     if 2 * half > MOST_CELLS:
@@ -212,6 +215,6 @@ def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMes
 
 
 def even_beta_mesh(low: float, high: float, h: float, count: int) -> BetaMesh:
-    """A grid of so many evenly spaced points."""
+    """Return a grid of so many evenly spaced points."""
     x = (np.arange(count) + 0.5) / count
     return BetaMesh(low, high, h, x, x[::-1], np.full(count, (high - low) / count))

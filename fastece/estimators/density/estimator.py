@@ -99,7 +99,7 @@ class KDE(Parameters):
             object.__setattr__(self, name, value)
 
     def mesh(self, sample: Sample, h: float, finer: float, even: bool) -> AnyMesh:
-        """The grid for bandwidths of `h` or more; `even`: of evenly spaced points."""
+        """Return the grid for bandwidths of `h` or more; `even`: of evenly spaced points."""
         low, high = self.range_of(sample)
         shape, step = self._shape, self.grid_step
         count = None if isinstance(step, str) else step_count(low, high, step)
@@ -128,11 +128,11 @@ class KDE(Parameters):
         return DensityPlan(self, sample, size, finer, even)
 
     def prepare(self, sample: Sample, size: int) -> DensityPlan:
-        """What the other methods need, for draws of `size` rows."""
+        """Return what the other methods need, for draws of `size` rows."""
         return self.plan(sample, size, self.finer)
 
     def evaluate(self, plan: DensityPlan, c: NDArray[Any]) -> float:
-        """The value when row i of the sample counts ``c[i]`` times."""
+        """Return the value when row i of the sample counts ``c[i]`` times."""
         return float(self.errors(plan, Copies(c))[0])
 
     def values(self, plan: DensityPlan, draws: Draws) -> F64:
@@ -161,7 +161,10 @@ class KDE(Parameters):
         return out if self.norm == 1 else out ** (1.0 / self.norm)
 
     def largest_gap(self, mesh: AnyMesh, density: F64) -> F64:
-        """The largest ``|LCE|`` (L, W) of densities (L, 2, G, W); nan if nothing is supported."""
+        """Return the largest ``|LCE|`` (L, W) of densities (L, 2, G, W).
+
+        Nan if nothing is supported.
+        """
         # Up to the ends of the range densities are level, and the score goes on.
         score = np.concatenate([[mesh.low], mesh.score, [mesh.high]])[:, None]
         f, g = density[:, :, np.r_[0, : mesh.count, -1]].swapaxes(0, 1)
@@ -191,7 +194,7 @@ def posterior(f: F64, g: F64, score: F64, low: float, high: float) -> F64:
 
 
 def positive_or(name: str, value: Any, word: str) -> Any:
-    """A positive number, or a word."""
+    """Return a positive number, or a word."""
     if isinstance(value, str):
         if value != word:
             raise InputError(name, f"must be {word!r} or a positive number", value=value)

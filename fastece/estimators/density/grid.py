@@ -105,20 +105,28 @@ class Mesh:
         return np.asarray(np.maximum(1.0, np.ceil(reach)))
 
     def groups(self, h: F64) -> list[NDArray[np.intp]]:
-        """Which replicates are smoothed by sums, and which by transforms: those of a group can be
-        neighbours, in any order."""
+        """Return which replicates are smoothed by sums, and which by transforms.
+
+        Those of a group can be neighbours, in any order.
+        """
         few = self.reach(h) <= MOST_TAPS
         return [lanes for lanes in (np.flatnonzero(few), np.flatnonzero(~few)) if lanes.size]
 
     def folded(self, reach: int) -> I32:
-        """The cell of each number from -reach to count + reach: the range is mirrored at both ends,
-        over and over; and the cells beyond its ends, whose rows belong to their images."""
+        """Return the cell of each number from -reach to count + reach.
+
+        The range is mirrored at both ends, over and over; and the cells beyond its ends, whose rows
+        belong to their images.
+        """
         at = np.arange(-reach, self.count + reach) % (2 * self.count)
         return (np.minimum(at, 2 * self.count - 1 - at) + GHOSTS).astype(np.int32)
 
     def transformed(self, cells: F64, h: F64) -> F64:
-        """The cells smoothed by a product of cosine transforms: reflected at both ends of cells,
-        any signal is a sum of cosines, which a symmetric kernel only scales."""
+        """Return the cells smoothed by a product of cosine transforms.
+
+        Reflected at both ends of cells, any signal is a sum of cosines, which a symmetric kernel
+        only scales.
+        """
         from scipy.fft import dct, idct
 
         around = np.empty((len(h), self.count + 1, h.shape[1]))
@@ -145,7 +153,7 @@ def add_images(cells: F64, folded: I32) -> None:
 
 
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
-    """The grid for bandwidths of `h` or more, or one that is some times as fine."""
+    """Return the grid for bandwidths of `h` or more, or one that is some times as fine."""
     count = math.ceil(min(finer * shape.cells * (high - low) / h, 2.0 * MOST_CELLS))
     if count > MOST_CELLS:
         rule = f"needs a grid of more than the {MOST_CELLS} cells that fit into memory"

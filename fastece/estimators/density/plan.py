@@ -121,15 +121,17 @@ class CellShares:
 
 @dataclass(frozen=True)
 class Copies:
-    """Replicates in which row i counts ``c[i]`` times: one, or several of different bandwidths,
-    whose rows are added up once."""
+    """Replicates in which row i counts ``c[i]`` times.
+
+    One, or several of different bandwidths, whose rows are added up once.
+    """
 
     c: NDArray[Any]
     count: int = 1
     sums: dict[CellShares, F64] = field(default_factory=dict)
 
     def spreads(self, scores: Scores) -> F64:
-        """What Silverman's rule needs of their scores (4, R)."""
+        """Return what Silverman's rule needs of their scores (4, R)."""
         c, rows = self.c.astype(np.float64), scores.rows
         w = c * rows.v if rows.v.size else c
         edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
@@ -158,7 +160,7 @@ class CountBlocks:
         return len(self.c) * REPLICATES
 
     def spreads(self, scores: Scores) -> F64:
-        """What Silverman's rule needs of their scores (4, R)."""
+        """Return what Silverman's rule needs of their scores (4, R)."""
         rows, out = scores.rows, np.empty((4, self.count))
         kernels.density.spreads(self.c, rows, scores.terms, out)
         return out
@@ -186,7 +188,7 @@ class DrawnRows:
         return len(self.rows)
 
     def spreads(self, scores: Scores) -> F64:
-        """What Silverman's rule needs of their scores (4, R): nothing of rows not drawn."""
+        """Return what Silverman's rule needs of their scores (4, R): nothing of rows not drawn."""
         sample, ordered = scores.sample, np.sort(contiguous(self.rows, np.int32), axis=1)
         w = np.empty((0, 0)) if sample.v is None else sample.v[ordered]
         out = np.empty((4, self.count))
@@ -227,7 +229,7 @@ class DensityPlan(Plan):
         return float(self.bandwidths(Copies(np.ones(self.sample.n)))[0])
 
     def bandwidths(self, replicates: Resamples) -> F64:
-        """The bandwidth (R,) of each replicate: given, or by Silverman's rule."""
+        """Return the bandwidth (R,) of each replicate: given, or by Silverman's rule."""
         if isinstance(self.kde.bandwidth, float):
             return np.full(replicates.count, self.kde.bandwidth)
         return silverman(replicates.spreads(self.scores), self.size)
