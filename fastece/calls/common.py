@@ -27,21 +27,23 @@ def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any,
         return None
     if type(y) is not np.ndarray or type(p) is not np.ndarray:
         return None
-    is_float = p.dtype is F8 or p.dtype is F4
-    is_binary, is_vector = p.ndim == 1 and is_float, p.ndim == 2 and is_float and p.shape[1] > 1
+    is_vector = p.ndim == 2 and p.shape[1] > 1
+    if not (is_vector or p.ndim == 1) or not (p.dtype is F8 or p.dtype is F4):
+        return None
     y = y.view(U1) if y.dtype is BOOL else y
-    if not (is_binary or is_vector) or not (y.dtype is I8 or y.dtype is U1):
+    if not (y.dtype is I8 or y.dtype is U1) or y.shape != p.shape[:1] or not p.size:
         return None
     if not isinstance(setting, str) or setting not in ("auto", NAMES[is_vector]):
         return None
-    if y.shape != p.shape[:1] or not p.size or not p.flags.carray or not y.flags.carray:
+    if not p.flags.carray or not y.flags.carray:
         return None
     if is_vector and p.size > MAX_ENTRIES and CHUNK_SCORES * p.shape[1] > MAX_ENTRIES:
         return None
-    if is_binary and p.dtype is F4 and p.size <= CHUNK_SCORES:  # larger ones piece by piece
-        p = p.astype(F8)
-    if is_vector and y.dtype is U1 and y.size <= CHUNK_SCORES:
-        y = y.astype(I8)
+    if y.size <= CHUNK_SCORES:  # types of others are changed piece by piece
+        if is_vector:
+            y = y.astype(I8, copy=False)
+        elif p.dtype is F4:
+            p = p.astype(F8)
     return p, y, *bins, TOLERANCE
 
 
@@ -60,9 +62,8 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
 def sum_pieces(p: Any, y: Any, *bins: Any, moments: Sequence[int]) -> F64 | None:
     """Add up moments (Q, B) of bins, a piece of the scores after the other."""
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
+    dtypes = (F8, y.dtype) if p.ndim == 1 else (p.dtype, I8)
     sums, hard_error = np.zeros_like(part), cast(Any, kernels.moments.hard_error)
-    # Class vectors may be of either type, and hits.
-    dtypes = (p.dtype, I8) if p.ndim == 2 else (F8, y.dtype)
     for start in range(0, y.size, CHUNK_SCORES):
         rows = slice(start, start + CHUNK_SCORES)
         arrays = (x[rows].astype(t, copy=False) for x, t in zip((p, y), dtypes, strict=True))
