@@ -74,7 +74,8 @@ def check_class_numbers(found: Predictions) -> None:
             "before all rows are read"
         )
         value = found.label[bad]
-        error = InputError("y_true", rule, index=bad, value=value)
+        hint = "pass {labels}, in the order of the classes"
+        error = InputError("y_true", rule, index=bad, value=value, hint=hint)
         found.place(error)
         raise error
 

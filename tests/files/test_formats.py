@@ -55,6 +55,12 @@ def test_every_format_holds_the_same(write, name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
+def test_every_format_but_parquet_is_read_without_pyarrow(write, name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    check_read(write(FORMATS[name], name))
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_standard_input_is_read_by_its_content(stdin, name):
     stdin(FORMATS[name])
     check_read("-")
