@@ -24,7 +24,7 @@ Rule = Callable[[NDArray[Any]], NDArray[np.bool_]]
 
 
 def as_array(name: str, value: Any) -> NDArray[Any]:
-    """Any accepted container as a numpy array, without a copy where there can be none."""
+    """Read any accepted container as a numpy array, where possible without a copy."""
     if type(value) is np.ndarray:
         return value
     refuse_container(name, value)
@@ -44,7 +44,7 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
 
 
 def from_torch(tensor: Any) -> NDArray[Any]:
-    """A tensor on any device, with or without a gradient, as an array on the host."""
+    """Read a tensor on any device, with or without a gradient, as an array."""
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if str(tensor.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
         tensor = tensor.float()
@@ -52,13 +52,13 @@ def from_torch(tensor: Any) -> NDArray[Any]:
 
 
 def dtypes_of(value: Any) -> list[str]:
-    """The dtype of each column of a frame, or the one of anything else that has one."""
+    """Give the dtype of each column of a frame, or of anything else that has one."""
     is_frame = getattr(value, "ndim", 1) == 2 and hasattr(value, "dtypes")
     return [str(t) for t in (value.dtypes if is_frame else [getattr(value, "dtype", "")])]
 
 
 def refuse_container(name: str, value: Any) -> None:
-    """Containers whose missing, implied or not yet computed entries would have to be guessed."""
+    """Refuse containers whose missing or implied entries would have to be guessed."""
     module = type(value).__module__.partition(".")[0]
     if isinstance(value, np.ma.MaskedArray):
         raise InputTypeError(name, "masked arrays are refused", hint="drop the masked rows first")
@@ -76,7 +76,7 @@ def refuse_container(name: str, value: Any) -> None:
 
 
 def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArray[Any]:
-    """A container of integers, bools or floats that float64 can hold; no copy of those."""
+    """Read a container of integers, bools or floats that float64 can hold."""
     array = as_array(name, value)
     if array.ndim and len(array) > MOST_ROWS:
         raise InputError(name, f"must have at most {MOST_ROWS} rows", value=len(array))
@@ -94,7 +94,7 @@ def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArra
 
 
 def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
-    """Finite weights (n,), not negative and not all 0, or None."""
+    """Read finite weights (n,), not negative and not all 0, or None."""
     if value is None:
         return None
     array = as_real(name, value)
@@ -111,28 +111,30 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
 
 
 def contiguous(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """C-contiguous, of this dtype and writable: kernels compile anew for each combination. No copy
-    where it is so already."""
+    """Make an array C-contiguous, of a dtype and writable, where it is not so already.
+
+    Kernels compile anew for each combination.
+    """
     array = np.ascontiguousarray(array, dtype)
     return array if array.flags.writeable else array.copy()
 
 
 def as_blocks(c: U8, n: int) -> U8:
-    """Multiplicities (G, n, 32) of n rows, as kernels take them: they do not look at the shape."""
+    """Read counts (G, n, 32) of n rows, as kernels take them without a look."""
     if c.shape[1:] != (n, REPLICATES):
         raise InputError("c", f"must have {n} rows of {REPLICATES} counts, got {c.shape[1:]}")
     return contiguous(c, np.uint8)
 
 
 def row_slices(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Slices of the rows with their first row, each small enough to stay in cache."""
+    """Yield slices of the rows with their first row, each small enough for the cache."""
     step = max(1, SLICE * len(array) // max(array.size, 1))
     for start in range(0, len(array), step):
         yield start, array[start : start + step]
 
 
 def find_extremes(array: NDArray[Any]) -> tuple[float, float]:
-    """Smallest and largest entry; nan if there is one."""
+    """Find the smallest and the largest entry; nan if there is one."""
     lows, highs = zip(*((part.min(), part.max()) for _, part in row_slices(array)), strict=True)
     return float(np.min(lows)), float(np.max(highs))
 
@@ -158,15 +160,15 @@ def refuse_infinite(name: str, array: NDArray[Any]) -> None:
 
 
 def elementwise(rule: Callable[[Any], bool]) -> Rule:
-    """A rule about one object as a rule about an array of them."""
+    """Turn a rule about one object into a rule about an array of them."""
     return lambda array: np.array([rule(x) for x in array.flat], bool).reshape(array.shape)
 
 
 def is_text(value: Any) -> bool:
-    """Whether this is a string."""
+    """Decide whether this is a string."""
     return isinstance(value, str | bytes)
 
 
 def are_whole(array: NDArray[Any]) -> bool:
-    """Whether the first numbers are whole, as labels are."""
+    """Decide whether the first numbers are whole, as labels are."""
     return bool((array[:SLICE] == np.trunc(array[:SLICE])).all())

@@ -31,10 +31,10 @@ MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
 def as_labels(
     value: Any, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any
 ) -> tuple[Array, list[Any] | None]:
-    """The caller's labels (n,) as class indices and what these stand for, or as numbers not yet
-    checked and None.
+    """Read the caller's labels (n,) as class indices, and what these stand for.
 
-    `names` are those of the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
+    Labels that are numbers are not yet checked, and stand for themselves: None. `names` are those of
+    the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
     """
     is_given = labels is not None or pos_label is not None
     y = as_array("y_true", as_objects(value) if is_given else value)
@@ -56,8 +56,10 @@ def as_labels(
 def class_order(
     y: Array, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any
 ) -> list[Any] | None:
-    """The label of each column: as the caller says; else the columns' names, if every label is one
-    of them; else strings in order. None where labels are numbers: class indices."""
+    """Find the label of each column; None where labels are class indices.
+
+    As the caller says; else the columns' names, if every label is one of them; else strings in order.
+    """
     n_classes = 2 if y_prob.ndim == 1 else y_prob.shape[1]
     if pos_label is not None and n_classes != 2:
         rule = f"needs P(positive) or 2 columns, {prob_name} has {n_classes}"
@@ -77,7 +79,7 @@ def class_order(
 
 
 def caller_order(labels: Any, n_classes: int) -> list[Any]:
-    """The caller's labels, one for each class."""
+    """Read the caller's labels, one for each class."""
     order = as_array("labels", as_objects(labels)).ravel().tolist()
     if len(order) != n_classes:
         rule = f"must name {n_classes} classes, got {len(order)}: {order!r:.200}"
@@ -89,7 +91,7 @@ def caller_order(labels: Any, n_classes: int) -> list[Any]:
 
 
 def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | None:
-    """The labels in the order of the columns whose names they are, if each of them is one."""
+    """Find the labels in the order of the columns whose names they are, if each is one."""
     found = distinct_labels(y)
     label_of = {label_text(label): label for label in found}
     if len(label_of) < len(found) or not label_of.keys() <= set(names):
@@ -101,7 +103,7 @@ def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | No
 
 
 def positive_last(y: Array, pos_label: Any) -> list[Any]:
-    """The other label, None if there is none, and the positive one."""
+    """Find the other label, None if there is none, and the positive one."""
     other, *rest = [*(label for label in distinct_labels(y) if label != pos_label), None]
     if len(rest) > 1:
         rule = f"must be the positive label {pos_label!r} or one other, such as {other!r}"
@@ -110,7 +112,7 @@ def positive_last(y: Array, pos_label: Any) -> list[Any]:
 
 
 def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) -> list[Any]:
-    """The sorted strings, where columns have no names and there is one for each of them."""
+    """Sort the strings, where columns have no names and there is one for each of them."""
     found = distinct_labels(y)
     if not all(map(is_text, found)):
         rule, hint = "must be integers, bools or strings", "{labels} takes any labels"
@@ -130,8 +132,10 @@ def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) 
 
 
 def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
-    """The group (n,) of each row, as a position among the labels that occur, and these labels;
-    dates are their text."""
+    """Find the group (n,) of each row among the labels that occur, and these labels.
+
+    Dates are their text.
+    """
     array = as_array(name, as_objects(value))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -147,7 +151,7 @@ def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
 
 
 def distinct_labels(y: Array, name: str = "y_true") -> list[Any]:
-    """The labels that occur, in the order of their text; none may be missing or blank."""
+    """Find the labels that occur, in the order of their text; none may be missing."""
     try:
         found = sorted(set(y.tolist()), key=str)
     except TypeError as error:
@@ -158,12 +162,12 @@ def distinct_labels(y: Array, name: str = "y_true") -> list[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether this is a missing value of Python, numpy or pandas, or a string of blanks."""
+    """Decide whether this is a missing value, or a string of blanks."""
     return not value.strip() if is_text(value) else str(value) in MISSING
 
 
 def label_positions(y: Array, order: list[Any]) -> I64:
-    """Position of each label in the class order."""
+    """Find the position of each label in the class order."""
     kind = Real if y.dtype.kind in "biuf" else str if y.dtype.kind == "U" else ()
     if all(isinstance(label, kind) for label in order):  # numpy compares them as Python does
         table = np.asarray(order)
@@ -184,7 +188,7 @@ def label_positions(y: Array, order: list[Any]) -> I64:
 
 
 def as_objects(value: Any) -> Any:
-    """A list of labels as an object array: numpy would turn ["a", 1] into strings."""
+    """Turn a list of labels into an object array: numpy would make ["a", 1] strings."""
     if not isinstance(value, list | tuple) or not value:
         return value
     if any(isinstance(x, list) for x in value):
@@ -195,7 +199,7 @@ def as_objects(value: Any) -> Any:
 
 
 def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
-    """Labels as integers or bools from 0 to K - 1."""
+    """Check labels that are integers or bools from 0 to K - 1."""
     if y.dtype.kind == "b":
         return np.not_equal(y.view(np.uint8), 0)  # bools made of other bytes are True
     low, high = find_extremes(y)
@@ -211,7 +215,7 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
 
 
 def swap_hint(y: Array, y_prob: Array) -> str:
-    """A hint, where y_true looks like probabilities and y_prob like labels."""
+    """Give a hint, where y_true looks like probabilities and y_prob like labels."""
     if y.dtype.kind != "f" or y.size == 0 or y.min() < 0 or y.max() > 1:
         return ""
     if y_prob.ndim == 1 and are_whole(y_prob):
@@ -220,7 +224,7 @@ def swap_hint(y: Array, y_prob: Array) -> str:
 
 
 def one_hot_hint(y: Array, y_prob: Array) -> str:
-    """A hint, where y_true has the columns of y_prob, and one of each row is 1."""
+    """Give a hint, where y_true has the columns of y_prob, and one of each row is 1."""
     if y.shape != y_prob.shape or y.dtype.kind not in "fiub" or not np.isin(y, (0, 1)).all():
         return ""
     return "it looks one-hot: pass its argmax(axis=1)" if (y.sum(axis=1) == 1).all() else ""

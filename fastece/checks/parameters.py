@@ -16,19 +16,19 @@ from fastece.checks.errors import InputError, InputTypeError
 
 
 def list_names(names: Iterable[Any]) -> str:
-    """The names that there are, for a message about one that is not."""
+    """List the names that there are, for a message about one that is not."""
     return "known: " + (", ".join(repr(name) for name in names) or "none")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> str:
-    """One of a few names."""
+    """Check one of a few names."""
     if not isinstance(value, str) or value not in choices:
         raise InputError(name, "must be a known name", value=value, hint=list_names(choices))
     return str(value)
 
 
 def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an integer") -> int:
-    """An integer from low to high; a bool or a float is none."""
+    """Check an integer from low to high; a bool or a float is none."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InputTypeError(name, f"must be {kind}", value=value)
     if not low <= int(value) <= high:
@@ -37,7 +37,7 @@ def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an in
 
 
 def check_real(name: str, value: Any, low: float, high: float = math.inf) -> float:
-    """A real number from low to high; nan is none, inf only where `high` is infinite."""
+    """Check a real number from low to high; nan is none, inf only if `high` is infinite."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise InputTypeError(name, "must be a number", value=value)
     try:
@@ -50,14 +50,14 @@ def check_real(name: str, value: Any, low: float, high: float = math.inf) -> flo
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """True or False; a string such as "no" is neither."""
+    """Check True or False; a string such as "no" is neither."""
     if not isinstance(value, bool | np.bool_):
         raise InputTypeError(name, "must be True or False", value=value)
     return bool(value)
 
 
 def check_range(name: str, value: Any, names: Sequence[str]) -> str | tuple[float, float]:
-    """A named range, or a pair 0 <= low < high <= 1."""
+    """Check a named range, or a pair 0 <= low < high <= 1."""
     if isinstance(value, str):
         return check_choice(name, value, names)
     if not isinstance(value, tuple) or len(value) != 2:
@@ -70,7 +70,7 @@ def check_range(name: str, value: Any, names: Sequence[str]) -> str | tuple[floa
 
 
 def processors() -> int:
-    """Number of processors that this process may use, of those that the machine has."""
+    """Count the processors that this process may use."""
     if hasattr(os, "process_cpu_count"):  # Python 3.13
         return os.process_cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):  # Linux
@@ -79,8 +79,10 @@ def processors() -> int:
 
 
 def check_jobs(n_jobs: Any) -> int:
-    """Number of threads: None is 1, -1 as many as processors that this process may use, -2 one
-    less, and so on."""
+    """Turn `n_jobs` into a number of threads.
+
+    None is 1, -1 as many as processors that this process may use, -2 one less, and so on.
+    """
     if n_jobs is None:
         return 1
     jobs = check_integer("n_jobs", n_jobs, -(2**31), 2**31)
@@ -90,7 +92,7 @@ def check_jobs(n_jobs: Any) -> int:
 
 
 def check_average(average: Any) -> None:
-    """How values of classes are averaged."""
+    """Check how values of classes are averaged."""
     if average is not None and (not isinstance(average, str) or average != "macro"):
         hint = list_names(["macro", None])
         raise InputError("average", "must be a known name", value=average, hint=hint)

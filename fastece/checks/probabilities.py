@@ -32,7 +32,7 @@ TOO_FEW = 10
 
 
 def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
-    """Probabilities or logits (n,) or (n, K), their values not yet checked."""
+    """Read probabilities or logits (n,) or (n, K), their values not yet checked."""
     array = as_real(name, value)
     if array.ndim not in (1, 2):
         raise InputError(name, f"must have 1 or 2 dimensions, got shape {array.shape}")
@@ -48,21 +48,23 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
 
 
 def column_names(value: Any) -> list[str]:
-    """Names of the columns of a data frame as text; empty for anything else, and where they only
-    count from 0, as 0, 1, 2 or p_0, p_1, p_2."""
+    """Give the names of the columns of a data frame as text.
+
+    Empty for anything else, and where they only count from 0, as 0, 1, 2 or p_0, p_1, p_2.
+    """
     names = getattr(value, "column_names", getattr(value, "columns", ()))  # first: pyarrow's
     texts = [] if callable(names) else [label_text(name) for name in names]
     return texts if texts and first_number(texts) != 0 else []
 
 
 def label_text(label: Any) -> str:
-    """A label or a column's name as text: 1.0 is "1"."""
+    """Write a label or a column's name as text: 1.0 is "1"."""
     is_whole = isinstance(label, float | np.floating) and float(label).is_integer()
     return str(int(label) if is_whole else label)
 
 
 def first_number(names: Sequence[str]) -> int | None:
-    """The number of the first name, where names are a word, or none, and numbers that count up."""
+    """Find the first number of names that are a word, or none, and numbers that count up."""
     word, *others = {name.rstrip("0123456789") for name in names}
     ends = [name[len(word) :] for name in names]
     if others or "" in ends:
@@ -72,8 +74,7 @@ def first_number(names: Sequence[str]) -> int | None:
 
 
 def row_sum_tolerance(value: Any, array: NDArray[Any]) -> float:
-    """How far from 1 the rows of `array` may sum, by the dtype of the `value` that it was read
-    from."""
+    """Find how far from 1 rows may sum, by the dtype that they were read from."""
     is_short = array.dtype.char in "ef"  # read from a short float, or from float32
     dtype = str(getattr(value, "dtype", array.dtype)).rpartition(".")[2] if is_short else ""
     if dtype not in SHORT_FLOATS:
@@ -84,7 +85,7 @@ def row_sum_tolerance(value: Any, array: NDArray[Any]) -> float:
 def check_probabilities(
     array: NDArray[Any], from_logits: bool, name: str, tolerance: float
 ) -> bool:
-    """Whether some probabilities are to be clipped; an error for what is no probability."""
+    """Check probabilities or logits; tell whether some are to be clipped."""
     if from_logits:
         rule = "logits must be finite or -inf"
         refuse_where(name, rule, array, lambda part: ~(part < math.inf))
@@ -110,8 +111,7 @@ def check_probabilities(
 
 
 def scan_rows(p: NDArray[Any], tolerance: float) -> tuple[float, float, NDArray[np.intp]]:
-    """Smallest and largest entry, and the rows (of K) that do not sum to 1: one pass over
-    memory."""
+    """Find the extremes, and the rows (of K) that do not sum to 1, in one pass."""
     if p.ndim == 1:
         return *find_extremes(p), np.empty(0, np.intp)
     ones = np.ones(p.shape[1], p.dtype if p.dtype.char in "fd" else np.float64)
@@ -124,7 +124,7 @@ def scan_rows(p: NDArray[Any], tolerance: float) -> tuple[float, float, NDArray[
 
 
 def hint_at(p: NDArray[Any]) -> str:
-    """What finite numbers may be that are no probabilities."""
+    """Guess what finite numbers are that are no probabilities."""
     low, high = find_extremes(p)
     sums = p[:100].sum(axis=1, dtype=np.float64) if p.ndim == 2 else np.array(100)
     is_percent = low >= 0 and 2 < high <= 100 and bool(np.allclose(sums, 100, atol=1))
@@ -137,8 +137,10 @@ def hint_at(p: NDArray[Any]) -> str:
 
 
 def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob") -> None:
-    """Warn of logits that all lie in [0, 1], in rows that sum to 1; equal ones are none to doubt.
-    The first few rows decide nearly always."""
+    """Warn of logits that all lie in [0, 1], in rows that sum to 1.
+
+    Equal ones are none to doubt. The first few rows decide nearly always.
+    """
     if len(z) < TOO_FEW:
         return
     for rows in (z[:TOO_FEW], z):
@@ -152,8 +154,10 @@ def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob
 
 
 def are_logits(p: NDArray[Any], name: str = "y_prob") -> bool:
-    """Whether a number is outside [0, 1], by which some tell logits from probabilities; a warning
-    if that may be due to rounding."""
+    """Decide whether a number is outside [0, 1], by which some tell logits.
+
+    Warn if that may be due to rounding.
+    """
     low, high = find_extremes(p)
     outside = low < 0 or high > 1
     if outside and low >= LOWEST and high <= HIGHEST:

@@ -57,8 +57,10 @@ def run_study(options: Namespace) -> Any:
 
 
 def command(name: str) -> Callable[[Namespace], Any]:
-    """Find the function behind a command, whose module is loaded now: ``fastece --help`` need not
-    wait for what measures."""
+    """Find the function behind a command, whose module is loaded now.
+
+    ``fastece --help`` need not wait for what measures.
+    """
     module, function = COMMANDS[name].run.split(":")
     return getattr(import_module(f"fastece.cli.{module}"), function)  # type: ignore[no-any-return]
 

@@ -115,7 +115,9 @@ def score_range(predictions: Predictions) -> dict[str, Any]:
 
 
 def estimators_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
-    """Choose the errors of a report, and those that are asked for, with the bins and the range if
-    they have them."""
+    """Choose the errors of a report, and those that are asked for.
+
+    They have the bins and the range, if they take them.
+    """
     names = [*ERRORS, *options.estimators]
     return choose_errors(names, n_bins=options.n_bins, **score_range(predictions))

@@ -149,8 +149,10 @@ def rows_of(predictions: Predictions, options: Namespace) -> Rows:
 
 
 def apply_methods(task: Task, progress: Progress) -> tuple[dict[str, Recalibrated], dict[str, str]]:
-    """Apply the methods that are asked for, by their names; of those that cannot be used among all
-    give the reason."""
+    """Apply the methods that are asked for, by their names.
+
+    Of those that cannot be used among all give the reason.
+    """
     options = task.options
     if options.load is not None:
         return apply_saved(task), {}
@@ -174,7 +176,7 @@ def apply_methods(task: Task, progress: Progress) -> tuple[dict[str, Recalibrate
 
 @contextmanager
 def warnings_of(method: Any) -> Iterator[None]:
-    """While the block runs, warnings name the method, and none is about rows."""
+    """Name the method in warnings while the block runs, and give none about rows."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -240,8 +242,11 @@ def check_size(name: str, task: Task) -> None:
 
 
 def rank(task: Task, results: dict[str, Recalibrated], progress: Progress) -> list[dict[str, Any]]:
-    """Measure the log loss and the error that each method leaves, and the share of rows whose class
-    stays the predicted one: the least log loss first, infinite ones last."""
+    """Measure what each method leaves, and rank them by the log loss.
+
+    The log loss, the error, and the share of rows whose class stays the predicted one; infinite losses
+    come last.
+    """
     lines = []
     errors = estimators_of(task.before, task.options)
     measured = {LEAD: errors[LEAD], LOSS: ESTIMATORS[LOSS]}

@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
 def reader(
     rule: str, read: Callable[[str], Any], holds: Callable[[Any], bool] = lambda _: True
 ) -> Callable[[str], Any]:
-    """What reads the text of an option, or says the rule that it does not keep."""
+    """Make a reader of the text of an option, which names the rule that it breaks."""
 
     def read_text(text: str) -> Any:
         with suppress(ValueError):
@@ -35,12 +35,12 @@ def reader(
 
 
 def number_or(word: str, number: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A reader of a number or a word."""
+    """Make a reader of a number or a word."""
     return reader(f'a number or "{word}"', lambda text: text if text == word else number(text))
 
 
 def read_setting(text: str) -> int | str:
-    """A class index or a name."""
+    """Read a class index or a name."""
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
@@ -55,12 +55,12 @@ read_scores = reader(
 def value(
     metavar: str | None, text: str, read: Callable[[str], Any] = str, default: Any = None
 ) -> dict[str, Any]:
-    """What argparse is told of an option with a value."""
+    """Describe an option with a value to argparse."""
     return {"metavar": metavar, "help": text, "type": read, "default": default}
 
 
 def form(name: str, text: str) -> dict[str, Any]:
-    """What argparse is told of an option that is a form of the output."""
+    """Describe an option that is a form of the output to argparse."""
     return {"action": "store_const", "const": name, "dest": "form", "help": text}
 
 
@@ -221,7 +221,7 @@ COMMANDS = {
 
 
 def option_names() -> dict[str, str | None]:
-    """Names of options for arguments of Python, as errors about these call them."""
+    """Give the names of options for arguments of Python, as errors have them."""
     options = [key.split()[-1] for key in OPTIONS]
     names: dict[str, str | None] = {x[2:].replace("-", "_"): x for x in options}
     others = {"n_resamples": "--resamples", "n_jobs": "--jobs", "rng": "--seed", "cv": "--folds"}
@@ -229,7 +229,7 @@ def option_names() -> dict[str, str | None]:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """A parser of every command."""
+    """Make a parser of every command."""
     parser = Parser(prog="fastece", description="Calibration errors of classifiers.")
     parser.add_argument("--version", action="version", version=f"fastece {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")

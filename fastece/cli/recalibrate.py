@@ -87,8 +87,10 @@ def run_recalibrate(options: Namespace) -> Page:
 
 
 def check_targets(options: Namespace) -> tuple[Path | None, Path | None]:
-    """Check the files of `--out` and `--save`: they can be written, and are no other files of the
-    command."""
+    """Check that the files of `--out` and `--save` can be written.
+
+    They are no other files of the command.
+    """
     others = [options.file, options.fit, options.load, options.plot]
     taken = {os.path.realpath(path) for path in others if path not in (None, STANDARD_INPUT)}
     found: list[Path | None] = []

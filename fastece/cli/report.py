@@ -56,8 +56,10 @@ def run_report(options: Namespace) -> Page:
 
 
 def read_rows(paths: Sequence[str], options: Namespace, progress: Progress) -> Predictions | None:
-    """Read one file as a whole, or what ships with fastece; None where that is a stream: of several
-    files, and of one that is too large."""
+    """Read one file as a whole, or what ships with fastece.
+
+    None where that is a stream: of several files, and of one that is too large.
+    """
     if len(paths) > 1:
         return None
     if not paths:

@@ -181,7 +181,7 @@ class FileSum:
             self.tell(count, reader.source.share)
 
     def following(self, batches: Iterator[Table], count: FileCount) -> Table | None:
-        """The next batch; none at the end, or where the rest of the file is skipped."""
+        """Give the next batch; none at the end, or where the rest of the file is skipped."""
         try:
             return next(batches, None)
         except BadArgumentError as error:

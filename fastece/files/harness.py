@@ -18,7 +18,7 @@ CHOICES = (("choices",), ("choices", "text"), ("choices", "label"))
 
 
 def is_log(row: dict[str, Any]) -> bool:
-    """Whether an object has the keys of a line of such a log."""
+    """Decide whether an object has the keys of a line of such a log."""
     return "target" in row and any(name in row for name in RESPONSES)
 
 
@@ -52,14 +52,16 @@ def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
 
 
 def denies(row: dict[str, Any], scores: list[float], right: int) -> bool:
-    """Whether a line has another accuracy than its likeliest choice has."""
+    """Decide whether a line has another accuracy than its likeliest choice has."""
     accuracy, hit = row.get("acc"), scores.index(max(scores)) == right
     return isinstance(accuracy, int | float) and accuracy != hit
 
 
 def read_question(row: dict[str, Any], name: str) -> tuple[list[float], int | None, int | None]:
-    """The log-likelihoods of the choices, none if there are not two of them, and the choice that
-    the target is the number of, and the one that it is the text of."""
+    """Read the log-likelihoods of the choices, and the choice that the target is.
+
+    As the number of one, and as the text of one. Without two choices there are no log-likelihoods.
+    """
     try:
         scores = [log_likelihood(response) for response in row[name]]
     except (ValueError, TypeError, LookupError):
@@ -83,7 +85,7 @@ def read_question(row: dict[str, Any], name: str) -> tuple[list[float], int | No
 
 
 def log_likelihood(response: Any) -> float:
-    """The number that comes first in a response, which may lie in a list of one response."""
+    """Read the first number of a response, which may lie in a list of one response."""
     while isinstance(response, list):
         if isinstance(response[0], list) and len(response) > 1:
             raise ValueError
@@ -92,7 +94,7 @@ def log_likelihood(response: Any) -> float:
 
 
 def read_requests(row: dict[str, Any]) -> list[list[str]]:
-    """The context and the continuation of each request; none if the log does not have them."""
+    """Read the context and the continuation of each request, if the log has them."""
     found = row.get("arguments")
     found = list(found.values()) if isinstance(found, dict) else found
     pairs = [list(x.values()) if isinstance(x, dict) else x for x in found or []]

@@ -51,7 +51,7 @@ class Predictions:
 
     @contextmanager
     def located(self) -> Iterator[None]:
-        """While the block runs, errors and warnings about these rows name their place."""
+        """Name the place of errors and warnings about these rows while the block runs."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -149,7 +149,7 @@ class Chosen:
         )
 
     def holds_pairs(self, table: Table) -> bool:
-        """Whether a table has true label, predicted label and confidence."""
+        """Decide whether a table has true label, predicted label and confidence."""
         is_pair = not self.is_named and all(name in table.names for name in PAIR)
         if self.classes is not None and not is_pair:
             raise InputError("classes", f"goes with the columns {','.join(PAIR)} only")
@@ -171,7 +171,7 @@ class Chosen:
         return Rows(table.bare, *found)  # without the cells, which would stay in memory
 
     def holds_log(self, table: Table) -> bool:
-        """Whether a table is a log of lm-evaluation-harness."""
+        """Decide whether a table is a log of lm-evaluation-harness."""
         return not self.is_named and bool(table.rows) and is_log(table.rows[0])
 
     def interpret(self, rows: Rows) -> Predictions:
@@ -312,8 +312,11 @@ def read_pairs(rows: Rows, classes: int | None) -> Predictions:
 
 
 def read_questions(table: Table) -> Predictions:
-    """Read a log of multiple-choice questions: class vectors if all have as many choices; else
-    whether the likeliest choice is right, and its softmax."""
+    """Read a log of multiple-choice questions.
+
+    Class vectors if all have as many choices; else whether the likeliest choice is right, and its
+    softmax.
+    """
     right, scores = read_log(table)
     label, counts = np.array(right), [len(choices) for choices in scores]
     fewest, most = min(counts), max(counts)
@@ -343,8 +346,10 @@ def check_names(table: Table, argument: str, names: Sequence[str]) -> None:
 
 
 def expand(table: Table, pattern: str, taken: Collection[str | None]) -> list[str]:
-    """Find the columns that a name or a pattern such as prob_* means, in the order of the file;
-    those that are numbered in the order of their numbers."""
+    """Find the columns that a name or a pattern such as prob_* means.
+
+    They are in the order of the file; those that are numbered in the order of their numbers.
+    """
     if pattern in table.names or not {*pattern} & {*"*?["}:
         return [pattern]
     names = [name for name in table.names if name not in taken and fnmatchcase(name, pattern)]

@@ -121,7 +121,7 @@ class Source:
 
 @contextmanager
 def readable(name: str, *broken: type[Exception]) -> Generator[None]:
-    """While the block runs, errors of libraries about a broken file are errors about input."""
+    """Turn errors of libraries about a broken file into errors about input."""
     try:
         yield
     except broken as error:
@@ -136,8 +136,7 @@ def rows_of(numbers: float) -> int:
 
 
 def array_columns(array: NDArray[Any], name: str) -> dict[str, NDArray[Any]]:
-    """Give the columns of an array with named fields, or of one (n, 1 + K) of labels and
-    probabilities."""
+    """Give the columns of an array with named fields, or of one (n, 1 + K)."""
     if array.dtype.names:
         return {field: array[field] for field in array.dtype.names}
     if array.ndim != 2 or array.shape[1] < 2:
@@ -190,8 +189,11 @@ def column_of(batch: Any, name: str) -> Column:
 
 
 def expand_paths(paths: Sequence[str]) -> list[str]:
-    """Find the files that paths, patterns, and folders mean: of a folder all below it that end as
-    files of predictions do and do not begin with "." or "_", in the order of their names."""
+    """Find the files that paths, patterns, and folders mean.
+
+    Of a folder all below it that end as files of predictions do and do not begin with "." or "_", in
+    the order of their names.
+    """
     found = [file for path in paths for file in files_of(path)]
     places = [os.path.realpath(file) for file in found]
     for k, place in enumerate(places):
@@ -219,6 +221,8 @@ def files_of(path: str) -> list[str]:
 
 
 def is_hidden(path: Path) -> bool:
-    """Decide whether a file, or a folder that it is in, has the name of what is not meant: those of
-    notebooks' copies and of unfinished work begin with a dot or an underscore."""
+    """Decide whether a file, or a folder that it is in, has the name of a copy.
+
+    Names of notebooks' copies and of unfinished work begin with a dot or an underscore.
+    """
     return any(part.startswith((".", "_")) for part in path.parts)

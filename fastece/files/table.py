@@ -107,8 +107,10 @@ class Table:
     def read(
         self, labels: Sequence[str], numbers: Sequence[str]
     ) -> tuple[dict[str, Labels], dict[str, Numbers]]:
-        """Read columns of labels, and columns of numbers, or of lists or objects of as many numbers
-        in each row."""
+        """Read columns of labels, and columns of numbers.
+
+        Of numbers a cell may be a list or an object of as many in each row.
+        """
         found = {name: as_labels(self.column(name)) for name in labels}
         figures = {name: as_numbers(self.column(name)) for name in numbers}
         bad = [(name, label_fault) for name, column in found.items() if column is None]
@@ -217,8 +219,10 @@ def keys_of(cell: Any) -> Any:
 
 
 def as_arrays(columns: Sequence[Labels]) -> list[NDArray[Any]]:
-    """Turn columns of strings into numbers or bools, if all are written so, and no two that differ
-    would be one, as 1.1 and 1.10; else into strings."""
+    """Turn columns of strings into numbers or bools, if all are written so.
+
+    No two that differ may become one, as 1.1 and 1.10: those stay strings.
+    """
     texts = [column for column in columns if isinstance(column, Texts)]
     read: Callable[[str], Any] = str
     for form, to_value in reversed(FORMS if len(texts) == len(columns) else []):
@@ -261,8 +265,10 @@ def follow(value: Any, path: Sequence[str]) -> Any:
 
 
 def arrow_column(column: Any) -> NDArray[Any] | Texts | None:
-    """Read a column of pyarrow: strings, numbers, bools, or as many numbers in each row; None where
-    there is anything else, or a cell is missing."""
+    """Read a column of pyarrow: strings, numbers, bools, or rows of numbers.
+
+    None where there is anything else, or a cell is missing.
+    """
     from pyarrow import types
 
     if types.is_dictionary(column.type):

@@ -34,8 +34,10 @@ UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 def read_lines(file: IO[bytes]) -> Iterator[list[str]]:
-    """Read the lines of a text, with their ends, a batch at a time; those before what cannot be
-    unpacked come before the error about that."""
+    """Read the lines of a text, with their ends, a batch at a time.
+
+    Those before what cannot be unpacked come before the error about that.
+    """
     text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
     lines: list[str] = []
     length = 0
@@ -96,8 +98,10 @@ class Delimited:
         self, lines: list[str], before: int, is_last: bool, labels: Sequence[str],
         numbers: Sequence[str],
     ) -> tuple[Table, int]:  # fmt: skip
-        """Read lines as a table, and count those that are read: a last row without an end waits for
-        more of them."""
+        """Read lines as a table, and count those that are read.
+
+        A last row without an end waits for more of them.
+        """
         columns = self.arrow_columns(lines, labels, numbers)
         if columns is not None:
             places = range(before + 1, before + len(lines) + 1)
@@ -121,8 +125,10 @@ class Delimited:
     def arrow_columns(
         self, lines: list[str], labels: Sequence[str], numbers: Sequence[str]
     ) -> dict[str, Column] | None:
-        """Read lines by pyarrow, if it is there and they are as simple as most are: one row a line,
-        no quotes, and all numbers are good."""
+        """Read lines by pyarrow, if it is there and they are as simple as most are.
+
+        That is one row a line, no quotes, and good numbers.
+        """
         text = "".join(lines)
         if '"' in text or not lines:
             return None
@@ -200,8 +206,10 @@ def split_rows(lines: Sequence[str], delimiter: str) -> tuple[list[Any], list[in
 
 
 def read_header(file: str, lines: list[str], wanted: Collection[str]) -> tuple[str, list[str], int]:
-    """Read the delimiter, the names of the columns, and the number of lines that hold them. The
-    right delimiter yields one of the wanted names; if none does, it yields several names."""
+    """Read the delimiter, the names of the columns, and the number of their lines.
+
+    The right delimiter yields one of the wanted names; if none does, it yields several names.
+    """
     found = []
     for delimiter in DELIMITERS:
         reader = csv.reader(lines, delimiter=delimiter)
@@ -227,8 +235,11 @@ def read_header(file: str, lines: list[str], wanted: Collection[str]) -> tuple[s
 
 
 def object_tables(file: str, chunks: Iterator[list[str]]) -> Iterator[Table]:
-    """Read batches of JSON Lines. Columns are the keys of the first object; a dotted path, such as
-    a.b.0, leads to what is inside. A log is one batch."""
+    """Read batches of JSON Lines.
+
+    Columns are the keys of the first object; a dotted path, such as a.b.0, leads to what is inside. A
+    log is one batch.
+    """
     first = next(chunks)
     objects = [(k, read_object(line)) for k, line in enumerate(first, 1) if line.strip()]
     head = next((row for _, row in objects if isinstance(row, dict)), None)

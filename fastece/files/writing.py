@@ -28,8 +28,10 @@ def check_output(path: Path) -> None:
 
 
 def write_predictions(path: Path, predictions: Predictions) -> None:
-    """Write labels, probabilities, weights and other columns that were read to a file, which is
-    there when it is whole. A name that ends in .gz makes it packed by gzip."""
+    """Write the columns that were read to a file, which is there when it is whole.
+
+    A name that ends in .gz makes it packed by gzip.
+    """
     plain = io.BytesIO()
     WRITERS[ending_of(path)](plain, columns_of(predictions))
     packed = path.suffix.lower() == PACKED
