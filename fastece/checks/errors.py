@@ -141,7 +141,7 @@ def warn_outside(warning: Warning | str) -> None:
 
 @contextmanager
 def rename_arguments(names: Names) -> Iterator[None]:
-    """While the block runs, call arguments in errors by other names; None: there is no such one."""
+    """Call arguments in errors by other names while the block runs; None: there is none."""
     try:
         yield
     except (InputError, InputTypeError) as error:

@@ -33,8 +33,8 @@ def as_labels(
 ) -> tuple[Array, list[Any] | None]:
     """Read the caller's labels (n,) as class indices, and what these stand for.
 
-    Labels that are numbers are not yet checked, and stand for themselves: None. `names` are those of
-    the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
+    Labels that are numbers are not yet checked, and stand for themselves: None. `names` are those
+    of the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
     """
     is_given = labels is not None or pos_label is not None
     y = as_array("y_true", as_objects(value) if is_given else value)
@@ -58,7 +58,8 @@ def class_order(
 ) -> list[Any] | None:
     """Find the label of each column; None where labels are class indices.
 
-    As the caller says; else the columns' names, if every label is one of them; else strings in order.
+    As the caller says; else the columns' names, if every label is one of them; else strings in
+    order.
     """
     n_classes = 2 if y_prob.ndim == 1 else y_prob.shape[1]
     if pos_label is not None and n_classes != 2:

@@ -46,8 +46,8 @@ OF_GROUPS = (
 def run_compare(options: Namespace) -> Page:
     """Run ``fastece compare A B``.
 
-    Each model is read by itself, as whether the predicted class is right is another question for each;
-    draws are shared.
+    Each model is read by itself, as whether the predicted class is right is another question for
+    each; draws are shared.
     """
     picture = options.plot and check_picture(options.plot)
     names = [title_of(path) for path in (options.a, options.b)]

@@ -244,8 +244,8 @@ def check_size(name: str, task: Task) -> None:
 def rank(task: Task, results: dict[str, Recalibrated], progress: Progress) -> list[dict[str, Any]]:
     """Measure what each method leaves, and rank them by the log loss.
 
-    The log loss, the error, and the share of rows whose class stays the predicted one; infinite losses
-    come last.
+    The log loss, the error, and the share of rows whose class stays the predicted one; infinite
+    losses come last.
     """
     lines = []
     errors = estimators_of(task.before, task.options)

@@ -237,8 +237,8 @@ def read_header(file: str, lines: list[str], wanted: Collection[str]) -> tuple[s
 def object_tables(file: str, chunks: Iterator[list[str]]) -> Iterator[Table]:
     """Read batches of JSON Lines.
 
-    Columns are the keys of the first object; a dotted path, such as a.b.0, leads to what is inside. A
-    log is one batch.
+    Columns are the keys of the first object; a dotted path, such as a.b.0, leads to what is inside.
+    A log is one batch.
     """
     first = next(chunks)
     objects = [(k, read_object(line)) for k, line in enumerate(first, 1) if line.strip()]
