@@ -71,6 +71,7 @@ class Result(Record, Readable):
 class EstimatorResult(Result):
     """A result of one estimator: a value for the problem, or one for each class."""
 
+    value: Any
     n: int
     key: int = field(repr=False)
     estimator: str
@@ -104,12 +105,10 @@ class EstimatorResult(Result):
     def _rows(self) -> list[dict[str, Cell]]:
         """Return the numbers as cells by name: one row, or one for each class."""
         numbers = self._numbers
-        sizes = {np.size(x[0] if isinstance(x, tuple) else x) for x in numbers.values()}
-        if not any(np.ndim(x[0] if isinstance(x, tuple) else x) for x in numbers.values()):
+        if not np.ndim(self.value):
             return [cells_of(numbers)]
-        each = (cells_of({name: one_of(x, k) for name, x in numbers.items()})
-                for k in range(max(sizes)))  # fmt: skip
-        return [{"class": k, **cells} for k, cells in enumerate(each)]
+        each = [{name: one_of(x, k) for name, x in numbers.items()} for k in range(len(self.value))]
+        return [{"class": k, **cells_of(one)} for k, one in enumerate(each)]
 
     def document(self) -> Document:
         """Describe the numbers: as facts, or as a table of classes."""

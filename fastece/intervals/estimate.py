@@ -51,7 +51,6 @@ class Estimate(EstimatorResult):
     Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
 
-    value: Any
     confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
     p_value: Any

@@ -75,7 +75,6 @@ class CalibrationTestResult(EstimatorResult):
     Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
 
-    value: Any
     p_value: Any
     null_distribution: F64 = field(repr=False)
     band: Any = field(repr=False)

@@ -23,7 +23,6 @@ MOVER = "mover"
 class ReplicatedResult(EstimatorResult):
     """A value with its bootstrap distribution, as `BootstrapResult` documents it."""
 
-    value: Any
     confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
     method: str
