@@ -1,10 +1,10 @@
-"""The calibration errors of other libraries: their names, their arguments, their numbers.
+"""Calibration errors of other libraries by their names, arguments and numbers.
 
 A program changes one line, ``from torchmetrics.functional.classification import
 multiclass_calibration_error`` to ``from fastece.compat.torchmetrics import
 multiclass_calibration_error``, and gets the number that it had, sooner. There is a module for each
 library, which is not imported itself: `torchmetrics`, `netcal`, `uncertainty_calibration`,
-`sklearn`, `relplot` and `robustness_metrics`. Where they differ is in `conventions`.
+`sklearn`, `relplot` and `robustness_metrics`. `conventions` is the table of where they differ.
 """
 
 from fastece.compat import conventions as conventions

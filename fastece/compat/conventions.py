@@ -1,8 +1,7 @@
-"""The table of conventions: where the bins of other libraries are, and what falls into them.
+"""The table of conventions: where other libraries put their bins, and close them.
 
-A convention is a rule for the edges of bins and the side on which bins are closed. What is made of
-the bins is `Binned`'s business, whose explicit edges take any rule, so that whatever takes an
-estimator takes a convention too:
+A convention is a rule for the edges of bins and the side on which bins are closed. `Binned` with
+explicit edges takes any rule, so whatever takes an estimator takes a convention too:
 
 >>> import fastece
 >>> from fastece.compat.conventions import CONVENTIONS
@@ -43,8 +42,10 @@ NO_SCORES = np.empty(0)
 
 
 class Names(NamedTuple):
-    """A library's names of the labels and of the probabilities, the one of them that comes first,
-    and whether its functions take `pos_label`."""
+    """A library's names of labels, of probabilities and of the first argument.
+
+    `has_pos_label`: whether its functions take `pos_label`.
+    """
 
     label: str
     prob: str
@@ -90,7 +91,7 @@ LIBRARIES = {
 
 
 def scores_of(sample: Sample, prob: NDArray[Any]) -> Scores:
-    """Return the scores of a sample in the dtype of the probabilities that they are of."""
+    """Return the scores of a sample in the dtype of the caller's probabilities."""
     return sample.s.astype(np.float32) if prob.dtype == np.float32 else sample.s
 
 
@@ -173,9 +174,9 @@ def quantiles(n_bins: int, scores: Scores) -> Scores:
 
 
 def middles_of_groups(n_bins: int, scores: Scores) -> Scores:
-    """Take the middles between groups of n // B scores in order, n groups if B is larger.
+    """Take the middles between groups of n // B scores in order.
 
-    The first n % B of them have one more.
+    The first n % B of them have one more; if B is larger than n there are n groups.
     """
     s, n_bins = np.sort(scores), min(n_bins, scores.size)
     small, more = divmod(s.size, n_bins)

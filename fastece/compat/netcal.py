@@ -43,7 +43,7 @@ FIRST = 64
 
 
 class Measure:
-    """What the measures have in common; `fields` are those of `fastece.Binned`."""
+    """A measure of netcal: `Binned` with some `fields` in the bins of a convention."""
 
     fields: dict[str, Any]
 
@@ -126,7 +126,7 @@ class Measure:
         return np.float64(value)
 
     def columns(self, prob: NDArray[Any]) -> NDArray[Any]:
-        """Return probabilities (n,) or (n, K), or refuse what is not offered."""
+        """Return probabilities (n,) or (n, K), or refuse other shapes."""
         if prob.ndim > 2:
             raise InputError("X", f"samples of models, shape {prob.shape}, are not offered")
         if self.detection and prob.ndim == 2:
@@ -181,7 +181,7 @@ class ECE(Measure):
 
 
 class MCE(Measure):
-    """Maximum calibration error, as netcal has it: the largest gap of a bin, of few rows too.
+    """Maximum calibration error, as netcal has it: the largest gap of any bin.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class MCE(Measure):
 
 
 class ACE(Measure):
-    """Average calibration error, as netcal has it: the mean gap of the bins that have rows.
+    """Average calibration error, as netcal has it: the mean gap of occupied bins.
 
     It is not the adaptive calibration error of Nixon et al. (2019), which is `fastece.ace`.
 

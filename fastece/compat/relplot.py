@@ -151,6 +151,6 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
 
 
 def smooth_error(f: Any, y: Any, scale: Any) -> np.float64:
-    """Compute the smooth calibration error at a scale, or with "auto" at that which it equals."""
+    """Compute the smooth calibration error at a scale, or at its own with "auto"."""
     problems = NAMES.read(y, NAMES.vector(NAMES.scores(f)))
     return np.float64(SmoothECE(scale=scale).point_values(problems)[0])

@@ -1,4 +1,4 @@
-"""The general calibration error, by the names, arguments and numbers of uncertainty_metrics.
+"""General calibration errors with the names and numbers of uncertainty_metrics.
 
 Functions are those of ``uncertainty_metrics.numpy`` (and of robustness_metrics, which took them
 over), by the authors of Nixon et al. (2019, "Measuring calibration in deep learning"). Neither is
@@ -122,7 +122,7 @@ def gce(
 
 
 def read_vectors(labels: Any, probs: Any) -> NDArray[Any]:
-    """Return probabilities as class vectors (n, K); those of class 1 are checked first."""
+    """Return class vectors (n, K), made of probabilities of class 1 if need be."""
     prob = NAMES.columns(probs)
     if prob.ndim == 1:
         prob = NAMES.read(labels, prob).prob.astype(prob.dtype, copy=False)
@@ -131,7 +131,7 @@ def read_vectors(labels: Any, probs: Any) -> NDArray[Any]:
 
 
 def sums_of_gaps(problems: Problems, layout: Layout, threshold: float, power: int) -> F64:
-    """Compute ``sum_b |D_b / n|**power`` (K,) of each problem, of n scores above a threshold."""
+    """Compute ``sum_b |D_b / n|**power`` (K,) over the n scores above a threshold."""
     gap, weight = cell_sums(problems, layout, threshold, (GAP, WEIGHT), map)
     gap /= np.maximum(weight.sum(1, keepdims=True), 1)
     return np.asarray((np.abs(gap) ** power).sum(1))
@@ -188,7 +188,7 @@ def ece(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
 def rmsce(
     labels: Any, probs: Any, num_bins: int = BINS, datapoints_per_bin: int | None = 100
 ) -> np.float64:
-    """Compute the root mean square error of the top label, as uncertainty_metrics does.
+    """Compute the RMS calibration error of the top label, as uncertainty_metrics.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
 
 
 def tace(labels: Any, probs: Any, num_bins: int = BINS, threshold: float = 0.01) -> np.float64:
-    """Compute the thresholded adaptive (class-wise) error, as uncertainty_metrics does.
+    """Compute the thresholded adaptive error by class, as uncertainty_metrics.
 
     Parameters
     ----------

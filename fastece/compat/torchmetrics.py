@@ -139,7 +139,7 @@ def calibration_error(
     norm: Norm = "l1", num_classes: int | None = None, ignore_index: int | None = None,
     validate_args: bool = True,
 ) -> np.float64:  # fmt: skip
-    """Compute the error of the positive class or of the top label, as torchmetrics does.
+    """Compute the calibration error of a task, as torchmetrics does.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def CalibrationError(  # noqa: N802
     task: Task, n_bins: int = 15, norm: Norm = "l1",
     num_classes: int | None = None, ignore_index: int | None = None, validate_args: bool = True,
 ) -> BinaryCalibrationError:  # fmt: skip
-    """Make the metric of a task, `BinaryCalibrationError` or `MulticlassCalibrationError`.
+    """Make the metric of a task, binary or multiclass.
 
     Parameters
     ----------

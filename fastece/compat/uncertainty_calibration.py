@@ -1,4 +1,4 @@
-"""Calibration errors with the names, arguments and numbers of the package uncertainty-calibration.
+"""Calibration errors with the names and numbers of uncertainty-calibration.
 
 Functions are those of its module ``calibration`` (Kumar, Liang and Ma 2019, "Verified uncertainty
 calibration"), which is not imported.

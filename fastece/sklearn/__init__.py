@@ -1,4 +1,4 @@
-"""Calibration errors where scikit-learn asks for a score, and reliability diagrams as its displays.
+"""Calibration errors as scores of scikit-learn, reliability diagrams as displays.
 
 >>> from fastece.sklearn import ece_scorer
 >>> from sklearn.datasets import load_breast_cancer

@@ -16,7 +16,7 @@ from fastece.estimators.table import find_estimator
 
 @dataclass(eq=False, repr=False)
 class Scorer:
-    """A score of a fitted classifier, for `scoring=` of scikit-learn: what `scorer` gives.
+    """A score of a fitted classifier, for `scoring=` of scikit-learn, by `scorer`.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Scorer:
         return request
 
     def _accept_sample_weight(self) -> bool:
-        """Return whether scikit-learn may pass weights to scores in a dict without routing."""
+        """Return whether scores in a dict take weights where nothing is routed."""
         return True
 
 
@@ -212,7 +212,7 @@ def scorer(
 
 
 def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray[Any], list[Any]]:  # noqa: N803
-    """Return what a fitted classifier predicts for rows: (n, K), and the labels of columns."""
+    """Return a classifier's probabilities (n, K) and the labels of their columns."""
     kind = type(estimator).__name__
     try:
         predict = estimator.predict_proba
