@@ -17,7 +17,9 @@ SLOPE, STEEP = 1e-6, 1e-7
 NO_LOSS = 1e-6
 # With more parameters than this the matrix of second derivatives is too large, and L-BFGS, which
 # does without, takes more and cheaper steps.
-MAX_NEWTON_PARAMETERS, MAX_LBFGS_STEPS = 300, 2000
+MAX_NEWTON_PARAMETERS = 300
+# Ordinary fits take ten to a hundred steps; of a loss without a minimum there is no end.
+MAX_STEPS = 500
 # A direction in which a loss is less curved than this part of the most counts as that.
 LEAST_CURVATURE = 1e-8
 DIVERGED = (
@@ -58,14 +60,14 @@ def minimise(loss: Loss, start: F64) -> Minimum:
     from scipy.optimize import minimize
 
     if start.size > MAX_NEWTON_PARAMETERS:
-        limits = {"gtol": SLOPE, "ftol": 0.0, "maxiter": MAX_LBFGS_STEPS, "maxcor": 50}
+        limits = {"gtol": SLOPE, "ftol": 0.0, "maxiter": MAX_STEPS, "maxcor": 50}
         found = minimize(loss.evaluate, start, jac=True, method="L-BFGS-B", options=limits)
         is_end = abs(found.jac).max() <= SLOPE and found.fun > NO_LOSS
         return Minimum(found.x, float(found.fun), "" if is_end else DIVERGED)
     curvature, axis = np.linalg.eigh(loss.hessian(start))
     size = np.abs(curvature)
     root = axis / np.sqrt(np.maximum(size, LEAST_CURVATURE * size.max() + SMALLEST))
-    options = {"gtol": SLOPE, "hess_inv0": root @ root.T}
+    options = {"gtol": SLOPE, "maxiter": MAX_STEPS, "hess_inv0": root @ root.T}
     found = minimize(loss.evaluate, start, jac=True, method="BFGS", options=options)
     theta, slope = newton_step(loss, found.x, found.jac)
     is_end = abs(slope).max() <= STEEP and found.fun > NO_LOSS
