@@ -8,7 +8,6 @@ import numpy as np
 
 from fastece import kernels
 from fastece.data.reading import TOLERANCE
-from fastece.estimators.binned import Binned
 from fastece.estimators.binned.single import CHUNK_SCORES
 from fastece.kernels import GAP
 from fastece.typing import F64
@@ -23,7 +22,7 @@ F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?")
 
 def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any, ...] | None:
     """Return the arguments of a common call as kernels take them; None of another."""
-    if not isinstance(estimator, Binned) or (bins := estimator.common) is None:
+    if (bins := estimator.common) is None:
         return None
     if type(y) is not np.ndarray or type(p) is not np.ndarray:
         return None

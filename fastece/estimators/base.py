@@ -152,6 +152,8 @@ class Estimator(Statistic):
         What it needs of the source of its samples: "ranks", "squares" or "rows".
     largest : float
         The largest value that there can be.
+    common : tuple or None
+        Bins as the kernels of the most common calls take them; None of all other estimators.
 
     The others are those of `Statistic`.
     """
@@ -161,6 +163,7 @@ class Estimator(Statistic):
     greater_is_better: Any = False
     needs: Any = RANKS
     largest: ClassVar[float] = np.inf
+    common: Any = None
 
     @abstractmethod
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
