@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError, InputTypeError
-from fastece.kernels import REPLICATES
 from fastece.typing import F64, U8
 
 # Entries that are looked at together: they stay in cache, so that a second look costs nothing.
@@ -119,10 +118,10 @@ def contiguous(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     return array if array.flags.writeable else array.copy()
 
 
-def as_blocks(c: U8, n: int) -> U8:
-    """Read counts (G, n, 32) of n rows, as kernels take them without a look."""
-    if c.shape[1:] != (n, REPLICATES):
-        raise InputError("c", f"must have {n} rows of {REPLICATES} counts, got {c.shape[1:]}")
+def as_blocks(c: U8, n: int, width: int) -> U8:
+    """Read counts (G, n, width) of n rows, as kernels take them unchecked."""
+    if c.shape[1:] != (n, width):
+        raise InputError("c", f"must have {n} rows of {width} counts, got {c.shape[1:]}")
     return contiguous(c, np.uint8)
 
 

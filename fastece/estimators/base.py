@@ -49,7 +49,7 @@ class Counts:
 
     def blocks(self, n: int) -> U8:
         """Return the counts of `n` rows in the layout that kernels take."""
-        return as_blocks(self.c, n)
+        return as_blocks(self.c, n, REPLICATES)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # How far beyond 0 and 1 a score may be, as of rounded probabilities.
 TOLERANCE = 1e-6
 # A curve has so many times as many points as its error needs: its pieces look smooth.
-FINER = 2.0
+REFINEMENT = 2.0
 # Points of a Bayesian curve, in a range.
 BAYES_POINTS = 501
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
@@ -231,7 +231,7 @@ class Curve(Statistic):
 
     def prepare(self, sample: Sample, size: int) -> DensityPlan:
         """Make a plan with grids that are fine enough to be interpolated."""
-        return self.kde.plan(sample, size, FINER)
+        return self.kde.plan(sample, size, REFINEMENT)
 
     def values(self, plan: DensityPlan, draws: Counts) -> F64:
         """Compute the curve (G, 32 B) of each of the replicates."""
@@ -283,7 +283,7 @@ def bayes_curve_of(
 @curve_of.register
 def density_curve_of(estimator: KDE, ordered: Sample, n: int, level: float) -> ReliabilityCurve:
     """Make a curve from densities, without a band."""
-    plan, once = estimator.plan(ordered, n, FINER, even=True), Copies(ordered.counts)
+    plan, once = estimator.plan(ordered, n, REFINEMENT, even=True), Copies(ordered.counts)
     ((mesh, densities, _),) = plan.densities(once)
     density, hits = densities[0, :, :, 0].copy()
     score = mesh.score.copy()

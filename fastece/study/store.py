@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import fastece
+from fastece import __version__
 from fastece.checks.errors import InputError
 from fastece.study.base import StudyDesign
 
@@ -110,7 +110,7 @@ def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> N
 
 def code_of(design: StudyDesign) -> dict[str, str]:
     """Note the versions and hashes of sources and files that decide on results."""
-    versions = {"fastece": fastece.__version__} | {name: version(name) for name in PACKAGES}
+    versions = {"fastece": __version__} | {name: version(name) for name in PACKAGES}
     kinds = [kind.__module__.partition("fastece.")[2] for kind in type(design).__mro__]
     sources = {"fastece": package_hash([TABLES, *filter(None, kinds)])}
     sources |= {path: source_hash(path) for path in design.estimators}
@@ -119,7 +119,7 @@ def code_of(design: StudyDesign) -> dict[str, str]:
     return found | {f"source of {name}": value for name, value in sources.items()}
 
 
-def package_hash(modules: list[str], folder: Path = Path(fastece.__file__).parent) -> str:
+def package_hash(modules: list[str], folder: Path = Path(__file__).parents[1]) -> str:
     """Hash some modules of this package with all that they import of it, directly or not."""
     found, todo = dict[str, str](), set(modules)
     while todo:
