@@ -163,7 +163,7 @@ def theirs(torch, preds, target, n_bins, norm, ignore_index):
 @SEEDS
 @pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
 @pytest.mark.filterwarnings("ignore:.*taken for logits")
-def test_value_is_the_library(torch, compat, arguments, seeds):
+def test_value_is_the_library(torch, arguments, seeds):
     """Tensors in, and the value of torchmetrics out."""
 
     def compare(seed):
@@ -227,7 +227,7 @@ def test_classes_add_up_batches(arguments, seeds):
 
 @SEEDS
 @pytest.mark.parametrize("arguments", [binary_arguments, class_arguments])
-def test_classes_are_those_of_the_library(torch, compat, arguments, seeds):
+def test_classes_are_those_of_the_library(torch, arguments, seeds):
     """With batches of logits beside batches of probabilities, and `forward` the batch alone."""
     from torchmetrics import classification as peer
 
