@@ -1,11 +1,14 @@
-"""Compile ahead: every kernel, for every kind of input that a public call may have.
+"""Compile every kernel, for every kind of input that a public call may have.
 
-There is no list of kernels. The public functions are called on small data of every kind, and
-compile what they need; `tests/helpers/public_calls.py` says whether something is missing.
+There is no list of kernels. Public functions are called on small data of every kind, with every row
+of the table of estimators, and compile what they need; `tests/helpers/public_calls.py` finds out
+whether something is missing.
 """
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -15,35 +18,44 @@ from typing import Any
 import numpy as np
 
 import fastece
-from fastece.data.reading import read_problems
-from fastece.data.sample import MANY_ROWS as SORTED_ROWS
 from fastece.document.result import Record
-from fastece.estimators.base import Counts, Rows
-from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.binned.single import MANY_ROWS
-from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import ESTIMATORS
 from fastece.kernels import _jit, cache
-from fastece.recalibration.scaling import TemperatureScaling
-from fastece.streams.accumulator import Accumulator
+from fastece.recalibration import METHODS
 
 FEW = 40
+GROUPS = np.arange(FEW) // 2
 # Kinds of numbers that are read as they are; others are converted to one of them.
-PROBABILITIES = ("f8", "f4")
-LABELS = ("i8", "u1")
-# Settings that read rows in a way of their own, by the number of dimensions.
-SETTINGS = {1: ("binary", "confidence", 0), 2: ("confidence", "classwise", 1)}
-# Besides those of the table.
-VARIANTS = (
-    KDE(bandwidth=0.1), KDE(bandwidth=5.0), KDE(kernel="beta"), KDE(kernel="beta", bandwidth=0.1),
-)  # fmt: skip
+KINDS = tuple(product(("f8", "f4"), ("i8", "u1")))
+# Settings that read rows in a way of their own, by the shape of the probabilities.
+SETTINGS = {(FEW,): ("binary", "confidence", 0), (FEW, 3): ("confidence", "classwise", 1)}
+# Functions that resample, with options that make them draw in each of their ways. What an estimator
+# has no part in it refuses.
+RESAMPLING: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
+    (fastece.bootstrap, {"method": "bca"}),
+    (fastece.bootstrap, {"method": "bca", "size": 1}),
+    (fastece.bootstrap, {"groups": GROUPS}),
+    (fastece.calibration_test, {}),
+    (fastece.calibration_test, {"groups": GROUPS}),
+    (fastece.estimate, {}),
+)
 
 
 @dataclass(frozen=True, eq=False)
 class WarmUp(Record):
-    """How long it took, and the folder of the compiled kernels, None if they are in this process
-    alone; how many there are, for how many sets of argument types, and how many of these sets were
-    in the folder already."""
+    """What a warm-up has found and done.
+
+    Attributes
+    ----------
+    seconds : float
+    directory : str or None
+        Folder of the compiled kernels; None if they are in this process alone.
+    kernels, signatures : int
+        How many there are, and for how many sets of argument types.
+    cached : int
+        How many of these sets were in the folder already.
+    """
 
     seconds: float
     directory: str | None
@@ -60,18 +72,18 @@ class WarmUp(Record):
 
 
 def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = None) -> WarmUp:
-    """Compile every kernel for every kind of input, and keep the result on disk; `progress` is told
-    the number of signatures so far, whenever it grows.
+    """Compile every kernel for every kind of input, and keep the result on disk.
 
-    If nothing is kept, it serves this process; with `must_keep` that is an OSError, as soon as it
-    is clear.
+    `progress` gets the number of signatures so far, whenever it grows. If nothing is kept, it
+    serves this process; with `must_keep` that is an OSError, as soon as it is clear.
     """
     start, before, seen = time.perf_counter(), len(names()), 0
-    check: Callable[[], None] = check_kept if must_keep else lambda: None
-    check()
-    for step in steps():
-        step()
-        check()
+    for step in (lambda: None, *steps()):
+        with suppress(TypeError, ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            step()
+        if must_keep:
+            check_kept()
         count = len(names())
         if progress is not None and count > seen:
             progress(f"{count} signatures")
@@ -81,7 +93,7 @@ def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = 
 
 
 def check_kept() -> None:
-    """An error, if what is compiled is not kept."""
+    """Raise OSError, if what is compiled is not kept."""
     if cache.FAILURES:
         raise OSError(cache.FAILURES[-1])
     if cache.CACHE_DIRECTORY is None:
@@ -89,12 +101,12 @@ def check_kept() -> None:
 
 
 def kept_in() -> str | None:
-    """The folder of the compiled kernels, if they are kept."""
+    """Return the folder of the compiled kernels, if they are kept."""
     return None if cache.FAILURES else cache.CACHE_DIRECTORY
 
 
 def names() -> list[str]:
-    """The kernel of each signature in the folder, or in this process where there is none.
+    """List the kernel of each signature in the folder, or in this process where there is none.
 
     Of kernels that call others, only they are read from the folder, so this process need not know
     all that are there.
@@ -106,99 +118,50 @@ def names() -> list[str]:
 
 
 def steps() -> Iterator[Callable[[], object]]:
-    """Calls that together use every kernel with every kind of argument."""
-    estimators = (*ESTIMATORS.values(), *VARIANTS)
-    kinds = list(product(PROBABILITIES, LABELS))
+    """Make the calls that together use every kernel with every kind of argument."""
     # However data are read: labels and probabilities of every kind, weighted or not.
-    for shape, kind, weighted in product(((FEW,), (FEW, 3)), kinds, (False, True)):
-        for setting in SETTINGS[len(shape)]:
-            for estimator in ESTIMATORS.values():
-                yield partial(measure, estimator, arguments(shape, *kind, setting, weighted))
-    for shape, prob in product(((FEW,), (FEW, 3)), PROBABILITIES):
-        for setting in SETTINGS[len(shape)]:
-            options = arguments(shape, prob, "i8", setting, False, from_logits=True)
-            options["y_prob"] = 2 - 4 * options["y_prob"]  # as probabilities, they warn
-            yield partial(fastece.ece, **options)
-    # So many rows that equal-mass bins are found without a sort; of weights that knows nothing.
-    for shape, kind in product(((MANY_ROWS,), (MANY_ROWS, 3)), kinds):
-        setting = SETTINGS[len(shape)][len(shape) - 1]
-        options = arguments(shape, *kind, setting, False)
-        for name in ("ece_a", "ece_ac"):
-            yield partial(fastece.ece, **options, estimator=name)
-    # So many rows that a kernel sorts them.
-    yield partial(fastece.ece, **arguments((SORTED_ROWS,), "f8", "i8", 0, False), estimator="mmce")
-    for prob in PROBABILITIES:
-        yield partial(recalibrate, arguments((FEW, 3), prob, "i8", None, False))
-    for shape, kind, weighted in product(((FEW,), (FEW, 3)), kinds, (False, True)):
-        yield partial(stream, arguments(shape, *kind, "auto", weighted))
+    for shape, kind, is_weighted in product(SETTINGS, KINDS, (False, True)):
+        data = arguments(shape, *kind, is_weighted)
+        yield partial(stream, **data)
+        for setting, estimator in product(SETTINGS[shape], ESTIMATORS):
+            for function in (fastece.ece, fastece.reliability_diagram):
+                yield partial(function, **data, setting=setting, estimator=estimator)
+    for shape, (prob, _) in product(SETTINGS, KINDS[::2]):
+        data = arguments(shape, prob, "i8", False)
+        logits = {**data, "y_prob": 2 - 4 * data["y_prob"], "from_logits": True}
+        for setting in SETTINGS[shape]:
+            yield partial(fastece.ece, **logits, setting=setting)
+        for method in METHODS.values():
+            yield partial(method().fit, data["y_prob"], GROUPS % 2)
+    # So many rows that they are sorted by a kernel, or not at all, which weights do not change.
+    single = [name for name, estimator in ESTIMATORS.items() if not estimator.reads_pairs]
+    for shape, kind, name in product(SETTINGS, KINDS, single):
+        data = arguments((MANY_ROWS, *shape[1:]), *kind, False)
+        yield partial(fastece.ece, **data, setting=SETTINGS[shape][-1], estimator=name)
     # What resamples gets rows that have been read.
-    for shape, weighted in product(((FEW,), (FEW, 3)), (False, True)):
-        for setting, estimator in product(SETTINGS[len(shape)][:2], estimators):
-            options = arguments(shape, "f8", "i8", setting, weighted)
-            yield partial(evaluate, estimator, options)
-            yield partial(resample, estimator, options)
+    for shape, is_weighted in product(SETTINGS, (False, True)):
+        data = arguments(shape, *KINDS[0], is_weighted)
+        for setting, estimator in product(SETTINGS[shape][:2], ESTIMATORS):
+            options = {**data, "setting": setting, "estimator": estimator, "rng": 0}
+            for function, more in RESAMPLING:
+                yield partial(function, **options, n_resamples=1, **more)
 
 
-def arguments(
-    shape: tuple[int, ...], prob: str, label: str, setting: Any, weighted: bool, **options: Any
-) -> dict[str, Any]:
-    """Arguments of the public functions, for probabilities of this shape and these kinds: from 1/2
-    to 1 in steps of 1/64, so that every kind of float holds them and their sums."""
+def arguments(shape: tuple[int, ...], prob: str, label: str, is_weighted: bool) -> dict[str, Any]:
+    """Make data of this shape and these kinds: probabilities from 1/2 to 1 in steps of 1/64, so
+    that every kind of float holds them and their sums."""
     n = shape[0]
     score = 0.5 + np.arange(n) % 33 / 64
     rows = np.stack([score, 1 - score, 0 * score], 1) if len(shape) == 2 else score
     return {
         "y_true": (np.arange(n) % 2).astype(label),
         "y_prob": rows.astype(prob),
-        "setting": setting,
-        "sample_weight": np.linspace(1.0, 2.0, n) if weighted else None,
-        **options,
+        "sample_weight": np.linspace(1.0, 2.0, n) if is_weighted else None,
     }
 
 
-def measure(estimator: Any, options: dict[str, Any]) -> None:
-    """The public functions."""
-    fastece.ece(**options, estimator=estimator)
-    if isinstance(estimator, Binned):
-        fastece.reliability_diagram(**options, estimator=estimator)
-
-
-def recalibrate(options: dict[str, Any]) -> None:
-    """The map that has a kernel of its own, on labels that have a best temperature."""
-    TemperatureScaling().fit(options["y_prob"][:, :2], np.arange(FEW) % 4 == 1)
-
-
-def stream(options: dict[str, Any]) -> None:
-    """A batch of a stream."""
-    shape, weight = options["y_prob"].shape, options["sample_weight"]
-    state = Accumulator(shape[1] if len(shape) == 2 else None, n_cells=90, n_replicates=1, seed=0)
-    state.update(options["y_true"], options["y_prob"], weight).estimate()
-
-
-def resample(estimator: Any, options: dict[str, Any]) -> None:
-    """The functions that resample, with draws of all rows, of so few that they are listed, and of
-    groups."""
-    shared = {**options, "estimator": estimator, "n_resamples": 1, "rng": 0}
-    for size in (None, 1):
-        fastece.bootstrap(**shared, method="bca", size=size)
-    groups = np.arange(len(options["y_true"])) // 2
-    fastece.bootstrap(**shared, groups=groups)
-    if isinstance(estimator, Binned) and not estimator.debias:
-        fastece.calibration_test(**shared, groups=groups)
-    if estimator.is_calibration_error:
-        fastece.calibration_test(**shared)
-        fastece.estimate(**shared)
-    prob = shared.pop("y_prob")
-    fastece.compare(**shared, y_prob_a=prob, y_prob_b=prob)
-
-
-def evaluate(estimator: Any, options: dict[str, Any]) -> None:
-    """The protocol, as one may use it who resamples the rows."""
-    sample = read_problems(**options).sample(0)
-    sample = sample.sorted() if estimator.needs_sorted else sample
-    plan = estimator.prepare(sample, sample.n)
-    for dtype in (np.uint8, np.int64):
-        estimator.evaluate(plan, np.ones(sample.n, dtype))
-    estimator.values(plan, Counts(np.ones((1, sample.n, 32), np.uint8)))
-    if Rows in estimator.native:
-        estimator.values(plan, Rows(np.zeros((1, 2), np.int32)))
+def stream(y_true: Any, y_prob: Any, sample_weight: Any) -> None:
+    """Add a batch to a stream and ask what it can answer."""
+    n_classes = y_prob.shape[1] if y_prob.ndim == 2 else None
+    state = fastece.Accumulator(n_classes, n_cells=90, n_replicates=1, seed=0)
+    fastece.estimate(state.update(y_true, y_prob, sample_weight))

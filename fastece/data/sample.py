@@ -118,5 +118,5 @@ def increasing(s: F64) -> NDArray[Any]:
     if s.size < MANY_ROWS:
         return np.argsort(s, kind="stable")
     order = np.empty(s.size, np.int32)
-    kernels.sorting.increasing_order(s, order)
+    kernels.quantiles.increasing_order(s, order)
     return order.astype(np.intp)  # with which numpy is faster

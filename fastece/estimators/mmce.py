@@ -40,7 +40,7 @@ class PairsPlan(Plan):
         """Return the errors (G W,) of replicates with multiplicities (G, n, W)."""
         out = np.empty((c.shape[0], c.shape[2]))
         total = np.full_like(out, self.size)
-        kernels.mmce.pair_sums(c, *self.rows, out, total)
+        kernels.vectors.pair_sums(c, *self.rows, out, total)
         return np.asarray(np.sqrt(out.ravel()) / total.ravel())
 
 

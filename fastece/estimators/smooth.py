@@ -55,7 +55,7 @@ class GapPlan(Plan):
         from scipy.fft import dct
 
         cells = np.empty((c.shape[1], spread_size(count)))
-        kernels.gaps.spread_gaps(c, self.sample.s, self.gap, cells)
+        kernels.density.spread_gaps(c, self.sample.s, self.gap, cells)
         total = float(self.size) if self.sample.v is None else self.sample.v @ c
         cosines = dct(cells, axis=1, overwrite_x=True)
         cosines *= deconvolution(cells.shape[1]) / np.reshape(total, (-1, 1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.kernels import NO_WEIGHTS, debias, gaps, mmce, sorting, sweep
+from fastece.kernels import NO_WEIGHTS, density, moments, quantiles, vectors
 from helpers.kernel_forms import PLAIN, forms
 
 # -- sorting ---------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ def score_sets(n):
 @pytest.mark.parametrize("n", [1, 2, 30, 150])
 def test_increasing_order_is_stable(n):
     for s in score_sets(n):
-        for kernel in forms(sorting.increasing_order):
+        for kernel in forms(quantiles.increasing_order):
             order = np.empty(n, np.int32)
             kernel(s, order)
             assert order.tolist() == np.argsort(s, kind="stable").tolist()
@@ -35,7 +35,7 @@ def test_keys_are_moved_into_the_order_of_one_digit():
     rng, rows = np.random.default_rng(1), np.arange(90, dtype=np.int32)
     key = rng.integers(0, 2**62, 90).astype(np.uint64)
     expected = np.argsort(key >> np.uint64(54) & np.uint64(255), kind="stable")
-    for kernel in forms(sorting.sort_digit):
+    for kernel in forms(quantiles.sort_digit):
         moved, moved_row = np.empty_like(key), np.empty_like(rows)
         kernel(key, rows, np.uint64(54), moved, moved_row)
         assert moved.tolist() == key[expected].tolist()
@@ -43,12 +43,12 @@ def test_keys_are_moved_into_the_order_of_one_digit():
 
 
 def test_few_neighbours_are_sorted_by_insertion_and_many_are_not():
-    for kernel in forms(sorting.sort_neighbours):
+    for kernel in forms(quantiles.sort_neighbours):
         key, order = np.array([3, 1, 2, 16 + 2, 16 + 1], np.uint64), np.arange(5, dtype=np.int32)
         assert kernel(key, order, np.uint64(4))
         assert key.tolist() == [1, 2, 3, 17, 18]
         assert order.tolist() == [1, 2, 0, 4, 3]
-        key = np.arange(sorting.FEW + 1, dtype=np.uint64)[::-1].copy()
+        key = np.arange(quantiles.FEW + 1, dtype=np.uint64)[::-1].copy()
         assert not kernel(key, np.arange(key.size, dtype=np.int32), np.uint64(10))
 
 
@@ -77,13 +77,13 @@ def test_the_gap_of_chance_is_that_of_many_normal_draws():
         t = sqrt(rate * (1 - rate) / count)
         chance = np.abs(gap + t * z).mean() - gap
         assert chance_gap(gap, rate, count) == pytest.approx(chance, abs=4 * t / sqrt(z.size))
-        for kernel in forms(debias.debiased_errors):
+        for kernel in forms(moments.debiased_errors):
             found = debiased(kernel, gap * count, count, rate * count, count)
             assert gap - found == pytest.approx(chance_gap(gap, rate, count), abs=1e-15)
 
 
 def test_rows_are_counted_by_their_weights():
-    for kernel in forms(debias.debiased_errors):
+    for kernel in forms(moments.debiased_errors):
         for weight, square, count in ((6.0, 12.0, 3.0), (6.0, 9.0, 4.0)):
             found = debiased(kernel, 0.5 * weight, weight, 0.5 * weight, square, 2.0)
             assert found == pytest.approx(sqrt(0.25 - 0.25 / (count - 1)), abs=1e-15)
@@ -96,7 +96,7 @@ def test_debiased_errors_add_up_the_bins_that_are_not_empty(norm):
     gap, weight = np.array([[0.3, 0.0, -2.0]]), np.array([[1.0, 0.0, 8.0]])
     hits, square = np.array([[1.0, 0.0, 4.0]]), np.array([[1.0, 0.0, 16.0]])
     none, total, out = np.empty((0, 0)), np.array([9.0]), np.empty(1)
-    for kernel in forms(debias.debiased_errors):
+    for kernel in forms(moments.debiased_errors):
         for squares, count in ((square, 4.0), (none, 8.0)):
             part = 0.25 - chance_gap(0.25, 0.5, count)
             first, second = (0.3, part) if norm == 1 else (0.0, 0.0625 - 0.25 / (count - 1))
@@ -136,22 +136,20 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
             cells = reference.members(problem, weights, n_bins=expected, edges="quantile")[1]
             filled = [cell for cell in cells if cell]
             for k in range(1 if PLAIN else 2):
-                run_sums, fill_guide, most_bins, occupied_bins = (
+                run_sums, most_bins, occupied_bins = (
                     forms(kernel)[k]
-                    for kernel in (
-                        sweep.run_sums, sweep.fill_guide, sweep.most_bins, sweep.occupied_bins,
-                    )
-                )  # fmt: skip
+                    for kernel in (quantiles.run_sums, quantiles.most_bins, quantiles.occupied_bins)
+                )
                 end, sums = np.empty(n, np.int32), np.empty((3, n))
-                count = run_sums(s, y, w, end, *sums)
+                guide = np.empty(n + 1, np.int32)
+                count = run_sums(s, y, w, end, *sums, guide)
                 kept = once > 0
                 assert count == np.unique(s[kept]).size
                 weight, hits, misses = (part[:count].copy() for part in sums)
                 assert weight[-1] == once.sum()
                 assert hits[-1] == once @ y
                 assert misses.tolist() == (weight - hits).tolist()
-                guide, last = np.empty(count + 1, np.int32), np.empty(count, np.int32)
-                fill_guide(weight, guide)
+                guide, last = guide[: count + 1], np.empty(count, np.int32)
                 n_bins = most_bins(weight, hits, misses, guide, most, 0.0)
                 assert n_bins == expected
                 found = occupied_bins(weight, guide, n_bins, last)
@@ -161,29 +159,31 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
 
 def test_cuts_are_behind_the_run_that_reaches_their_share():
     weight = np.array([1.0, 2.0, 6.0, 8.0])
-    guide = np.empty(5, np.int32)
-    for kernel in forms(sweep.fill_guide):
-        kernel(weight, guide)
+    s, y, guide = np.arange(4.0), np.zeros(4, np.uint8), np.empty(5, np.int32)
+    for kernel in forms(quantiles.run_sums):
+        end, sums = np.empty(4, np.int32), np.empty((3, 4))
+        assert kernel(s, y, np.array([1.0, 1.0, 4.0, 2.0]), end, *sums, guide) == 4
+        assert sums[0].tolist() == weight.tolist()
         assert guide.tolist() == [0, 1, 2, 2, 3]
-    for kernel in forms(sweep.run_of_cut):
+    for kernel in forms(quantiles.run_of_cut):
         assert [kernel(weight, guide, j, 4) for j in (1, 2, 3)] == [1, 2, 2]
         assert [kernel(weight, guide, j, 8) for j in range(1, 8)] == [0, 1, 2, 2, 2, 2, 3]
-    for kernel in forms(sweep.next_cut):
+    for kernel in forms(quantiles.next_cut):
         assert kernel(weight, 2, 2, 4) == 3
         assert kernel(weight, 2, 3, 8) in (5, 6, 7)
-    for kernel in forms(sweep.is_less):
+    for kernel in forms(quantiles.is_less):
         assert kernel(1.0, 3.0, 2.0, 2.0, 0.0)
         assert not kernel(1.0, 3.0, 2.0, 6.0, 0.0)
         assert not kernel(1.0, 3.0, 1.0, 3.0 - 1e-13, 1e-12)
     hits, misses = np.array([0.0, 1.0, 1.0, 3.0]), np.array([1.0, 1.0, 5.0, 5.0])
-    for kernel in forms(sweep.has_decrease):
+    for kernel in forms(quantiles.has_decrease):
         assert not kernel(weight, hits, misses, guide, 2, 1, 2, 0.0)
         assert kernel(weight, hits, misses, guide, 8, 1, 2, 0.0)
         assert kernel(weight, misses, hits, guide, 8, 0, 3, 0.0)
         rising = np.array([0.0, 0.0, 1.0, 2.0]), np.array([1.0, 2.0, 5.0, 6.0])
         assert not kernel(weight, *rising, guide, 8, 2, 3, 0.0)
     heavy = np.array([1.0, 2.0, 12.0]), np.array([1.0, 1.0, 11.0]), np.array([0.0, 1.0, 1.0])
-    for kernel in forms(sweep.most_bins):  # no cut of three bins is before the last score
+    for kernel in forms(quantiles.most_bins):  # no cut of three bins is before the last score
         assert kernel(*heavy, np.array([0, 2, 2, 2], np.int32), 3, 0.0) == 3
 
 
@@ -198,7 +198,7 @@ def test_sums_of_pairs_are_those_over_all_pairs():
         near = np.exp(-np.abs(s[:, None] - s) / 0.4)
         decay = np.exp(-np.append(np.diff(s), inf) / 0.4)
         loss = 1 - decay**2
-        for kernel in forms(mmce.pair_sums):
+        for kernel in forms(vectors.pair_sums):
             for weight in (NO_WEIGHTS, v):
                 out, total = np.full((2, 4), np.nan), np.full((2, 4), -1.0)
                 kernel(c.astype(np.uint8), gap, weight, decay, loss, out, total)
@@ -215,7 +215,7 @@ def test_gaps_are_shared_by_the_cells_around_their_score():
     share = np.array([  # centres at 1/8, 3/8, 5/8, 7/8; beyond them the end cell has all
         [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0.3, 0.7, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1],
     ])  # fmt: skip
-    for kernel in forms(gaps.spread_gaps):
+    for kernel in forms(density.spread_gaps):
         for lanes in (1, 3):
             c, out = rng.integers(0, 3, (6, lanes)), np.full((lanes, 4), np.nan)
             kernel(c.astype(np.float64), s, gap, out)

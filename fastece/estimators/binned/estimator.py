@@ -456,7 +456,7 @@ class Binned(Parameters):
             contiguous(x, np.float64)
             for x in (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
         )
-        kernels.debias.debiased_errors(
+        kernels.moments.debiased_errors(
             gap, weight, hits, square, total, EMPTY if equal else 0.0, equal, self.norm, out
         )
         return out

@@ -77,11 +77,11 @@ class Sweep(Parameters):
 def sweep_bins(sample: Sample, w: F64, most: int, tolerance: float) -> tuple[I32, int]:
     """The row behind the last one of each occupied bin, and the number of all bins, of a sorted
     sample with weights w."""
-    n, kernel = sample.n, kernels.sweep
+    n, kernel = sample.n, kernels.quantiles
     end, weight, hits, misses = np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n)
-    count = kernel.run_sums(sample.s, sample.y, w, end, weight, hits, misses)
+    guide = np.empty(n + 1, np.int32)
+    count = kernel.run_sums(sample.s, sample.y, w, end, weight, hits, misses, guide)
     weight, hits, misses = weight[:count], hits[:count], misses[:count]
-    guide, last = np.empty(count + 1, np.int32), np.empty(count, np.int32)
-    kernel.fill_guide(weight, guide)
+    guide, last = guide[: count + 1], np.empty(count, np.int32)
     n_bins = kernel.most_bins(weight, hits, misses, guide, most, tolerance)
     return end[last[: kernel.occupied_bins(weight, guide, n_bins, last)]], n_bins
