@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
@@ -13,6 +14,7 @@ from fastece.checks.errors import ABSENT, InputError
 
 # What numpy reads as a number, without nan.
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
+DIGITS = {*"0123456789.+-eE"}
 MISSING = ("", "nan", "NaN")
 # How labels that are no strings are written, and how they are read; 007, 1_1 and +1 are strings.
 FORMS: list[tuple[str, Callable[[str], Any]]] = [
@@ -167,6 +169,9 @@ def as_numbers(cells: Column) -> Numbers | None:
     if isinstance(cells, np.ndarray) and cells.dtype.kind not in "OU":
         return cells
     cells = cell_list(cells)
+    with suppress(ValueError, TypeError):  # of other characters, or no strings
+        if set("".join(cells)) <= DIGITS:  # all of which are read as `NUMBER` is
+            return np.array([*map(float, cells)])
     if any(numbers_fault(cell, cells[0]) for cell in cells):
         return None
     names = [*cells[0]] if cells and isinstance(cells[0], dict) else []

@@ -109,8 +109,12 @@ class Delimited:
         rows, ends, is_open = split_rows(lines, self.delimiter)
         if is_open and not is_last:
             rows, ends = rows[:-1], ends[:-1]
-        checked = [check_row(row, len(self.names)) for row in rows]
-        is_good = not any(isinstance(row, Fault) for row in checked)
+        width, is_ascii = len(self.names), all(map(str.isascii, lines))
+        checked = [
+            row if is_ascii and type(row) is list and len(row) == width else check_row(row, width)
+            for row in rows
+        ]
+        is_good = all(type(row) is list for row in checked)
 
         def column(name: str) -> Column:
             k = self.names.index(name)
