@@ -567,21 +567,6 @@ def test_settings_are_checked(options, words):
     assert_refused(lambda: Accumulator(**options), words)
 
 
-def test_what_a_state_cannot_answer_is_said_in_words():
-    state = state_of(*binary_data("spread", 30))
-    assert_refused(lambda: state.ece(closed="left"), ["closed", "left", "cells|state"])
-    assert_refused(lambda: state.mce(closed="left"), ["closed", "left", "cells|state"])
-    assert_refused(lambda: state.reliability_diagram(closed="left"), ["closed", "left"])
-    assert_refused(lambda: state.ece("nothing"), ["nothing", "ece_kde"])
-    assert_refused(lambda: state.ece(n_bin=3), ["n_bin"])
-    assert_refused(lambda: state.ece(n_bins=0), ["n_bins", "0"])
-    assert_refused(lambda: state.ece(average="micro"), ["average", "micro"])
-    assert_refused(lambda: state.ece("log_loss"), ["(?i)log.?loss", "state|stream|cells|sums"])
-    assert_refused(state.bootstrap, ["n_replicates"])
-    assert_refused(lambda: state.reliability_curve("ece"), ["curve", "KDE"])
-    assert_refused(lambda: state.reliability_diagram("ece_kde"), ["ece_kde|KDE"])
-
-
 def test_the_number_of_cells_that_bins_need():
     assert all(N_CELLS % (2 * n_bins) == 0 for n_bins in EXACT_BINS)
     y, p = binary_data("spread", 200)

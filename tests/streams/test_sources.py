@@ -110,6 +110,10 @@ def test_options_of_arrays_are_refused_by_name(options, message):
         (lambda: fastece.reliability_curve(PLAIN, estimator="ece_kde", n_resamples=9),
          "n_resamples: a band of resamples needs every row"),
         (lambda: fastece.ece(Accumulator()), "has no rows"),
+        (lambda: PLAIN.mce(closed="left"), "closed='left'.* needs every row by itself"),
+        (lambda: PLAIN.reliability_curve("ece"), "estimator: a reliability curve needs"),
+        (lambda: PLAIN.reliability_diagram("ece_kde"), "estimator: a reliability diagram needs"),
+        (lambda: PLAIN.ece(n_bin=3), "n_bin: is "),
         (lambda: PLAIN.mce(norm=2), "norm: is inf in mce, got 2"),
     ],
 )  # fmt: skip
