@@ -137,7 +137,8 @@ def steps() -> Iterator[Callable[[], object]]:
     single = [name for name, estimator in ESTIMATORS.items() if not estimator.reads_pairs]
     for shape, kind, name in product(SETTINGS, KINDS, single):
         data = arguments((MANY_ROWS, *shape[1:]), *kind, False)
-        yield partial(fastece.ece, **data, setting=SETTINGS[shape][-1], estimator=name)
+        setting = SETTINGS[shape][len(shape) - 1]
+        yield partial(fastece.ece, **data, setting=setting, estimator=name)
     # What resamples gets rows that have been read.
     for shape, is_weighted in product(SETTINGS, (False, True)):
         data = arguments(shape, *KINDS[0], is_weighted)
