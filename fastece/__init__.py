@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fastece.calls.canonical import canonical_error, kernel_calibration_error
     from fastece.calls.proper_scores import accuracy, brier_score, entropy, log_loss, sharpness
     from fastece.calls.scores import ace, ece, mce, sce, tace
+    from fastece.checks.errors import InputError, InputTypeError
     from fastece.data.sample import Sample, Vectors
     from fastece.decomposition.binned import BrierDecomposition, brier_decomposition
     from fastece.decomposition.isotonic import ScoreDecomposition, score_decomposition
@@ -70,6 +71,7 @@ _NAMES = {
     "estimators.smooth": ("SmoothECE",),
     "estimators.losses": ("Accuracy", "BrierScore", "Entropy", "LogLoss", "Sharpness"),
     "calls.proper_scores": ("accuracy", "brier_score", "entropy", "log_loss", "sharpness"),
+    "checks.errors": ("InputError", "InputTypeError"),
     "data.sample": ("Sample", "Vectors"),
     "reliability.curve": ("ReliabilityCurve", "reliability_curve"),
     "reliability.diagram": ("ReliabilityDiagram", "reliability_diagram"),
@@ -103,6 +105,8 @@ __all__ = [
     "DirichletKDE",
     "Entropy",
     "Estimate",
+    "InputError",
+    "InputTypeError",
     "LogLoss",
     "ReliabilityCurve",
     "ReliabilityDiagram",

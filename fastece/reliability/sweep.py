@@ -1,5 +1,6 @@
 """The density-based error as a function of the bandwidth."""
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,21 @@ from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average
 from fastece.data.reading import read_source
+from fastece.data.sample import Sample
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import find_estimator
 from fastece.typing import F64
+
+
+@singledispatch
+def sweep(estimator: Any, sample: Sample, size: int, bandwidths: F64) -> F64:  # noqa: ARG001
+    """Compute the values (H,) of an estimator on a sorted sample for some bandwidths (H,)."""
+    raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=estimator)
+
+
+@sweep.register
+def _(estimator: KDE, sample: Sample, size: int, bandwidths: F64) -> F64:
+    return estimator.sweep(sample, size, bandwidths)
 
 
 def bandwidth_sweep(
@@ -57,8 +70,6 @@ def bandwidth_sweep(
     if "bandwidth" in fields:
         raise InputTypeError("bandwidth", "must not be given, as {bandwidths} has them all")
     chosen = find_estimator(estimator, fields)
-    if not isinstance(chosen, KDE):
-        raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=chosen)
     h = np.asarray(as_real("bandwidths", bandwidths), np.float64)
     if h.ndim != 1 or not h.size:
         raise InputError("bandwidths", f"must be a list of numbers, got shape {h.shape}")
@@ -70,7 +81,7 @@ def bandwidth_sweep(
         sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
     samples = source.samples(source.needs_of(chosen))
-    values = np.array([chosen.sweep(sample.sorted(), source.n, h) for sample in samples])
+    values = np.array([sweep(chosen, sample.sorted(), source.n, h) for sample in samples])
     # Of one problem, the mean is its own value.
     per_class = source.setting.per_class and average is None
     return values if per_class else np.asarray(values.mean(0))
