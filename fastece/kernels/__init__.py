@@ -16,20 +16,15 @@ if TYPE_CHECKING:
         bayes,
         binning,
         cells,
-        debias,
         density,
-        gaps,
         inversion,
         logits,
-        mmce,
         moments,
         quantiles,
         reading,
         replicates,
         resampling,
-        sorting,
         subsets,
-        sweep,
         vectors,
     )  # fmt: skip
 
@@ -46,7 +41,7 @@ REPLICATES = 32
 
 
 def weights(v: F64 | None) -> F64:
-    """Weights as kernels take them."""
+    """Return weights as kernels take them."""
     return NO_WEIGHTS if v is None else v
 
 
