@@ -1,4 +1,4 @@
-"""What an estimator is: a function of a weighted binary calibration problem.
+"""The interface of estimators: functions of a weighted binary problem.
 
 A problem is scores in [0, 1], outcomes in {0, 1}, weights and the support of the score (`Sample`).
 A setting turns a caller's data into one or K of them, and an estimator turns each into a number.
@@ -48,13 +48,13 @@ class Counts:
     c: U8
 
     def blocks(self, n: int) -> U8:
-        """Return the counts of `n` rows in the layout that kernels take."""
+        """Return the counts of `n` rows in the block layout of the kernels."""
         return as_blocks(self.c, n, REPLICATES)
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels in place of those of the sample, each row counting as much as its weight.
+    """Drawn labels in place of a sample's own, with the weights of its rows.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of the sample that each replicate consists of, of which each counts once.
+    """Rows of the sample that make up each replicate, each counting once.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Chances:
-    """Probabilities with which labels come, whose value is the true error.
+    """Hypothetical probabilities of the labels, at which the true error is evaluated.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ Draws = Counts | Labels | Rows | Chances
 
 
 def columns(x: NDArray[Any]) -> NDArray[Any]:
-    """Turn blocks (G, n, W) into a line (n,) for each replicate."""
+    """Turn blocks (G, n, W) into one line (n,) per replicate."""
     return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(-1, x.shape[1])
 
 
@@ -109,7 +109,7 @@ def columns(x: NDArray[Any]) -> NDArray[Any]:
 
 
 class Statistic(ABC):
-    """What the engine resamples: numbers of a sample, in any shape.
+    """Quantities that the engine resamples: numbers of a sample, in any shape.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def prepare(self, sample: Sample, size: int) -> Any:
-        """Compute whatever does not depend on the draw of `size` rows."""
+        """Compute the parts that do not depend on the draw of `size` rows."""
 
     @abstractmethod
     def values(self, plan: Any, draws: Any) -> F64:
@@ -139,7 +139,7 @@ class Statistic(ABC):
 
 
 class Estimator(Statistic):
-    """A number of a sample, by its name in the table or an object of a caller's own.
+    """A number computed from a sample: a row of the table, or a caller's own object.
 
     Attributes
     ----------
@@ -182,12 +182,14 @@ class Estimator(Statistic):
         return np.array([float(value) for value in found])
 
     def evaluate_once(self, sample: Sample, size: int | None = None) -> float:
-        """Compute the value of a sample, sorted where that is needed, as its rows count."""
+        """Compute the value of a sample with its counts, sorted where necessary."""
         plan = self.prepare(sample, sample.n if size is None else size)
         return float(self.evaluate(plan, sample.counts))
 
     def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source; `run` is `map`, or that of threads.
+        """Compute the value (K,) of each problem of a source.
+
+        `run` is `map`, or the `map` of a pool of threads.
 
         Estimators override `direct`, for arrays, where the values of all problems at once are
         found without a sort or a copy of the scores.
@@ -197,7 +199,7 @@ class Estimator(Statistic):
         return self.source_values(source, run)
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
-        """Compute the value (K,) of each of the problems, every row counting once."""
+        """Compute the value (K,) of each problem, every row counting once."""
         return self.source_values(problems, run)
 
     def source_values(self, source: Source, run: Map) -> F64:
@@ -211,12 +213,15 @@ class Estimator(Statistic):
         return np.array(list(run(value, range(source.n_problems))))
 
     def of_population(self) -> "Estimator":
-        """Return the estimator of a population, in which there is no chance to be taken off."""
+        """Return the estimator without a correction for chance.
+
+        It is the one of a population, in which there is no chance to be taken off.
+        """
         return self
 
 
 def drawn_samples(draws: Draws) -> Iterator[Sample]:
-    """Yield the sample of each replicate of labels, or of rows."""
+    """Yield the sample of each replicate of drawn labels or rows."""
     assert isinstance(draws, Labels | Rows)
     assert draws.sample is not None
     if isinstance(draws, Labels):
@@ -226,7 +231,9 @@ def drawn_samples(draws: Draws) -> Iterator[Sample]:
 
 
 class UserEstimator(Estimator):
-    """An object with `prepare` and `evaluate`, and what else of an estimator it has.
+    """Wrapper of a caller's object with `prepare` and `evaluate`.
+
+    Whatever else of an estimator the object has is used too.
 
     A method ``block(plan, c)``, if it has one, gives the values (32,) of a block (n, 32) of counts.
     """
@@ -253,7 +260,7 @@ class UserEstimator(Estimator):
         return float(self.user.evaluate(plan, c))
 
     def values(self, plan: Any, draws: Draws) -> F64:
-        """Compute the values (R,) of all replicates, in blocks if the object takes these."""
+        """Compute the values (R,) of all replicates, by blocks if the object allows it."""
         if not (isinstance(draws, Counts) and self.native):
             return super().values(plan, draws)
         return np.concatenate([self._block(plan, block) for block in draws.c])
@@ -270,7 +277,10 @@ class UserEstimator(Estimator):
 
 
 class Parameters(Estimator):
-    """A frozen dataclass of parameters that is an estimator: as text, and the range it measures."""
+    """Base class of estimators that are frozen dataclasses of parameters.
+
+    It gives them their text, and the range of scores that they measure.
+    """
 
     score_range: Any
 
@@ -284,21 +294,21 @@ class Parameters(Estimator):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def range_of(self, problems: Any) -> tuple[float, float]:
-        """Return [0, 1], the support of the score of these problems, or the caller's range."""
+        """Return the range of scores: [0, 1], the support, or the caller's range."""
         named = {"unit": (0.0, 1.0), "support": (problems.low, problems.high)}
         low, high = named.get(self.score_range, self.score_range)
         return low, high
 
 
 def shorten(value: Any) -> str:
-    """Write a value as text; of a long tuple its ends."""
+    """Write a value as text, with only the ends of a long tuple."""
     if not isinstance(value, tuple) or len(value) <= MOST_SHOWN:
         return repr(value)
     return f"({value[0]!r}, {value[1]!r}, ..., {value[-1]!r})"
 
 
 class Plan:
-    """A dataclass that an estimator has prepared.
+    """Base class of dataclasses that an estimator prepares.
 
     What it computes and caches is not sent to another process, only its fields are.
     """

@@ -1,4 +1,6 @@
-"""Means over rows as estimators: Brier score, log loss, accuracy, sharpness and entropy.
+"""Means over rows as estimators: Brier score, log loss, accuracy and others.
+
+The others are sharpness and entropy.
 
 Each row brings one number or two, whatever the other rows are, so a replicate of the bootstrap is a
 sum over the rows, and many replicates are the product of two matrices: what the rows bring, and how
@@ -31,7 +33,7 @@ TILE = 1024
 
 @dataclass(frozen=True)
 class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
-    """What the rows bring to the sums.
+    """Terms of each row in the sums over rows.
 
     Attributes
     ----------
@@ -51,13 +53,13 @@ class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
 
     @cached_property
     def tiles(self) -> tuple[I32, I32, I32]:
-        """The rows one after another, where each piece of them begins, and their only sum."""
+        """Rows in order, the starts of their tiles, and the only cell of each tile."""
         n = self.terms.shape[1]
         starts = np.append(np.arange(0, n, TILE), n).astype(np.int32)
         return np.arange(n, dtype=np.int32), starts, np.zeros(starts.size - 1, np.int32)
 
     def means(self, sums: F64, size: float) -> F64:
-        """Means (averaged, R) from the sums (Q, R) of draws of `size` rows."""
+        """Compute means (averaged, R) from sums (Q, R) of draws of `size` rows."""
         total = sums[self.averaged] if self.weighted else size
         means: F64 = sums[: self.averaged] / total
         # By the count, as 0 times inf is no number.
@@ -65,7 +67,7 @@ class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
 
 
 class Mean(Parameters, ABC):
-    """A weighted mean over rows, or a function of some: `numbers` is all that a kind of it needs.
+    """A weighted mean over rows, or a function of some; subclasses define `numbers`.
 
     The order of the rows does not matter, so they need not be sorted.
     """
@@ -78,17 +80,17 @@ class Mean(Parameters, ABC):
 
     @abstractmethod
     def numbers(self, sample: Sample) -> F64:
-        """Return what is averaged, of each row.
+        """Compute the numbers of each row that are averaged.
 
         (n,), which may be inf, or (Q, n) of several numbers.
         """
 
     def value(self, means: F64) -> F64:
-        """Return the values (R,) from the means (Q, R)."""
+        """Compute the values (R,) from the means (Q, R)."""
         return np.asarray(means[0])
 
     def prepare(self, sample: Sample, size: int) -> MeanPlan:  # noqa: ARG002
-        """Return what every row brings."""
+        """Compute the terms of every row of a sample."""
         sample, _ = scale_weights(sample)
         x = np.atleast_2d(self.numbers(sample))
         infinite = np.isinf(x[0])
@@ -123,12 +125,12 @@ class Mean(Parameters, ABC):
 
 
 class OfVectors(Mean):
-    """A mean over rows that for class vectors is one of their own."""
+    """A mean over rows with a form of its own for class vectors."""
 
     needs_vectors = True
 
     def numbers(self, sample: Sample) -> F64:
-        """Of the class vectors, or of the binary problem."""
+        """Compute the numbers (n,) of the class vectors, or of the binary problem."""
         if sample.vectors is None:
             return self.of_scores(sample.s, sample.y)
         prob, label = sample.vectors.prob, sample.vectors.label
@@ -140,16 +142,19 @@ class OfVectors(Mean):
 
     @abstractmethod
     def of_scores(self, s: F64, y: U8) -> F64:
-        """Of scores and hits (n,)."""
+        """Compute the numbers (n,) of scores and outcomes (n,)."""
 
     @abstractmethod
     def of_vectors(self, p: F64, label: I64) -> F64:
-        """Of class vectors (n, K), which may be written to, and classes (n,)."""
+        """Compute the numbers (n,) of class vectors (n, K) and classes (n,).
+
+        The vectors may be written to.
+        """
 
 
 @dataclass(frozen=True)
 class BrierScore(OfVectors):
-    """Mean squared distance of probabilities from what came true; 0 is best.
+    """Mean squared distance between probabilities and outcomes; 0 is best.
 
     ``sum_i w_i (s_i - y_i)^2 / W`` of a binary problem; of class vectors (setting "auto")
     ``sum_i w_i sum_k (p_ik - [k = y_i])^2 / W``, which is from 0 to 2 (Brier 1950, "Verification of
@@ -167,19 +172,19 @@ class BrierScore(OfVectors):
     greater_is_better = False
 
     def of_scores(self, s: F64, y: U8) -> F64:
-        """Squared distances."""
+        """Compute the squared distances of scores from outcomes (n,)."""
         gap = s - y
         return np.asarray(gap * gap)
 
     def of_vectors(self, p: F64, label: I64) -> F64:
-        """Squared distances from the corner of the class."""
+        """Compute the squared distances (n,) of vectors from the unit vectors of classes."""
         p[np.arange(label.size), label] -= 1.0
         return np.asarray(np.einsum("ik,ik->i", p, p))
 
 
 @dataclass(frozen=True)
 class LogLoss(OfVectors):
-    """Mean of minus the logarithm of the probability of what came true; 0 is best.
+    """Mean negative log probability of the true label; 0 is best.
 
     ``-sum_i w_i log P_i / W`` with the natural logarithm and the probability P of the true class,
     or of the true one of hit and miss (Good 1952, "Rational decisions").
@@ -218,11 +223,11 @@ class LogLoss(OfVectors):
             object.__setattr__(self, "clip", clip)
 
     def of_scores(self, s: F64, y: U8) -> F64:
-        """Of the probability of hits and of misses."""
+        """Compute the loss (n,) from the probability of each outcome."""
         return self._loss(np.where(y == 1, s, 1 - s))
 
     def of_vectors(self, p: F64, label: I64) -> F64:
-        """Of the probability of the class."""
+        """Compute the loss (n,) from the probability of each true class."""
         return self._loss(p[np.arange(label.size), label])
 
     def _loss(self, p: F64) -> F64:
@@ -248,14 +253,14 @@ class Accuracy(Mean):
     greater_is_better = True
 
     def numbers(self, sample: Sample) -> F64:
-        """Whether each row is right."""
+        """Return 1.0 for each row (n,) whose prediction is right, otherwise 0.0."""
         is_top = sample.low > 0  # the support of the largest of K probabilities
         return (sample.y if is_top else (sample.s > 0.5) == sample.y).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Sharpness(Mean):
-    """Weighted variance of the score: how far predictions are from saying the same of all rows.
+    """Weighted variance of the score: how much predictions differ between rows.
 
     ``sum_i w_i (s_i - m)^2 / W`` with the mean m; of class vectors, of the largest probability. It
     tells nothing of what came true: among calibrated models the sharper one knows more (Gneiting,
@@ -271,7 +276,7 @@ class Sharpness(Mean):
     needs = "squares"
 
     def numbers(self, sample: Sample) -> F64:
-        """Return squares of the distances from the mean of the sample, and these distances.
+        """Compute squared distances from the mean score, and the distances (2, n).
 
         Those of a draw have a mean near 0, so that nothing is lost when its square is taken off.
         """
@@ -279,7 +284,7 @@ class Sharpness(Mean):
         return np.stack([distance * distance, distance])
 
     def value(self, means: F64) -> F64:
-        """Mean square without the square of the mean."""
+        """Compute the variance: the mean square minus the square of the mean."""
         return np.asarray(np.maximum(means[0] - means[1] ** 2, 0.0))
 
 
@@ -299,14 +304,14 @@ class Entropy(OfVectors):
     """
 
     def of_scores(self, s: F64, y: U8) -> F64:  # noqa: ARG002
-        """Of a score and what it leaves."""
+        """Compute the entropy (n,) of the probabilities s and 1 - s."""
         return surprise(s) + surprise(1 - s)
 
     def of_vectors(self, p: F64, label: I64) -> F64:  # noqa: ARG002
-        """Of each vector."""
+        """Compute the entropy (n,) of each class vector."""
         return np.asarray(surprise(p).sum(axis=1))
 
 
 def surprise(p: F64) -> F64:
-    """``-p log p`` of probabilities, which is 0 for 0."""
+    """Compute ``-p log p`` of probabilities, which is 0 for 0."""
     return np.asarray(p * np.abs(np.log(p, out=np.zeros_like(p), where=p > 0)))

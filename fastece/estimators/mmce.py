@@ -18,7 +18,7 @@ from fastece.typing import F64
 
 @dataclass(frozen=True)
 class PairsPlan(Plan):
-    """What `MMCE` needs of one sorted sample and one size."""
+    """Prepared data of `MMCE` for one sorted sample and one size of draws."""
 
     sample: Sample
     size: int
@@ -26,8 +26,11 @@ class PairsPlan(Plan):
 
     @cached_property
     def rows(self) -> tuple[F64, F64, F64, F64]:
-        """Of each row its gap times its weight, its weight where there are weights, and what is
-        left and what is lost of its kernel at the next."""
+        """Weighted gap, weight, and decay and loss of the kernel at the next row.
+
+        The decay is the factor that is left of the kernel of a row at the next; the loss is the
+        part of its square that is lost. Without weights there is no weight.
+        """
         sample = self.sample
         gap, weight = sample.y - sample.s, kernels.weights(sample.v)
         step = np.full(sample.n, -np.inf)  # nothing is behind the last
@@ -37,7 +40,7 @@ class PairsPlan(Plan):
         return gap if sample.v is None else gap * weight, weight, decay, loss
 
     def values(self, c: NDArray[Any]) -> F64:
-        """Return the errors (G W,) of replicates with multiplicities (G, n, W)."""
+        """Compute the errors (G W,) of replicates with counts (G, n, W)."""
         out = np.empty((c.shape[0], c.shape[2]))
         total = np.full_like(out, self.size)
         kernels.vectors.pair_sums(c, *self.rows, out, total)
@@ -92,7 +95,7 @@ class MMCE(Parameters):
         object.__setattr__(self, "width", width)
 
     def prepare(self, sample: Sample, size: int) -> PairsPlan:
-        """Return what the other methods need, for draws of `size` rows."""
+        """Prepare a sample for draws of `size` rows."""
         return PairsPlan(scale_weights(sample)[0], size, self.width)
 
     def evaluate(self, plan: PairsPlan, c: NDArray[Any]) -> float:

@@ -38,20 +38,23 @@ PRECISION, MOST_STEPS = 1e-12, 100
 
 @dataclass(frozen=True)
 class GapPlan(Plan):
-    """What `SmoothECE` needs of one sample."""
+    """Prepared data of `SmoothECE` for one sample."""
 
     sample: Sample
     size: int
 
     @cached_property
     def gap(self) -> F64:
-        """The gap of each row, times its weight."""
+        """Gap of each row, times its weight."""
         gap = self.sample.y - self.sample.s
         return gap if self.sample.v is None else gap * self.sample.v
 
     def spectrum(self, c: NDArray[Any], count: int) -> F64:
-        """The gaps over the weight of all rows as sums of at least `count` cosines (W, ...), of
-        replicates with multiplicities (n, W)."""
+        """Compute the cosine coefficients (W, ...) of the gaps of replicates.
+
+        The gaps, over the weight of all rows, are sums of at least `count` cosines; the counts of
+        the rows are (n, W).
+        """
         from scipy.fft import dct
 
         cells = np.empty((c.shape[1], spread_size(count)))
@@ -64,7 +67,7 @@ class GapPlan(Plan):
 
 @dataclass(frozen=True)
 class SmoothECE(Parameters):
-    """Smooth calibration error: the gaps between hits and scores, averaged over nearby scores.
+    """Smooth calibration error: gaps, averaged over nearby scores by a kernel.
 
     ``int_0^1 |sum_i w_i (y_i - s_i) K_h(t, s_i)| dt / W`` with the Gaussian kernel K_h of standard
     deviation h, reflected at 0 and 1. The wider the kernel, the smaller the value; by default h is
@@ -114,7 +117,7 @@ class SmoothECE(Parameters):
         object.__setattr__(self, "scale", scale)
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:
-        """Return what the other methods need, for draws of `size` rows."""
+        """Prepare a sample for draws of `size` rows."""
         return GapPlan(scale_weights(sample)[0], size)
 
     def evaluate(self, plan: GapPlan, c: NDArray[Any]) -> float:
@@ -129,11 +132,11 @@ class SmoothECE(Parameters):
         return super().values(plan, draws)
 
     def errors(self, plan: GapPlan, c: NDArray[Any]) -> F64:
-        """Compute the value (W,) of each replicate with multiplicities (n, W)."""
+        """Compute the value (W,) of each replicate with counts (n, W)."""
         return own_errors(plan, c) if isinstance(self.scale, str) else self.errors_at(plan, c)
 
     def errors_at(self, plan: GapPlan, c: NDArray[Any]) -> F64:
-        """Return the value (W,) of each replicate at the scale that is set."""
+        """Compute the value (W,) of each replicate at the scale that is set."""
         from scipy.fft import next_fast_len
 
         count = max(FIRST_CELLS, math.ceil(CELLS / float(self.scale)))
@@ -150,7 +153,10 @@ class SmoothECE(Parameters):
 
 
 def own_errors(plan: GapPlan, c: NDArray[Any]) -> F64:
-    """The value (W,) of each replicate with multiplicities (n, W), at the scale that equals it."""
+    """Compute the value (W,) of each replicate at the scale that equals it.
+
+    The counts of the rows are (n, W).
+    """
     out, left = np.zeros(c.shape[1]), np.arange(c.shape[1])
     count = spread = 0
     while left.size:
@@ -169,32 +175,36 @@ def own_errors(plan: GapPlan, c: NDArray[Any]) -> F64:
 
 
 def least_scale(count: int) -> float:
-    """The smallest scale h of a value that equals it for which so many cells are enough: one has
-    ``c = CELLS / sqrt(1 + COARSE / h)`` of them, for an error of ``4e-4 h + 4e-6``, but one cell at
-    least."""
+    """Compute the smallest scale for which `count` cells are enough.
+
+    A value that equals its scale h has ``c = CELLS / sqrt(1 + COARSE / h)`` cells, for an error of
+    ``4e-4 h + 4e-6``, but its scale is one cell at least.
+    """
     return max((math.hypot(COARSE, 2 * CELLS / count) - COARSE) / 2, 1 / count)
 
 
 def spread_size(count: int) -> int:
-    """Return the number of cells that rows are spread to for sums of at least `count` cosines."""
+    """Return the number of cells to spread rows to, for at least `count` cosines."""
     return next(cells for cells in SPREAD_CELLS if cells >= count)
 
 
 @lru_cache(maxsize=len(SPREAD_CELLS))
 def deconvolution(count: int) -> F64:
-    """What cosines (count,) are multiplied by, since linear shares have made them smaller."""
+    """Compute factors (count,) that undo the smoothing of cosines by linear shares."""
     return np.asarray(np.sinc(np.arange(count) / (2 * count)) ** -2)
 
 
 @lru_cache(maxsize=16)
 def curvature(count: int) -> F64:
-    """The logarithms (count,) of what a Gaussian of standard deviation 1 leaves of cosines."""
+    """Compute the log factors (count,) of cosines under a standard Gaussian."""
     return np.asarray(-0.5 * (math.pi * np.arange(count)) ** 2)
 
 
 def smooth_errors(spectrum: F64, h: F64) -> F64:
-    """The integrals (W,) of the sizes of gaps, as sums of cosines (W, G), that are smoothed with
-    kernels of standard deviations h (W,)."""
+    """Integrate the size of smoothed gaps (W,) from cosines (W, G).
+
+    The kernels have the standard deviations h (W,).
+    """
     from scipy.fft import idct
 
     with np.errstate(under="ignore"):
@@ -204,8 +214,11 @@ def smooth_errors(spectrum: F64, h: F64) -> F64:
 
 
 def integrals(gaps: F64) -> F64:
-    """The sums (W,) of the sizes of what cells hold (W, G), less what is too much where gaps change
-    their sign: there the mean of the sizes of -a and b is (a**2 + b**2) / (2 (a + b))."""
+    """Integrate the size (W,) of gaps in cells (W, G).
+
+    Where gaps change their sign, the excess is taken off: there the mean of the sizes of -a and b
+    is (a**2 + b**2) / (2 (a + b)).
+    """
     size = np.abs(gaps)
     a, b = size[:, :-1], size[:, 1:]
     crosses = gaps[:, :-1] * gaps[:, 1:] < 0
@@ -214,9 +227,12 @@ def integrals(gaps: F64) -> F64:
 
 
 def solve_scale(spectrum: F64, low: F64, value: F64) -> F64:
-    """The scales (W,) at which errors equal them, between `low`, at which they have a larger
-    `value`, and that, since no error grows with the scale: by linear interpolation, halving what
-    stays where it is (Illinois; Dowell and Jarratt 1971)."""
+    """Find the scales (W,) that errors equal.
+
+    They lie between `low`, at which the error is a larger `value`, and that value, since no error
+    grows with the scale. By linear interpolation, halving the end that stays where it is (Illinois;
+    Dowell and Jarratt 1971).
+    """
     a, f_a, b = low, value - low, value
     f_b = smooth_errors(spectrum, b) - b
     h, side = b, np.zeros_like(low)

@@ -52,7 +52,7 @@ def calibration_errors() -> dict[str, Estimator]:
 
 
 def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
-    """Find the estimator that a name or an object stands for, with some of its fields replaced.
+    """Find the estimator of a name or an object, with some fields replaced.
 
     `function` was called with these fields: what is none of them is no option of it either.
     """
@@ -83,7 +83,7 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
 
 
 def check_fields(estimator: Any, fields: Iterable[str], function: str) -> None:
-    """Refuse options of a call that neither the function nor the estimator has."""
+    """Refuse options that neither the function nor the estimator has."""
     names = [f.name for f in dataclass_fields(estimator)] if is_dataclass(estimator) else []
     for name in fields:
         if name not in names:
@@ -102,7 +102,7 @@ def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any
 
 @lru_cache(maxsize=256, typed=True)
 def kept_change(name: str, /, **fields: Any) -> tuple[Estimator, Estimator]:
-    """Return a row of the table, and `change` of it, kept for the next call.
+    """Return a row of the table and `change` of it, cached for the next call.
 
     The checks take 10 us.
     """
@@ -110,7 +110,10 @@ def kept_change(name: str, /, **fields: Any) -> tuple[Estimator, Estimator]:
 
 
 def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:
-    """`work` with a `map` that runs on `n_jobs` threads; the built-in one for a single job."""
+    """Call `work` with a `map` that runs on `n_jobs` threads.
+
+    For a single job it is the built-in `map`.
+    """
     if n_jobs == 1:
         return work(map)
     with ThreadPoolExecutor(n_jobs) as pool:

@@ -1,4 +1,4 @@
-"""Rows of one problem in cells of equal weight, and calibration curves drawn from their posterior.
+"""Cells of equal weight, and posterior draws of the calibration curve.
 
 ::
 
@@ -41,7 +41,7 @@ TINY = 1e-300
 
 
 class CellRows(NamedTuple):
-    """Rows in cells.
+    """Rows of one problem, summed in cells.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class CellRows(NamedTuple):
     of_grid: I32
 
     def cell_of(self, sample: Sample) -> I32:
-        """Cell of each row (n,) of the sample that the cells are of."""
+        """Return the cell (n,) of each row of the sample that made the cells."""
         cell = np.empty(sample.n, np.int32)
         if self.of_grid.size:
             work = np.empty(sample.n)
@@ -72,7 +72,10 @@ class CellRows(NamedTuple):
 
 
 def effective_count(w: F64 | None, n: int) -> float:
-    """Kish's (1965) effective number of rows, ``(sum w)**2 / sum w**2``."""
+    """Compute Kish's effective number of rows from their weights.
+
+    ``(sum w)**2 / sum w**2`` (Kish 1965).
+    """
     if w is None:
         return float(n)
     # The squares of 1e300 and of 1e-300 are no numbers; a power of two rounds nothing.
@@ -81,7 +84,10 @@ def effective_count(w: F64 | None, n: int) -> float:
 
 
 def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
-    """Cells of a sorted sample of which row i counts ``c[i]`` times: as that many rows."""
+    """Sum a sorted sample in cells, row i counting ``c[i]`` times.
+
+    A row that counts c times is as c rows.
+    """
     s, y, w = sample.s, sample.y, sample.v
     if c is not None and not (c == 1).all():
         kept = c > 0
@@ -97,7 +103,7 @@ def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
 
 
 def sum_rows(s: F64, y: U8, w: F64 | None, count: float) -> CellRows:
-    """Cells of rows in increasing order of the score, their weights scaled to a count."""
+    """Sum rows, sorted by score, in cells, with weights scaled to a count."""
     n_cells = cell_count(count)
     cells = kernels.bayes.Cells(np.empty(n_cells), np.empty(n_cells), np.empty(n_cells))
     cell = np.empty(s.size, np.int32)
@@ -106,7 +112,7 @@ def sum_rows(s: F64, y: U8, w: F64 | None, count: float) -> CellRows:
 
 
 def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
-    """Cells of each problem; many rows are not sorted, but added up in a fine grid."""
+    """Sum each problem in cells; many rows are summed in a fine grid, not sorted."""
     problems, _ = scale_weights(problems)
     if not fits_float_grid(problems, MOST_CELLS, False):
         samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
@@ -119,7 +125,7 @@ def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
 
 
 def sample_cells(sample: Sample) -> CellRows:
-    """Cells of a sample; one with counts is sorted."""
+    """Sum a sample in cells; a sample with counts must be sorted."""
     if sample.c is not None:
         return cells_of_rows(sample, sample.c)
     (rows,) = cells_of_problems(one_problem(sample), map)
@@ -127,8 +133,11 @@ def sample_cells(sample: Sample) -> CellRows:
 
 
 def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
-    """Cells from sums of w (y - s), w and w s in a grid so fine, less than a hundredth of the
-    distance from 0 or 1, that what is in one of its cells may be taken as rows of one score."""
+    """Make cells from the sums of a fine grid.
+
+    The sums are those of w (y - s), w and w s. Cells of the grid are narrower than a hundredth of
+    the distance from 0 or 1, so that the rows in one may be taken as rows of one score.
+    """
     n_cells = cell_count(count)
     middle = np.cumsum(weight) - weight / 2
     place = middle * (n_cells / weight.sum()) + kernels.bayes.ROUNDING
@@ -143,7 +152,10 @@ def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
 
 
 def log_likelihood(cells: "Cells", logit: F64) -> F64:
-    """Compute ``sum hits * logit - weight * log(1 + exp(logit))`` of logits (..., C) of cells."""
+    """Compute the log likelihood of logits (..., C) of cells.
+
+    ``sum hits * logit - weight * log(1 + exp(logit))``.
+    """
     terms = cells.hits * logit - cells.weight * np.logaddexp(0.0, logit)
     return np.asarray(terms.sum(axis=-1))
 
@@ -164,7 +176,7 @@ class Curves:
 
     @cached_property
     def logits(self) -> tuple[F64, F64]:
-        """Logits of the mean scores (C,), cut, and their distance from the mean."""
+        """Clipped logits of the mean scores (C,), and their distances from the mean."""
         x, weight = self.uncut.clip(*self.logit_range), self.rows.cells.weight
         return x, x - (weight * x).sum() / weight.sum()
 
@@ -182,7 +194,7 @@ class Curves:
 
     @cached_property
     def logit_range(self) -> tuple[float, float]:
-        """Where logits are cut.
+        """Limits at which logits are clipped.
 
         At each end it is the further one of two cuts, unless the hits of what lies beyond the
         nearer one are less likely then: a heap of scores at 1 that comes true in 95 of 100 is not
@@ -195,7 +207,7 @@ class Curves:
 
     @cached_property
     def fits(self) -> "Fits":
-        """Laplace's approximations, one for each hyperparameter."""
+        """Laplace approximations, one for each hyperparameter."""
         x, t = self.logits
         fits = hyperpriors(x.size).fits
         fits = type(fits)(*(part.copy() for part in fits))
@@ -203,7 +215,7 @@ class Curves:
         return fits
 
     def shares(self, log_prior: F64) -> tuple[F64, float]:
-        """Posterior probabilities (G,) of the hyperparameters, and the log evidence of all."""
+        """Compute the posterior (G,) of the hyperparameters and the total log evidence."""
         log_p = self.fits.log_evidence + log_prior
         top = log_p.max()
         p = np.exp(log_p - top)
@@ -211,7 +223,7 @@ class Curves:
         return p / total, float(top + math.log(total))
 
     def draws(self, log_prior: F64, k: int) -> F64:
-        """Logits (C, S) of drawn curves, in increasing order of their scale tau."""
+        """Draw logits (C, S) of curves, in increasing order of their scale tau."""
         x, t = self.logits
         logit = np.empty((x.size, DRAWS))
         share, _ = self.shares(log_prior)
@@ -219,21 +231,24 @@ class Curves:
         return logit
 
     def value_draws(self) -> F64:
-        """`draws` under the prior of the value, with the same random numbers for all problems."""
+        """Draw logits (C, S) of curves under the prior of the value.
+
+        All problems have the same random numbers.
+        """
         return self.draws(hyperpriors(self.logits[0].size).value, 0)
 
     def interval_draws(self) -> F64:
-        """`draws` under the prior of the interval."""
+        """Draw logits (C, S) of curves under the prior of the interval."""
         return self.draws(hyperpriors(self.logits[0].size).interval, self.k)
 
     def probabilities(self, logit: F64) -> F64:
-        """Probabilities in place of logits (C, S)."""
+        """Turn logits (C, S) into probabilities, in place."""
         flat = logit.reshape(-1)
         kernels.logits.sigmoid(flat, flat)
         return logit
 
     def at(self, score: F64) -> F64:
-        """Return probabilities (G, S) of drawn curves at scores (G,).
+        """Compute probabilities (G, S) of drawn curves at scores (G,).
 
         How far their logits are from the scores' is interpolated between the cells, and level
         beyond the first and the last.
@@ -249,13 +264,16 @@ class Curves:
         return self.probabilities(own[:, None] + (1 - part) * logit[below] + part * logit[above])
 
     def means(self, p: F64) -> F64:
-        """Means over drawn curves (3, C): of the gap ``c - s``, of its size and of its sign."""
+        """Average the gap, its size and its sign over drawn curves: (3, C).
+
+        The gap is ``c - s``.
+        """
         gap = p - self.rows.cells.score[:, None]
         sign = np.where(gap > 0, 1.0, -1.0)
         return np.stack([gap.mean(axis=1), np.abs(gap).mean(axis=1), sign.mean(axis=1)])
 
     def errors(self, p: F64, norm: float, side: int = 0) -> F64:
-        """Return the calibration error (S,) of each curve p (C, S).
+        """Compute the calibration error (S,) of each curve p (C, S).
 
         For the side 1 that of the scores below the curve alone, for -1 that of those above it.
         """
@@ -275,13 +293,16 @@ class Curves:
         return np.asarray(np.minimum(error, 1.0))  # which shares that add up to more would exceed
 
     def largest_error(self, norm: float) -> float:
-        """Return the error if every score below one half always came true, and no other ever."""
+        """Compute the largest possible error.
+
+        It is the error if all scores below one half always came true, and no others ever.
+        """
         worst = (self.rows.cells.score < 0.5).astype(np.float64)[:, None]
         return float(self.errors(worst, norm)[0])
 
     @property
     def log_bayes_factor(self) -> float:
-        """Log of how much likelier the rows are under some curve than under ``c = s``."""
+        """Log Bayes factor of a curve against perfect calibration, ``c = s``."""
         x = self.uncut.clip(-INFINITE_LOGIT, INFINITE_LOGIT)
         calibrated = float(log_likelihood(self.rows.cells, x))
         return self.shares(hyperpriors(x.size).interval)[1] - calibrated

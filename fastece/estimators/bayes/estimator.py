@@ -66,7 +66,7 @@ class BayesCurve(Estimator):
         return "BayesCurve()" if self.norm == 1 else f"BayesCurve(norm={self.norm!r})"
 
     def prepare(self, sample: Sample, size: int) -> Sample:  # noqa: ARG002
-        """Return the sorted sample: cells and all that follows depend on the draw."""
+        """Return the sorted sample: the cells depend on the draw."""
         return scale_weights(sample)[0]
 
     def evaluate(self, plan: Sample, c: NDArray[Any]) -> float:
@@ -74,16 +74,19 @@ class BayesCurve(Estimator):
         return self.value(cells_of_rows(plan, c))
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
-        """Return the value of each problem, every row counting once; many rows are not sorted."""
+        """Compute the value of each problem, every row counting once.
+
+        Many rows are not sorted.
+        """
         return np.array(list(run(self.value, cells_of_problems(problems, run))))
 
     def value(self, rows: CellRows) -> float:
-        """Return the posterior mean of the error."""
+        """Compute the posterior mean of the error from rows in cells."""
         curves = Curves(rows)
         return float(curves.errors(curves.probabilities(curves.value_draws()), self.norm).mean())
 
     def posterior(self, samples: Sequence[Sample]) -> Posterior:
-        """Return what the rows say of the mean error of some problems.
+        """Compute the posterior of the mean error over some problems.
 
         Parameters
         ----------
@@ -97,7 +100,7 @@ class BayesCurve(Estimator):
         return posterior_of([scale_weights(sample)[0] for sample in samples], self.norm)
 
     def curve(self, sample: Sample, score: F64, confidence_level: float) -> tuple[F64, F64, F64]:
-        """Return the probability of a hit at some scores.
+        """Compute the probability of a hit, with intervals, at some scores.
 
         Posterior mean, and the ends of the interval at each score by itself.
 
@@ -119,11 +122,11 @@ class BayesCurve(Estimator):
         return p.mean(axis=1), low, high
 
     def mean_curve(self, sample: Sample, score: F64) -> F64:
-        """Return the posterior mean (G,) of `curve` alone, in a third of the time."""
+        """Compute the posterior mean (G,) of `curve` alone, in a third of the time."""
         return np.asarray(self._draws(sample, score).mean(axis=1))
 
     def _draws(self, sample: Sample, score: F64) -> F64:
-        """Draws (G, 128) of the curve; nan where nothing is known of it."""
+        """Draw the curve (G, 128) at some scores; nan where no row is near."""
         ordered = scale_weights(sample)[0].sorted()
         p = Curves(cells_of_rows(ordered, ordered.c)).at(score)
         p[rows_near(ordered, score) == 0] = np.nan

@@ -1,4 +1,4 @@
-"""What is assumed of a calibration curve before any row is seen.
+"""Prior distributions of a calibration curve and of its hyperparameters.
 
 ``logit c(s) = x + b_0 + b_1 (x - mean x) + f(u)`` with x the logit of the score and u its mid-rank,
 from 0 to 1. All of it has the scale tau: b_0 is normal with standard deviation tau, b_1 with tau /
@@ -39,7 +39,7 @@ SEED = 5
 
 
 class Hyperpriors(NamedTuple):
-    """Hyperparameters side by side, from the smallest scale to the largest.
+    """Hyperparameters with their log priors, ordered by scale.
 
     Attributes
     ----------
@@ -55,14 +55,14 @@ class Hyperpriors(NamedTuple):
 
 
 def cell_count(n: float) -> int:
-    """Return the number of cells for so many rows."""
+    """Return the number of cells for `n` rows."""
     steps = round(CELLS / CELL_STEP * math.sqrt(math.sqrt(n / 100)))
     return min(max(CELL_STEP * steps, FEWEST_CELLS), MOST_CELLS)
 
 
 @lru_cache(maxsize=32)
 def hyperpriors(n_cells: int) -> Hyperpriors:
-    """Return the hyperparameters in so many cells."""
+    """Compute the hyperparameters and their priors for a number of cells."""
     chosen = [(tau, *roughness) for tau in SCALES for roughness in ROUGHNESS]
     scale = np.array([tau for tau, _, _ in chosen])
     return Hyperpriors(
@@ -73,7 +73,10 @@ def hyperpriors(n_cells: int) -> Hyperpriors:
 
 
 def prior_fits(n_cells: int, priors: list[tuple[F64, F64, float]]) -> "Fits":
-    """The lines of precisions that fits begin with, from `prior_of` of each hyperparameter."""
+    """Arrange the prior precisions of all hyperparameters as fits start with them.
+
+    `priors` are the results of `prior_of` for each hyperparameter.
+    """
     lanes, quantities = kernels.bayes.LANES, int(kernels.bayes.LINE) // kernels.bayes.LANES
     band = int(kernels.bayes.BAND0) // lanes
     blocks = len(priors) // lanes
@@ -89,13 +92,19 @@ def prior_fits(n_cells: int, priors: list[tuple[F64, F64, float]]) -> "Fits":
 
 
 def log_probabilities(scale: F64, power: float, middle: float) -> F64:
-    """Log of ``sech(log(tau / middle))**power``, made to add up to 1."""
+    """Compute normalized log prior probabilities of scales tau.
+
+    They are proportional to ``sech(log(tau / middle))**power``.
+    """
     log_p = -power * np.log((scale / middle + middle / scale) / 2)
     return np.asarray(log_p - np.log(np.exp(log_p).sum()))
 
 
 def prior_of(n_cells: int, tau: float, rho: float, decay: int) -> tuple[F64, F64, float]:
-    """Bands (3, C + 2) of the precision of f, those of b, and the log determinant of both.
+    """Compute the prior precisions of f and b, and their log determinant.
+
+    Bands (3, C + 2) of the precision of f, the two precisions of b, and the log determinant of
+    both.
 
     The second difference L of cells with level ends has the eigenvectors ``cos(pi k (c + 1/2) /
     C)`` and the eigenvalues ``2 - 2 cos(pi k / C)``, about ``(pi k / C)**2``: a multiple of ``1 +
@@ -136,12 +145,12 @@ def normals(n_cells: int, k: int) -> F64:
 
 @lru_cache(maxsize=1)
 def normal_quantiles() -> F64:
-    """Quantiles (S,) of the standard normal distribution, in increasing order."""
+    """Return standard normal quantiles (S,), in increasing order."""
     return np.array([NormalDist().inv_cdf((q + 0.5) / DRAWS) for q in range(DRAWS)])
 
 
 @lru_cache(maxsize=1)
 def draw_order() -> F64:
-    """A normal number (S,) for each draw, in an order that has nothing to do with theirs."""
+    """Return a normal number (S,) for each draw, in an unrelated order."""
     golden = np.arange(DRAWS) * ((math.sqrt(5) - 1) / 2) % 1
     return normal_quantiles()[golden.argsort().argsort()]

@@ -1,4 +1,4 @@
-"""The posterior of the calibration error, and the interval that is read off it."""
+"""The posterior of the calibration error, and intervals from it."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ TAIL, HEAVIER, STEEPEST = 1 / 64, 1.3, 1.0
 
 
 class RowEffects(NamedTuple):
-    """Of each row (n,), in the order of the rows.
+    """Effects of each row (n,) on the error, in the order of the rows.
 
     How it pulls at the error, and the mean size of the gap at its score.
     """
@@ -37,7 +37,7 @@ class RowEffects(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProblemPosterior:
-    """One problem of a posterior.
+    """The posterior of one problem.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ProblemPosterior:
 
     @cached_property
     def row_effects(self) -> RowEffects:
-        """What is known of each row from its cell."""
+        """Effects of each row on the error, from its cell."""
         gap, size, sign = self.means
         cell = self.rows.cell_of(self.sample)
         chance = (self.rows.cells.score + gap)[cell]
@@ -62,7 +62,7 @@ class ProblemPosterior:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the rows say of the calibration error: of one problem, or of the mean over classes.
+    """Posterior of the calibration error of a problem, or of the mean over classes.
 
     Attributes
     ----------
@@ -88,14 +88,16 @@ class Posterior:
 
     @cached_property
     def influence(self) -> F64:
-        """How each row (n,) pulls at the error, in the order of the rows.
+        """Influence (n,) of each row on the error, in the order of the rows.
 
         The sum over problems of ``E sign(c - s) (y - E c)``.
         """
         return np.asarray(np.sum([part.row_effects.influence for part in self.parts], axis=0))
 
     def interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the interval at a level; a higher level is never narrower.
+        """Compute the ends of the interval at a level.
+
+        The interval of a higher level is never narrower.
 
         With alpha = 1 - level it is from 0 to the quantile 1 - alpha of the errors, unless the
         Bayes factor exceeds 1 / alpha, which it does in a share of alpha of calibrated samples at
@@ -116,7 +118,7 @@ class Posterior:
         return min(low, self.value), max(high, self.value)
 
     def quantile(self, level: float) -> float:
-        """Return a quantile of the errors, at a level that may be beyond what draws tell."""
+        """Compute a quantile of the errors, extrapolated beyond the extreme draws."""
         known = min(max(level, TAIL), 1 - TAIL)
         error, middle = (float(x) for x in np.quantile(self.errors, [known, 0.5]))
         if known == level or min(error, middle) <= 0:
@@ -134,7 +136,10 @@ def curves_of(samples: Sequence[Sample]) -> Iterator[Curves]:
 
 
 def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
-    """Return the posterior of the mean over some problems of the same rows, in the same order."""
+    """Compute the posterior of the mean error over some problems.
+
+    The problems have the same rows, in the same order.
+    """
     values, errors, limits, factors, parts = [], [], [], [], []
     for sample, curves in zip(samples, curves_of(samples), strict=True):
         values.append(curves.errors(curves.probabilities(curves.value_draws()), norm).mean())
@@ -154,8 +159,11 @@ def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
 
 
 def side_posteriors(samples: Sequence[Sample], norm: float) -> tuple[Posterior, ...]:
-    """The posterior of the mean over some problems as `posterior_of` has it, then what scores above
-    the curve have of it, and what scores below."""
+    """Compute the posteriors of the mean error and of its two one-sided parts.
+
+    First the error as `posterior_of` has it, then the part of it of scores above the curve, then
+    the part of scores below.
+    """
     whole, values, errors = posterior_of(samples, norm), [], []
     for curves in curves_of(samples):
         drawn = [curves.value_draws(), curves.interval_draws()]
@@ -173,7 +181,9 @@ def side_posteriors(samples: Sequence[Sample], norm: float) -> tuple[Posterior, 
 
 
 def widened(errors: F64, parts: Sequence[ProblemPosterior], count: float, norm: float) -> F64:
-    """Errors (S,) spread about their median, on the log scale, for what the draws leave out.
+    """Widen errors (S,) about their median for variance that the draws leave out.
+
+    They are spread on the log scale.
 
     The rows of several classes are the same: their influences add up with a variance that is not
     the sum of theirs. And scores are a sample too: for the norm 1 the error is the mean of the gap

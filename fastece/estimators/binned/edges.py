@@ -1,4 +1,4 @@
-"""Where a score goes: bin edges times mapping, as the grid that a kernel reads."""
+"""Layouts of bins: edges and a mapping, as a grid for the kernels."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -23,7 +23,7 @@ MAX_KEPT_BINS = 4096
 
 
 class Layout(NamedTuple):
-    """A grid with what people and results need of it."""
+    """A grid of the kernels, with its edges and the bins of its cells."""
 
     grid: "Grid"
     edges: F64  # (B + 1,)
@@ -41,11 +41,11 @@ class Layout(NamedTuple):
 
     @property
     def step(self) -> int:
-        """From the lower to the upper of the two cells of a score."""
+        """Step from the lower to the upper of the two cells of a score."""
         return 1 if self.cells > 1 else 0
 
     def spread(self, cells: F64) -> F64:
-        """Values per cell (..., cells) as values per bin (..., B)."""
+        """Turn values per cell (..., cells) into values per bin (..., B)."""
         if self.bins is None or self.bins.size == self.edges.size - 1:
             return cells
         values = np.zeros((*cells.shape[:-1], self.edges.size - 1))
@@ -54,12 +54,12 @@ class Layout(NamedTuple):
 
 
 def is_even(n_bins: int, low: float, high: float) -> bool:
-    """Whether arithmetic finds the nearest of uniform edges."""
+    """Return whether the nearest uniform edge can be found by arithmetic."""
     return n_bins / (high - low) < MAX_BINS_PER_UNIT
 
 
 def convex_layout(edges: F64, even: bool = False) -> Layout:
-    """Return linear binning between the distinct bin centres.
+    """Make the layout of linear binning between the distinct bin centres.
 
     A centre that several bins share belongs to the first of them.
     """
@@ -73,7 +73,7 @@ def convex_layout(edges: F64, even: bool = False) -> Layout:
 
 
 def hard_layout(edges: F64, cuts: F64, right: bool, even: bool = False) -> Layout:
-    """Hard bins with these inner cuts.
+    """Make the layout of hard bins with given edges and inner cuts.
 
     A score outside the range counts as its nearest end: where a cut is that end, the scores beyond
     it must stay on the same side as the end itself.
@@ -85,7 +85,9 @@ def hard_layout(edges: F64, cuts: F64, right: bool, even: bool = False) -> Layou
 
 
 def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
-    """Return edges ``low + (high - low) * (j / n_bins)``, the last one exactly `high`.
+    """Make the layout of uniform bins on a range.
+
+    The edges are ``low + (high - low) * (j / n_bins)``, the last one exactly `high`.
 
     Kept for the next call, if small.
     """
@@ -95,7 +97,7 @@ def uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bo
 
 @lru_cache(maxsize=64)
 def kept_uniform_layout(n_bins: int, low: float, high: float, right: bool, convex: bool) -> Layout:
-    """`uniform_layout` itself, its latest results at hand."""
+    """Make a `uniform_layout`, with a cache of the latest ones."""
     edges = low + (high - low) * (np.arange(n_bins + 1) / n_bins)
     edges[-1] = high
     even = is_even(n_bins, low, high)
@@ -103,7 +105,7 @@ def kept_uniform_layout(n_bins: int, low: float, high: float, right: bool, conve
 
 
 def given_layout(edges: tuple[float, ...], right: bool, convex: bool) -> Layout:
-    """Bins between these edges; kept for the next call, if few."""
+    """Make the layout of bins with given edges, cached if there are few."""
     few = len(edges) <= MAX_KEPT_BINS + 1
     make = kept_given_layout if few else kept_given_layout.__wrapped__
     return make(edges, right, convex)
@@ -111,13 +113,13 @@ def given_layout(edges: tuple[float, ...], right: bool, convex: bool) -> Layout:
 
 @lru_cache(maxsize=64)
 def kept_given_layout(edges: tuple[float, ...], right: bool, convex: bool) -> Layout:
-    """`given_layout` itself, its latest results at hand."""
+    """Make a `given_layout`, with a cache of the latest ones."""
     e = np.array(edges)
     return convex_layout(e) if convex else hard_layout(e, e[1:-1], right)
 
 
 def check_edges(name: str, value: Any, names: Sequence[str]) -> str | tuple[float, ...]:
-    """Return a named rule, or at least two edges in [0, 1] that do not decrease."""
+    """Return a named rule, or two or more edges in [0, 1] that do not decrease."""
     if isinstance(value, str):
         return check_choice(name, value, names)
     if isinstance(value, list | tuple) and {*map(type, value)} == {float} and len(value) > 1:
@@ -141,7 +143,7 @@ def check_edges(name: str, value: Any, names: Sequence[str]) -> str | tuple[floa
 
 @lru_cache(maxsize=1)
 def float_scores() -> F64:
-    """Return a score of each cell of the float grid, in increasing order."""
+    """Return one score of each cell of the float grid, in increasing order."""
     binning = kernels.binning
     half = binning.FLOAT_CELLS // 2
     bits = (np.arange(half) + ((1023 - binning.OCTAVES) << binning.CELL_BITS)).astype(np.int64)
@@ -150,7 +152,7 @@ def float_scores() -> F64:
 
 
 def float_layout(low: float, high: float) -> Layout:
-    """Return the float grid, for scores moved into [low, high].
+    """Make the layout of the float grid, for scores clipped to [low, high].
 
     Its edges are a score of each cell.
     """

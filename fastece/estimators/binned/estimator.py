@@ -1,4 +1,4 @@
-"""The binned estimators: edges times mapping, and the norm of what the bins add up to."""
+"""The binned estimators: edges, a mapping, and a norm of the gaps of bins."""
 
 import math
 from collections.abc import Sequence
@@ -77,7 +77,10 @@ class Bins(NamedTuple):
     def of(
         cls, edges: list[F64], unit: float, total: F64 | None, moments: Sequence[int], sums: Any
     ) -> Self:
-        """From sums of some `kernels.MOMENTS`; without a `total`, it is that of the weights."""
+        """Make bins from sums of some `kernels.MOMENTS`.
+
+        Without a `total`, it is the sum of the weights.
+        """
         found = dict(zip(moments, sums, strict=True))
         if COUNTS in found:
             counts = found.pop(COUNTS)
@@ -88,14 +91,14 @@ class Bins(NamedTuple):
 
 
 def joined_bins(parts: Sequence[Bins]) -> Bins:
-    """Join the bins of single problems, whose weights have one unit."""
+    """Join the bins of single problems whose weights have the same unit."""
     sums = (np.concatenate(part) for part in zip(*(p[2:] for p in parts), strict=True))
     return Bins([part.edges[0] for part in parts], parts[0].unit, *sums)
 
 
 @dataclass(frozen=True)
 class BinnedPlan(Plan):
-    """What `Binned` needs of one sample and one size.
+    """Prepared data of `Binned` for one sample and one size of draws.
 
     Rows are arranged when they are first needed, each of its methods having an arrangement of its
     own.
@@ -119,21 +122,24 @@ class BinnedPlan(Plan):
 
     @cached_property
     def tiles(self) -> Tiles:
-        """Rows on edges that are fixed, for multiplicities."""
+        """Rows on fixed edges, for counts."""
         return Tiles.of(self.sample, self.layout, self.binned._threshold, self.moments)
 
     @cached_property
     def records(self) -> Records:
-        """Rows on edges that are fixed, for lists."""
+        """Rows on fixed edges, for lists of drawn rows."""
         return Records.of(self.sample, self.layout, self.binned._threshold, self.moments)
 
     @cached_property
     def ordered(self) -> Ordered:
-        """Rows for edges that depend on the draw, for multiplicities."""
+        """Rows for edges that depend on the draw, for counts."""
         return Ordered.of(self.sample, *self.range, self.binned._threshold, self.moments)
 
     def replicates_at_once(self, of: int) -> int:
-        """How many times `of` replicates have sums that are not larger than some megabytes."""
+        """Return how many multiples of `of` replicates have sums that fit in memory.
+
+        Their sums are no larger than some megabytes.
+        """
         return max(1, MAX_SUMS // (self.n_bins * len(self.moments) * of))
 
     def bins(self, sums: F64, total: F64 | float) -> Bins:
@@ -267,7 +273,7 @@ class Binned(Parameters):
             raise InputError("debias", "goes with norm=1 and norm=2 only", value=self.norm)
 
     def _check_alone(self) -> None:
-        """Given edges leave nothing to the parameters that make others."""
+        """Refuse parameters of edges beside edges that are given."""
         for name in ("n_bins", "score_range"):
             if getattr(self, name) != getattr(type(self), name):
                 raise InputError(
@@ -292,7 +298,7 @@ class Binned(Parameters):
 
     @property
     def needs(self) -> str:
-        """What cells must get right, which are closed at the right.
+        """Kind of rows that cells of a stream must keep apart, closed at the right.
 
         Shares of two centres are linear in the score, so the gaps that they add up need its
         squares.
@@ -303,14 +309,17 @@ class Binned(Parameters):
 
     @property
     def needs_sorted(self) -> bool:
-        """Whether `prepare` is to get a sorted sample: equal-mass bins are found faster in one."""
+        """Whether `prepare` gets a sorted sample, in which equal-mass bins are faster."""
         return not self.is_fixed
 
     @cached_property
     def common(self) -> Common | None:
-        """What `kernels.moments.hard_error` takes, if that gives the value of rows without
-        weights: low and high end of the range, number of bins, whether they are closed at the
-        right, and cuts between them unless they are of equal width."""
+        """Bins as `kernels.moments.hard_error` takes them, or None.
+
+        None where that kernel does not give the value of rows without weights. Otherwise low and
+        high end of the range, number of bins, whether they are closed at the right, and cuts
+        between them unless they are of equal width.
+        """
         if type(self) is not Binned:  # a class made from this one may add up something else
             return None
         is_plain = self._moments(False) == (GAP,) and self.mapping == "hard" and self.is_fixed
@@ -327,7 +336,7 @@ class Binned(Parameters):
         return low, high, n_bins, grid.right, grid.knots[:0] if is_uniform else grid.knots
 
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
-        """Return what the other methods need, for draws of `size` rows."""
+        """Prepare a sample for draws of `size` rows."""
         sample, unit = scale_weights(sample)
         if not self.is_fixed and not self.debias and has_unit_weights(sample):
             # Equal-mass bins know the weight of a draw anyway: 0.7 times the time.
@@ -347,7 +356,10 @@ class Binned(Parameters):
         self, sample: Sample, n_bins: int, moments: Sequence[int] = (GAP, WEIGHT, SCORE, HITS),
         unit: float = 1.0,
     ) -> Bins:  # fmt: skip
-        """Sum up the bins of a sample with counts; `square` too, of rows with weights and hits."""
+        """Sum up the bins of a sample with counts.
+
+        Of rows with weights and hits, `square` too.
+        """
         problem, moments = one_problem(sample), tuple(moments)
         bins = self._sums(problem, n_bins, moments, unit, map)
         if sample.v is None or HITS not in moments:
@@ -378,7 +390,7 @@ class Binned(Parameters):
         return plan.bins(sums, total)
 
     def row_values(self, plan: BinnedPlan, rows: I32) -> F64:
-        """Compute the value of the rows in each line (R, size)."""
+        """Compute the value of the drawn rows in each line (R, size)."""
         if len(rows) == 1:  # numpy would add its bins in another order than those of several
             return self.row_values(plan, np.repeat(rows, 2, axis=0))[:1]
         step = max(2, plan.replicates_at_once(1))
@@ -393,17 +405,20 @@ class Binned(Parameters):
         return self.errors(plan.bins(sums, total))
 
     def of_population(self) -> "Binned":
-        """Return the estimator that takes nothing off."""
+        """Return the estimator without `debias`."""
         return replace(self, debias=False) if self.debias else self
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
-        """Return the value of each problem, every row counting once."""
+        """Compute the value of each problem, every row counting once."""
         moments = self._moments(problems.v is not None, problems.n)
         return self.errors(self.some_bins(problems, run, moments))
 
     def bins(self, source: Source, run: Map = map, moments: int = 4) -> Bins:
-        """Edges and the first `moments` of `kernels.MOMENTS` of the bins of each problem; with
-        `debias` those that the value needs as well."""
+        """Compute the edges and sums of the bins of each problem.
+
+        The sums are the first `moments` of `kernels.MOMENTS`; with `debias` all that the value
+        needs as well.
+        """
         if not isinstance(source, Problems):
             n_bins, samples = self.bin_count(source.n), source.samples(source.needs_of(self))
             return joined_bins([self.counted_bins(sample, n_bins) for sample in samples])
@@ -412,7 +427,7 @@ class Binned(Parameters):
         return self.some_bins(source, run, (*MOMENTS[:moments], *more[max(0, moments - 3) :]))
 
     def some_bins(self, problems: Problems, run: Map, moments: tuple[int, ...]) -> Bins:
-        """`bins` with those of the sums that are asked for."""
+        """Compute the edges and selected sums of the bins of each problem."""
         n_bins = self.bin_count(problems.n)
         if problems.n_problems * n_bins > MAX_CELLS:
             rule = f"must fit into memory: {MAX_CELLS} bins for {problems.n_problems} classes"
@@ -450,7 +465,7 @@ class Binned(Parameters):
             return np.asarray(sums ** (1 / norm) * unit)
 
     def _debiased_errors(self, bins: Bins) -> F64:
-        """Compute `errors` without what chance adds to them."""
+        """Compute `errors` corrected for the contribution of chance."""
         equal, out = self.bin_weights == "equal", np.empty(len(bins.gap))
         gap, weight, hits, square, total = (
             contiguous(x, np.float64)
@@ -462,7 +477,7 @@ class Binned(Parameters):
         return out
 
     def _moments(self, weighted: bool, size: int = 0) -> tuple[int, ...]:
-        """Return the sums that `errors` needs of so many rows.
+        """Return the kinds of sums that `errors` needs, for draws of `size` rows.
 
         The gaps alone, or the weights of the bins too, and for `debias` the hits.
         """
@@ -474,7 +489,7 @@ class Binned(Parameters):
 
     @property
     def _threshold(self) -> float:
-        """Scores up to this one do not exist."""
+        """Score up to which rows are left out."""
         return -math.inf if self.threshold is None else self.threshold
 
     def bin_count(self, size: int) -> int:
@@ -491,7 +506,7 @@ class Binned(Parameters):
     def _sums(
         self, problems: Problems, n_bins: int, moments: tuple[int, ...], unit: float, run: Map
     ) -> Bins:
-        """Return sums of the bins of all problems.
+        """Compute the edges and sums of the bins of all problems.
 
         Where they are of equal weight, one problem, or bins that are found without a sort.
         """
@@ -517,13 +532,13 @@ class Binned(Parameters):
         return Bins.of([layout.edges for layout in layouts], unit, total, moments, sums)
 
     def fixed_layout(self, n_bins: int, low: float, high: float) -> Layout:
-        """Bins that do not depend on the scores."""
+        """Return the layout of bins that do not depend on the scores."""
         if isinstance(self.edges, str):
             return uniform_layout(n_bins, low, high, *self._rule)
         return given_layout(tuple(self.edges), *self._rule)
 
     def layout(self, problems: Problems, n_bins: int) -> Layout:
-        """Return the bins of one problem."""
+        """Return the layout of the bins of one problem."""
         low, high = self.range_of(problems)
         right, convex = self._rule
         if self.is_fixed:
@@ -537,12 +552,18 @@ class Binned(Parameters):
 
 
 def has_unit_weights(sample: Sample) -> bool:
-    """Whether all rows have the weight 1, as those of which draws are not all of one size have."""
+    """Return whether all rows of a sample have the weight 1.
+
+    So have rows whose draws are not all of one size.
+    """
     return sample.v is not None and bool((sample.v == 1.0).all())
 
 
 class Placement(NamedTuple):
-    """The first cell of each row (n,), and its share of the row: the next cell has the rest."""
+    """Lower cell (n,) of each row, and the share of the row that falls there.
+
+    The next cell has the rest.
+    """
 
     layout: Layout
     lower: I32
@@ -550,11 +571,11 @@ class Placement(NamedTuple):
 
     @property
     def upper(self) -> I32:
-        """The cell that has the rest of each row."""
+        """Cell that has the rest of each row."""
         return np.asarray(self.lower + self.layout.step, np.int32).clip(max=self.layout.cells - 1)
 
     def sums(self, x: F64, weight: F64 | float = 1.0, power: int = 1) -> F64:
-        """Add up ``x (weight a)^power`` of rows (n,) with the shares a, in each bin (B,)."""
+        """Sum ``x (weight a)^power`` of rows (n,) with shares a in each bin (B,)."""
         part, count = x * (weight * self.share) ** power, self.layout.cells
         cells: F64 = np.bincount(self.lower, part, count).astype(np.float64)
         if self.layout.grid.convex:
@@ -569,7 +590,7 @@ class Placement(NamedTuple):
 
 
 def place_rows(binned: Binned, sample: Sample, n_bins: int) -> Placement:
-    """Find the bins of each row of a sample, and its shares."""
+    """Find the cells of each row of a sample, and its shares of them."""
     layout = binned.layout(one_problem(sample), n_bins)
     lower, a = np.empty(sample.n, np.int32), np.ones(sample.n)
     kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), a)
@@ -577,7 +598,7 @@ def place_rows(binned: Binned, sample: Sample, n_bins: int) -> Placement:
 
 
 def effective_rows(binned: Binned, source: Source, bins: Bins) -> F64:
-    """Count the rows of equal weight that each bin (K, B) is worth; 0 where it is empty.
+    """Compute the effective number of rows in each bin (K, B), 0 where it is empty.
 
     ``(sum w a)^2 / sum w^2 a`` with the shares a of the rows: Kish (1965, "Survey sampling",
     section 11.7).

@@ -33,7 +33,9 @@ TILE = 1024
 
 
 def terms_of(sample: Sample, threshold: float, moments: Sequence[int]) -> F64:
-    """Return what each row adds to each of some `kernels.MOMENTS` when it is drawn once.
+    """Compute the terms (Q, n) of each row in sums of some `kernels.MOMENTS`.
+
+    They are of a row that is drawn once.
 
     (Q, n).
     """
@@ -46,7 +48,7 @@ def terms_of(sample: Sample, threshold: float, moments: Sequence[int]) -> F64:
 def place_terms(
     sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]
 ) -> tuple[I32, F64]:
-    """Return the (lower) cell of each row (n,), and its `terms_of` (Q, n) there.
+    """Find the (lower) cell of each row (n,) and its terms (Q, n) there.
 
     With convex mapping also those in the upper cell (2 Q, n).
     """
@@ -59,7 +61,7 @@ def place_terms(
 
 
 def spread(layout: Layout, sums: F64) -> F64:
-    """Return sums (Q, cells, R) as sums per bin (Q, B, R).
+    """Turn sums per cell (Q, cells, R) into sums per bin (Q, B, R).
 
     Those of convex bins lie side by side in memory, which is the order in which numpy adds them up.
     """
@@ -69,7 +71,7 @@ def spread(layout: Layout, sums: F64) -> F64:
 
 
 class Tiles(NamedTuple):
-    """Rows on a grid that no draw changes, as `kernels.replicates.tile_sums` takes them."""
+    """Rows on fixed edges, as `kernels.replicates.tile_sums` takes them."""
 
     layout: Layout
     terms: F64
@@ -79,7 +81,7 @@ class Tiles(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]) -> Self:
-        """Bring the rows into tiles, and in each tile those of one cell together."""
+        """Arrange the rows of a sample in tiles, sorted by cell within each tile."""
         n, (lower, terms) = sample.n, place_terms(sample, layout, threshold, moments)
         order, runs = np.empty(n, np.int32), np.empty(n, np.int32)
         starts = np.empty(n + 1, np.int32)
@@ -90,7 +92,7 @@ class Tiles(NamedTuple):
         return cls(layout, terms, order, starts[: count + 1].copy(), runs[:count].copy())
 
     def sums(self, c: U8) -> F64:
-        """Return sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
+        """Compute sums (Q, B, 32 G) over the bins for counts (G, n, 32)."""
         layout = self.layout
         out = np.empty((len(self.terms) // layout.sides, layout.cells, c.shape[0] * c.shape[2]))
         kernels.replicates.tile_sums(
@@ -100,20 +102,19 @@ class Tiles(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Of each row its cell beside what it brings there, as `kernels.subsets.drawn_sums` takes
-    them."""
+    """Cell and terms of each row, as `kernels.subsets.drawn_sums` takes them."""
 
     layout: Layout
     records: F64
 
     @classmethod
     def of(cls, sample: Sample, layout: Layout, threshold: float, moments: Sequence[int]) -> Self:
-        """Write the records."""
+        """Make the records of a sample on a layout."""
         lower, terms = place_terms(sample, layout, threshold, moments)
         return cls(layout, np.column_stack([lower, *terms]))
 
     def sums(self, rows: I32) -> F64:
-        """Return sums (Q, B, R) over the bins, for the drawn rows (R, size)."""
+        """Compute sums (Q, B, R) over the bins for the drawn rows (R, size)."""
         layout = self.layout
         moments = (self.records.shape[1] - 1) // layout.sides
         out = np.empty((moments, layout.cells, len(rows)))
@@ -122,7 +123,7 @@ class Records(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """Rows in increasing order of the score, with what each brings."""
+    """Rows in increasing order of the score, with their terms."""
 
     rows: "OrderedRows"
     terms: F64
@@ -131,12 +132,12 @@ class Ordered(NamedTuple):
     def of(
         cls, sample: Sample, low: float, high: float, threshold: float, moments: Sequence[int]
     ) -> Self:
-        """Return the rows that exist of a sorted sample."""
+        """Make the ordered rows of a sorted sample, above the threshold."""
         rows = order_rows(sample, low, high, threshold)
         return cls(rows, terms_of(sample.where(slice(rows.skip, None)), threshold, moments))
 
     def sums(self, c: U8, n_bins: int, right: bool, convex: bool) -> tuple[F64, F64]:
-        """Weight (32 G,) and sums (Q, B, 32 G) over the bins, for (G, n, 32) multiplicities."""
+        """Compute the weight (32 G,) and bin sums (Q, B, 32 G) for counts (G, n, 32)."""
         total = np.empty(c.shape[0] * c.shape[2])
         out = np.empty((len(self.terms), n_bins, total.size))
         kernels.replicates.equal_mass_sums(self.rows, self.terms, right, convex, c, total, out)
@@ -147,7 +148,7 @@ def drawn_equal_mass_sums(
     sample: Sample, rows: I32, n_bins: int, low: float, high: float, right: bool, convex: bool,
     threshold: float, moments: Sequence[int],
 ) -> tuple[F64, F64]:  # fmt: skip
-    """Weight (R,) and sums (Q, B, R) over bins of equal weight of the drawn rows (R, size)."""
+    """Compute weights (R,) and equal-mass bin sums (Q, B, R) of drawn rows (R, size)."""
     total, out = np.empty(len(rows)), np.empty((len(moments), n_bins, len(rows)))
     rows = np.sort(contiguous(rows, np.int32), axis=1)
     kernels.subsets.drawn_equal_mass_sums(

@@ -1,4 +1,4 @@
-"""Sums over the rows of problems as they are: in the cells of a grid, and in bins of equal weight.
+"""Sums over rows in the cells of a grid, and in bins of equal weight.
 
 Where rows are many, bins of equal weight need no sort. One pass adds the rows up in the cells of a
 fine grid; their weights tell in which few cells the cuts are, and only the rows of those are looked
@@ -42,8 +42,10 @@ FEW_BINS = 512
 def grid_sums(
     problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map
 ) -> tuple[F64, F64]:
-    """Some `kernels.MOMENTS` (Q, K, cells) of each cell, and on a float grid the only score of
-    each (K cells,)."""
+    """Compute some `kernels.MOMENTS` (Q, K, cells) of the cells of a grid.
+
+    On a float grid also the only score of each cell (K cells,).
+    """
     k, cells = problems.n_problems, layout.cells
     rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells)
     is_float = layout.grid.spacing == kernels.binning.FLOAT
@@ -63,19 +65,19 @@ def grid_sums(
 def cell_sums(
     problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map
 ) -> tuple[F64, ...]:
-    """Return some `kernels.MOMENTS` of each bin: (K, B) arrays."""
+    """Compute some `kernels.MOMENTS` of each bin: (K, B) arrays."""
     sums, _ = grid_sums(problems, layout, threshold, moments, run)
     return tuple(layout.spread(sums))
 
 
 def same_score(a: F64, b: F64) -> F64:
-    """Return the only score of each cell of two chunks together."""
+    """Combine the only scores of the cells of two chunks."""
     none, several = kernels.moments.NONE, kernels.moments.SEVERAL
     return np.where(b == none, a, np.where((a == b) | (a == none), b, several))
 
 
 def fits_float_grid(problems: Problems, n_bins: int, convex: bool) -> bool:
-    """Return whether cells are faster than a sort.
+    """Return whether summing in the float grid is faster than a sort.
 
     There are many more rows than cells, few cells have a cut, and the cells of all problems fit
     into memory; convex bins are those of one problem.
@@ -85,7 +87,10 @@ def fits_float_grid(problems: Problems, n_bins: int, convex: bool) -> bool:
 
 
 def cells_of_cuts(weight: F64, n_bins: int) -> NDArray[np.intp]:
-    """The cells that hold the scores on both sides of each cut between bins of equal weight."""
+    """Find the cells around each cut between bins of equal weight.
+
+    They hold the scores on both sides of it.
+    """
     filled = np.flatnonzero(weight)
     if not filled.size:
         return filled
@@ -102,7 +107,7 @@ def cells_of_cuts(weight: F64, n_bins: int) -> NDArray[np.intp]:
 def rows_in_cells(
     problems: Problems, layout: Layout, wanted: NDArray[np.bool_], run: Map
 ) -> list[Sample]:
-    """For each problem the rows in its wanted cells (K, cells)."""
+    """Return the rows of each problem in its wanted cells (K, cells)."""
     k = problems.n_problems
     rows = max(SEARCH_SCORES // k, 1)
     low, high = layout.grid.low, layout.grid.high
@@ -128,8 +133,11 @@ def rows_in_cells(
 def cuts_between(
     sample: Sample, score: F64, weight: F64, n_bins: int, low: float, high: float, right: bool
 ) -> tuple[F64, F64]:
-    """Edges and inner cuts of bins of equal weight, from the rows around the cuts and from the
-    `weight` of all others at a `score` of their cell."""
+    """Compute edges and inner cuts of bins of equal weight.
+
+    They come from the rows around the cuts, and from the `weight` of all others at a `score` of
+    their cell.
+    """
     s, v = sort_scores(sample.s, sample.v)
     at = np.searchsorted(s, score)
     u, w = np.insert(s, at, score), np.insert(np.ones(s.size) if v is None else v, at, weight)
@@ -140,8 +148,11 @@ def equal_mass_sums(
     problems: Problems, n_bins: int, low: float, high: float, right: bool, threshold: float,
     moments: Sequence[int], run: Map,
 ) -> tuple[list[Layout], tuple[F64, ...]]:  # fmt: skip
-    """Bins of equal weight of each problem, and some `kernels.MOMENTS` (K, B) of each, the second
-    of which is the weight; of rows with a score above the threshold."""
+    """Compute bins of equal weight of each problem, and their sums (K, B).
+
+    The sums are some `kernels.MOMENTS`, the second of which is the weight, of rows with a score
+    above the threshold.
+    """
     floats = float_layout(low, high)
     sums, only = grid_sums(problems, floats, threshold, moments, run)
     only = only.reshape(sums.shape[1:])

@@ -1,4 +1,4 @@
-"""The monotone sweep: as many bins of equal weight as have hit rates that do not decrease."""
+"""The monotone sweep: the most equal-mass bins with nondecreasing hit rates."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class Sweep(Parameters):
-    """Calibration error over the most bins of equal weight whose hit rates do not decrease.
+    """Calibration error over the most equal-mass bins with nondecreasing hit rates.
 
     The bins are those of ``Binned(n_bins=B, edges="quantile")``, and so is the value. B is the
     largest number, at most that of the rows, such that for each of 1, 2, ..., B bins no occupied
@@ -75,8 +75,10 @@ class Sweep(Parameters):
 
 
 def sweep_bins(sample: Sample, w: F64, most: int, tolerance: float) -> tuple[I32, int]:
-    """The row behind the last one of each occupied bin, and the number of all bins, of a sorted
-    sample with weights w."""
+    """Find the end of each occupied bin, and the number of all bins.
+
+    The end is the row behind the last one, of a sorted sample with weights w.
+    """
     n, kernel = sample.n, kernels.quantiles
     end, weight, hits, misses = np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n)
     guide = np.empty(n + 1, np.int32)

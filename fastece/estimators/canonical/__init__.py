@@ -1,4 +1,4 @@
-"""Canonical calibration: estimators of what all classes together are off by, from pairs of rows."""
+"""Canonical calibration: estimators of all classes together, from pairs of rows."""
 
 from fastece.estimators.canonical.dirichlet import DirichletKDE as DirichletKDE
 from fastece.estimators.canonical.skce import SKCE as SKCE

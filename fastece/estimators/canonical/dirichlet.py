@@ -41,7 +41,7 @@ UNDERFLOW = 1e-200
 
 @dataclass(frozen=True)
 class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
-    """What `DirichletKDE` needs of a sample, with rows in the order of their classes.
+    """Prepared data of `DirichletKDE`, with rows sorted by class.
 
     Attributes
     ----------
@@ -67,17 +67,17 @@ class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
 
     @cached_property
     def log_prob(self) -> F64:
-        """Logarithms (n, K) of the probabilities, but for very small ones."""
+        """Logarithms (n, K) of the probabilities, floored at `FLOOR`."""
         return np.asarray(np.log(np.maximum(self.prob, FLOOR)))
 
     @cached_property
     def starts(self) -> I64:
-        """Where the rows of each class begin (K + 1)."""
+        """First row of each class (K + 1,)."""
         return np.asarray(np.searchsorted(self.label, np.arange(self.prob.shape[1] + 1)))
 
     @cached_property
     def constant(self) -> F64:
-        """Logarithm (n,) of the factor of each row's kernel."""
+        """Log normalizing constant (n,) of each row's kernel."""
         return log_factor(self.prob, self.bandwidth)
 
     @cached_property
@@ -87,25 +87,30 @@ class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
 
     @cached_property
     def bands(self) -> Bands:
-        """For each row j the kernel values ``v_i K(p_j; p_i)`` of the other rows i, over the
-        largest of K."""
+        """Bands of weighted kernel values of all pairs of rows.
+
+        For each row j the values ``v_i K(p_j; p_i)`` of the other rows i, over the largest of K.
+        """
         return Bands(self.prob.shape, self.band)
 
     def band(self, rows: slice) -> F64:
-        """Return the kernel values of some rows with all others."""
+        """Compute the kernel values of some rows with all others."""
         band = self.exponents(rows, self.constant, 1 / self.bandwidth)
         kernels.vectors.exponentiate(band, self.factors)
         return band
 
     def exponents(self, rows: slice, constant: F64, inverse: float) -> F64:
-        """``constant[i] + inverse * sum_k p_ik log p_jk`` of some rows j and all others i."""
+        """Compute the exponents of the kernels of some rows with all others.
+
+        ``constant[i] + inverse * sum_k p_ik log p_jk`` of the rows j and all others i.
+        """
         band = np.empty((rows.stop - rows.start, self.v.size))
         log_prob = self.log_prob[rows]
         kernels.vectors.fill_exponents(log_prob, self.columns, constant, inverse, rows.start, band)
         return band
 
     def where(self, c: F64) -> "DirichletPlan":
-        """Return the rows that count, with weights that say how often."""
+        """Return the plan of the rows that count, their weights multiplied by counts."""
         rows = np.flatnonzero(c)
         return replace(
             self, prob=self.prob[rows], label=self.label[rows], v=self.v[rows] * c[rows],
@@ -114,7 +119,10 @@ class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
 
 
 def log_factor(prob: F64, bandwidth: float) -> F64:
-    """Logarithm of the factor of the density of Dirichlet(p / bandwidth + 1), for rows (n, K)."""
+    """Compute the log normalizing constants (n,) of the kernels of rows (n, K).
+
+    The density is that of Dirichlet(p / bandwidth + 1).
+    """
     from scipy.special import gammaln
 
     alpha = prob / bandwidth + 1
@@ -123,7 +131,10 @@ def log_factor(prob: F64, bandwidth: float) -> F64:
 
 
 def likeliest_bandwidth(plan: DirichletPlan, run: Map) -> float:
-    """Return the bandwidth with the largest leave-one-out likelihood; `plan` may have any."""
+    """Find the bandwidth with the largest leave-one-out likelihood.
+
+    The plan may have any bandwidth.
+    """
     constants = np.array([log_factor(plan.prob, h) + np.log(plan.v) for h in BANDWIDTHS])
     inverse = 1 / np.array(BANDWIDTHS)
     zeros = np.zeros(plan.v.size)
@@ -193,7 +204,7 @@ class DirichletKDE(PairEstimator):
         object.__setattr__(self, "bandwidth", bandwidth)
 
     def plan(self, sample: Sample, run: Map) -> DirichletPlan:
-        """Rows in the order of their classes, and the bandwidth."""
+        """Prepare a sample: rows sorted by class, and the bandwidth."""
         check_rows(sample.n, "the canonical error")
         prob, label = vectors_of(sample)
         order = np.argsort(label, kind="stable")
@@ -205,14 +216,16 @@ class DirichletKDE(PairEstimator):
         )
 
     def errors(self, plan: DirichletPlan, rows: slice, hits: F64) -> F64:
-        """The errors (b, R) of some rows, from the density of each class (b, K, R) near them; nan
-        where no row is near."""
+        """Compute errors (b, R) of some rows from class densities (b, K, R) near them.
+
+        They are nan where no row is near.
+        """
         with np.errstate(invalid="ignore"):
             gap = np.abs(hits / hits.sum(axis=1, keepdims=True) - plan.prob[rows][:, :, None])
         return np.asarray((gap**self.norm).sum(axis=1))
 
     def value(self, plan: DirichletPlan, run: Map = map) -> float:
-        """Return the value, each row counting as much as its weight."""
+        """Compute the value, each row counting as much as its weight."""
 
         def part(rows: slice, band: F64) -> Any:
             hits = sums_of(band, plan.starts)[:, :, None]
@@ -226,7 +239,7 @@ class DirichletKDE(PairEstimator):
         return self.value(plan.where(c)) if np.count_nonzero(c) > 1 else np.nan
 
     def replicates(self, plan: DirichletPlan, c: F64) -> F64:
-        """`evaluate` for each column of `c` (n, 32), in one pass over the pairs."""
+        """Compute the value for each column of counts (n, 32), in one pass over the pairs."""
         counts = c[plan.order]
         total, is_faint = np.zeros(c.shape[1]), np.zeros(c.shape[1], np.bool_)
         for rows, band in plan.bands:
@@ -240,7 +253,7 @@ class DirichletKDE(PairEstimator):
         return np.asarray(values)
 
     def label_values(self, plan: DirichletPlan, y: I32) -> F64:
-        """The values (32,) with other labels (n, 32), each row counting as much as its weight."""
+        """Compute the values (32,) with other labels (n, 32), rows having their weights."""
         place, total = places_of(y[plan.order]), np.zeros(y.shape[1])
         for rows, band in plan.bands:
             hits = label_sums_of(band, place, plan.prob.shape[1])
@@ -248,7 +261,7 @@ class DirichletKDE(PairEstimator):
         return np.asarray(total / plan.v.sum())
 
     def truth(self, plan: DirichletPlan, q: F64) -> float:
-        """Return the error where classes come true with the probabilities `q` (n, K).
+        """Compute the error if the classes have the true probabilities `q` (n, K).
 
         Of the smoothed difference of both, so that of a calibrated model it is 0.
         """

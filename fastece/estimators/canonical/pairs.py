@@ -1,4 +1,4 @@
-"""What estimators that look at all pairs of rows have in common: class vectors, and bands of pairs.
+"""Class vectors and bands of pairs, for estimators over all pairs of rows.
 
 Time grows with the square of the number of rows, memory does not: pairs are computed in bands,
 those of a few rows with all others, and forgotten; of so few rows that they have room, they are
@@ -53,12 +53,15 @@ class Bands:
         return zip(self.rows, self.kept or map(self.fill, self.rows), strict=True)
 
     def add(self, part: Callable[[slice, F64], Any], run: Map = map) -> Any:
-        """Return the sum of what each band adds, in their order whoever computes them."""
+        """Sum a function of the rows and values of each band, in the order of the bands."""
         return np.sum(list(run(lambda rows: part(rows, self.fill(rows)), self.rows)), axis=0)
 
 
 def vectors_of(sample: Sample) -> tuple[F64, I64]:
-    """Class vectors (n, K) and classes (n,): of a binary problem, the columns 1 - s and s."""
+    """Return class vectors (n, K) and classes (n,) of a sample.
+
+    Of a binary problem, the columns 1 - s and s.
+    """
     if sample.vectors is None:
         return np.column_stack([1 - sample.s, sample.s]), sample.y.astype(np.int64)
     prob, label = sample.vectors.prob, sample.vectors.label
@@ -66,13 +69,13 @@ def vectors_of(sample: Sample) -> tuple[F64, I64]:
 
 
 def weights_of(sample: Sample) -> F64:
-    """Weights (n,), 1 where there are none, whose products are finite."""
+    """Return weights (n,) with finite products, 1 where there are none."""
     v = scale_weights(sample)[0].v
     return np.ones(sample.n) if v is None else v
 
 
 def check_rows(n: int, what: str) -> None:
-    """An error where there is no pair of rows."""
+    """Refuse a sample of fewer than two rows."""
     if n < 2:
         raise InputError("y_prob", f"must have 2 rows of positive weight for {what}", value=n)
 
@@ -104,37 +107,37 @@ class PairEstimator(Parameters, ABC):
 
     @abstractmethod
     def plan(self, sample: Sample, run: Map) -> Any:
-        """Return what does not depend on the multiplicities.
+        """Compute the parts that do not depend on the counts.
 
         `run` is `map`, or that of threads.
         """
 
     @abstractmethod
     def value(self, plan: Any, run: Map = map) -> float:
-        """Return the value, each row counting as much as its weight."""
+        """Compute the value, each row counting as much as its weight."""
 
     @abstractmethod
     def replicates(self, plan: Any, c: F64) -> F64:
-        """`evaluate` for each column of `c` (n, 32)."""
+        """Compute the value for each column of counts `c` (n, 32)."""
 
     @abstractmethod
     def truth(self, plan: Any, q: F64) -> float:
-        """Return the error where classes come true with the probabilities `q` (n, K)."""
+        """Compute the error if the classes have the true probabilities `q` (n, K)."""
 
     @abstractmethod
     def label_values(self, plan: Any, y: I32) -> F64:
-        """The values (32,) with other labels (n, 32), each row counting as much as its weight."""
+        """Compute the values (32,) with other labels (n, 32), rows having their weights."""
 
     def direct(self, problems: Problems, run: Map = map) -> F64:
-        """Return the values (K,) of all problems."""
+        """Compute the values (K,) of all problems."""
         return np.array([self.value(self.plan(sample, run), run) for sample in problems.samples()])
 
     def prepare(self, sample: Sample, size: int) -> Any:  # noqa: ARG002
-        """Return what the other methods need: nothing depends on how many rows are drawn."""
+        """Prepare a sample; nothing depends on how many rows are drawn."""
         return self.plan(sample, map)
 
     def values(self, plan: Any, draws: Draws) -> F64:
-        """Compute the value of each replicate, in one pass over the pairs for a block of them."""
+        """Compute the value of each replicate, in one pass over the pairs per block."""
         match draws:
             case Counts(c):
                 blocks = draws.blocks(c.shape[1])
@@ -148,29 +151,32 @@ class PairEstimator(Parameters, ABC):
 
 
 def sums_of(band: F64, starts: I64) -> F64:
-    """Return sums (b, S) of a band over runs of its columns."""
+    """Compute sums (b, S) of a band over runs of its columns."""
     return np.stack([band[:, a:b].sum(axis=1) for a, b in pairwise(starts)], axis=1)
 
 
 def products_of(band: F64, x: F64, starts: I64) -> F64:
-    """Products (b, S, W) of a band with x (n, W), over runs of its columns."""
+    """Compute products (b, S, W) of a band with x (n, W), over runs of its columns."""
     out = np.empty((len(band), starts.size - 1, x.shape[1]))
     kernels.vectors.run_products(band, x, starts, out)
     return out
 
 
 def places_of(y: I32) -> U32:
-    """Where each label (n, 32) is among the labels of all replicates (K, 32)."""
+    """Return the place of each label (n, 32) among all replicates' labels (K, 32)."""
     return (y * REPLICATES + np.arange(REPLICATES)).astype(np.uint32)
 
 
 def label_sums_of(band: F64, place: U32, n_classes: int) -> F64:
-    """Sums (b, K, 32) of a band over the columns of each class, by the places of their labels."""
+    """Sum a band over the columns of each class: (b, K, 32).
+
+    `place` has the places of the labels of the columns.
+    """
     out = np.empty((len(band), n_classes * REPLICATES))
     kernels.vectors.place_sums(band, place, out)
     return out.reshape(len(band), n_classes, REPLICATES)
 
 
 def whole(columns: int) -> I64:
-    """All columns as one run."""
+    """Return one run of all columns."""
     return np.array([0, columns])

@@ -1,5 +1,7 @@
-"""Squared kernel calibration error: products of the gaps of pairs of rows, weighted by how near
-their predictions are."""
+"""Squared kernel calibration error: weighted products of the gaps of row pairs.
+
+The weight is larger the nearer the two predictions are.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -39,7 +41,7 @@ UNDERFLOW = 1e-280
 
 @dataclass(frozen=True)
 class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
-    """What `SKCE` needs of a sample.
+    """Prepared data of `SKCE` for a sample.
 
     Attributes
     ----------
@@ -75,17 +77,19 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
 
     @cached_property
     def kernel_bands(self) -> Bands:
-        """Kernel values times the weights of both rows, of the pairs of some rows with those up to
-        them, each pair of two rows twice."""
+        """Bands of kernel values times the weights of both rows.
+
+        Of the pairs of some rows with all rows up to them, each pair of two rows twice.
+        """
         return Bands(self.prob.shape, self.kernel_band)
 
     @cached_property
     def gap_bands(self) -> Bands:
-        """The same times the products of the gaps."""
+        """Bands of `kernel_bands` times the products of the gaps."""
         return Bands(self.prob.shape, self.gap_band)
 
     def kernel_band(self, rows: slice) -> F64:
-        """Return a band of `kernel_bands`."""
+        """Compute a band of `kernel_bands`."""
         band = np.empty((rows.stop - rows.start, rows.stop))
         kernels.vectors.fill_kernel(
             self.prob[rows], self.prob_columns, self.v, self.scale, self.is_gaussian, rows.start,
@@ -96,15 +100,14 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
         return band
 
     def gap_band(self, rows: slice) -> F64:
-        """Return a band of `gap_bands`."""
+        """Compute a band of `gap_bands`."""
         band = self.kernel_band(rows)
         kernels.vectors.multiply_products(self.gap[rows], self.gap_columns, 0, band)
         return band
 
     @cached_property
     def mean_prob(self) -> F64:
-        """The sum of the class vectors (n, K) of all rows, times the kernel values of each row with
-        them."""
+        """Kernel-weighted sums (n, K) of the class vectors of all rows, for each row."""
         mean = np.zeros(self.prob.shape)
         for rows, band in self.kernel_bands:
             # Half of a pair, which is there twice, is of each of its rows.
@@ -115,7 +118,7 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
         return mean
 
     def total(self, w: F64) -> F64:
-        """Return the weights of all pairs, for weights (n, R) of the rows."""
+        """Compute the total weight of all pairs, for weights (n, R) of the rows."""
         if self.is_biased:
             return np.asarray(w.sum(axis=0) ** 2)
         # Less the squares of the weights, a square would have lost all digits of small ones.
@@ -179,7 +182,7 @@ class SKCE(PairEstimator):
         object.__setattr__(self, "width", check_width("width", self.width, "median", 0.0))
 
     def plan(self, sample: Sample, run: Map) -> SKCEPlan:  # noqa: ARG002
-        """Probabilities and gaps, and the width."""
+        """Prepare a sample: probabilities, gaps and the width."""
         if self.form == "unbiased":
             check_rows(sample.n, "the unbiased kernel calibration error")
         prob, label = vectors_of(sample)
@@ -194,7 +197,7 @@ class SKCE(PairEstimator):
         )  # fmt: skip
 
     def value(self, plan: SKCEPlan, run: Map = map) -> float:
-        """Return the value, each row counting as much as its weight."""
+        """Compute the value, each row counting as much as its weight."""
 
         def part(rows: slice, band: F64) -> Any:  # noqa: ARG001
             return sums_of(band, whole(band.shape[1])).sum()
@@ -209,7 +212,7 @@ class SKCE(PairEstimator):
         return self.value(replace(plan, prob=plan.prob[rows], gap=plan.gap[rows], v=w[rows]))
 
     def replicates(self, plan: SKCEPlan, c: F64) -> F64:
-        """`evaluate` for each column of `c` (n, 32), in one pass over the pairs."""
+        """Compute the value for each column of counts (n, 32), in one pass over the pairs."""
         total = np.zeros(c.shape[1])
         for rows, band in plan.gap_bands:
             total += (c[rows] * products_of(band, c, whole(band.shape[1]))[:, 0]).sum(axis=0)
@@ -221,7 +224,7 @@ class SKCE(PairEstimator):
         return values
 
     def label_values(self, plan: SKCEPlan, y: I32) -> F64:
-        """The values (32,) with other labels (n, 32), each row counting as much as its weight.
+        """Compute the values (32,) with other labels (n, 32), rows having their weights.
 
         A product of two gaps is ``[y_i = y_j] - p_i[y_j] - p_j[y_i] + p_i . p_j``: only the first
         part needs all pairs.
@@ -235,7 +238,7 @@ class SKCE(PairEstimator):
         return np.asarray((same - 2 * crossed + constant) / plan.total(plan.v[:, None]))
 
     def truth(self, plan: SKCEPlan, q: F64) -> float:
-        """Return the error where classes come true with the probabilities `q` (n, K).
+        """Compute the error if the classes have the true probabilities `q` (n, K).
 
         Over all pairs in every form, which makes it a square.
         """
@@ -243,14 +246,14 @@ class SKCE(PairEstimator):
 
 
 def gaps_of(prob: F64, label: NDArray[Any]) -> F64:
-    """Return unit vectors of the classes less the probabilities."""
+    """Compute unit vectors of the classes minus the probabilities."""
     gap = -prob
     gap[np.arange(label.size), label] += 1.0
     return gap
 
 
 def median_distance(prob: F64) -> float:
-    """Return the median of the distances between two of the rows; 0 of a single one."""
+    """Compute the median distance between two rows; 0 for a single row."""
     squares = np.empty((len(prob), len(prob)))
     kernels.vectors.fill_squares(prob, np.ascontiguousarray(prob.T), 0, squares)
     pairs = squares[np.tril_indices(len(prob), -1)]

@@ -1,4 +1,4 @@
-"""Densities from beta kernels, whose shape differs from point to point: tables, not transforms.
+"""Densities from beta kernels, whose shape differs from point to point.
 
 The points of the grid and the nodes that share the scores are even in one coordinate, the position
 u. On the unit interval, with m = pi / (2 h)::
@@ -50,7 +50,7 @@ FINE = 16
 
 
 def log_at(u: NDArray[Any], h: float) -> F64:
-    """Logarithms of x at positions: at those of the other sign, of 1 - x."""
+    """Compute the logarithm of x at positions u; at -u it is the one of 1 - x."""
     half = math.pi / 4 / h
     end = half + BEGIN
     z = u + TAIL * (np.exp((u - end) / TAIL) - np.exp((-u - end) / TAIL))
@@ -59,7 +59,9 @@ def log_at(u: NDArray[Any], h: float) -> F64:
 
 
 def beta_parameter(x: F64, b: float) -> F64:
-    """First parameter of the beta density of each point: ``x / b``, and less steep near the end.
+    """Compute the first parameter of the beta density of each point.
+
+    It is ``x / b``, and less steep near the end.
 
     There it is ``A - sqrt(A**2 - B)``, Chen's rho, with ``A = 2 b**2 + 2.5``; as a quotient, since
     its terms cancel for a large b.
@@ -87,12 +89,12 @@ class BetaMesh:
 
     @cached_property
     def score(self) -> F64:
-        """The points."""
+        """Scores of the points."""
         return self.low + (self.high - self.low) * self.x
 
     @property
     def unit(self) -> float:
-        """The bandwidth that positions are made for: wider kernels are as smooth."""
+        """Bandwidth that positions are made for: wider kernels are as smooth."""
         return min(self.h, 1.0)
 
     @property
@@ -106,31 +108,36 @@ class BetaMesh:
         return 2 * self.half + 2 * GHOSTS
 
     def groups(self, h: F64) -> list[NDArray[np.intp]]:
-        """All replicates can be neighbours."""
+        """Return one group of all replicates: any can be neighbours."""
         return [np.arange(h.size)]
 
     def positions(self, x: F64, rest: F64) -> F64:
-        """Positions of x, with ``rest = 1 - x``; infinite at the very ends."""
+        """Compute positions of x, with ``rest = 1 - x``; infinite at the very ends."""
         with np.errstate(divide="ignore"):
             logit = np.log(x) - np.log(rest)
         return np.asarray(np.interp(logit, *self.scale, left=-math.inf, right=math.inf))
 
     @cached_property
     def scale(self) -> tuple[F64, F64]:
-        """Logarithms of ``x / (1 - x)`` at positions, and these."""
+        """Logits of x on a fine grid of positions, and the positions."""
         u = np.arange(-self.half * FINE, self.half * FINE + 1) / (NODES * FINE)
         log_x = log_at(u, self.unit)
         return log_x - log_x[::-1], u
 
     def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
-        """`Mesh.cells_of`: the nodes are the centres of cells."""
+        """Return the coordinates of the scores and the grid of nodes.
+
+        As `Mesh.cells_of`: the nodes are the centres of cells.
+        """
         width = self.high - self.low
         at = self.positions((sample.s - self.low) / width, (self.high - sample.s) / width)
         return at, -self.half / NODES, 1 / NODES, 2 * self.half, True
 
     def densities(self, cells: F64, h: F64, out: F64) -> None:
-        """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, C, W) and
-        bandwidths (L, W)."""
+        """Compute the densities of the scores and of the hits: (L, 2, G, W).
+
+        The sums in cells have the shape (L, 2, C, W), the bandwidths (L, W).
+        """
         nodes = cells[:, :, GHOSTS:-GHOSTS]
         for points, reach, kernels in self.table:
             np.matmul(kernels, nodes[:, :, reach], out=out[:, :, points])
@@ -150,22 +157,22 @@ class BetaMesh:
 
     @cached_property
     def table(self) -> list[Block]:
-        """The kernels of the least bandwidth."""
+        """Kernels of the least bandwidth, in blocks of points."""
         return self.blocks(self.h)
 
     @cached_property
     def change(self) -> list[Block]:
-        """How kernels change up to the next bandwidth."""
+        """Differences between the kernels of the next bandwidth and of this one."""
         both = zip(self.blocks(self.h * NEXT), self.table, strict=True)
         return [(points, reach, new - old) for (points, reach, new), (*_, old) in both]
 
     def shapes(self, h: float) -> tuple[F64, F64]:
-        """Both parameters of the beta density of each point."""
+        """Compute both parameters of the beta density of each point."""
         b = min(h, MAX_BANDWIDTH) ** 2
         return beta_parameter(self.x, b), beta_parameter(self.rest, b)
 
     def blocks(self, h: float) -> list[Block]:
-        """Return the kernels of one bandwidth.
+        """Compute the kernels of one bandwidth, in blocks of points.
 
         Powers of scores with exponents that differ from point to point, so logarithms are a matrix
         product.
@@ -189,8 +196,11 @@ class BetaMesh:
         return found
 
     def effective_width(self, h: float) -> F64:
-        """The width of an even weight that averages as much as the kernel does at each point (G,):
-        1 over the integral of its square, ``B(a, c)**2 / B(2 a - 1, 2 c - 1)``."""
+        """Compute the effective width of the kernel at each point (G,).
+
+        It is the width of an even weight that averages as much: 1 over the integral of the kernel's
+        square, ``B(a, c)**2 / B(2 a - 1, 2 c - 1)``.
+        """
         from scipy.special import betaln
 
         a, c = self.shapes(h)
@@ -199,7 +209,7 @@ class BetaMesh:
 
 
 def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMesh:
-    """Return the grid for bandwidths of `h` or more, or one that is some times as fine."""
+    """Make a grid for bandwidths of `h` or more, or one `finer` times as fine."""
     unit, per_unit = min(h, 1.0), POINTS * finer
     half = math.ceil(per_unit * (math.pi / 4 / unit + LAST_POINT))
     if 2 * half > MOST_CELLS:
@@ -215,6 +225,6 @@ def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMes
 
 
 def even_beta_mesh(low: float, high: float, h: float, count: int) -> BetaMesh:
-    """Return a grid of so many evenly spaced points."""
+    """Make a grid of `count` evenly spaced points."""
     x = (np.arange(count) + 0.5) / count
     return BetaMesh(low, high, h, x, x[::-1], np.full(count, (high - low) / count))

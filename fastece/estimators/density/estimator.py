@@ -99,7 +99,7 @@ class KDE(Parameters):
             object.__setattr__(self, name, value)
 
     def mesh(self, sample: Sample, h: float, finer: float, even: bool) -> AnyMesh:
-        """Return the grid for bandwidths of `h` or more; `even`: of evenly spaced points."""
+        """Make the grid for bandwidths of `h` or more; `even`: of evenly spaced points."""
         low, high = self.range_of(sample)
         shape, step = self._shape, self.grid_step
         count = None if isinstance(step, str) else step_count(low, high, step)
@@ -113,22 +113,22 @@ class KDE(Parameters):
 
     @property
     def _shape(self) -> Shape:
-        """The kernel on even grids; beta kernels need as fine ones as a Gaussian."""
+        """Kernel on even grids; beta kernels need grids as fine as a Gaussian does."""
         return SHAPES.get(self.kernel, SHAPES["gaussian"])
 
     @property
     def finer(self) -> float:
-        """How many times as fine grids are as the error with the norm 1 needs."""
+        """Fineness of the grid, relative to the needs of the norm 1."""
         return {1.0: 1.0, math.inf: REFINEMENT}.get(self.norm, self._shape.finer)
 
     def plan(self, sample: Sample, size: int, finer: float, even: bool = False) -> DensityPlan:
-        """A plan with grids that are some times as fine as errors need, or one even grid."""
+        """Prepare a sample with grids `finer` times as fine, or with one even grid."""
         sample, _ = scale_weights(sample)
         sample = replace(sample, s=sample.s.clip(*self.range_of(sample)))
         return DensityPlan(self, sample, size, finer, even)
 
     def prepare(self, sample: Sample, size: int) -> DensityPlan:
-        """Return what the other methods need, for draws of `size` rows."""
+        """Prepare a sample for draws of `size` rows."""
         return self.plan(sample, size, self.finer)
 
     def evaluate(self, plan: DensityPlan, c: NDArray[Any]) -> float:
@@ -145,7 +145,7 @@ class KDE(Parameters):
         return super().values(plan, draws)
 
     def errors(self, plan: DensityPlan, resamples: Resamples, h: F64 | None = None) -> F64:
-        """The value (R,) of each of some replicates, with their own bandwidths or given ones."""
+        """Compute the value (R,) of each replicate, with given or its own bandwidths."""
         out = np.empty(resamples.count)
         value = self.largest_gap if math.isinf(self.norm) else self.integral
         for mesh, density, lanes in plan.densities(resamples, h):
@@ -153,7 +153,10 @@ class KDE(Parameters):
         return out
 
     def integral(self, mesh: AnyMesh, density: F64) -> F64:
-        """``(int |LCE|**p f ds)**(1/p)`` (L, W) of densities (L, 2, G, W) of scores and of hits."""
+        """Integrate the error (L, W) over densities (L, 2, G, W) of scores and hits.
+
+        ``(int |LCE|**p f ds)**(1/p)``.
+        """
         out = np.empty((density.shape[0], density.shape[3]))
         kernels.density.integrate(
             density, mesh.score, mesh.width, mesh.low, mesh.high, self.norm, out
@@ -161,7 +164,7 @@ class KDE(Parameters):
         return out if self.norm == 1 else out ** (1.0 / self.norm)
 
     def largest_gap(self, mesh: AnyMesh, density: F64) -> F64:
-        """Return the largest ``|LCE|`` (L, W) of densities (L, 2, G, W).
+        """Find the largest ``|LCE|`` (L, W) of densities (L, 2, G, W).
 
         Nan if nothing is supported.
         """
@@ -173,8 +176,11 @@ class KDE(Parameters):
         return np.where(largest < 0, np.nan, largest)
 
     def sweep(self, sample: Sample, size: int, bandwidths: F64) -> F64:
-        """The values with each of some bandwidths, of a sorted sample that is binned once; for beta
-        kernels, whose grids depend on the bandwidth, once for those that share one."""
+        """Compute the value of a sorted sample with each of some bandwidths.
+
+        The sample is binned once; for beta kernels, whose grids depend on the bandwidth, once for
+        all bandwidths that share a grid.
+        """
         is_beta = self.kernel == "beta"
         h: Any = SILVERMAN if is_beta else float(bandwidths.min())
         plan = replace(self, bandwidth=h).plan(sample, size, self.finer, even=not is_beta)
@@ -182,19 +188,21 @@ class KDE(Parameters):
 
 
 def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:
-    """Where a density of scores on a range is one to speak of."""
+    """Return where the density of scores is large enough for a hit rate."""
     return np.asarray(density >= SUPPORT / (high - low))
 
 
 def posterior(f: F64, g: F64, score: F64, low: float, high: float) -> F64:
-    """``P(y = 1 | s)`` from densities f of the scores and g of the hits, at scores that fit their
-    shape: the score itself where nothing is supported."""
+    """Compute ``P(y = 1 | s)`` from densities f of the scores and g of the hits.
+
+    `score` fits their shape. Where nothing is supported, the result is the score itself.
+    """
     diagonal = np.broadcast_to(score, f.shape).copy()
     return np.asarray(np.divide(g, f, out=diagonal, where=is_supported(f, low, high)))
 
 
 def positive_or(name: str, value: Any, word: str) -> Any:
-    """Return a positive number, or a word."""
+    """Return a positive number, or the given word."""
     if isinstance(value, str):
         if value != word:
             raise InputError(name, f"must be {word!r} or a positive number", value=value)

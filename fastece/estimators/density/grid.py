@@ -1,4 +1,4 @@
-"""Smoothed densities: what a kernel makes of binned scores, on a grid that fits its bandwidth."""
+"""Kernel densities of binned scores, on a grid that fits the bandwidth."""
 
 import math
 from dataclasses import dataclass
@@ -72,13 +72,19 @@ class Mesh:
         return self.count + 2 * GHOSTS
 
     def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
-        """Coordinates of the scores, and where the evenly spaced cells begin in them, how wide and
-        how many they are, and whether shares are cubic."""
+        """Return the coordinates of the scores and the grid of cells.
+
+        The grid is where its evenly spaced cells begin, how wide and how many they are, and whether
+        shares are cubic.
+        """
         return sample.s, self.low, self.step, self.count, self.cubic
 
     def densities(self, cells: F64, h: F64, out: F64) -> None:
-        """Densities of the scores and of the hits (L, 2, G, W), of weights (L, 2, G + 4, W), whose
-        images are gathered, and bandwidths (L, W)."""
+        """Compute the densities of the scores and of the hits: (L, 2, G, W).
+
+        The weights in cells have the shape (L, 2, G + 4, W), and their images are gathered; the
+        bandwidths have the shape (L, W).
+        """
         add_images(cells, self.folded(GHOSTS))
         reach = int(self.reach(h).max())
         if reach <= MOST_TAPS:
@@ -88,7 +94,10 @@ class Mesh:
         kernels.density.normalise(out, self.step)
 
     def taps(self, h: F64) -> F64:
-        """The kernel (L, M + 1, W) from its middle on, of bandwidths (L, W), its sum being 1."""
+        """Compute the kernels (L, M + 1, W) of bandwidths (L, W) from the middle on.
+
+        The sum of each is 1.
+        """
         taps = np.empty((len(h), 1 + int(self.reach(h).max()), h.shape[1]))
         h = np.minimum(h, self.widest)
         kernels.density.fill_taps(self.shape.kind, self.shape.reach, self.step, h, False, taps)
@@ -96,16 +105,16 @@ class Mesh:
 
     @property
     def widest(self) -> float:
-        """The largest bandwidth that makes a difference."""
+        """Largest bandwidth that makes a difference."""
         return MAX_BANDWIDTH * (self.high - self.low)
 
     def reach(self, h: F64) -> F64:
-        """Cells on either side that kernels of bandwidths h reach."""
+        """Return how many cells on either side kernels of bandwidths h reach."""
         reach = self.shape.reach * np.minimum(h, self.widest) / self.step
         return np.asarray(np.maximum(1.0, np.ceil(reach)))
 
     def groups(self, h: F64) -> list[NDArray[np.intp]]:
-        """Return which replicates are smoothed by sums, and which by transforms.
+        """Group replicates by method: smoothing by sums, or by transforms.
 
         Those of a group can be neighbours, in any order.
         """
@@ -122,7 +131,7 @@ class Mesh:
         return (np.minimum(at, 2 * self.count - 1 - at) + GHOSTS).astype(np.int32)
 
     def transformed(self, cells: F64, h: F64) -> F64:
-        """Return the cells smoothed by a product of cosine transforms.
+        """Smooth cells by a product of cosine transforms.
 
         Reflected at both ends of cells, any signal is a sum of cosines, which a symmetric kernel
         only scales.
@@ -137,8 +146,11 @@ class Mesh:
         return np.asarray(idct(dct(inside, type=2, axis=2) * factor, type=2, axis=2))
 
     def effective_width(self, h: float) -> F64:
-        """The width of an even weight that averages as much as a Gaussian kernel does at each point
-        (G,): 1 over the integral of its square, ``2 sqrt(pi) h``, or half of that at an end."""
+        """Compute the effective width of a Gaussian kernel at each point (G,).
+
+        It is the width of an even weight that averages as much: 1 over the integral of the kernel's
+        square, ``2 sqrt(pi) h``, or half of that at an end.
+        """
         below, above = (self.score - self.low) / h, (self.high - self.score) / h
         with np.errstate(under="ignore"):
             images = np.exp(-below * below) + np.exp(-above * above)
@@ -146,14 +158,16 @@ class Mesh:
 
 
 def add_images(cells: F64, folded: I32) -> None:
-    """Add what rows have spread beyond the ends to the cells (L, 2, C, W) whose images are there;
-    `folded` says which they are."""
+    """Add the weights beyond the ends to their mirror cells, in cells (L, 2, C, W).
+
+    `folded` has the mirror images of the cells beyond the ends.
+    """
     for at in (*range(GHOSTS), *range(-GHOSTS, 0)):
         cells[:, :, folded[at]] += cells[:, :, at]
 
 
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
-    """Return the grid for bandwidths of `h` or more, or one that is some times as fine."""
+    """Make a grid for bandwidths of `h` or more, or one `finer` times as fine."""
     count = math.ceil(min(finer * shape.cells * (high - low) / h, 2.0 * MOST_CELLS))
     if count > MOST_CELLS:
         rule = f"needs a grid of more than the {MOST_CELLS} cells that fit into memory"
@@ -162,7 +176,10 @@ def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 
 
 
 def step_count(low: float, high: float, step: float) -> int:
-    """Number of cells that are `step` wide, or of the next width that divides the range."""
+    """Return the number of cells of a range, about `step` wide.
+
+    Their width is `step` rounded so that it divides the range.
+    """
     count = max(1, round(min((high - low) / step, 2.0 * MOST_CELLS)))
     if count > MOST_CELLS:
         rule = f"makes more than the {MOST_CELLS} cells that fit into memory"

@@ -48,8 +48,10 @@ LEVELS = 4
 
 
 def silverman(spreads: F64, size: int) -> F64:
-    """``max(0.0003, min(sd, IQR / 1.349) * (3 n / 4)**(-1/5))`` of each replicate of n = `size`
-    rows, from `spreads` (4, R): weight W, sums of ``w (s - a)`` and ``w (s - a)**2``, and IQR.
+    """Compute Silverman's bandwidth of each replicate from spreads (4, R).
+
+    ``max(0.0003, min(sd, IQR / 1.349) * (3 n / 4)**(-1/5))`` for replicates of n = `size` rows;
+    `spreads` are the weight W, the sums of ``w (s - a)`` and ``w (s - a)**2``, and IQR.
 
     With ``sd**2 = sum w (s - m)**2 / W * n / (n - 1)`` and the distance IQR between the quartiles,
     which is left out where it is 0: Silverman (1986, "Density estimation for statistics and data
@@ -66,7 +68,7 @@ def silverman(spreads: F64, size: int) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The scores of a sorted sample in a range, as the rule adds them up for replicates."""
+    """Scores of a sorted sample in a range, with terms for Silverman's rule."""
 
     sample: Sample
     low: float
@@ -74,17 +76,17 @@ class Scores:
 
     @cached_property
     def centre(self) -> float:
-        """The mean of the scores: squares of distances from it do not cancel."""
+        """Mean of the scores: squared distances from it do not cancel."""
         return float(np.average(self.sample.s, weights=self.sample.v))
 
     @cached_property
     def rows(self) -> "OrderedRows":
-        """The rows with runs of equal scores."""
+        """Rows with runs of equal scores."""
         return order_rows(self.sample, self.low, self.high)
 
     @cached_property
     def terms(self) -> F64:
-        """Weights times distances from the middle, and times their squares (2, n)."""
+        """Weighted distances from the centre, and weighted squares of them (2, n)."""
         x = self.rows.u - self.centre
         terms = np.stack([x, x * x])
         return terms * self.rows.v if self.rows.v.size else terms
@@ -92,7 +94,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class CellShares:
-    """The rows of a sample shared by the cells of a mesh.
+    """Rows of a sample, shared among the cells of a mesh.
 
     In draws that are much smaller than the sample, only those rows that are drawn are ever placed.
     """
@@ -102,7 +104,7 @@ class CellShares:
 
     @cached_property
     def of_all(self) -> tuple[I32, F64]:
-        """The first of four neighbouring cells (n,) of each row, and its shares (4, n) of them."""
+        """First of four neighbouring cells (n,) of each row, and its shares (4, n)."""
         cell, share = np.empty(self.sample.n, np.int32), np.empty((4, self.sample.n))
         kernels.density.place(*self.cells, cell, share)
         if self.sample.v is not None:
@@ -111,11 +113,11 @@ class CellShares:
 
     @cached_property
     def cells(self) -> tuple[F64, float, float, int, bool]:
-        """Where scores and cells are."""
+        """Coordinates of the scores, and the grid of cells."""
         return self.mesh.cells_of(self.sample)
 
     def spread(self, c: NDArray[Any], cells: F64) -> None:
-        """Add the rows up in the cells (L, 2, C, W), for multiplicities (L, n, W)."""
+        """Add the rows to the cells (L, 2, C, W), for counts (L, n, W)."""
         kernels.density.spread(c, self.sample.y, *self.of_all, cells)
 
 
@@ -131,7 +133,7 @@ class Copies:
     sums: dict[CellShares, F64] = field(default_factory=dict)
 
     def spreads(self, scores: Scores) -> F64:
-        """Return what Silverman's rule needs of their scores (4, R)."""
+        """Compute the spreads (4, R) of the scores for Silverman's rule."""
         c, rows = self.c.astype(np.float64), scores.rows
         w = c * rows.v if rows.v.size else c
         edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
@@ -139,7 +141,7 @@ class Copies:
         return np.repeat(spread[:, None], self.count, axis=1)
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
-        """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
+        """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
         if shares not in self.sums:
             self.sums.clear()
             self.sums[shares] = np.empty((1, *cells.shape[1:3], 1))
@@ -150,23 +152,23 @@ class Copies:
 
 @dataclass(frozen=True)
 class CountBlocks:
-    """Replicates with multiplicities c (G, n, 32)."""
+    """Replicates with counts c (G, n, 32)."""
 
     c: U8
 
     @property
     def count(self) -> int:
-        """32 G."""
+        """Number of replicates: 32 G."""
         return len(self.c) * REPLICATES
 
     def spreads(self, scores: Scores) -> F64:
-        """Return what Silverman's rule needs of their scores (4, R)."""
+        """Compute the spreads (4, R) of the scores for Silverman's rule."""
         rows, out = scores.rows, np.empty((4, self.count))
         kernels.density.spreads(self.c, rows, scores.terms, out)
         return out
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
-        """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
+        """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
         first = lanes[0, 0]
         mine = self.c[first // REPLICATES : first // REPLICATES + len(lanes)]
         in_order = (lanes.ravel() == first + np.arange(lanes.size)).all()
@@ -178,17 +180,20 @@ class CountBlocks:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Replicates as the rows (R, size) that each has drawn."""
+    """Replicates as lists of drawn rows (R, size)."""
 
     rows: I32
 
     @property
     def count(self) -> int:
-        """R."""
+        """Number of replicates: R."""
         return len(self.rows)
 
     def spreads(self, scores: Scores) -> F64:
-        """Return what Silverman's rule needs of their scores (4, R): nothing of rows not drawn."""
+        """Compute the spreads (4, R) of the scores for Silverman's rule.
+
+        They depend on the drawn rows alone.
+        """
         sample, ordered = scores.sample, np.sort(contiguous(self.rows, np.int32), axis=1)
         w = np.empty((0, 0)) if sample.v is None else sample.v[ordered]
         out = np.empty((4, self.count))
@@ -197,7 +202,7 @@ class DrawnRows:
         return out
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
-        """Add the rows of replicates (L, W), by their numbers, up in the cells (L, 2, C, W)."""
+        """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
         sample, (at, begin, step, count, cubic) = shares.sample, shares.cells
         rows, v = contiguous(self.rows, np.int32)[lanes], kernels.weights(sample.v)
         kernels.density.spread_scores(rows, at, sample.y, v, begin, step, count, cubic, cells)
@@ -208,7 +213,7 @@ Resamples = Copies | CountBlocks | DrawnRows
 
 @dataclass(frozen=True)
 class DensityPlan(Plan):
-    """What `KDE` needs of one sample and one size."""
+    """Prepared data of `KDE` for one sample and one size of draws."""
 
     kde: Any  # the `KDE`
     sample: Sample  # sorted, its scores moved into the range
@@ -220,12 +225,12 @@ class DensityPlan(Plan):
 
     @cached_property
     def scores(self) -> Scores:
-        """Rows as Silverman's rule reads them."""
+        """Scores with the terms of Silverman's rule."""
         return Scores(self.sample, *self.kde.range_of(self.sample))
 
     @cached_property
     def bandwidth(self) -> float:
-        """The bandwidth when every row counts once."""
+        """Bandwidth when every row counts once."""
         return float(self.bandwidths(Copies(np.ones(self.sample.n)))[0])
 
     def bandwidths(self, replicates: Resamples) -> F64:
@@ -236,7 +241,7 @@ class DensityPlan(Plan):
 
     @cached_property
     def levels(self) -> int:
-        """How many grids there are as a bandwidth doubles; 0: one for all."""
+        """Number of grids per doubling of the bandwidth; 0 for one grid in all."""
         is_beta = self.kde.kernel == "beta"
         choice = self.kde.bandwidth if is_beta else self.kde.grid_step
         if self.even or isinstance(choice, float):
@@ -245,11 +250,11 @@ class DensityPlan(Plan):
 
     @cached_property
     def grids(self) -> dict[int, CellShares]:
-        """The grids so far, by their levels, with the rows shared by their cells."""
+        """Grids made so far, by level, with the rows shared among their cells."""
         return {}
 
     def groups(self, h: F64) -> Iterator[tuple[CellShares, Lanes]]:
-        """Which replicates have which grid: that of a replicate depends on its bandwidth alone."""
+        """Group the replicates by grid, which depends on each one's bandwidth alone."""
         grids, levels = self.grids, np.floor(self.levels * np.log2(h / SMALLEST) + 1e-9)
         for level in map(int, np.unique(levels)):
             if level not in grids:
@@ -263,7 +268,9 @@ class DensityPlan(Plan):
     def densities(
         self, replicates: Resamples, h: F64 | None = None
     ) -> Iterator[tuple[Mesh | BetaMesh, F64, Lanes]]:
-        """Densities of replicates, by default with their own bandwidths, some at a time.
+        """Yield the densities of replicates, a batch at a time, with their grid.
+
+        By default each replicate has its own bandwidth.
 
         Of each time the grid; the densities (L, 2, G, W) of the scores and of the hits on its
         points, until the next step; and the numbers of the replicates, at most L * W: the last
