@@ -1,4 +1,4 @@
-"""Calibration errors: how far a classifier's probabilities are from how often they come true.
+"""Calibration errors: predicted probabilities against observed frequencies.
 
 `ece` and its relatives `mce`, `sce`, `ace` and `tace` give one number. `reliability_diagram` and
 `reliability_curve` show at which probabilities the classifier is off. `bootstrap`, `compare` and

@@ -1,4 +1,4 @@
-"""The protocol of estimators: the sample that one gets, and the methods that it has."""
+"""The protocol of estimators: the sample they receive, and their methods."""
 
 from fastece.data.sample import Sample, Vectors
 from fastece.estimators.base import (

@@ -1,4 +1,4 @@
-"""A calibration error during training, shaped like those of torchmetrics.
+"""A calibration error during training, shaped like torchmetrics' metrics.
 
 >>> from fastece.training import CalibrationMetric
 >>> metric = CalibrationMetric(n_bins=10)
@@ -133,16 +133,16 @@ class CalibrationMetric:
         return self
 
     def state_dict(self) -> dict[str, I64]:
-        """Return the sums, arrays that may be saved or added to those of other processes."""
+        """Return the arrays of sums, to save or to add to other processes' sums."""
         return self.accumulator.state_dict()
 
     def load_state_dict(self, state: dict[str, I64]) -> "CalibrationMetric":
-        """Go on from a saved state, whose options have to be those of this metric."""
+        """Restore a saved state of a metric with the same options."""
         self.accumulator.load_state_dict(state)
         return self
 
     def sync(self, group: Any = None) -> "CalibrationMetric":
-        """Replace what was counted by the sum over all processes of `torch.distributed`.
+        """Replace the counts by their sum over all processes of `torch.distributed`.
 
         Every process has to call it, and then all of them `compute` the same bits. The sum takes
         no further rows, for the next sum would count the old ones once per process: `reset` first,

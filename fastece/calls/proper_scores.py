@@ -12,7 +12,7 @@ from fastece.calls.scores import ece, fix, measure
 
 @measure
 def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
-    """Compute the Brier score: the mean squared distance from what came true.
+    """Compute the Brier score: the mean squared error of the probabilities.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
 @measure
 def log_loss(y_true: Any, y_prob: Any = None, *, clip: float | None = None, **options: Any) -> Any:
-    """Compute the log loss: the mean of -log P of what came true.
+    """Compute the log loss: the mean of -log P of the observed outcome.
 
     Parameters
     ----------

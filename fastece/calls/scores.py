@@ -29,7 +29,7 @@ class Measure(Protocol):
 
 
 def measure(function: Callable[..., Any]) -> Measure:
-    """Return a function as what a type checker is to take it for."""
+    """Return the function itself, with the type `Measure` for type checkers."""
     return cast(Measure, function)
 
 
@@ -122,7 +122,7 @@ def ece(
 
 
 def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
-    """Add the options that make a measure what it is; a caller may not change them."""
+    """Add the options that define a measure; refuse other values from the caller."""
     for option, value in values.items():
         if options.get(option, value) != value:
             raise InputTypeError(

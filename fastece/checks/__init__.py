@@ -1,1 +1,4 @@
-"""A caller's arguments, arrays, labels and files, as checked arrays; every message about them."""
+"""Checks of a caller's arguments, arrays, labels and files.
+
+All error messages about them are written here.
+"""

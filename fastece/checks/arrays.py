@@ -1,4 +1,4 @@
-"""Any container of numbers as a numpy array, and the message about an entry that breaks a rule.
+"""Containers of numbers as numpy arrays, and errors about single entries.
 
 A message names the argument, the rule, the first offending index and its value.
 """

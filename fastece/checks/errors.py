@@ -1,4 +1,7 @@
-"""Errors about input as fields, which Python, the command line and `compat` put into words."""
+"""Errors about input, whose fields each interface puts into words.
+
+The interfaces are Python, the command line and `compat`.
+"""
 
 import re
 import sys
@@ -90,17 +93,23 @@ class BadArgumentError(Exception):
         return text + (f"; and {more} more row{'s' * (more > 1)}" if more else "")
 
     def rename(self, names: Names) -> None:
-        """Call arguments by the reader's names, here and in all that the message refers to."""
+        """Replace the names of arguments by the reader's, throughout the message."""
         self.argument = names.get(self.argument) or self.argument
         self.names = {**self.names, **names}
 
 
 class InputError(BadArgumentError, ValueError):
-    """An argument has a value that breaks a rule: see `BadArgumentError` for its fields."""
+    """An argument has a value that breaks a rule.
+
+    See `BadArgumentError` for the fields.
+    """
 
 
 class InputTypeError(BadArgumentError, TypeError):
-    """An argument has a type that breaks a rule: see `BadArgumentError` for its fields."""
+    """An argument has a type that breaks a rule.
+
+    See `BadArgumentError` for the fields.
+    """
 
 
 class InputWarning(BadArgumentError, UserWarning):  # noqa: N818
@@ -141,7 +150,10 @@ def warn_outside(warning: Warning | str) -> None:
 
 @contextmanager
 def rename_arguments(names: Names) -> Iterator[None]:
-    """Call arguments in errors by other names while the block runs; None: there is none."""
+    """Rename arguments in errors raised by the block.
+
+    A name of None marks an argument that the reader does not have.
+    """
     try:
         yield
     except (InputError, InputTypeError) as error:

@@ -31,7 +31,7 @@ MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
 def as_labels(
     value: Any, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any
 ) -> tuple[Array, list[Any] | None]:
-    """Read the caller's labels (n,) as class indices, and what these stand for.
+    """Convert the caller's labels (n,) to class indices; return the labels too.
 
     Labels that are numbers are not yet checked, and stand for themselves: None. `names` are those
     of the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
@@ -92,7 +92,7 @@ def caller_order(labels: Any, n_classes: int) -> list[Any]:
 
 
 def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | None:
-    """Find the labels in the order of the columns whose names they are, if each is one."""
+    """List the labels in the order of the columns, if columns are named after them."""
     found = distinct_labels(y)
     label_of = {label_text(label): label for label in found}
     if len(label_of) < len(found) or not label_of.keys() <= set(names):

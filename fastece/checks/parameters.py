@@ -37,7 +37,10 @@ def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an in
 
 
 def check_real(name: str, value: Any, low: float, high: float = math.inf) -> float:
-    """Check a real number from low to high; nan is none, inf only if `high` is infinite."""
+    """Check a real number from low to high.
+
+    nan is refused, and infinity unless `high` is infinite.
+    """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise InputTypeError(name, "must be a number", value=value)
     try:

@@ -1,4 +1,4 @@
-"""Probabilities and logits: their shape, their values, and the names of their columns."""
+"""Probabilities and logits: shapes, values and names of columns."""
 
 import math
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def label_text(label: Any) -> str:
 
 
 def first_number(names: Sequence[str]) -> int | None:
-    """Find the first number of names that are a word, or none, and numbers that count up."""
+    """Find the first number of column names such as "p0", "p1", else None."""
     word, *others = {name.rstrip("0123456789") for name in names}
     ends = [name[len(word) :] for name in names]
     if others or "" in ends:
@@ -85,7 +85,7 @@ def row_sum_tolerance(value: Any, array: NDArray[Any]) -> float:
 def check_probabilities(
     array: NDArray[Any], from_logits: bool, name: str, tolerance: float
 ) -> bool:
-    """Check probabilities or logits; tell whether some are to be clipped."""
+    """Check probabilities or logits; return whether some have to be clipped."""
     if from_logits:
         rule = "logits must be finite or -inf"
         refuse_where(name, rule, array, lambda part: ~(part < math.inf))
@@ -124,7 +124,7 @@ def scan_rows(p: NDArray[Any], tolerance: float) -> tuple[float, float, NDArray[
 
 
 def hint_at(p: NDArray[Any]) -> str:
-    """Guess what finite numbers are that are no probabilities."""
+    """Guess the meaning of finite numbers that are not probabilities."""
     low, high = find_extremes(p)
     sums = p[:100].sum(axis=1, dtype=np.float64) if p.ndim == 2 else np.array(100)
     is_percent = low >= 0 and 2 < high <= 100 and bool(np.allclose(sums, 100, atol=1))
@@ -154,7 +154,7 @@ def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob
 
 
 def are_logits(p: NDArray[Any], name: str = "y_prob") -> bool:
-    """Decide whether a number is outside [0, 1], by which some tell logits.
+    """Decide whether a number is outside [0, 1]; some libraries then assume logits.
 
     Warn if that may be due to rounding.
     """

@@ -54,7 +54,7 @@ class Names(NamedTuple):
 
     @property
     def arguments(self) -> dict[str, str | None]:
-        """Map fastece's arguments to the library's, those that it does not have to None."""
+        """Map fastece's arguments to the library's, or to None where it has none."""
         names = {"y_true": self.label, "y_prob": self.prob, "first": self.first}
         absent = ("labels", "from_logits") + (() if self.has_pos_label else ("pos_label",))
         return {**names, **dict.fromkeys(absent)}

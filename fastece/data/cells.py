@@ -1,4 +1,4 @@
-"""Sums over cells of the score: what is left of a problem whose rows were not kept.
+"""Sums over cells of the score, for a problem whose rows were not kept.
 
 Rows whose scores are nearly equal are one row that counts more often, so cells are samples with
 counts.

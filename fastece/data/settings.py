@@ -1,4 +1,4 @@
-"""The table of settings: which probability is the score, and what its outcome is."""
+"""The table of settings: which probability is the score, and its outcome."""
 
 from dataclasses import dataclass
 from numbers import Integral

@@ -65,10 +65,10 @@ class Source(ABC):
 
     @abstractmethod
     def sample(self, k: int, needs: str = RANKS) -> Sample:
-        """Give problem `k` as a sample that has what is needed, one of `NEEDS`."""
+        """Return problem `k` as a sample with the content required, one of `NEEDS`."""
 
     def needs_of(self, estimator: Any) -> str:
-        """Return what an estimator needs of the samples, or refuse it if they lack that."""
+        """Return the content of samples that an estimator needs, or refuse it."""
         needs: str = getattr(estimator, "needs", RANKS)
         if self.has_vectors and needs != ROWS and getattr(estimator, "needs_vectors", False):
             needs = DISTANCES if needs == SQUARES else VECTORS
@@ -98,7 +98,7 @@ class Source(ABC):
         raise InputError("n_replicates", f"there are none in {self!r}")
 
     def lack(self, needs: str, argument: str, reader: str) -> InputError:
-        """Return the error for a reader of what this source does not have."""
+        """Build the error for a reader that needs data which the source lacks."""
         rule = f"{reader} needs {NEEDS[needs]}, and a stream keeps only sums over cells of scores"
         return InputError(argument, rule)
 
@@ -130,5 +130,5 @@ class OneProblem(Source):
         return False
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
-        """Give the problem as a sample that has what is needed."""
+        """Return the problem as a sample with the content required."""
         return self.source.sample(self.k, needs)

@@ -1,1 +1,1 @@
-"""Scores as calibration, discrimination and what the labels allow."""
+"""Decompositions of scores into calibration, discrimination and uncertainty."""

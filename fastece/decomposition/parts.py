@@ -1,4 +1,4 @@
-"""Parts of a score, added up over classes, and what both decompositions are."""
+"""Parts of a score, added up over classes: the base of both decompositions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

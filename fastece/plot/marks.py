@@ -96,7 +96,7 @@ class Drawing(ABC):
 
     @property
     def is_heaped(self) -> bool:
-        """Whether most scores are so near 0 or 1 that plain axes do not tell them apart."""
+        """Whether most scores are too near 0 or 1 to be separated on plain axes."""
         near = np.abs(self.score - 0.5) >= 0.5 - NEAR  # no: nan, where a bin is empty
         return bool(self.weight[near].sum() > HEAPED * self.weight.sum())
 

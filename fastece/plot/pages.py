@@ -165,7 +165,7 @@ def draw_panel(panel: Panel, ax: "Axes") -> None:
 
 
 def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
-    """Draw panels of one setting side by side, or those of classes small.
+    """Draw panels of one setting side by side, or small multiples of classes.
 
     The note is above.
     """

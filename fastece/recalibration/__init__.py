@@ -1,4 +1,4 @@
-"""Recalibration: maps from predictions to better calibrated ones, fitted to rows held apart.
+"""Recalibration: maps to better calibrated predictions, fitted to held-out rows.
 
 >>> import numpy as np
 >>> from fastece.recalibration import recalibrate

@@ -1,4 +1,7 @@
-"""Base classes of recalibration methods: scikit-learn's conventions, without scikit-learn."""
+"""Base classes of recalibration methods, by the conventions of scikit-learn.
+
+scikit-learn itself is not needed.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -176,7 +179,10 @@ class Calibrator(ABC):
 
 
 class BinaryFit(NamedTuple):
-    """Parameters of a map of one score, in the order of `PARAMETERS`, and a warning or ""."""
+    """Parameters of a map of one score, and a warning or an empty string.
+
+    The parameters are in the order of `PARAMETERS`.
+    """
 
     parameters: Sequence[float | F64]
     warning: str = ""
@@ -184,11 +190,12 @@ class BinaryFit(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class OneVsRest(Calibrator):
-    """A method of binary problems: of two classes the second, of more each against the rest.
+    """A method for binary problems, applied to each class against the rest.
 
-    A subclass writes `_fit_one` and `_map_one`. Its fitted attributes are the parameters of the one
-    problem of two classes, or a list with those of each class; numbers make an array. Mapped scores
-    of more than two classes are divided by their sum; where all are 0 each class gets 1/K.
+    With two classes, only the second is fitted. A subclass writes `_fit_one` and `_map_one`.
+    Its fitted attributes are the parameters of the one problem of two classes, or a list with
+    those of each class; numbers make an array. Mapped scores of more than two classes are
+    divided by their sum; where all are 0 each class gets 1/K.
     """
 
     def _fit(self, rows: Rows) -> None:

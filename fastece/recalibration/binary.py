@@ -1,4 +1,4 @@
-"""Maps of one score at a time, which take class vectors one class against the rest."""
+"""Maps of one score at a time; class vectors are mapped one class at a time."""
 
 from dataclasses import dataclass
 from functools import singledispatch
@@ -99,7 +99,9 @@ class PlattScaling(OneVsRest):
 
 @dataclass(kw_only=True, eq=False)
 class BetaCalibration(OneVsRest):
-    """The likelihood ratio of two beta distributions: ``logit q = a log s - b log(1 - s) + c``.
+    """Beta calibration: the likelihood ratio of two beta distributions.
+
+    The map is ``logit q = a log s - b log(1 - s) + c``.
 
     Parameters
     ----------
@@ -164,7 +166,10 @@ def fit_platt(score: Score, sample: Sample, smooth: bool = False) -> BinaryFit:
 
 
 def fit_positive(both: F64, sample: Sample) -> BinaryFit:
-    """Find the weights, 0 or more, of two features (n, 2) and the intercept of the least loss."""
+    """Fit non-negative weights of two features (n, 2), and an intercept.
+
+    They have the least log loss.
+    """
     spread = np.maximum(both.std(axis=0), SMALLEST)  # of scores near an end, one may not vary
     features = np.column_stack([both / spread, np.ones(sample.n)])
     target, weight = sample.y.astype(np.float64), unit_weights(sample.v, sample.n)
@@ -329,7 +334,7 @@ def make_bins(n_bins: int, edges: Edges) -> Binned:
 
 
 def bin_means(bins: Binned, sample: Sample, target: F64) -> tuple[F64, F64]:
-    """Find the inner edges (B - 1,) of bins, and the weighted mean (B,) of a target in them.
+    """Find inner edges (B - 1,) of bins, and weighted means (B,) of a target.
 
     The mean of a bin without rows is nan.
     """
@@ -352,7 +357,7 @@ def step(score: F64, cut: F64, value: F64) -> F64:
 
 @dataclass(kw_only=True, eq=False)
 class Interpolation(OneVsRest):
-    """A method whose map is linear between some points, and outside them that of the nearest."""
+    """A map that is linear between some points and constant beyond them."""
 
     PARAMETERS: ClassVar[dict[str, Parameter]] = POINTS
 
@@ -474,7 +479,7 @@ Points = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 @singledispatch
 def curve_points(estimator: Any, sample: Sample) -> Points:
-    """Compute points of a reliability curve: scores, probabilities of the event, and weights."""
+    """Compute scores, probabilities of the event and weights along a curve."""
     raise NotImplementedError
 
 

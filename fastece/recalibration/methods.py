@@ -114,7 +114,7 @@ def recalibrate(
 
 
 class ForeignCalibrator:
-    """Fits an object of another library to checked rows, as the classes of `METHODS` are."""
+    """An object of another library, fitted to checked rows like our own methods."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -135,7 +135,7 @@ class ForeignCalibrator:
 
 
 def find_method(method: Any, from_logits: bool) -> Calibrator | ForeignCalibrator:
-    """Find what to fit, from a name or an object."""
+    """Return the method to fit, from its name or an object."""
     if isinstance(method, str):
         return METHODS[check_choice("method", method, list(METHODS))](from_logits=from_logits)
     has_verbs = callable(getattr(method, "fit", None)) and callable(
@@ -153,7 +153,10 @@ def find_method(method: Any, from_logits: bool) -> Calibrator | ForeignCalibrato
 
 
 def draw_folds(label: I64, cv: int, groups: Any, rng: Any) -> I64:
-    """Draw the fold (n,) of each row, from 0 to cv - 1, with its share of each class or group."""
+    """Draw the fold (n,) of each row, stratified by class unless there are groups.
+
+    Folds are numbered from 0 to cv - 1; groups stay together.
+    """
     generator = np.random.default_rng(new_key(rng))
     order = generator.permutation(label.size)
     if groups is not None:
@@ -166,7 +169,7 @@ def draw_folds(label: I64, cv: int, groups: Any, rng: Any) -> I64:
 
 
 def fold_groups(group: I64, cv: int, generator: np.random.Generator) -> I64:
-    """Draw the fold (n,) of each row: groups stay together, folds have about as many rows."""
+    """Draw folds (n,) of about equal size that keep groups together."""
     count = np.bincount(group)
     if count.size < cv:
         raise InputError("cv", f"must be at most the {count.size} groups there are", value=cv)

@@ -1,4 +1,4 @@
-"""Losses of logistic and multinomial regression, and a search for the least of one."""
+"""Losses of logistic and multinomial regression, and their minimisation."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -29,7 +29,10 @@ DIVERGED = (
 
 
 class Loss(ABC):
-    """A mean loss of some parameters, convex or nearly so, of rows whose weights sum to 1."""
+    """A mean loss of some parameters, convex or nearly so.
+
+    The weights of the rows sum to 1.
+    """
 
     @abstractmethod
     def evaluate(self, theta: F64) -> tuple[float, F64]:
@@ -41,7 +44,10 @@ class Loss(ABC):
 
 
 class Minimum(NamedTuple):
-    """Parameters of the least loss, that loss, and a warning, empty where there is a best map."""
+    """Parameters of the least loss, the loss, and a warning.
+
+    The warning is empty where a best map exists.
+    """
 
     theta: F64
     loss: float
@@ -82,7 +88,9 @@ def newton_step(loss: Loss, theta: F64, slope: F64) -> tuple[F64, F64]:
 
 
 class LogisticLoss(Loss):
-    """Mean log loss of outcomes, ``log(1 + exp(z)) - t z`` with ``z = features @ theta``.
+    """Mean log loss of outcomes in logistic regression.
+
+    It is the mean of ``log(1 + exp(z)) - t z`` with ``z = features @ theta``.
 
     Parameters
     ----------
@@ -113,10 +121,11 @@ class LogisticLoss(Loss):
 
 
 class SoftmaxLoss(Loss):
-    """Mean log loss of labels under the softmax of a line (weights, intercept) for each class.
+    """Mean log loss of labels under the softmax of one line for each class.
 
-    `theta` holds the lines (K, d) of logits that are centred and divided by their standard
-    deviations, class by class. The `start` of a search multiplies the logits by a factor.
+    A line has a weight, or several, and an intercept. `theta` holds the lines (K, d) of logits
+    that are centred and divided by their standard deviations, class by class. The `start` of a
+    search multiplies the logits by a factor.
     """
 
     features: F64  # (n, K, d), or (n, 1, d) where all classes have the same
@@ -133,7 +142,7 @@ class SoftmaxLoss(Loss):
 
     @abstractmethod
     def design(self, z: F64) -> tuple[F64, F64]:
-        """Arrange standardised logits as features; give the weights that undo the scale, too."""
+        """Arrange standardised logits as features; return weights that undo the scale."""
 
     @abstractmethod
     def logits(self, theta: F64) -> F64:
@@ -149,7 +158,10 @@ class SoftmaxLoss(Loss):
 
     @property
     def is_free(self) -> F64:
-        """1 for each column (d,) of the lines that may be shifted without a change, else 0."""
+        """1 for each column (d,) whose parameters may shift together freely, else 0.
+
+        A shift that all classes share does not change the probabilities.
+        """
         return np.append(np.zeros(self.features.shape[2] - 1), 1.0)
 
     def probabilities(self, theta: F64) -> tuple[F64, F64]:

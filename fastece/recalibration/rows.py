@@ -1,4 +1,4 @@
-"""Rows that a recalibration method is fitted to: predictions, labels and weights, all checked."""
+"""Rows for recalibration methods: checked predictions, labels and weights."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -106,7 +106,10 @@ class Predictions:
 
     @cached_property
     def _others(self) -> tuple[I64, F64, F64]:
-        """The class of the largest logit z, z, and log(sum(exp(z_j - z))) over the others j."""
+        """The class of the largest logit z, z, and the log of a sum over the others.
+
+        The last is ``log(sum(exp(z_j - z)))`` over the other classes j.
+        """
         from scipy.special import logsumexp
 
         logits = self.logits()
@@ -123,7 +126,7 @@ class Predictions:
 
 
 class Rows(NamedTuple):
-    """What a method is fitted to: predictions, labels from 0 to K - 1, weights, names of classes.
+    """Data to fit: predictions, labels from 0 to K - 1, weights, class names.
 
     There are names where the caller's labels are no numbers.
     """

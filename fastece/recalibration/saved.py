@@ -76,7 +76,9 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
 
 
 def load(path: str | PathLike[str]) -> Calibrator:
-    """Read a fitted map from a file that `save` has written, of this release or an earlier one.
+    """Read a fitted map from a file that `save` wrote.
+
+    The file may be of this release or of an earlier one.
 
     Parameters
     ----------
@@ -103,7 +105,10 @@ def load(path: str | PathLike[str]) -> Calibrator:
 
 
 def refuse_constant(name: str) -> None:
-    """Refuse nan and infinities, which JSON has not, though Python writes and reads them."""
+    """Refuse nan and infinities, which JSON does not have.
+
+    Python writes and reads them all the same.
+    """
     raise ValueError(f"{name} is no number")
 
 
@@ -139,7 +144,7 @@ def read_classes(value: Any, n_classes: int) -> list[str] | None:
 
 
 def read_parameters(model: Calibrator, found: dict[str, Any]) -> None:
-    """Set the fitted attributes of a model: one value, or one for each problem of several."""
+    """Set the fitted attributes of a model, for one problem or for several."""
     n_classes = model.n_classes_
     sizes = [{"K": n_classes} for _ in range(n_classes)]
     for name, parameter in model.PARAMETERS.items():
@@ -178,7 +183,7 @@ def read_array(name: str, value: Any, parameter: Parameter, sizes: dict[str, int
 
 
 def are_numbers(value: Any) -> bool:
-    """Tell whether a value is a number, null, or lists of them."""
+    """Return whether a value is a number, null, or nested lists of them."""
     if isinstance(value, list):
         return all(map(are_numbers, value))
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
@@ -194,7 +199,7 @@ def to_json(value: Any) -> Any:
 
 
 def write_option(value: Any) -> Any:
-    """Turn an option into JSON's values: an estimator into its fields by the name of its class."""
+    """Convert an option to JSON's values, an estimator to its class and fields."""
     if is_dataclass(value) and not isinstance(value, type):
         fields = {name: str(x) if x == math.inf else x for name, x in asdict(value).items()}
         return {type(value).__name__: fields}

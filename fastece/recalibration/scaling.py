@@ -126,7 +126,7 @@ class TemperatureScaling(Calibrator):
 
 
 def fit_classes(rows: Rows, kind: type[SoftmaxLoss], **penalties: float) -> tuple[F64, F64]:
-    """Find weights and intercepts of the least loss, searched from those of a temperature."""
+    """Fit weights and intercepts by the least loss, starting at a temperature."""
     z, label, weight = rows.predictions.logits(), rows.label, rows.weight
     near = fit_temperature(z, label, weight)
     loss = kind(z, label, weight, float(np.exp(near.theta[0])), **penalties)

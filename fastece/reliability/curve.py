@@ -149,7 +149,7 @@ class ReliabilityCurve(Result):
         return float(found[0]) if one else as_float(found)
 
     def drawing(self, band: Any = True) -> CurveDrawing:
-        """Give what a picture shows: the curve, with its band or without."""
+        """Return the curve to draw, with its band or without."""
         # With sharp scores the bandwidth is small, and elsewhere a density jumps from row to row.
         fewest = 0 if self.bandwidth is None else FEWEST
         of = "resamples" if self.n_resamples else "posterior"

@@ -125,7 +125,7 @@ class ReliabilityDiagram(Result):
         return {**ends, **{name: getattr(self, name) for name in names}}
 
     def drawing(self, band: Any = True) -> BinDrawing:
-        """Give what a picture shows: the bins, with intervals or the band of a test."""
+        """Return the bins to draw, with intervals or the band of a test."""
         level = getattr(band, "confidence_level", 0.95)
         has_band = hasattr(band, "low")
         if has_band and not np.array_equal(np.isfinite(band.low), self.count > 0):

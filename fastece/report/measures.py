@@ -106,7 +106,7 @@ def values_and_details(estimator: Any, call: Call) -> tuple[Any, dict[str, Any]]
 
 @values_and_details.register
 def _(estimator: Binned, call: Call) -> tuple[Any, dict[str, Any]]:
-    """Count the bins of all classes, and those that hold rows."""
+    """Count the bins of all classes, and the bins that hold rows."""
     diagrams = diagrams_of(estimator, call.sources[0])
     count = np.concatenate([diagram.count for diagram in diagrams])
     bins = {"n_bins": count.size, "occupied": int(np.count_nonzero(count))}
@@ -174,7 +174,7 @@ def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
 
 
 def has(source: Source, estimator: Any) -> bool:
-    """Whether a source has what an estimator needs."""
+    """Return whether a source has the data that an estimator needs."""
     try:
         source.needs_of(estimator)
     except InputError:
@@ -227,7 +227,7 @@ class ClassVectors(Record):
     note: str
 
     def evidence(self, level: float) -> list[str]:
-        """Say that they are off, if the test that finds more rejects."""
+        """Describe the evidence of miscalibration, if the stronger test rejects."""
         p_values = [line["p_value"] for line in self.lines if line["name"] == "skce"]
         return [f"class vectors are miscalibrated (skce, p = {format_p(p)})"
                 for p in p_values if p is not None and p < 1 - level]  # fmt: skip

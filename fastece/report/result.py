@@ -240,7 +240,7 @@ def stream(report: Report) -> Section | None:
 
 
 def errors(report: Report) -> Section:
-    """Describe every error that was asked for."""
+    """Describe every requested error."""
     rows, notes = [], []
     for line in report.measures:
         bins = None if line["n_bins"] is None else f"{line['occupied']} of {line['n_bins']}"

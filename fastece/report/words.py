@@ -220,7 +220,7 @@ def question(setting: str, pairs: bool) -> str:
 
 
 def caution(rows_behind: float | None, smoothing: float | None, value: float, n: int) -> str:
-    """Say why the error of a density is not to be read, if it is not."""
+    """Explain why the error of a density is unreliable, if it is."""
     if rows_behind is None or smoothing is None:
         return ""
     if n < FEW_FOR_DENSITY:

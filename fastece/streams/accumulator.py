@@ -174,7 +174,7 @@ class Accumulator(Source):
         return self
 
     def _ids(self, groups: Any, first: int, n: int) -> I64 | None:
-        """Return what the draws of each row depend on: its number, or its group."""
+        """Return the ids that seed the draws of rows: their numbers, or their groups."""
         if groups is None:
             if self._state.get("grouped") and n:
                 raise InputError("groups", "must be given, as rows before had some")
@@ -224,7 +224,7 @@ class Accumulator(Source):
         return {name: array.copy() for name, array in self._state.arrays.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> Self:
-        """Take over what `state_dict` gave, or a sum of such.
+        """Restore the sums that `state_dict` returned, or a total of several.
 
         Anything else is a ValueError, and then nothing changes. Rows go on after as many as were
         given: with replicates, a part that began elsewhere needs the `row_offset` of what follows.
@@ -255,7 +255,7 @@ class Accumulator(Source):
 
     @property
     def has_vectors(self) -> bool:
-        """Whether class vectors were added up too, by their distance from what came true."""
+        """Whether distances of class vectors from the true class were added up too."""
         return self._state.settings.is_auto_vector
 
     def cells(self) -> list[Cells]:

@@ -47,7 +47,7 @@ ROUGH = 0.01
 
 @dataclass(frozen=True)
 class Settings:
-    """What two states must have in common to be merged."""
+    """Settings that two states must share to be merged."""
 
     n_classes: int | None
     setting: str | int
@@ -75,7 +75,7 @@ class Settings:
 
     @property
     def is_auto_vector(self) -> bool:
-        """Whether scores of class vectors are those of whole vectors."""
+        """Whether the scores of class vectors use the whole vectors."""
         return self.setting == "auto" and self.n_classes is not None
 
     @property
@@ -95,7 +95,7 @@ class Settings:
 
     @cached_property
     def key(self) -> int:
-        """What all draws depend on; 0 without replicates."""
+        """Key that determines all draws; 0 without replicates."""
         return new_key(self.seed) if self.n_replicates else 0
 
     @property
@@ -236,7 +236,7 @@ class State:
 
     @property
     def squared_distance(self) -> float:
-        """Sum of w times the squared distance of class vectors from what came true."""
+        """Sum of w times the squared distance of class vectors from the true class."""
         low = self.get("distance_low") / kernels.reading.DETAIL
         return (self.get("distance") + low) / kernels.reading.DISTANCE_UNIT
 

@@ -1,8 +1,8 @@
-"""The study of estimators where the calibration error is known. Needs the extra "study".
+"""The study of estimators on problems with known calibration error.
 
-On simulated problems, as Posocco and Bonnefoy (2021, "Estimating expected calibration errors",
-section 4), at full size; or on large files of a user's own predictions. A user's own estimator
-takes part by its name.
+It simulates the problems of Posocco and Bonnefoy (2021, "Estimating expected calibration errors",
+section 4) at full size, or draws from large files of a user's own predictions. A user's own
+estimator takes part by its name. The study needs the extra "study".
 """
 
 from fastece.study.design import PRESETS, Design, preset

@@ -1,4 +1,4 @@
-"""The base of study designs, whether scores are simulated or come from a user's files."""
+"""The base of study designs, on simulated scores or on a user's files."""
 
 import time
 from abc import ABC, abstractmethod
@@ -71,7 +71,10 @@ class StudyDesign(ABC):
 
     @abstractmethod
     def populations(self, which: Any, seconds: dict[str, float]) -> Iterator[Population]:
-        """Give the rows of a distribution, setting by setting; add seconds by kind of work."""
+        """Yield the rows of a distribution, setting by setting; record seconds spent.
+
+        The seconds are added up by kind of work.
+        """
 
     @abstractmethod
     def rows(self, which: Any, size: int) -> I32:
@@ -95,7 +98,7 @@ class StudyDesign(ABC):
 
 
 def check_list(name: str, values: Any) -> tuple[Any, ...]:
-    """Check several values, each of them once; there may be none if they are estimators."""
+    """Check a list of distinct values; only estimators may be an empty list."""
     if not isinstance(values, Iterable):
         raise InputTypeError(name, "must be a list of some", value=values)
     found = tuple(values)

@@ -1,4 +1,6 @@
-"""Candidates of a study: estimators of the table, published ones, the user's own, and zero.
+"""Candidates of a study: estimators under test, and constant zero.
+
+They come from the table, from a publication, or from the user.
 
 The published convention has the slips of the published code, so that its figure can be compared.
 Where it differs from its text, and from `fastece`: convex shares are swapped, so that the farther
@@ -67,7 +69,7 @@ class Zero(Statistic):
 
 
 def corrected() -> list[Candidate]:
-    """Make the paper's fifteen estimators as `fastece` defines them, and the Bayesian curve.
+    """Build the paper's fifteen estimators by fastece, and the Bayesian curve.
 
     All bins divide the support of the score, so that equal numbers of them mean equal widths.
     """
@@ -159,7 +161,10 @@ def binned_values(n_bins: int, *parts: tuple[I64, F64]) -> F64:
 
 
 def swapped_convex(s: F64, gap: F64, centres: F64) -> F64:
-    """Compute values (R,) of scores (R, n) that centres (R, B) share, the farther one more."""
+    """Compute values (R,) of scores (R, n) shared by two centres, weights swapped.
+
+    The centre farther away gets the larger share.
+    """
     last = centres.shape[1] - 1
     upper = placed(centres, s, "left")
     # The lower index of a score on the first centre is -1, and that is the last bin.

@@ -1,4 +1,4 @@
-"""The design of a study on simulated models: distributions of scores, sizes, settings."""
+"""The design of a study on simulated models: distributions, sizes, settings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -148,13 +148,16 @@ class Design(StudyDesign):
 
     @property
     def distributions(self) -> list[Distribution]:
-        """All distributions of scores; those of one mixture follow one another."""
+        """All distributions of scores, ordered by mixture."""
         mixtures, trainings = range(self.mixtures), range(self.trainings)
         cells = product(self.classes, self.features, mixtures, trainings, self.models)
         return [Distribution(k, d, i, model, t) for k, d, i, t, model in cells]
 
     def mixture(self, n_classes: int, n_features: int, number: int) -> GaussianMixture:
-        """Draw one of the mixtures, which a design of other problems may draw in another way."""
+        """Draw one of the mixtures.
+
+        A subclass may draw other problems in its place.
+        """
         rng = self.rng(MIXTURE, n_classes, n_features, number)
         return GaussianMixture.draw(n_classes, n_features, rng)
 
@@ -197,7 +200,7 @@ def scores_of(
 
 
 def problems_of(holdout: Holdout, prob: F64, setting: str) -> tuple[list[Sample], list[F64]]:
-    """Give the problems of a setting, and the exact probability of the event in each row."""
+    """Return the problems of a setting, and the exact probability of each event."""
     problems = read_problems(holdout.y, prob, setting=setting)
     samples = problems.samples()
     if setting == "confidence":

@@ -1,4 +1,4 @@
-"""Synthetic problems whose posterior is known, and the classifiers that are fitted to them."""
+"""Synthetic problems with known posterior, and classifiers fitted to them."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MODELS = ("logistic_regression", "naive_bayes", "support_vectors", "random_fores
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixture:
-    """Classes that are equally frequent, each a mixture of equally frequent Gaussian modes.
+    """Equally frequent classes, each a mixture of equally frequent Gaussian modes.
 
     Parameters
     ----------
@@ -56,9 +56,10 @@ class GaussianMixture:
     def draw(
         cls, n_classes: int, n_features: int, rng: np.random.Generator, n_modes: int = 4
     ) -> "GaussianMixture":
-        """Draw a mixture of K classes in d dimensions with M modes each, as the paper does.
+        """Draw a mixture of K classes with M modes each in d dimensions.
 
-        Means are uniform in ``[-1, 1]^d``, factors in ``[-0.3, 0.3]^(d x d)``.
+        The distribution is the paper's. Means are uniform in ``[-1, 1]^d``, factors in
+        ``[-0.3, 0.3]^(d x d)``.
         """
         sizes = {"n_classes": n_classes, "n_modes": n_modes, "n_features": n_features}
         shape = tuple(check_integer(name, size, 1, 2**31) for name, size in sizes.items())
@@ -120,7 +121,7 @@ def new_model(name: str, seed: int) -> Any:
 
 
 def predicted(model: Any, x: F64, n_classes: int) -> F64:
-    """Predict probabilities (n, K) of all classes: 0 of those that the model has not seen."""
+    """Predict probabilities (n, K) of all classes, 0 for classes not in training."""
     out = np.zeros((len(x), n_classes))
     out[:, model.classes_] = model.predict_proba(x)
     return out

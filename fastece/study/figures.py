@@ -141,7 +141,7 @@ def curves_of(summary: "pyarrow.Table", measure: str, is_log: bool) -> dict[str,
 
 
 def looks_of(names: Sequence[str]) -> Looks:
-    """Give each estimator a look of its family; those that no family knows are the user's own."""
+    """Choose line styles for estimators by family; unknown ones are the user's."""
     looks, others = Looks(), list(names)
     for prefix, (title, color, marker, variants) in FAMILIES.items():
         every = [f"{prefix}_{variant}" for variant in variants] or [prefix]
@@ -170,7 +170,10 @@ def figure_size(panels: int, looks: Looks) -> tuple[float, float]:
 
 
 def draw_curve(curve: Curve, ax: "Axes", place: int, line: dict[str, Any]) -> None:
-    """Draw a line and its interval, with markers at other sizes than other families' lines."""
+    """Draw a line with its interval, and markers at sizes of its own.
+
+    Lines of other families have their markers at other sizes.
+    """
     step = max(1, curve.n.size // MARKERS_A_CURVE)
     ax.plot(curve.n, curve.value, markevery=(place % step, step), zorder=3 + place / 10, **line)
     inside = np.isfinite(curve.low + curve.high)
@@ -227,7 +230,10 @@ def draw_zero(curve: Curve, ax: "Axes", is_log: bool) -> None:
 
 
 def round_numbers(low: float, high: float) -> list[float]:
-    """Choose round numbers of a logarithmic axis: 1, 2 and 5 times powers of ten, or even ones."""
+    """Choose round ticks of a logarithmic axis: 1, 2, 5 times powers of ten.
+
+    Evenly spaced numbers take their place if the range is short.
+    """
     from matplotlib.ticker import MaxNLocator
 
     if not low > 0:  # there is nothing on the axis
@@ -240,7 +246,10 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 
 def size_ticks(sizes: F64) -> list[float]:
-    """Choose 1, 2 and 5 times powers of ten, and both ends unless one of these is too near."""
+    """Choose ticks 1, 2, 5 times powers of ten, and both ends of the sizes.
+
+    A tick too near one of the ends is left out.
+    """
     least, most = sizes.min(), sizes.max()
     ticks = [float(f"{x}e{k}") for k in range(10) for x in (1, 2, 5)]
     return sorted({least, *(x for x in ticks if least * 1.4 <= x <= most / 1.4), most})
@@ -265,7 +274,7 @@ def draw_legend(figure: "Figure", looks: Looks) -> None:
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure to a path that ends in .png, .svg or .pdf: the whole file or none.
+    """Write a figure to a .png, .svg or .pdf file, completely or not at all.
 
     The same figure gives the same bytes. A file that is there is replaced.
     """

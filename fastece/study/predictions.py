@@ -31,7 +31,7 @@ BINS, FEW_BINS, MANY_ROWS = 100, 40, 10_000
 
 
 class PredictionFile(NamedTuple):
-    """One distribution of scores: a file of predictions, with its number among the files.
+    """One distribution of scores: a file of predictions and its number.
 
     It holds "probabilities" of the positive class, "class vectors", or "predictions" with
     confidences.
@@ -124,7 +124,7 @@ class Predictions(StudyDesign):
         return found
 
     def read(self, file: str) -> tuple[str, list[Problems]]:
-        """Read what a file holds, and its problems in each setting; errors name it."""
+        """Read the content of a file and its problems by setting; errors name it."""
         found = read_predictions(file, y_true=self.y_true, y_prob=self.y_prob)
         holds = "class vectors" if np.ndim(found.y_prob) == 2 else "probabilities"
         data = found.y_true, found.y_prob
@@ -136,7 +136,7 @@ class Predictions(StudyDesign):
         return "predictions" if found.pairs else holds, problems
 
     def settings_of(self, which: PredictionFile) -> tuple[str, ...]:
-        """Give the settings of what a file holds."""
+        """Return the settings that suit the content of a file."""
         return SETTINGS_OF[which.holds]
 
     def sizes_of(self, which: PredictionFile) -> tuple[int, ...]:

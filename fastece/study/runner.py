@@ -1,4 +1,4 @@
-"""One distribution of scores: its true error, and every candidate on its evaluation sets.
+"""One distribution of scores: its true error, and the estimates of each candidate.
 
 Everything depends on the design and on the distribution alone, so it does not matter where, when
 and after which others one is run.
@@ -52,7 +52,7 @@ def drawn_rows(problem: Problem, rows: I32) -> Rows:
 def estimates_of(
     design: StudyDesign, which: Any, samples: Sequence[Sample], candidates: Sequence[Candidate]
 ) -> F64:
-    """Compute values (candidates, sizes, draws) on the drawn rows, which all of them share."""
+    """Compute values (candidates, sizes, draws) on the same drawn rows."""
     sizes = design.sizes_of(which)
     out = np.empty((len(candidates), len(sizes), design.draws))
     problems = [Problem(sample) for sample in samples]
@@ -100,7 +100,9 @@ class Truth(NamedTuple):
 
 
 def debiased_error(s: F64, q: F64, n_bins: int) -> Truth:
-    """Compute ``E |P(event | s) - s|`` from scores s and probabilities, or outcomes, q (n,).
+    """Compute ``E |P(event | s) - s|`` from scores s (n,) and probabilities q (n,).
+
+    Outcomes may take the place of probabilities.
 
     Notes
     -----
@@ -142,9 +144,10 @@ def mean_of_folded(mean: F64, sd: F64) -> F64:
 
 
 def truths_of(population: Population) -> tuple[float, float, float]:
-    """Compute the debiased error, the published truth, and the standard error of the former.
+    """Compute the debiased error, the published truth, and a standard error.
 
-    They are means over the problems, which have the same rows, so that their influences add up.
+    The standard error is of the debiased error. The values are means over the problems, which have
+    the same rows, so that their influences add up.
     """
     pairs = zip(population.samples, population.chances, strict=True)
     found = [debiased_error(sample.s, q, population.n_bins) for sample, q in pairs]

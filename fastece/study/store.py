@@ -28,7 +28,7 @@ PACKAGES, TABLES = ("numpy", "scipy", "numba", "scikit-learn"), "study.summary"
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file under another name, and give it its own when all of it is on the disk.
+    """Write a file under a temporary name; rename it once it is on the disk.
 
     It is there as a whole or not at all, whenever the process ends, and whoever else writes it.
     """
@@ -43,14 +43,14 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def is_taken(folder: Path) -> bool:
-    """Tell a folder that holds files, but for those that a killed process left behind."""
+    """Return whether a folder holds files other than remains of a killed process."""
     if not folder.is_dir():
         return folder.exists()
     return not all(path.name.endswith(UNFINISHED) for path in folder.iterdir())
 
 
 class Store:
-    """A folder with the results of one design, and a note of the design and of the code.
+    """A folder with the results of one design, and a note of design and code.
 
     An `InputError` refuses a folder that is another's.
     """
@@ -69,7 +69,7 @@ class Store:
         self.cells.mkdir(exist_ok=True)
 
     def has(self, which: Any) -> bool:
-        """Tell whether the results of one distribution are there."""
+        """Return whether the results of one distribution are there."""
         return bool((self.cells / which.file_name).exists())
 
     def write(self, which: Any, table: "pa.Table") -> None:
@@ -120,7 +120,7 @@ def code_of(design: StudyDesign) -> dict[str, str]:
 
 
 def package_hash(modules: list[str], folder: Path = Path(__file__).parents[1]) -> str:
-    """Hash some modules of this package with all that they import of it, directly or not."""
+    """Hash modules of this package with all modules of it that they import."""
     found, todo = dict[str, str](), set(modules)
     while todo:
         name = todo.pop()

@@ -109,7 +109,7 @@ class StudyResult(Readable):
         return Table([*head, "best", "bias"], rows)
 
     def _truths(self) -> list[Section]:
-        """Make the table of true errors: of simulated models, which are many, of noise alone."""
+        """Make the table of true errors of files, or of noisy truths of simulations."""
         found = [row for row in self.truths if self.design.files or row["is_noise"]]
         head = ["distribution", "setting", "true error", "standard error", ""]
         rows = [
@@ -177,7 +177,7 @@ def run_study(
     design: StudyDesign, out: str | Path, *, n_jobs: int | None = None, executor: Any = None,
     progress: bool = True, pictures: bool = True,
 ) -> StudyResult:  # fmt: skip
-    """Run what is not yet finished of a study, and write its tables and figures.
+    """Run the unfinished part of a study, and write its tables and figures.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def run_study(
 
 
 def write_tables(store: Store, design: StudyDesign) -> StudyResult:
-    """Write every table, from those of all distributions."""
+    """Write every table from the tables of all distributions."""
     import pyarrow as pa
 
     truth, other, measure = CONVENTIONS[design.convention]

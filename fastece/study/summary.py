@@ -23,9 +23,9 @@ NOISE = 3
 
 
 def errors_of(estimates: F64, truth: F64, suffix: str) -> dict[str, F64]:
-    """Compute errors (settings, candidates, sizes) of estimates with an axis of draws more.
+    """Compute errors (settings, candidates, sizes) over the draws of estimates.
 
-    The truth is (settings,).
+    The estimates have one more axis, of draws. The truth is (settings,).
     """
     with np.errstate(divide="ignore", invalid="ignore"):  # below 0 is as far off as 0
         ratio = estimates / truth[:, None, None, None]
@@ -72,12 +72,12 @@ def distribution_table(
 
 
 def is_noise(values: "pa.Table") -> NDArray[np.bool_]:
-    """Tell whether the truth of each row is mostly noise: less than three standard errors."""
+    """Return whether each row's truth is mostly noise, below three standard errors."""
     return np.asarray(values["truth"].to_numpy() < NOISE * values["truth_se"].to_numpy())
 
 
 def truths_in(which: Any, values: "pa.Table") -> list[dict[str, Any]]:
-    """Give the truth in each setting of a distribution, as `StudyResult.truths` has it."""
+    """List the truth in each setting of a distribution, for `StudyResult.truths`."""
     columns = ["setting", "truth", "truth_se"]
     found = values.group_by(columns, use_threads=False).aggregate([])
     rows = zip(found.to_pylist(), is_noise(found).tolist(), strict=True)
