@@ -1,11 +1,11 @@
 """Calibration errors: predicted probabilities against observed frequencies.
 
 `ece` and its relatives `mce`, `sce`, `ace` and `tace` give one number. `reliability_diagram` and
-`reliability_curve` show at which probabilities the classifier is off. `bootstrap`, `compare` and
-`calibration_test` tell how sure that is. `brier_score`, `log_loss`, `accuracy`, `sharpness` and
-`entropy` say how good the probabilities are in all, and `brier_decomposition` and
-`score_decomposition` how much of that is calibration. `Accumulator` answers for predictions that
-are not kept. Labels come first:
+`reliability_curve` show at which probabilities the classifier is miscalibrated. `bootstrap`,
+`compare` and `calibration_test` quantify the uncertainty. `brier_score`, `log_loss`, `accuracy`,
+`sharpness` and `entropy` measure the quality of the probabilities as a whole, and
+`brier_decomposition` and `score_decomposition` show how much of it is calibration. `Accumulator`
+takes predictions in batches, and does not keep them. Labels are always the first argument:
 
 >>> import fastece
 >>> fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10)

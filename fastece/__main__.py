@@ -1,4 +1,4 @@
-"""``python -m fastece`` is the command line."""
+"""The command line as ``python -m fastece``."""
 
 import sys
 

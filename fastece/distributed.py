@@ -1,4 +1,4 @@
-"""Streams that many workers count, each some of the rows: their states add up.
+"""Streams counted by many workers, whose states are added up.
 
 Which worker counts which rows, and in which order the states are added, changes no bit.
 """
@@ -24,7 +24,7 @@ def from_dask(
     y_true: Any, y_prob: Any, *, n_classes: int | None = None, sample_weight: Any = None,
     groups: Any = None, **options: Any,
 ) -> Accumulator:  # fmt: skip
-    """Count all rows of dask collections by the scheduler that is active.
+    """Count all rows of dask collections with the active scheduler.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def from_batches(
     batches: Iterable[tuple[Any, ...]], *, executor: Executor | None = None,
     n_classes: int | None = None, **options: Any,
 ) -> Accumulator:  # fmt: skip
-    """Count all rows of batches by the workers of a pool.
+    """Count all rows of batches with the workers of a pool.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def from_batches(
 def state_of(
     columns: dict[str, Any], place: str, start: int, n_classes: int | None, options: dict[str, Any]
 ) -> Accumulator:
-    """Count some rows, of which the first is row `start` of all."""
+    """Count the rows of one batch, whose first row has the number `start`."""
     try:
         return Accumulator(n_classes, **options).update(**columns, row_offset=start)
     except (ValueError, TypeError) as error:
@@ -218,5 +218,5 @@ def state_of(
 
 
 def merged(states: list[Accumulator]) -> Accumulator:
-    """Add states up in a new one, as a task that runs again needs its arguments."""
+    """Add states up in a new one, and leave them unchanged for a task that reruns."""
     return reduce(Accumulator.merge, states[1:], states[0].copy())

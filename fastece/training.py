@@ -101,7 +101,7 @@ class CalibrationMetric:
         self.accumulator.update(target, preds, sample_weight, row_offset, groups)
 
     def compute(self) -> float:
-        """Return the error of all rows so far; nan, with a warning, of none.
+        """Return the error of all rows so far; nan with a warning if there are none.
 
         As in torchmetrics, so that a progress line may ask at any time.
         """

@@ -1,4 +1,4 @@
-"""The most common call: kernels on two plain arrays as they lie, and fixed bins."""
+"""The most common call: two plain arrays and fixed bins, straight to kernels."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?")
 
 
 def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any, ...] | None:
-    """Return the arguments of a common call as kernels take them; None of another."""
+    """Return the arguments of a common call as kernels take them, else None."""
     if (bins := estimator.common) is None:
         return None
     if type(y) is not np.ndarray or type(p) is not np.ndarray:
@@ -47,7 +47,7 @@ def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any,
 
 
 def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
-    """Compute the value of a common call; nan of another, and of bad input."""
+    """Compute the value of a common call; nan for other calls and bad input."""
     arguments = common_arguments(estimator, y, p, setting)
     if arguments is None:
         return math.nan
@@ -59,7 +59,7 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
 
 
 def sum_pieces(p: Any, y: Any, *bins: Any, moments: Sequence[int]) -> F64 | None:
-    """Add up moments (Q, B) of bins, a piece of the scores after the other."""
+    """Add up moments (Q, B) of bins, one piece of the scores after another."""
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
     dtypes = (F8, y.dtype) if p.ndim == 1 else (p.dtype, I8)
     sums, hard_error = np.zeros_like(part), cast(Any, kernels.moments.hard_error)

@@ -51,7 +51,7 @@ def from_torch(tensor: Any) -> NDArray[Any]:
 
 
 def dtypes_of(value: Any) -> list[str]:
-    """Give the dtype of each column of a frame, or of anything else that has one."""
+    """Return the dtypes of a frame's columns, or the dtype of another container."""
     is_frame = getattr(value, "ndim", 1) == 2 and hasattr(value, "dtypes")
     return [str(t) for t in (value.dtypes if is_frame else [getattr(value, "dtype", "")])]
 
@@ -110,7 +110,7 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
 
 
 def contiguous(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Make an array C-contiguous, of a dtype and writable, where it is not so already.
+    """Return a C-contiguous, writable array of a dtype; copy only if necessary.
 
     Kernels compile anew for each combination.
     """

@@ -39,7 +39,7 @@ def repr_of(value: Any) -> str:
 
 
 def refer(name: str, names: Names) -> str | None:
-    """Give the reader's name of an argument; without one, as in a call in Python."""
+    """Return the reader's name of an argument, or else its name in Python."""
     return names[name] if name in names else PYTHON.get(name, f"{name}=")
 
 
@@ -113,22 +113,22 @@ class InputTypeError(BadArgumentError, TypeError):
 
 
 class InputWarning(BadArgumentError, UserWarning):  # noqa: N818
-    """An argument that may not be meant so: see `BadArgumentError` for its fields."""
+    """An argument that may be a mistake; `BadArgumentError` lists the fields."""
 
 
 class RowsWarning(InputWarning):
-    """Rows that may not be meant so, whatever is made of them."""
+    """Rows that may be a mistake, whatever is computed from them."""
 
 
 def rebuild(kind: type[BadArgumentError], fields: dict[str, Any]) -> BadArgumentError:
-    """Make an error again that came from another process."""
+    """Rebuild an error from its class and fields, after it crossed processes."""
     error = kind(fields["argument"], fields["rule"])
     error.__dict__.update(fields)
     return error
 
 
 def fill(text: str, names: Names) -> str:
-    """Put the reader's names of arguments in the place of those in braces."""
+    """Replace names of arguments in braces by the reader's names."""
     return REFERENCE.sub(lambda found: refer(found[1], names) or found[1], text)
 
 
@@ -140,7 +140,7 @@ def warn(
 
 
 def warn_outside(warning: Warning | str) -> None:
-    """Give a warning that points at the first frame outside this package."""
+    """Issue a warning that points at the first frame outside this package."""
     level, frame = 2, sys._getframe(1)
     inside = {__name__.partition(".")[0], "functools", "contextlib"}
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in inside:

@@ -216,7 +216,7 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
 
 
 def swap_hint(y: Array, y_prob: Array) -> str:
-    """Give a hint, where y_true looks like probabilities and y_prob like labels."""
+    """Return a hint if y_true looks like probabilities and y_prob like labels."""
     if y.dtype.kind != "f" or y.size == 0 or y.min() < 0 or y.max() > 1:
         return ""
     if y_prob.ndim == 1 and are_whole(y_prob):
@@ -225,7 +225,7 @@ def swap_hint(y: Array, y_prob: Array) -> str:
 
 
 def one_hot_hint(y: Array, y_prob: Array) -> str:
-    """Give a hint, where y_true has the columns of y_prob, and one of each row is 1."""
+    """Return a hint if y_true looks one-hot, with the columns of y_prob."""
     if y.shape != y_prob.shape or y.dtype.kind not in "fiub" or not np.isin(y, (0, 1)).all():
         return ""
     return "it looks one-hot: pass its argmax(axis=1)" if (y.sum(axis=1) == 1).all() else ""

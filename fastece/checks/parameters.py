@@ -16,19 +16,19 @@ from fastece.checks.errors import InputError, InputTypeError
 
 
 def list_names(names: Iterable[Any]) -> str:
-    """List the names that there are, for a message about one that is not."""
+    """List the valid names, for a message about an unknown one."""
     return "known: " + (", ".join(repr(name) for name in names) or "none")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> str:
-    """Check one of a few names."""
+    """Check that a name is one of a few."""
     if not isinstance(value, str) or value not in choices:
         raise InputError(name, "must be a known name", value=value, hint=list_names(choices))
     return str(value)
 
 
 def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an integer") -> int:
-    """Check an integer from low to high; a bool or a float is none."""
+    """Check an integer from low to high; bools and floats are refused."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InputTypeError(name, f"must be {kind}", value=value)
     if not low <= int(value) <= high:

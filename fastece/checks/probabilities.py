@@ -48,7 +48,7 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
 
 
 def column_names(value: Any) -> list[str]:
-    """Give the names of the columns of a data frame as text.
+    """Return the names of the columns of a data frame as text.
 
     Empty for anything else, and where they only count from 0, as 0, 1, 2 or p_0, p_1, p_2.
     """
@@ -74,7 +74,7 @@ def first_number(names: Sequence[str]) -> int | None:
 
 
 def row_sum_tolerance(value: Any, array: NDArray[Any]) -> float:
-    """Find how far from 1 rows may sum, by the dtype that they were read from."""
+    """Return the tolerance for sums of rows, by the dtype they were read from."""
     is_short = array.dtype.char in "ef"  # read from a short float, or from float32
     dtype = str(getattr(value, "dtype", array.dtype)).rpartition(".")[2] if is_short else ""
     if dtype not in SHORT_FLOATS:

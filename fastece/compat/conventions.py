@@ -1,4 +1,4 @@
-"""The table of conventions: where other libraries put their bins, and close them.
+"""The table of conventions: the bins of other libraries, and their closed ends.
 
 A convention is a rule for the edges of bins and the side on which bins are closed. `Binned` with
 explicit edges takes any rule, so whatever takes an estimator takes a convention too:
@@ -127,7 +127,7 @@ def two_sided_steps(n_bins: int, scores: Scores) -> Scores:
 
 
 def single_two_sided_steps(n_bins: int, scores: Scores) -> Scores:
-    """Give the float32 edges of `two_sided_steps`, to which scores are rounded first.
+    """Return `two_sided_steps` as float32, for scores that are rounded first.
 
     For float64 scores an edge is the least that rounds to it.
     """
@@ -197,7 +197,7 @@ def order_statistics(n_bins: int, scores: Scores) -> Scores:
 
 
 def with_ends(inner: Scores) -> Scores:
-    """Put inner edges between 0 and 1."""
+    """Add the ends 0 and 1 to inner edges."""
     return np.concatenate([[0.0], np.maximum.accumulate(inner), [1.0]])
 
 
@@ -235,7 +235,7 @@ class Convention:
     needs_scores: bool = False
 
     def binned(self, n_bins: int, scores: Scores = NO_SCORES, **fields: Any) -> Binned:
-        """Make the estimator: `Binned` with the edges of this convention.
+        """Build the estimator: `Binned` with the edges of this convention.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ def check_bins(name: str, value: Any) -> int:
 def fixed_bins(
     convention: Convention, n_bins: int, dtype: np.dtype[Any], fields: tuple[tuple[str, Any], ...]
 ) -> Binned:
-    """Make the bins of a convention that does not look at scores, and keep them."""
+    """Build the bins of a convention that ignores the scores, and cache them."""
     edges = convention.edges(n_bins, np.empty(0, dtype)).tolist()
     return Binned(edges=edges, closed=convention.closed, **dict(fields))
 

@@ -244,7 +244,7 @@ def refuse_given(**options: Any) -> None:
 
 
 def has_two_values(label: NDArray[Any]) -> bool:
-    """Return whether there are at most two distinct labels; a few rows show it mostly."""
+    """Return whether labels have at most two distinct values."""
     if not label.size or label.dtype.kind in "OUS":
         return np.unique(label).size <= 2
     for some in (label[:FIRST], label):

@@ -346,7 +346,7 @@ def CalibrationError(  # noqa: N802
     task: Task, n_bins: int = 15, norm: Norm = "l1",
     num_classes: int | None = None, ignore_index: int | None = None, validate_args: bool = True,
 ) -> BinaryCalibrationError:  # fmt: skip
-    """Make the metric of a task, binary or multiclass.
+    """Create the metric of a task, binary or multiclass.
 
     Parameters
     ----------

@@ -59,19 +59,19 @@ class Problems(Source):
         return self.prob[:, k].astype(np.float64), (self.label == k).view(np.uint8)
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
-        """Give problem `k` with arrays of its own, which an estimator may change."""
+        """Return problem `k` as a sample with arrays that an estimator may change."""
         score, hit = self.score_and_outcome(k)
         if score is self.prob:
             score, hit = score.copy(), hit.copy()
         return Sample(score, hit, self.v, self.low, self.high, self.positions, self.vectors)
 
     def problem(self, k: int) -> "Problems":
-        """Give problem `k` as a source of its own."""
+        """Return problem `k` as a source of its own."""
         return one_problem(replace(self.sample(k), vectors=None))
 
 
 def one_problem(sample: Sample) -> Problems:
-    """Make a sample a problem without a copy; copies of a row become its weight."""
+    """Turn a sample into a problem without a copy; counts become weights."""
     return Problems(
         SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high, v=sample.weight,
         rows=sample.rows, vectors=sample.vectors,
@@ -79,7 +79,7 @@ def one_problem(sample: Sample) -> Problems:
 
 
 def need_rows(source: Source, reader: str, argument: str = "y_true") -> Problems:
-    """Return a source whose rows are there one by one, or refuse it to a reader."""
+    """Return a source that keeps single rows; refuse any other to a reader."""
     if not isinstance(source, Problems):
         raise source.lack(ROWS, argument, reader)
     return source

@@ -1,4 +1,4 @@
-"""From a caller's arrays to problems.
+"""Conversion of a caller's arrays to problems.
 
 One fast read checks everything, and where it fails a slow check finds the words.
 """
@@ -106,7 +106,7 @@ def read_problems(
 def read_rows(
     row: Setting, prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map
 ) -> Found:
-    """Read scores and labels as a setting wants them; None if one is not good."""
+    """Read scores and labels for a setting; None if any of them is invalid."""
     if prob.ndim == 1 and row.column is None:
         prob = two_columns(prob, logits)
     if prob.ndim == 1:
@@ -181,7 +181,7 @@ def class_vectors(prob: NDArray[Any], logits: bool) -> NDArray[Any]:
 
 
 def two_columns(p: NDArray[Any], logits: bool) -> F64:
-    """Make class vectors of two classes from the positive one alone."""
+    """Build class vectors of two classes from the positive one alone."""
     p = p.astype(np.float64, copy=False)
     return np.column_stack([np.zeros(p.size) if logits else 1 - p, p])
 

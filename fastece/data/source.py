@@ -1,4 +1,4 @@
-"""Where samples come from: a caller's arrays, or the sums of a stream."""
+"""Sources of samples: a caller's arrays, or the sums of a stream."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -77,11 +77,11 @@ class Source(ABC):
         return needs
 
     def problem(self, k: int) -> "Source":
-        """Give problem `k` as a source of its own."""
+        """Return problem `k` as a source of its own."""
         return OneProblem(self, k)
 
     def samples(self, needs: str = RANKS) -> list[Sample]:
-        """Give every problem as a sample."""
+        """Return every problem as a sample."""
         return [self.sample(k, needs) for k in range(self.n_problems)]
 
     def check_setting(self, setting: Any) -> None:
@@ -94,7 +94,7 @@ class Source(ABC):
             raise InputError("setting", f"must be {own!r}, that of {self!r}", value=setting)
 
     def draws(self, k: int) -> Iterator[F64]:  # noqa: ARG002
-        """Yield how often each replicate of the source has the rows (n,) of `sample(k)`."""
+        """Yield the counts of the rows (n,) of `sample(k)` in each replicate."""
         raise InputError("n_replicates", f"there are none in {self!r}")
 
     def lack(self, needs: str, argument: str, reader: str) -> InputError:

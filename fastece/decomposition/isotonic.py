@@ -174,7 +174,7 @@ def pool_ties(sample: Sample) -> tuple[F64, F64, F64]:
 
 
 def least_score(rule: str, hits: F64, misses: F64) -> float:
-    """Compute the mean score where each block predicts its own rate, the least.
+    """Compute the least mean score, where each block predicts its own rate.
 
     From both weights of a block, so that a rate that rounds to 0 or 1 does no harm.
     """

@@ -58,11 +58,11 @@ class Decomposition(Result):
 
     @property
     def _name(self) -> str:
-        """Name of the score, and how it is taken apart."""
+        """Name of the score and of its decomposition."""
         return "score"
 
     def document(self) -> Document:
-        """Describe the score and the parts that it is the sum of."""
+        """Describe the score and its parts."""
         facts = {"score": self.score}
         facts |= {f"{sign} {name.replace('_', ' ')}": getattr(self, name)
                   for sign, name in self._parts}  # fmt: skip

@@ -17,7 +17,7 @@ LABELS = {"p_value": "p-value", "raw_p_value": "raw p-value"}
 
 
 class Readable(ABC):
-    """A base class of whatever has a document."""
+    """A base class of objects that have a document."""
 
     @abstractmethod
     def document(self) -> Document:
@@ -119,7 +119,7 @@ class EstimatorResult(Result):
         return Document(title, sections=[Section(facts=known, notes=self._notes)])
 
     def _table(self, rows: Sequence[dict[str, Cell]]) -> Table:
-        """Make a table of rows, with the names of this result for its columns."""
+        """Make a table of rows, whose columns have this result's names."""
         keys = [*dict.fromkeys(key for row in rows for key in row)]
         cells = [[row.get(key) for key in keys] for row in rows]
         return Table([self._label(key) for key in keys], cells, keys)

@@ -31,7 +31,7 @@ class Drawable(Protocol):
     """A result that can be drawn."""
 
     def drawing(self, band: Any = True) -> Drawing:
-        """Give the marks of a picture, with intervals or a band, or without."""
+        """Return the marks of a picture, with intervals or a band, or without."""
 
 
 def plot_result(
@@ -114,7 +114,7 @@ def open_figure(size: tuple[float, float]) -> "Figure":
 
 
 def new_figure(size: tuple[float, float]) -> "Figure":
-    """Make a figure that no window knows of."""
+    """Make a figure outside pyplot, which no window shows."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=size, layout="constrained")

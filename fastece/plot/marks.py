@@ -250,7 +250,7 @@ def to_quarter(height: F64) -> F64:
 
 
 def is_model(mark: Any) -> bool:
-    """Whether a mark stands for a model, and not for its interval or its rows."""
+    """Return whether a mark stands for a model, not for its interval or rows."""
     return bool(vars(mark).get(ROLE) == MODEL) if hasattr(mark, "__dict__") else False
 
 
@@ -262,7 +262,7 @@ def size_of(ax: "Axes") -> tuple[float, float]:
 
 
 def scale_of(ax: "Axes") -> float:
-    """Give the factor by which marks are smaller on small axes."""
+    """Return the factor by which marks shrink on small axes."""
     return min(1.0, max(THIN, min(size_of(ax)) / SIDE))
 
 

@@ -144,7 +144,7 @@ def best_columns(n: int) -> int:
 
 
 def panels_size(n: int, columns: int | None = None) -> tuple[float, float]:
-    """Give the inches of a figure of `n` panels that wastes no room."""
+    """Return the size in inches of a figure of `n` panels without empty room."""
     n = min(n, MOST_PANELS)
     across = min(columns or best_columns(n), n)
     return AROUND[0] + PANEL[0] * across, AROUND[1] + PANEL[1] * -(-n // across)

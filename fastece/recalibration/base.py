@@ -137,14 +137,14 @@ class Calibrator(ABC):
         return p.astype(predictions.x.dtype, copy=False)
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[Any]:  # noqa: N803
-        """Fit the map to rows, and map these, which know their own labels.
+        """Fit the map to rows, and map the same rows.
 
-        `recalibrate` gives probabilities that do not know them.
+        The map has seen their labels; with `recalibrate` it has not.
         """
         return self.fit(X, y, sample_weight).transform(X)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """Give the options by name; `deep`, of scikit-learn, changes nothing."""
+        """Return the options by name; `deep`, of scikit-learn, changes nothing."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **params: Any) -> Self:

@@ -48,7 +48,9 @@ LEAST_WEIGHT = 1e-6
 
 @dataclass(kw_only=True, eq=False)
 class PlattScaling(OneVsRest):
-    """A logistic curve of the log odds: ``sigmoid(slope logit(s) + intercept)``.
+    """Platt scaling: a logistic curve of the log odds.
+
+    The map is ``sigmoid(slope logit(s) + intercept)``.
 
     Parameters
     ----------
@@ -189,7 +191,7 @@ def fit_positive(both: F64, sample: Sample) -> BinaryFit:
 
 
 def is_line(score: Score, sample: Sample) -> bool:
-    """Whether scores and labels both vary, so that a line has a slope."""
+    """Return whether scores and labels both vary, so that a line has a slope."""
     return bool(np.ptp(score.logit) >= SMALLEST and sample.y.min() < sample.y.max())
 
 
@@ -213,7 +215,7 @@ def smooth_targets(sample: Sample) -> F64:
 
 @dataclass(kw_only=True, eq=False)
 class HistogramBinning(OneVsRest):
-    """The observed frequency in the bin of the score.
+    """Histogram binning: the observed frequency in the bin of the score.
 
     Parameters
     ----------
@@ -327,7 +329,7 @@ class ScalingBinning(OneVsRest):
 
 
 def make_bins(n_bins: int, edges: Edges) -> Binned:
-    """Make bins whose number is known beforehand."""
+    """Build bins whose number is known beforehand."""
     n_bins = check_integer("n_bins", n_bins, 1, MAX_BINS)
     check_choice("edges", edges, ("uniform", "quantile"))
     return Binned(n_bins, edges=edges)
@@ -347,7 +349,7 @@ def bin_means(bins: Binned, sample: Sample, target: F64) -> tuple[F64, F64]:
 
 
 def step(score: F64, cut: F64, value: F64) -> F64:
-    """Give each score the value of its bin; scores in bins that had no rows stay."""
+    """Map each score to the value of its bin; scores in empty bins stay."""
     p = value[np.searchsorted(cut, score)]
     return np.where(np.isnan(p), score, p)
 
@@ -367,7 +369,7 @@ class Interpolation(OneVsRest):
 
 @dataclass(kw_only=True, eq=False)
 class IsotonicCalibration(Interpolation):
-    """The nearest function that does not decrease, by squares.
+    """Isotonic regression: the non-decreasing function of least squared error.
 
     Parameters
     ----------
@@ -410,7 +412,7 @@ class IsotonicCalibration(Interpolation):
 
 @dataclass(kw_only=True, eq=False)
 class CurveCalibration(Interpolation):
-    """How often a score comes true, by a reliability curve.
+    """The probability of the event at each score, by a reliability curve.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ METHODS: dict[str, type[Calibrator]] = {
 
 
 def method_name(model: Any) -> str | None:
-    """Find the name in the table of the class of an object, if it is there."""
+    """Find the name of an object's class in the table, else None."""
     return next((name for name, row in METHODS.items() if row is type(model)), None)
 
 
@@ -52,7 +52,7 @@ def recalibrate(
     y_true: Any, y_prob: Any, *, method: Any, cv: int = 5, groups: Any = None, rng: Any = 0,
     from_logits: bool = False, sample_weight: Any = None,
 ) -> NDArray[Any]:  # fmt: skip
-    """Recalibrate all rows, none of them by a map that knows its label.
+    """Recalibrate all rows, each by a map that was fitted without its label.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class Predictions:
         return Predictions(self.x[rows], self.from_logits)
 
     def logits(self) -> NDArray[Any]:
-        """Give logits (n, K), or logarithms of the probabilities, in the caller's dtype.
+        """Return logits (n, K), or log probabilities, in the caller's dtype.
 
         A logit of -inf is a probability of 2**-52 of the largest.
         """
@@ -93,7 +93,7 @@ class Predictions:
         return np.asarray(np.log(np.maximum(self.x, self.x.dtype.type(CLIP))))
 
     def score(self, k: int) -> Score:
-        """Give the scores of class k; of one column, of class 1."""
+        """Return the scores of class k; one column holds the scores of class 1."""
         if not self.from_logits:
             p = self.x if self.x.ndim == 1 else self.x[:, k]
             return Score(np.ascontiguousarray(p, np.float64))
@@ -120,7 +120,7 @@ class Predictions:
         return best, top, logsumexp(below, axis=1)
 
     def scores(self) -> Iterator[tuple[int, Score]]:
-        """Give every class with its scores against the rest; of two classes, the second."""
+        """Yield classes with their scores against the rest; of two, only the second."""
         for k in range(self.n_classes) if self.n_classes > 2 else [1]:
             yield k, self.score(k)
 
@@ -151,7 +151,7 @@ class Rows(NamedTuple):
         return self if self.v is None or self.v.all() else self.where(np.flatnonzero(self.v))
 
     def problems(self) -> Iterator[tuple[Score, Sample]]:
-        """Give the problem of every class against the rest; of two classes, of the second."""
+        """Yield the problems of classes against the rest; of two, only the second."""
         place = np.arange(self.label.size)
         for k, score in self.predictions.scores():
             outcome = (self.label == k).view(np.uint8)

@@ -68,7 +68,9 @@ def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> Minimum:
 
 @dataclass(kw_only=True, eq=False)
 class TemperatureScaling(Calibrator):
-    """One number for all classes: ``softmax(z / T)`` with the T of the least log loss.
+    """Temperature scaling: one parameter for all classes.
+
+    The map is ``softmax(z / T)`` with the T of the least log loss.
 
     Parameters
     ----------
@@ -139,7 +141,9 @@ def fit_classes(rows: Rows, kind: type[SoftmaxLoss], **penalties: float) -> tupl
 
 @dataclass(kw_only=True, eq=False)
 class VectorScaling(Calibrator):
-    """Two numbers a class: ``softmax(w * z + b)`` of the least log loss.
+    """Vector scaling: a weight and an intercept for each class.
+
+    The map is ``softmax(w * z + b)`` with the least log loss.
 
     Parameters
     ----------
@@ -190,7 +194,9 @@ class VectorScaling(Calibrator):
 
 @dataclass(kw_only=True, eq=False)
 class MatrixScaling(Calibrator):
-    """Every logit of every class: ``softmax(W z + b)`` of the least log loss.
+    """Matrix scaling: a weight for every logit in every class, and intercepts.
+
+    The map is ``softmax(W z + b)`` with the least log loss.
 
     Parameters
     ----------

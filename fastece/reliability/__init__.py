@@ -1,1 +1,1 @@
-"""Reliability diagrams and curves: how often scores come true."""
+"""Reliability diagrams and curves: the observed frequency at each score."""

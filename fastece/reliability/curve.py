@@ -1,4 +1,4 @@
-"""Reliability curves: how often a score comes true, at any score."""
+"""Reliability curves: the probability of the event at any score."""
 
 import math
 from dataclasses import dataclass, replace

@@ -17,7 +17,7 @@ from fastece.typing import F64
 
 @singledispatch
 def sweep(estimator: Any, sample: Sample, size: int, bandwidths: F64) -> F64:  # noqa: ARG001
-    """Compute the values (H,) of an estimator on a sorted sample for some bandwidths (H,)."""
+    """Compute values (H,) of an estimator on a sorted sample, at bandwidths (H,)."""
     raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=estimator)
 
 

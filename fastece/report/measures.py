@@ -64,7 +64,7 @@ def scores_of(pairs: bool) -> dict[str, Any]:
 
 
 def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, Any]]:
-    """Measure a line for each estimator of a call.
+    """Compute a line of numbers for each estimator of a call.
 
     Without resamples, and where rows are not kept, only posteriors have intervals.
     """
@@ -87,7 +87,7 @@ def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, 
 
 
 def measure_error(name: str, call: Call) -> dict[str, Any]:
-    """Measure the error of an estimator; class by class the mean."""
+    """Compute the error of an estimator, or its mean over classes."""
     estimator = call.estimators[name]
     values, details = values_and_details(estimator, call)
     whole = ", class vectors" if call.uses_class_vectors(estimator) else ""
@@ -140,7 +140,7 @@ def rows_behind(curve: ReliabilityCurve) -> float:
 
 
 def error_of_smoothing(kde: KDE, sample: Sample) -> float:
-    """Return the error that a density would show of a calibrated model."""
+    """Return the error that a density would show for a calibrated model."""
     twice = hits_and_misses(sample)
     order = increasing(twice.s)
     expected = np.where(twice.y == 1, twice.s, 1 - twice.s)[order]
@@ -151,7 +151,7 @@ def error_of_smoothing(kde: KDE, sample: Sample) -> float:
 
 
 def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
-    """Measure a line for each score of a call that its source can answer.
+    """Compute a line of numbers for each score of a call that its source allows.
 
     It has the interval of a bootstrap if there are resamples and rows.
     """
@@ -236,7 +236,7 @@ class ClassVectors(Record):
 def measure_vectors(
     call: Call, read: Callable[..., Problems], seed: int, progress: Progress
 ) -> ClassVectors | None:
-    """Measure the class vectors of a call about all of more than two classes."""
+    """Compute errors of class vectors, if a call is about more than two classes."""
     (problems,) = call.models
     asks = problems.setting.is_top or problems.setting.per_class
     if not asks or problems.n_classes < LEAST_CLASSES:

@@ -228,7 +228,7 @@ def measure_top(
 
 
 def decomposition_of(call: Call) -> ScoreDecomposition:
-    """Take the Brier score of the setting apart, class by class into means."""
+    """Decompose the Brier score of the setting; average its parts over classes."""
     (problems,) = call.models
     binary = replace(problems, vectors=None)
     each = [isotonic_parts("brier", binary, k) for k in range(problems.n_problems)]
@@ -237,7 +237,7 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
 
 
 def class_table(call: Call, read: Callable[..., Problems], key: int) -> Slices | None:
-    """Measure classes against the rest, where the setting is about more than two.
+    """Measure each class against the rest, if the setting has more than two.
 
     Those of a stream are known only where it was added up class by class.
     """

@@ -1,4 +1,4 @@
-"""Every sentence of reports and comparisons, true as it stands."""
+"""All sentences of reports and comparisons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -212,7 +212,7 @@ def sentence(text: str) -> str:
 
 
 def question(setting: str, pairs: bool) -> str:
-    """Write a setting and its question; `pairs`: of predicted classes."""
+    """Write a setting and its question; `pairs` means predicted classes."""
     kind, _, label = setting.partition(" ")
     if kind == "binary" and label:  # the caller's, in brackets
         return f"{setting}: does {label[1:-1]} come as often as its probability?"

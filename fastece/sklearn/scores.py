@@ -1,4 +1,4 @@
-"""Rows of the table of estimators as scores of fitted classifiers."""
+"""Estimators of the table as scores of fitted classifiers."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -123,7 +123,7 @@ class Scorer:
         return self.routing(self._request)
 
     def routing(self, sample_weight: bool | str | None) -> Any:
-        """Make the requests of metadata, or refuse a request that is none."""
+        """Build the requests of metadata, or refuse an invalid one."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = MetadataRequest(owner=repr(self))

@@ -197,7 +197,7 @@ class Accumulator(Source):
         return self
 
     def copy(self) -> "Accumulator":
-        """Another accumulator with the same rows."""
+        """Return another accumulator with the same rows."""
         return deepcopy(self)
 
     def __add__(self, other: Any) -> "Accumulator":
@@ -267,14 +267,14 @@ class Accumulator(Source):
         return self._cells
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:
-        """Give the cells of problem `k` as sorted rows with counts."""
+        """Return the cells of problem `k` as sorted rows with counts."""
         cells = self.cells()[k]
         if needs == DISTANCES:
             return self._mean_vector(cells)
         return cells.by_square if needs == SQUARES else cells.by_rank
 
     def _mean_vector(self, cells: Cells) -> Sample:
-        """Make one row for all, whose class vector is as far off as theirs in the mean."""
+        """Make one row whose class vector has the mean distance of all."""
         weight = np.array([cells.weight.sum()])
         far = math.sqrt(self._state.squared_distance / float(weight[0]) / 2)
         vectors = Vectors(np.array([[1 - far, far]]), np.zeros(1, np.int64))
@@ -282,7 +282,7 @@ class Accumulator(Source):
         return Sample(s, y, None, self.low, self.high, rows, vectors, weight)
 
     def draws(self, k: int) -> Iterator[F64]:
-        """Yield how often each replicate has the rows (n,) of `sample(k)`, if it has any."""
+        """Yield the counts of the rows (n,) of `sample(k)` in each replicate, if any."""
         has_draws = self._state.settings.n_replicates > 0
         return self._state.draws(k, self.sample(k)) if has_draws else super().draws(k)
 

@@ -62,7 +62,7 @@ def read_batch(
 def read_vectors(
     settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
 ) -> tuple[Problems, I64] | None:
-    """Read class vectors without weights in one pass; None if one is not good."""
+    """Read class vectors without weights in one pass; None if one is invalid."""
     label = as_array("y_true", y_true)
     if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
         return None
@@ -81,7 +81,7 @@ def read_vectors(
 
 
 def count_rows(y_true: Any, y_prob: Any) -> int:
-    """Count the rows of a batch; whether both arguments have as many is checked later."""
+    """Count the rows of a batch; a later check compares both arguments."""
     sizes = [len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob)]
     return 0 if sizes == [0, 0] else max(sizes)
 

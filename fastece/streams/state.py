@@ -100,7 +100,7 @@ class Settings:
 
     @property
     def fingerprint(self) -> int:
-        """A number of 32 bits that other settings do not have."""
+        """Hash of the settings, of 32 bits."""
         return zlib.crc32(repr([(x.name, getattr(self, x.name)) for x in fields(self)]).encode())
 
     def check_same(self, other: "Settings") -> None:
@@ -180,7 +180,7 @@ class State:
         self.weight, self.square = self.weight + other.weight, self.square + other.square
 
     def load(self, arrays: dict[str, Any]) -> None:
-        """Take over sums; some of them may be the caller's mistake."""
+        """Load sums by name, and refuse invalid ones."""
         for name, array in self.arrays.items():
             got = np.asarray(arrays[name]) if name in arrays else None
             if got is None or got.shape != array.shape or got.dtype != np.int64:
@@ -198,7 +198,7 @@ class State:
         self.check_room(0.0, 0.0)
 
     def __eq__(self, other: object) -> bool:
-        """Compare settings and sums; in how many parts rows came may differ."""
+        """Compare settings and sums; the number of parts may differ."""
         assert isinstance(other, State), "accumulators compare their states"
         same = ("n", "first_rows", "grouped", "distance", "distance_low", "square_low")
         sums = [name for name in self.arrays if name != "totals"]
@@ -281,7 +281,7 @@ class State:
         )
 
     def draws(self, k: int, sample: Sample) -> Iterator[F64]:
-        """Yield how often each replicate has the rows (n,) of `sample`, of problem `k`.
+        """Yield the counts of the rows (n,) of `sample`, of problem `k`, by replicate.
 
         Replicates that drew nothing, as there are of some rows or groups, are left out. All counts
         together would be a megabyte a replicate.

@@ -81,15 +81,15 @@ class StudyDesign(ABC):
         """Draw the rows (draws, size) of the evaluation sets of one size."""
 
     def settings_of(self: Any, which: Any) -> tuple[str, ...]:  # noqa: ARG002
-        """Give the settings in which a distribution is measured."""
+        """Return the settings in which a distribution is measured."""
         return tuple(self.settings)
 
     def sizes_of(self: Any, which: Any) -> tuple[int, ...]:  # noqa: ARG002
-        """Give the sizes of a distribution's evaluation sets, in increasing order."""
+        """Return the sizes of a distribution's evaluation sets, in increasing order."""
         return tuple(self.sizes)
 
     def rng(self, purpose: int, *numbers: int) -> np.random.Generator:
-        """Make the generator of one purpose, which depends on the arguments alone."""
+        """Create the random generator for a purpose, seeded by the arguments alone."""
         return np.random.default_rng([self.seed, purpose, *numbers])
 
     def to_dict(self: Any) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Candidate:
 
 
 class Zero(Statistic):
-    """Estimates 0 whatever the data: the cost of not measuring."""
+    """The constant estimate 0: the cost of not measuring."""
 
     native = (Rows,)
 
@@ -69,7 +69,7 @@ class Zero(Statistic):
 
 
 def corrected() -> list[Candidate]:
-    """Build the paper's fifteen estimators by fastece, and the Bayesian curve.
+    """Build the paper's fifteen estimators as corrected, and the Bayesian curve.
 
     All bins divide the support of the score, so that equal numbers of them mean equal widths.
     """
@@ -190,7 +190,7 @@ class SharedBandwidth(Candidate):
 
 
 def published() -> list[Candidate]:
-    """Make the paper's fifteen estimators as the published code has them."""
+    """Build the paper's fifteen estimators as the published code has them."""
     binned = [  # `ece` alone is on [0, 1], whatever the support
         Candidate(
             f"{name}_{bins}",
@@ -204,7 +204,7 @@ def published() -> list[Candidate]:
 
 
 def candidates_of(design: StudyDesign) -> list[Candidate]:
-    """Make the candidates: estimators of the convention, the user's own, and zero."""
+    """Build the candidates: estimators of the convention, the user's own, and zero."""
     found = published() if design.convention == "published" else corrected()
     found += [*map(own, design.estimators), Candidate(ZERO, Zero())]
     names = [candidate.name for candidate in found]

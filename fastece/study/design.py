@@ -162,7 +162,7 @@ class Design(StudyDesign):
         return GaussianMixture.draw(n_classes, n_features, rng)
 
     def populations(self, which: Distribution, seconds: dict[str, float]) -> Iterator[Population]:
-        """Give the hold-out with the predictions of a model, setting by setting."""
+        """Yield the hold-out with the predictions of a model, setting by setting."""
         with add_time(seconds, "hold-out"):
             holdout = holdout_of(self, *which[:3])
         prob = scores_of(self, which, holdout, seconds)
@@ -219,6 +219,6 @@ PRESETS = {
 
 
 def preset(name: str, **changes: Any) -> Design:
-    """Give the design "quick" or "paper", with those changes that are not None."""
+    """Return the design "quick" or "paper", changed where values are not None."""
     design = PRESETS[check_choice("preset", name, list(PRESETS))]
     return replace(design, **{k: v for k, v in changes.items() if v is not None})

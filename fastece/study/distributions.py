@@ -101,7 +101,7 @@ class GaussianMixture:
 
 
 def new_model(name: str, seed: int) -> Any:
-    """Make one of the models, not yet fitted."""
+    """Create one of the models, not yet fitted."""
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression

@@ -154,7 +154,7 @@ def looks_of(names: Sequence[str]) -> Looks:
 
 
 def line_of(color: str, marker: str, dashes: Any, full: bool) -> dict[str, Any]:
-    """Make the settings of a line."""
+    """Return the settings of a line."""
     return {
         "color": color, "linestyle": dashes, "linewidth": 1.4, "marker": marker,
         "markersize": 7 if marker == "*" else 4.5, "markeredgewidth": 1,

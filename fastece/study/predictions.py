@@ -140,13 +140,13 @@ class Predictions(StudyDesign):
         return SETTINGS_OF[which.holds]
 
     def sizes_of(self, which: PredictionFile) -> tuple[int, ...]:
-        """Give the sizes of the design, or those up to a tenth of a file's rows."""
+        """Return the sizes of the design, or default sizes that suit a file's rows."""
         if self.sizes is not None:
             return self.sizes
         return tuple(size for size in SIZES if PART * size <= which.n_rows)
 
     def populations(self, which: PredictionFile, seconds: dict[str, float]) -> Iterator[Population]:
-        """Give all rows of a file, with outcomes in place of their probabilities."""
+        """Yield all rows of a file, with outcomes in place of probabilities."""
         with add_time(seconds, "reading"):
             _, found = self.read(which.file)
         n_bins = BINS if which.n_rows >= MANY_ROWS else FEW_BINS
@@ -165,7 +165,7 @@ class Predictions(StudyDesign):
 
 
 def check_sizes(which: PredictionFile, sizes: tuple[int, ...]) -> None:
-    """Refuse, or warn of, sizes that a file has too few rows for."""
+    """Refuse sizes for which a file has too few rows, or warn of them."""
     if not sizes:
         hint = f"it takes {PART * SIZES[0]}, or sizes of your own"
         raise InputError(

@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 
 
 def drawn_rows(problem: Problem, rows: I32) -> Rows:
-    """Take the drawn rows (R, size) of a problem as a sample of their own.
+    """Return the drawn rows (R, size) of a problem as a sample of their own.
 
     It fits the processor's cache, and estimators do not prepare the whole hold-out for each size.
     """

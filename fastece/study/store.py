@@ -1,4 +1,4 @@
-"""The folder of a study, which goes on where it was interrupted.
+"""The folder of a study, from which an interrupted study continues.
 
 Nothing finished is done again, nothing half written is read, and results of another design or of
 other code are never mixed with its own.
@@ -109,7 +109,7 @@ def check_note(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> N
 
 
 def code_of(design: StudyDesign) -> dict[str, str]:
-    """Note the versions and hashes of sources and files that decide on results."""
+    """Collect versions and hashes of all sources and files that affect results."""
     versions = {"fastece": __version__} | {name: version(name) for name in PACKAGES}
     kinds = [kind.__module__.partition("fastece.")[2] for kind in type(design).__mro__]
     sources = {"fastece": package_hash([TABLES, *filter(None, kinds)])}
@@ -133,7 +133,7 @@ def package_hash(modules: list[str], folder: Path = Path(__file__).parents[1]) -
 
 
 def imports_of(file: Path) -> Iterator[str]:
-    """Give the modules of this package, and names in them, that a file imports."""
+    """Yield the modules of this package, and names in them, that a file imports."""
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("fastece."):
             module = str(node.module).removeprefix("fastece").lstrip(".")

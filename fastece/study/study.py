@@ -143,7 +143,7 @@ class StudyResult(Readable):
 
 
 def rows_of(design: StudyDesign, which: Any, folders: list[str]) -> tuple[Any, "pa.Table"]:
-    """Make the table of one distribution, with its seconds: the work of one process.
+    """Compute the table of one distribution, with its seconds, in one process.
 
     Modules of the user are looked for in the folders where the caller does.
     """
@@ -157,7 +157,7 @@ def rows_of(design: StudyDesign, which: Any, folders: list[str]) -> tuple[Any, "
 def tables(
     design: StudyDesign, todo: list[Any], n_jobs: int | None, executor: Any
 ) -> Iterator[tuple[Any, "pa.Table"]]:
-    """Give the tables of some distributions, one after another."""
+    """Yield the tables of some distributions, one after another."""
     if executor is None:
         from joblib import Parallel, delayed
 

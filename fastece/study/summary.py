@@ -1,4 +1,4 @@
-"""Tables of a study: of every distribution, over all of them, and who is best."""
+"""Tables of a study: single distributions, summaries and rankings."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
