@@ -1,1 +1,1 @@
-"""What one wants to know: the error, an interval that holds it, and which model is better."""
+"""Estimates with intervals, comparisons, slices and direction of the error."""

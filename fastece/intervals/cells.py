@@ -1,4 +1,4 @@
-"""Errors that are norms of gaps: what their cells show, and what chance does to each.
+"""Cells: gaps whose norm is the error, with their noise under the null.
 
 A cell is a bin, or a point of the grid of a density. With the share a_ib of row i in cell b its gap
 is ``D_b = sum_i w_i a_ib (y_i - s_i) / W``, and the error is a norm of the gaps. The scores are
@@ -46,8 +46,10 @@ MOST_GAPS = 4 * 10**6
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The gaps of the cells of K problems, in units in which the error of a problem is the plain
-    p-norm of its gaps; the error of all is the mean.
+    """Gaps of the cells of K problems, with their noise under the null.
+
+    They are in units in which the error of a problem is the plain p-norm of its gaps; the error of
+    all is the mean.
 
     Attributes
     ----------
@@ -88,20 +90,20 @@ class Cells:
     side: float = 0.0
 
     def variance_at(self, gap: F64) -> F64:
-        """Return the variance of gaps whose means are these."""
+        """Compute the variance of gaps with given means."""
         v = self.variance + self.slope * gap - gap * gap / self.n
         return np.asarray(np.maximum(v, FLOOR * self.variance))
 
     @cached_property
     def one_row(self) -> F64:
-        """What one row adds to the gap of a cell."""
+        """Contribution of one row to the gap of each cell."""
         gap = self.max_gap
         ratio = np.divide(gap, self.share, out=np.zeros_like(gap), where=gap > 0)
         return np.asarray(ratio / self.n)
 
     @cached_property
     def deviation(self) -> F64:
-        """The standard error of each gap.
+        """Standard error of each gap.
 
         Of a calibrated model, or with the gap that is there, if that is larger. Where less than one
         hit or miss is expected, one more might have come.
@@ -116,9 +118,11 @@ class Cells:
 
     @cached_property
     def rare(self) -> tuple[I32, I32]:
-        """Which line of the permutations belongs to each cell (K, B), -1 where none does, and these
-        permutations: of cells in which a calibrated model hardly ever hits, or misses, so that its
-        noise cannot be stretched to that of a model that does."""
+        """Line of the permutations for each rare cell (K, B), and the permutations.
+
+        The line is -1 for all other cells. In rare cells a calibrated model hardly ever hits, or
+        misses, so that its noise cannot be stretched to the noise of a model that does.
+        """
         reach = 3 * self.deviation
         far = [self.variance_at(self.gap + step) for step in (-reach, reach)]
         needs = (np.maximum(*far) > MOST_STRETCH * self.variance) & (self.max_gap > 0)
@@ -130,7 +134,7 @@ class Cells:
         return which, rng.permuted(order, axis=1)[mine]
 
     def errors(self, gaps: F64) -> F64:
-        """Return the errors (M, R) of the replicates of models with gaps (M, K, B)."""
+        """Compute the errors (M, R) of replicates of models with gaps (M, K, B)."""
         which, order = self.rare
         # Where nothing varies, nothing is stretched: rounding may leave a little noise there.
         stretch, part = np.ones_like(gaps), np.zeros_like(gaps)
@@ -149,7 +153,7 @@ class Cells:
         return out
 
     def error(self, gaps: F64) -> F64:
-        """Return the errors (M,) of models with gaps (M, K, B)."""
+        """Compute the errors (M,) of models with gaps (M, K, B)."""
         nothing, none = np.zeros_like(gaps), np.full(gaps.shape[1:], -1, np.int32)
         out = np.empty((len(gaps), 1))
         kernels.inversion.statistics(
@@ -170,9 +174,11 @@ def make_cells(
     gap: F64, null: F64, variance: F64, slope: F64, n: F64, share: F64, hits: F64, unit: F64,
     norm: float, group: I64, seed: int,
 ) -> Cells:  # fmt: skip
-    """Cells in units: `unit` is what a gap is multiplied by before the norm, 0 for cells that do
-    not count. `variance` and `slope` are the sums of ``w^2 a^2 s (1 - s)`` and of
-    ``w^2 a^2 (1 - 2 s)`` over W^2."""
+    """Make cells in units of the norm from gaps, null replicates and noise.
+
+    `unit` multiplies a gap before the norm, and is 0 for cells that do not count. `variance` and
+    `slope` are the sums of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)`` over W^2.
+    """
     per_gap = np.divide(slope, share, out=np.zeros_like(slope), where=share > 0)
     # Of rows that are sure of a hit beside rows that are sure of a miss the slopes cancel, but rows
     # that are not what they say still vary: as if all were of the kind that can make such a gap.
@@ -186,12 +192,12 @@ def make_cells(
 
 
 def count_of(call: Call, cells: int) -> int:
-    """How many replicates there are of so many cells."""
+    """Return the number of replicates for so many cells."""
     return min(call.n_resamples, max(LEAST_REPLICATES, MOST_GAPS // max(cells, 1)))
 
 
 def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
-    """Return the cells of a binned estimator."""
+    """Compute the cells of a binned estimator."""
     (data,) = call.models
     bins, samples = binned.bins(data, moments=3), data.samples()
     problems = [Problem(sample) for sample in samples]
@@ -203,7 +209,7 @@ def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
 
 @dataclass(frozen=True)
 class HitSums(Statistic):
-    """The weight of the hits in each bin, for replicates of labels.
+    """Weight of the hits in each bin, for replicates of labels.
 
     Scores and so bins are always the same, and rows that miss add nothing.
     """
@@ -214,14 +220,14 @@ class HitSums(Statistic):
     needs_sorted = False
 
     def prepare(self, sample: Sample, size: int) -> Tiles:  # noqa: ARG002
-        """Rows with their weights, in tiles."""
+        """Arrange the rows of a sample with their weights in tiles."""
         sample, _ = scale_weights(sample)
         layout = self.binned.layout(one_problem(sample), self.n_bins)
         tiles = Tiles.of(sample, layout, self.binned._threshold, MOMENTS[:2])
         return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
 
     def values(self, tiles: Tiles, draws: Counts) -> F64:
-        """Compute weights (B, 32 G), of counts (G, 2 n, 32) of hits and then of misses."""
+        """Compute weights (B, 32 G) for counts (G, 2 n, 32) of hits, then of misses."""
         c = draws.c
         hits = c[:, : tiles.order.size]
         step = max(1, MAX_SUMS // (REPLICATES * self.n_bins))
@@ -230,7 +236,7 @@ class HitSums(Statistic):
 
 
 def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) -> Cells:
-    """Return the cells of bins, from the gaps of replicates as they are added up."""
+    """Make the cells of bins from the unscaled gaps of null replicates."""
     n_bins = bins.gap.shape[1]
     noise = [bin_noise(binned, sample, n_bins) for sample in data.samples()]
     variance, slope, squares = (np.array(part) for part in zip(*noise, strict=True))
@@ -245,7 +251,9 @@ def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) 
 
 
 def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
-    """Return what the gaps of bins are multiplied by, so that the error is their plain norm.
+    """Return the factors of the gaps of bins that make the error their plain norm.
+
+    The error is the one of `Binned.errors`.
 
     That of `Binned.errors`.
     """
@@ -262,8 +270,10 @@ def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
 
 
 def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, float]:
-    """Sums over the rows of each bin of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)``, and
-    that of all w^2."""
+    """Compute the noise terms of each bin, and the sum of all w^2.
+
+    The terms are the sums over rows of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)``.
+    """
     sample, _ = scale_weights(sample)
     places = place_rows(binned, sample, n_bins)
     w = np.ones(sample.n) if sample.v is None else sample.v

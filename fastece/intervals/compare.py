@@ -1,4 +1,4 @@
-"""Whether two models differ in their calibration error, on the same rows."""
+"""Comparison of the calibration errors of two models on the same rows."""
 
 import math
 from collections.abc import Callable
@@ -41,7 +41,7 @@ MOST = 0.999
 
 
 class ModelError(NamedTuple):
-    """One model's error: its centre, its interval at any level, its change with each row (n,)."""
+    """Error of one model: its centre, its intervals, and its influence by row (n,)."""
 
     centre: float
     interval: Callable[[float], Any]
@@ -70,7 +70,7 @@ class Difference:
 
     @property
     def p_value(self) -> float:
-        """The alpha up to which intervals hold 0: of the hypothesis that both errors are equal."""
+        """P-value of equal errors: the alpha up to which intervals contain 0."""
         if np.isnan(self.low).any():
             return math.nan
         inner = self.low if self.low[0] > 0 else -self.high
@@ -85,7 +85,7 @@ NONE = Difference(np.zeros(ALPHAS.size), np.zeros(ALPHAS.size))
 
 
 def difference_of(a: ModelError, b: ModelError) -> Difference:
-    """Intervals for the error of the first minus that of the second.
+    """Compute intervals for the error of the first model minus the second's.
 
     The ends are joined by MOVER with a correlation (Zou 2007, "Toward using confidence intervals to
     compare correlations", eq. 15)::
@@ -108,7 +108,7 @@ def difference_of(a: ModelError, b: ModelError) -> Difference:
 
 
 def join(a: ModelError, b: ModelError, r: float, level: float) -> tuple[float, float]:
-    """Return the ends at one level."""
+    """Compute the ends of the interval of a difference at one level."""
     (la, ua), (lb, ub) = a.interval(level), b.interval(level)
     ea, eb = min(max(a.centre, la), ua), min(max(b.centre, lb), ub)
     down, up = (ea - la, ub - eb), (ua - ea, eb - lb)
@@ -118,8 +118,10 @@ def join(a: ModelError, b: ModelError, r: float, level: float) -> tuple[float, f
 
 
 def differences(call: Call, name: str, values: list[Any], key: int) -> list[Difference]:
-    """The difference of the errors of two models, or that of each class, from the `values` of an
-    estimator for both; draws depend on the key."""
+    """Compute the difference of the errors of two models, or of each class.
+
+    `values` are the values of an estimator for both models; draws depend on the key.
+    """
     count = min(call.n_resamples, REPLICATES)
     calls = [replace(call, sources=[model], n_resamples=count) for model in call.models]
     estimator = call.estimators[name]
@@ -138,7 +140,7 @@ def differences(call: Call, name: str, values: list[Any], key: int) -> list[Diff
 
 
 def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[ModelError]:
-    """Describe the error of the only model of a call, or that of each class."""
+    """Compute the error of the only model of a call, or the error of each class."""
     if posterior_maker(estimator) is not None:
         parts, v = posteriors(call, estimator), call.models[0].v
         weight = 1.0 if v is None else v / v.max()
@@ -151,7 +153,7 @@ def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[Model
 
 @singledispatch
 def influence_bins(estimator: Any) -> Binned:  # noqa: ARG001
-    """Choose the bins whose gaps tell how an estimator changes with each row."""
+    """Choose the bins whose gaps show how an estimator changes with each row."""
     return BINS
 
 
@@ -161,7 +163,7 @@ def _(estimator: Binned) -> Binned:
 
 
 def influences(call: Call, binned: Binned) -> F64:
-    """Return how each row changes the error of each problem (K, n), up to a factor.
+    """Compute the influence (K, n) of each row on each error, up to a factor.
 
     Its gap, times how much the error changes with the gap of its bin. Where a gap may be of either
     sign, that is the mean of both.
@@ -204,7 +206,7 @@ def check_same_classes(call: Call) -> None:
 
 
 def method_for(call: Call, method: Any, size: Any, name: str) -> str:
-    """Choose the method for one estimator, or check the one that is given."""
+    """Choose the method for one estimator, or check the given one."""
     if method is None:
         draws_rows = call.groups is not None or size is not None
         is_error = call.estimators[name].is_calibration_error
@@ -222,8 +224,10 @@ def method_for(call: Call, method: Any, size: Any, name: str) -> str:
 
 
 def comparison_results(call: Call, *, method: Any = None, size: Any = None, rng: Any = None) -> Any:
-    """Give the result of a call on two models, each of which may have hits of its own, or
-    `Results` by the names of its estimators."""
+    """Compute the result of a call on two models, or `Results` by estimator name.
+
+    Each model may have hits of its own.
+    """
     check_same_classes(call)
     rows, key = check_size(call, size), new_key(rng)
     methods = {name: method_for(call, method, size, name) for name in call.estimators}
@@ -243,7 +247,7 @@ def comparison_results(call: Call, *, method: Any = None, size: Any = None, rng:
 
 
 def joined_fields(call: Call, name: str, values: list[Any], key: int) -> dict[str, Any]:
-    """Join the intervals of both models, and give the fields of the result of one estimator."""
+    """Return the result fields of one estimator, with the two intervals joined."""
     return {
         **call.facts(name, key),
         "_joined": differences(call, name, values, key),

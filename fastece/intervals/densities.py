@@ -1,4 +1,4 @@
-"""The cells of densities on their grid: smoothed hits minus smoothed scores."""
+"""Cells of densities on their grid: smoothed hits minus smoothed scores."""
 
 import math
 from dataclasses import dataclass
@@ -26,8 +26,11 @@ WIDTH = 3.5
 
 @dataclass(frozen=True)
 class GapPlan:
-    """A plan for rows that stand there twice, as hits and as misses, with the density of the hits
-    that a calibrated model would have (G,), that of the scores, and the mesh."""
+    """Prepared data of `DensityGaps`: rows twice, densities and the mesh.
+
+    Rows stand there as hits and as misses; `hits` is the density of the hits (G,) that a calibrated
+    model would have, and `scores` the density of the scores.
+    """
 
     plan: DensityPlan
     mesh: Mesh
@@ -37,7 +40,7 @@ class GapPlan:
 
 @dataclass(frozen=True)
 class DensityGaps(Statistic):
-    """The gaps of the points of a density's grid, for replicates of `hits_and_misses`.
+    """Gaps at the points of a density's grid, for replicates of `hits_and_misses`.
 
     They are smoothed hits minus smoothed scores, which are equal where hits come true as often as
     the scores say. What the estimator itself takes off, the density times the score, is not.
@@ -47,7 +50,7 @@ class DensityGaps(Statistic):
     points: int = 0  # gaps are filled up with zeros to so many
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:
-        """As the estimator, with its bandwidth for the scores as they are."""
+        """Prepare the density of a sample, with its bandwidth for the scores."""
         plan = self.kde.prepare(sample, size)
         expected = np.where(sample.y == 1, sample.s, 1 - sample.s)
         ((mesh, density, _),) = plan.densities(Copies(expected), np.array([plan.bandwidth]))
@@ -56,7 +59,7 @@ class DensityGaps(Statistic):
         return GapPlan(plan, mesh, f, g)
 
     def gaps(self, gap_plan: GapPlan, resamples: Any) -> F64:
-        """(points, R) gaps."""
+        """Compute the gaps (points, R) of some replicates."""
         plan = gap_plan.plan
         out = np.zeros((max(self.points, gap_plan.hits.size), resamples.count))
         h = np.full(resamples.count, plan.bandwidth)
@@ -71,7 +74,7 @@ class DensityGaps(Statistic):
 
 
 def density_cells(call: Call, kde: KDE, key: int) -> Cells:
-    """Return the cells of a density on its grid.
+    """Compute the cells of a density on its grid.
 
     Those of problems with fewer points are filled up.
     """
@@ -99,7 +102,7 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
 
 
 def point_units(kde: KDE, plan: GapPlan) -> F64:
-    """Return what the gaps of points are multiplied by, so that the error is their plain norm."""
+    """Return the factors of the gaps of points that make the error their plain norm."""
     if kde.norm == 1:
         return np.ones_like(plan.scores)
     counts, power = plan.scores > EMPTY, 1 / kde.norm - 1
@@ -109,8 +112,10 @@ def point_units(kde: KDE, plan: GapPlan) -> F64:
 
 
 def density_noise(gap_plan: GapPlan, sample: Sample) -> tuple[F64, F64, float]:
-    """``sum w^2 a^2 s (1 - s) / W^2`` and ``sum w^2 a^2 (1 - 2 s) / W^2`` of each point, and Kish's
-    number of rows."""
+    """Compute the noise terms of each point, and Kish's number of rows.
+
+    The terms are ``sum w^2 a^2 s (1 - s) / W^2`` and ``sum w^2 a^2 (1 - 2 s) / W^2``.
+    """
     mesh, plan = gap_plan.mesh, gap_plan.plan
     sample, _ = scale_weights(sample)
     w = np.ones(sample.n) if sample.v is None else sample.v

@@ -1,4 +1,4 @@
-"""Direction: how much of an error is over-confidence, and how much under-confidence."""
+"""Direction: the parts of an error by over-confidence and under-confidence."""
 
 import math
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ PARTS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Direction(Result):
-    """A calibration error in two parts: what `fastece.direction` gives.
+    """Calibration error in two parts: over-confidence and under-confidence.
 
     Attributes
     ----------
@@ -85,17 +85,17 @@ class Direction(Result):
 
     @property
     def error(self) -> Any:
-        """The error, which is the headline number `value`."""
+        """Error, which is the headline number `value`."""
         return self.value
 
     @property
     def error_interval(self) -> ConfidenceInterval | None:
-        """The interval of the error, which is `confidence_interval`."""
+        """Interval of the error, which is `confidence_interval`."""
         return self.confidence_interval
 
     @property
     def verdict(self) -> Any:
-        """In which directions the error is sure to go."""
+        """Direction of the error, as far as the intervals of its parts show it."""
         if self.over_interval is None or self.under_interval is None:
             sure = [np.zeros(np.shape(self.value), bool)] * 2
         else:
@@ -126,7 +126,7 @@ class Direction(Result):
 
 
 class Parts(NamedTuple):
-    """Values of an error, of its part over and of its part under, their intervals, the method."""
+    """Values and intervals of an error, its over part and its under part."""
 
     values: list[Any]
     intervals: list[ConfidenceInterval | None]
@@ -135,7 +135,7 @@ class Parts(NamedTuple):
 
 @singledispatch
 def error_parts(estimator: Any, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
-    """Measure the parts of the error of an estimator, for the only model of a call.
+    """Compute the parts of the error of an estimator, for the only model of a call.
 
     Draws depend on the key; `gap` is the interval of the mean gap.
     """
@@ -182,7 +182,7 @@ def no_gaps(estimator: Any) -> InputTypeError:
 
 
 def density_values(kde: KDE, sample: Sample, n: int) -> F64:
-    """Integrate the error of a density, and its parts over and under (3,)."""
+    """Compute the error of a density, and its parts over and under (3,)."""
     sample = sample.sorted()
     ((mesh, density, _),) = kde.prepare(sample, n).densities(Copies(sample.counts))
     value = kde.largest_gap if math.isinf(kde.norm) else kde.integral
@@ -200,7 +200,10 @@ def density_values(kde: KDE, sample: Sample, n: int) -> F64:
 
 
 def cell_parts(call: Call, estimator: Any, key: int, each: list[F64]) -> Parts:
-    """Invert tests for the parts of a norm of gaps, whose values for each problem are given."""
+    """Compute the parts of a norm of gaps, with intervals by test inversion.
+
+    `each` has the values for each problem.
+    """
     make_cells, (data,) = cell_maker(estimator), call.sources
     if make_cells is None:
         raise no_gaps(estimator)
@@ -221,16 +224,19 @@ def cell_parts(call: Call, estimator: Any, key: int, each: list[F64]) -> Parts:
 
 
 def intervals_of(call: Call, parts: Sequence[Any]) -> ConfidenceInterval:
-    """Return the intervals of each class, or of the only value."""
+    """Compute the interval of each class, or of the only value."""
     return of_parts(parts, call.level, call.average is None)
 
 
 def above_parts(
     whole: ConfidenceInterval | None, parts: Sequence[ConfidenceInterval | None]
 ) -> ConfidenceInterval | None:
-    """The interval of an error, which if it leaves out 0 begins no lower than those of its parts:
-    with every norm, no part exceeds it. At 0 it stays, since three intervals have three chances to
-    miss: of calibrated samples 11 % would leave 0 out in place of 5."""
+    """Raise the low end of an interval above 0 to the largest one of its parts.
+
+    With every norm, no part exceeds the error. An interval that begins at 0 stays, since three
+    intervals have three chances to miss: of calibrated samples 11 % would leave 0 out in place of
+    5.
+    """
     if whole is None:
         return None
     lows = [part.low for part in parts if part is not None]
@@ -243,7 +249,10 @@ def above_parts(
 
 
 def mean_gap(call: Call) -> tuple[Any, ConfidenceInterval]:
-    """The mean gap of the only model of a call with its interval, or those of each class."""
+    """Compute the mean gap of the only model of a call, with its interval.
+
+    Without an average, of each class.
+    """
     samples = [scale_weights(sample)[0] for sample in call.sources[0].samples(SQUARES)]
     found = np.array([gap_interval(sample, call.level) for sample in samples])
     if call.average == "macro":
@@ -253,7 +262,7 @@ def mean_gap(call: Call) -> tuple[Any, ConfidenceInterval]:
 
 
 def gap_interval(sample: Sample, level: float) -> tuple[float, float, float]:
-    """Return the mean gap of a problem, and the ends of its interval.
+    """Compute the mean gap of a problem, and the ends of its interval.
 
     Wilson's, for scores that differ.
 
@@ -283,7 +292,7 @@ def gap_interval(sample: Sample, level: float) -> tuple[float, float, float]:
 
 
 def direction_of(call: Call, key: int) -> Direction:
-    """Return the direction of the only model of a call with one estimator."""
+    """Compute the direction of the only model of a call with one estimator."""
     (estimator,) = call.estimators.values()
     if not call.sources[0].setting.per_class:
         call = replace(call, average="macro")
@@ -309,7 +318,7 @@ def direction(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = 1999,
     rng: Any = 0, **options: Any,
 ) -> Direction:  # fmt: skip
-    """Whether the scores of a model are above or below their hit rates: over- or under-confidence.
+    """Direction of miscalibration: scores above or below their hit rates.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The answer: a calibration error, an interval that holds it, and whether it may be 0."""
+"""Estimates: a calibration error with an interval that covers the true error."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ PosteriorMaker = Callable[[Sequence[Sample]], Any]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimate(EstimatorResult):
-    """A calibration error with an interval that holds it as often as it says.
+    """Calibration error with an interval that has its stated coverage.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Estimate(EstimatorResult):
         object.__setattr__(self, "confidence_interval", self.interval())
 
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """Return the interval at another level, between 0 and 1; by default the result's own."""
+        """Compute the interval at a level between 0 and 1, by default the result's own."""
         level = self.confidence_level if confidence_level is None else check_level(confidence_level)
         return of_parts(self._parts, level, np.ndim(self.value) > 0)
 
@@ -82,7 +82,9 @@ class Estimate(EstimatorResult):
 
 @singledispatch
 def cell_maker(estimator: Any) -> CellMaker | None:  # noqa: ARG001
-    """Return the function that finds the cells of an estimator, if its error is a norm of gaps.
+    """Return the function that computes the cells of an estimator, or None.
+
+    None where the error is not a norm of gaps.
 
     It takes a call on one model, the estimator and the key that draws depend on. A class derived
     from a registered one may add up something else, so it has none.
@@ -102,7 +104,9 @@ def _(estimator: KDE) -> CellMaker | None:
 
 @singledispatch
 def posterior_maker(estimator: Any) -> PosteriorMaker | None:  # noqa: ARG001
-    """Return the function that finds the posterior of an estimator's mean error over samples.
+    """Return the function that computes the posterior of the mean error, or None.
+
+    The posterior is of an estimator's mean error over samples.
 
     What it returns has `value`, `interval(level)`, `influence` and `log_bayes_factor`.
     """
@@ -120,7 +124,7 @@ def _(estimator: UserEstimator) -> PosteriorMaker | None:
 
 
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
-    """Return the samples of each class, or all of those whose mean error is asked for."""
+    """Return the samples of each class, or in one list for their mean error."""
     (source,) = call.sources
     if call.average is not None and source.n_problems > 1:
         need_rows(source, "the interval of a mean over classes", "average")
@@ -129,14 +133,20 @@ def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
 
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:
-    """Return the posterior of the error of the only model of a call, or that of each class."""
+    """Compute the posterior of the error of the only model of a call.
+
+    Without an average, of each class.
+    """
     make = posterior_maker(estimator)
     assert make is not None, "asked before"
     return [make(samples) for samples in groups_of_samples(call, estimator)]
 
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
-    """The confidence curve of the error of the only model of a call, or that of each class."""
+    """Compute the confidence curve of the error of the only model of a call.
+
+    Without an average, of each class.
+    """
     (data,) = call.models
     calls = [call]
     if (make_cells := cell_maker(estimator)) is not None:
@@ -154,7 +164,7 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
 
 
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
-    """Return the answer of one estimator about the only model of a call."""
+    """Compute the estimate of one estimator for the only model of a call."""
     estimator, p_value = call.estimators[name], None
     if posterior_maker(estimator) is not None:
         parts = posteriors(call, estimator)
@@ -178,7 +188,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
 
 
 def estimate_results(call: Call, *, rng: Any) -> Any:
-    """Return the answer of a call on one model, or `Results` by the names of its estimators."""
+    """Compute the estimate of a call on one model, or `Results` by estimator name."""
     require_calibration_error(call, "estimate")
     key = new_key(rng)
     if not call.sources[0].setting.per_class:

@@ -41,7 +41,7 @@ MAX_P = 2.0
 
 
 class Path(NamedTuple):
-    """Hypotheses ``m >= 0``, calibrated at 0, on which both functions grow.
+    """Hypotheses ``m >= 0``, calibrated at 0, along which both functions grow.
 
     For some of them (M,), `sizes` gives the true errors (M,), and `errors` those of replicates
     (M, R).
@@ -67,7 +67,7 @@ class Nodes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceCurve:
-    """The ends of intervals of all levels, and the p-value of a calibrated model.
+    """Ends of the intervals of all levels, and the p-value of a calibrated model.
 
     Attributes
     ----------
@@ -89,7 +89,10 @@ class ConfidenceCurve:
     replicates: int
 
     def interval(self, level: float) -> ConfidenceInterval:
-        """Return the true errors with p-values above 1 - `level`; nan if there is no number."""
+        """Return the interval of true errors with p-values above 1 - `level`.
+
+        It is nan if there is no number.
+        """
         if np.isnan(self.p_value):
             return ConfidenceInterval(np.nan, np.nan)
         alpha = round(1 - level, 12)  # 1 - 0.9 is less than 0.1, which p-values may be
@@ -107,7 +110,9 @@ NO_ROWS = ConfidenceCurve(1.0, np.array([[0.0], [1.0]]), np.ones((2, 1)), 0.0, 0
 
 
 def interpolate(x: F64, p: F64, inside: int, outside: int, alpha: float) -> float:
-    """Find where the p-value is alpha, between a node with a larger one and one with a smaller.
+    """Find where the p-value is alpha, between two nodes.
+
+    It is larger at `inside` and smaller at `outside`.
 
     P-values of a tail fall like those of a normal law, so their logarithm is interpolated.
     """
@@ -165,7 +170,7 @@ def path_range(path: Path, seen: float, floor: float) -> tuple[float, float]:
 
 
 def scan_path(path: Path, seen: float, floor: float, critical: float) -> Nodes:
-    """Evaluate hypotheses of a path between the first and the last that matter, and at 0."""
+    """Evaluate hypotheses of a path in the range that matters, and at 0."""
     start, end = path_range(path, seen, floor)
     scales = np.linspace(start, end, path.nodes)
     if start > 0:
@@ -180,7 +185,7 @@ def scan_path(path: Path, seen: float, floor: float, critical: float) -> Nodes:
 
 
 def median_size(nodes: Nodes) -> float:
-    """Find the true error at which half of the replicates exceed the one that was seen."""
+    """Find the true error at which half of the replicates exceed the observed one."""
     return float(np.interp(0.5, np.maximum.accumulate(nodes.above), nodes.size))
 
 
@@ -228,7 +233,7 @@ def invert(
 
 
 def cell_path(cells: Cells, base: F64, fixed: F64 | float = 0.0) -> Path:
-    """Make the path of gaps ``fixed + m base`` (K, B), as far as they are possible."""
+    """Make the path of gaps ``fixed + m base`` (K, B), clipped to the possible ones."""
     low = -cells.max_gap if cells.side == 0 else -cells.expected_hits
     high = cells.max_gap if cells.side == 0 else cells.max_gap - cells.expected_hits
 
@@ -239,19 +244,24 @@ def cell_path(cells: Cells, base: F64, fixed: F64 | float = 0.0) -> Path:
 
 
 def clear_gaps(cells: Cells, z: F64) -> F64 | None:
-    """Keep the gaps (K, B) whose z-scores are clear, or the clearest; None if all are 0 or less."""
+    """Keep the gaps (K, B) with clear z-scores, or the clearest.
+
+    None if all z-scores are 0 or less.
+    """
     is_clear = (z > 0) & (z >= min(CLEAR, z.max(initial=0.0)))
     return np.where(is_clear, cells.gap, 0.0) if is_clear.any() else None
 
 
 def z_scores(cells: Cells) -> F64:
-    """Divide gaps (K, B) by their standard errors, 0 where that is 0."""
+    """Divide gaps (K, B) by their standard errors; 0 where the error is 0."""
     sd = cells.deviation
     return np.divide(cells.gap, sd, out=np.zeros_like(sd), where=sd > 0)
 
 
 def gap_directions(cells: Cells) -> tuple[F64 | None, F64]:
-    """Return the gaps (K, B) that the sparse and the dense path are multiples of.
+    """Return the directions (K, B) of the sparse and of the dense path.
+
+    The gaps of a path are multiples of them.
 
     The first is None where there is no gap at all. On the second, a gap has the sign for which
     there is room: scores of 1 can only be too high.
@@ -263,14 +273,14 @@ def gap_directions(cells: Cells) -> tuple[F64 | None, F64]:
 
 
 def cell_curve(cells: Cells) -> ConfidenceCurve:
-    """Return the confidence curve of an error that is a norm of gaps."""
+    """Compute the confidence curve of an error that is a norm of gaps."""
     if not (cells.max_gap > 0).any():
         return NO_ROWS
     return curve_of_paths(cells, np.zeros_like(cells.gap), *gap_directions(cells))
 
 
 def one_sided_curve(cells: Cells, side: float) -> ConfidenceCurve:
-    """Return the curve of the norm of gaps on one side of 0: above for 1, below for -1.
+    """Compute the curve of the norm of the gaps above 0 (side 1) or below 0 (-1).
 
     Gaps that are clearly on the other side are fixed: they add nothing, and noise does not carry
     them over. All others may be noise, as in `cell_curve`.
@@ -283,7 +293,10 @@ def one_sided_curve(cells: Cells, side: float) -> ConfidenceCurve:
 
 
 def curve_of_paths(cells: Cells, fixed: F64, sparse: F64 | None, dense: F64) -> ConfidenceCurve:
-    """Return the curve between paths of sparse and of dense gaps (K, B) beside those `fixed`."""
+    """Compute the curve between paths of sparse and of dense gaps (K, B).
+
+    Gaps that are `fixed` are added to both.
+    """
     null, seen = cells.errors(fixed[None])[0], float(cells.error(cells.gap[None])[0])
     rows = cells.one_row[cells.max_gap > 0]
     step = float(rows.min()) if rows.size else 0.0

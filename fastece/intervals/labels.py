@@ -1,4 +1,6 @@
-"""Test inversion for estimators that tell no gaps: labels are drawn from the hypotheses.
+"""Test inversion by drawn labels, for estimators without gaps.
+
+Labels are drawn from the hypotheses.
 
 What a hypothesis says is taken from the gaps of bins of equal weight, which any data have. Nothing
 but `prepare` and `evaluate` is needed of the estimator, or the draws `Labels` and `Chances` where
@@ -33,7 +35,7 @@ REPLICATES, NODES = 192, 8
 
 
 def classes_of(call: Call, estimator: Any) -> Problems:
-    """Return the problems whose gaps hypotheses are made of.
+    """Return the problems whose gaps make the hypotheses.
 
     Those of the only model of a call, or, of whole class vectors, all classes against the rest.
     """
@@ -49,7 +51,7 @@ def classes_of(call: Call, estimator: Any) -> Problems:
 
 
 def row_directions(data: Problems, are_classes: bool) -> list[list[F64] | None]:
-    """Return how the probabilities of the rows of each problem change along both paths.
+    """Return the changes of the rows' probabilities along both paths, by problem.
 
     None for the first path where there is no gap to begin with.
 
@@ -73,7 +75,7 @@ def row_directions(data: Problems, are_classes: bool) -> list[list[F64] | None]:
 def true_error(
     call: Call, estimator: Estimator, members: list[PreparedStatistic], prob: list[F64]
 ) -> float:
-    """Compute the error where labels have these probabilities: the mean over problems."""
+    """Compute the true error for given probabilities of labels, averaged."""
     if not takes_labels(call, estimator):
         values = []
         for hit, member in zip(prob, members, strict=True):
@@ -90,7 +92,7 @@ def true_error(
 
 
 def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
-    """Return the confidence curve of the error of the only model of a call.
+    """Compute the confidence curve of the error of the only model of a call.
 
     Draws depend on the key.
     """

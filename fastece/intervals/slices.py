@@ -1,4 +1,4 @@
-"""Slices: the error of each group of rows, with intervals that hold in all of them at once."""
+"""Slices: errors of groups of rows, with intervals that hold simultaneously."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ MOST_LINES = 40
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slice(Record):
-    """One group of rows.
+    """Calibration error of one group of rows.
 
     Attributes
     ----------
@@ -78,13 +78,13 @@ class Slice(Record):
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:
-        """The ends `low` and `high`."""
+        """Ends `low` and `high` of the interval."""
         return ConfidenceInterval(self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slices(Result, Sequence[Slice]):
-    """The calibration error of each group of rows.
+    """Calibration errors of all groups of rows.
 
     A sequence of `Slice`, the one with the most evidence of miscalibration first; what
     `fastece.slices` gives.
@@ -140,7 +140,7 @@ class Slices(Result, Sequence[Slice]):
         return Document(title, sections=[Section(table=self.table("group"), notes=notes)])
 
     def table(self, name: str, most: int = MOST_LINES) -> Table:
-        """Describe the first groups as a table, whose first column has a name."""
+        """Describe the first groups in a table whose first column is named `name`."""
         rows = [
             (f"{row.label}", row.n, Number(row.value, row.confidence_interval),
              row.confidence_interval, PValue(row.p_value), row.note)
@@ -159,8 +159,10 @@ class Slices(Result, Sequence[Slice]):
 
 
 class Group(NamedTuple):
-    """A label, the numbers of rows to be told, what gives the problems of the group, and what the
-    reader of its numbers should know."""
+    """A group of rows: label, counts of rows, a maker of its problems, and a note.
+
+    The note is for the reader of its numbers.
+    """
 
     label: Any
     n: int
@@ -170,7 +172,7 @@ class Group(NamedTuple):
 
 
 def groups_by(call: Call, by: Any, n: int) -> list[Group]:
-    """Return the groups of the n rows that a caller passed.
+    """Make the groups of n rows from the labels that a caller passed.
 
     Those without any weight do not exist.
     """
@@ -188,7 +190,7 @@ def groups_by(call: Call, by: Any, n: int) -> list[Group]:
 
 
 def groups_of_sources(sources: Mapping[Any, Source]) -> list[Group]:
-    """Give the groups of streams, each with its own sums."""
+    """Make the groups of streams, each with its own sums."""
     return [
         Group(label, one.n, one.n, partial(lambda x: x, one), TOO_FEW if one.n < LEAST_ROWS else "")
         for label, one in sorted(sources.items(), key=lambda item: str(item[0]))
@@ -196,7 +198,7 @@ def groups_of_sources(sources: Mapping[Any, Source]) -> list[Group]:
 
 
 def groups_by_class(call: Call) -> list[Group]:
-    """Every class against the rest."""
+    """Make the groups of every class against the rest."""
     (data,) = call.sources
     if not data.setting.per_class:
         raise InputError("by", "is needed unless setting is 'classwise'", value=call.setting)
@@ -211,7 +213,7 @@ def groups_by_class(call: Call) -> list[Group]:
 
 
 def evidence_of(result: Estimate) -> float:
-    """Return how much speaks against calibration: minus the log of the p-value.
+    """Compute the evidence against calibration: minus the log of the p-value.
 
     Of a posterior, that is the log Bayes factor, which exceeds log(1 / alpha) in a share of alpha
     of calibrated samples at most (Markov's inequality).
@@ -222,7 +224,7 @@ def evidence_of(result: Estimate) -> float:
 
 
 def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
-    """Return the table of some groups, with one estimator."""
+    """Compute the table of some groups with one estimator."""
     ((name, estimator),) = call.estimators.items()
     alpha = (1 - call.level) / len(groups)
     has_posterior = posterior_maker(estimator) is not None
@@ -261,7 +263,7 @@ def slices(
     y_true: Any, y_prob: Any, *, by: Any = None, estimator: Any = "ece_bayes",
     n_resamples: int = 1999, rng: Any = 0, **options: Any,
 ) -> Slices:  # fmt: skip
-    """Calibration error of each group of rows, the one with the most evidence first.
+    """Calibration errors of groups of rows, ordered by evidence of miscalibration.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Draws, the engine that evaluates them, and what comes of it: intervals and tests."""
+"""Draws, the engine that evaluates them, and intervals and tests from replicates."""

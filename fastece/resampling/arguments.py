@@ -1,4 +1,4 @@
-"""What a caller of a function that resamples wants, read and checked."""
+"""Arguments of functions that resample, read and checked."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def describe(estimator: Any) -> str:
-    """Return an estimator with its parameters, the same text in every process."""
+    """Write an estimator with its parameters, as the same text in every process."""
     return ADDRESS.sub("", str(estimator))
 
 
@@ -58,13 +58,13 @@ def find_estimators(estimator: Any, fields: dict[str, Any], function: str) -> di
 
 
 def check_single(estimator: Any) -> None:
-    """An estimator, where there may not be a list of them."""
+    """Refuse a list of estimators."""
     if isinstance(estimator, list | tuple):
         raise InputTypeError("estimator", "must be one, not a list", value=estimator)
 
 
 def check_executor(executor: Any, n_jobs: Any) -> int:
-    """Return the number of threads of our own, where there is no executor."""
+    """Return the number of own threads, where there is no executor."""
     if executor is None:
         return check_jobs(n_jobs)
     if n_jobs is not None:
@@ -75,9 +75,11 @@ def check_executor(executor: Any, n_jobs: Any) -> int:
 
 
 def require_calibration_error(call: "Call", function: str) -> None:
-    """A function that draws labels to ask what a calibrated model would have has to be told what
-    that is: of calibration errors it is 0. All but `calibration_test` also ask what models would
-    have that are not calibrated."""
+    """Refuse estimators whose value for a calibrated model is not known.
+
+    A function that draws labels under a hypothesis needs it: of calibration errors it is 0. All but
+    `calibration_test` also need the values of models that are not calibrated.
+    """
     for estimator in call.estimators.values():
         if not estimator.is_calibration_error:
             rule = (
@@ -95,7 +97,7 @@ def require_calibration_error(call: "Call", function: str) -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """The checked arguments of one call.
+    """Checked arguments of one call.
 
     `estimators` have names, "" if there is one without a list; `sources` are the problems of each
     model, on the same rows; `groups` tell which of these belong together, None where none do.
@@ -113,7 +115,7 @@ class Call:
 
     @property
     def models(self) -> list[Problems]:
-        """The problems of each model, of which every row is there, or an error."""
+        """Problems of each model; an error where a source does not have every row."""
         return [need_rows(source, self.reader) for source in self.sources]
 
     @property
@@ -123,34 +125,34 @@ class Call:
 
     @property
     def n_groups(self) -> int | None:
-        """Number of groups, as results name it."""
+        """Number of groups, as results have it."""
         return None if self.groups is None else self.groups.count
 
     @property
     def clusters(self) -> Groups | None:
-        """The groups, unless each of them is one row: then rows are independent."""
+        """Groups, or None where each of them is one row: then rows are independent."""
         return None if self.groups is None or self.groups.are_rows else self.groups
 
     @property
     def setting(self) -> str:
-        """The setting, as results name it."""
+        """Setting, as results have it."""
         problems = self.sources[0]
         return "classwise" if problems.setting.per_class else problems.name(0)
 
     def only(self, estimator: Any) -> "Call":
-        """Return the same call on one estimator, which is in no list."""
+        """Return the same call with one estimator, which is in no list."""
         return replace(self, estimators={"": estimator})
 
     def setting_of(self, name: str) -> str:
-        """Return the setting as the result of one estimator names it."""
+        """Return the setting, as the result of one estimator has it."""
         return "class vectors" if self.uses_class_vectors(self.estimators[name]) else self.setting
 
     def uses_class_vectors(self, estimator: Any) -> bool:
-        """Whether an estimator has a value of whole class vectors here."""
+        """Return whether an estimator has a value of whole class vectors here."""
         return estimator.needs_vectors and self.sources[0].has_vectors
 
     def average_of(self, values: Any) -> Any:
-        """Return values (K, ...) of the problems of one model as the caller wants them.
+        """Return values (K, ...) of the problems of one model, or their average.
 
         That of the only problem, those of all classes, or their mean.
         """
@@ -159,7 +161,7 @@ class Call:
         return values if self.average is None else values.mean(0)
 
     def facts(self, name: str, key: int) -> dict[str, Any]:
-        """Give the fields that the results of one estimator have in common."""
+        """Return the fields that all results of one estimator have in common."""
         return {
             "n": self.n,
             "n_groups": self.n_groups,
@@ -169,12 +171,12 @@ class Call:
         }
 
     def values(self, name: str) -> list[Any]:
-        """Return the value of one estimator on the data of each model."""
+        """Compute the value of one estimator on the data of each model."""
         values = [self.estimators[name].point_values(problems) for problems in self.sources]
         return [as_float(self.average_of(value)) for value in values]
 
     def problem(self, sample: Sample) -> Problem:
-        """Return a problem for draws of rows, or of groups.
+        """Make a problem for draws of rows or of groups from a sample.
 
         These are not all of as many rows, so there every row has a weight, and estimators add the
         weights up.
@@ -184,11 +186,11 @@ class Call:
         return Problem(sample)
 
     def draws(self, key: int, size: int) -> Any:
-        """Draws of `size` rows, or of as many groups as there are."""
+        """Make draws of `size` rows, or of as many groups as there are."""
         return draws_of(key, self.n, size, self.clusters)
 
     def quantity(self, models: Sequence[Any]) -> Any:
-        """Return what the call is about, from the values of each model.
+        """Return the quantity of the call from the values of each model.
 
         The error of the only one, or the first one's minus the second one's.
         """
@@ -199,8 +201,11 @@ class Call:
         self, estimators: Sequence[Any], problems: Sequence[Problem], draws: Any, size: int,
         first: int, last: int,
     ) -> F64:  # fmt: skip
-        """The values (members, ..., last - first) of a range of replicates, each of `size` of the
-        rows: of every estimator on the first problem, then on the next."""
+        """Compute the values (members, ..., last - first) of a range of replicates.
+
+        Each is of `size` of the rows. Members are every estimator on the first problem, then on the
+        next.
+        """
         plan = plan_replicates(estimators, problems, draws, size)
         return evaluate(plan, first, last, self.jobs, self.executor)
 
@@ -211,9 +216,12 @@ def read_call(
     average: Any = "macro", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
     from_logits: Any = False, n_jobs: Any = None, executor: Any = None, **fields: Any,
 ) -> Call:  # fmt: skip
-    """Check the arguments that functions which resample have in common, as `bootstrap` documents
-    them: `models` are predicted probabilities by the names of their arguments, `least` is the
-    smallest number of replicates, and `function` has no options but these and its own."""
+    """Check the arguments that functions which resample have in common.
+
+    `bootstrap` documents them. `models` are predicted probabilities by the names of their
+    arguments, `least` is the smallest number of replicates, and `function` has no options but these
+    and its own.
+    """
     check_average(average)
     estimators = find_estimators(estimator, fields, function)
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
@@ -230,8 +238,11 @@ def read_call(
 
 
 def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Call:
-    """The call with the groups (N,) of the rows of a caller's probabilities, if there are any. A
-    group that has no row of positive weight does not exist."""
+    """Return the call with the groups (N,) of rows, if there are any.
+
+    The rows are the ones of a caller's probabilities. A group that has no row of positive weight
+    does not exist.
+    """
     if groups is None:
         return call
     positions = call.models[0].positions

@@ -1,4 +1,4 @@
-"""How sure one can be of a calibration error: its bootstrap."""
+"""The bootstrap distribution of a calibration error."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, overload
@@ -33,7 +33,7 @@ def problems_of(call: Call) -> list[Problem]:
 def replicate_values(
     call: Call, problems: Sequence[Problem], draws: Any, size: int, count: int
 ) -> dict[str, F64]:
-    """Compute what each estimator estimates (..., R) in the first replicates, by its name."""
+    """Compute the first replicates (..., R) of each estimator, by name."""
     estimators = list(call.estimators.values())
     values = call.replicates(estimators, problems, draws, size, 0, count)
     values = values.reshape(len(problems), len(call.estimators), count)
@@ -45,7 +45,10 @@ def replicate_values(
 
 
 def jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]:
-    """Compute values (..., P) without the rows or groups i of each part ``i % P``, by estimator."""
+    """Compute the jackknife values (..., P) of each estimator, by name.
+
+    Part p leaves out the rows or groups i with ``i % P == p``.
+    """
     clusters = call.clusters
     if clusters is not None:
         parts = min(clusters.count, PARTS)
@@ -65,7 +68,7 @@ def jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]:
 
 
 def accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, Any]:
-    """Compute the acceleration of BCa intervals for each estimator, nan of a single row."""
+    """Compute the acceleration of BCa intervals by estimator; nan for a single row."""
     if call.n == 1:
         nothing = {name: call.quantity(call.values(name)) for name in call.estimators}
         return {name: as_float(np.nan * np.asarray(x)) for name, x in nothing.items()}
@@ -75,7 +78,7 @@ def accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, Any]:
 
 
 def resample(call: Call, method: str, size: int, key: int) -> dict[str, dict[str, Any]]:
-    """Draw rows or groups, and give the fields of each estimator's result, by its name."""
+    """Draw rows or groups, and return the fields of each estimator's result, by name."""
     problems = problems_of(call)
     values = replicate_values(call, problems, call.draws(key, size), size, call.n_resamples)
     is_bca = method == "bca" and size == call.n
@@ -93,7 +96,7 @@ def resample(call: Call, method: str, size: int, key: int) -> dict[str, dict[str
 
 
 def check_size(call: Call, size: Any) -> int:
-    """Check the number of rows per draw, by default all."""
+    """Return the checked number of rows per draw, by default all."""
     if size is None:
         return call.n
     if call.groups is not None:
@@ -106,7 +109,7 @@ def check_size(call: Call, size: Any) -> int:
 def bootstrap_results(
     call: Call, *, method: Any = "basic", size: Any = None, rng: Any = None
 ) -> Any:
-    """Give the result of a call on one model, or `Results` by the names of its estimators."""
+    """Compute the result of a call on one model, or `Results` by estimator name."""
     method, size = check_choice("method", method, METHODS), check_size(call, size)
     results: Results[BootstrapResult] = Results()
     for name, fields in resample(call, method, size, new_key(rng)).items():
@@ -116,7 +119,10 @@ def bootstrap_results(
 
 
 def replicated_results(call: Call, method: Any) -> Any:
-    """Return the result of a call on a source that drew its replicates itself, or `Results`."""
+    """Return the result of a call on a source with replicates of its own.
+
+    Of several estimators, `Results`.
+    """
     (source,) = call.sources
     # Without rows to leave out there is no acceleration.
     method = check_choice("method", method, ("basic", "percentile"))
@@ -164,7 +170,7 @@ def bootstrap(
     n_jobs: int | None = None, executor: Any = None, groups: Any = None,
     **fields: Any,
 ) -> Any:  # fmt: skip
-    """Bootstrap distribution and confidence interval of a calibration error, or of a score.
+    """Bootstrap distribution and interval of a calibration error or a score.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Is a model calibrated at all? Its error beside those that chance alone gives."""
+"""A test of calibration: the error beside the errors that chance alone gives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class ConsistencyBand(Record):
-    """Where the frequency of hits in each bin of a diagram is to be expected of a calibrated model.
+    """Expected range of the hit rate in each bin for a calibrated model.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ConsistencyBand(Record):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CalibrationTestResult(EstimatorResult):
-    """Test of the hypothesis that labels come true as often as the probabilities say.
+    """Test of the hypothesis that a model is calibrated.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class CalibrationTestResult(EstimatorResult):
 
 @dataclass(frozen=True)
 class GapPlan(Plan):
-    """What `GroupGaps` needs of one sample.
+    """Prepared data of `GroupGaps` for one sample.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class GapPlan(Plan):
     cells: I32
 
     def sums(self, c: U8) -> F64:
-        """Gaps (B, 32 G) of the bins, for multiplicities (G, groups, 32)."""
+        """Compute the gaps (B, 32 G) of the bins for counts (G, groups, 32)."""
         out = np.empty((1, self.layout.cells, REPLICATES * len(c)))
         kernels.replicates.tile_sums(self.gap[None], self.group, self.starts, self.cells, 0, c, out)
         sums: F64 = spread(self.layout, out)[0]
@@ -135,7 +135,7 @@ class GroupGaps(Statistic):
         self.binned, self.groups = binned, groups
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:  # noqa: ARG002
-        """Return the gaps of each cell, group by group."""
+        """Sum the gaps of each cell of a sample, group by group."""
         binned, count = self.binned, self.groups.count
         sample, _ = scale_weights(sample)
         bins = binned.bins(one_problem(sample), moments=2)
@@ -171,7 +171,7 @@ class GroupGaps(Statistic):
         return self.errors(self.bins_of(plan, draws))
 
     def errors(self, bins: Bins) -> F64:
-        """Compute the value of each replicate."""
+        """Compute the value of each replicate from its bins."""
         return self.binned.errors(bins)
 
 
@@ -183,17 +183,17 @@ class WithGaps(Statistic):
         self.needs_sorted = binned.needs_sorted
 
     def prepare(self, sample: Sample, size: int) -> Any:
-        """Prepare the estimator."""
+        """Prepare the estimator on a sample."""
         return self.binned.prepare(sample, size)
 
     def values(self, plan: Any, draws: Counts) -> F64:
-        """Compute values and gaps (1 + B, 32 G)."""
+        """Compute values and gaps (1 + B, 32 G) of replicates."""
         bins = self.binned.bins_of(plan, draws)
         return np.vstack([self.binned.errors(bins), bins.gap.T])
 
 
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
-    """Return the band of problem k, from its bins and the gaps (B, R) of the replicates."""
+    """Compute the band of problem k from its bins and the gaps (B, R) of replicates."""
     weight = np.where(bins.weight[k] > 0, bins.weight[k], np.nan)
     ends = (quantiles(gaps, tails_of(level)) + bins.score[k][:, None]) / weight[:, None]
     low, high = ends.clip(0.0, 1.0).T  # rounding
@@ -202,19 +202,19 @@ def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
 
 @singledispatch
 def bins_of(estimator: Any, problems: Problems) -> Bins | None:  # noqa: ARG001
-    """Give the bins that a band is of, None of an estimator without bins."""
+    """Return the bins of a band; None for an estimator without bins."""
     return None
 
 
 @bins_of.register
 def own_bins(estimator: Binned, problems: Problems) -> Bins | None:
-    """Give the bins of a binned estimator."""
+    """Return the bins of a binned estimator on some problems."""
     return estimator.bins(problems)
 
 
 @singledispatch
 def group_gaps(estimator: Any, groups: Groups) -> GroupGaps:  # noqa: ARG001
-    """Give the statistic of a test with groups, which draws nothing but gaps of bins."""
+    """Return the statistic of a test with groups, which draws gaps of bins only."""
     raise InputError(
         "estimator", "must be a binned error without debias in a test with groups: that depends on "
         "labels by the gaps of its bins alone", value=estimator,
@@ -223,7 +223,7 @@ def group_gaps(estimator: Any, groups: Groups) -> GroupGaps:  # noqa: ARG001
 
 @group_gaps.register
 def binned_group_gaps(estimator: Binned, groups: Groups) -> GroupGaps:
-    """Give the statistic of a binned estimator."""
+    """Return the statistic of a binned estimator for a test with groups."""
     if estimator.debias:
         return group_gaps.dispatch(object)(estimator, groups)
     return GroupGaps(estimator, groups)
@@ -232,8 +232,11 @@ def binned_group_gaps(estimator: Binned, groups: Groups) -> GroupGaps:
 def null_values(
     call: Call, estimator: Any, draws: Any, problems: Sequence[Problem], bins: Bins | None
 ) -> tuple[F64, F64]:
-    """The values (problems, R) of an estimator for labels, or gaps of groups, that are drawn, and,
-    of as many of the replicates as a band is made of, the gaps (problems, B, R') of its bins."""
+    """Compute the values (problems, R) of an estimator under the null.
+
+    Labels are drawn, or gaps of groups. Of as many of the replicates as a band is made of, also the
+    gaps (problems, B, R') of its bins.
+    """
     values, gaps, begun = [], np.empty(0), 0
     if bins is not None:
         most = max(LEAST_REPLICATES, min(BAND_REPLICATES, MOST_GAPS // bins.gap.size))
@@ -246,7 +249,7 @@ def null_values(
 
 
 def calibration_results(call: Call, rng: Any) -> Any:
-    """Return the result of a call on one model, or `Results` by the names of its estimators."""
+    """Compute the result of a call on one model, or `Results` by estimator name."""
     require_calibration_error(call, "calibration_test")
     data, key, clusters = call.models[0], new_key(rng), call.clusters
     results: Results[Any] = Results()

@@ -1,5 +1,4 @@
-"""What is drawn: rows with replacement or whole groups of them, all but a few, or labels under a
-hypothesis.
+"""Draws: rows with replacement, groups, leave-out parts, and labels under a null.
 
 Every draw depends on its key, on the number of the replicate and on the number of rows alone, so it
 does not matter who makes it, when, or together with which others.
@@ -27,7 +26,7 @@ SMALL_PART = 16
 
 
 def new_key(rng: Any) -> int:
-    """Return the number that all draws of a call depend on, from a seed or a generator.
+    """Return the key of all draws of a call, from a seed or a generator.
 
     Its next word.
     """
@@ -69,20 +68,20 @@ class InBlocks:
     kind: type = Counts
 
     def make(self: Any, first: int, blocks: int) -> Any:
-        """(G, n, 32) multiplicities of some blocks."""
+        """Draw the counts (G, n, 32) of some blocks."""
         c = np.empty((blocks, self.n, REPLICATES), np.uint8)
         with np.errstate(over="ignore"):  # for kernels that are not compiled
             self._fill(first, c)
         return c
 
     def multiplicities(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:  # noqa: ARG002
-        """(G, n, 32) multiplicities: those that are drawn, for every problem."""
+        """Return the drawn counts (G, n, 32), which are the same for every problem."""
         return drawn
 
 
 @dataclass(frozen=True)
 class Multinomial(InBlocks):
-    """`size` of n rows, with replacement, at most as many as there are."""
+    """Counts of `size` draws with replacement from n rows; `size` is at most n."""
 
     key: int
     n: int
@@ -97,7 +96,10 @@ class Multinomial(InBlocks):
 
 @dataclass(frozen=True)
 class LeaveOut(InBlocks):
-    """Replicate r has every row i once, but those with ``i % groups == min(first + r, last)``."""
+    """Counts that leave out one part of the rows in each replicate.
+
+    Replicate r has every row i once, but not the rows with ``i % groups == min(first + r, last)``.
+    """
 
     n: int
     groups: int
@@ -114,7 +116,7 @@ class LeaveOut(InBlocks):
 
 @dataclass(frozen=True)
 class CountDraws(InBlocks):
-    """Independent Poisson counts of mean 1, of n groups."""
+    """Independent Poisson counts of mean 1 for n groups."""
 
     key: int
     n: int
@@ -129,7 +131,7 @@ class CountDraws(InBlocks):
 
 @dataclass(frozen=True)
 class Groups:
-    """Which rows belong together.
+    """Partition of the rows into groups that belong together.
 
     Attributes
     ----------
@@ -145,7 +147,7 @@ class Groups:
 
     @classmethod
     def of(cls, label: NDArray[Any]) -> Self:
-        """Return the groups of rows with the same of some numbers (n,)."""
+        """Make the groups of rows with equal numbers (n,)."""
         _, first, place = np.unique(label, return_index=True, return_inverse=True)
         number = np.empty(first.size, np.int32)
         number[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
@@ -159,7 +161,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class GroupDraws(InBlocks):
-    """Draws of whole groups: how often a row counts is how often its group is drawn.
+    """Draws of whole groups: the count of a row is the count of its group.
 
     Groups may be of different sizes, so the number of rows is not that of every replicate.
     """
@@ -169,21 +171,21 @@ class GroupDraws(InBlocks):
 
     @property
     def n(self) -> int:
-        """Rows that have multiplicities."""
+        """Number of rows that have counts."""
         return self.of_row.size
 
     def make(self, first: int, blocks: int) -> NDArray[Any]:
-        """(G, groups, 32) multiplicities of the groups in some blocks."""
+        """Draw the counts (G, groups, 32) of the groups in some blocks."""
         return np.asarray(self.of_groups.make(first, blocks))
 
     def multiplicities(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
-        """(G, n, 32) multiplicities of the rows, for every problem."""
+        """Return the counts (G, n, 32) of the rows, for every problem."""
         return np.take(drawn, self.of_row, axis=1)
 
 
 @dataclass(frozen=True)
 class HitCounts(InBlocks):
-    """Labels with the predicted probabilities: scores (n,), or class vectors (n, K).
+    """Draws of labels from predicted probabilities: scores (n,) or vectors (n, K).
 
     Every row stands there twice, as a hit and, in the second half, as a miss, and one of the two is
     drawn: so labels are multiplicities.
@@ -194,12 +196,12 @@ class HitCounts(InBlocks):
 
     @property
     def n(self) -> int:
-        """Rows that have multiplicities."""
+        """Number of rows that have counts: two for each row of the data."""
         return 2 * len(self.prob)
 
 
 class HitDraws(HitCounts):
-    """Hits with the probability that the score says."""
+    """Draws of outcomes with the score as the probability of a hit."""
 
     def _fill(self, first: int, c: U8) -> None:
         score = contiguous(self.prob, np.float64)
@@ -207,29 +209,29 @@ class HitDraws(HitCounts):
 
 
 class ClassDraws(HitCounts):
-    """Classes, shared by the problems of all of them."""
+    """Draws of classes, shared by the problems of all classes."""
 
     @cached_property
     def up_to(self) -> F64:
-        """Probability of each class but the last, and of those before it."""
+        """Cumulative probabilities of the classes (n, K - 1), without the last."""
         total = np.cumsum(self.prob, axis=1, dtype=np.float64)
         total[total[:, -1] == 0] = np.arange(1, total.shape[1] + 1)  # no class more than another
         return np.ascontiguousarray(total[:, :-1] / total[:, -1:])
 
     @property
     def shares(self) -> F64:
-        """Probability of each class (n, K), of rows that add up to 1."""
+        """Probabilities of the classes (n, K), with rows that add up to 1."""
         return np.diff(self.up_to, axis=1, prepend=0.0, append=1.0)
 
     def make(self, first: int, blocks: int) -> I32:
-        """(G, n / 2, 32) labels of some blocks."""
+        """Draw the labels (G, n / 2, 32) of some blocks."""
         label = np.empty((blocks, len(self.prob), REPLICATES), np.int32)
         with np.errstate(over="ignore"):
             kernels.resampling.categories(np.uint64(self.key), first, self.up_to, label)
         return label
 
     def multiplicities(self, drawn: I32, problem: int) -> U8:
-        """(G, n, 32) multiplicities of one class."""
+        """Return the counts (G, n, 32) of hits and misses of one class."""
         is_drawn, half = np.empty((len(drawn), self.n, REPLICATES), np.bool_), self.n // 2
         np.equal(drawn, problem, out=is_drawn[:, :half])
         np.not_equal(drawn, problem, out=is_drawn[:, half:])
@@ -238,7 +240,7 @@ class ClassDraws(HitCounts):
 
 @dataclass(frozen=True)
 class LabelDraws(InBlocks):
-    """Labels as they are, for estimators that take those.
+    """Draws of labels, for estimators that take the labels themselves.
 
     Classes of whole class vectors, or the hits of each problem.
     """
@@ -250,15 +252,15 @@ class LabelDraws(InBlocks):
 
     @property
     def n(self) -> int:
-        """Rows that have labels."""
+        """Number of rows that have labels."""
         return len(self.drawn.prob)
 
     def make(self, first: int, blocks: int) -> NDArray[Any]:
-        """Draws of some blocks, as `drawn` makes them."""
+        """Draw some blocks, as `drawn` makes them."""
         return np.asarray(self.drawn.make(first, blocks))
 
     def multiplicities(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
-        """(G, n, 32) labels of the rows."""
+        """Return the labels (G, n, 32) of the rows for a problem."""
         if isinstance(self.drawn, HitDraws):
             return drawn[:, : self.n].astype(np.int32)
         return drawn if self.are_classes else (drawn == problem).astype(np.int32)
@@ -266,7 +268,7 @@ class LabelDraws(InBlocks):
 
 @dataclass(frozen=True)
 class RowDraws:
-    """`size` of n rows, with replacement, as lists of rows."""
+    """Draws of `size` of n rows with replacement, as lists of rows."""
 
     unit, item, kind = 1, 4, Rows
 
@@ -275,7 +277,7 @@ class RowDraws:
     size: int
 
     def rows(self, first: int, replicates: int) -> I32:
-        """(R, size) rows of some replicates, in the order in which they are drawn."""
+        """Draw the rows (R, size) of some replicates, in the order in which they come."""
         rows = np.empty((replicates, self.size), np.int32)
         with np.errstate(over="ignore"):
             kernels.resampling.drawn_rows(np.uint64(self.key), first, self.n, rows)
@@ -288,7 +290,7 @@ BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | Class
 def draws_of(
     key: int, n: int, size: int, groups: Groups | None = None
 ) -> Multinomial | GroupDraws | RowDraws:
-    """Draws of `size` of n rows, in the form that is faster; or of as many groups as there are."""
+    """Make draws of `size` of n rows in the faster form, or of all groups."""
     if groups is not None:
         return GroupDraws(Multinomial(key, groups.count, groups.count), groups.of_row)
     is_block = size <= n < SMALL_PART * size

@@ -47,31 +47,31 @@ MORE_MEMORY, COPIES = 2**30, 4
 
 
 class Problem:
-    """One problem as it is, and in increasing order of the score, for estimators that need it."""
+    """A problem as it is, and sorted by score for estimators that need it."""
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
 
     @cached_property
     def order(self) -> I32:
-        """The rows in increasing order of the score."""
+        """Rows in increasing order of the score."""
         return increasing(self.sample.s).astype(np.int32)
 
     @cached_property
     def place(self) -> I32:
-        """Where in that order each row is."""
+        """Position of each row in that order."""
         place = np.empty_like(self.order)
         place[self.order] = np.arange(place.size, dtype=np.int32)
         return place
 
     @cached_property
     def ordered(self) -> Sample:
-        """The sample in that order."""
+        """Sample in that order."""
         return self.sample.where(self.order)
 
 
 class PreparedStatistic(NamedTuple):
-    """One statistic on one problem, of which it has a sample in the order of `order`.
+    """A statistic prepared on one problem, with its sample in the order of `order`.
 
     For draws in blocks the row at each position, for lists of rows the position of each row; None
     where that is the order of the draws. The sample is None where the plan is enough.
@@ -94,13 +94,15 @@ class PreparedStatistic(NamedTuple):
         return values
 
     def row_values(self, rows: I32) -> F64:
-        """Compute the values (R,) of draws that are lists of rows (R, size)."""
+        """Compute the values (R,) of draws as lists of rows (R, size)."""
         places = rows if self.order is None else np.take(self.order, rows)
         return self.values(Rows(places, self.sample), len(rows))
 
     def block_values(self, drawn: NDArray[Any], inside: slice) -> F64:
-        """Compute the values (..., R) of those replicates that are inside, of the 32 G with counts
-        or labels (G, n, 32)."""
+        """Compute the values (..., R) of the replicates `inside` some blocks.
+
+        The blocks are the counts or labels (G, n, 32) of 32 G replicates.
+        """
         is_native = self.kind(drawn) in self.statistic.native
         if not is_native:  # one block at a time
             drawn = drawn[:, :, inside]
@@ -110,25 +112,25 @@ class PreparedStatistic(NamedTuple):
 
     @staticmethod
     def kind(drawn: NDArray[Any]) -> type:
-        """Return the kind of draws that blocks of counts or of labels are."""
+        """Return the kind of draws of blocks: counts or labels."""
         return Counts if drawn.dtype == np.uint8 else Labels
 
 
 @dataclass(frozen=True)
 class Replicates:
-    """Draws, and the members to evaluate on them: those of one problem follow one another."""
+    """Draws and the members to evaluate on them, problem by problem."""
 
     draws: BlockDraws | RowDraws
     members: list[PreparedStatistic]
 
     @property
     def rows(self) -> int:
-        """Rows that a member reads for one replicate."""
+        """Number of rows that a member reads for one replicate."""
         return self.draws.size if isinstance(self.draws, RowDraws) else self.draws.n
 
     @property
     def cost(self) -> int:
-        """Rows that all members read for one replicate.
+        """Number of rows that all members read for one replicate.
 
         A pair of rows takes an eighth of the time of a row.
         """
@@ -137,7 +139,7 @@ class Replicates:
 
     @property
     def are_fast(self) -> bool:
-        """Return whether all statistics take many replicates at once.
+        """Whether all statistics take many replicates at once.
 
         Batches of others are small, since nothing stops one that has begun.
         """
@@ -145,13 +147,13 @@ class Replicates:
 
     @property
     def batch(self) -> int:
-        """Replicates that are drawn at once: whole blocks of them, unless they are lists."""
+        """Number of replicates drawn at once: whole blocks, unless draws are lists."""
         unit = self.draws.unit
         most = BATCH // (unit * self.draws.item * self.rows)
         return max(1, most) * unit if self.are_fast else REPLICATES
 
     def values(self, first: int, last: int, stop: Event | None = None) -> F64:
-        """Return the values (members, ..., last - first) of a range of replicates, in batches.
+        """Compute the values (members, ..., last - first) of a range, in batches.
 
         `stop` is set when nobody waits for them any more.
         """
@@ -166,7 +168,7 @@ class Replicates:
         return np.concatenate(parts, axis=-1) if parts else np.empty((len(self.members), 0))
 
     def _values_of_members(self, first: int, last: int) -> Iterator[F64]:
-        """The values of each member, from lists of rows or from blocks that are drawn whole."""
+        """Yield the values of each member, from lists of rows or from whole blocks."""
         draws = self.draws
         if isinstance(draws, RowDraws):
             rows = draws.rows(first, last - first)
@@ -211,12 +213,12 @@ def plan_replicates(
 
 
 def rows_in_order(c: NDArray[Any], order: I32) -> NDArray[Any]:
-    """Multiplicities or labels (G, n, 32) of the rows in another order."""
+    """Return counts or labels (G, n, 32) of the rows in another order."""
     return np.take(c, order, axis=1)
 
 
 def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:
-    """Return a range of replicates, cut at the multiples of `step`."""
+    """Cut a range of replicates at the multiples of `step`."""
     begin = first - first % step
     return [(max(a, first), min(a + step, last)) for a in range(begin, last, step)]
 
@@ -224,8 +226,10 @@ def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:
 def evaluate(
     replicates: Replicates, first: int, last: int, jobs: int = 1, executor: Any = None
 ) -> F64:
-    """The values (members, ..., last - first) of a range of replicates, on up to `jobs` threads or
-    on an executor."""
+    """Compute the values (members, ..., last - first) of a range of replicates.
+
+    They are worked out on up to `jobs` threads or on an executor.
+    """
     cost = replicates.cost * (last - first)
     if first == last or (executor is None and cost <= INLINE and replicates.are_fast):
         return replicates.values(first, last)
@@ -245,7 +249,7 @@ def evaluate(
 
 
 def thread_count(replicates: Replicates, jobs: int) -> int:
-    """How many of `jobs` threads have room in memory."""
+    """Return how many of `jobs` threads have room in memory."""
     each = COPIES * replicates.batch * replicates.draws.item * replicates.rows
     return min(jobs, 1 + MORE_MEMORY // each)
 
@@ -253,9 +257,11 @@ def thread_count(replicates: Replicates, jobs: int) -> int:
 def run(
     replicates: Replicates, first: int, last: int, task: int, submit: Any, ahead: int | None = None
 ) -> F64:
-    """Submit whole blocks of replicates for which members read about `task` rows, at most `ahead`
-    of these tasks at a time, and collect their values in order; what has not begun is cancelled if
-    one fails."""
+    """Submit blocks of replicates as tasks, and collect their values in order.
+
+    A task is whole blocks for which members read about `task` rows, and there are at most `ahead`
+    of them at a time. Tasks that have not begun are cancelled if one fails.
+    """
     step = max(1, task // (replicates.cost * REPLICATES)) * REPLICATES
     parts = ranges(first, last, step)
     todo, values = iter(parts), []

@@ -15,19 +15,19 @@ METHODS = get_args(Method)
 
 
 def as_float(value: Any) -> Any:
-    """Return a float of an array without dimensions."""
+    """Return a float for an array without dimensions, or the array itself."""
     value = np.asarray(value, np.float64)
     return value if value.ndim else float(value)
 
 
 def of_parts(parts: Sequence[Any], level: float, per_class: bool) -> ConfidenceInterval:
-    """Return the interval of each part at a level, or that of the only one."""
+    """Compute the interval of each part at a level, or of the only one."""
     ends = np.array([part.interval(level) for part in parts], np.float64).reshape(-1, 2)
     return ConfidenceInterval(*(ends.T.copy() if per_class else ends[0].tolist()))
 
 
 def check_level(value: Any) -> float:
-    """Return a confidence level."""
+    """Return a checked confidence level."""
     level = check_real("confidence_level", value, 0.0, 1.0)
     if not 0 < level < 1:
         raise InputError("confidence_level", "must be between 0 and 1", value=value)
@@ -35,12 +35,14 @@ def check_level(value: Any) -> float:
 
 
 def tails_of(level: float) -> F64:
-    """Levels of the two quantiles between which there is the share `level`."""
+    """Return the levels of the two quantiles that enclose the share `level`."""
     return np.array([(1 - level) / 2, (1 + level) / 2])
 
 
 def p_value_of(statistic: Any, values: F64) -> Any:
-    """``(1 + #{T* >= T}) / (R + 1)`` of each line of replicates T* (..., R) of a statistic T.
+    """Compute the p-value of a statistic T from replicates T* (..., R).
+
+    ``(1 + #{T* >= T}) / (R + 1)`` of each line.
 
     Nan where one of them is.
     """
@@ -50,7 +52,7 @@ def p_value_of(statistic: Any, values: F64) -> Any:
 
 
 def quantiles(distribution: F64, levels: F64) -> F64:
-    """Return quantiles (..., L) of each line (..., R), by numpy's linear rule.
+    """Compute quantiles (..., L) of each line (..., R), by numpy's linear rule.
 
     At the same levels (L,), or each at its own (..., L). nan where a line or a level is.
     """
@@ -64,7 +66,9 @@ def quantiles(distribution: F64, levels: F64) -> F64:
 
 
 def acceleration_of(values: F64) -> Any:
-    """Acceleration of BCa intervals from jackknife values (..., groups): their skewness over 6.
+    """Compute the acceleration of BCa intervals from jackknife values (..., groups).
+
+    It is a sixth of their skewness.
 
     Efron (1987), "Better bootstrap confidence intervals", eq. 7.3; 0 where all values are equal.
     """
@@ -76,7 +80,9 @@ def acceleration_of(values: F64) -> Any:
 
 
 def bca_levels(estimate: Any, distribution: F64, acceleration: Any, tails: F64) -> F64:
-    """Levels (..., 2) of the quantiles that are the ends of a BCa interval: Efron (1987), eq. 2.3.
+    """Compute the quantile levels (..., 2) of the ends of a BCa interval.
+
+    Efron (1987), eq. 2.3.
 
     Replicates equal to the estimate count half. nan where all are on one side of it.
     """

@@ -1,4 +1,4 @@
-"""Labels that are drawn as probabilities say, and problems as estimators take such labels.
+"""Labels drawn from probabilities, and problems in the form for such draws.
 
 Most estimators take labels as multiplicities: every row stands there as a hit and as a miss, and
 one of the two is drawn. Those that take `Labels`, and those of whole class vectors, take the
@@ -19,13 +19,16 @@ from fastece.typing import F64
 
 
 def hits_and_misses(sample: Sample) -> Sample:
-    """Every row twice, as a hit and as a miss: `HitDraws` draws one of the two."""
+    """Return a sample with every row twice: as a hit and as a miss.
+
+    `HitDraws` draws one of the two.
+    """
     twice = sample.where(np.tile(np.arange(sample.n), 2))
     return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
 
 
 def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
-    """Return labels with probabilities (n,) of each problem.
+    """Make draws of labels with probabilities (n,) for each problem.
 
     Of all classes together, or of the only one's hits.
     """
@@ -35,12 +38,12 @@ def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
 
 
 def takes_labels(call: Call, estimator: Any) -> bool:
-    """Whether an estimator takes labels themselves."""
+    """Return whether an estimator takes labels themselves."""
     return Labels in estimator.native or call.uses_class_vectors(estimator)
 
 
 def probabilities_for(call: Call, estimator: Any) -> list[F64]:
-    """Return what the only model of a call says of the labels (n,).
+    """Return the label probabilities (n,) of the only model of a call.
 
     Of every class of whole class vectors, or of the hits of each problem.
     """
@@ -54,7 +57,10 @@ def probabilities_for(call: Call, estimator: Any) -> list[F64]:
 def draws_for(
     call: Call, estimator: Any, prob: list[F64], key: int
 ) -> ClassDraws | HitDraws | LabelDraws:
-    """Labels with probabilities as `probabilities_for` gives them, as an estimator takes them."""
+    """Make draws of labels from probabilities in the form that an estimator takes.
+
+    The probabilities are as `probabilities_for` returns them.
+    """
     if call.uses_class_vectors(estimator):
         return LabelDraws(ClassDraws(key, np.column_stack(prob)), are_classes=True)
     draws = label_draws(call, prob, key)
@@ -62,7 +68,7 @@ def draws_for(
 
 
 def problems_for(call: Call, estimator: Any) -> list[Problem]:
-    """Return the problems of the only model of a call, for such draws."""
+    """Return the problems of the only model of a call for such draws."""
     samples = call.models[0].samples()
     if takes_labels(call, estimator):
         return [Problem(sample) for sample in samples]

@@ -41,7 +41,7 @@ class ReplicatedResult(EstimatorResult):
 
     @property
     def _values(self) -> F64:
-        """The distribution; nan where the value is infinite, and so has no spread."""
+        """Distribution; nan where the value is infinite, and so has no spread."""
         values, finite = self.bootstrap_distribution, np.isfinite(self.value)
         return values if np.all(finite) else np.where(np.asarray(finite)[..., None], values, np.nan)
 
@@ -52,7 +52,10 @@ class ReplicatedResult(EstimatorResult):
 
     @property
     def standard_error(self) -> Any:
-        """Standard deviation of the distribution (``ddof=1``); nan of fewer than two replicates."""
+        """Standard deviation of the distribution; nan for fewer than two replicates.
+
+        With ``ddof=1``.
+        """
         values = self._values
         return as_float(values.std(-1, ddof=1)) if values.shape[-1] > 1 else np.nan * self.value
 
@@ -66,7 +69,7 @@ class ReplicatedResult(EstimatorResult):
     def interval(
         self, confidence_level: float | None = None, method: Method | None = None
     ) -> ConfidenceInterval:
-        """Return the interval ``(low, high)`` at another level, or by another method.
+        """Compute the interval ``(low, high)`` at another level, or by another method.
 
         The level is between 0 and 1, the method "basic" or "percentile", or "bca" where that is the
         result's own; by default both are the result's own.
@@ -185,7 +188,10 @@ class ComparisonResult(ReplicatedResult):
     def interval(
         self, confidence_level: float | None = None, method: Any = None
     ) -> ConfidenceInterval:
-        """As of `BootstrapResult`; "mover" where that is the result's own method."""
+        """Compute the interval as `BootstrapResult` does; "mover" only where it was used.
+
+        "mover" goes where it is the result's own method.
+        """
         if self._joined is None:
             return super().interval(confidence_level, method)
         if method is not None:
