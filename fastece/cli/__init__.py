@@ -1,3 +1,3 @@
-"""The command line: ``fastece report FILE``, ``compare A B`` and what else there is."""
+"""The command line: ``fastece report FILE``, ``compare A B`` and other commands."""
 
 from fastece.cli.commands import main as main

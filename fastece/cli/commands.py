@@ -1,4 +1,4 @@
-"""Run a command: its function, the form of what it prints, and its exit code."""
+"""Commands: their functions, the form of their output, and exit codes."""
 
 import io
 import json
@@ -57,7 +57,7 @@ def run_study(options: Namespace) -> Any:
 
 
 def command(name: str) -> Callable[[Namespace], Any]:
-    """Find the function behind a command, whose module is loaded now.
+    """Import the function of a command by the command's name.
 
     ``fastece --help`` need not wait for what measures.
     """
@@ -66,7 +66,7 @@ def command(name: str) -> Callable[[Namespace], Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, by default that of the process.
+    """Run one command, by default the one of the process, and return the exit code.
 
     Returns
     -------
@@ -98,13 +98,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def refuse(message: str) -> int:
-    """Print one line on stderr; the exit code of bad input."""
+    """Print a message as one line on stderr, and return the exit code of bad input."""
     print(f"fastece: error: {' '.join(message.split())}", file=sys.stderr)
     return 2
 
 
 def write(text: str) -> int:
-    """Print a text; the exit code."""
+    """Print a text, and return the exit code."""
     try:
         print(text, flush=True)
     except OSError as error:

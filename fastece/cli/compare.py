@@ -1,4 +1,4 @@
-"""Two models on the same rows, on one page."""
+"""The command ``compare``: two models on the same rows, on one page."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ def run_compare(options: Namespace) -> Page:
 
 
 def compare_page(found: "Differences", names: Sequence[str], a: Predictions) -> Page:
-    """Describe the differences between two files."""
+    """Make the page of the differences between two files."""
     errors, call = found.errors, found.call
     verdict = verdict_of(errors[LEAD], errors[TEST], found.scores["brier_score"])
     groups = "" if call.n_groups is None else f" in {call.n_groups} groups"
@@ -84,14 +84,14 @@ def compare_page(found: "Differences", names: Sequence[str], a: Predictions) -> 
 
 
 class Differences(NamedTuple):
-    """Two models on the same rows: what was measured, and the differences of errors and scores."""
+    """Measured differences of errors and scores between two models on the same rows."""
 
     call: Call
     errors: Results[ComparisonResult]
     scores: Results[ComparisonResult]
 
     def values(self, names: tuple[str, str]) -> dict[str, Any]:
-        """Give the differences as plain values, under the names of the models."""
+        """Return the differences as plain values, under the names of the models."""
         return {
             "n": self.call.n, "setting": self.call.setting, "n_resamples": self.call.n_resamples,
             "confidence_level": self.call.level,
@@ -100,7 +100,7 @@ class Differences(NamedTuple):
         }  # fmt: skip
 
     def sections(self, names: tuple[str, str]) -> list[Section]:
-        """Describe errors and scores in two tables."""
+        """Describe errors and scores in two tables, as sections of a page."""
         difference = " - ".join(names)
         head = [*names, difference, f"{100 * self.call.level:g} % CI", "p-value"]
         errors = [[*row_of(name, x), x.estimator] for name, x in self.errors.items()]
@@ -119,7 +119,7 @@ class Differences(NamedTuple):
 def measure(
     models: Sequence[tuple[Predictions, Namespace]], progress: Progress, draws_groups: bool = True
 ) -> Differences:
-    """Measure two models, each with how it is read; groups of rows are those of the first."""
+    """Measure two models, each with its own options; groups come from the first."""
     first, options = models[0]
     errors, scores = estimators_of(first, options), scores_of(first.pairs)
     a, b = (read_data(model, own, {**errors, **scores}, least=1) for model, own in models)
@@ -134,7 +134,7 @@ def measure(
 
 
 def verdict_of(error: ComparisonResult, bins: ComparisonResult, brier: ComparisonResult) -> str:
-    """Tell which model is better calibrated, and which predicts better, in a sentence."""
+    """Write a sentence on which model is better calibrated, and which predicts better."""
     parts = [
         winner_of(error, f"better calibrated by {LEAD}"),
         winner_of(brier, "better in all by the Brier score"),
@@ -145,7 +145,7 @@ def verdict_of(error: ComparisonResult, bins: ComparisonResult, brier: Compariso
 
 
 def winner_of(result: ComparisonResult, praise: str) -> str:
-    """Name the model with the smaller value, if that is clear, and the interval that shows it."""
+    """Name the model with the clearly smaller value, and the interval that shows it."""
     sign = sign_of(result)
     winner = f"model {'b' if sign > 0 else 'a'} is" if sign else "neither is shown to be"
     level = f"{100 * result.confidence_level:g} %"
@@ -154,13 +154,16 @@ def winner_of(result: ComparisonResult, praise: str) -> str:
 
 
 def sign_of(result: ComparisonResult) -> int:
-    """Give the side of 0 on which the interval lies, but for rounding; 0 if it holds 0."""
+    """Return the sign of an interval: 1 above 0, -1 below 0, 0 if it contains 0.
+
+    Rounding is allowed for.
+    """
     low, high = result.confidence_interval
     return int(low > ROUNDING) - int(high < -ROUNDING)
 
 
 def check_same_rows(a: Predictions, b: Predictions) -> None:
-    """Refuse two files that have not the same labels and weights, row by row."""
+    """Refuse two files that differ in labels or weights, row by row."""
     if a.pairs != b.pairs:
         rule = f"must have the kind of columns that {a.file} has"
         hint = "only one of them has labels and confidences of the predicted class"
@@ -177,7 +180,10 @@ def check_same_rows(a: Predictions, b: Predictions) -> None:
 
 
 def values_of(name: str, result: ComparisonResult, names: tuple[str, str]) -> dict[str, Any]:
-    """Give one line of the table: above 0 the second model is better calibrated."""
+    """Return one line of the table as plain values.
+
+    Above 0 the second model is better calibrated.
+    """
     low, high = result.confidence_interval
     return {
         "name": name, names[0]: result.a, names[1]: result.b, "difference": result.value,
@@ -187,7 +193,7 @@ def values_of(name: str, result: ComparisonResult, names: tuple[str, str]) -> di
 
 
 def row_of(name: str, result: ComparisonResult) -> list[Any]:
-    """Give the cells of one line of a table."""
+    """Return the cells of one line of a table."""
     interval = result.confidence_interval
     numbers = [Number(value, interval) for value in (result.a, result.b, result.value)]
     return [name, *numbers, interval, PValue(result.p_value)]

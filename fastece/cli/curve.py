@@ -1,4 +1,4 @@
-"""How often scores come true, as a table."""
+"""The command ``curve``: how often scores come true, as a table."""
 
 import math
 from argparse import Namespace
@@ -52,7 +52,7 @@ def run_curve(options: Namespace) -> Page:
 def curve_page(
     curves: Sequence[ReliabilityCurve], call: Call, predictions: Predictions, options: Namespace
 ) -> Page:
-    """Describe curves at some scores."""
+    """Make the page of curves at some scores."""
     title, first = title_of(options.file), curves[0]
     facts = {"rows": call.n, "setting": question(call.setting, predictions.pairs)}
     facts |= noted(predictions.note)
@@ -71,13 +71,13 @@ def curve_page(
 
 
 def scores_at(curve: ReliabilityCurve, at: Sequence[float] | None) -> list[float]:
-    """Give the scores that are asked for, or eleven from one end of the range to the other."""
+    """Return the given scores, or eleven evenly spaced over the range."""
     found: list[float] = np.linspace(*curve.score_range, 11).tolist() if at is None else [*at]
     return found
 
 
 def section_of(curve: ReliabilityCurve, at: Sequence[float] | None, level: str) -> Section:
-    """Describe a curve in a table."""
+    """Describe a curve in a table, as a section of a page."""
     rows = []
     for score in scores_at(curve, at):
         x = point(curve, score)
@@ -91,7 +91,7 @@ def section_of(curve: ReliabilityCurve, at: Sequence[float] | None, level: str) 
 
 
 def values_of(curve: ReliabilityCurve, at: Sequence[float] | None) -> dict[str, Any]:
-    """Give a curve at some scores as plain values."""
+    """Return the points of a curve at some scores as plain values."""
     return {
         "setting": curve.setting, "value": curve.value, "estimator": curve.estimator,
         "bandwidth": curve.bandwidth,
@@ -100,7 +100,10 @@ def values_of(curve: ReliabilityCurve, at: Sequence[float] | None) -> dict[str, 
 
 
 def point(curve: ReliabilityCurve, score: float) -> dict[str, Any]:
-    """Give a curve at one score; None where there are no scores that could tell, or no band."""
+    """Return the point of a curve at one score.
+
+    Its values are None where there are no scores near it, or no band.
+    """
     low, high = curve.score_range
     inside = low <= score <= high
     supported = inside and math.isfinite(curve(score))

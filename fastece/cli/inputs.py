@@ -1,4 +1,4 @@
-"""Files and options as the call that the functions that measure take."""
+"""Files and options, turned into arguments of the functions that measure."""
 
 import ast
 import csv
@@ -20,25 +20,25 @@ PAIRS = "the file has labels and confidences of predicted classes, which is a bi
 
 
 def title_of(path: str) -> str:
-    """Name a file on pages and in messages."""
+    """Return the name of a file for pages and messages."""
     name = path.encode("utf-8", "backslashreplace").decode()  # of a path that is not UTF-8
     return "standard input" if path == STANDARD_INPUT else name
 
 
 def file_options(options: Namespace) -> dict[str, Any]:
-    """Give the columns of a file that the options name."""
+    """Return the options that name the columns of a file."""
     return {name: getattr(options, name) for name in ("y_true", "y_prob", "classes", "weights")}
 
 
 def read_file(
     path: str, options: Namespace, columns: Mapping[str, str] | None = None
 ) -> Predictions:
-    """Read a file as the options say, with columns of other arguments."""
+    """Read a file with the columns that the options and other arguments name."""
     return read_predictions(path, **file_options(options), columns=columns or {})
 
 
 def read_demo() -> Predictions:
-    """Read the predictions that ship with fastece."""
+    """Read the predictions that are part of fastece."""
     with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
         return read_predictions(shipped)
 
@@ -46,7 +46,7 @@ def read_demo() -> Predictions:
 def read_data(
     predictions: Predictions, options: Namespace, estimators: dict[str, Any], least: int = 0
 ) -> Call:
-    """Check predictions and options as a call of functions that resample, at `least` so often."""
+    """Check predictions and options, as a call with at least `least` replicates."""
     data = data_of(predictions, options)
     with predictions.located():
         call = read_call(
@@ -65,13 +65,13 @@ def with_groups_of(call: Call, predictions: Predictions) -> Call:
 
 
 def columns_of(options: Namespace, *arguments: str) -> dict[str, str]:
-    """Give the columns of arguments that the options name."""
+    """Return the columns of arguments that the options name."""
     found = {name: getattr(options, name, None) for name in arguments}
     return {name: column for name, column in found.items() if column is not None}
 
 
 def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
-    """Give the arguments that every function takes: the data, and how they are read."""
+    """Return the arguments that every function takes: data, and how to read them."""
     order, positive = getattr(options, "labels", None), getattr(options, "pos_label", None)
     if predictions.pairs:
         if options.setting not in ("auto", "binary"):
@@ -96,7 +96,7 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
 
 
 def read_label(option: str, text: str, is_text: bool) -> Any:
-    """Read a label like those of the file: a text, or a number."""
+    """Read a label of the kind that the file has: a text, or a number."""
     text = text.strip()
     if is_text:
         return text
@@ -110,12 +110,15 @@ def read_label(option: str, text: str, is_text: bool) -> Any:
 
 
 def score_range(predictions: Predictions) -> dict[str, Any]:
-    """Give the range of the scores, where the file does not tell it, as a field of estimators."""
+    """Return the range of scores as a field of estimators, if a class count is given.
+
+    It is for files whose columns do not show the range.
+    """
     return {} if predictions.classes is None else {"score_range": (1 / predictions.classes, 1.0)}
 
 
 def estimators_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
-    """Choose the errors of a report, and those that are asked for.
+    """Choose the errors of a report, with any that the options name.
 
     They have the bins and the range, if they take them.
     """

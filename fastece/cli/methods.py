@@ -1,4 +1,4 @@
-"""Methods of recalibration on a file: out of folds, fitted to another file, or saved."""
+"""Recalibration methods on a file: out of folds, fitted to another file, or saved."""
 
 import math
 import os
@@ -40,7 +40,7 @@ HITS = ["wrong", "right"]
 
 
 class Rows(NamedTuple):
-    """Checked predictions, as methods take them.
+    """Checked predictions, in the form that methods take.
 
     Labels are the numbers of their columns, and `order` what these stand for, if they have names.
     """
@@ -54,24 +54,24 @@ class Rows(NamedTuple):
 
     @property
     def n_classes(self) -> int:
-        """Number of classes; one column is of two."""
+        """Number of classes; two for a single column."""
         return 2 if self.x.ndim == 1 else self.x.shape[1]
 
     @property
     def classes(self) -> list[str] | None:
-        """Names of the classes in a saved model; None of numbers."""
+        """Names of the classes in a saved model; None for numbers."""
         if self.pairs:
             return HITS
         return None if self.order is None else [str(label) for label in self.order]
 
     @property
     def kind(self) -> str:
-        """What the file holds."""
+        """Kind of the file's numbers: logits or probabilities."""
         return "logits" if self.from_logits else "probabilities"
 
 
 class Task(NamedTuple):
-    """A file that is to be recalibrated, and the rows of `--fit`."""
+    """File to recalibrate, and the rows of `--fit`."""
 
     before: Predictions
     rows: Rows
@@ -85,7 +85,10 @@ class Task(NamedTuple):
 
 
 class Recalibrated(NamedTuple):
-    """A model, which is not fitted if each fold had its own, and what it makes of a file."""
+    """Calibration model and the recalibrated file.
+
+    The model is not fitted if each fold had its own.
+    """
 
     model: Calibrator
     after: Predictions
@@ -109,7 +112,7 @@ def check_way(options: Namespace) -> None:
 
 
 def read_task(options: Namespace) -> Task:
-    """Read the file, and the one of `--fit`, which must have the same kind of predictions."""
+    """Read the file and the one of `--fit`, which must be of the same kind."""
     before = read_file(options.file, options, columns_of(options, "groups"))
     estimators_of(before, options)  # refused now, not after methods have been fitted
     rows = rows_of(before, options)
@@ -127,7 +130,7 @@ def read_task(options: Namespace) -> Task:
 
 
 def require_same(option: str, path: str, facts: dict[str, list[Any]]) -> None:
-    """Refuse a file of an option that differs from the file that is recalibrated."""
+    """Refuse a file of an option that differs from the file to recalibrate."""
     for name, (wanted, got) in facts.items():
         if wanted != got:
             rule = f"must have {name} of the file, {wanted!r}"
@@ -135,7 +138,7 @@ def require_same(option: str, path: str, facts: dict[str, list[Any]]) -> None:
 
 
 def rows_of(predictions: Predictions, options: Namespace) -> Rows:
-    """Check predictions as every command does, and read them as methods take them."""
+    """Check predictions as every command does, and return them for methods."""
     data = data_of(predictions, options)
     y_true, y_prob = data.pop("y_true"), data.pop("y_prob")
     with predictions.located():
@@ -149,7 +152,7 @@ def rows_of(predictions: Predictions, options: Namespace) -> Rows:
 
 
 def apply_methods(task: Task, progress: Progress) -> tuple[dict[str, Recalibrated], dict[str, str]]:
-    """Apply the methods that are asked for, by their names.
+    """Apply the chosen methods, and return results and reasons of failure by name.
 
     Of those that cannot be used among all give the reason.
     """
@@ -176,7 +179,7 @@ def apply_methods(task: Task, progress: Progress) -> tuple[dict[str, Recalibrate
 
 @contextmanager
 def warnings_of(method: Any) -> Iterator[None]:
-    """Name the method in warnings while the block runs, and give none about rows."""
+    """Name the method in warnings of the block, and drop warnings about rows."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -189,7 +192,7 @@ def warnings_of(method: Any) -> Iterator[None]:
 
 
 def apply(name: str, task: Task) -> Recalibrated:
-    """Apply a method to a file: fitted to another one, or out of folds."""
+    """Apply a method to a file, fitted to another file or out of folds."""
     rows, options = task.rows, task.options
     model = METHODS[name](from_logits=rows.from_logits)
     if task.other is not None:
@@ -213,13 +216,13 @@ def fit(model: Calibrator, rows: Rows) -> Calibrator:
 
 
 def transform(model: Calibrator, task: Task) -> Recalibrated:
-    """Apply a fitted model to a file."""
+    """Apply a fitted model to the file of a task."""
     with warnings_of(model):
         return Recalibrated(model, task.before.with_probabilities(model.transform(task.rows.x)))
 
 
 def apply_saved(task: Task) -> dict[str, Recalibrated]:
-    """Apply the model of `--load` to a file."""
+    """Apply the model of `--load` to the file of a task."""
     path, rows = task.options.load, task.rows
     model = load(path)
     are_named = HITS in (model.classes_, rows.classes) or None not in (model.classes_, rows.classes)
@@ -234,7 +237,10 @@ def apply_saved(task: Task) -> dict[str, Recalibrated]:
 
 
 def check_size(name: str, task: Task) -> None:
-    """Refuse a method, among all, that has more parameters than rows to fit them to."""
+    """Refuse a method that has more parameters than rows to fit them to.
+
+    It is one among all methods.
+    """
     n_classes, n = task.rows.n_classes, len((task.other or task.rows).label)
     count = n_classes * (n_classes + 1)
     if name == "matrix" and count > n:
@@ -242,7 +248,7 @@ def check_size(name: str, task: Task) -> None:
 
 
 def rank(task: Task, results: dict[str, Recalibrated], progress: Progress) -> list[dict[str, Any]]:
-    """Measure what each method leaves, and rank them by the log loss.
+    """Measure the result of each method, and rank the methods by their log loss.
 
     The log loss, the error, and the share of rows whose class stays the predicted one; infinite
     losses come last.
@@ -263,12 +269,12 @@ def rank(task: Task, results: dict[str, Recalibrated], progress: Progress) -> li
 
 
 def guess_of(x: NDArray[Any], middle: float) -> NDArray[Any]:
-    """Find the predicted class of each row."""
+    """Return the predicted class of each row."""
     return x > middle if x.ndim == 1 else x.argmax(axis=1)
 
 
 def of_probabilities(options: Namespace) -> Namespace:
-    """Make options for what has been recalibrated, which is never logits."""
+    """Return the options for recalibrated predictions, which are never logits."""
     return Namespace(**{**vars(options), "from_logits": False})
 
 

@@ -1,4 +1,4 @@
-"""The commands and their options, as tables that argparse is made of."""
+"""Commands and their options, as tables for argparse."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ from fastece.files import LAYOUTS
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """Parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
         """Print one line on stderr and exit with 2."""
@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
 def reader(
     rule: str, read: Callable[[str], Any], holds: Callable[[Any], bool] = lambda _: True
 ) -> Callable[[str], Any]:
-    """Make a reader of the text of an option, which names the rule that it breaks."""
+    """Make a reader of an option's text, whose error names the rule."""
 
     def read_text(text: str) -> Any:
         with suppress(ValueError):
@@ -35,7 +35,7 @@ def reader(
 
 
 def number_or(word: str, number: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Make a reader of a number or a word."""
+    """Make a reader of a number or a given word."""
     return reader(f'a number or "{word}"', lambda text: text if text == word else number(text))
 
 
@@ -55,12 +55,12 @@ read_scores = reader(
 def value(
     metavar: str | None, text: str, read: Callable[[str], Any] = str, default: Any = None
 ) -> dict[str, Any]:
-    """Describe an option with a value to argparse."""
+    """Describe an option with a value for argparse."""
     return {"metavar": metavar, "help": text, "type": read, "default": default}
 
 
 def form(name: str, text: str) -> dict[str, Any]:
-    """Describe an option that is a form of the output to argparse."""
+    """Describe an option for the form of the output for argparse."""
     return {"action": "store_const", "const": name, "dest": "form", "help": text}
 
 
@@ -157,7 +157,10 @@ STUDY = (
 
 
 class Command(NamedTuple):
-    """One row of the table of commands; `run` is the module of this folder, and the function."""
+    """A row of the table of commands.
+
+    `run` is the module of this folder, and the function.
+    """
 
     run: str
     help: str
@@ -221,7 +224,7 @@ COMMANDS = {
 
 
 def option_names() -> dict[str, str | None]:
-    """Give the names of options for arguments of Python, as errors have them."""
+    """Return the names of options by argument of Python, for messages of errors."""
     options = [key.split()[-1] for key in OPTIONS]
     names: dict[str, str | None] = {x[2:].replace("-", "_"): x for x in options}
     others = {"n_resamples": "--resamples", "n_jobs": "--jobs", "rng": "--seed", "cv": "--folds"}
@@ -229,7 +232,7 @@ def option_names() -> dict[str, str | None]:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make a parser of every command."""
+    """Make the parser of all commands."""
     parser = Parser(prog="fastece", description="Calibration errors of classifiers.")
     parser.add_argument("--version", action="version", version=f"fastece {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")

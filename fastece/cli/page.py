@@ -1,4 +1,4 @@
-"""What a command prints: a document, and the same as plain values."""
+"""The output of a command: a document, and the same as plain values."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +14,7 @@ FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model
 
 @dataclass(frozen=True)
 class Page(Readable):
-    """A document, and the same as values by name."""
+    """A document, and its content as values by name."""
 
     description: Document
     values: dict[str, Any]
@@ -24,12 +24,12 @@ class Page(Readable):
         return self.description
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values by name."""
+        """Return the values as plain Python values by name."""
         plain: dict[str, Any] = to_plain(self.values)
         return plain
 
     def with_file(self, option: str, path: str, note: str = "") -> "Page":
-        """Add the name of a file that was written, as an option asked, and a note."""
+        """Return the page with the name of a file that an option wrote, and a note."""
         known = {FILES[option]: f"{path} ({note})" if note else path}
         others = [x for x in self.description.sections if x.title != TITLE]
         for section in self.description.sections[len(others) :]:
@@ -39,5 +39,5 @@ class Page(Readable):
 
 
 def noted(note: str) -> dict[str, str]:
-    """Give a fact about how a file was read, where there is something to say about that."""
+    """Return the fact of how a file was read, if there is a note on it."""
     return {"read as": note} if note else {}

@@ -1,4 +1,4 @@
-"""Recalibrated predictions, and whether they are better, on one page."""
+"""The command ``recalibrate``: predictions recalibrated and compared."""
 
 import math
 import os
@@ -87,7 +87,7 @@ def run_recalibrate(options: Namespace) -> Page:
 
 
 def check_targets(options: Namespace) -> tuple[Path | None, Path | None]:
-    """Check that the files of `--out` and `--save` can be written.
+    """Return the checked paths of `--out` and `--save`, which can be written.
 
     They are no other files of the command.
     """
@@ -117,7 +117,7 @@ def page_of(
     task: Task, method: str, result: Recalibrated, differences: Differences,
     ranks: list[dict[str, Any]], refused: dict[str, str],
 ) -> Page:  # fmt: skip
-    """Describe a file before and after, and how the methods rank."""
+    """Make the page of a file before and after, and of the ranks of methods."""
     model, before, title = result.model, task.before, title_of(task.options.file)
     parameters, way = parameters_of(model), describe_way(task.options)
     call, verdict = differences.call, verdict_of(model.title, differences)
@@ -139,7 +139,7 @@ def page_of(
 
 
 def verdict_of(name: str, found: Differences) -> str:
-    """Tell whether a method helped, in a sentence."""
+    """Write a sentence on whether a method helped."""
     error, bins, loss = found.errors[LEAD], found.errors[TEST], found.scores[LOSS]
     parts = [change(error, f"{name} {ERRORS[sign_of(error)].format(LEAD)}")]
     if sign_of(error) != sign_of(bins):
@@ -163,7 +163,7 @@ def change(result: ComparisonResult, claim: str) -> str:
 
 
 def parameters_of(model: Calibrator) -> dict[str, float]:
-    """Give the parameters of a fitted model that are single numbers."""
+    """Return the parameters of a fitted model that are single numbers."""
     found = {name: getattr(model, f"{name}_", None) for name in model.PARAMETERS}
     return {name: x for name, x in found.items() if isinstance(x, float)}
 
@@ -171,7 +171,7 @@ def parameters_of(model: Calibrator) -> dict[str, float]:
 def rank_section(
     ranks: list[dict[str, Any]], refused: dict[str, str], differences: Differences
 ) -> Section:
-    """Describe the methods in a table, the best first, and those that cannot be used."""
+    """Describe the ranked methods, and the unusable ones, as a section of a page."""
     rows = [[METHODS[x["method"]].title, x[LOSS], x[LEAD], share(x["same_class"])] for x in ranks]
     rows.append(["as it is", differences.scores[LOSS].a, differences.errors[LEAD].a, ""])
     head = ["method", LOSS, LEAD, "rows that keep their class"]
@@ -180,7 +180,7 @@ def rank_section(
 
 
 def share(value: float | None) -> str:
-    """Write a share in percent, 100 only of all."""
+    """Write a share in percent; only a share of 1 becomes "all"."""
     if value is None:
         return "-"
     return "all" if value == 1 else f"{math.floor(10_000 * value) / 100:.2f} %"

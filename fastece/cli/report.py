@@ -1,4 +1,7 @@
-"""How well a classifier is calibrated, on one page, from a file or from a stream of files."""
+"""The command ``report``: calibration of a classifier, on one page.
+
+Its rows come from a file, or from a stream of files.
+"""
 
 import os
 from argparse import Namespace
@@ -33,7 +36,7 @@ MOST_SLICES = 200
 
 
 def run_report(options: Namespace) -> Page:
-    """Run ``fastece report FILE [FILE ...]``, and ``fastece demo``, which has no file."""
+    """Run ``fastece report FILE [FILE ...]``, or ``fastece demo``, which has no file."""
     paths = expand_paths(getattr(options, "files", []))
     picture = options.plot and check_picture(options.plot)
     html = options.html and check_page(options.html)
@@ -56,7 +59,7 @@ def run_report(options: Namespace) -> Page:
 
 
 def read_rows(paths: Sequence[str], options: Namespace, progress: Progress) -> Predictions | None:
-    """Read one file as a whole, or what ships with fastece.
+    """Read one file as a whole, or the predictions that are part of fastece.
 
     None where that is a stream: of several files, and of one that is too large.
     """
@@ -74,7 +77,7 @@ def read_rows(paths: Sequence[str], options: Namespace, progress: Progress) -> P
 def report_of_rows(
     rows: Predictions, title: str, options: Namespace, progress: Progress
 ) -> Report:  # fmt: skip
-    """Report on the rows of a file."""
+    """Make the report on the rows of a file."""
     named = columns_of(options, "by", "groups")
     count = REPLICATES if options.resamples is None else options.resamples
     with rows.located():
@@ -91,7 +94,7 @@ def report_of_rows(
 
 
 def report_of_stream(paths: Sequence[str], options: Namespace, progress: Progress) -> Report:
-    """Report on files whose rows are added up as they are read."""
+    """Make the report on files whose rows are added up as they are read."""
     for name in ("groups", "resamples"):
         if getattr(options, name):
             rule = "needs all rows at once, which a stream does not keep"
@@ -112,7 +115,7 @@ def report_of_stream(paths: Sequence[str], options: Namespace, progress: Progres
 
 
 def advice(paths: Sequence[str], options: Namespace) -> str:
-    """Advise how to have all rows at once."""
+    """Return advice on how to have all rows at once."""
     if options.stream:
         return "without {stream} one file is read whole, if it is not too large"
     if len(paths) > 1:
@@ -123,7 +126,7 @@ def advice(paths: Sequence[str], options: Namespace) -> str:
 def read_stream(
     paths: Sequence[str], title: str, sums: "Sums", options: Namespace, progress: Progress
 ) -> FileSum:
-    """Add files up, and show how far that is."""
+    """Add up the rows of files, and show the progress."""
     sizes = {path: os.path.getsize(path) if os.path.exists(path) else 0 for path in paths}
     total = max(sum(sizes.values()), 1)
 
@@ -142,7 +145,7 @@ def read_stream(
 
 
 def summary_of(files: Sequence[FileCount]) -> dict[str, Any]:
-    """Sum up what was read and what was not, in all and by file."""
+    """Summarize the rows that were read and skipped, in all and by file."""
     faulty = [file for file in files if file.reason]
     notes = [f"skipped {describe_skipped(file)}; first: {file.reason}" for file in faulty]
     if len(faulty) > MOST_FILES:
@@ -160,14 +163,16 @@ def summary_of(files: Sequence[FileCount]) -> dict[str, Any]:
 
 
 def describe_skipped(file: FileCount) -> str:
-    """Write what was left out of a file."""
+    """Describe the rows of a file that were left out."""
     rows = [count_of(file.skipped, "row")] if file.skipped else []
     return " and ".join(rows + ["the rest, which cannot be read"] * file.is_cut)
 
 
 class Sums:
-    """The sums of a stream: of all rows, and of each slice; and, where the setting is of single
-    classes, of the score of the most probable one."""
+    """Sums of a stream: of all rows, of each slice, and of the top label.
+
+    The top label, the most probable class, is added up where the setting is of single classes.
+    """
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
@@ -179,7 +184,7 @@ class Sums:
         self.n_classes: int | None = None
 
     def add(self, found: Predictions) -> None:
-        """Add a batch; the first one says how many classes there are."""
+        """Add a batch; the first one sets the number of classes."""
         if self.rows is not None and found.pairs != self.pairs:
             raise InputError("y_prob", "must have the kind of columns that the file before has")
         data = data_of(found, self.options)
@@ -193,7 +198,7 @@ class Sums:
         self.add_slices(found, data, y)
 
     def labels_of(self, found: Predictions, data: dict[str, Any]) -> Any:
-        """Give labels as numbers of classes."""
+        """Return labels as numbers of classes."""
         if data["labels"] is None and data["pos_label"] is None:
             return found.y_true
         names = column_names(found.y_prob)
@@ -201,7 +206,7 @@ class Sums:
         return as_labels(found.y_true, found.y_prob, "y_prob", names, *labels)[0]
 
     def start(self, found: Predictions, data: dict[str, Any], y: Any) -> None:
-        """Add the first batch."""
+        """Begin the sums with the first batch."""
         self.new = self.accumulator(found, data)
         setting = "binary" if found.pairs else data["setting"]
         is_of_class = setting == "classwise" or isinstance(setting, int)
@@ -213,7 +218,10 @@ class Sums:
         self.n_classes = found.classes if found.pairs else rows.n_classes
 
     def accumulator(self, found: Predictions, data: dict[str, Any]) -> Any:
-        """Make what makes an empty accumulator for rows of the kind of these, of a setting."""
+        """Return a function that makes an empty accumulator for a setting.
+
+        It is for rows of the kind of a batch.
+        """
         n_classes = found.y_prob.shape[1] if found.y_prob.ndim > 1 else None
         logits = data["from_logits"]
         return lambda setting: Accumulator(n_classes, setting=setting, from_logits=logits)
@@ -234,7 +242,7 @@ class Sums:
             sums.update(y[rows], found.y_prob[rows], weights)
 
     def check(self) -> None:
-        """Refuse estimators that sums cannot answer, once there are some rows."""
+        """Refuse estimators without a value from sums, once there are some rows."""
         if self.rows is None or not self.rows.n or self.is_checked:
             return
         self.is_checked = True

@@ -8,7 +8,7 @@ from fastece.plot.pages import KINDS, require_matplotlib
 
 
 def check_picture(path: str | Path) -> Path:
-    """Check the file of ``--plot``, and that matplotlib is there."""
+    """Return the checked file of ``--plot``; matplotlib must be there."""
     path = Path(path)
     if path.suffix.lower() not in KINDS:
         rule = f"must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}"
@@ -18,7 +18,7 @@ def check_picture(path: str | Path) -> Path:
 
 
 def check_page(path: str) -> Path:
-    """Check the file of ``--html``, and that matplotlib is there."""
+    """Return the checked file of ``--html``; matplotlib must be there."""
     if not path.lower().endswith((".html", ".htm")):
         raise InputError("html", "must end in .html", value=path)
     require_matplotlib("html")

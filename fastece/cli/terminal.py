@@ -1,4 +1,4 @@
-"""One line of the terminal that shows what a command is doing and how far it is."""
+"""Progress of a command, in one line of the terminal."""
 
 import shutil
 import sys
@@ -11,7 +11,7 @@ Progress = Callable[[str], None]
 
 @contextmanager
 def show_progress() -> Iterator[Progress]:
-    """While the block runs, show its steps in a line on stderr, if stderr is a terminal.
+    """Show the steps of the block in a line on stderr, if it is a terminal.
 
     The block gets a function that takes the name of its next step. The package itself gives how
     many tasks of a step are done, and which kernel is about to be compiled.
@@ -46,6 +46,6 @@ def show_progress() -> Iterator[Progress]:
 
 
 def show(text: str) -> None:
-    """Write over the line, with what fits."""
+    """Overwrite the line with a text, cut to the width of the terminal."""
     width = shutil.get_terminal_size().columns - 1
     print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)

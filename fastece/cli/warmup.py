@@ -1,4 +1,4 @@
-"""Compile every kernel, for every kind of input that a public call may have.
+"""Compilation of all kernels, for every kind of input of a public call.
 
 There is no list of kernels. Public functions are called on small data of every kind, with every row
 of the table of estimators, and compile what they need; `tests/helpers/public_calls.py` finds out
@@ -44,7 +44,7 @@ RESAMPLING: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class WarmUp(Record):
-    """What a warm-up has found and done.
+    """Result of a warm-up: times and numbers of compiled kernels.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = 
 
 
 def check_kept() -> None:
-    """Raise OSError, if what is compiled is not kept."""
+    """Raise an OSError if compiled kernels are not kept."""
     if cache.FAILURES:
         raise OSError(cache.FAILURES[-1])
     if cache.CACHE_DIRECTORY is None:
@@ -101,12 +101,12 @@ def check_kept() -> None:
 
 
 def kept_in() -> str | None:
-    """Return the folder of the compiled kernels, if they are kept."""
+    """Return the folder of the compiled kernels, or None if they are not kept."""
     return None if cache.FAILURES else cache.CACHE_DIRECTORY
 
 
 def names() -> list[str]:
-    """List the kernel of each signature in the folder, or in this process where there is none.
+    """List the kernel of each signature in the folder, or in this process.
 
     Of kernels that call others, only they are read from the folder, so this process need not know
     all that are there.
@@ -118,7 +118,7 @@ def names() -> list[str]:
 
 
 def steps() -> Iterator[Callable[[], object]]:
-    """Make the calls that together use every kernel with every kind of argument."""
+    """Yield calls that together use every kernel with every kind of argument."""
     # However data are read: labels and probabilities of every kind, weighted or not.
     for shape, kind, is_weighted in product(SETTINGS, KINDS, (False, True)):
         data = arguments(shape, *kind, is_weighted)
@@ -149,8 +149,11 @@ def steps() -> Iterator[Callable[[], object]]:
 
 
 def arguments(shape: tuple[int, ...], prob: str, label: str, is_weighted: bool) -> dict[str, Any]:
-    """Make data of this shape and these kinds: probabilities from 1/2 to 1 in steps of 1/64, so
-    that every kind of float holds them and their sums."""
+    """Make data of a shape and of given kinds.
+
+    Probabilities go from 1/2 to 1 in steps of 1/64, so that every kind of float holds them and
+    their sums.
+    """
     n = shape[0]
     score = 0.5 + np.arange(n) % 33 / 64
     rows = np.stack([score, 1 - score, 0 * score], 1) if len(shape) == 2 else score
@@ -162,7 +165,7 @@ def arguments(shape: tuple[int, ...], prob: str, label: str, is_weighted: bool) 
 
 
 def stream(y_true: Any, y_prob: Any, sample_weight: Any) -> None:
-    """Add a batch to a stream and ask what it can answer."""
+    """Add a batch to a stream, and estimate its error."""
     n_classes = y_prob.shape[1] if y_prob.ndim == 2 else None
     state = fastece.Accumulator(n_classes, n_cells=90, n_replicates=1, seed=0)
     fastece.estimate(state.update(y_true, y_prob, sample_weight))

@@ -1,4 +1,4 @@
-"""Predictions from files: a file is a table of named columns, whose names say how to read it."""
+"""Predictions from files: tables whose column names show how to read them."""
 
 from fastece.files.batches import FileCount as FileCount
 from fastece.files.batches import FileSum as FileSum

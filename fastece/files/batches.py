@@ -1,4 +1,4 @@
-"""Predictions from files that need not fit in memory, a batch of rows at a time."""
+"""Predictions from files larger than memory, a batch of rows at a time."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ MAX_BAD_PREFIX = 1000
 
 
 class BatchReader:
-    """Reads the batches of one file as predictions, which mean the same whatever other rows are.
+    """Reader of one file in batches, each independent of all other rows.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class BatchReader:
         self.form: dict[str, str] = {}
 
     def batches(self) -> Iterator[Table]:
-        """Give the rows in their order, not yet read."""
+        """Yield the unread batches of rows, in their order."""
         return self.source.tables()
 
     def read(self, table: Table) -> Predictions:
-        """Read a batch, whose labels are numbers of classes."""
+        """Read a batch as predictions, whose labels are numbers of classes."""
         if self.chosen.holds_log(table):
             rule = "is a log of lm-evaluation-harness, which is no stream"
             raise InputError("path", rule, place=table.file)
@@ -64,7 +64,7 @@ class BatchReader:
 
 
 def check_class_numbers(found: Predictions) -> None:
-    """Refuse labels of a stream that are texts."""
+    """Refuse text labels in a stream."""
     if found.label.dtype.kind in "OUST":
         # Text that is a number is so where another row of the batch has one that is not.
         texts = [str(label).strip().removeprefix("-") for label in found.label]
@@ -81,7 +81,7 @@ def check_class_numbers(found: Predictions) -> None:
 
 
 def read_batches(path: str | PathLike[str], **options: Any) -> Iterator[Predictions]:
-    """Read a file of predictions a batch at a time: so much of it is in memory.
+    """Read a file of predictions in batches, only one of which is in memory.
 
     Parameters
     ----------
@@ -105,13 +105,13 @@ def read_batches(path: str | PathLike[str], **options: Any) -> Iterator[Predicti
 
 
 def as_bytes(y: NDArray[Any]) -> NDArray[Any]:
-    """View labels as unsigned if they are bytes of which none is negative."""
+    """View byte labels as unsigned if none is negative."""
     return y.view(np.uint8) if y.dtype == np.int8 and y.min(initial=0) >= 0 else y
 
 
 @dataclass
 class FileCount:
-    """What was added of a file.
+    """Counts of the rows that were added and skipped of a file.
 
     Attributes
     ----------
@@ -134,13 +134,13 @@ class FileCount:
     reason: str = ""
 
     def note(self, error: Exception) -> None:
-        """Keep the first reason."""
+        """Keep the error as the reason, if it is the first one."""
         self.reason = self.reason or str(error)
 
 
 @dataclass
 class FileSum:
-    """Adds up files.
+    """Sum over files, added batch by batch.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class FileSum:
     has_warned: bool = False
 
     def add_file(self, path: str, **options: Any) -> None:
-        """Add a file; the options are those of `read_predictions`.
+        """Add a file, with the options of `read_predictions`.
 
         Raises
         ------
@@ -181,7 +181,10 @@ class FileSum:
             self.tell(count, reader.source.share)
 
     def following(self, batches: Iterator[Table], count: FileCount) -> Table | None:
-        """Give the next batch; none at the end, or where the rest of the file is skipped."""
+        """Return the next batch, or None at the end.
+
+        None too where the rest of the file is skipped.
+        """
         try:
             return next(batches, None)
         except BadArgumentError as error:
@@ -192,7 +195,7 @@ class FileSum:
             return None
 
     def add_batch(self, reader: BatchReader, batch: Table, count: FileCount) -> None:
-        """Add a batch; if it is bad and bad rows are skipped, each half of it by itself."""
+        """Add a batch; if it is bad and bad rows are skipped, add its halves separately."""
         try:
             found = reader.read(batch)
             self.add_rows(found)

@@ -1,4 +1,6 @@
-"""Per-sample logs of lm-evaluation-harness (``--log_samples``) for multiple-choice tasks.
+"""Per-sample logs of lm-evaluation-harness for multiple-choice tasks.
+
+They are written by ``--log_samples``.
 
 A line is an object: `filtered_resps` has the log-likelihood of each choice, and whether it is the
 greedy continuation, as strings; `resps` the same, one list deeper; `target` is the right choice, as
@@ -18,12 +20,12 @@ CHOICES = (("choices",), ("choices", "text"), ("choices", "label"))
 
 
 def is_log(row: dict[str, Any]) -> bool:
-    """Decide whether an object has the keys of a line of such a log."""
+    """Return whether an object has the keys of a line of such a log."""
     return "target" in row and any(name in row for name in RESPONSES)
 
 
 def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
-    """Read the number of the right choice of each question, and the log-likelihoods of all."""
+    """Read the right choice and the log-likelihoods of each question of a log."""
     rows, first = table.rows, table.rows[0]
 
     def refuse(name: str, rule: str, are_bad: Iterable[bool]) -> None:
@@ -52,13 +54,13 @@ def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
 
 
 def denies(row: dict[str, Any], scores: list[float], right: int) -> bool:
-    """Decide whether a line has another accuracy than its likeliest choice has."""
+    """Return whether the accuracy of a line contradicts its likeliest choice."""
     accuracy, hit = row.get("acc"), scores.index(max(scores)) == right
     return isinstance(accuracy, int | float) and accuracy != hit
 
 
 def read_question(row: dict[str, Any], name: str) -> tuple[list[float], int | None, int | None]:
-    """Read the log-likelihoods of the choices, and the choice that the target is.
+    """Read the log-likelihoods of the choices of a line, and its target.
 
     As the number of one, and as the text of one. Without two choices there are no log-likelihoods.
     """
@@ -85,7 +87,7 @@ def read_question(row: dict[str, Any], name: str) -> tuple[list[float], int | No
 
 
 def log_likelihood(response: Any) -> float:
-    """Read the first number of a response, which may lie in a list of one response."""
+    """Return the first number of a response, which may be nested in lists of one."""
     while isinstance(response, list):
         if isinstance(response[0], list) and len(response) > 1:
             raise ValueError

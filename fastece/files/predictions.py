@@ -1,4 +1,4 @@
-"""Predictions from a file: the names of its columns say what they are."""
+"""Predictions from a file, whose column names show how to read it."""
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ MOST_ROWS, MOST_NUMBERS = 10**7, 10**8
 
 @dataclass(frozen=True)
 class Predictions:
-    """Rows of a file, as `fastece.ece` takes them."""
+    """Rows of a file, in the form that `fastece.ece` takes."""
 
     y_true: NDArray[Any]
     y_prob: Any  # columns that the caller names keep their names
@@ -44,14 +44,14 @@ class Predictions:
     cells: dict[str, NDArray[Any]] = field(default_factory=dict)  # of the file, by column
 
     def with_probabilities(self, y_prob: NDArray[Any]) -> "Predictions":
-        """Give the same rows other probabilities, in columns of the same names."""
+        """Return the same rows with other probabilities, in columns of the same names."""
         named = isinstance(self.y_prob, NamedColumns)
         prob = NamedColumns(y_prob, self.y_prob.columns) if named else y_prob
         return replace(self, y_prob=prob, from_logits=False)
 
     @contextmanager
     def located(self) -> Iterator[None]:
-        """Name the place of errors and warnings about these rows while the block runs."""
+        """Add the place in the file to errors and warnings of the block."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -65,13 +65,13 @@ class Predictions:
             warnings.warn(one.message, stacklevel=3)
 
     def place(self, error: BadArgumentError) -> None:
-        """Give an error about these rows its place in the file."""
+        """Set the place in the file of an error about these rows."""
         is_data = error.argument in ("y_true", "y_prob", "sample_weight")
         if error.place is None and (is_data or (error.index and error.argument in self.columns)):
             error.place = self.place_of(error)
 
     def place_of(self, error: BadArgumentError) -> str:
-        """Give the file, the row and the column of an entry."""
+        """Return the file, the row and the column of an error."""
         if error.index is None:
             return f"{self.file}: from {self.row(0)} on: {error.argument}"
         row, *place = error.index
@@ -82,7 +82,7 @@ class Predictions:
 
 
 class Rows(NamedTuple):
-    """Columns of a table as they are read, before the labels of all rows are known."""
+    """Columns of a table as read, before the labels of all rows are known."""
 
     table: Table
     labels: dict[str, Labels]
@@ -90,13 +90,13 @@ class Rows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Count the numbers."""
+        """Number of values in the numeric columns."""
         return sum(np.size(column) for column in self.numbers.values())
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Columns of a file by the caller's choice.
+    """Choice of the columns of a file, by the caller.
 
     Attributes
     ----------
@@ -122,15 +122,15 @@ class Chosen:
 
     @property
     def label(self) -> str:
-        """The column of the labels, where they are not pairs."""
+        """Column of the labels, where they are not pairs."""
         return self.y_true or "y_true"
 
     def source(self, path: str) -> Source:
-        """Open a file."""
+        """Open a file by its path."""
         return Source(path, self.choose, (self.label, PAIR[0]))
 
     def choose(self, table: Table) -> tuple[list[str], list[str]]:
-        """Choose the columns of labels and those of numbers, each of which is there."""
+        """Choose the existing columns of labels and of numbers of a table."""
         labels, numbers = [self.label], []
         if self.holds_pairs(table):
             labels, numbers = [*PAIR[:2]], [*PAIR[2:]]
@@ -149,7 +149,7 @@ class Chosen:
         )
 
     def holds_pairs(self, table: Table) -> bool:
-        """Decide whether a table has true label, predicted label and confidence."""
+        """Return whether a table has true label, predicted label and confidence."""
         is_pair = not self.is_named and all(name in table.names for name in PAIR)
         if self.classes is not None and not is_pair:
             raise InputError("classes", f"goes with the columns {','.join(PAIR)} only")
@@ -158,7 +158,7 @@ class Chosen:
         return is_pair
 
     def prob_names(self, table: Table) -> list[str]:
-        """Find the columns of the probabilities, which are not those of something else."""
+        """Find the columns of the probabilities, without columns of other arguments."""
         if not self.y_prob:
             return probability_columns(table)
         taken = {self.label, self.weights, *self.columns.values()}
@@ -166,12 +166,12 @@ class Chosen:
         return [name for part in parts for name in expand(table, part, taken)]
 
     def read(self, table: Table) -> Rows:
-        """Read the columns of a table."""
+        """Read the chosen columns of a table."""
         found = table.read(*self.choose(table))
         return Rows(table.bare, *found)  # without the cells, which would stay in memory
 
     def holds_log(self, table: Table) -> bool:
-        """Decide whether a table is a log of lm-evaluation-harness."""
+        """Return whether a table is a log of lm-evaluation-harness."""
         return not self.is_named and bool(table.rows) and is_log(table.rows[0])
 
     def interpret(self, rows: Rows) -> Predictions:
@@ -198,7 +198,7 @@ class Chosen:
         )  # fmt: skip
 
     def read_columns(self, rows: Rows) -> Predictions:
-        """Read a column of labels and one or several of probabilities."""
+        """Read a column of labels, and one or several of probabilities."""
         names = self.prob_names(rows.table)
         columns = [rows.numbers[name] for name in names]
         (label,) = as_arrays([rows.labels[self.label]])
@@ -242,7 +242,7 @@ def read_predictions(path: str | PathLike[str], **options: Any) -> Predictions:
 def read_whole(
     path: str | PathLike[str], *, is_limited: bool = True, **options: Any
 ) -> Predictions | None:
-    """Read a file as `read_predictions` does, or nothing of one that is too large to be held."""
+    """Read a file as `read_predictions` does, or return None if it is too large."""
     chosen, parts = Chosen(**options), []
     rows = numbers = 0
     for table in chosen.source(str(path)).tables():
@@ -254,7 +254,7 @@ def read_whole(
 
 
 def whole(chosen: Chosen, rows: Sequence[Rows]) -> Predictions:
-    """Put batches of one file together."""
+    """Join the batches of one file into predictions."""
     first = rows[0]
     for part in rows[1:]:
         for name in (*first.labels, *first.numbers):
@@ -272,7 +272,7 @@ def whole(chosen: Chosen, rows: Sequence[Rows]) -> Predictions:
 
 
 def form_of(rows: Rows, name: str) -> str:
-    """Describe the cells of a column, which are the same in all rows."""
+    """Describe the kind of a column's cells, which is the same in all rows."""
     if name in rows.labels:
         return "a string" if isinstance(rows.labels[name], Texts) else "no string"
     column = rows.numbers[name]
@@ -281,14 +281,14 @@ def form_of(rows: Rows, name: str) -> str:
 
 
 def check_kind(table: Table, name: str, wanted: str, got: str) -> None:
-    """Refuse a batch whose cells are of another kind than those before."""
+    """Refuse a batch with cells of another kind than the batches before it."""
     if wanted != got:
         place = f"{table.file}: {table.row(0)}, column {name}"
         raise InputError(name, f"must be {wanted}, as rows before it, got {got}", place=place)
 
 
 def read_pairs(rows: Rows, classes: int | None) -> Predictions:
-    """Read true label, predicted label and confidence: a hit is that the labels are equal."""
+    """Read true label, predicted label and confidence; equal labels are a hit."""
     table, labels = rows.table, as_arrays([rows.labels[name] for name in PAIR[:2]])
     true, predicted = labels
     confidence = np.asarray(rows.numbers[PAIR[2]])
@@ -312,7 +312,7 @@ def read_pairs(rows: Rows, classes: int | None) -> Predictions:
 
 
 def read_questions(table: Table) -> Predictions:
-    """Read a log of multiple-choice questions.
+    """Read a log of multiple-choice questions as predictions.
 
     Class vectors if all have as many choices; else whether the likeliest choice is right, and its
     softmax.
@@ -332,7 +332,7 @@ def read_questions(table: Table) -> Predictions:
 
 
 def check_names(table: Table, argument: str, names: Sequence[str]) -> None:
-    """Refuse a name that is not that of one column."""
+    """Refuse names of columns that are missing or ambiguous."""
     is_data = argument in ("y_true", "y_prob")
     for name in names:
         if name not in table.names:
@@ -346,7 +346,7 @@ def check_names(table: Table, argument: str, names: Sequence[str]) -> None:
 
 
 def expand(table: Table, pattern: str, taken: Collection[str | None]) -> list[str]:
-    """Find the columns that a name or a pattern such as prob_* means.
+    """Find the columns that a name or a pattern such as prob_* matches.
 
     They are in the order of the file; those that are numbered in the order of their numbers.
     """
@@ -368,7 +368,7 @@ def expand(table: Table, pattern: str, taken: Collection[str | None]) -> list[st
 
 
 def probability_columns(table: Table) -> list[str]:
-    """Find columns y_prob, or p_0, p_1 and so on up to the last that is there."""
+    """Find the column y_prob, or columns p_0, p_1 and so on up to the last."""
     numbers = [int(n[2:]) for n in table.names if n.startswith("p_") and n[2:].isdecimal()]
     if "y_prob" in table.names or not numbers:
         return ["y_prob"]

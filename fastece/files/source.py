@@ -1,4 +1,4 @@
-"""Tables of a file, a batch of rows at a time, by its format: its first bytes say which it is."""
+"""Tables of a file, in batches of rows, by the format in its first bytes."""
 
 import gzip
 import io
@@ -33,7 +33,7 @@ Choose = Callable[[Table], tuple[list[str], list[str]]]
 
 
 class Source:
-    """A file, which gives its rows in batches.
+    """File that is read in batches of rows.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Source:
         self.share = 0.0  # of the file that has been read
 
     def tables(self) -> Iterator[Table]:
-        """Read the rows in their order; of a broken file those before the break come first."""
+        """Yield the rows in order; of a broken file, the rows before the break first."""
         with readable(self.name, EOFError, OSError, zlib.error), ExitStack() as stack:
             is_input = self.path == STANDARD_INPUT
             if is_input:  # whole, as it may hold what is not read from one end to the other
@@ -72,7 +72,7 @@ class Source:
                 raise InputError("path", "is empty: it has no rows", place=self.name)
 
     def read(self, file: Any, start: bytes) -> Iterator[Table]:
-        """Read an open file that is not packed."""
+        """Read an open, uncompressed file by the format of its first bytes."""
         kind = next((ending for magic, ending in BINARY.items() if start.startswith(magic)), None)
         suffix = Path(self.path).suffix.lower()
         if kind is None and suffix in BINARY.values():
@@ -92,7 +92,7 @@ class Source:
         return self.slices(array_columns(array, self.name))
 
     def read_text(self, file: IO[bytes]) -> Iterator[Table]:
-        """Read lines of text, or of JSON."""
+        """Read lines of delimited text or of JSON as tables."""
         chunks = read_lines(file)
         first = next(chunks)
         chunks = chain([first], chunks)
@@ -103,7 +103,7 @@ class Source:
         return text.tables(chunks, *self.choose(head))
 
     def slices(self, columns: dict[str, NDArray[Any]]) -> Iterator[Table]:
-        """Cut arrays into batches."""
+        """Cut arrays into batches of rows."""
         table = Table(self.name, [*columns], columns.__getitem__, range(0))
         wanted = [*chain(*self.choose(table))]
         first = columns[wanted[0]]
@@ -121,7 +121,7 @@ class Source:
 
 @contextmanager
 def readable(name: str, *broken: type[Exception]) -> Generator[None]:
-    """Turn errors of libraries about a broken file into errors about input."""
+    """Turn errors of libraries about a broken file into input errors."""
     try:
         yield
     except broken as error:
@@ -131,12 +131,12 @@ def readable(name: str, *broken: type[Exception]) -> Generator[None]:
 
 
 def rows_of(numbers: float) -> int:
-    """Give the rows of a batch whose rows have so many numbers."""
+    """Return the number of rows of a batch for so many numbers in a row."""
     return max(1, min(ROWS, NUMBERS // ceil(max(numbers, 1))))
 
 
 def array_columns(array: NDArray[Any], name: str) -> dict[str, NDArray[Any]]:
-    """Give the columns of an array with named fields, or of one (n, 1 + K)."""
+    """Return the columns of an array with named fields, or of one (n, 1 + K)."""
     if array.dtype.names:
         return {field: array[field] for field in array.dtype.names}
     if array.ndim != 2 or array.shape[1] < 2:
@@ -151,7 +151,7 @@ def array_columns(array: NDArray[Any], name: str) -> dict[str, NDArray[Any]]:
 
 
 def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
-    """Read a Parquet file by pyarrow, some rows of its row groups at a time."""
+    """Read a Parquet file by pyarrow, in batches of its row groups."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -172,7 +172,7 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
 
 
 def numbers_in(metadata: Any, names: Sequence[str]) -> float:
-    """Count the numbers of a row, in the mean of the first row group."""
+    """Return the mean count of numbers in a row, from the first row group."""
     if not metadata.num_row_groups or not metadata.row_group(0).num_rows:
         return 1.0
     group = metadata.row_group(0)
@@ -182,14 +182,14 @@ def numbers_in(metadata: Any, names: Sequence[str]) -> float:
 
 
 def column_of(batch: Any, name: str) -> Column:
-    """Read a column of pyarrow as an array, or as a list of cells where that may not do."""
+    """Read a column of pyarrow as an array, or as a list of cells if it must be one."""
     column = batch.column(name)
     found = arrow_column(column)
     return column.to_pylist() if found is None else found
 
 
 def expand_paths(paths: Sequence[str]) -> list[str]:
-    """Find the files that paths, patterns, and folders mean.
+    """Find the files of paths, patterns and folders.
 
     Of a folder all below it that end as files of predictions do and do not begin with "." or "_",
     in the order of their names.
@@ -203,7 +203,7 @@ def expand_paths(paths: Sequence[str]) -> list[str]:
 
 
 def files_of(path: str) -> list[str]:
-    """Find the files that one path means."""
+    """Find the files of one path."""
     if os.path.isdir(path):
         endings = (*TEXT, *BINARY.values())
         every = (file for file in Path(path).rglob("*") if file.is_file())
@@ -221,7 +221,7 @@ def files_of(path: str) -> list[str]:
 
 
 def is_hidden(path: Path) -> bool:
-    """Decide whether a file, or a folder that it is in, has the name of a copy.
+    """Return whether a path has the name of a hidden file or folder.
 
     Names of notebooks' copies and of unfinished work begin with a dot or an underscore.
     """

@@ -1,4 +1,4 @@
-"""Named columns of some rows of a file, as arrays, and the place of each cell that is bad."""
+"""Named columns of some rows of a file, and the places of bad cells."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,7 +25,10 @@ FORMS: list[tuple[str, Callable[[str], Any]]] = [
 
 
 class Fault(NamedTuple):
-    """A rule that a cell breaks; in place of cells, one that a row breaks, which has none."""
+    """Rule that a cell or a whole row breaks.
+
+    A fault of a row stands in place of its cells, and has no cell.
+    """
 
     rule: str
     value: Any = ABSENT
@@ -33,19 +36,19 @@ class Fault(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """A column of strings: for each row the position of its string among those that occur."""
+    """Column of strings, as codes of its distinct strings."""
 
     codes: NDArray[Any]
     words: list[str]
 
     def take(self, rows: slice) -> "Texts":
-        """Take some rows, and the strings that occur there."""
+        """Return some rows, with only the strings that occur there."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         return Texts(codes, [self.words[k] for k in used])
 
 
 class NamedColumns:
-    """A matrix (n, K) whose columns have names, as those of a data frame."""
+    """Matrix (n, K) whose columns have names, like a data frame."""
 
     def __init__(self, array: NDArray[Any], columns: list[str]) -> None:
         self.array, self.columns = array, columns
@@ -89,15 +92,15 @@ class Table:
 
     @property
     def bare(self) -> "Table":
-        """The same without columns."""
+        """The same table without columns."""
         return replace(self, column=lambda _: [])
 
     def row(self, index: int) -> str:
-        """Name a row in messages."""
+        """Return the name of a row for messages."""
         return f"{self.unit} {self.places[index]}"
 
     def part(self, start: int, stop: int) -> "Table":
-        """Take some of the rows."""
+        """Return the table of some of the rows."""
         rows = slice(start, stop)
 
         def column(name: str) -> Column:
@@ -109,7 +112,7 @@ class Table:
     def read(
         self, labels: Sequence[str], numbers: Sequence[str]
     ) -> tuple[dict[str, Labels], dict[str, Numbers]]:
-        """Read columns of labels, and columns of numbers.
+        """Read columns of labels, and columns of numbers, by name.
 
         Of numbers a cell may be a list or an object of as many in each row.
         """
@@ -139,14 +142,17 @@ class Table:
 
 
 def cell_list(cells: Column) -> list[Any]:
-    """Give a column as a list of its cells."""
+    """Return a column as a list of its cells."""
     if isinstance(cells, Texts):
         return [cells.words[code] for code in cells.codes]
     return cells.tolist() if isinstance(cells, np.ndarray) else cells
 
 
 def as_labels(cells: Column) -> Labels | None:
-    """Read labels, if none is missing and all are strings or none is."""
+    """Return a column of labels, or None if it has bad cells.
+
+    No cell may be missing, and either all are strings or none is.
+    """
     if isinstance(cells, np.ndarray) and cells.dtype.kind not in "OU":
         return cells
     if isinstance(cells, Texts):
@@ -158,14 +164,17 @@ def as_labels(cells: Column) -> Labels | None:
 
 
 def as_texts(cells: Sequence[str]) -> Texts:
-    """Find the strings that occur, without blanks around them."""
+    """Encode strings, without surrounding blanks, as a column of texts."""
     words: dict[str, int] = {}
     codes = [words.setdefault(cell.strip(), len(words)) for cell in cells]
     return Texts(np.array(codes, np.int32), [*words])
 
 
 def as_numbers(cells: Column) -> Numbers | None:
-    """Read numbers, if all are some; of lists and objects as many in each row."""
+    """Return a column of numbers, or None if it has bad cells.
+
+    Cells that are lists or objects must have as many numbers in each row.
+    """
     if isinstance(cells, np.ndarray) and cells.dtype.kind not in "OU":
         return cells
     cells = cell_list(cells)
@@ -181,7 +190,7 @@ def as_numbers(cells: Column) -> Numbers | None:
 
 
 def label_fault(cell: Any, first: Any) -> Fault | None:
-    """Find the rule that a cell breaks as a label."""
+    """Return the rule that a cell breaks as a label, or None."""
     if isinstance(cell, Fault):
         return cell
     if cell is None or cell != cell or (isinstance(cell, str) and cell.strip() in MISSING):
@@ -195,7 +204,10 @@ def label_fault(cell: Any, first: Any) -> Fault | None:
 
 
 def numbers_fault(cell: Any, first: Any) -> Fault | None:
-    """Find the rule that a cell breaks as a number, or as so many of them as the first row has."""
+    """Return the rule that a cell breaks as one or several numbers, or None.
+
+    There must be as many numbers as in the first row.
+    """
     if isinstance(cell, Fault) or not isinstance(first, list | dict):
         return number_fault(cell)
     if type(cell) is not type(first) or keys_of(cell) != keys_of(first):
@@ -206,7 +218,7 @@ def numbers_fault(cell: Any, first: Any) -> Fault | None:
 
 
 def number_fault(cell: Any, inner: str = "") -> Fault | None:
-    """Find the rule that a cell breaks as a number."""
+    """Return the rule that a cell breaks as a number, or None."""
     if isinstance(cell, float) and cell == cell:
         return None
     if not isinstance(cell, str) or cell.strip() in MISSING:
@@ -219,7 +231,7 @@ def number_fault(cell: Any, inner: str = "") -> Fault | None:
 
 
 def keys_of(cell: Any) -> Any:
-    """Give what tells the numbers of a cell apart: their names, or how many there are."""
+    """Return the names of a cell's numbers, or their count."""
     return cell.keys() if isinstance(cell, dict) else len(cell)
 
 
@@ -243,7 +255,10 @@ def as_arrays(columns: Sequence[Labels]) -> list[NDArray[Any]]:
 
 
 def join(columns: Sequence[Any]) -> Any:
-    """Put the parts of a column one after another: all strings, all matrices of one width, ..."""
+    """Join the parts of a column.
+
+    They are all strings, or all matrices of one width, and so on.
+    """
     first = columns[0]
     if len(columns) == 1:
         return first
@@ -260,7 +275,7 @@ def join(columns: Sequence[Any]) -> Any:
 
 
 def follow(value: Any, path: Sequence[str]) -> Any:
-    """Give what a path leads to, None if nowhere."""
+    """Return the value that a path leads to, or None."""
     for key in path:
         try:
             value = value[int(key)] if isinstance(value, list) else value[key]
@@ -297,6 +312,6 @@ def arrow_column(column: Any) -> NDArray[Any] | Texts | None:
 
 
 def arrow_texts(column: Any) -> Texts:
-    """Read a dictionary of pyarrow."""
+    """Read a dictionary array of pyarrow as a column of texts."""
     words = as_texts(column.dictionary.to_pylist())
     return Texts(words.codes[column.indices.to_numpy(zero_copy_only=False)], words.words)

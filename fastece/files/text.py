@@ -1,4 +1,7 @@
-"""Text with a header, whose cells are separated by commas, tabs or semicolons, and JSON Lines."""
+"""Delimited text with a header, and JSON Lines.
+
+The cells of a text are separated by commas, tabs or semicolons.
+"""
 
 import csv
 import io
@@ -34,7 +37,7 @@ UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 def read_lines(file: IO[bytes]) -> Iterator[list[str]]:
-    """Read the lines of a text, with their ends, a batch at a time.
+    """Yield the lines of a text, with their ends, in batches.
 
     Those before what cannot be unpacked come before the error about that.
     """
@@ -58,7 +61,7 @@ def read_lines(file: IO[bytes]) -> Iterator[list[str]]:
 
 
 def holds_objects(lines: Sequence[str], file: str) -> bool:
-    """Decide whether a text is JSON Lines: its first line is an object."""
+    """Return whether a text is JSON Lines: its first line is an object."""
     first = next(filter(None, map(str.strip, lines)), "")
     if first.startswith("["):
         rule = "is a JSON array; one object a line (JSON Lines) is read"
@@ -67,7 +70,7 @@ def holds_objects(lines: Sequence[str], file: str) -> bool:
 
 
 class Delimited:
-    """The batches of a text with a header.
+    """Delimited text with a header, in batches.
 
     Parameters
     ----------
@@ -85,7 +88,10 @@ class Delimited:
     def tables(
         self, chunks: Iterator[list[str]], labels: Sequence[str], numbers: Sequence[str]
     ) -> Iterator[Table]:
-        """Read batches of lines, of which the first has the header, as tables of some columns."""
+        """Yield tables of some columns from batches of lines.
+
+        The first batch has the header.
+        """
         rest, before = next(chunks)[self.header :], self.header
         for lines in chain(chunks, [None]):
             table, used = self.table(rest, before, lines is None, labels, numbers)
@@ -98,7 +104,7 @@ class Delimited:
         self, lines: list[str], before: int, is_last: bool, labels: Sequence[str],
         numbers: Sequence[str],
     ) -> tuple[Table, int]:  # fmt: skip
-        """Read lines as a table, and count those that are read.
+        """Read lines as a table, and count the lines that were used.
 
         A last row without an end waits for more of them.
         """
@@ -129,7 +135,7 @@ class Delimited:
     def arrow_columns(
         self, lines: list[str], labels: Sequence[str], numbers: Sequence[str]
     ) -> dict[str, Column] | None:
-        """Read lines by pyarrow, if it is there and they are as simple as most are.
+        """Read plain lines by pyarrow; None without it, or for lines that are not plain.
 
         That is one row a line, no quotes, and good numbers.
         """
@@ -169,7 +175,7 @@ class Delimited:
 
 
 def check_row(row: list[str] | Fault, width: int) -> list[str] | Fault:
-    """Give a row as it is, or the rule that it breaks."""
+    """Return a row as it is, or the rule that it breaks."""
     if isinstance(row, Fault):
         return row
     if len(row) != width:
@@ -181,7 +187,7 @@ def check_row(row: list[str] | Fault, width: int) -> list[str] | Fault:
 
 
 def split_rows(lines: Sequence[str], delimiter: str) -> tuple[list[Any], list[int], bool]:
-    """Split lines into rows of cells, where cells in quotes may hold ends of lines.
+    """Split lines into rows of cells; cells in quotes may contain ends of lines.
 
     Returns
     -------
@@ -210,7 +216,7 @@ def split_rows(lines: Sequence[str], delimiter: str) -> tuple[list[Any], list[in
 
 
 def read_header(file: str, lines: list[str], wanted: Collection[str]) -> tuple[str, list[str], int]:
-    """Read the delimiter, the names of the columns, and the number of their lines.
+    """Read the delimiter and the names of the columns, and count their lines.
 
     The right delimiter yields one of the wanted names; if none does, it yields several names.
     """
@@ -239,7 +245,7 @@ def read_header(file: str, lines: list[str], wanted: Collection[str]) -> tuple[s
 
 
 def object_tables(file: str, chunks: Iterator[list[str]]) -> Iterator[Table]:
-    """Read batches of JSON Lines.
+    """Yield tables from batches of JSON Lines.
 
     Columns are the keys of the first object; a dotted path, such as a.b.0, leads to what is inside.
     A log is one batch.
@@ -262,8 +268,9 @@ def object_tables(file: str, chunks: Iterator[list[str]]) -> Iterator[Table]:
 
 
 class Objects:
-    """The cells of lines of JSON: by pyarrow, where it is there and a column is as simple as most
-    are.
+    """Cells of JSON Lines, read by pyarrow where that is possible.
+
+    It is where pyarrow is there and a column is as simple as most are.
 
     Parameters
     ----------
@@ -279,19 +286,19 @@ class Objects:
 
     @cached_property
     def places(self) -> range | NDArray[Any]:
-        """The number of the line of each row."""
+        """Line number of each row."""
         found = [k for k, line in enumerate(self.lines, self.before + 1) if line.strip()]
         is_full = len(found) == len(self.lines)
         return range(self.before + 1, self.before + 1 + len(found)) if is_full else np.array(found)
 
     @cached_property
     def rows(self) -> list[dict[str, Any] | Fault]:
-        """The objects, or the rules that lines break."""
+        """Objects of the lines, or the rules that lines break."""
         return [read_object(line) for line in self.lines if line.strip()]
 
     @cached_property
     def arrow(self) -> Any:
-        """The table of pyarrow, or None."""
+        """Table of pyarrow, or None."""
         try:
             import pyarrow as pa
             from pyarrow import json as reader
@@ -306,7 +313,7 @@ class Objects:
         return found if found.num_rows == len(self.places) else None
 
     def column(self, name: str) -> Column:
-        """Give the cells that a path leads to, None where it leads nowhere."""
+        """Return the cells that a path leads to; None where it leads nowhere."""
         if self.arrow is not None and self.paths[name] == (name,):
             found = arrow_column(self.arrow.column(name).chunk(0))
             if isinstance(found, Texts) or (found is not None and (found == found).all()):
@@ -316,7 +323,7 @@ class Objects:
 
 
 def read_object(line: str) -> dict[str, Any] | Fault:
-    """Read the object of a line."""
+    """Read the object of a line, or return the rule that it breaks."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -326,7 +333,7 @@ def read_object(line: str) -> dict[str, Any] | Fault:
 
 
 def paths_of(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Find all paths into a value by their dotted names."""
+    """Yield all paths into a value, with their dotted names."""
     if path:
         yield ".".join(path), path
     inner = dict(enumerate(value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Predictions as files, in the format that the name of the file says."""
+"""Predictions written to files, in the format of the file's ending."""
 
 import csv
 import gzip
@@ -22,13 +22,13 @@ Columns = dict[str, NDArray[Any]]
 
 
 def check_output(path: Path) -> None:
-    """Refuse the name of a file that has another ending than those that are written."""
+    """Refuse a file name whose ending has no writer."""
     if ending_of(path) not in WRITERS:
         raise InputError("out", f"must end in {', '.join(WRITERS)}", value=str(path))
 
 
 def write_predictions(path: Path, predictions: Predictions) -> None:
-    """Write the columns that were read to a file, which is there when it is whole.
+    """Write the columns of predictions to a file, complete or not at all.
 
     A name that ends in .gz makes it packed by gzip.
     """
@@ -40,12 +40,12 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
 
 
 def ending_of(path: Path) -> str:
-    """Give the ending of a name before that of gzip."""
+    """Return the ending of a file name, before the one of gzip."""
     return Path(path.name.lower().removesuffix(PACKED)).suffix
 
 
 def columns_of(predictions: Predictions) -> Columns:
-    """Give the columns of predictions under the names that the file had."""
+    """Return the columns of predictions, under the names that the file had."""
     prob, names = np.asarray(predictions.y_prob), predictions.columns.get("y_prob", ["y_prob"])
     if isinstance(predictions.y_prob, NamedColumns):
         names = predictions.y_prob.columns
@@ -54,7 +54,7 @@ def columns_of(predictions: Predictions) -> Columns:
 
 
 def write_text(file: IO[bytes], columns: Columns) -> None:
-    """Write text with a header; numbers have all their digits."""
+    """Write columns as delimited text with a header; numbers have all their digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     flat: Columns = {}
@@ -71,7 +71,7 @@ def write_text(file: IO[bytes], columns: Columns) -> None:
 
 
 def write_lines(file: IO[bytes], columns: Columns) -> None:
-    """Write JSON Lines."""
+    """Write columns as JSON Lines."""
     for row in zip(*(column.tolist() for column in columns.values()), strict=True):
         text = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)
         # Half of a surrogate pair was an escape and becomes one.
@@ -79,12 +79,12 @@ def write_lines(file: IO[bytes], columns: Columns) -> None:
 
 
 def write_archive(file: IO[bytes], columns: Columns) -> None:
-    """Write an archive of NumPy."""
+    """Write columns as an archive of NumPy."""
     np.savez(file, allow_pickle=False, **columns)
 
 
 def write_parquet(file: IO[bytes], columns: Columns) -> None:
-    """Write Parquet by pyarrow."""
+    """Write columns as Parquet by pyarrow."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -271,7 +271,7 @@ def compare(
     method: Method | Literal["mover"] | None = None, n_resamples: int = 1999, rng: Any = 0,
     size: int | None = None, groups: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    """Difference between the calibration errors of two models, on the same rows.
+    """Compare the calibration errors of two models on the same rows.
 
     Parameters
     ----------

@@ -318,7 +318,7 @@ def direction(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = 1999,
     rng: Any = 0, **options: Any,
 ) -> Direction:  # fmt: skip
-    """Direction of miscalibration: scores above or below their hit rates.
+    """Measure over- and under-confidence: scores above or below their hit rates.
 
     Parameters
     ----------

@@ -211,7 +211,7 @@ def estimate(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
     rng: Any = 0, **options: Any,
 ) -> Any:  # fmt: skip
-    """Calibration error with an interval that holds it.
+    """Estimate a calibration error with a confidence interval.
 
     Parameters
     ----------

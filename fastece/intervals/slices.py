@@ -263,7 +263,7 @@ def slices(
     y_true: Any, y_prob: Any, *, by: Any = None, estimator: Any = "ece_bayes",
     n_resamples: int = 1999, rng: Any = 0, **options: Any,
 ) -> Slices:  # fmt: skip
-    """Calibration errors of groups of rows, ordered by evidence of miscalibration.
+    """Estimate the calibration error of each group of rows, most evidence first.
 
     Parameters
     ----------

@@ -170,7 +170,7 @@ def bootstrap(
     n_jobs: int | None = None, executor: Any = None, groups: Any = None,
     **fields: Any,
 ) -> Any:  # fmt: skip
-    """Bootstrap distribution and interval of a calibration error or a score.
+    """Bootstrap a calibration error or a score: distribution and interval.
 
     Parameters
     ----------
