@@ -56,10 +56,10 @@ def from_dask(
     -----
     Each block is one task: `update` of an empty state. Tasks that add eight states each lead to
     the answer, so no worker holds more than some blocks and some states. If a worker dies, dask
-    runs its tasks anew, and as no task changes what another one gave, every row counts once.
+    runs its tasks again, and as no task changes the result of another, every row counts once.
 
-    Blocks need not agree: they are cut anew, as those of `y_prob`. Blocks of a frame do not say how
-    many rows they have. That is computed first, which reads the data once more, if replicates
+    Blocks need not agree: they are cut again, like the blocks of `y_prob`. Blocks of a frame have
+    unknown numbers of rows. These are computed first, which reads the data once more, if replicates
     need the positions of the rows or if the blocks cannot be paired.
 
     Examples

@@ -25,7 +25,7 @@ class CalibrationMetric:
     n_classes : int, optional
         K for class vectors of shape (n, K); without it, a row is the probability of class 1.
     estimator : str or object, default "ece"
-        What `compute` gives: a name of `fastece.ESTIMATORS`, or an estimator of your own.
+        The error to compute: a name of `fastece.ESTIMATORS`, or an estimator of your own.
     setting : str or int, default "auto"
         As in `fastece.ece`: "binary", "confidence", "classwise" or a class.
     from_logits : bool, default False
@@ -41,7 +41,7 @@ class CalibrationMetric:
     Attributes
     ----------
     accumulator : Accumulator
-        What was counted, for any other question: `metric.accumulator.reliability_diagram()`.
+        The sums, for other results too: `metric.accumulator.reliability_diagram()`.
 
     Notes
     -----
@@ -103,7 +103,7 @@ class CalibrationMetric:
     def compute(self) -> float:
         """Return the error of all rows so far; nan with a warning if there are none.
 
-        As in torchmetrics, so that a progress line may ask at any time.
+        As in torchmetrics, so that a progress line may show it at any time.
         """
         if self.accumulator.n == 0:
             return warn_of_no_rows()

@@ -1,6 +1,6 @@
 """Canonical calibration errors as single numbers: of all classes together.
 
-The error of the top label, and those of single classes, may be small where this is not. Both are
+They may be large although the errors of the top label and of single classes are small. Both are
 estimators of the table too, so `bootstrap`, `compare`, `estimate` and `calibration_test` take them.
 """
 
@@ -41,8 +41,8 @@ def canonical_error(
     ``sum_j w_j sum_k |r_jk - p_jk|**norm / W`` with the shares r_j of classes among the other rows,
     weighted by how near they are; no root is taken. See `DirichletKDE`. Popordanoska, Sayer and
     Blaschko (2022, "A consistent and differentiable Lp canonical calibration error estimator").
-    Even a calibrated model has more than 0, since shares are of few rows: `calibration_test` tells
-    how much more.
+    Even a calibrated model has more than 0, as the shares are of few rows: `calibration_test` gives
+    the value to expect.
 
     Examples
     --------
@@ -70,7 +70,8 @@ def kernel_calibration_error(
     y_true, y_prob, labels, sample_weight, from_logits, n_jobs
         As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p.
     form : {"unbiased", "biased"}, default "unbiased"
-        Over all pairs of two rows; or with those of a row and itself too, never negative.
+        "unbiased" takes all pairs of two different rows; "biased" adds each row paired with itself,
+        and is never negative.
     kernel : {"exponential", "gaussian"}, default "exponential"
     width : "median" or float, default "median"
         Of the kernel, in units of the distance of class vectors, at least 0; "median" is that of
@@ -79,7 +80,7 @@ def kernel_calibration_error(
     Returns
     -------
     float
-        0 is best, and what "unbiased" has on average for a calibrated model.
+        0 is best, and the mean of "unbiased" for a calibrated model.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Proper scores, accuracy, sharpness and entropy as single numbers.
 
-A model that always predicts the base rate is calibrated and worth nothing: these numbers tell how
-much a model knows. Each is an estimator of the table too (`fastece.estimators.losses`), so
+A model that always predicts the base rate is calibrated and useless: these numbers measure how
+informative a model is. Each is an estimator of the table too (`fastece.estimators.losses`), so
 `bootstrap` and `compare` take it.
 """
 
@@ -56,8 +56,8 @@ def log_loss(y_true: Any, y_prob: Any = None, *, clip: float | None = None, **op
     y_true, y_prob, **options
         As in `ece`, but no estimator.
     clip : float, optional
-        Limits probabilities to ``[clip, 1 - clip]``. Without it a single row in which what came
-        true had the probability 0 makes the loss infinite.
+        Limits probabilities to ``[clip, 1 - clip]``. Without it, a single row whose observed
+        outcome had probability 0 makes the loss infinite.
 
     Returns
     -------

@@ -54,7 +54,7 @@ def ece(
         A name of `ESTIMATORS`, such as "ece" (equal-width bins), "ece_a" (equal-mass bins) or
         "ece_bayes", or any object with ``prepare`` and ``evaluate`` (see `fastece.protocol`).
     setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
-        What is calibrated: the probability of the positive class; the largest probability; every
+        The score: the probability of the positive class; the largest probability; every
         class against the rest; one class against the rest. "auto" is "binary" for (n,) and
         "confidence" for (n, K).
     average : {"macro", None}, default "macro"

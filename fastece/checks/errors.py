@@ -51,7 +51,7 @@ class BadArgumentError(Exception):
     argument : str
         Name of the argument, as in Python: "y_prob", "n_bins".
     rule : str
-        What must hold: "must lie in [0, 1]". Other arguments are named in braces, as in a hint.
+        The rule that is broken: "must lie in [0, 1]". Other arguments are in braces, as in a hint.
     index : tuple of int or None
         Position of the first entry that breaks it.
     value : object
@@ -59,12 +59,12 @@ class BadArgumentError(Exception):
     place : str or None
         Where in a file, which messages show in place of argument and index: "a.csv: line 7".
     hint : str
-        What to do instead: ``"pass {labels}"``. It is left out where the reader has no such
+        A remedy: ``"pass {labels}"``. It is left out where the reader has no such
         argument.
     rows : int
         How many rows break the rule.
     names : dict
-        What the reader calls arguments, where that is not their name in Python.
+        The reader's names of arguments, where they differ from Python's.
     """
 
     def __init__(

@@ -58,8 +58,8 @@ def class_order(
 ) -> list[Any] | None:
     """Find the label of each column; None where labels are class indices.
 
-    As the caller says; else the columns' names, if every label is one of them; else strings in
-    order.
+    The caller's `labels` come first; else the columns' names, if every label is one of them; else
+    strings in order.
     """
     n_classes = 2 if y_prob.ndim == 1 else y_prob.shape[1]
     if pos_label is not None and n_classes != 2:

@@ -1,7 +1,7 @@
 """Checks of single arguments: numbers, names, flags.
 
-Each returns the value in Python's own type, so that what is computed and printed is the same
-whether a caller says 3, np.int64(3) or np.float32(3).
+Each returns the value in Python's own type, so that results and their text are the same whether a
+caller passes 3, np.int64(3) or np.float32(3).
 """
 
 import math

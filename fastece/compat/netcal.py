@@ -74,7 +74,7 @@ class Measure:
         batched : bool
             Whether there are several sets of rows, whose errors are averaged.
         uncertainty, return_map, return_num_samples, return_uncertainty_map
-            Only what they are by default.
+            Only their default values.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class ECE(Measure):
     equal_intervals : bool, default True
         Bins of equal width; else of about as many rows each, between numpy's quantiles.
     detection : bool, default False
-        Whether `y` says if a box is right: a binary problem, whatever labels occur.
+        Whether `y` states if a box is right: a binary problem, whatever labels occur.
     sample_threshold : int, default 1
         Bins of fewer rows count as if they had no gap.
 
@@ -167,7 +167,7 @@ class ECE(Measure):
 
     Notes
     -----
-    Unlike `fastece.ece`, bins are closed at the left, and what is measured depends on the labels
+    Unlike `fastece.ece`, bins are closed at the left, and the measure depends on the labels
     that occur: with two of them, or one, it is the score of class 1, else the top label. So a small
     batch may be measured as something else than a large one.
 
@@ -224,7 +224,7 @@ class ACE(Measure):
 
     Notes
     -----
-    As `ECE`. Bins of few rows count as much as those of many, so noise in empty regions weighs more
+    As `ECE`. Bins of few rows count as much as bins of many, so noise in empty regions weighs more
     than in the ECE.
 
     Examples

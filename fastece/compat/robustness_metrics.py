@@ -57,7 +57,7 @@ def gce(
     labels : (n,) array_like of int
         Classes from 0 to K - 1.
     probs : (n, K) array_like of float
-        Probabilities of the classes; (n,) or (n, 1) are those of class 1.
+        Probabilities of the classes; (n,) or (n, 1) hold class 1 alone.
     binning_scheme : {"even", "adaptive"}
         Bins of equal width, or of about as many rows each.
     max_prob : bool
@@ -206,7 +206,7 @@ def rmsce(
 
     Notes
     -----
-    Bins of 100 rows whatever `num_bins` says, and one bin of fewer; see `gce` for "l2".
+    Bins of 100 rows whatever `num_bins` is, and one bin of fewer; see `gce` for "l2".
 
     Examples
     --------
@@ -264,7 +264,7 @@ def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
 
     Notes
     -----
-    Bins count by their rows; those of `fastece.ace`, as in the paper, equally.
+    Bins count by their rows; in `fastece.ace`, as in the paper, they count equally.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def tace(labels: Any, probs: Any, num_bins: int = BINS, threshold: float = 0.01)
 
     Notes
     -----
-    Bins count by their rows; those of `fastece.tace`, as in the paper, equally.
+    Bins count by their rows; in `fastece.tace`, as in the paper, they count equally.
 
     Examples
     --------

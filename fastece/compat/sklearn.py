@@ -63,7 +63,7 @@ def calibration_curve(
     Notes
     -----
     Unlike in `fastece.reliability_diagram`, bins without rows are left out, so that arrays of two
-    models may have different lengths. Edges are ``j * (1 / n_bins)``, a float above those of
+    models may have different lengths. Edges are ``j * (1 / n_bins)``, a float above the edges of
     fastece here and there: 0.3 of ten bins is below an edge of 0.30000000000000004.
 
     Examples

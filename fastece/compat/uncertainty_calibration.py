@@ -48,7 +48,7 @@ def get_ece(
     labels : (n,) array_like of int
         Classes from 0 to K - 1.
     debias : bool, default False
-        Whether what chance adds is taken off.
+        Whether to subtract the part of the error that is due to chance.
     num_bins : int, default 15
         Number of bins.
     mode : {"top-label", "marginal"}

@@ -81,8 +81,8 @@ class Cells:
 
         Each fine cell has one for either outcome; sums of w s are right in every coarse cell. Rows
         of one coarse cell are the same part of the way from one end of their fine cells to the
-        other, whatever their outcome: were their scores others, estimators that go by ranks would
-        tell them apart. Two rows stand for those of a heavy cell, unless all have one score: where
+        other, whatever their outcome: if their scores differed, estimators based on ranks would
+        separate them. Two rows stand for those of a heavy cell, unless all have one score: where
         most scores are in one cell, quartiles of them are two scores or one.
         """
         ratio, kinds, ends = self.ratio, self.weight[:, 1:-1], self.weight[:, [0, -1]]

@@ -32,11 +32,11 @@ class Source(ABC):
     low, high : float
         Support of the score.
     labels : list or None
-        What the class indices stand for.
+        The labels of the class indices.
     has : set of str
-        What its samples get right, of `NEEDS`.
+        The content that its samples have, of `NEEDS`.
     key : int
-        What draws of replicates depend on, where the source has some.
+        The key of the draws of replicates, where the source has some.
     """
 
     has: frozenset[str] = frozenset(NEEDS)

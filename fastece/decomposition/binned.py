@@ -23,9 +23,9 @@ class BrierDecomposition(Decomposition):
     reliability : float
         Mean squared gap between mean score and hit rate of the bins: 0 is best.
     resolution : float
-        Variance of the hit rates of the bins: the larger, the more the scores tell apart.
+        Variance of the hit rates of the bins: the larger, the better the scores discriminate.
     uncertainty : float
-        Variance of the labels: the score of who always predicts the base rate.
+        Variance of the labels: the score of always predicting the base rate.
     within_variance, within_covariance : float
         Mean variance of the scores within the bins, and twice their covariance with the hits.
     n : int
@@ -33,7 +33,7 @@ class BrierDecomposition(Decomposition):
     n_bins : int
         Bins of each problem.
     setting : str
-        As used: what "auto" stood for.
+        The setting used, never "auto".
 
     Examples
     --------

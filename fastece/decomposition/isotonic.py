@@ -27,17 +27,18 @@ class ScoreDecomposition(Decomposition):
     score : float
         ``miscalibration - discrimination + uncertainty``; inf where a log loss is.
     miscalibration : float
-        What recalibrated scores would save: 0 is best.
+        How much recalibration would lower the score: 0 is best.
     discrimination : float
-        What recalibrated scores are better than the base rate: the more, the more they tell apart.
+        How much better recalibrated scores are than the base rate: the larger, the better the
+        scores discriminate.
     uncertainty : float
-        The score of who always predicts the base rate.
+        The score of always predicting the base rate.
     rule : {"brier", "log"}
-        Which score.
+        The scoring rule.
     n : int
         Number of rows of positive weight.
     setting : str
-        As used: what "auto" stood for.
+        The setting used, never "auto".
 
     Examples
     --------

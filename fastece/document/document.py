@@ -21,7 +21,7 @@ class Table:
     rows : sequence of sequences
         Cells: str, int, float, None, `Number`, `PValue` or `ConfidenceInterval`.
     keys : sequence of str
-        Names of the columns in a data frame; by default those of `head`.
+        Names of the columns in a data frame; by default `head`.
     """
 
     head: Sequence[str]
@@ -73,7 +73,7 @@ class Document:
     ----------
     title : str
     lead : str
-        The sentence that says most.
+        The most important sentence.
     sections : sequence of Section
     tone : str
         "bad", "good", "unclear" or "": how a page colours the lead.

@@ -10,8 +10,8 @@ import numpy as np
 def to_plain(value: Any) -> Any:
     """Convert a value to plain Python: nan to None, infinities to "inf" and "-inf".
 
-    Arrays and sequences become lists, numpy's numbers those of Python, and whatever has a method
-    `to_dict` what that gives.
+    Arrays and sequences become lists, numpy's numbers become Python's, and objects with a method
+    `to_dict` become its result.
     """
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()

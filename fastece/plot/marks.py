@@ -81,7 +81,7 @@ class Drawing(ABC):
     low, high : (G,) float64 array or None
         Interval of the frequency.
     interval_name : str
-        What that is called.
+        Name of the interval.
     """
 
     estimator: str

@@ -66,9 +66,9 @@ def plot_classes(
     Parameters
     ----------
     results : list of ReliabilityDiagram or of ReliabilityCurve
-        Those of ``setting="classwise"``; of several models, a dict of such lists by the names of
-        the models. Of more than twelve classes, the twelve with the largest errors are shown, the
-        largest first, and the title says so.
+        Results with ``setting="classwise"``; of several models, a dict of such lists by the names
+        of the models. Of more than twelve classes, the twelve with the largest errors are shown,
+        the largest first, as the title states.
     band : bool, or list of ConsistencyBand, default True
         As in `ReliabilityDiagram.plot`; of one model also the band of each class, as
         `fastece.calibration_test` gives them.

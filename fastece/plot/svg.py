@@ -17,14 +17,14 @@ SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 def to_svg(figure: "Figure", title: str, key: str) -> str:
     """Write a figure as one SVG element that can stand in a page of HTML.
 
-    It refers to nothing outside itself, has no background, and what is black takes the colour of
+    It refers to nothing outside itself, has no background, and black parts take the colour of
     the text around it, so it can be read on dark pages. On narrow ones it shrinks.
 
     Parameters
     ----------
     figure : matplotlib Figure
     title : str
-        What it shows, for those who do not see it.
+        Description of the picture, for readers who cannot see it.
     key : str
         A word of letters, digits and hyphens that all its ids begin with: another one for each
         picture of a page.

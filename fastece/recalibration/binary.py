@@ -221,7 +221,7 @@ class HistogramBinning(OneVsRest):
     ----------
     n_bins : int, default 15
     edges : {"uniform", "quantile"}, default "uniform"
-        Bins of equal width, or of equal weight, as those of `fastece.Binned`.
+        Bins of equal width, or of equal weight, as in `fastece.Binned`.
     from_logits : bool, default False
         Whether predictions are log odds or logits.
 

@@ -63,12 +63,12 @@ def recalibrate(
     method : str or object
         A name of `METHODS`, or an object with `fit` and `transform` as its classes have them.
     cv : int, default 5
-        Number of folds: each is recalibrated by what was fitted to the others.
+        Number of folds: each is recalibrated by a map that was fitted to the others.
     groups : array_like (n,), optional
         Rows of one group, such as one patient, stay in one fold.
     rng : None, int or numpy.random.Generator, default 0
-        Which rows make a fold: they are shuffled, and every fold gets its share of each class, but
-        with `groups` only about as many rows as others.
+        Seed of the folds. Rows are shuffled, and every fold gets its share of each class; with
+        `groups`, folds only have about equally many rows.
     from_logits : bool, default False
         Whether predictions are log odds or logits.
     sample_weight : array_like (n,), optional
@@ -77,14 +77,14 @@ def recalibrate(
     Returns
     -------
     (n,) or (n, K) array
-        Probabilities of the shape of `y_prob`: what is reported of them is what new rows may
-        expect.
+        Probabilities of the shape of `y_prob`, whose errors are an estimate of the errors on new
+        rows.
 
     Raises
     ------
     ValueError, TypeError
-        For an unknown method, more folds than rows or groups, labels of one class alone in what a
-        fold is fitted to, an object that gives no probabilities of the shape of `y_prob`, and as
+        For an unknown method, more folds than rows or groups, training rows of a fold that have one
+        class alone, an object that gives no probabilities of the shape of `y_prob`, and as
         `fastece.ece` does for labels and probabilities.
 
     Examples

@@ -38,7 +38,7 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
     Raises
     ------
     ValueError, TypeError
-        For what is no such object, or has not been fitted.
+        For any other object, or one that has not been fitted.
 
     Notes
     -----

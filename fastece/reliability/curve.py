@@ -57,7 +57,7 @@ class ReliabilityCurve(Result):
     density : (G,) float64 array
         Density of the scores.
     supported : (G,) bool array
-        Whether there are scores to speak of: ``density >= 0.01 / (high - low)``, a hundredth of its
+        Whether there are enough scores: ``density >= 0.01 / (high - low)``, a hundredth of its
         mean over the range; of a `BayesCurve`, a row within 0.025.
     rows : (G,) float64 array
         About how many rows the curve rests on: n times the density times the width that the kernel
@@ -102,14 +102,13 @@ class ReliabilityCurve(Result):
         Parameters
         ----------
         s : float or array_like
-            Scores in [0, 1]. What is no score is a ValueError or a TypeError.
+            Scores in [0, 1]. Anything else raises a ValueError or a TypeError.
 
         Returns
         -------
         float, or float64 array of the shape of `s`
-            Interpolated linearly; of a `BayesCurve` its posterior mean. Outside the range, that at
-            its nearest end. Where the curve is not `supported`, nan: there are no scores that could
-            tell.
+            Interpolated linearly; of a `BayesCurve` its posterior mean. Outside the range, the
+            value at its nearest end. Where the curve is not `supported`, nan: too few scores.
         """
         return self._at(s, self.probability)
 
@@ -131,7 +130,7 @@ class ReliabilityCurve(Result):
         Raises
         ------
         ValueError, TypeError
-            For what is no score; for a `KDE` without resamples.
+            For values that are not scores; for a `KDE` without resamples.
         """
         if self.low is None or self.high is None:
             raise InputError("n_resamples", "must be 1 or more for an interval of this curve")
@@ -173,8 +172,8 @@ class ReliabilityCurve(Result):
     ) -> "Axes":  # fmt: skip
         """Draw the curve over the score, with its band and the density; needs matplotlib.
 
-        Where there are too few scores to speak of, there is no curve, and a hatch where it is the
-        only one: where it has no support, and where its kernel averages over fewer than five rows.
+        The curve is left out where it has no support, and where its kernel averages over fewer than
+        five rows. A hatch marks such scores if the axes have no other curve.
 
         Parameters
         ----------
@@ -381,15 +380,15 @@ def reliability_curve(
     Notes
     -----
     A `BayesCurve` is the posterior mean, and the band is between quantiles of the posterior at
-    every score by itself. It also works where scores are heaped, as those of modern networks are at
-    1. What it assumes is in ``docs/bayes.md``.
+    every score by itself. It also works where scores are heaped, as scores of modern networks are
+    at 1. Its assumptions are in ``docs/bayes.md``.
 
     A `KDE` gives ``P(y = 1 | s) = g(s) / f(s)`` with the densities f of the scores and g of the
     hits: Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 3 and figure
     1). Its band is made of the percentiles of the curves of resampled rows, each with its own
-    bandwidth, at every score by itself; what smoothing itself puts off, bias, is not in it.
+    bandwidth, at every score by itself; it does not include the bias of smoothing.
 
-    Where there are no scores to speak of there is no number (nan): of a `BayesCurve` where no row
+    Where there are not enough scores, the curve is nan: of a `BayesCurve` where no row
     is within 0.025, of a `KDE` where ``f < 0.01 / (high - low)``.
 
     Examples

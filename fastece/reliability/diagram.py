@@ -70,9 +70,9 @@ class ReliabilityDiagram(Result):
     def interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Compute intervals ``(low, high)`` of the frequencies (B,), nan in empty bins.
 
-        They are at a level between 0 and 1, and those of Clopper and Pearson (1934, "The use of
-        confidence or fiducial limits illustrated in the case of the binomial"), which hold the
-        truth at least as often as they say, however few the rows are::
+        They are the intervals of Clopper and Pearson (1934, "The use of confidence or fiducial
+        limits illustrated in the case of the binomial") at a level between 0 and 1. Their coverage
+        is at least the level, however few the rows are::
 
             low = Beta(h, m + 1) at (1 - level) / 2,  high = Beta(h + 1, m) at (1 + level) / 2
 

@@ -39,7 +39,7 @@ Progress = Callable[[str], None]
 def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
     """Find estimators by name, `LEAD` and `TEST` first, with their own fields.
 
-    Names are those of the table and "mce"; objects are named by what they print.
+    Names are keys of the table, or "mce"; other objects are named by their text.
     """
     chosen = {str(name): ERRORS.get(name, name) if isinstance(name, str) else name
               for name in dict.fromkeys([LEAD, TEST, *names])}  # fmt: skip
@@ -185,7 +185,7 @@ def has(source: Source, estimator: Any) -> bool:
 def mean_of_top(top: Source, pairs: bool) -> tuple[float, float]:
     """Return how often the most probable class is right, and its mean probability.
 
-    Scores of label 1 are those of label 0 up to one half.
+    Scores of label 1 up to one half are predictions of label 0.
     """
     if isinstance(top, Problems) and (pairs or top.setting.is_top):
         return tuple(float(np.average(x, weights=top.v)) for x in (top.label, top.prob))  # type: ignore[return-value]

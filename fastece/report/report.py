@@ -47,7 +47,7 @@ from fastece.resampling.bootstrap import bootstrap_results
 from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.draws import new_key
 
-# Arguments that say how data are read.
+# Arguments that decide how data are read.
 READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
 # Others of `fastece.bootstrap`.
 WORK = ("confidence_level", "n_jobs", "executor")
@@ -65,7 +65,7 @@ def calibration_report(
     y_true, y_prob, **options
         As in `fastece.bootstrap`, with the same defaults: `setting`, `labels`, `pos_label`,
         `sample_weight`, `from_logits`, `confidence_level`, `n_jobs`, `executor`. Or an
-        `Accumulator` alone; what its sums cannot answer is absent.
+        `Accumulator` alone; results that its sums do not allow are absent.
     estimator : str or object, or a list of them
         The errors to show, "mce" among them; "ece_bayes" and "ece" always come first.
     by : (n,) array_like, optional
@@ -77,7 +77,7 @@ def calibration_report(
         Bins of the estimators that have some.
     title : str
     n_resamples : int, default 1999
-        Replicates behind intervals and p-values; with 0 there are only those of posteriors.
+        Replicates behind intervals and p-values; with 0 there are only posterior intervals.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same report.
 
@@ -126,14 +126,14 @@ def make_report(
     errors : dict
         Estimators by name, the first two those of `LEAD` and `TEST`.
     names : tuple of str
-        What `by` and `groups` are called.
+        Names of `by` and `groups`.
     pairs, n_classes
         Whether rows are hits and confidences of predicted classes, and how many classes there are
         then, if that is known.
     top : Source, optional
         The rows of a stream in a setting that has the accuracy.
     stream : dict, optional
-        What was read of a stream: facts by name, and "notes".
+        Facts about a stream by name, and "notes".
     note, progress
         As in `Report`; a function that takes the name of each step.
     options
@@ -239,7 +239,7 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
 def class_table(call: Call, read: Callable[..., Problems], key: int) -> Slices | None:
     """Measure each class against the rest, if the setting has more than two.
 
-    Those of a stream are known only where it was added up class by class.
+    A stream has classes only if it was added up class by class.
     """
     (source,) = call.sources
     is_asked = source.setting.per_class

@@ -61,20 +61,20 @@ class Report(Result):
     headline : str
         One sentence with the error, its interval, its direction and the p-value.
     verdict : str
-        "miscalibrated"; "no sign" of it, where chance explains all; "unclear", where interval,
-        test, mean gap, classes and slices do not agree; "too few rows".
+        "miscalibrated"; "no sign" of it, if chance explains everything; "unclear", if interval,
+        test, mean gap, classes and slices disagree; "too few rows".
     value, confidence_interval : float, ConfidenceInterval or None
-        Of the first error, that of the Bayesian curve.
+        Of the first error, by the Bayesian curve.
     n, n_effective : int, float
         Rows, and Kish's effective number of them where they have weights.
     n_classes : int or None
-        None where a file does not tell.
+        None where a file does not have it.
     accuracy, mean_confidence : float or None
         How often the most probable class is right, and its mean probability; None where a stream
-        of another setting does not tell.
+        of another setting does not have them.
     setting : str
     n_resamples, confidence_level, seed
-        Of the intervals; without resamples there are only those of posteriors, and no p-value.
+        Of the intervals; without resamples there are only posterior intervals, and no p-value.
     p_value : float or None
         Of `fastece.calibration_test` with the bins of "ece".
     measures : list of dict
@@ -98,11 +98,11 @@ class Report(Result):
     pairs : bool
         Whether rows are hits and confidences of predicted classes, without the other classes.
     note : str
-        How a file was read, where there is something to say about that.
+        Notes on how a file was read, if any.
     by : str
-        Name of what `by` holds, "" without one.
+        Name of the values of `by`, "" without one.
     stream : dict or None
-        What was read, where rows were added up and not kept.
+        Facts about a stream, whose rows were added up and not kept.
     """
 
     title: str

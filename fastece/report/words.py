@@ -117,7 +117,7 @@ class Findings:
     mean_gap, mean_gap_interval
         Observed frequency minus mean score.
     off : dict
-        How many classes and slices are miscalibrated, and of how many, by what they are called.
+        How many classes and slices are miscalibrated, and of how many, by name.
     others : sequence of str
         Other evidence of miscalibration.
     """

@@ -13,13 +13,13 @@ from fastece.sklearn.scores import class_probabilities, own_setting
 class ReliabilityDisplay:
     """A reliability diagram in the form of scikit-learn's displays.
 
-    `from_estimator` and `from_predictions` make one and draw it, on one square. Where most scores
-    are near 0 or 1, ``display.diagram.plot()`` shows them over log odds beside.
+    `from_estimator` and `from_predictions` compute one and draw it on square axes. Where most
+    scores are near 0 or 1, ``display.diagram.plot()`` adds axes of log odds.
 
     Parameters
     ----------
     diagram : ReliabilityDiagram, or a list of one for each class
-        What `fastece.reliability_diagram` gives.
+        The result of `fastece.reliability_diagram`.
     name : str, optional
         Name of the model in the legend.
 
@@ -31,7 +31,7 @@ class ReliabilityDisplay:
         Where the diagram was drawn last; of one for each class, the axes of all.
     figure_ : matplotlib Figure
     artists_ : list of matplotlib artists
-        What was drawn there for this model: line, points, intervals, occupancy.
+        The marks of this model: line, points, intervals, occupancy.
 
     Examples
     --------

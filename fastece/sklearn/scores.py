@@ -21,7 +21,7 @@ class Scorer:
     Attributes
     ----------
     estimator : object
-        What is computed, such as ``Binned(n_bins=15)``.
+        The error or score, such as ``Binned(n_bins=15)``.
     setting, average
         As in `scorer`.
     greater_is_better : bool
@@ -154,8 +154,8 @@ def scorer(
         scikit-learn names by label: "test_ant", "test_bee". That works by itself, not in a dict.
     greater_is_better : bool, optional
         Whether the score is the number itself, else minus the number. Without it, errors and losses
-        are negative and the accuracy is as it is; numbers that no model is better by, as the
-        sharpness, need it.
+        are negative and the accuracy is positive; other numbers, such as the sharpness, for which
+        larger is neither better nor worse, need it.
     **fields
         Replace parameters of the estimator, such as ``n_bins=30``.
 
@@ -172,10 +172,10 @@ def scorer(
 
     Notes
     -----
-    A model that says the base rate of every row is calibrated, and useless: choose models by a
+    A model that predicts the base rate for every row is calibrated, and useless: choose models by a
     proper score (``scorer("log_loss")``) and look at their calibration error beside it.
 
-    Each score calls `predict_proba` by itself, those of a dict too.
+    Each score calls `predict_proba` by itself, even in a dict of scores.
 
     Where metadata are routed, ``scorer(...).set_score_request(sample_weight=True)`` has weights
     come here. Where they are not, `cross_validate` gives scores no weights, and `GridSearchCV` does

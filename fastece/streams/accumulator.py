@@ -32,10 +32,10 @@ class Accumulator(Source):
     Functions take it in place of labels and probabilities: ``ece(state)``, ``estimate(state)``,
     ``reliability_diagram(state)``; most are methods too.
 
-    Rows are added up in cells of their score, ``(j / n_cells, (j + 1) / n_cells]``, and those of
-    the scores 0 and 1 by themselves: weights and hits in each; in a ninth as many coarse cells also
-    the sums of w s, w s y and w s^2. Sums are integers, so any partition of the rows, in any order,
-    on any number of workers, gives the same bits.
+    Rows are added up in cells of their score, ``(j / n_cells, (j + 1) / n_cells]``, and rows
+    with scores 0 and 1 by themselves: weights and hits in each; in a ninth as many coarse cells
+    also the sums of w s, w s y and w s^2. Sums are integers, so any partition of the rows, in any
+    order, on any number of workers, gives the same bits.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class Accumulator(Source):
         Fine cells: edges and centres of 10, 12, 15, 16, 18, 20, 25, 30, 50 and 100 bins are ends of
         the 7200 coarse ones. Another number that is no multiple of 9 has as many coarse cells.
     n_replicates : int, default 0
-        Replicates of `bootstrap`: in each, every row counts as often as a Poisson variable with the
-        mean 1 says.
+        Replicates of `bootstrap`: in each, every row has a count drawn from the Poisson
+        distribution with mean 1.
     seed : int, optional
         Of the replicates; all parts of a stream must have the same.
     from_logits : bool, default False
@@ -64,7 +64,7 @@ class Accumulator(Source):
     Memory: 16 bytes a fine cell and 64 a coarse one, 1.5 MB; K times that for "classwise"; and
     512 bytes a coarse cell for every 32 replicates, 3.7 MB, for each problem.
 
-    What is exact, and what is not:
+    Accuracy:
 
     - Uniform bins, hard or convex, whose edges (and centres) are ends of coarse cells, the Brier
       score and sharpness differ from those in memory by rounding, at most 1e-12; largest gaps
@@ -78,9 +78,9 @@ class Accumulator(Source):
     - Densities: within 2e-3 relative, plus 1e-6. Other estimators take rows of one cell for rows of
       one score, which is up to 1 / n_cells away from theirs: "ece_bayes" is within 1 % unless most
       rows share a few cells, and "ece_sweep" may find another number of bins.
-    - What needs every row by itself is refused: log losses, whose logarithms differ within a cell,
-      bins that are closed at the left, tests and comparisons; and of class vectors whatever is no
-      sum over one score, but for the Brier score.
+    - Results that need single rows are refused: log losses, whose logarithms differ within a cell,
+      bins that are closed at the left, tests and comparisons; and for class vectors any result that
+      is not a sum over one score, except the Brier score.
 
     Weights are multiples of 2^-62 and at least 2^-40, with replicates 2^-20. Their sum is at most
     2^32, that of their squares at most 2^38: more is refused before it is added.
@@ -218,7 +218,7 @@ class Accumulator(Source):
     def state_dict(self) -> dict[str, I64]:
         """Return copies of all sums by name, int64 arrays.
 
-        Those of several accumulators of the same settings may be added elementwise, by any
+        Sums of several accumulators with the same settings may be added elementwise, by any
         all-reduce.
         """
         return {name: array.copy() for name, array in self._state.arrays.items()}
@@ -226,8 +226,8 @@ class Accumulator(Source):
     def load_state_dict(self, state: dict[str, Any]) -> Self:
         """Restore the sums that `state_dict` returned, or a total of several.
 
-        Anything else is a ValueError, and then nothing changes. Rows go on after as many as were
-        given: with replicates, a part that began elsewhere needs the `row_offset` of what follows.
+        Anything else raises a ValueError, and nothing changes. The next row has the number of rows
+        given so far: with replicates, a part that began elsewhere needs a `row_offset`.
         """
         mine = State(self._state.settings)
         mine.load(state)

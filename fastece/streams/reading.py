@@ -26,7 +26,7 @@ def read_batch(
 ) -> tuple[Problems, I64] | None:
     """Read the rows of a batch; None if all weights are 0.
 
-    The second value is the sum of squared distances of class vectors from what came true, in two
+    The second value is the sum of squared distances of class vectors from the true class, in two
     words.
     """
     prob = as_probabilities(y_prob)

@@ -213,8 +213,8 @@ class State:
     def add(self, problems: Problems, distance: I64, ids: I64 | None) -> None:
         """Add rows that have been checked.
 
-        `distance` is the sum of squared distances of class vectors from what came true, in two
-        words; `ids` (n,) are what the draws of rows depend on, None without replicates.
+        `distance` is the sum of squared distances of class vectors from the true class, in two
+        words; `ids` (n,) seed the draws of rows, None without replicates.
         """
         v = problems.v
         weight = float(problems.n if v is None else v.sum())

@@ -56,7 +56,7 @@ class Predictions(StudyDesign):
     """A study of estimators on files of predictions, as `fastece report` reads them.
 
     Every file is a distribution of scores. Evaluation sets are drawn from its rows without
-    replacement, so that each is what a user with few rows would have. The truth is the debiased
+    replacement, so that each is like the data of a user with few rows. The truth is the debiased
     error on all rows, ``sum_b W_b / n (2 |D| - E|N(D, d**2)|)`` over 100 bins of equal mass, or 40
     below 10 000 rows; it has a standard error.
 
@@ -66,8 +66,8 @@ class Predictions(StudyDesign):
         With a probability for each row (setting "binary"), class vectors ("confidence" and
         "classwise"), or true and predicted labels and confidences ("confidence", scores from 0).
     sizes : tuple of int, optional
-        Rows of the evaluation sets; by default those of 50, 100, 200, 500, 1000, 2000 and 5000 that
-        are at most a tenth of a file's rows. Larger ones share so many rows with the truth that
+        Rows of the evaluation sets; by default 50, 100, 200, 500, 1000, 2000 and 5000, up to a
+        tenth of a file's rows. Larger ones share so many rows with the truth that
         errors look smaller than they are: by ``1 - sqrt(1 - n / rows)``, 5 % at a tenth.
     draws, convention, estimators, seed
         As in `Design`.
