@@ -99,14 +99,14 @@ class BadArgumentError(Exception):
 
 
 class InputError(BadArgumentError, ValueError):
-    """An argument has a value that breaks a rule.
+    """Error about an argument whose value breaks a rule.
 
     See `BadArgumentError` for the fields.
     """
 
 
 class InputTypeError(BadArgumentError, TypeError):
-    """An argument has a type that breaks a rule.
+    """Error about an argument whose type breaks a rule.
 
     See `BadArgumentError` for the fields.
     """

@@ -33,8 +33,8 @@ def as_labels(
 ) -> tuple[Array, list[Any] | None]:
     """Convert the caller's labels (n,) to class indices; return the labels too.
 
-    Labels that are numbers are not yet checked, and stand for themselves: None. `names` are those
-    of the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
+    Numeric labels are not yet checked, and the list of labels is None for them. `names` are the
+    names of the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
     """
     is_given = labels is not None or pos_label is not None
     y = as_array("y_true", as_objects(value) if is_given else value)
@@ -135,7 +135,7 @@ def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) 
 def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
     """Find the group (n,) of each row among the labels that occur, and these labels.
 
-    Dates are their text.
+    Dates are compared as text.
     """
     array = as_array(name, as_objects(value))
     if array.ndim == 2 and array.shape[1] == 1:

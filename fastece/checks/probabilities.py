@@ -50,7 +50,8 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
 def column_names(value: Any) -> list[str]:
     """Return the names of the columns of a data frame as text.
 
-    Empty for anything else, and where they only count from 0, as 0, 1, 2 or p_0, p_1, p_2.
+    The list is empty for anything else, and for names that only count from 0, such as 0, 1, 2 or
+    p_0, p_1, p_2.
     """
     names = getattr(value, "column_names", getattr(value, "columns", ()))  # first: pyarrow's
     texts = [] if callable(names) else [label_text(name) for name in names]
@@ -139,7 +140,7 @@ def hint_at(p: NDArray[Any]) -> str:
 def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob") -> None:
     """Warn of logits that all lie in [0, 1], in rows that sum to 1.
 
-    Equal ones are none to doubt. The first few rows decide nearly always.
+    Logits that are all equal cause no warning. The first few rows nearly always decide.
     """
     if len(z) < TOO_FEW:
         return

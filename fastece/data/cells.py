@@ -32,8 +32,8 @@ class Cells:
     low, high : float
         Support of the score.
     weight : (2, N + 2) float64 array
-        Weights of the outcomes 0 and 1 in the fine cells; the first is that of the score 0 alone,
-        the last that of 1.
+        Weights of the outcomes 0 and 1 in the fine cells; the first belongs to the
+        score 0 alone, the last to 1.
     score : (2, N') float64 array
         Sums of w r of either outcome, with the distance r of the score from the middle of the
         cell, in widths of it.
@@ -82,7 +82,7 @@ class Cells:
         Each fine cell has one for either outcome; sums of w s are right in every coarse cell. Rows
         of one coarse cell are the same part of the way from one end of their fine cells to the
         other, whatever their outcome: if their scores differed, estimators based on ranks would
-        separate them. Two rows stand for those of a heavy cell, unless all have one score: where
+        separate them. Two rows stand for the rows of a heavy cell, unless all have one score: where
         most scores are in one cell, quartiles of them are two scores or one.
         """
         ratio, kinds, ends = self.ratio, self.weight[:, 1:-1], self.weight[:, [0, -1]]

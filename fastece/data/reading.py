@@ -1,6 +1,6 @@
 """Conversion of a caller's arrays to problems.
 
-One fast read checks everything, and where it fails a slow check finds the words.
+One fast pass checks everything; where it fails, a slow check builds the message.
 """
 
 import math
@@ -71,7 +71,7 @@ def read_problems(
     """Check the caller's data and read them as problems; rows of weight 0 are dropped.
 
     With `vectors`, the setting "auto" keeps class vectors beside the problem of the top label; with
-    `guess_logits`, what does not lie in [0, 1] is logits.
+    `guess_logits`, numbers outside [0, 1] are read as logits.
     """
     from_logits = check_flag("from_logits", from_logits)
     prob = as_probabilities(y_prob, prob_name)
@@ -153,7 +153,7 @@ def read_top_label(
 ) -> Found:
     """Read the largest probability, and whether its class is the label.
 
-    Of logits, the class is that of the largest: their softmax may have ties where they have none.
+    Of logits, the class of the largest is taken: their softmax may have ties where they have none.
     """
     score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
     step = max(1, SLICE // prob.shape[1])
@@ -189,7 +189,7 @@ def two_columns(p: NDArray[Any], logits: bool) -> F64:
 def softmax(z: NDArray[Any], top: F64, columns: int) -> F64:
     """Compute the softmax of rows of logits whose largest are `top`.
 
-    `columns` is 1 for that of the largest alone, or the number of classes.
+    `columns` is 1 for the softmax of the largest alone, or the number of classes.
     """
     p = np.empty((len(z), columns))
     with np.errstate(over="ignore"):  # -inf, beyond float64, is a probability of 0

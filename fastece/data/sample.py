@@ -14,9 +14,9 @@ MANY_ROWS = 1024
 
 
 class CopyReadOnlyOnUnpickle:
-    """A frozen dataclass whose arrays kernels take after it was sent to a process.
+    """A frozen dataclass whose arrays stay writable when it is sent to a process.
 
-    What comes from there may be read-only, which kernels are not compiled for.
+    Arrays from another process may be read-only, for which kernels are not compiled.
     """
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -51,7 +51,7 @@ class Sample(CopyReadOnlyOnUnpickle):
     s : (n,) float64 array
         Scores in [0, 1].
     y : (n,) uint8 array
-        Outcomes: 1 where the event that the score predicts came true, else 0.
+        Outcomes: 1 where the event occurred, else 0.
     v : (n,) float64 array or None
         Sample weights, greater than 0; None where every row counts 1.
     low, high : float
@@ -61,7 +61,7 @@ class Sample(CopyReadOnlyOnUnpickle):
         share one draw of the caller's rows.
     vectors : Vectors or None
         The class vectors that the problem was made of, where the setting is "auto" and the
-        estimator asks for them: ``vectors.prob[rows]`` are those of the rows.
+        estimator asks for them: ``vectors.prob[rows]`` belong to the rows.
     c : (n,) float64 array or None
         How often each row counts, which need not be whole: rows of a stream are cells of many.
         None where each counts once.

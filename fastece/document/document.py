@@ -53,7 +53,7 @@ class Section:
         Raw values by name.
     table : Table or None
     notes : sequence of str
-        Sentences that stand below.
+        Sentences below the facts and the table.
     pictures : sequence of callable
         Each takes a key for its ids and gives an SVG element; only pages show them.
     """
@@ -67,7 +67,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A result as its reader sees it.
+    """A result as it is shown to a reader.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ LONGEST = 44
 def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
     """List the entries of a legend: marks with names, each once, models together.
 
-    Models of whom nothing but the error is known have numbers.
+    Models that have an error but no name are numbered.
     """
     pairs = [pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
     models = [mark for mark, _ in pairs if is_model(mark)]
@@ -45,7 +45,7 @@ def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
 def draw_legend(ax: "Axes") -> "Legend":
     """Draw a legend beside axes that have room there, else below their labels.
 
-    The layout of a figure sees to the room for it. Where there is none, axes and legend share the
+    The layout of a figure makes room for it. A figure without one lets axes and legend share the
     place of the axes.
     """
     from matplotlib.font_manager import FontProperties

@@ -1,6 +1,6 @@
 """Marks of pictures: how bins and a curve look on given axes. Needs matplotlib.
 
-Models are told apart by colour, and in grey by the shape of their points and by dashes.
+Models differ in colour, and in grey in the shape of their points and in dashes.
 """
 
 from abc import ABC, abstractmethod

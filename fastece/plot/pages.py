@@ -167,7 +167,7 @@ def draw_panel(panel: Panel, ax: "Axes") -> None:
 def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
     """Draw panels of one setting side by side, or small multiples of classes.
 
-    The note is above.
+    The note is drawn above them.
     """
     count = len(panels)
     if len({panel.first.setting for panel in panels}) == 1:

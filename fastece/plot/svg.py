@@ -18,7 +18,7 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
     """Write a figure as one SVG element that can stand in a page of HTML.
 
     It refers to nothing outside itself, has no background, and black parts take the colour of
-    the text around it, so it can be read on dark pages. On narrow ones it shrinks.
+    the text around it, so it can be read on dark pages. On narrow pages it shrinks.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
     title : str
         Description of the picture, for readers who cannot see it.
     key : str
-        A word of letters, digits and hyphens that all its ids begin with: another one for each
-        picture of a page.
+        A word of letters, digits and hyphens with which all ids begin, different for each picture
+        of a page.
 
     Returns
     -------

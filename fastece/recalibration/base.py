@@ -194,7 +194,7 @@ class OneVsRest(Calibrator):
 
     With two classes, only the second is fitted. A subclass writes `_fit_one` and `_map_one`.
     Its fitted attributes are the parameters of the one problem of two classes, or a list with
-    those of each class; numbers make an array. Mapped scores of more than two classes are
+    the parameters of each class; numbers make an array. Mapped scores of more than two classes are
     divided by their sum; where all are 0 each class gets 1/K.
     """
 

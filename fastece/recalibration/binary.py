@@ -125,7 +125,7 @@ class BetaCalibration(OneVsRest):
     -----
     Kull, Silva Filho and Flach (2017, "Beta calibration: a well-founded and easily implemented
     improvement on logistic calibration for binary classifiers"). The log loss is convex, so the
-    best a and b that are not negative are the best of all, or the best with one of them, or both,
+    best non-negative a and b are the unconstrained minimum, or the best with one of them, or both,
     at 0. Scores are taken to be at least 2**-52 from 0 and 1.
 
     Examples
@@ -379,8 +379,8 @@ class IsotonicCalibration(Interpolation):
     Attributes
     ----------
     score_, value_ : float64 array, or a list of one for each class
-        Ends of the pieces that are constant, and the observed frequencies there: between them the
-        map is linear, and outside it is that of the nearest end.
+        Ends of the constant pieces, and the observed frequencies there: between them the map is
+        linear, and outside it has the value at the nearest end.
     n_classes_ : int
 
     Raises
@@ -392,7 +392,7 @@ class IsotonicCalibration(Interpolation):
     -----
     Zadrozny and Elkan (2002, "Transforming classifier scores into accurate multiclass probability
     estimates"), by `scipy.optimize.isotonic_regression`; rows of equal scores count as one. A piece
-    without an outcome of 1 has a probability of 0, whose log loss is infinite if one comes.
+    without an outcome of 1 has probability 0: one such outcome makes the log loss infinite.
 
     Examples
     --------
@@ -419,16 +419,16 @@ class CurveCalibration(Interpolation):
     estimator : {"ece_bayes", "ece_kde"}, BayesCurve or KDE, default "ece_bayes"
         A Bayesian curve, or densities.
     monotone : bool, default True
-        Whether the curve is replaced by the nearest that does not decrease: isotonic regression of
-        its points, which count by how many scores are there.
+        Whether the curve is replaced by the nearest non-decreasing one: isotonic regression of its
+        points, weighted by the number of scores there.
     from_logits : bool, default False
         Whether predictions are log odds or logits.
 
     Attributes
     ----------
     score_, value_ : float64 array, or a list of one for each class
-        Points of the curve where there are scores to speak of; the map is linear between them, and
-        outside it is that of the nearest end.
+        Points of the curve where there are enough scores; the map is linear between them, and
+        outside it has the value at the nearest end.
     n_classes_ : int
 
     Raises

@@ -59,9 +59,9 @@ def minimise(loss: Loss, start: F64) -> Minimum:
 
     Notes
     -----
-    BFGS begins with the second derivatives at the start, so that a tenth as many are computed as by
-    Newton's method: of matrix scaling, for 50 000 rows of 10 classes, they take 20 times as long as
-    a gradient.
+    BFGS begins with the second derivatives at the start, and needs a tenth as many of them as
+    Newton's method: in matrix scaling of 50 000 rows of 10 classes they take 20 times as long as a
+    gradient.
     """
     from scipy.optimize import minimize
 
@@ -187,9 +187,9 @@ class SoftmaxLoss(Loss):
         Notes
         -----
         ``sum_i w_i (p_k [k = l] - p_k p_l) x_k x_l`` with x_k the features of class k. A number
-        added to one column of the lines of all classes changes nothing: a term that holds their
-        sums where they are, which is 0 at the start and in every step of a search, leaves it no
-        such direction to run away in. Nor do weights of logits that are all equal.
+        added to one column of the lines of all classes changes nothing, so the matrix is singular:
+        a term that fixes the sums of columns, which is 0 at the start and in every step of a
+        search, makes it regular. So does a term for weights of logits that are all equal.
         """
         x, (p, _) = self.features, self.probabilities(theta)
         n, size = self.label.size, x.shape[2]

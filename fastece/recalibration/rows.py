@@ -79,7 +79,7 @@ class Predictions:
     def logits(self) -> NDArray[Any]:
         """Return logits (n, K), or log probabilities, in the caller's dtype.
 
-        A logit of -inf is a probability of 2**-52 of the largest.
+        A logit of -inf counts as a probability of 2**-52 times the largest.
         """
         if self.from_logits:
             z = self.x if self.x.ndim == 2 else two_columns(self.x, logits=True)
@@ -128,7 +128,7 @@ class Predictions:
 class Rows(NamedTuple):
     """Data to fit: predictions, labels from 0 to K - 1, weights, class names.
 
-    There are names where the caller's labels are no numbers.
+    Classes have names where the caller's labels are not numbers.
     """
 
     predictions: Predictions

@@ -31,7 +31,7 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
     Parameters
     ----------
     model : object
-        Of one of the classes of `METHODS`, fitted.
+        A fitted map of one of the classes of `METHODS`.
     path : path
         The file is replaced, if there is one.
 
@@ -87,12 +87,12 @@ def load(path: str | PathLike[str]) -> Calibrator:
     Returns
     -------
     object
-        Of the class it was.
+        A map of the class that was saved.
 
     Raises
     ------
     ValueError
-        For a file that is damaged, is none of `save`, or is of a later version.
+        For a file that is damaged, was not written by `save`, or is of a later version.
     OSError
         For a file that cannot be read.
     """

@@ -164,8 +164,8 @@ class VectorScaling(Calibrator):
     Notes
     -----
     Guo et al. (2017, section 4.2). Predictions of one column count as two: logits 0 and z, or the
-    logarithms of 1 - p and p. A constant added to all intercepts changes nothing: those that add up
-    to 0 are taken.
+    logarithms of 1 - p and p. A constant added to all intercepts changes nothing: they are chosen
+    to add up to 0.
 
     Examples
     --------
@@ -209,7 +209,7 @@ class MatrixScaling(Calibrator):
     Attributes
     ----------
     weight_ : (K, K) float64 array
-        W; its first index is that of the class.
+        W; its first index is the class.
     intercept_ : (K,) float64 array
         b.
     n_classes_ : int
@@ -224,7 +224,7 @@ class MatrixScaling(Calibrator):
     Guo et al. (2017, section 4.2). With penalties it is the matrix scaling with off-diagonal and
     intercept regularisation of Kull et al. (2019, "Beyond temperature scaling", section 3), on the
     logarithms of probabilities their Dirichlet calibration. It has K (K + 1) parameters: without
-    penalties it learns the rows by heart where these are few.
+    penalties it overfits few rows.
 
     Examples
     --------

@@ -8,7 +8,7 @@ centre gets the larger one, and a score on a centre has none in the bin of that 
 it in the one before (on the first centre: in the last bin); bins of `ece` divide [0, 1] whatever
 the support, and hold their left edges; edges of equal mass lie ``floor(n / B)`` rows apart, and the
 last bin takes the rest; the kernel is a triweight; every class has the bandwidth of the first. Its
-grid of 2**14 points over 6 units is not kept: one that fits gives the same to 2e-4, at a hundredth
+grid of 2**14 points over 6 units is not kept: a fitting grid gives the same to 2e-4, in a hundredth
 of the time.
 """
 
@@ -85,7 +85,7 @@ def corrected() -> list[Candidate]:
 def own(path: str) -> Candidate:
     """Import the user's estimator "module:name".
 
-    It is an object of the protocol, or a class or function that makes one without arguments.
+    It is an object of the protocol, or a class or function that returns one without arguments.
     """
     module, _, name = path.partition(":")
     if not module or not name:
@@ -103,7 +103,7 @@ def own(path: str) -> Candidate:
 
 @dataclass(frozen=True)
 class PublishedBinned(Statistic):
-    """Bins of the published code.
+    """Binned estimator with the bins of the published code.
 
     Notes
     -----

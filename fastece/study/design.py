@@ -66,7 +66,7 @@ class Design(StudyDesign):
 
     Every combination of classes, features, mixtures, models and trainings is a distribution of
     scores. From the hold-out of each, `draws` evaluation sets of each size are drawn with
-    replacement, which all estimators see.
+    replacement, the same for all estimators.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Design(StudyDesign):
     holdout : int
         Rows that evaluation sets are drawn from, and the truth is taken from.
     smallest, largest, n_sizes : int
-        Sizes of the evaluation sets: so many, logarithmically from one to the other.
+        Sizes of the evaluation sets: `n_sizes` of them, evenly spaced on a logarithmic scale.
     draws : int
         Evaluation sets of each size, at least 2.
     settings : tuple of str
@@ -92,7 +92,7 @@ class Design(StudyDesign):
     estimators : tuple of str
         More estimators, as "module:name".
     seed : int
-        Of everything that is random.
+        Seed of everything random.
 
     Raises
     ------

@@ -21,13 +21,13 @@ class GaussianMixture:
     Parameters
     ----------
     means : (K, M, d) array
-        Of M modes a class.
+        Means of M modes of each class.
     factors : (K, M, d, d) array
         A mode has the covariance ``A^T A``.
 
     Notes
     -----
-    As of Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 4.1):
+    Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 4.1):
     ``p(x | k) = sum_m N(x; mean_km, A_km^T A_km) / M``, and the posterior is ``P(k | x) = p(x | k)
     / sum_j p(x | j)``.
 

@@ -1,6 +1,6 @@
 """Pictures of a study, from its tables alone. Needs the extra "study".
 
-Estimators are told apart in grey too: families by their markers, variants by dashes and filling.
+Estimators differ in grey too: families by their markers, variants by dashes and filling.
 """
 
 import math
@@ -65,7 +65,7 @@ Looks = dict[str, dict[str, dict[str, Any]]]
 class Curve(NamedTuple):
     """One measure of one estimator over the sizes, and its interval, each (n_sizes,).
 
-    Sizes ascend; nan stands for what has no place on the axis.
+    Sizes ascend; nan stands for values that have no place on the axis.
     """
 
     n: F64
@@ -80,8 +80,8 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
     Parameters
     ----------
     summary : pyarrow.Table
-        It has the columns "setting", "estimator", "n" and the measure, and may have those of its
-        interval, which is shaded: the measure's name with _low and _high.
+        It has the columns "setting", "estimator", "n" and the measure, and may have the columns
+        of its interval, which is shaded: the measure's name with _low and _high.
     measure : str
         One of `MEASURES`. Errors have logarithmic axes.
 

@@ -67,8 +67,8 @@ class Predictions(StudyDesign):
         "classwise"), or true and predicted labels and confidences ("confidence", scores from 0).
     sizes : tuple of int, optional
         Rows of the evaluation sets; by default 50, 100, 200, 500, 1000, 2000 and 5000, up to a
-        tenth of a file's rows. Larger ones share so many rows with the truth that
-        errors look smaller than they are: by ``1 - sqrt(1 - n / rows)``, 5 % at a tenth.
+        tenth of a file's rows. Larger ones share so many rows with the truth that errors look
+        smaller than they are: by ``1 - sqrt(1 - n / rows)``, 5 % at a tenth.
     draws, convention, estimators, seed
         As in `Design`.
     y_true, y_prob : str, optional

@@ -1,7 +1,7 @@
 """One distribution of scores: its true error, and the estimates of each candidate.
 
-Everything depends on the design and on the distribution alone, so it does not matter where, when
-and after which others one is run.
+Everything depends on the design and on the distribution alone, so distributions may run anywhere,
+at any time and in any order.
 """
 
 import math
@@ -71,7 +71,7 @@ def estimates_of(
 def run_distribution(design: StudyDesign, which: Any) -> Outcome:
     """Compute every estimate and the truth of one distribution of scores.
 
-    Linear algebra runs on one thread: sums of several threads may end in other bits.
+    Linear algebra runs on one thread: sums of several threads may differ in their last bits.
     """
     from threadpoolctl import threadpool_limits
 
@@ -107,13 +107,13 @@ def debiased_error(s: F64, q: F64, n_bins: int) -> Truth:
     Notes
     -----
     With D the mean of ``q - s`` over the W_b rows of bin b, of equal mass, and d its standard
-    error, the value is ``sum_b W_b / n (2 |D| - E |N(D, d**2)|)``: what chance adds to |D| is
-    estimated by what it would add once more. Without that, calibrated scores have a floor; with
-    outcomes in place of probabilities it is several times as high.
+    error, the value is ``sum_b W_b / n (2 |D| - E |N(D, d**2)|)``: the part of |D| that is due to
+    chance is estimated by the part that chance would add again. Without that, calibrated scores
+    have a floor; with outcomes in place of probabilities it is several times as high.
 
-    A row of bin b pulls by ``sign(D) (q - s - D)``, and by how much the bin's part exceeds the
-    value, since its score too could have been another. Where D is 0 that is 22 % too much, and at
-    two d 8 % too little.
+    The influence of a row of bin b is ``sign(D) (q - s - D)`` plus the excess of the bin's part
+    over the value, since its score is random too. Where D is 0 that is 22 % too much, and at two d
+    8 % too little.
     """
     order = np.argsort(s, kind="stable")
     s, gap = s[order], q[order] - s[order]

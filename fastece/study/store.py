@@ -1,6 +1,6 @@
 """The folder of a study, from which an interrupted study continues.
 
-Nothing finished is done again, nothing half written is read, and results of another design or of
+Finished work is not repeated, half-written files are not read, and results of another design or of
 other code are never mixed with its own.
 """
 
@@ -30,7 +30,7 @@ PACKAGES, TABLES = ("numpy", "scipy", "numba", "scikit-learn"), "study.summary"
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file under a temporary name; rename it once it is on the disk.
 
-    It is there as a whole or not at all, whenever the process ends, and whoever else writes it.
+    The file is complete or absent, whenever the process ends, and whoever else writes it.
     """
     unfinished = path.with_name(f"{path.name}.{uuid4().hex}{UNFINISHED}")
     try:
@@ -52,7 +52,7 @@ def is_taken(folder: Path) -> bool:
 class Store:
     """A folder with the results of one design, and a note of design and code.
 
-    An `InputError` refuses a folder that is another's.
+    A folder with results of another design or code raises an `InputError`.
     """
 
     def __init__(self, folder: Path, design: StudyDesign, made_by: dict[str, str]) -> None:

@@ -145,7 +145,7 @@ class StudyResult(Readable):
 def rows_of(design: StudyDesign, which: Any, folders: list[str]) -> tuple[Any, "pa.Table"]:
     """Compute the table of one distribution, with its seconds, in one process.
 
-    Modules of the user are looked for in the folders where the caller does.
+    Modules of the user are searched in the caller's folders.
     """
     sys.path += [folder for folder in folders if folder not in sys.path]
     names = [candidate.name for candidate in candidates_of(design)]
@@ -184,7 +184,7 @@ def run_study(
     design : Design or Predictions
         Of simulated models, or of files.
     out : path
-        Folder of the results. A study that was interrupted there goes on.
+        Folder of the results. A study that was interrupted there continues.
     n_jobs : int, optional
         Processes; -1 for one per core, None for one.
     executor : optional
