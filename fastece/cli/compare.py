@@ -156,7 +156,7 @@ def winner_of(result: ComparisonResult, praise: str) -> str:
 def sign_of(result: ComparisonResult) -> int:
     """Return the sign of an interval: 1 above 0, -1 below 0, 0 if it contains 0.
 
-    Rounding is allowed for.
+    Ends that differ from 0 by rounding alone count as 0.
     """
     low, high = result.confidence_interval
     return int(low > ROUNDING) - int(high < -ROUNDING)

@@ -120,7 +120,7 @@ def score_range(predictions: Predictions) -> dict[str, Any]:
 def estimators_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
     """Choose the errors of a report, with any that the options name.
 
-    They have the bins and the range, if they take them.
+    The errors have the bins and the range of the options, if they take them.
     """
     names = [*ERRORS, *options.estimators]
     return choose_errors(names, n_bins=options.n_bins, **score_range(predictions))

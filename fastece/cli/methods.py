@@ -154,7 +154,7 @@ def rows_of(predictions: Predictions, options: Namespace) -> Rows:
 def apply_methods(task: Task, progress: Progress) -> tuple[dict[str, Recalibrated], dict[str, str]]:
     """Apply the chosen methods, and return results and reasons of failure by name.
 
-    Of those that cannot be used among all give the reason.
+    A method that cannot be used is an error, unless all methods are applied.
     """
     options = task.options
     if options.load is not None:
@@ -239,7 +239,7 @@ def apply_saved(task: Task) -> dict[str, Recalibrated]:
 def check_size(name: str, task: Task) -> None:
     """Refuse a method that has more parameters than rows to fit them to.
 
-    It is one among all methods.
+    It is refused where all methods are applied.
     """
     n_classes, n = task.rows.n_classes, len((task.other or task.rows).label)
     count = n_classes * (n_classes + 1)
@@ -250,8 +250,8 @@ def check_size(name: str, task: Task) -> None:
 def rank(task: Task, results: dict[str, Recalibrated], progress: Progress) -> list[dict[str, Any]]:
     """Measure the result of each method, and rank the methods by their log loss.
 
-    The log loss, the error, and the share of rows whose class stays the predicted one; infinite
-    losses come last.
+    Measured are the log loss, the error, and the share of rows whose class stays the predicted one;
+    infinite losses come last.
     """
     lines = []
     errors = estimators_of(task.before, task.options)

@@ -89,7 +89,7 @@ def run_recalibrate(options: Namespace) -> Page:
 def check_targets(options: Namespace) -> tuple[Path | None, Path | None]:
     """Return the checked paths of `--out` and `--save`, which can be written.
 
-    They are no other files of the command.
+    They must be no other files of the command.
     """
     others = [options.file, options.fit, options.load, options.plot]
     taken = {os.path.realpath(path) for path in others if path not in (None, STANDARD_INPUT)}

@@ -215,7 +215,7 @@ class Estimator(Statistic):
     def of_population(self) -> "Estimator":
         """Return the estimator without a correction for chance.
 
-        It is the one of a population, in which there is no chance to be taken off.
+        A population has no chance that could be taken off.
         """
         return self
 

@@ -111,7 +111,7 @@ def as_bytes(y: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass
 class FileCount:
-    """Counts of the rows that were added and skipped of a file.
+    """Counts of a file's rows that were added or skipped.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class FileSum:
     def following(self, batches: Iterator[Table], count: FileCount) -> Table | None:
         """Return the next batch, or None at the end.
 
-        None too where the rest of the file is skipped.
+        It is None too where the rest of the file is skipped.
         """
         try:
             return next(batches, None)

@@ -62,7 +62,8 @@ def denies(row: dict[str, Any], scores: list[float], right: int) -> bool:
 def read_question(row: dict[str, Any], name: str) -> tuple[list[float], int | None, int | None]:
     """Read the log-likelihoods of the choices of a line, and its target.
 
-    As the number of one, and as the text of one. Without two choices there are no log-likelihoods.
+    The target is found as the number of a choice, and as the text of one. Without two choices there
+    are no log-likelihoods.
     """
     try:
         scores = [log_likelihood(response) for response in row[name]]

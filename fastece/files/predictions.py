@@ -314,8 +314,8 @@ def read_pairs(rows: Rows, classes: int | None) -> Predictions:
 def read_questions(table: Table) -> Predictions:
     """Read a log of multiple-choice questions as predictions.
 
-    Class vectors if all have as many choices; else whether the likeliest choice is right, and its
-    softmax.
+    They are class vectors if all questions have as many choices; else whether the likeliest choice
+    is right, and its softmax.
     """
     right, scores = read_log(table)
     label, counts = np.array(right), [len(choices) for choices in scores]

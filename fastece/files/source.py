@@ -191,8 +191,8 @@ def column_of(batch: Any, name: str) -> Column:
 def expand_paths(paths: Sequence[str]) -> list[str]:
     """Find the files of paths, patterns and folders.
 
-    Of a folder all below it that end as files of predictions do and do not begin with "." or "_",
-    in the order of their names.
+    The files of a folder are all below it that end as files of predictions do and do not begin with
+    "." or "_", in the order of their names.
     """
     found = [file for path in paths for file in files_of(path)]
     places = [os.path.realpath(file) for file in found]

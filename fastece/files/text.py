@@ -39,7 +39,7 @@ UNDECODED = re.compile("[\udc80-\udcff]")
 def read_lines(file: IO[bytes]) -> Iterator[list[str]]:
     """Yield the lines of a text, with their ends, in batches.
 
-    Those before what cannot be unpacked come before the error about that.
+    Lines before a part that cannot be unpacked come before the error about it.
     """
     text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
     lines: list[str] = []
@@ -137,7 +137,7 @@ class Delimited:
     ) -> dict[str, Column] | None:
         """Read plain lines by pyarrow; None without it, or for lines that are not plain.
 
-        That is one row a line, no quotes, and good numbers.
+        Plain is one row a line, no quotes, and good numbers.
         """
         text = "".join(lines)
         if '"' in text or not lines:
@@ -270,7 +270,7 @@ def object_tables(file: str, chunks: Iterator[list[str]]) -> Iterator[Table]:
 class Objects:
     """Cells of JSON Lines, read by pyarrow where that is possible.
 
-    It is where pyarrow is there and a column is as simple as most are.
+    That is where pyarrow is installed and a column is as simple as most are.
 
     Parameters
     ----------

@@ -254,8 +254,6 @@ def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
     """Return the factors of the gaps of bins that make the error their plain norm.
 
     The error is the one of `Binned.errors`.
-
-    That of `Binned.errors`.
     """
     norm, equal = binned.norm, binned.bin_weights == "equal"
     if norm == 1 and not equal:

@@ -165,8 +165,8 @@ def _(estimator: Binned) -> Binned:
 def influences(call: Call, binned: Binned) -> F64:
     """Compute the influence (K, n) of each row on each error, up to a factor.
 
-    Its gap, times how much the error changes with the gap of its bin. Where a gap may be of either
-    sign, that is the mean of both.
+    It is the gap of the row, times the change of the error with the gap of its bin. Where a gap may
+    be of either sign, it is the mean of both.
     """
     (data,) = call.models
     bins = binned.bins(data, moments=3)

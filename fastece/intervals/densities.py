@@ -50,7 +50,7 @@ class DensityGaps(Statistic):
     points: int = 0  # gaps are filled up with zeros to so many
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:
-        """Prepare the density of a sample, with its bandwidth for the scores."""
+        """Prepare the densities of a sample, with the bandwidth of its scores."""
         plan = self.kde.prepare(sample, size)
         expected = np.where(sample.y == 1, sample.s, 1 - sample.s)
         ((mesh, density, _),) = plan.densities(Copies(expected), np.array([plan.bandwidth]))
@@ -76,7 +76,7 @@ class DensityGaps(Statistic):
 def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     """Compute the cells of a density on its grid.
 
-    Those of problems with fewer points are filled up.
+    Problems with fewer points are filled up with zeros.
     """
     samples = call.models[0].samples()
     draws = label_draws(call, [sample.s for sample in samples], key)

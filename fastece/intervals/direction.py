@@ -251,7 +251,7 @@ def above_parts(
 def mean_gap(call: Call) -> tuple[Any, ConfidenceInterval]:
     """Compute the mean gap of the only model of a call, with its interval.
 
-    Without an average, of each class.
+    Without an average, there is one of each class.
     """
     samples = [scale_weights(sample)[0] for sample in call.sources[0].samples(SQUARES)]
     found = np.array([gap_interval(sample, call.level) for sample in samples])
@@ -264,7 +264,7 @@ def mean_gap(call: Call) -> tuple[Any, ConfidenceInterval]:
 def gap_interval(sample: Sample, level: float) -> tuple[float, float, float]:
     """Compute the mean gap of a problem, and the ends of its interval.
 
-    Wilson's, for scores that differ.
+    The interval is Wilson's, for scores that differ.
 
     If every row comes true with the probability ``s + d`` the mean gap D has the variance
     ``v(d) = V + S d - d^2 / n``, as of the only cell in `intervals.cells`. V is raised where

@@ -135,7 +135,7 @@ def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
 def posteriors(call: Call, estimator: Any) -> list[Any]:
     """Compute the posterior of the error of the only model of a call.
 
-    Without an average, of each class.
+    Without an average, there is one of each class.
     """
     make = posterior_maker(estimator)
     assert make is not None, "asked before"
@@ -145,7 +145,7 @@ def posteriors(call: Call, estimator: Any) -> list[Any]:
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
     """Compute the confidence curve of the error of the only model of a call.
 
-    Without an average, of each class.
+    Without an average, there is one of each class.
     """
     (data,) = call.models
     calls = [call]

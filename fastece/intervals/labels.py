@@ -37,7 +37,8 @@ REPLICATES, NODES = 192, 8
 def classes_of(call: Call, estimator: Any) -> Problems:
     """Return the problems whose gaps make the hypotheses.
 
-    Those of the only model of a call, or, of whole class vectors, all classes against the rest.
+    They are the problems of the only model of a call or, of whole class vectors, all classes
+    against the rest.
     """
     (data,) = call.models
     if not call.uses_class_vectors(estimator):

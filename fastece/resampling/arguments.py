@@ -154,7 +154,7 @@ class Call:
     def average_of(self, values: Any) -> Any:
         """Return values (K, ...) of the problems of one model, or their average.
 
-        That of the only problem, those of all classes, or their mean.
+        It is the value of the only problem, the values of all classes, or their mean.
         """
         if not self.sources[0].setting.per_class:
             return values[0]
@@ -192,7 +192,7 @@ class Call:
     def quantity(self, models: Sequence[Any]) -> Any:
         """Return the quantity of the call from the values of each model.
 
-        The error of the only one, or the first one's minus the second one's.
+        It is the error of the only one, or the first one's minus the second one's.
         """
         with np.errstate(invalid="ignore"):  # of two infinite ones
             return models[0] - models[1] if len(models) > 1 else models[0]

@@ -28,7 +28,7 @@ SMALL_PART = 16
 def new_key(rng: Any) -> int:
     """Return the key of all draws of a call, from a seed or a generator.
 
-    Its next word.
+    It is the generator's next word.
     """
     is_seed = isinstance(rng, Integral) and not isinstance(rng, bool | np.bool_)
     if not (rng is None or is_seed or isinstance(rng, np.random.Generator)):

@@ -188,10 +188,7 @@ class ComparisonResult(ReplicatedResult):
     def interval(
         self, confidence_level: float | None = None, method: Any = None
     ) -> ConfidenceInterval:
-        """Compute the interval as `BootstrapResult` does; "mover" only where it was used.
-
-        "mover" goes where it is the result's own method.
-        """
+        """Compute the interval as `BootstrapResult` does; "mover" only where it was used."""
         if self._joined is None:
             return super().interval(confidence_level, method)
         if method is not None:

@@ -86,7 +86,7 @@ def effective_count(w: F64 | None, n: int) -> float:
 def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
     """Sum a sorted sample in cells, row i counting ``c[i]`` times.
 
-    A row that counts c times is as c rows.
+    A row that counts c times is the same as c rows.
     """
     s, y, w = sample.s, sample.y, sample.v
     if c is not None and not (c == 1).all():
@@ -293,7 +293,7 @@ class Curves:
         return np.asarray(np.minimum(error, 1.0))  # which shares that add up to more would exceed
 
     def largest_error(self, norm: float) -> float:
-        """Compute the largest possible error.
+        """Compute the largest possible error for a norm.
 
         It is the error if all scores below one half always came true, and no others ever.
         """

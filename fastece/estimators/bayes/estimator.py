@@ -102,7 +102,7 @@ class BayesCurve(Estimator):
     def curve(self, sample: Sample, score: F64, confidence_level: float) -> tuple[F64, F64, F64]:
         """Compute the probability of a hit, with intervals, at some scores.
 
-        Posterior mean, and the ends of the interval at each score by itself.
+        The values are the posterior mean, and the ends of the interval at each score by itself.
 
         Where no row is within 0.025 of a score, nothing is known of it: all three are nan.
 

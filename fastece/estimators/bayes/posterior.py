@@ -28,7 +28,7 @@ TAIL, HEAVIER, STEEPEST = 1 / 64, 1.3, 1.0
 class RowEffects(NamedTuple):
     """Effects of each row (n,) on the error, in the order of the rows.
 
-    How it pulls at the error, and the mean size of the gap at its score.
+    `influence` is how a row pulls at the error, `size` the mean size of the gap at its score.
     """
 
     influence: F64
@@ -90,7 +90,7 @@ class Posterior:
     def influence(self) -> F64:
         """Influence (n,) of each row on the error, in the order of the rows.
 
-        The sum over problems of ``E sign(c - s) (y - E c)``.
+        It is the sum over problems of ``E sign(c - s) (y - E c)``.
         """
         return np.asarray(np.sum([part.row_effects.influence for part in self.parts], axis=0))
 

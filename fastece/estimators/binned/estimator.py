@@ -298,10 +298,10 @@ class Binned(Parameters):
 
     @property
     def needs(self) -> str:
-        """Kind of rows that cells of a stream must keep apart, closed at the right.
+        """Needs of the bins from cells of a stream: "ranks", "squares" or "rows".
 
-        Shares of two centres are linear in the score, so the gaps that they add up need its
-        squares.
+        Cells are closed at the right. Shares of two centres are linear in the score, so the gaps
+        that they add up need its squares.
         """
         if self.closed == "left":
             return "rows"
@@ -358,7 +358,7 @@ class Binned(Parameters):
     ) -> Bins:  # fmt: skip
         """Sum up the bins of a sample with counts.
 
-        Of rows with weights and hits, `square` too.
+        For weighted rows with hits, `square` is added up too.
         """
         problem, moments = one_problem(sample), tuple(moments)
         bins = self._sums(problem, n_bins, moments, unit, map)

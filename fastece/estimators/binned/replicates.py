@@ -36,8 +36,6 @@ def terms_of(sample: Sample, threshold: float, moments: Sequence[int]) -> F64:
     """Compute the terms (Q, n) of each row in sums of some `kernels.MOMENTS`.
 
     They are of a row that is drawn once.
-
-    (Q, n).
     """
     terms, v = np.empty((len(moments), sample.n)), kernels.weights(sample.v)
     for kind, term in zip(moments, terms, strict=True):
@@ -63,7 +61,8 @@ def place_terms(
 def spread(layout: Layout, sums: F64) -> F64:
     """Turn sums per cell (Q, cells, R) into sums per bin (Q, B, R).
 
-    Those of convex bins lie side by side in memory, which is the order in which numpy adds them up.
+    The sums of convex bins lie side by side in memory, which is the order in which numpy adds them
+    up.
     """
     if layout.bins is None:
         return sums
