@@ -124,7 +124,7 @@ class CalibrationMetric:
         self._is_sum = False
 
     def merge(self, other: "CalibrationMetric") -> "CalibrationMetric":
-        """Count the rows of another metric of the same options too; return this one."""
+        """Add the rows of another metric with the same options; return this metric."""
         if not isinstance(other, CalibrationMetric):
             raise InputTypeError(
                 "other", f"must be a CalibrationMetric, got {type(other).__name__}"

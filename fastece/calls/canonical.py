@@ -1,4 +1,4 @@
-"""Canonical calibration errors as single numbers: of all classes together.
+"""Canonical calibration errors, of all classes together, as single numbers.
 
 They may be large although the errors of the top label and of single classes are small. Both are
 estimators of the table too, so `bootstrap`, `compare`, `estimate` and `calibration_test` take them.

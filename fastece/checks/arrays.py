@@ -169,5 +169,5 @@ def is_text(value: Any) -> bool:
 
 
 def are_whole(array: NDArray[Any]) -> bool:
-    """Decide whether the first numbers are whole, as labels are."""
+    """Decide whether the first numbers are integers, as labels are."""
     return bool((array[:SLICE] == np.trunc(array[:SLICE])).all())

@@ -213,7 +213,7 @@ class Convention:
     library : str
         Name of the package.
     functions : tuple of str
-        Those of the module of `fastece.compat` that use it.
+        Functions of the module of `fastece.compat` that use it.
     edges : callable
         From the number of bins and the scores to the edges.
     closed : {"left", "right"}
@@ -253,7 +253,7 @@ class Convention:
         Raises
         ------
         ValueError, TypeError
-            For a number of bins that is none, and for edges that depend on scores without any.
+            For an invalid number of bins, and for edges that depend on scores without any.
         """
         n_bins, scores = check_bins("n_bins", n_bins), np.asarray(scores)
         if self.needs_scores and not scores.size:

@@ -193,7 +193,7 @@ def rmsce(
     Parameters
     ----------
     labels, probs, num_bins, datapoints_per_bin
-        As in `gce`; the last one is what counts, unless it is None.
+        As in `gce`; the last one takes precedence, unless it is None.
 
     Returns
     -------

@@ -37,7 +37,7 @@ def add_parts(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Decomposition(Result):
-    """A score as a sum of parts, some of which are taken off."""
+    """A score as a sum of parts, some of which are subtracted."""
 
     score: float
     n: int

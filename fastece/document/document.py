@@ -1,4 +1,4 @@
-"""Documents of facts, tables, sentences and pictures, without a form."""
+"""Documents of facts, tables, sentences and pictures, independent of format."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Numbers as text, with as many digits as they are worth; p-values."""
+"""Numbers and p-values as text, with as many digits as their intervals justify."""
 
 import math
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def decimals(interval: ConfidenceInterval | None) -> int:
 def format_number(
     value: float | None, places: int = USUAL_DECIMALS, shows_first_digit: bool = True
 ) -> str:
-    """Write a number with so many decimals, or up to five where it is not 0.
+    """Write a number with `places` decimals; show the first digit of small ones.
 
     0 and 1 are written as they are, and "-" stands for no number.
     """

@@ -62,7 +62,7 @@ class Style(NamedTuple):
     is_panel: bool = False
 
     def inside(self, values: F64) -> F64:
-        """Clip values to the axes; 0 and 1 do not lie on log odds."""
+        """Clip values to the axes; log odds have no place for 0 and 1."""
         return np.asarray(values.clip(self.span.low, self.span.high))
 
 

@@ -209,7 +209,7 @@ def check_classes(rows: Rows, name: str) -> None:
 
 
 def name_classes(classes: Sequence[int] | NDArray[Any]) -> str:
-    """Put some classes into words, the first few by number."""
+    """List classes in words, the first few by number."""
     shown = ", ".join(map(str, classes[:5])) + (", ..." if len(classes) > 5 else "")
     return f"class {shown}" if len(classes) == 1 else f"{len(classes)} classes ({shown})"
 

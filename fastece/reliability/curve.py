@@ -67,7 +67,7 @@ class ReliabilityCurve(Result):
         quantiles of its posterior, without a median; else of the bootstrap distribution, with its
         median; None without resamples.
     confidence_level, n_resamples, key : float, int, int or None
-        Of the band; the key is that of the draws, None without resamples.
+        Of the band; the key determines the draws, None without resamples.
     value, bandwidth : float, float or None
         The calibration error, as `fastece.ece` gives it, and the standard deviation of the kernel;
         None of a `BayesCurve`.

@@ -54,8 +54,8 @@ def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
 def scores_of(pairs: bool) -> dict[str, Any]:
     """List the scores by name.
 
-    Of hits and confidences alone the accuracy would be that of the guess whether a prediction is
-    right.
+    With hits and confidences alone there is no accuracy: it would be the accuracy of guessing
+    whether a prediction is right.
     """
     return {name: ESTIMATORS[name] for name in SCORES if not pairs or name != "accuracy"}
 
@@ -129,7 +129,7 @@ def _(estimator: KDE, call: Call) -> tuple[Any, dict[str, Any]]:
 def rows_behind(curve: ReliabilityCurve) -> float:
     """Count about how many rows, or fewer, half of the error of a curve rests on.
 
-    None where no row is near, so that there is no curve.
+    None where no row is near and the curve does not exist.
     """
     low, high = curve.score_range
     error = np.nan_to_num(np.abs(curve.lce) * curve.density) * (high - low) / curve.score.size
@@ -219,7 +219,7 @@ class ClassVectors(Record):
     n_resamples : int
         Replicates of each.
     note : str
-        Why they were left out, if they were.
+        The reason for leaving them out, if any.
     """
 
     lines: list[dict[str, Any]]

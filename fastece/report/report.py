@@ -1,4 +1,4 @@
-"""The call that makes a report: its numbers, part by part."""
+"""The call that builds a report from its numbers, part by part."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -119,17 +119,17 @@ def make_report(
     n_classes: int | None = None, note: str = "", top: Source | None = None,
     stream: dict[str, Any] | None = None, progress: Progress = lambda _: None, **options: Any,
 ) -> Report:  # fmt: skip
-    """Make the report on `data`, arguments of `fastece.ece`.
+    """Build the report on `data`, arguments of `fastece.ece`.
 
     Parameters
     ----------
     errors : dict
-        Estimators by name, the first two those of `LEAD` and `TEST`.
+        Estimators by name, `LEAD` and `TEST` first.
     names : tuple of str
         Names of `by` and `groups`.
     pairs, n_classes
-        Whether rows are hits and confidences of predicted classes, and how many classes there are
-        then, if that is known.
+        Whether rows are hits and confidences of predicted classes, and the number of classes then,
+        if known.
     top : Source, optional
         The rows of a stream in a setting that has the accuracy.
     stream : dict, optional
@@ -137,7 +137,7 @@ def make_report(
     note, progress
         As in `Report`; a function that takes the name of each step.
     options
-        The others of `fastece.bootstrap`.
+        Other options of `fastece.bootstrap`.
     """
     progress("reading")
     read = partial(read_problems, **data)
@@ -194,7 +194,7 @@ def check_parts(
 ) -> tuple[list[Group] | None, Call | None]:
     """Check the arguments that divide rows, before anything is computed.
 
-    Returns the rows of each slice, and the call whose groups are drawn, where these are asked for.
+    Returns the rows of each slice, and the call whose groups are drawn, if requested.
     """
     slices = whole = None
     (source,) = call.sources

@@ -67,7 +67,7 @@ class ReliabilityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw, beside what is there; without it, on a new figure.
+            Axes to draw on, beside other models; by default a new figure.
         name : str, optional
             Another name of the model than that of the display.
         color, legend, band
@@ -116,15 +116,15 @@ class ReliabilityDisplay:
         Parameters
         ----------
         estimator : classifier
-            With `predict_proba` and `classes_`, as a pipeline with a classifier at its end has.
+            It has `predict_proba` and `classes_`, as a pipeline that ends in a classifier has.
         X : (n, ...) array_like
-            Rows that it takes.
+            Rows of the test set.
         y : (n,) array_like
             Their labels.
         name : str, optional
-            Name in the legend; by default that of the estimator's class.
+            Name in the legend; by default the name of the estimator's class.
         ax : matplotlib Axes, optional
-            Where to draw, beside what is there; without it, on a new figure.
+            Axes to draw on, beside other models; by default a new figure.
         pos_label : label, optional
             The positive one of two classes, by default ``classes_[1]``.
         setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
@@ -167,7 +167,7 @@ class ReliabilityDisplay:
         name : str, optional
             Name of the model in the legend.
         ax : matplotlib Axes, optional
-            Where to draw, beside what is there; without it, on a new figure.
+            Axes to draw on, beside other models; by default a new figure.
         pos_label : label, optional
             The positive class, where labels are not 0 and 1.
         color, legend, band
@@ -197,7 +197,7 @@ def artists_of(axes: Iterable[Any]) -> list[Any]:
 def settle(figure: Any) -> None:
     """Lay out a figure once before it is drawn, unless it is a part of another.
 
-    That takes two turns with square axes, and a file of the first would cut off the title.
+    Square axes need two layouts; a file saved after the first would cut off the title.
     """
     if figure.get_layout_engine() is not None and hasattr(figure, "draw_without_rendering"):
         figure.draw_without_rendering()

@@ -52,11 +52,11 @@ class Scorer:
         Parameters
         ----------
         estimator : classifier
-            It has `predict_proba` and `classes_`, as a pipeline with a classifier at its end has.
+            It has `predict_proba` and `classes_`, as a pipeline that ends in a classifier has.
         X : (n, ...) array_like
-            Rows that it takes.
+            Rows of the test set.
         y_true : (n,) array_like
-            Their labels, which are among `classes_`; not each of these has to occur.
+            Their labels, which are among `classes_`; not every class has to occur.
         sample_weight : (n,) array_like of float, optional
             Weights, not negative.
 
@@ -92,14 +92,14 @@ class Scorer:
         Parameters
         ----------
         sample_weight : bool, str or None
-            True: those that are passed along come to the scorer. False: they do not. None, as at
-            first: to pass them along is an error. A string: the name that they are passed by.
+            True: weights that are passed along reach the scorer. False: they do not. None, the
+            initial state: passing them along is an error. A string: the name they are passed by.
 
         Returns
         -------
         Scorer
-            This one, which is changed, as scikit-learn's own are; `ece_scorer` is one for the whole
-            program, and ``scorer("ece")`` makes one that nobody else has.
+            This scorer, which is changed, as in scikit-learn; `ece_scorer` is shared by the whole
+            program, and ``scorer("ece")`` creates a new one.
 
         Raises
         ------
@@ -144,7 +144,7 @@ def scorer(
     Parameters
     ----------
     estimator : str or object, default "ece"
-        A row of `fastece.ESTIMATORS`, proper scores such as "log_loss" too, or an object of yours.
+        A name of `fastece.ESTIMATORS`, also a proper score such as "log_loss", or your own object.
     setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
         As in `fastece.ece`, but "auto" goes by the classes that a model was fitted to: of two it is
         the binary problem of ``classes_[1]``, of more the top label. An int is a position in
@@ -177,14 +177,14 @@ def scorer(
 
     Each score calls `predict_proba` by itself, even in a dict of scores.
 
-    Where metadata are routed, ``scorer(...).set_score_request(sample_weight=True)`` has weights
-    come here. Where they are not, `cross_validate` gives scores no weights, and `GridSearchCV` does
-    so in newer releases of scikit-learn alone, as with its own scores.
+    Where metadata are routed, ``scorer(...).set_score_request(sample_weight=True)`` routes weights
+    to the scorer. Where they are not, `cross_validate` gives scores no weights, and `GridSearchCV`
+    does so in newer releases of scikit-learn alone, as with its own scores.
 
     A fold without a value (its test set has a label that the model was not fitted to, weights that
     are all 0, or no bin of `min_count`) is nan in the scores. Errors come with a warning, or raise
     with ``error_score="raise"``. The mean over folds is nan then, and a grid search ranks such
-    parameters last. A log loss is -inf where a class that comes true had a probability of 0, unless
+    parameters last. A log loss is -inf where an observed class had probability 0, unless
     ``clip=`` is given.
 
     Examples

@@ -1,6 +1,6 @@
 """The state of a stream: sums of integers.
 
-So it does not matter how rows were cut, in which order they came, or on how many machines.
+The sums do not depend on how rows were split, on their order, or on the number of machines.
 """
 
 import zlib
@@ -283,8 +283,8 @@ class State:
     def draws(self, k: int, sample: Sample) -> Iterator[F64]:
         """Yield the counts of the rows (n,) of `sample`, of problem `k`, by replicate.
 
-        Replicates that drew nothing, as there are of some rows or groups, are left out. All counts
-        together would be a megabyte a replicate.
+        Replicates without rows, which occur with few rows or groups, are left out. All counts
+        together would take a megabyte a replicate.
         """
         lines, count = self.replicates[k], self.settings.n_replicates
         drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, :count]
