@@ -136,7 +136,7 @@ def align(arrays: dict[str, Any], needs_rows: bool) -> dict[str, Any]:
 
 def blocks_of(array: Any) -> list[Any]:
     """Return the blocks as delayed objects."""
-    # Not optimized one by one: what labels and probabilities are both made from is made once.
+    # Not optimized one by one: a common source of labels and probabilities is computed once.
     return list(array.to_delayed(optimize_graph=False).ravel())
 
 

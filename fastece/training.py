@@ -161,7 +161,7 @@ class CalibrationMetric:
         Raises
         ------
         RuntimeError
-            It is such a sum already, or there are no processes: see
+            The metric is such a sum already, or there are no processes: see
             `torch.distributed.init_process_group`.
         """
         import torch

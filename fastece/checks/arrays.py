@@ -112,7 +112,7 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
 def contiguous(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """Return a C-contiguous, writable array of a dtype; copy only if necessary.
 
-    Kernels compile anew for each combination.
+    Kernels are compiled for each combination.
     """
     array = np.ascontiguousarray(array, dtype)
     return array if array.flags.writeable else array.copy()

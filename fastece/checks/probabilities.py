@@ -17,7 +17,7 @@ from fastece.checks.arrays import (
 )
 from fastece.checks.errors import InputError, RowsWarning, warn
 
-# float32 softmax exceeds 1 by a few 1e-7; what is outside by no more than this is clipped.
+# float32 softmax exceeds 1 by a few 1e-7; values outside by no more than this are clipped.
 TOLERANCE = 1e-6
 # float64 scalars, so that a float32 array is compared as the float64 it equals
 LOWEST, HIGHEST = np.float64(-TOLERANCE), np.float64(1 + TOLERANCE)

@@ -28,7 +28,7 @@ class Problems(Source):
     v: F64 | None = None  # (n,) sample weights, greater than 0
     rows: I64 | None = None  # positions before rows of weight 0 were dropped
     labels: list[Any] | None = None  # what the class indices stand for
-    # The class vectors of all rows, those of weight 0 too, for estimators that need them whole.
+    # The class vectors of all rows, rows of weight 0 too, for estimators that need them whole.
     vectors: Vectors | None = None
 
     @property

@@ -33,7 +33,7 @@ from fastece.typing import F64
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 
 # At this part of the distance from 1 that the sum of a row may have, the slow check looks at it,
-# which alone says what is to be said: sums in another order are rounded otherwise.
+# which alone decides: sums in another order are rounded otherwise.
 NEARLY = 0.9
 TOLERANCE = NEARLY * ROW_SUM_TOLERANCE
 # Entries of class vectors that are read at once: some milliseconds of one thread.

@@ -9,8 +9,8 @@ from fastece.data.sample import Sample
 from fastece.data.settings import SETTINGS, Setting
 from fastece.typing import F64
 
-# What an estimator may need of a source, which declares it as `needs`. "squares" are those of the
-# scores, "distances" of class vectors from what came true; "ranks" every source has.
+# Data that an estimator may need of a source, and declares as `needs`. "squares" are squares of the
+# scores, "distances" from class vectors to the true class; every source has "ranks".
 RANKS, SQUARES, DISTANCES, VECTORS, ROWS = "ranks", "squares", "distances", "vectors", "rows"
 NEEDS = {
     RANKS: "the ranks of the scores",
@@ -87,7 +87,7 @@ class Source(ABC):
     def check_setting(self, setting: Any) -> None:
         """Refuse a setting that is neither "auto" nor that of the source."""
         known = ["auto", self.setting.name, self.setting.column]
-        # The top label is one question about class vectors, "auto" asks about all of them.
+        # The top label is one question about class vectors, "auto" stands for the whole vectors.
         is_known = setting == "auto" if self.has_vectors else setting in known
         if setting is None or not is_known:
             own = "auto" if self.has_vectors else self.setting.name
@@ -126,7 +126,7 @@ class OneProblem(Source):
 
     @property
     def has_vectors(self) -> bool:
-        """There are no class vectors."""
+        """False: a single problem has no class vectors."""
         return False
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002

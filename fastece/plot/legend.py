@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # From so many times as wide as high, the place of axes has room for a legend beside the square.
 BESIDE = 1.4
-# In heights of a letter: the width of one, and what an entry has beside its text.
+# In heights of a letter: its width, and the width of an entry beside its text.
 LETTER, HANDLE = 0.53, 2.8
 # Parts of the place of axes that a legend below takes: it may lie below their ticks too.
 WIDER = 1.18

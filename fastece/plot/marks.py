@@ -24,7 +24,7 @@ FEWEST = 5
 FEW = 20
 # Opacity of their intervals; no line leads to them.
 PALE = 0.35
-# Square points of the mark of a bin without weight, and what the fullest has more: 7 points wide.
+# Square points of the mark of an empty bin, and the excess of the fullest, which is 7 points wide.
 AREA, MORE = 10.0, 30.0
 # Occupancy and density take the lowest quarter of the axes.
 LOWEST = 0.25
@@ -38,7 +38,7 @@ ROLE, MODEL, HATCH = "fastece", "model", "hatch"
 # A mark of 7 points covers 0.05 of axes of two inches: of scores so near the ends all lie on each
 # other, and where they are most of the rows, a picture needs axes that spread them.
 NEAR, HEAPED = 0.05, 0.5
-# The smallest distance from 0 and 1 on axes of log odds, and what is marked there.
+# The smallest distance from 0 and 1 on axes of log odds, and the ticks there.
 NEAREST = 1e-4
 ODDS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
 

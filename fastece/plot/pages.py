@@ -32,7 +32,7 @@ KINDS = (".png", ".svg", ".pdf")
 DPI = 150
 # Of more classes than can be read, small multiples show the worst.
 MOST_PANELS = 12
-# Inches of a panel with its title, and of what is around all of them.
+# Inches of a panel with its title, and of the margins around all panels.
 PANEL, AROUND = (1.9, 2.05), (0.6, 0.9)
 # Inches of an entry of the legend of all panels.
 ENTRY = 1.9

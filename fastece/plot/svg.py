@@ -36,7 +36,7 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
     Raises
     ------
     ValueError
-        For a key that is no such word.
+        For any other key.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
         raise InputError("key", "must be letters, digits and hyphens, a letter first", value=key)
     page = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    # Letters stay text, and ids depend on what is drawn alone.
+    # Letters stay text, and ids depend on the drawing alone.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": key}):
         figure.savefig(page, format="svg", transparent=True, metadata=nothing)
     found = re.search(r"<svg\b([^>]*)>(.*)</svg>", page.getvalue(), re.DOTALL)

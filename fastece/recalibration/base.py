@@ -87,7 +87,7 @@ class Calibrator(ABC):
         Raises
         ------
         ValueError, TypeError
-            For values that are no probabilities or labels, and for labels of one class alone.
+            For values that are not probabilities or labels, and for labels of one class alone.
         """
         with rename_arguments(FIT):
             rows = read_rows(y, X, sample_weight, self.from_logits, "X").of_weight()
@@ -116,7 +116,7 @@ class Calibrator(ABC):
         Raises
         ------
         ValueError, TypeError
-            Before `fit`; for another number of classes; for values that are no probabilities.
+            Before `fit`; for another number of classes; for values that are not probabilities.
         """
         if not self.__sklearn_is_fitted__():
             raise InputError("X", f"{type(self).__name__} must be fitted before it maps anything")

@@ -7,7 +7,7 @@ import numpy as np
 
 from fastece.typing import F64, I64
 
-# Logits that differ by less are equal: what is divided by this, and its square, are numbers.
+# Logits that differ by less are equal: quotients by this, and by its square, are finite.
 SMALLEST = 1e-60
 # A search ends at a slope this small: the loss is then 1e-12 above its least, and nearer to it
 # differs by rounding alone. One step of Newton's method squares the error that is left. Where it
@@ -18,7 +18,7 @@ NO_LOSS = 1e-6
 # With more parameters than this the matrix of second derivatives is too large, and L-BFGS, which
 # does without, takes more and cheaper steps.
 MAX_NEWTON_PARAMETERS = 300
-# Ordinary fits take ten to a hundred steps; of a loss without a minimum there is no end.
+# Ordinary fits take ten to a hundred steps; a loss without a minimum never ends.
 MAX_STEPS = 500
 # A direction in which a loss is less curved than this part of the most counts as that.
 LEAST_CURVATURE = 1e-8

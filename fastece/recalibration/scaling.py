@@ -22,7 +22,7 @@ from fastece.recalibration.regression import (
 from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of
 from fastece.typing import F64, I64
 
-# A mean log loss this near to that of no predictions at all, log K, is no better.
+# A mean log loss this near to log K, the loss without predictions, is no better.
 NO_GAIN = 1e-6
 NO_TEMPERATURE = (
     "no temperature makes predictions better than none at all, so it is as good as infinite, and "

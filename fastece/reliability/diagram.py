@@ -40,7 +40,7 @@ class ReliabilityDiagram(Result):
     score : (B,) float64 array
         Mean score of each bin, nan where it is empty.
     frequency : (B,) float64 array
-        Weighted share of rows in each bin whose event came true, nan where it is empty.
+        Weighted share of rows in each bin whose event occurred, nan where it is empty.
     gap : (B,) float64 array
         ``frequency - score``: above 0 the classifier is under-confident.
     value : float

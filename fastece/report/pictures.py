@@ -14,7 +14,7 @@ from fastece.report.measures import LEAD, TEST
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
 
-# Bins that pictures have where those of equal width hold most rows in one.
+# Bins of pictures where one of the equal-width bins holds most rows.
 EVEN = "ece_a"
 # Characters of the name of a file in a legend.
 LONGEST = 20

@@ -12,7 +12,7 @@ from fastece.document.numbers import (
     format_p,
 )
 
-# Below so many rows the interval is as wide as what usual models are off by.
+# Below so many rows the interval is as wide as the error of usual models.
 FEWEST_ROWS = 30
 # With so many rows the interval is 0.09 wide, for a model that is off by 0.07 (uniform and Beta(5,
 # 1.5) scores, medians of 60 samples).
@@ -56,13 +56,13 @@ OF_ERRORS = (
     "of mce, even above their intervals. p-value: test of calibration with this error; the first "
     "sentence has that of ece."
 )
-OF_DIRECTION = "Parts of ece_bayes; their lower ends are those of the mean gap."
+OF_DIRECTION = "Parts of ece_bayes; the lower ends of their intervals come from the mean gap."
 OF_CLASS_VECTORS = (
     "The top label and single classes may be calibrated where class vectors are not. If "
     "calibrated: mean of {} samples of labels drawn from the predicted probabilities."
 )
 OF_SLICES = (
-    "{} of {} are miscalibrated: their interval leaves out 0. The intervals hold jointly, and "
+    "{} of {} are miscalibrated: their intervals leave out 0. The intervals hold jointly, and "
     "p-values, bounds from Bayes factors, are corrected for their number."
 )
 OF_GROUPS = (

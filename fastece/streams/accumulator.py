@@ -45,7 +45,7 @@ class Accumulator(Source):
         As in `fastece.ece`. "classwise" has the state of K problems.
     n_cells : int, default 64800
         Fine cells: edges and centres of 10, 12, 15, 16, 18, 20, 25, 30, 50 and 100 bins are ends of
-        the 7200 coarse ones. Another number that is no multiple of 9 has as many coarse cells.
+        the 7200 coarse ones. A number that is not a multiple of 9 has as many coarse cells.
     n_replicates : int, default 0
         Replicates of `bootstrap`: in each, every row has a count drawn from the Poisson
         distribution with mean 1.

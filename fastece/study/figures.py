@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 200
-# What a file of each kind says of the time when it was made: nothing.
+# Metadata that leave out the time of writing, by kind of file.
 UNDATED: dict[str, dict[str, None]] = {
     ".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None},
 }  # fmt: skip

@@ -19,7 +19,7 @@ from fastece.typing import I32
 # Sizes of evaluation sets where none are given: those up to a tenth of a file's rows.
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 PART = 10
-# Settings of a file, by what it holds.
+# Settings of a file, by its content.
 SETTINGS_OF = {
     "probabilities": ("binary",),
     "class vectors": ("confidence", "classwise"),
