@@ -117,7 +117,7 @@ class Compare(Replicated):
         y, a = baselines.binary("uniform", n)
         b = a**1.5
         values = [baselines.value_on_rows(estimator, y, p) for p in (a, b)]
-        call = partial(fastece.compare, y, a, b, estimator=estimator)
+        call = partial(fastece.compare, y, a, b, estimator=estimator, method="basic")
         self.make(call, partial(baselines.resample, values, n, n), n)
 
 

@@ -145,7 +145,7 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     Examples
     --------
     >>> smECE_sigma([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).round(4)
-    np.float64(0.3351)
+    np.float64(0.3357)
     """
     return smooth_error(f, y, check_real("sigma", sigma, *SCALES))
 

@@ -10,9 +10,10 @@ from fastece.typing import F64, I64
 # Logits that differ by less are equal: quotients by this, and by its square, are finite.
 SMALLEST = 1e-60
 # A search ends at a slope this small: the loss is then 1e-12 above its least, and nearer to it
-# differs by rounding alone. One step of Newton's method squares the error that is left. Where it
-# does not, the slope is that of a loss that falls for ever.
-SLOPE, STEEP = 1e-6, 1e-7
+# differs by rounding alone. A step of Newton's method squares the error that is left: after few,
+# the slope is one of rounding. Where it stays steep, it is that of a loss that falls for ever.
+SLOPE, STEEP, ROUNDED = 1e-6, 1e-7, 1e-13
+POLISHES = 3
 # So small a loss is on its way to 0.
 NO_LOSS = 1e-6
 # With more parameters than this the matrix of second derivatives is too large, and L-BFGS, which
@@ -75,16 +76,23 @@ def minimise(loss: Loss, start: F64) -> Minimum:
     root = axis / np.sqrt(np.maximum(size, LEAST_CURVATURE * size.max() + SMALLEST))
     options = {"gtol": SLOPE, "maxiter": MAX_STEPS, "hess_inv0": root @ root.T}
     found = minimize(loss.evaluate, start, jac=True, method="BFGS", options=options)
-    theta, slope = newton_step(loss, found.x, found.jac)
-    is_end = abs(slope).max() <= STEEP and found.fun > NO_LOSS
-    return Minimum(theta, float(found.fun), "" if is_end else DIVERGED)
+    theta, value, slope = polish(loss, found.x)
+    is_end = abs(slope).max() <= STEEP and value > NO_LOSS
+    return Minimum(theta, value, "" if is_end else DIVERGED)
 
 
-def newton_step(loss: Loss, theta: F64, slope: F64) -> tuple[F64, F64]:
-    """Take a step of Newton's method, if the slope falls; return parameters and slope."""
-    ahead = theta - np.linalg.pinv(loss.hessian(theta), hermitian=True) @ slope
-    next_slope = loss.evaluate(ahead)[1]
-    return (ahead, next_slope) if abs(next_slope).max() < abs(slope).max() else (theta, slope)
+def polish(loss: Loss, theta: F64) -> tuple[F64, float, F64]:
+    """Take steps of Newton's method while the slope falls; return parameters, loss and slope."""
+    value, slope = loss.evaluate(theta)
+    for _ in range(POLISHES):
+        ahead = theta - np.linalg.pinv(loss.hessian(theta), hermitian=True) @ slope
+        next_value, next_slope = loss.evaluate(ahead)
+        if not abs(next_slope).max() < abs(slope).max():
+            break
+        theta, value, slope = ahead, next_value, next_slope
+        if not ROUNDED < abs(slope).max() <= STEEP:
+            break
+    return theta, value, slope
 
 
 class LogisticLoss(Loss):

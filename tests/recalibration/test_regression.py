@@ -9,6 +9,14 @@ from fastece.recalibration.regression import LogisticLoss, MatrixLoss, VectorLos
 from fastece.recalibration.scaling import TemperatureLoss
 
 rng = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def same_numbers(monkeypatch):
+    """Each test draws the same numbers, whichever ran before it."""
+    monkeypatch.setitem(globals(), "rng", np.random.default_rng(0))
+
+
 K = 4
 
 
