@@ -64,8 +64,9 @@ def format_number(
     if math.isinf(value) or value == 1 or abs(value) < ROUNDING:
         return f"{abs(value) if abs(value) < 1 else value:.0f}"
     text = f"{value:.{places}f}"
-    if shows_first_digit and float(text) == 0:
-        text = f"{value:.{min(-math.floor(math.log10(abs(value))), MOST_DECIMALS)}f}"
+    first_digit = -math.floor(math.log10(abs(value)))
+    if shows_first_digit and float(text) == 0 and first_digit <= MOST_DECIMALS:
+        text = f"{value:.{first_digit}f}"
     return text.lstrip("-") if float(text) == 0 else text
 
 

@@ -180,9 +180,17 @@ class Results(dict[str, R], Readable):
         return Document(title, sections=[Section(table=self._table(), notes=notes)])
 
     def _table(self) -> Table:
-        first = next(iter(self.values()))
-        rows = ({"name": name, **row} for name, x in self.items() for row in x._rows())
-        return first._table([*rows])
+        rows = [{"name": name, **row} for name, x in self.items() for row in x._rows()]
+        table = next(iter(self.values()))._table(rows)
+        names = {result._interval_name for result in self.values()}
+        if len(names) == 1:
+            return table
+        # Intervals by several methods have a column that names the method of each.
+        head = [name.partition(" (")[0] if name in names else name for name in table.head]
+        methods = [x._interval_name.partition(" (")[2].rstrip(")") for x in self.values()
+                   for _ in x._rows()]  # fmt: skip
+        cells = [[*row, method] for row, method in zip(table.rows, methods, strict=True)]
+        return Table([*head, "method"], cells, [*table.keys, "method"])
 
     def _columns(self) -> dict[str, Any]:
         return self._table().columns() if self else {}

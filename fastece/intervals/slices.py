@@ -260,7 +260,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
 
 
 def slices(
-    y_true: Any, y_prob: Any, *, by: Any = None, estimator: Any = "ece_bayes",
+    y_true: Any, y_prob: Any = None, *, by: Any = None, estimator: Any = "ece_bayes",
     n_resamples: int = 1999, rng: Any = 0, **options: Any,
 ) -> Slices:  # fmt: skip
     """Estimate the calibration error of each group of rows, most evidence first.
