@@ -41,7 +41,7 @@ REPLICATES = 32
 
 
 def weights(v: F64 | None) -> F64:
-    """Return weights as kernels take them."""
+    """Return weights, or None, as kernels take them: empty where every row counts 1."""
     return NO_WEIGHTS if v is None else v
 
 

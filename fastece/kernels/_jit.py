@@ -1,4 +1,4 @@
-"""The one decorator that owns every numba option.
+"""The one decorator that sets all options of numba.
 
 Options: ``nogil`` so that threads run side by side; ``error_model="numpy"`` so that a division
 needs no branch; ``forceinline`` because a kernel that calls another was up to three times slower in
@@ -26,14 +26,14 @@ compiled_names: list[str] = []
 
 
 def report_compilation(name: str) -> None:
-    """Call the callbacks with a kernel that is about to be compiled."""
+    """Pass the name of a kernel about to be compiled to the callbacks."""
     for callback in tuple(progress_callbacks):  # one may take itself off
         callback(name, len(compiled_names))
     compiled_names.append(name)
 
 
 def jit(function: F) -> F:
-    """Compile `function` at its first call for each set of types, with the package's options."""
+    """Compile `function` at its first call for each set of types."""
     options: dict[str, Any] = {
         "nogil": True, "error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The Bayesian calibration curve: Laplace fits of a Gaussian process, and draws from them.
+"""Laplace fits of a Gaussian process for the calibration curve, and their draws.
 
 The curve is ``logit c = x + b_0 + b_1 t + f`` in C cells of equal weight, f with a prior precision
 of five diagonals. Fits with sixteen hyperparameters stand side by side: the innermost loops go over
@@ -43,7 +43,7 @@ LINE2 = np.uint64(2) * LINE
 
 
 class Cells(NamedTuple):
-    """What is known of the rows of each of C cells; empty ones weigh nothing."""
+    """Weight, hits and mean score of the rows of each of C cells; empty ones weigh 0."""
 
     weight: F64
     hits: F64
@@ -51,7 +51,7 @@ class Cells(NamedTuple):
 
 
 class Fits(NamedTuple):
-    """Where the posteriors of hyperparameters have their tops, and their shapes there.
+    """Modes and shapes of the posteriors of the curve, one for each hyperparameter.
 
     Of each hyperparameter the precision is ``[[A, W T], [T' W, T' W T + line]]`` with T the columns
     (1, t), W the weights of the working response and ``A = precision + W = L D L'``.
@@ -81,8 +81,7 @@ class Fits(NamedTuple):
 
 @jit
 def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> None:
-    """Sum up rows in increasing order of the score, equal ones together, in the cells of their
-    mid-ranks.
+    """Sum up sorted rows, equal scores together, in the cells of their mid-ranks.
 
     Parameters
     ----------
@@ -136,8 +135,11 @@ def fill_logits(x: F64, t: F64, b: F64, state: F64, logit: F64) -> None:
 
 @jit
 def factorise(p: F64, t: F64, cells: Cells, state: F64) -> None:
-    """Downwards: weights of the working response and the gradient, from probabilities p (C * 16,);
-    the factors of A; and the right sides with what is above taken off."""
+    """Turn probabilities p (C * 16,) into the factors of A, on the way down.
+
+    Filled in are the weights of the working response and the gradient, the factors of A, and the
+    right sides after forward substitution.
+    """
     for c in range(t.size):
         first = np.uint64(c + 2) * LINE
         weight, hits, along = cells.weight[c], cells.hits[c], t[c]
@@ -167,7 +169,10 @@ def factorise(p: F64, t: F64, cells: Cells, state: F64) -> None:
 
 @jit
 def substitute(t: F64, state: F64) -> None:
-    """Upwards: the solutions, and running sums of what the two equations of the line need."""
+    """Solve for the steps of f by back substitution, in `state`, on the way up.
+
+    Running sums of the terms that the two equations of the line need are made on the way.
+    """
     for c in range(t.size - 1, -1, -1):
         first, along = np.uint64(c + 2) * LINE, t[c]
         for g in range(LANES):
@@ -196,9 +201,10 @@ def substitute(t: F64, state: F64) -> None:
 
 @jit
 def move(t: F64, b: F64, precision: F64, schur: F64, state: F64) -> float:
-    """Change the lines, by the sums that end in the first cell, and the curves.
+    """Take a damped step of lines and curves; return the largest undamped change.
 
-    What is returned is the largest change of a logit that there would be without damping.
+    The sums for the lines end in the first cell. The change is of a logit.
+
     A whole step of Newton's method may go too far. ``log(1 + m) / m`` of it, with m its largest
     change of a logit, never does for a logistic likelihood (Sun and Tran-Dinh 2019, "Generalized
     self-concordant functions", theorem 2 for nu = 2), and is soon all of it: no objective is
@@ -245,8 +251,10 @@ def move(t: F64, b: F64, precision: F64, schur: F64, state: F64) -> float:
 def add_evidence(
     logit: F64, b: F64, precision: F64, schur: F64, cells: Cells, state: F64, work: F64, out: F64
 ) -> None:
-    """Make half the log determinant of the prior precision, `out` (16,), Laplace's approximation of
-    the log evidence: + log likelihood + log prior - half the log determinant of the posterior's.
+    """Turn half the log determinants of the prior in `out` into log evidences.
+
+    With Laplace's approximation `out` (16,) gets + log likelihood + log prior - half the log
+    determinant of the posterior precision.
 
     Parameters
     ----------
@@ -289,8 +297,10 @@ def add_evidence(
 
 @jit
 def fit(x: F64, t: F64, cells: Cells, fits: Fits) -> int:
-    """The Laplace fit of every hyperparameter, from the curve that ``f`` and the line begin with;
-    the most steps that one of them took.
+    """Fit the curve of every hyperparameter by Laplace's method; return most steps.
+
+    Each fit begins with the curve that ``f`` and the line in `fits` give. Returned is the number of
+    steps of the fit that took most.
 
     Parameters
     ----------
@@ -321,7 +331,7 @@ def fit(x: F64, t: F64, cells: Cells, fits: Fits) -> int:
 
 @jit
 def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64) -> None:
-    """Draws from the posterior, a mixture over hyperparameters.
+    """Draw logits of curves from the posterior, a mixture over hyperparameters.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Place scores in cells, and add up what they bring: loops over a block of rows.
+"""Place scores in cells, and add up rows by cell: loops over a block of rows.
 
 `moments` takes rows in blocks that stay in the first-level cache: one vectorised loop finds the
 cells, another computes what is to be added, and one adds it.
@@ -33,7 +33,7 @@ SPLIT = 134217729.0
 
 
 class Grid(NamedTuple):
-    """Where scores go: the cells of a list of knots in increasing order.
+    """Cells of scores, given by a list of knots in increasing order.
 
     Attributes
     ----------
@@ -63,7 +63,9 @@ class Grid(NamedTuple):
 
 @jit
 def uniform_bins(s: F64, low: float, high: float, n_bins: int, right: bool, cell: I32) -> None:
-    """Bin of each score on the edges ``low + (high - low) * (j / n_bins)``, exactly.
+    """Find the bin of each score among equal-width bins, exactly.
+
+    The edges are ``low + (high - low) * (j / n_bins)``.
 
     The nearest edge is found by arithmetic and compared with the score: one comparison settles
     the bin, on every edge and both its float neighbours, without a table.
@@ -92,7 +94,7 @@ def uniform_bins(s: F64, low: float, high: float, n_bins: int, right: bool, cell
 
 @jit
 def search_knots(s: F64, knots: F64, right: bool, passed: I32) -> None:
-    """Number of knots that each score has passed, wherever the knots lie."""
+    """Count the knots that each score has passed, wherever the knots lie."""
     for i in range(s.size):
         passed[i] = 0
     if knots.size <= LINEAR_SEARCH:
@@ -123,8 +125,10 @@ def search_knots(s: F64, knots: F64, right: bool, passed: I32) -> None:
 
 @jit
 def float_cells(s: F64, low: float, high: float, work: F64, cell: I32) -> None:
-    """Cell of each score, moved into [low, high], among `FLOAT_CELLS` that rise with the score: the
-    exponent and the first 7 bits of s below 0.5, and of 1 - s, which is exact, above.
+    """Find the cell of each score among `FLOAT_CELLS` that rise with the score.
+
+    Scores are first moved into [low, high]. The cell is given by the exponent and the first 7 bits:
+    of s below 0.5, and above it of 1 - s, which is exact.
 
     Cells get finer towards 0 and 1, so that scores that crowd there are spread as well.
     """
@@ -144,8 +148,11 @@ def float_cells(s: F64, low: float, high: float, work: F64, cell: I32) -> None:
 
 @jit
 def convex_shares(s: F64, centres: F64, lower: I32, left: F64, share: F64) -> None:
-    """Share of the lower of the two centres around each score, the upper one being the next;
-    `left` is work space. With a single centre, it has all."""
+    """Find the lower of the two centres around each score, and its share.
+
+    The upper one is the next centre and has the rest; a single centre has all. `left` is work
+    space.
+    """
     step = np.uint64(1 if centres.size > 1 else 0)
     for i in range(s.size):  # a loop of its own, so that the other one vectorises
         j = np.uint64(lower[i])
@@ -160,7 +167,7 @@ def convex_shares(s: F64, centres: F64, lower: I32, left: F64, share: F64) -> No
 
 @jit
 def distinct_centres(edges: F64, centres: F64, bins: I32) -> int:
-    """Fill in the distinct bin centres, and of each the first bin that has it; their number."""
+    """Fill in distinct bin centres and the first bin of each; return their number."""
     count = 0
     for b in range(edges.size - 1):
         centre = (edges[b] + edges[b + 1]) / 2
@@ -172,8 +179,10 @@ def distinct_centres(edges: F64, centres: F64, bins: I32) -> int:
 
 @jit
 def place(s: F64, grid: Grid, lower: I32, work: F64, share: F64) -> None:
-    """Cell of each score: `lower`; with convex mapping its share of the score, the rest going to
-    the next cell. `work` has room for a number a score."""
+    """Find the cell of each score, `lower`, and with convex mapping its share.
+
+    The rest of the score goes to the next cell. `work` has room for a number a score.
+    """
     if grid.spacing == FLOAT:
         float_cells(s, grid.low, grid.high, work, lower)
     elif (grid.spacing == EVEN) & (not grid.convex):
@@ -201,8 +210,10 @@ def place(s: F64, grid: Grid, lower: I32, work: F64, share: F64) -> None:
 
 @jit
 def moment(kind: int, s: F64, y: U8, weight: F64, threshold: float, x: F64) -> None:
-    """What each row adds to one of `kernels.MOMENTS`: nothing where its score is not above the
-    threshold. Empty weights are 1."""
+    """Compute the term x of each row in the sum of one of `kernels.MOMENTS`.
+
+    It is 0 where the score is not above the threshold. Empty weights are 1.
+    """
     for i in range(s.size):
         if kind == GAP:
             term = np.float64(y[i]) - s[i]
@@ -221,7 +232,9 @@ def moment(kind: int, s: F64, y: U8, weight: F64, threshold: float, x: F64) -> N
 
 @jit
 def scatter(cell: I32, x: F64, lanes: int, sums: F64, lost: F64) -> None:
-    """Add x up: ``sums[cell * lanes + lane] += x``, the lanes, 1 or `LANES`, in turn.
+    """Add x up in the cells: ``sums[cell * lanes + lane] += x``.
+
+    The lanes, 1 or `LANES`, are used in turn.
 
     If there is room for what each addition rounds off, `lost`, it goes there, with one lane.
     """
@@ -243,7 +256,10 @@ def scatter(cell: I32, x: F64, lanes: int, sums: F64, lost: F64) -> None:
 
 @jit
 def scatter_shares(cell: I32, x: F64, share: F64, step: int, lanes: int, sums: F64) -> None:
-    """Add ``x * share`` up in each cell as `scatter`, and the rest in the cell `step` after it."""
+    """Add ``x * share`` up in each cell, and the rest `step` cells further on.
+
+    Lanes are used as in `scatter`.
+    """
     whole = cell.size // LANES * LANES
     width = np.uint64(lanes)
     mask = np.uint64(lanes - 1)

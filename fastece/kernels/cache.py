@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: where they are, whom they are believed from, and one kernel's files.
+"""Compiled kernels on disk: their directory, its trust, and the files of a kernel.
 
 numba's own disk cache is not safe enough. It decides whether a kernel is fresh by the file of that
 kernel alone: edit a kernel that another file calls, and the caller is silently stale. It keeps a
@@ -62,7 +62,7 @@ SEAL = hashlib.sha256().digest_size
 
 
 def code_parts(code: CodeType) -> Iterator[bytes]:
-    """What a code object does, in bytes that are the same in every process."""
+    """Yield the instructions of a code object as bytes, the same in every process."""
     # The order of a set is not the same in every process.
     constants = [
         sorted(map(repr, c)) if isinstance(c, frozenset) else None if isinstance(c, CodeType) else c
@@ -75,11 +75,13 @@ def code_parts(code: CodeType) -> Iterator[bytes]:
 
 
 def cache_key(folder: Path = FOLDER) -> str:
-    """Hash every module in `folder` as Python loads it, the compiler with its settings, and the
-    processor: this one, or that of ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES``.
+    """Hash the code of all modules in `folder`, the compiler and the processor.
 
-    Of the code and not of the sources: a ``__pycache__`` file passes for fresh when a source was
-    changed within the same second to one of the same size, and then that is the code that runs.
+    The compiler is hashed with its settings. The processor is this one, or the one that
+    ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` name.
+
+    The code is hashed and not the sources: a ``__pycache__`` file passes for fresh when a source
+    was changed within the same second to one of the same size, and then that is the code that runs.
     """
     settings = [str(getattr(config, name, None)) for name in SETTINGS]
     versions = [EXTENSION_SUFFIXES[0], numba.__version__, llvmlite.__version__, np.__version__]
@@ -98,7 +100,10 @@ def cache_key(folder: Path = FOLDER) -> str:
 
 
 def source_times(folder: Path = FOLDER) -> list[tuple[Any, ...]]:
-    """When each source in `folder` was changed: on POSIX no edit can leave that time as it was."""
+    """List name, size and times of change of each source in `folder`.
+
+    On POSIX no edit can leave these times as they were.
+    """
     found = []
     with suppress(OSError):  # of an archive, nothing
         for path in sorted(folder.glob("[!.]*.py")):
@@ -112,7 +117,7 @@ def source_times(folder: Path = FOLDER) -> list[tuple[Any, ...]]:
 
 
 def give_up(error: Exception) -> None:
-    """Warn that compiled kernels cannot be kept, and try no more."""
+    """Warn of an error that keeps compiled kernels from disk, and stop trying."""
     FAILURES.append(
         f"fastece cannot keep its compiled kernels ({error}); they are compiled anew in "
         "every process. Set FASTECE_CACHE_DIR to a folder that you can write and nobody else can."
@@ -121,10 +126,12 @@ def give_up(error: Exception) -> None:
 
 
 def check_trust(directory: str) -> None:
-    """Raise PermissionError, unless this user or root owns the directory and the one that it is in,
-    and nobody else can write them; where modes are those of POSIX.
+    """Raise PermissionError if another user could write the directory.
 
-    Others may write the outer one if it lets nobody remove what is another's, as ``/tmp`` does.
+    This user or root must own the directory and its parent, and nobody else may be able to write
+    them. Only the modes of POSIX are checked.
+
+    Others may write the parent if it lets nobody remove what is another's, as ``/tmp`` does.
     """
     if os.name != "posix":
         return
@@ -141,7 +148,7 @@ def check_trust(directory: str) -> None:
 
 
 def cache_directory() -> str | None:
-    """Find the directory of this key's compiled kernels, or None, with one warning.
+    """Return the directory of this key's compiled kernels, or None with a warning.
 
     ``FASTECE_CACHE_DIR`` or ``NUMBA_CACHE_DIR`` name another parent than the user's cache folder.
     What is made is for this user alone. A directory that cannot be written is good enough if
@@ -178,8 +185,9 @@ CACHE_DIRECTORY = None if config.DISABLE_JIT else cache_directory()
 
 
 class KernelCache:
-    """Compiled code of one kernel, as numba's dispatcher uses it: one file for each set of argument
-    types.
+    """Files of the compiled code of one kernel, one for each set of argument types.
+
+    It is a cache as numba's dispatcher uses it.
 
     A file begins with a hash of its place and content, so what is cut, changed or at another file's
     place is compiled anew and replaced. It is written aside and moved to its place, so it is
@@ -199,7 +207,10 @@ class KernelCache:
         self.cache_path = directory  # numba's name, for its statistics
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load compiled code for these types, or None: then numba compiles it."""
+        """Load compiled code for a signature, or return None.
+
+        With None, numba compiles it.
+        """
         content = self._read(sig)
         if content is not None:
             try:
@@ -213,7 +224,10 @@ class KernelCache:
         return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
-        """Keep compiled code, if that can be done; after one warning, no more is tried."""
+        """Keep the compiled code of a signature on disk, if possible.
+
+        After one warning, no more is tried.
+        """
         # Addresses, in code or in the name of a type, mean nothing to another process.
         tied = compiled.lifted or compiled.library.has_dynamic_globals or " at 0x" in repr(sig)
         if self.cache_path is None or tied or FAILURES:
@@ -233,10 +247,10 @@ class KernelCache:
                 aside.unlink(missing_ok=True)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: no code is held back."""
 
     def _read(self, sig: Any) -> bytes | None:
-        """The content for these types, without its seal; None if there is none that is whole."""
+        """Read the code of a signature without its seal; None without an intact file."""
         if self.cache_path is None:
             return None
         path = self._path(sig)
@@ -247,11 +261,14 @@ class KernelCache:
         return None
 
     def _path(self, sig: Any) -> Path:
-        """File of the code for these types."""
+        """Return the path of the file of code for a signature."""
         name = hashlib.sha256(repr(sig).encode() + self._identity).hexdigest()[:16]
         return Path(str(self.cache_path)) / f"{self._stem}-{name}.nbc"
 
 
 def seal(path: Path, content: bytes) -> bytes:
-    """Hash that the file at `path` begins with: of its folder's key, its name and its content."""
+    """Hash the path and content of a file of compiled code, as the file begins.
+
+    Hashed are the key of its folder, its name and its content.
+    """
     return hashlib.sha256("/".join(path.parts[-2:]).encode() + content).digest()

@@ -1,5 +1,6 @@
-"""Fixed-point sums of rows in cells of the score: integers, so that they are the same bits in any
-order.
+"""Fixed-point sums of rows in cells of the score.
+
+Sums are integers, so that they are the same bits in any order.
 
 A number is turned into an integer by adding 1.5 * 2**52, whose last bit is worth 1, and taking the
 difference of the bits: one addition that vectorises. Two words of a number hold 2**32 times as much
@@ -32,8 +33,11 @@ FIRST, SECOND, SQUARE, LOW_WEIGHT, LOW_FIRST, WORDS = 0, 2, 3, 4, 6, 8
 
 @jit
 def as_words(x: F64, scale: float, high: F64, low: F64) -> None:
-    """Turn numbers times `scale` into integers, in the bits of `high`; unless it is empty, `low`
-    gets what their rounding took, as integers too."""
+    """Turn numbers times `scale` into integers, in `high` and `low`.
+
+    The integers are in the bits of `high`; unless `low` is empty, it gets the remainders of their
+    rounding, as integers too.
+    """
     zero = np.int64(0x4338000000000000)  # the bits of ROUND
     high_bits, low_bits = high.view(np.int64), low.view(np.int64)
     if low.size == 0:
@@ -54,9 +58,11 @@ def as_words(x: F64, scale: float, high: F64, low: F64) -> None:
 
 @jit
 def place_rows(s: F64, n_cells: int, n_coarse: int, cell: I32, coarse: I32, distance: F64) -> None:
-    """The fine and the coarse cell of each score, and how far it is from the middle of the coarse
-    one, in widths of it, as a multiple of 2**-31. The first fine cell is that of 0 alone, and the
-    last that of 1, where scores are heaped."""
+    """Find the fine and the coarse cell of each score, and its place in the coarse.
+
+    The distance from the middle of the coarse cell is in widths of that cell, as a multiple of
+    2**-31. The first fine cell is that of 0 alone, and the last that of 1, where scores are heaped.
+    """
     uniform_bins(s, 0.0, 1.0, n_cells, n_cells > 0, cell)  # a variable, as elsewhere
     ratio, width = np.float64(n_coarse) / np.float64(n_cells), 1.0 / np.float64(n_coarse)
     scale = MOMENT_UNIT * np.float64(n_coarse)
@@ -70,8 +76,9 @@ def place_rows(s: F64, n_cells: int, n_coarse: int, cell: I32, coarse: I32, dist
 
 @jit
 def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
-    """Add rows up in the cells of their scores; what is returned is the second word of the sum of
-    all w**2 - w.
+    """Add rows up in the cells of their scores, fine and coarse.
+
+    Returned is the second word of the sum of all w**2 - w.
 
     Parameters
     ----------
@@ -131,7 +138,7 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
 def add_replicates(
     key: Any, s: F64, y: U8, weight: F64, ids: I64, law: U16, tail: F64, n_cells: int, sums: I64
 ) -> None:
-    """Add rows up in the coarse cells of all replicates, in each as often as it draws them.
+    """Add rows up in the coarse cells of all replicates, as often as each draws them.
 
     Parameters
     ----------

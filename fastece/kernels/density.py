@@ -35,8 +35,10 @@ SIXTH = 1.0 / 6.0
 
 @jit
 def spreads(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
-    """What Silverman's rule needs of each replicate, in `out` (4, 32 G): its weight, its sums of
-    the two `terms` (2, n), and the distance between its quartiles.
+    """Compute the sums and quartile distance of Silverman's rule by replicate.
+
+    Overwritten is `out` (4, 32 G): of each replicate its weight, its sums of the two `terms` (2,
+    n), and the distance between its quartiles.
 
     Multiplicities c (G, n, 32) are those of the rows; the terms are weight times score, and times
     its square, about some centre.
@@ -62,7 +64,7 @@ def spreads(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
 
 @jit
 def drawn_spreads(u: F64, w: F64, centre: float, low: float, high: float, out: F64) -> None:
-    """`spreads` of the rows that were drawn, (R, size) scores in increasing order, into (4, R)."""
+    """Compute `spreads` of drawn rows, sorted scores (R, size), into (4, R)."""
     edges, knots, once = np.empty(5), np.empty(3), w.size == 0
     for r in range(u.shape[0]):
         first = second = 0.0
@@ -82,12 +84,12 @@ def drawn_spreads(u: F64, w: F64, centre: float, low: float, high: float, out: F
 
 @jit
 def place(s: F64, low: float, step: float, count: int, cubic: bool, cell: I32, share: F64) -> None:
-    """The cells and shares of scores on evenly spaced centres ``low + (j + 1/2) step``.
+    """Place scores on evenly spaced centres: the first cell and shares of each.
 
-    The first of four neighbouring cells, of which two are before the range, and (4, n) shares:
-    linear ones of the inner two, or Lagrange's cubic ones, which keep the first three moments. Two
-    loops without branches or divisions but one, and a line for each share: 3 ns a row instead of
-    12, since they vectorise.
+    Centres are ``low + (j + 1/2) step``. Found are the first of four neighbouring cells, of which
+    two are before the range, and (4, n) shares: linear ones of the inner two, or Lagrange's cubic
+    ones, which keep the first three moments. Two loops without branches or divisions but one, and a
+    line for each share: 3 ns a row instead of 12, since they vectorise.
     """
     first, second, third, fourth = share[0], share[1], share[2], share[3]
     last = count - 1.0
@@ -114,9 +116,10 @@ def place(s: F64, low: float, step: float, count: int, cubic: bool, cell: I32, s
 
 @jit
 def spread(c: NDArray[Any], hit: U8, cell: I32, share: F64, out: F64) -> None:
-    """Add the rows, drawn c (L, n, W) times, up in their cells, misses and hits apart, in `out`
-    (L, 2, cells, W): `cell` is the first of S neighbouring cells of each row, and `share` (S, n)
-    its shares of them, times its weight.
+    """Add drawn rows up in their cells of each replicate, misses and hits apart.
+
+    Rows are drawn c (L, n, W) times, and sums are in `out` (L, 2, cells, W). `cell` is the first of
+    S neighbouring cells of each row, and `share` (S, n) its shares of them, times its weight.
     """
     sums = out.reshape(out.size)
     zero(sums)
@@ -141,8 +144,9 @@ def spread_scores(
     rows: I32, s: F64, y: U8, v: F64, low: float, step: float, count: int, cubic: bool,
     out: F64,
 ) -> None:  # fmt: skip
-    """`spread` of drawn rows (L, W, size), each of which counts once, with scores s, hits y and
-    weights v, empty if every row counts 1.
+    """Place drawn rows (L, W, size) and add them up in cells, as `spread` does.
+
+    Each counts once. Rows have scores s, hits y and weights v, empty if every row counts 1.
 
     Only what is drawn is placed, a replicate at a time, and its sums are next to each other until
     they are complete: cells that are a line of memory apart are too many for the first-level cache.
@@ -176,7 +180,7 @@ def spread_scores(
 
 @jit
 def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
-    """Some replicates, by their numbers, of multiplicities (G, n, 32), as (L, n, W)."""
+    """Copy some replicates of multiplicities (G, n, 32) to (L, n, W), by number."""
     for at in range(lanes.size):
         g, r = lanes[at] // REPLICATES, lanes[at] % REPLICATES
         part, to = at // out.shape[2], at % out.shape[2]
@@ -186,10 +190,10 @@ def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
 
 @jit
 def spread_gaps(c: NDArray[Any], s: F64, gap: F64, sums: F64) -> None:
-    """Add the gaps of rows, drawn c (n, W) times, up in even cells of [0, 1], in `sums` (W, C).
+    """Add gaps of rows, drawn c (n, W) times, up in even cells, `sums` (W, C).
 
-    A row is shared linearly by the two cells whose centres are around its score, and what goes
-    beyond an end belongs to the cell there, its image.
+    The cells divide [0, 1]. A row is shared linearly by the two cells whose centres are around its
+    score, and what goes beyond an end belongs to the cell there, its image.
     """
     lanes, count = np.uint64(sums.shape[0]), sums.shape[1]
     inside = np.empty((count + 2) * sums.shape[0])
@@ -220,12 +224,12 @@ def spread_gaps(c: NDArray[Any], s: F64, gap: F64, sums: F64) -> None:
 
 @jit
 def fill_taps(shape: int, reach: float, step: float, h: F64, is_folded: bool, taps: F64) -> None:
-    """Fill in kernels (L, M + 1, W) of bandwidths (L, W) at multiples of `step` from their middle.
+    """Fill in kernels (L, M + 1, W) of bandwidths (L, W), from their middles on.
 
-    Their standard deviation is the bandwidth. They are cut off at `reach` bandwidths, or else
-    behind the last one; both halves add up to 1. If they are folded, those beyond the last are
-    added to their images, there and back: without the taps themselves, which may be many more than
-    cells.
+    Taps are at multiples of `step`. Their standard deviation is the bandwidth. They are cut off at
+    `reach` bandwidths, or else behind the last one; both halves add up to 1. If they are folded,
+    those beyond the last are added to their images, there and back: without the taps themselves,
+    which may be many more than cells.
     """
     last = taps.shape[1] - 1
     zero(taps.reshape(taps.size))
@@ -255,10 +259,12 @@ def fill_taps(shape: int, reach: float, step: float, h: F64, is_folded: bool, ta
 
 @jit
 def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
-    """Convolve cells (L, 2, C, W) with a symmetric kernel of each replicate, whose `taps` are (L,
-    M + 1, W) from its middle on: ``out[j] = sum_m taps[|m|] cells[fold[j + M + m]]``, (L, 2, G, W).
+    """Convolve cells (L, 2, C, W) with a symmetric kernel of each replicate.
 
-    `fold` (G + 2 M,) says which cell each number stands for.
+    The `taps` (L, M + 1, W) are the kernels from their middles on, and `out` (L, 2, G, W) is
+    ``out[j] = sum_m taps[|m|] cells[fold[j + M + m]]``.
+
+    `fold` (G + 2 M,) gives the cell that each number stands for.
     """
     count, reach, lanes = out.shape[2], taps.shape[1] - 1, np.uint64(out.shape[3])
     filled = np.empty(fold.size + 1, np.int32)
@@ -299,10 +305,10 @@ def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
 
 @jit
 def normalise(smoothed: F64, step: float) -> None:
-    """Turn the smoothed misses and hits (L, 2, G, W) into densities of scores and hits, of mass 1.
+    """Turn smoothed misses and hits (L, 2, G, W) into densities of scores and hits.
 
-    What is below 0, or next to nothing beside the highest point, was left by rounding, or by cubic
-    shares where a kernel ends: its ratios say nothing.
+    The density of scores has mass 1. Values below 0, or next to nothing beside the highest point,
+    were left by rounding, or by cubic shares where a kernel ends: their ratios mean nothing.
     """
     parts, _, count, lanes = smoothed.shape
     total, highest = np.empty(lanes), np.empty(lanes)
@@ -329,7 +335,7 @@ def normalise(smoothed: F64, step: float) -> None:
 
 @jit
 def power(x: float, p: float) -> float:
-    """``x**p`` for x >= 0."""
+    """Compute ``x**p`` of a number x >= 0."""
     if p == 1.0:
         return x
     raised: float = x * x if p == 2.0 else x**p
@@ -338,15 +344,18 @@ def power(x: float, p: float) -> float:
 
 @jit
 def gap_at(x: float, f: float, g: float) -> float:
-    """``g - x f``, without what rounding leaves of equal terms: on which side of 0 that is says
-    nothing, and must not depend on the order of sums."""
+    """Compute the gap ``g - x f`` at score x, 0 where only rounding is left.
+
+    On which side of 0 a remainder of rounding lies means nothing, and must not depend on the order
+    of sums.
+    """
     u = g - x * f
     return u if abs(u) > ROUNDING * g else 0.0
 
 
 @jit
 def integrand(u: float, f: float, p: float) -> float:
-    """``|u / f|**p f``; 0 where there is no density."""
+    """Compute ``|u / f|**p f`` of a gap u and density f; 0 without density."""
     if p == 1.0:
         return abs(u)
     return power(abs(u) / f, p) * f if f > 0.0 else 0.0
@@ -354,9 +363,10 @@ def integrand(u: float, f: float, p: float) -> float:
 
 @jit
 def crossing(a: float, b: float, f: float, p: float) -> tuple[float, float, float]:
-    """Integral over a unit interval in which u runs from -a to b in a line, the density being f.
+    """Integrate over a unit interval in which u runs in a line from -a to b.
 
-    And how much faster the integrand rises at either end than it falls.
+    The density is f. Returned with the integral is how much faster the integrand rises at either
+    end than it falls.
     """
     total = a + b
     if p == 1.0:
@@ -371,8 +381,10 @@ def crossing(a: float, b: float, f: float, p: float) -> tuple[float, float, floa
 def integrate(
     density: F64, score: F64, width: F64, low: float, high: float, p: float, out: F64
 ) -> None:
-    """``int |g / f - s|**p f ds`` from `low` to `high`, in `out` (L, W), of the densities f of the
-    scores and g of the hits (L, 2, G, W) at the centres `score` of cells of these widths.
+    """Integrate ``|g / f - s|**p f`` from `low` to `high`, in `out` (L, W).
+
+    The densities f of the scores and g of the hits (L, 2, G, W) are at the centres `score` of cells
+    of these widths.
 
     The trapezoidal rule, corrected by its first Euler-Maclaurin term where it needs it: around
     scores at which g - s f changes its sign, and at both ends, where f and g are level. So a few

@@ -1,4 +1,4 @@
-"""Errors of replicates under hypotheses about the gaps of cells, for test inversion."""
+"""Errors of replicates under hypotheses about gaps of cells, for test inversion."""
 
 import math
 
@@ -14,9 +14,11 @@ LANES = 128
 
 @jit
 def add_norm(x: F64, norm: float, largest: F64, value: F64, out: F64) -> None:
-    """Add the p-norm of each column of x (B, R) to `out` (R,); `largest` and `value` (R,) are work
-    space. Of powers other than the square the largest entry is taken out first, since a large power
-    of a small number is 0."""
+    """Add the p-norm of each column of x (B, R) to `out` (R,).
+
+    `largest` and `value` (R,) are work space. Of powers other than the square the largest entry is
+    taken out first, since a large power of a small number is 0.
+    """
     zero(value)
     if norm == 1.0:
         for b in range(x.shape[0]):
@@ -46,7 +48,9 @@ def add_norm(x: F64, norm: float, largest: F64, value: F64, out: F64) -> None:
 
 @jit
 def rare_noise(gap: float, row: float, part: float, order: I32, out: F64) -> None:
-    """Noise of a cell in which rows that should never hit, or never miss, now and then do.
+    """Fill `out` (R,) with noise of a cell of extreme scores: quantiles of its law.
+
+    In such a cell rows that should never hit, or never miss, now and then do.
 
     Parameters
     ----------
@@ -79,7 +83,9 @@ def statistics(
     gap: F64, noise: F64, null: F64, row: F64, part: F64, which: I32, order: I32, side: float,
     norm: float, out: F64,
 ) -> None:  # fmt: skip
-    """The error of each replicate under some hypotheses: the mean over problems of norms of gaps.
+    """Compute the error of each replicate under each hypothesis, in `out` (M, R).
+
+    It is the mean over problems of norms of gaps.
 
     Parameters
     ----------
@@ -138,9 +144,9 @@ def statistics(
 
 @jit
 def squared_sums(taps: F64, fold: I32, x: F64, out: F64) -> None:
-    """Weights of cells, smoothed with the square of what each brings to a point.
+    """Smooth weights of cells (C, Q) with squared taps into points, `out` (G, Q).
 
-    What a cell brings to point j is the sum of the taps of all its images, which must be added up
+    The tap of a cell at point j is the sum of the taps of all its images, which must be added up
     before they are squared.
 
     Parameters

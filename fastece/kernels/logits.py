@@ -66,7 +66,7 @@ def exponentials(z: NDArray[Any], top: F64, inverse: float, e: F64, work: F64) -
 
 @jit
 def sigmoid(z: NDArray[Any], p: F64) -> None:
-    """``1 / (1 + exp(-z))``, without overflow on either side."""
+    """Compute ``1 / (1 + exp(-z))`` of logits, without overflow on either side."""
     work, e_block = np.empty(BLOCK), np.empty(BLOCK)
     for start in range(0, z.size, BLOCK):
         part = z[start : start + BLOCK]
@@ -80,8 +80,11 @@ def sigmoid(z: NDArray[Any], p: F64) -> None:
 
 @jit
 def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
-    """Softmax of rows of logits (n, K) whose largest are `top`: of every class in `p` (n, K), or in
-    `p` (n, 1) of the largest alone, 1 over the sum of exp(z - top)."""
+    """Compute the softmax of rows of logits (n, K) whose largest are `top`.
+
+    It is that of every class in `p` (n, K), or in `p` (n, 1) of the largest alone, 1 over the sum
+    of exp(z - top).
+    """
     n_classes = z.shape[1]
     rows = max(1, BLOCK // n_classes)
     work, e_block = np.empty(rows * n_classes), np.empty(rows * n_classes)
@@ -104,8 +107,10 @@ def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
 def temperature_sums(
     z: NDArray[Any], top: F64, label: I64, weight: F64, inverse: float, sums: F64
 ) -> None:
-    """Add to `sums` the log loss of ``softmax(inverse * z)``, of rows of logits (n, K) whose
-    largest are `top`, and its derivatives by ``log(inverse)``, times the weights.
+    """Add log loss and derivatives of ``softmax(inverse * z)`` to `sums`.
+
+    Rows of logits (n, K) have the largest `top`. Derivatives are by ``log(inverse)``, and all is
+    times the weights.
 
     With d = inverse (z - top): ``log sum_k exp(d_k) - d_y``, the first derivative ``m - d_y`` with
     m the mean of d under the softmax, and the variance of d, which is the second less the first.

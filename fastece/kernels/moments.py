@@ -1,4 +1,4 @@
-"""Add up what rows bring to the cells of a grid, from the arrays of problems."""
+"""Sums over the rows of problems in the cells of a grid."""
 
 import math
 from typing import Any
@@ -39,7 +39,7 @@ FAR = 6.0
 
 @jit
 def lane_total(sums: F64, b: int, lanes: int) -> float:
-    """The sum of cell b, of all lanes."""
+    """Add up the lanes of the sum of cell b."""
     total = 0.0
     for lane in range(lanes):
         total += sums[b * lanes + lane]
@@ -51,7 +51,7 @@ def hard_error(
     prob: NDArray[Any], label: NDArray[Any], low: float, high: float, n_bins: int, right: bool,
     cuts: F64, tolerance: float, kinds: I64, out: F64,
 ) -> float:  # fmt: skip
-    """Compute the error of the most common call as a whole, from a caller's arrays to its value.
+    """Compute the error of the most common call as a whole, from a caller's arrays.
 
     It is ``sum_b |D_b| / n`` over hard bins, of rows that count 1 each; nan if something is not
     good, or if it is not known whether it is.
@@ -106,8 +106,11 @@ def hard_error(
 def read_block(
     prob: NDArray[Any], label: NDArray[Any], start: int, stop: int, score: F64, hit: U8
 ) -> tuple[F64, U8]:
-    """Scores and hits of some rows: of one problem as they are, of class vectors (n, K) and classes
-    one problem after the other for each row, written to arrays with room for them."""
+    """Read scores and hits of some rows into arrays with room for them.
+
+    Rows of one problem are read as they are; of class vectors (n, K) and classes, one problem after
+    the other for each row.
+    """
     if prob.ndim == 1:
         return prob[start:stop], label[start:stop]
     n_classes = prob.shape[1]
@@ -122,7 +125,7 @@ def read_block(
 
 @jit
 def first_cells(rows: int, problems: int, cells: int) -> I32:
-    """First cell of the problem of each score of a block of rows."""
+    """Fill in the first cell of the problem of each score of a block of rows."""
     first = np.empty(rows * problems, np.int32)
     for i in range(first.size):
         first[i] = i % problems * cells
@@ -134,10 +137,11 @@ def rows_in_cells(
     prob: NDArray[Any], label: NDArray[Any], low: float, high: float, wanted: U8,
     row: I64, problem: I32, score: F64, hit: U8,
 ) -> int:  # fmt: skip
-    """Find the rows in some cells of the float grid from `low` to `high`: 1 in `wanted` (K cells,).
+    """Find the rows in the `wanted` cells of a float grid; return their number.
 
-    `prob` and `label` are as in `cell_moments`. Position, problem, score and hit of each row found
-    are written to arrays with room for n K; their number is returned.
+    The grid goes from `low` to `high`, and `wanted` (K cells,) is 1 for a cell to look in. `prob`
+    and `label` are as in `cell_moments`. Position, problem, score and hit of each row found are
+    written to arrays with room for n K.
     """
     n = label.size
     problems = prob.size // n
@@ -165,7 +169,7 @@ def cell_moments(
     prob: NDArray[Any], label: NDArray[Any], weight: F64, grid: Grid, threshold: float,
     kinds: I64, only: F64, out: F64,
 ) -> None:  # fmt: skip
-    """Moments in each cell of one grid, of one problem or of every class.
+    """Sum up moments in each cell of one grid, of one problem or of every class.
 
     Parameters
     ----------
@@ -242,7 +246,7 @@ def debiased_errors(
     gap: F64, weight: F64, hits: F64, square: F64, total: F64, least: float, is_equal: bool,
     norm: float, out: F64,
 ) -> None:  # fmt: skip
-    """Compute the debiased error of each problem, in `out` (K,).
+    """Compute the debiased error of each problem, in `out` (K,), from sums in bins.
 
     What chance adds to a gap g is ``E|N(g, t**2)| - g``, with the variance ``t**2 = q (1 - q) / n``
     of the hit rate q of n rows: the mean size of a normal variable around it, less the gap.

@@ -1,5 +1,7 @@
-"""Scores in increasing order: their sort, edges of bins of equal weight, and how many such bins
-have hit rates that do not decrease."""
+"""Scores in increasing order: sort, edges of equal-mass bins, monotone sweep.
+
+The sweep finds how many bins of equal weight have hit rates that do not decrease.
+"""
 
 from typing import Any
 
@@ -24,8 +26,10 @@ TOP, FEW = np.uint64(30), 24
 
 @jit
 def sort_digit(key: U64, row: I32, shift: Any, moved: U64, moved_row: I32) -> None:
-    """Move keys and their rows into the order of the digit at `shift`, equal ones staying in
-    theirs."""
+    """Sort keys and their rows by the digit at `shift`, into `moved`.
+
+    The sort is stable.
+    """
     at = np.zeros(DIGITS, np.int64)
     for i in range(key.size):
         at[(key[i] >> shift) & LAST] += 1
@@ -43,8 +47,10 @@ def sort_digit(key: U64, row: I32, shift: Any, moved: U64, moved_row: I32) -> No
 
 @jit
 def sort_neighbours(key: U64, row: I32, low: Any) -> bool:
-    """Sort keys that are in the order of their bits from `low` on, if few of them have these in
-    common; whether they are sorted now."""
+    """Sort keys already ordered by their bits from `low` on; return if it worked.
+
+    It does if few keys have these bits in common.
+    """
     start = 0
     for i in range(1, key.size):
         if key[i] >> low != key[i - 1] >> low:
@@ -62,7 +68,7 @@ def sort_neighbours(key: U64, row: I32, low: Any) -> bool:
 
 @jit
 def increasing_order(s: F64, row: I32) -> None:
-    """Fill `row` with the rows of scores from 0 to 1 in increasing order, equal ones as they are.
+    """Fill `row` with the rows of scores in [0, 1] in increasing order, stably.
 
     As bits, floats that are not negative are integers in the same order.
     """
@@ -87,7 +93,10 @@ def increasing_order(s: F64, row: I32) -> None:
 
 @jit
 def total_weight(w: F64) -> float:
-    """Sum of the weights, of which rounding takes nothing but once, at the end."""
+    """Sum up the weights, with a single rounding at the end.
+
+    The remainders of all additions are added up apart.
+    """
     total = lost = 0.0
     for i in range(w.size):
         total, rounded = two_sum(total, w[i])
@@ -97,16 +106,22 @@ def total_weight(w: F64) -> float:
 
 @jit
 def cut_weights(j: Any, n_bins: int, total: float) -> tuple[float, float]:
-    """The weight that the scores up to cut j have at least, and the most that they have where the
-    cut lies between two scores rather than on one."""
+    """Compute the least and the most weight of the scores up to cut j.
+
+    They have at least the first, and at most the second where the cut lies between two scores
+    rather than on one.
+    """
     target, slack = j * total / n_bins, TOLERANCE * total
     return target - slack, target + slack
 
 
 @jit
 def count_edges(u: F64, right: bool, edges: F64, knots: F64) -> None:
-    """The inner edges and knots of `quantile_edges` where every score counts 1: the place of a cut
-    is computed, and only scores equal to the one there are looked at (a fifth of the time)."""
+    """Fill in inner edges and knots of sorted scores that count 1 each.
+
+    They are those of `quantile_edges`. The place of a cut is computed, and only scores equal to the
+    one there are looked at (a fifth of the time).
+    """
     n, n_bins = u.size, edges.size - 1
     end = 0
     for j in range(1, n_bins if n > 0 else 0):
@@ -125,7 +140,7 @@ def count_edges(u: F64, right: bool, edges: F64, knots: F64) -> None:
 def quantile_edges(
     u: F64, w: F64, low: float, high: float, right: bool, edges: F64, knots: F64
 ) -> None:
-    """Edges of bins of equal weight, and the knots that decide which score goes where.
+    """Fill in edges of bins of equal weight, and knots that assign scores to bins.
 
     With ``C`` the weight of all scores up to the distinct score ``u_k``, edge j is the first
     ``u_k`` with ``C >= j W / B``, or the midpoint of ``u_k`` and the next distinct score where the
@@ -182,7 +197,7 @@ def quantile_edges(
 def run_sums(
     s: F64, y: U8, w: F64, end: I32, weight: F64, hits: F64, misses: F64, guide: I32
 ) -> int:
-    """Count the distinct scores that have weight.
+    """Fill in running sums by distinct score with weight; return their number.
 
     Of each, arrays with room for n get the row behind its last one, and the weight of all rows, of
     the hits and of the misses up to it; and `guide`, with room for n + 1, for each of R even parts
@@ -216,8 +231,11 @@ def run_sums(
 
 @jit
 def run_of_cut(weight: F64, guide: I32, j: Any, n_bins: int) -> Any:
-    """The run behind which cut j is, as `quantiles.quantile_edges` defines it: the first up to
-    which the weight is the share j / B of all. Looked for between two entries of the guide."""
+    """Find the run behind which cut j is, by the cumulative weights of runs.
+
+    As `quantile_edges` defines it, it is the first run up to which the weight is the share j / B of
+    all. Looked for between two entries of the guide.
+    """
     least, _ = cut_weights(j, n_bins, weight[-1])
     parts = guide.size - 1
     q = int(least / weight[-1] * parts)
@@ -234,7 +252,10 @@ def run_of_cut(weight: F64, guide: I32, j: Any, n_bins: int) -> Any:
 
 @jit
 def next_cut(weight: F64, run: int, j: Any, n_bins: int) -> Any:
-    """The first cut after cut j that may be behind a later run than this one, or one before it."""
+    """Find the first cut after cut j that may be behind a later run.
+
+    It may be one cut too early.
+    """
     passed = int(weight[run] / weight[-1] * n_bins)
     return max(j + 1, passed)
 
@@ -243,8 +264,10 @@ def next_cut(weight: F64, run: int, j: Any, n_bins: int) -> Any:
 def is_less(
     hits: float, misses: float, other_hits: float, other_misses: float, tolerance: float
 ) -> bool:
-    """Whether one hit rate is less than another, by more than rounding: ``h / (h + m)`` are
-    compared as ``h m'`` and ``h' m``, which are exact where rows count 1."""
+    """Return whether one hit rate is below another, by more than rounding.
+
+    ``h / (h + m)`` are compared as ``h m'`` and ``h' m``, which are exact where rows count 1.
+    """
     slack = tolerance * (hits + misses) * (other_hits + other_misses)
     return hits * other_misses + slack < other_hits * misses
 
@@ -254,7 +277,9 @@ def has_decrease(
     weight: F64, hits: F64, misses: F64, guide: I32, n_bins: int, first: int, last: int,
     tolerance: float,
 ) -> bool:  # fmt: skip
-    """Whether of so many bins one has a lower hit rate than the occupied one before it.
+    """Return whether some bin has a lower hit rate than the one before it.
+
+    The bin before is the last occupied one of `n_bins` bins.
 
     `first` is the run of the first hit, and `last` that of the last miss: bins before have the rate
     0, those behind the rate 1, and are not looked at. Where the two classes are nearly apart, a
@@ -283,8 +308,11 @@ def has_decrease(
 
 @jit
 def most_bins(weight: F64, hits: F64, misses: F64, guide: I32, most: int, tolerance: float) -> int:
-    """The largest B, at most `most`, such that of each of 1, ..., B bins the hit rates of the
-    occupied ones do not decrease, from what `run_sums` has filled in and the guide."""
+    """Find the largest number of bins up to which no hit rates decrease.
+
+    It is the largest B, at most `most`, such that of each of 1, ..., B bins the hit rates of the
+    occupied ones do not decrease, from the arrays that `run_sums` has filled in.
+    """
     runs = weight.size
     first, last = 0, runs - 1
     while first < runs - 1 and hits[first] == 0.0:
@@ -308,7 +336,7 @@ def most_bins(weight: F64, hits: F64, misses: F64, guide: I32, most: int, tolera
 
 @jit
 def occupied_bins(weight: F64, guide: I32, n_bins: int, last: I32) -> int:
-    """The last run of each occupied bin, in `last`; their number."""
+    """Fill `last` with the last run of each occupied bin; return their number."""
     count = 0
     j: Any = np.int64(1)
     before: Any = -1

@@ -1,7 +1,7 @@
-"""Reading the caller's rows as scores and hits, and checking them, in one pass.
+"""Reading and checking the caller's rows as scores and hits, in one pass.
 
-Each kernel says whether all is good, not what is wrong: whoever calls it then looks again, slowly,
-to name the first offending entry. Nothing is read through a label that is not checked yet.
+Each kernel returns whether all is good, not where it is wrong: whoever calls it then looks again,
+slowly, to name the first offending entry. Nothing is read through a label that is not checked yet.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ DISTANCE_UNIT, DETAIL = 2.0**29, 2.0**32
 
 @jit
 def are_scores(score: NDArray[Any]) -> bool:
-    """Whether every number is in [0, 1], as nan is not (0.25 ns each)."""
+    """Return whether every number is in [0, 1], as nan is not (0.25 ns each)."""
     outside = np.int64(0)
     for i in range(score.size):
         x = score[i]
@@ -35,7 +35,7 @@ def are_scores(score: NDArray[Any]) -> bool:
 
 @jit
 def read_hits(label: NDArray[Any], hit: U8) -> bool:
-    """Copy labels 0 and 1, int64 or uint8; False if there is another."""
+    """Copy labels 0 and 1, int64 or uint8, to `hit`; return False if there is another."""
     bits = np.int64(0)
     for i in range(label.size):
         bits |= np.int64(label[i])
@@ -45,8 +45,10 @@ def read_hits(label: NDArray[Any], hit: U8) -> bool:
 
 @jit
 def short_row(row: NDArray[Any]) -> tuple[Any, int, Any, Any]:
-    """Largest entry, its first column, smallest entry and sum; no branch that could be
-    mispredicted."""
+    """Return largest entry, its first column, smallest entry and sum of a row.
+
+    It has no branch that could be mispredicted.
+    """
     top = row[0]
     low = row[0]
     total = row[0]
@@ -63,8 +65,10 @@ def short_row(row: NDArray[Any]) -> tuple[Any, int, Any, Any]:
 
 @jit
 def long_row(row: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, Any, Any]:
-    """Largest entry, smallest entry and sum of at least `LANES` entries; `lanes` (3, LANES) is work
-    space."""
+    """Return largest entry, smallest entry and sum of a long row.
+
+    It has at least `LANES` entries; `lanes` (3, LANES) is work space.
+    """
     tops, lows, totals = lanes[0], lanes[1], lanes[2]
     for lane in range(LANES):
         tops[lane] = lows[lane] = totals[lane] = row[lane]
@@ -92,10 +96,12 @@ def long_row(row: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, Any, Any]:
 
 @jit
 def add_distances(prob: NDArray[Any], label: I64, weight: F64, words: I64) -> None:
-    """Add up ``w sum_k (p_k - [k = y])**2`` of class vectors (n, K), float64 or float32, and of
-    classes, in two words; empty weights are 1.
+    """Add squared distances of class vectors from one-hot classes to two words.
 
-    In four sums a row, since a single one waits for every addition.
+    The sum is ``w sum_k (p_k - [k = y])**2``, of class vectors (n, K), float64 or float32; empty
+    weights are 1.
+
+    There are four sums a row, since a single one waits for every addition.
     """
     whole = prob.shape[1] // 4 * 4
     for i in range(label.size):
@@ -118,11 +124,14 @@ def add_distances(prob: NDArray[Any], label: I64, weight: F64, words: I64) -> No
 def read_top_label(
     prob: NDArray[Any], label: I64, logits: bool, tolerance: float, score: F64, hit: U8
 ) -> bool:
-    """Fill `score` with the largest entry of each row (n, K), and `hit` with whether the label is
-    its column, the first if there are more.
+    """Read scores and hits of top labels from rows (n, K); False if one is bad.
 
-    False, if an entry is not in [0, 1], a row does not sum to 1 within the tolerance, or a label is
-    not from 0 to K - 1. Of `logits`, entries are to be less than infinite, and a row not all -inf.
+    `score` is filled with the largest entry of each row, and `hit` with whether the label is its
+    column, the first if there are more.
+
+    Returned is False if an entry is not in [0, 1], a row does not sum to 1 within the tolerance, or
+    a label is not from 0 to K - 1. Of `logits`, entries are to be less than infinite, and a row not
+    all -inf.
     """
     lanes = np.empty((3, LANES), prob.dtype)
     n_classes = prob.shape[1]

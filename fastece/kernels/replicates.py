@@ -57,8 +57,10 @@ class OrderedRows(NamedTuple):
 
 @jit
 def add_rows(c: U8, order: I32, x: F64, first: Any, last: Any, sums: F64) -> None:
-    """``sums[r] += x[i] * c[order[i], r]`` for i from `first` to `last`, in this order; four rows
-    at a time, so that the sums are seldom stored."""
+    """Add ``x[i] * c[order[i], r]`` to ``sums[r]`` for rows `first` to `last`.
+
+    Rows are added in this order, four at a time, so that the sums are seldom stored.
+    """
     i = first
     while i + 4 <= last:
         x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
@@ -81,7 +83,7 @@ def add_rows(c: U8, order: I32, x: F64, first: Any, last: Any, sums: F64) -> Non
 def add_twice(
     c: U8, order: I32, x: F64, y: F64, first: Any, last: Any, sums: F64, others: F64
 ) -> None:
-    """`add_rows` of x to the sums and of y to the others, reading the multiplicities once."""
+    """Add x to `sums` and y to `others`, as `add_rows`, in one reading of the counts."""
     i = first
     while i + 2 <= last:
         x0, x1, y0, y1 = x[i], x[i + 1], y[i], y[i + 1]
@@ -101,8 +103,10 @@ def add_twice(
 
 @jit
 def add_shares(c: U8, x: F64, s: F64, first: Any, last: Any, ends: F64, sums: F64) -> None:
-    """Add ``x[i] * c[i, r]`` to the first sums, that times ``ends[1, r] - s[i]`` to the second, and
-    times ``s[i] - ends[0, r]`` to the third.
+    """Add ``x[i] * c[i, r]`` and its lower and upper shares to three sums.
+
+    The first sum gets the term itself, the second the term times ``ends[1, r] - s[i]``, and the
+    third the term times ``s[i] - ends[0, r]``.
 
     The lower and the upper shares are sums of their own: a difference would leave what rounding
     leaves where one of them is nothing, and some norms make that large.
@@ -119,8 +123,9 @@ def add_shares(c: U8, x: F64, s: F64, first: Any, last: Any, ends: F64, sums: F6
 
 @jit
 def arrange_tiles(lower: I32, cells: int, tile: int, order: I32, starts: I32, runs: I32) -> int:
-    """Bring the rows of each tile into the order of their cells `lower`: fill in `order`, `starts`
-    and `runs`, the `cells` of `tile_sums`, with room for n runs. The number of runs.
+    """Order the rows of each tile by their cells `lower`; return the number of runs.
+
+    Filled in are `order`, `starts` and `runs`, the `cells` of `tile_sums`, with room for n runs.
     """
     count = 0
     place = np.empty(cells, np.int32)
@@ -146,7 +151,7 @@ def arrange_tiles(lower: I32, cells: int, tile: int, order: I32, starts: I32, ru
 
 @jit
 def tile_sums(terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8, out: F64) -> None:
-    """Sums in the cells of a grid that does not depend on the draw.
+    """Sum up terms in the cells of a grid that does not depend on the draw.
 
     Parameters
     ----------
@@ -194,8 +199,10 @@ def tile_sums(terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8,
 
 @jit
 def weights_below(c: U8, rows: OrderedRows, below: F64) -> None:
-    """Weight of the rows before each group of rows, and of all, in (2**k, 32) `below`; infinite
-    beyond them."""
+    """Fill in the weight of the rows before each group of rows, and of all.
+
+    It goes to `below` (2**k, 32), infinite behind the last.
+    """
     zero(below[0])
     order, v, group = rows.order, rows.v, rows.group
     groups = (order.size + group - 1) // group
@@ -224,13 +231,13 @@ def weights_below(c: U8, rows: OrderedRows, below: F64) -> None:
 
 @jit
 def weight_of(c: U8, v: F64, i: int, r: int) -> float:
-    """Weight of row i in replicate r."""
+    """Return the weight of row i in replicate r."""
     return np.float64(c[i, r]) if v.size == 0 else c[i, r] * v[i]
 
 
 @jit
 def power_of_two(count: int) -> int:
-    """Smallest power of two greater than `count`."""
+    """Return the smallest power of two greater than `count`."""
     power = 1
     while power <= count:
         power *= 2
@@ -241,7 +248,7 @@ def power_of_two(count: int) -> int:
 def rows_reaching(
     c: U8, v: F64, group: int, below: F64, target: F64, row: I64, weight: F64
 ) -> None:
-    """The first row up to which each replicate has at least the weight `target`, and that weight.
+    """Find the first row up to which each replicate reaches its target weight.
 
     First the group: the last one with less than the target before it, by bisection (in which
     ``below[row]`` is always less than the target, and ``below[row + 2 step]`` is not). Then the row
@@ -276,8 +283,9 @@ def rows_reaching(
 
 @jit
 def cuts_of(c: U8, rows: OrderedRows, below: F64, right: bool, edges: F64, cuts: I32) -> None:
-    """Edges of bins of equal weight in each replicate, as `quantiles.quantile_edges` defines them,
-    and the rows at which the bins begin.
+    """Find the edges of equal-mass bins in each replicate, and their first rows.
+
+    Edges are as `quantiles.quantile_edges` defines them.
 
     A cut is on the score of the row i that reaches its weight, and then behind or before the whole
     run of this score; or, where the run holds no more than that, between it and the next score that
@@ -322,9 +330,11 @@ def cuts_of(c: U8, rows: OrderedRows, below: F64, right: bool, edges: F64, cuts:
 
 @jit
 def chain(rows: I32, head: I32, following: I32) -> None:
-    """Chain up the cuts at each row, so that a sweep over the rows meets them: `rows` (B, 32) are
-    theirs. `head` (n + 1,), all -1 before, gets the first cut at each row that has one, and
-    `following` (32 B,) the next cut at the row of each, -1 after the last.
+    """Chain up the cuts at each row, so that a sweep over the rows meets them.
+
+    `rows` (B, 32) are the rows of the cuts. `head` (n + 1,), all -1 before, gets the first cut at
+    each row that has one, and `following` (32 B,) the next cut at the row of each, -1 after the
+    last.
     """
     for j in range(rows.shape[0]):
         for r in range(REPLICATES):
@@ -337,7 +347,7 @@ def chain(rows: I32, head: I32, following: I32) -> None:
 def cut_sums(
     c: U8, order: I32, terms: F64, cuts: I32, head: I32, following: I32, at: int, out: F64
 ) -> None:
-    """Sums over the rows between the cuts of each replicate, in one sweep over the rows.
+    """Sum up the rows between the cuts of each replicate, in one sweep over the rows.
 
     `sums` holds, of each replicate, what came after its last cut; where the sweep meets its next
     cut, that goes to its bin. Rows between two neighbouring cuts of any replicate are added in one
@@ -371,9 +381,11 @@ def cut_sums(
 
 @jit
 def scores_below(bits: I64, value: F64, count: I64) -> None:
-    """How many scores are below the value of each replicate; without branches, as in
-    `rows_reaching`. `bits` are the scores in increasing order as integers, and greater ones after
-    them, 2**k in all."""
+    """Count the scores below the value of each replicate, without branches.
+
+    As in `rows_reaching`. `bits` are the scores in increasing order as integers, and greater ones
+    after them, 2**k in all.
+    """
     wanted = value.view(np.int64)
     for r in range(REPLICATES):
         count[r] = 0
@@ -388,7 +400,7 @@ def scores_below(bits: I64, value: F64, count: I64) -> None:
 def centres_of(
     bits: I64, n: int, edges: F64, centre: F64, place: I32, bins: I32, count: I32
 ) -> None:
-    """The distinct bin centres of each replicate, and where they lie among the rows.
+    """Find the distinct bin centres of each replicate, and their places among rows.
 
     From the n scores as `scores_below` takes them, and the edges (B + 1, 32) of `cuts_of`. Filled
     in: the distinct centres (B, 32), as far as there are any; `place`, the first row that is not
@@ -417,7 +429,7 @@ def cut_shares(
     c: U8, s: F64, terms: F64, centre: F64, place: I32, bins: I32, count: I32, head: I32,
     following: I32, at: int, out: F64,
 ) -> None:  # fmt: skip
-    """Sums over rows shared by the two centres around their score, in one sweep over the rows.
+    """Sum up rows shared by the two centres around their score, in one sweep.
 
     Between two centres a row gives ``x (s - lower) / (upper - lower)`` to the upper one, and the
     rest to the lower one. The width is the same for all rows in between, so it is enough to add up
@@ -474,8 +486,9 @@ def cut_shares(
 def equal_mass_sums(
     rows: OrderedRows, terms: F64, right: bool, convex: bool, c: U8, total: F64, out: F64
 ) -> None:
-    """Sums in bins of equal weight, those of each replicate being its own, in `out` (Q, B, 32 G),
-    and in `total` the weight of what was drawn.
+    """Sum up drawn rows in bins of equal weight, each replicate in its own.
+
+    Sums are in `out` (Q, B, 32 G), and the drawn weight is in `total`.
 
     `terms` (Q, n) are what each row adds to each sum when it is drawn once, and c (G, skip + n, 32)
     how often it was. With `right`, bins are closed at the right; with `convex`, rows are shared by

@@ -1,10 +1,10 @@
-"""Which rows are drawn how often: random words from counters, and what is made of them.
+"""Multiplicities of rows in draws, made from random words of counters.
 
 Nothing here has a state. A random word is a hash of a counter (SplitMix64: Steele, Lea and Flood
 2014, "Fast splittable pseudorandom number generators", with Stafford's mix 13), which vectorises,
-and the counter starts where the key, the number of the draw and the `use` say: the same bits in any
-order, on any machine. Multiplicities are made for 32 replicates at once, so that one row's are
-neighbours in memory.
+and the counter starts at a place given by the key, the number of the draw and the `use`: the same
+bits in any order, on any machine. Multiplicities are made for 32 replicates at once, so that one
+row's are neighbours in memory.
 """
 
 from typing import Any
@@ -46,7 +46,7 @@ COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT = (np.uint64(use) for use in
 
 @jit
 def mix(x: Any) -> Any:
-    """Hash of a 64-bit word, one to one."""
+    """Hash a 64-bit word, one to one."""
     x = (x ^ (x >> B30)) * FIRST_FACTOR
     x = (x ^ (x >> B27)) * SECOND_FACTOR
     return x ^ (x >> B31)
@@ -54,19 +54,19 @@ def mix(x: Any) -> Any:
 
 @jit
 def counter_of(key: Any, number: int, use: Any) -> Any:
-    """Where the counter of one block or replicate begins, for one use."""
+    """Return the start of the counter of one block or replicate, for one use."""
     return mix(mix(mix(key + GOLDEN) + np.uint64(number)) + use)
 
 
 @jit
 def word_at(start: Any, i: Any) -> Any:
-    """The random word number `i` from `start`."""
+    """Return the random word number `i` from `start`."""
     return mix(start + (np.uint64(i) + ONE) * GOLDEN)
 
 
 @jit
 def random_words(start: Any, first: int, words: U64) -> None:
-    """The random words from number `first` on: SplitMix64 with the seed `start`."""
+    """Fill `words` by SplitMix64 with the seed `start`, from number `first` on."""
     origin = start + (np.uint64(first) + ONE) * GOLDEN
     for i in range(words.size):
         words[i] = mix(origin + np.uint64(i) * GOLDEN)
@@ -74,13 +74,16 @@ def random_words(start: Any, first: int, words: U64) -> None:
 
 @jit
 def unit(word: Any) -> float:
-    """A float64 in [0, 1), of 53 bits."""
+    """Turn a random word into a float64 in [0, 1), of 53 bits."""
     return np.float64(word >> ELEVEN) * 2.0**-53
 
 
 @jit
 def below(word: Any, n: int) -> int:
-    """One of 0 to n - 1 < 2**32, each with the same probability (Lemire 2019)."""
+    """Turn a random word into one of 0 to n - 1 < 2**32, all equally likely.
+
+    The method is Lemire's (2019).
+    """
     count = np.uint64(n)
     product = (word >> B32) * count
     if (product & LOW_HALF) < count:  # seldom: then perhaps one of those that are too many
@@ -96,7 +99,7 @@ def below(word: Any, n: int) -> int:
 
 @jit
 def decided_counts(bits: U16, law: U16, c: U8) -> None:
-    """The number of levels up to 16 random bits, `OPEN` from the last level on."""
+    """Count the levels up to 16 random bits; `OPEN` from the last level on."""
     a, b, d, e, f, g = law[0], law[1], law[2], law[3], law[4], law[5]
     for i in range(c.size):
         w = bits[i]
@@ -107,8 +110,11 @@ def decided_counts(bits: U16, law: U16, c: U8) -> None:
 
 @jit
 def settle(start: Any, first: int, tail: F64, c: U8) -> None:
-    """Replace open counts by draws from the law of what the levels leave; `first` is the number of
-    the first of all counts."""
+    """Replace open counts by draws from the tail of the law.
+
+    The tail is the law of the counts that the levels leave open; `first` is the number of the first
+    of all counts.
+    """
     words = c.view(np.uint64)
     for a in range(np.uint64(0), np.uint64(words.size), FOUR):
         seen = words[a] | words[a + ONE] | words[a + TWO] | words[a + THREE]
@@ -152,9 +158,11 @@ def poisson_counts(key: Any, block: int, ids: I64, law: U16, tail: F64, words: U
 
 @jit
 def top_up(start: Any, size: int, total: I64, seen: Any, words: U64, c: U8) -> None:
-    """Bring the total of each column to `size`: add rows drawn at random, or take some of the drawn
-    ones, chosen at random, back. Given their total, independent Poisson counts are multinomial, and
-    both steps keep them so."""
+    """Bring the total of each column of counts to `size`, at random.
+
+    Rows drawn at random are added, or some of the drawn ones, chosen at random, are taken back.
+    Given their total, independent Poisson counts are multinomial, and both steps keep them so.
+    """
     n = c.shape[0]
     # A row is found by rejection: its count over a bound of all counts is its chance to be taken.
     bound = EIGHT_BITS if seen & LARGE_WORD else FOUR_BITS
@@ -178,10 +186,13 @@ def top_up(start: Any, size: int, total: I64, seen: Any, words: U64, c: U8) -> N
 
 @jit
 def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) -> None:
-    """How often each row is drawn when `size` rows, at most n, are drawn with replacement: exactly
-    multinomial, in c (G, n, 32), whose first block has the number `first`.
+    """Draw `size` of n rows with replacement: exact multinomial counts.
 
-    Poisson counts of a rate that makes their total fall short in 98 % of the replicates, topped up.
+    `size` is at most n. c (G, n, 32) is overwritten with how often each row is; its first
+    block has the number `first`.
+
+    They are Poisson counts of a rate that makes their total fall short in 98 % of the replicates,
+    topped up.
     """
     total, in_order = np.empty(REPLICATES, np.int64), np.empty(0, np.int64)
     words, sums = np.empty(MADE * ROW_WORDS, np.uint64), np.empty(8, np.uint64)
@@ -201,8 +212,10 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
 
 @jit
 def drawn_rows(key: Any, first: int, n: int, rows: I32) -> None:
-    """The `rows` (R, size) of each replicate, of which the first has the number `first`: one draw
-    with replacement from n < 2**31 after the other.
+    """Draw the `rows` (R, size) of each replicate, from n < 2**31 rows.
+
+    Rows are drawn with replacement, one after the other. The first replicate has the number
+    `first`.
     """
     words = np.empty(rows.shape[1], np.uint64)
     for r in range(rows.shape[0]):
@@ -217,8 +230,10 @@ def drawn_rows(key: Any, first: int, n: int, rows: I32) -> None:
 
 @jit
 def hits_of(key: Any, first: int, score: F64, c: U8) -> None:
-    """Hits drawn with the probability that the score says, in c (G, 2 n, 32): 1 in line i for a hit
-    and in line n + i for a miss of row i, else 0. The first block has the number `first`.
+    """Draw hits with the probabilities `score`, in counts c (G, 2 n, 32).
+
+    For a hit of row i line i is 1, for a miss line n + i; all else is 0. The first block has the
+    number `first`.
 
     16 random bits decide, unless they equal the first 16 bits of the score.
     """
@@ -249,8 +264,10 @@ def hits_of(key: Any, first: int, score: F64, c: U8) -> None:
 
 @jit
 def categories(key: Any, first: int, up_to: F64, label: I32) -> None:
-    """Classes (G, n, 32) drawn with given probabilities: `up_to` (n, K - 1) has those of each class
-    but the last, and of those before it. The first block has the number `first`.
+    """Draw classes (G, n, 32) with given probabilities.
+
+    `up_to` (n, K - 1) has the cumulative probabilities of the classes, without the last. The first
+    block has the number `first`.
     """
     u = np.empty(REPLICATES)
     words = np.empty(REPLICATES, np.uint64)

@@ -1,4 +1,4 @@
-"""What several kernels use: words of eight counts, and sums."""
+"""Helpers of several kernels: words of eight counts, and sums."""
 
 from typing import Any
 
@@ -14,15 +14,17 @@ EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
 
 @jit
 def zero(sums: F64) -> None:
-    """Set to 0."""
+    """Set an array of sums to 0."""
     for i in range(sums.size):
         sums[i] = 0.0
 
 
 @jit
 def lane_sum(x: F64) -> float:
-    """Sum in eight lanes, since a single one waits for every addition: of up to 128 numbers that
-    are not negative, in the order in which numpy adds them."""
+    """Sum up numbers in eight lanes, since a single one waits for every addition.
+
+    Up to 128 numbers that are not negative are added in the order in which numpy adds them.
+    """
     whole = x.size // 8 * 8
     a = b = c = d = e = f = g = h = 0.0
     for i in range(0, whole, 8):
@@ -36,9 +38,10 @@ def lane_sum(x: F64) -> float:
 
 @jit
 def two_sum(a: float, b: float) -> tuple[float, float]:
-    """The sum of two numbers, and exactly what its rounding took (Knuth 1969, section 4.2.2).
+    """Return the rounded sum of two numbers, and its exact remainder.
 
-    Whether two weights are equal may depend on what many additions round off.
+    The method is Knuth's (1969, section 4.2.2). Whether two weights are equal may depend on the
+    remainders of many additions.
     """
     total = a + b
     part = total - a
@@ -47,7 +50,9 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 @jit
 def column_sums(words: U64, first: int, last: int, sums: U64) -> Any:
-    """Sums of each of the 32 columns of at most 256 rows of counts, and all words or-ed together.
+    """Sum up each of the 32 columns of at most 256 rows of counts.
+
+    Returned is the bitwise or of all words.
 
     The counts are those in the words, four a row, from `first` to `last`. `sums`, 8 words, are
     overwritten: as 32 uint16, first those of the even columns, then those of the odd ones. Eight

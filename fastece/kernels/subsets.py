@@ -1,4 +1,4 @@
-"""Sums over bins of draws that are much smaller than the data: of the drawn rows alone.
+"""Sums over bins of draws much smaller than the data: of the drawn rows alone.
 
 Two ways, for what a drawn row costs: with bins that do not depend on the draw, all that it brings
 lies in one record, found once for all draws (a third of the time of looking it up again); with
@@ -26,8 +26,10 @@ from fastece.typing import F64, I32, I64, U8
 
 @jit
 def drawn_sums(records: F64, step: int, rows: I32, out: F64) -> None:
-    """Sums in the cells of a grid that does not depend on the draw, in `out` (Q, cells, R), of the
-    `rows` (R, size) of each replicate; `step` leads from the lower to the upper cell.
+    """Sum up drawn rows in the cells of a grid that does not depend on the draw.
+
+    Sums are in `out` (Q, cells, R), of the `rows` (R, size) of each replicate; `step` leads from
+    the lower to the upper cell.
 
     A row's record, (n, 1 + Q) or with convex mapping (n, 1 + 2 Q), is its cell and what it adds
     there to each sum, and then in the upper cell. Next to each other, so that a row costs one visit
@@ -58,8 +60,10 @@ def drawn_equal_mass_sums(
     s: F64, y: U8, v: F64, threshold: float, low: float, high: float, right: bool,
     convex: bool, kinds: I64, rows: I32, total: F64, out: F64,
 ) -> None:  # fmt: skip
-    """Sums of `kinds` (Q,), some of `kernels.MOMENTS`, in bins of equal weight of the drawn rows,
-    in `out` (Q, B, R), and in `total` (R,) their weight.
+    """Sum up drawn rows in bins of equal weight, each replicate in its own.
+
+    Sums of `kinds` (Q,), some of `kernels.MOMENTS`, are in `out` (Q, B, R), and the weights of the
+    draws are in `total` (R,).
 
     Scores are in increasing order, as are the `rows` (R, size) of each replicate. Scores up to the
     threshold do not exist. With an empty `v`, every row counts 1.

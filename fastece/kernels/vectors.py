@@ -1,4 +1,4 @@
-"""Pairs of rows of class vectors: their kernel values in bands, and sums over these.
+"""Pairs of rows of class vectors: kernel values in bands, and sums over them.
 
 A band has the pairs of some rows, from `first` on, with the rows from 0 on: one line for each of
 the former. Class vectors of the columns lie class by class, (K, n), so that loops over rows
@@ -24,10 +24,10 @@ UNSEEN = 46.0
 
 @jit
 def add_products(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -> None:
-    """Add to `out` and `more` (m,) the products of two vectors (K,) with columns from `first` on.
+    """Add the products of two vectors (K,) with columns to `out` and `more` (m,).
 
-    Two at once, since to read the columns takes longer than to multiply: 0.9 ns instead of 1.4 for
-    ten classes.
+    The columns are those from `first` on. There are two vectors at once, since to read the columns
+    takes longer than to multiply: 0.9 ns instead of 1.4 for ten classes.
     """
     whole = a.size // 4 * 4
     last = first + out.size
@@ -49,10 +49,12 @@ def add_products(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) 
 
 @jit
 def add_squares(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -> None:
-    """Add to `out` and `more` (m,) the squared distances of two vectors (K,) from columns from
-    `first` on.
+    """Add squared distances of two vectors (K,) from columns to `out` and `more`.
 
-    Of differences: a product taken off squares would lose half of the digits of small distances.
+    Both are (m,), and the columns are those from `first` on.
+
+    They are sums over differences: a product taken off squares would lose half of the digits of
+    small distances.
     """
     whole = a.size // 2 * 2
     last = first + out.size
@@ -74,7 +76,7 @@ def add_squares(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -
 
 @jit
 def fill_squares(rows: F64, columns: F64, start: int, band: F64) -> None:
-    """Squared distances of rows (b, K) from the columns from `start` on."""
+    """Fill `band` with squared distances of rows (b, K) from columns from `start` on."""
     spare = np.empty(PIECE)
     for left in range(0, band.shape[1], PIECE):
         for i in range(0, band.shape[0], 2):
@@ -91,8 +93,10 @@ def fill_kernel(
     rows: F64, columns: F64, v: F64, scale: float, is_gaussian: bool, first: int, start: int,
     band: F64,
 ) -> None:  # fmt: skip
-    """Kernel values times the weights of both rows: those of the rows from `first` on with the
-    columns from `start` on, each pair once, so twice where it is of two rows.
+    """Fill `band` with kernel values of pairs, times the weights of both rows.
+
+    Rows are those from `first` on, and columns those from `start` on. Each pair stands there once,
+    so it counts twice where it is of two rows.
 
     The kernel is ``exp(scale * d)``, with d the distance or, if `is_gaussian`, its square; 1 where
     the distance is 0, so that the scale may be -inf.
@@ -118,7 +122,7 @@ def fill_kernel(
 
 @jit
 def multiply_products(rows: F64, columns: F64, start: int, band: F64) -> None:
-    """Multiply by the products of rows (b, K) with the columns from `start` on."""
+    """Multiply `band` by products of rows (b, K) with columns from `start` on."""
     work, more, spare = np.empty(PIECE), np.empty(PIECE), np.empty(PIECE)
     for left in range(0, band.shape[1], PIECE):
         for i in range(0, band.shape[0], 2):
@@ -139,8 +143,11 @@ def multiply_products(rows: F64, columns: F64, start: int, band: F64) -> None:
 def fill_exponents(
     rows: F64, columns: F64, constant: F64, inverse: float, first: int, band: F64
 ) -> None:
-    """``constant[j] + inverse * rows[i] . columns[:, j]`` of every row j but the own one, for which
-    it is -inf."""
+    """Fill `band` with linear functions of the products of rows with columns.
+
+    They are ``constant[j] + inverse * rows[i] . columns[:, j]`` of every row j but the own one, for
+    which they are -inf.
+    """
     scaled = np.empty(rows.shape)
     for i in range(rows.shape[0]):
         for k in range(rows.shape[1]):
@@ -160,7 +167,7 @@ def fill_exponents(
 
 @jit
 def largest(x: F64) -> float:
-    """The largest number, in eight lanes."""
+    """Return the largest number of x, found in eight lanes."""
     whole = x.size // 8 * 8
     a = b = c = d = e = f = g = h = -np.inf
     for i in range(0, whole, 8):
@@ -176,8 +183,10 @@ def largest(x: F64) -> float:
 
 @jit
 def exponentiate(band: F64, v: F64) -> None:
-    """Replace each line by its exponentials, over the largest of them, times the weights, if there
-    are any."""
+    """Replace each line by its exponentials, divided by the largest of them.
+
+    They are multiplied by the weights, if there are any.
+    """
     work = np.empty(BLOCK)
     for i in range(band.shape[0]):
         top = largest(band[i])
@@ -192,7 +201,9 @@ def exponentiate(band: F64, v: F64) -> None:
 
 @jit
 def log_sums(band: F64, constant: F64, inverse: F64, out: F64) -> None:
-    """``log sum_j exp(constant[h, j] + inverse[h] * band[i, j])`` for each h and line, (H, b).
+    """Compute log sums of exponentials of each line, for each h, in `out` (H, b).
+
+    They are ``log sum_j exp(constant[h, j] + inverse[h] * band[i, j])``.
 
     Piece by piece, so that the constants stay in the cache, and for some lines one after another. A
     piece in which all is too small to be seen beside what came before needs no exponential.
@@ -228,8 +239,10 @@ def log_sums(band: F64, constant: F64, inverse: F64, out: F64) -> None:
 
 @jit
 def run_products(band: F64, x: F64, starts: I64, out: F64) -> None:
-    """Products (b, S, W) of each line with x (n, W), over runs of columns, which begin at `starts`
-    (S + 1)."""
+    """Multiply each line with x (n, W), run by run, into products (b, S, W).
+
+    Runs of columns begin at `starts` (S + 1).
+    """
     for i in range(band.shape[0]):
         line = band[i]
         for s in range(starts.size - 1):
@@ -250,7 +263,9 @@ def run_products(band: F64, x: F64, starts: I64, out: F64) -> None:
 
 @jit
 def place_sums(band: F64, place: U32, out: F64) -> None:
-    """Sums (b, P) of each line at the places (n, 32) of its columns, one for each replicate.
+    """Sum up each line by the places (n, 32) of its columns, into (b, P).
+
+    Columns have a place for each replicate.
 
     Places are unsigned, as others have to be asked whether they are negative, which takes as long
     again: 0.36 ns an addition.
@@ -271,8 +286,10 @@ def place_sums(band: F64, place: U32, out: F64) -> None:
 def pair_sums(
     c: NDArray[Any], gap: F64, weight: F64, decay: F64, loss: F64, out: F64, total: F64
 ) -> None:
-    """``sum_ij r_i r_j exp(-|s_i - s_j| / width)`` of each replicate, in `out` (G, W), with ``r_i =
-    c_i gap_i``, and in `total` the sum of ``c_i weight_i``, empty where it is not asked for.
+    """Sum up products of gaps over pairs with a Laplacian kernel, by replicate.
+
+    In `out` (G, W) is ``sum_ij r_i r_j exp(-|s_i - s_j| / width)``, with ``r_i = c_i gap_i``, and
+    in `total` the sum of ``c_i weight_i``; an empty `total` is left out.
 
     With the sum ``T_i = r_i + e_i T_{i-1}`` of the kernels of all rows up to i, at row i, where e_i
     is the decay from the row before, ``r_i`` is ``T_i - e_i T_{i-1}``, and the sum is
