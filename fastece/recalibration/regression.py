@@ -82,7 +82,7 @@ def minimise(loss: Loss, start: F64) -> Minimum:
 
 
 def polish(loss: Loss, theta: F64) -> tuple[F64, float, F64]:
-    """Take steps of Newton's method while the slope falls; return parameters, loss and slope."""
+    """Take Newton steps while the slope falls; return parameters, loss and slope."""
     value, slope = loss.evaluate(theta)
     for _ in range(POLISHES):
         ahead = theta - np.linalg.pinv(loss.hessian(theta), hermitian=True) @ slope
