@@ -58,6 +58,15 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
     return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
 
 
+def common_sums(estimator: Any, y: Any, p: Any, moments: Sequence[int]) -> F64 | None:
+    """Add up moments (Q, B) of the bins of a common call; None of another."""
+    arguments = common_arguments(estimator, y, p, "auto")
+    if arguments is None or y.size > CHUNK_SCORES:
+        return None if arguments is None else sum_pieces(*arguments, moments=moments)
+    sums, hard_error = np.empty((len(moments), arguments[4])), cast(Any, kernels.moments.hard_error)
+    return None if math.isnan(hard_error(*arguments, np.array(moments), sums)) else sums
+
+
 def sum_pieces(p: Any, y: Any, *bins: Any, moments: Sequence[int]) -> F64 | None:
     """Add up moments (Q, B) of bins, one piece of the scores after another."""
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))

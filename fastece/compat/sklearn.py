@@ -20,9 +20,12 @@ Examples
 
 from typing import Any, Literal
 
+from fastece.calls.common import common_sums
 from fastece.checks.arrays import as_array
 from fastece.checks.parameters import check_choice
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES
+from fastece.estimators.binned.estimator import Bins
+from fastece.kernels import COUNTS, HITS, SCORE, WEIGHT
 from fastece.typing import F64
 
 NAMES = LIBRARIES["scikit-learn"]
@@ -73,11 +76,17 @@ def calibration_curve(
     """
     convention = CONVENTIONS[STRATEGIES[check_choice("strategy", strategy, tuple(STRATEGIES))]]
     label, prob = as_array("y_true", y_true), NAMES.vector(NAMES.columns(y_prob))
-    if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
-        pos_label = 1
-    problems = NAMES.read(label, prob, pos_label=pos_label)
-    binned = convention.binned(n_bins, problems.prob.astype(prob.dtype, copy=False))
-    bins = binned.bins(problems)
+    sums = None
+    if pos_label is None and not convention.needs_scores:  # of two plain arrays, by one kernel
+        sums = common_sums(convention.binned(n_bins, prob), label, prob, (SCORE, COUNTS))
+    if sums is not None:
+        bins = Bins.of([], 1.0, None, (SCORE, COUNTS), sums[:, None])
+    else:
+        if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
+            pos_label = 1
+        problems = NAMES.read(label, prob, pos_label=pos_label)
+        binned = convention.binned(n_bins, problems.prob.astype(prob.dtype, copy=False))
+        bins = binned.some_bins(problems, map, (WEIGHT, SCORE, HITS))
     filled = bins.weight[0] > 0
     weight, score, hits = bins.weight[0, filled], bins.score[0, filled], bins.hits[0, filled]
     return hits / weight, score / weight

@@ -145,7 +145,9 @@ def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, toleranc
         return None
     prob, label = class_vectors(prob, logits), contiguous(label, np.int64)
     tolerance = math.inf if logits else tolerance
-    return (prob, label) if read_top_label(prob, label, False, tolerance, map) else None
+    score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
+    good = kernels.reading.read_top_label(prob, label, False, tolerance, score, hit)
+    return (prob, label) if good else None
 
 
 def read_top_label(

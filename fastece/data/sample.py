@@ -96,7 +96,8 @@ class Sample(CopyReadOnlyOnUnpickle):
     def where(self, rows: Any) -> "Sample":
         """Select rows: by their positions in a new order, or by a mask."""
         v, c = (None if x is None else x[rows] for x in (self.v, self.c))
-        return replace(self, s=self.s[rows], y=self.y[rows], v=v, rows=self.rows[rows], c=c)
+        s, y, of_caller = self.s[rows], self.y[rows], self.rows[rows]
+        return Sample(s, y, v, self.low, self.high, of_caller, self.vectors, c)
 
     def with_labels(self, label: NDArray[Any]) -> "Sample":
         """Replace the labels (n,): classes of class vectors, or outcomes."""

@@ -124,13 +124,30 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
 
 
 @jit
-def fill_logits(x: F64, t: F64, b: F64, state: F64, logit: F64) -> None:
-    """Logits (C * 16,) of the curves of one block, of which `b` (2, 16) are the lines."""
+def cell_logits(cells: Cells, low: float, high: float, x: F64) -> float:
+    """Fill in the logits x (C,) of the mean scores.
+
+    They are cut to ``[low, high]``. Empty cells have those of the cell before,
+    the first ones those of the first that is not empty.
+    What is returned is the log likelihood of the logits,
+    ``sum hits * x - weight * log(1 + exp(x))``.
+    """
+    likelihood, first = 0.0, x.size
     for c in range(x.size):
-        k = np.uint64(c + 2) * LINE
-        for g in range(LANES):
-            f = state[k + np.uint64(g)]
-            logit[c * LANES + g] = x[c] + b[0, g] + b[1, g] * t[c] + f
+        weight = cells.weight[c]
+        if weight > 0.0:
+            s = cells.score[c]
+            odds = s / (1.0 - s) if s < 1.0 else np.inf
+            z = math.log(odds) if odds > 0.0 else -np.inf
+            x[c] = z = min(max(z, low), high)
+            rest = math.log1p(math.exp(-abs(z)))
+            likelihood += cells.hits[c] * z - weight * (max(z, 0.0) + rest)
+            first = min(first, c)
+        elif c > first:
+            x[c] = x[c - 1]
+    for c in range(first):
+        x[c] = x[first]
+    return likelihood
 
 
 @jit
@@ -315,15 +332,20 @@ def fit(x: F64, t: F64, cells: Cells, fits: Fits) -> int:
     for block in range(fits.state.shape[0]):
         state, b, precision = fits.state[block], fits.line[block], fits.line_precision[block]
         schur, steps, largest = fits.schur[block], 0, np.inf
-        while largest > SMALL_STEP and steps < MOST_STEPS:
-            fill_logits(x, t, b, state, logit)
+        while True:
+            for c in range(x.size):
+                k = np.uint64(c + 2) * LINE
+                for g in range(LANES):
+                    f = state[k + np.uint64(g)]
+                    logit[c * LANES + g] = x[c] + b[0, g] + b[1, g] * t[c] + f
+            if largest <= SMALL_STEP or steps == MOST_STEPS:
+                break
             sigmoid(logit, logit)
             factorise(logit, t, cells, state)
             substitute(t, state)
             largest = move(t, b, precision, schur, state)
             steps += 1
         most = max(most, steps)
-        fill_logits(x, t, b, state, logit)
         out = fits.log_evidence[block * LANES : (block + 1) * LANES]
         add_evidence(logit, b, precision, schur, cells, state, work, out)
     return most

@@ -75,7 +75,9 @@ def sigmoid(z: NDArray[Any], p: F64) -> None:
             e[i] = -abs(np.float64(part[i]))
         exponential(e, work)
         for i in range(part.size):
-            score[i] = (1.0 if part[i] >= 0.0 else e[i]) / (1.0 + e[i])
+            e[i] = (1.0 if part[i] >= 0.0 else e[i]) / (1.0 + e[i])
+        for i in range(part.size):  # apart, since z and p may be the same
+            score[i] = e[i]
 
 
 @jit

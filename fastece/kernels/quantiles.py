@@ -251,16 +251,6 @@ def run_of_cut(weight: F64, guide: I32, j: Any, n_bins: int) -> Any:
 
 
 @jit
-def next_cut(weight: F64, run: int, j: Any, n_bins: int) -> Any:
-    """Find the first cut after cut j that may be behind a later run.
-
-    It may be one cut too early.
-    """
-    passed = int(weight[run] / weight[-1] * n_bins)
-    return max(j + 1, passed)
-
-
-@jit
 def is_less(
     hits: float, misses: float, other_hits: float, other_misses: float, tolerance: float
 ) -> bool:
@@ -292,7 +282,7 @@ def has_decrease(
         run = run_of_cut(weight, guide, j, n_bins)
         if run < first:
             before = run
-            j = next_cut(weight, run, j, n_bins)
+            j = max(j + 1, int(weight[run] / weight[-1] * n_bins))
     h = m = 0.0
     while before < last:
         run = weight.size - 1 if j >= n_bins else run_of_cut(weight, guide, j, n_bins)
@@ -302,7 +292,8 @@ def has_decrease(
             if is_less(hit, miss, h, m, tolerance):
                 return True
             h, m, before = hit, miss, run
-        j = next_cut(weight, before, j, n_bins)
+        # The first cut after cut j that may be behind a later run than this one.
+        j = max(j + 1, int(weight[before] / weight[-1] * n_bins))
     return False
 
 
@@ -345,5 +336,5 @@ def occupied_bins(weight: F64, guide: I32, n_bins: int, last: I32) -> int:
         if run > before:
             last[count] = run
             count, before = count + 1, run
-        j = next_cut(weight, before, j, n_bins)
+        j = max(j + 1, int(weight[before] / weight[-1] * n_bins))
     return count

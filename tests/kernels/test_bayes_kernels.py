@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fastece.estimators.bayes.curves import CellRows, Curves, log_likelihood
+from fastece.estimators.bayes.curves import CellRows, Curves
 from fastece.estimators.bayes.hyperpriors import prior_fits, prior_of
 from fastece.kernels import NO_WEIGHTS, bayes
 from helpers.kernel_forms import forms
@@ -55,6 +55,12 @@ def quantity(lines, offset):
     return lines[2:-2, int(offset) // bayes.LANES]
 
 
+def logits_of(fits, x, t):
+    """Logits (C * 16,) of the curves of the first block."""
+    curves = [reference.curve(x, t, theta_of(fits, x.size, g)) for g in range(bayes.LANES)]
+    return np.array(curves).T.ravel()
+
+
 def theta_of(fits, n_cells, g):
     """f, b_0 and b_1 of one fit."""
     return np.append(quantity(lines_of(fits, n_cells), bayes.F)[:, g], fits.line[0, :, g])
@@ -79,37 +85,37 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
 
 def test_cell_logits_are_cut_and_empty_cells_take_those_of_others():
     cells = cells_of([0, 2, 0, 1, 3], [0, 1, 0, 1, 0], [0, 0, 0, 0.4, 1])
+    for kernel in forms(bayes.cell_logits):
+        x = np.empty(5)
+        kernel(cells, -5.0, 6.0, x)
+        assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 6])
     curves = curves_of(cells)
-    assert curves.uncut == pytest.approx([-inf, -inf, -inf, log(0.4 / 0.6), inf])
-    x, t = curves.logits
-    low, high = curves.logit_range
+    (low, high), (x, t) = curves.logit_range, curves.logits
     assert x == pytest.approx([low, low, low, log(0.4 / 0.6), high])
     assert t == pytest.approx(x - (2 * x[1] + x[3] + 3 * x[4]) / 6)
 
 
-def test_log_likelihood_is_that_of_the_cells_that_are_not_empty():
+def test_the_likelihood_of_logits_is_that_of_the_cells_that_are_not_empty():
     cells, x, _ = example()
-    expected = reference.log_likelihood(list(zip(*cells, strict=True)), x)
-    assert log_likelihood(cells, x) == pytest.approx(expected)
-    certain = log_likelihood(cells_of([2, 0], [0, 0], [0, 0]), np.array([-700.0, 700.0]))
-    assert certain == pytest.approx(0.0, abs=1e-300)
+    found = list(zip(*cells, strict=True))
+    for kernel in forms(bayes.cell_logits):
+        filled = np.full_like(x, np.nan)
+        value = kernel(cells, -4.0, 4.0, filled)
+        assert value == pytest.approx(reference.log_likelihood(found, x))
+        assert filled == pytest.approx(x)
+        certain = kernel(cells_of([2, 0], [0, 0], [0, 0]), -700.0, 700.0, np.empty(2))
+        assert certain == pytest.approx(0.0, abs=1e-300)
 
 
 def test_factors_and_solutions_are_those_of_dense_matrices():
     cells, x, t = example()
     n = x.size
-    for logit, factorise, substitute in product(
-        forms(bayes.fill_logits), forms(bayes.factorise), forms(bayes.substitute)
-    ):
+    for factorise, substitute in product(forms(bayes.factorise), forms(bayes.substitute)):
         fits = start(n)
         lines = lines_of(fits, n)
         rng = np.random.default_rng(3)
         lines[2:-2, 0], fits.line[:] = rng.normal(size=(2, 1, 1)).sum(), rng.normal()
-        p = np.empty(n * bayes.LANES)
-        logit(x, t, fits.line[0], fits.state[0], p)
-        curve = reference.curve(x, t, theta_of(fits, n, 5))
-        assert p.reshape(n, -1)[:, 5] == pytest.approx(curve)
-        p = 1 / (1 + np.exp(-p))
+        p = 1 / (1 + np.exp(-logits_of(fits, x, t)))
         factorise(p, t, cells, fits.state[0])
         q = p.reshape(n, -1)
         w = cells.weight[:, None] * q * (1 - q)
@@ -137,9 +143,8 @@ def test_a_step_is_newtons_damped():
     n = x.size
     found = list(zip(*cells, strict=True))
     for move in forms(bayes.move):
-        fits, p = start(n), np.empty(n * bayes.LANES)
-        bayes.fill_logits(x, t, fits.line[0], fits.state[0], p)
-        p = 1 / (1 + np.exp(-p))
+        fits = start(n)
+        p = 1 / (1 + np.exp(-logits_of(fits, x, t)))
         bayes.factorise(p, t, cells, fits.state[0])
         bayes.substitute(t, fits.state[0])
         largest = move(t, fits.line[0], fits.line_precision[0], fits.schur[0], fits.state[0])
@@ -211,9 +216,8 @@ def test_add_evidence_needs_no_more_than_the_fit():
     cells, x, t = example(18)
     fits = start(18)
     bayes.fit(x, t, cells, fits)
-    logit, work = np.empty(18 * bayes.LANES), np.empty((2, 18 * bayes.LANES))
+    logit, work = logits_of(fits, x, t), np.empty((2, 18 * bayes.LANES))
     for kernel in forms(bayes.add_evidence):
-        bayes.fill_logits(x, t, fits.line[0], fits.state[0], logit)
         out = start(18).log_evidence.copy()
         kernel(
             logit, fits.line[0], fits.line_precision[0], fits.schur[0], cells, fits.state[0], work,
@@ -251,9 +255,11 @@ def test_gap_errors_leave_out_empty_cells(norm):
     assert curves_of(cells).errors(p, norm) == pytest.approx(expected)
 
 
-def test_summarise_gaps_gives_means_over_draws():
+@pytest.mark.parametrize("draws", [1, 8, 21])
+def test_means_of_gaps_are_those_over_draws(draws):
     cells, *_ = example()
-    p = np.random.default_rng(4).random((7, 21))
+    p = np.random.default_rng(4).random((7, draws))
+    p[3] = cells.score[3]  # no gap is one below
     gap = p - cells.score[:, None]
-    expected = np.stack([gap, np.abs(gap), np.sign(gap)]).mean(2)
+    expected = np.stack([gap, np.abs(gap), np.where(gap > 0, 1, -1)]).mean(2)
     assert curves_of(cells).means(p) == pytest.approx(expected)

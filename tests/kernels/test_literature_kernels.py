@@ -168,9 +168,11 @@ def test_cuts_are_behind_the_run_that_reaches_their_share():
     for kernel in forms(quantiles.run_of_cut):
         assert [kernel(weight, guide, j, 4) for j in (1, 2, 3)] == [1, 2, 2]
         assert [kernel(weight, guide, j, 8) for j in range(1, 8)] == [0, 1, 2, 2, 2, 2, 3]
-    for kernel in forms(quantiles.next_cut):
-        assert kernel(weight, 2, 2, 4) == 3
-        assert kernel(weight, 2, 3, 8) in (5, 6, 7)
+    for kernel in forms(quantiles.occupied_bins):
+        last = np.empty(4, np.int32)
+        assert kernel(weight, guide, 8, last) == 4
+        assert kernel(weight, guide, 4, last) == 3
+        assert last[:3].tolist() == [1, 2, 3]
     for kernel in forms(quantiles.is_less):
         assert kernel(1.0, 3.0, 2.0, 2.0, 0.0)
         assert not kernel(1.0, 3.0, 2.0, 6.0, 0.0)

@@ -151,15 +151,6 @@ def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
     return CellRows(count, cells, np.empty(0, np.int32), place)
 
 
-def log_likelihood(cells: "Cells", logit: F64) -> F64:
-    """Compute the log likelihood of logits (..., C) of cells.
-
-    ``sum hits * logit - weight * log(1 + exp(logit))``.
-    """
-    terms = cells.hits * logit - cells.weight * np.logaddexp(0.0, logit)
-    return np.asarray(terms.sum(axis=-1))
-
-
 @dataclass(frozen=True, eq=False)
 class Curves:
     """The posterior of the calibration curve of one problem.
@@ -177,20 +168,16 @@ class Curves:
     @cached_property
     def logits(self) -> tuple[F64, F64]:
         """Clipped logits of the mean scores (C,), and their distances from the mean."""
-        x, weight = self.uncut.clip(*self.logit_range), self.rows.cells.weight
-        return x, x - (weight * x).sum() / weight.sum()
+        x, weight = self.cut_logits(*self.logit_range)[0], self.rows.cells.weight
+        return x, x - (weight @ x) / weight.sum()
 
-    @cached_property
-    def uncut(self) -> F64:
-        """Logits of the mean scores (C,).
+    def cut_logits(self, low: float, high: float) -> tuple[F64, float]:
+        """Clip the logits of the mean scores; with their log likelihood.
 
         Empty cells have those of the cell before, or else of the first that is not empty.
         """
-        filled = self.rows.cells.weight > 0
-        score = self.rows.cells.score[filled]
-        with np.errstate(divide="ignore"):
-            known = np.log(score / (1 - score))
-        return np.asarray(known[np.maximum(filled.cumsum() - 1, 0)])
+        x = np.empty(self.rows.cells.weight.size)
+        return x, kernels.bayes.cell_logits(self.rows.cells, low, high, x)
 
     @cached_property
     def logit_range(self) -> tuple[float, float]:
@@ -201,8 +188,8 @@ class Curves:
         as far from calibrated with the nearer one.
         """
         near, far = (math.log(LEAST_ODDS + odds * self.rows.n) for odds in (NEAR_ODDS, FAR_ODDS))
-        lows, highs = np.array([[near, far, near], [near, near, far]])[:, :, None]
-        both, low, high = log_likelihood(self.rows.cells, self.uncut.clip(-lows, highs))
+        ends = ((-near, near), (-far, near), (-near, far))
+        both, low, high = (self.cut_logits(*cut)[1] for cut in ends)
         return -(far if low > both else near), far if high > both else near
 
     @cached_property
@@ -269,8 +256,8 @@ class Curves:
         The gap is ``c - s``.
         """
         gap = p - self.rows.cells.score[:, None]
-        sign = np.where(gap > 0, 1.0, -1.0)
-        return np.stack([gap.mean(axis=1), np.abs(gap).mean(axis=1), sign.mean(axis=1)])
+        mean, above = gap.mean(axis=1), np.count_nonzero(gap > 0, axis=1) / p.shape[1]
+        return np.stack([mean, np.abs(gap, out=gap).mean(axis=1), 2 * above - 1])
 
     def errors(self, p: F64, norm: float, side: int = 0) -> F64:
         """Compute the calibration error (S,) of each curve p (C, S).
@@ -281,15 +268,16 @@ class Curves:
             score = self.rows.cells.score[:, None]
             p = np.maximum(p, score) if side > 0 else np.minimum(p, score)
         share = self.rows.cells.weight / self.rows.cells.weight.sum()
-        gap = np.abs(p - self.rows.cells.score[:, None])
-        if norm != 1:
-            gap, share = gap[share > 0], share[share > 0]
+        gap = p - self.rows.cells.score[:, None]
+        np.abs(gap, out=gap)
+        if norm == 1:
+            return np.asarray(np.minimum(share @ gap, 1.0))
+        gap, share = gap[share > 0], share[share > 0]
         if norm == math.inf:
             return np.asarray(gap.max(axis=0))
         # Parts of the largest: powers of small gaps would be 0.
-        largest = 1.0 if norm == 1 else np.maximum(gap.max(axis=0), TINY)
-        parts = gap if norm == 1 else (gap / largest) ** norm
-        error = largest * np.einsum("c,cs->s", share, parts) ** (1 / norm)
+        largest = np.maximum(gap.max(axis=0), TINY)
+        error = largest * (share @ (gap / largest) ** norm) ** (1 / norm)
         return np.asarray(np.minimum(error, 1.0))  # which shares that add up to more would exceed
 
     def largest_error(self, norm: float) -> float:
@@ -303,6 +291,5 @@ class Curves:
     @property
     def log_bayes_factor(self) -> float:
         """Log Bayes factor of a curve against perfect calibration, ``c = s``."""
-        x = self.uncut.clip(-INFINITE_LOGIT, INFINITE_LOGIT)
-        calibrated = float(log_likelihood(self.rows.cells, x))
+        x, calibrated = self.cut_logits(-INFINITE_LOGIT, INFINITE_LOGIT)
         return self.shares(hyperpriors(x.size).interval)[1] - calibrated
