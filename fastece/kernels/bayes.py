@@ -101,8 +101,7 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
     scale, per_weight = count / total, cells.weight.size / total
     for c in range(cells.weight.size):
         cells.weight[c] = cells.hits[c] = cells.score[c] = 0.0
-    below = 0.0
-    i = 0
+    below, i = 0.0, 0
     while i < n:
         j, x, weight, hits = i, s[i], 0.0, 0.0
         while j < n and s[j] == x:
@@ -134,14 +133,13 @@ def cell_logits(cells: Cells, low: float, high: float, x: F64) -> float:
     """
     likelihood, first = 0.0, x.size
     for c in range(x.size):
-        weight = cells.weight[c]
-        if weight > 0.0:
+        if cells.weight[c] > 0.0:
             s = cells.score[c]
             odds = s / (1.0 - s) if s < 1.0 else np.inf
             z = math.log(odds) if odds > 0.0 else -np.inf
             x[c] = z = min(max(z, low), high)
             rest = math.log1p(math.exp(-abs(z)))
-            likelihood += cells.hits[c] * z - weight * (max(z, 0.0) + rest)
+            likelihood += cells.hits[c] * z - cells.weight[c] * (max(z, 0.0) + rest)
             first = min(first, c)
         elif c > first:
             x[c] = x[c - 1]
@@ -331,20 +329,18 @@ def fit(x: F64, t: F64, cells: Cells, fits: Fits) -> int:
     most = 0
     for block in range(fits.state.shape[0]):
         state, b, precision = fits.state[block], fits.line[block], fits.line_precision[block]
-        schur, steps, largest = fits.schur[block], 0, np.inf
-        while True:
+        schur, largest = fits.schur[block], np.inf
+        for steps in range(MOST_STEPS + 1):
             for c in range(x.size):
                 k = np.uint64(c + 2) * LINE
                 for g in range(LANES):
-                    f = state[k + np.uint64(g)]
-                    logit[c * LANES + g] = x[c] + b[0, g] + b[1, g] * t[c] + f
+                    logit[c * LANES + g] = x[c] + b[0, g] + b[1, g] * t[c] + state[k + np.uint64(g)]
             if largest <= SMALL_STEP or steps == MOST_STEPS:
                 break
             sigmoid(logit, logit)
             factorise(logit, t, cells, state)
             substitute(t, state)
             largest = move(t, b, precision, schur, state)
-            steps += 1
         most = max(most, steps)
         out = fits.log_evidence[block * LANES : (block + 1) * LANES]
         add_evidence(logit, b, precision, schur, cells, state, work, out)
@@ -380,7 +376,6 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
         l11 = math.sqrt(schur[2, lane] - l10 * l10)
         for q in range(begin, end):
             d1[q] = normals[n_cells + 1, q] / l11
-        for q in range(begin, end):
             d0[q] = (normals[n_cells, q] - l10 * d1[q]) / l00
         for c in range(n_cells - 1, -1, -1):
             k = np.uint64(c + 2) * LINE + np.uint64(lane)

@@ -104,8 +104,7 @@ def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
 
 def sum_rows(s: F64, y: U8, w: F64 | None, count: float) -> CellRows:
     """Sum rows, sorted by score, in cells, with weights scaled to a count."""
-    n_cells = cell_count(count)
-    cells = kernels.bayes.Cells(np.empty(n_cells), np.empty(n_cells), np.empty(n_cells))
+    cells = kernels.bayes.Cells(*np.empty((3, cell_count(count))))
     cell = np.empty(s.size, np.int32)
     kernels.bayes.sum_cells(s, y, kernels.weights(w), count, cells, cell)
     return CellRows(count, cells, cell, np.empty(0, np.int32))
@@ -128,8 +127,7 @@ def sample_cells(sample: Sample) -> CellRows:
     """Sum a sample in cells; a sample with counts must be sorted."""
     if sample.c is not None:
         return cells_of_rows(sample, sample.c)
-    (rows,) = cells_of_problems(one_problem(sample), map)
-    return rows
+    return cells_of_problems(one_problem(sample), map)[0]
 
 
 def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
@@ -268,8 +266,7 @@ class Curves:
             score = self.rows.cells.score[:, None]
             p = np.maximum(p, score) if side > 0 else np.minimum(p, score)
         share = self.rows.cells.weight / self.rows.cells.weight.sum()
-        gap = p - self.rows.cells.score[:, None]
-        np.abs(gap, out=gap)
+        gap = np.abs(p - self.rows.cells.score[:, None])
         if norm == 1:
             return np.asarray(np.minimum(share @ gap, 1.0))
         gap, share = gap[share > 0], share[share > 0]
