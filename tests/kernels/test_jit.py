@@ -83,7 +83,7 @@ def kept(folder):
 
 def copy_package(to):
     """The package with the pair in it."""
-    leave = shutil.ignore_patterns("__pycache__", "data")
+    leave = shutil.ignore_patterns("__pycache__", "*.npz")
     shutil.copytree(Path(fastece.__file__).parent, to / "fastece", ignore=leave)
     (to / "fastece/kernels/callee.py").write_text(CALLEE, encoding="utf-8")
     (to / "fastece/kernels/caller.py").write_text(CALLER, encoding="utf-8")

@@ -15,7 +15,7 @@ from helpers.resample_cases import same_bits
 NAMES = ["canonical", "skce"]
 # Rows of which no kernel is kept in memory.
 MANY = 4100
-LARGE = ["canonical, wide", "skce, default", "skce, unbiased", "canonical, norm 2", "skce, pairs"]
+LARGE = ["canonical, wide", "skce, default", "skce, unbiased", "canonical, norm 2"]
 
 
 def data(n=24, n_classes=3, seed=0, weighted=False):
