@@ -480,9 +480,9 @@ Points = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 @singledispatch
-def curve_points(estimator: Any, sample: Sample) -> Points:
+def curve_points(estimator: Any, sample: Sample) -> Points:  # noqa: ARG001
     """Compute scores, probabilities of the event and weights along a curve."""
-    raise NotImplementedError
+    raise AssertionError(f"{estimator} has no curve, so it is refused when the map is made")
 
 
 @curve_points.register
