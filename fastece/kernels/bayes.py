@@ -329,8 +329,8 @@ def fit(x: F64, t: F64, cells: Cells, fits: Fits) -> int:
     most = 0
     for block in range(fits.state.shape[0]):
         state, b, precision = fits.state[block], fits.line[block], fits.line_precision[block]
-        schur, largest = fits.schur[block], np.inf
-        for steps in range(MOST_STEPS + 1):
+        schur, largest, steps = fits.schur[block], np.inf, 0
+        while True:
             for c in range(x.size):
                 k = np.uint64(c + 2) * LINE
                 for g in range(LANES):
@@ -341,6 +341,7 @@ def fit(x: F64, t: F64, cells: Cells, fits: Fits) -> int:
             factorise(logit, t, cells, state)
             substitute(t, state)
             largest = move(t, b, precision, schur, state)
+            steps += 1
         most = max(most, steps)
         out = fits.log_evidence[block * LANES : (block + 1) * LANES]
         add_evidence(logit, b, precision, schur, cells, state, work, out)
