@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from fastece.calls.scores import ace, ece, mce, sce, tace
     from fastece.checks.errors import InputError, InputTypeError
     from fastece.data.sample import Sample, Vectors
-    from fastece.decomposition.binned import BrierDecomposition, brier_decomposition
-    from fastece.decomposition.isotonic import ScoreDecomposition, score_decomposition
+    from fastece.decomposition import (
+        BrierDecomposition,
+        ScoreDecomposition,
+        brier_decomposition,
+        score_decomposition,
+    )
     from fastece.estimators.bayes.estimator import BayesCurve
     from fastece.estimators.binned.estimator import Binned
     from fastece.estimators.binned.sweep import Sweep
@@ -63,8 +67,12 @@ _NAMES = {
     "estimators.binned": ("Binned", "Sweep"),
     "estimators.canonical": ("SKCE", "DirichletKDE"),
     "calls.canonical": ("canonical_error", "kernel_calibration_error"),
-    "decomposition.binned": ("BrierDecomposition", "brier_decomposition"),
-    "decomposition.isotonic": ("ScoreDecomposition", "score_decomposition"),
+    "decomposition": (
+        "BrierDecomposition",
+        "ScoreDecomposition",
+        "brier_decomposition",
+        "score_decomposition",
+    ),
     "estimators.table": ("ESTIMATORS",),
     "estimators.density": ("KDE",),
     "estimators.mmce": ("MMCE",),

@@ -13,7 +13,7 @@ from fastece.checks.parameters import check_choice, check_flag, check_integer
 from fastece.data.order import scale_weights
 from fastece.data.problems import one_problem
 from fastece.data.sample import Sample
-from fastece.decomposition.isotonic import fit_isotonic
+from fastece.decomposition import fit_isotonic
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned.estimator import MAX_BINS, Binned
 from fastece.estimators.density.estimator import KDE

@@ -14,7 +14,7 @@ from fastece.checks.probabilities import as_probabilities
 from fastece.data.problems import Problems, need_rows
 from fastece.data.reading import read_problems
 from fastece.data.source import Source
-from fastece.decomposition.isotonic import ScoreDecomposition, isotonic_parts
+from fastece.decomposition import ScoreDecomposition, isotonic_parts
 from fastece.estimators.binned.estimator import Binned
 from fastece.intervals.direction import direction_of
 from fastece.intervals.slices import (
@@ -232,8 +232,8 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
     (problems,) = call.models
     binary = replace(problems, vectors=None)
     each = [isotonic_parts("brier", binary, k) for k in range(problems.n_problems)]
-    values = ScoreDecomposition.named(np.mean(each, axis=0).tolist())
-    return ScoreDecomposition(**values, rule="brier", n=call.n, setting=call.setting)
+    values = np.mean(each, axis=0).tolist()
+    return ScoreDecomposition.of(values, rule="brier", n=call.n, setting=call.setting)
 
 
 def class_table(call: Call, read: Callable[..., Problems], key: int) -> Slices | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastece import __version__
-from fastece.decomposition.isotonic import ScoreDecomposition
+from fastece.decomposition import ScoreDecomposition
 from fastece.document.document import Cell, Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue
 from fastece.document.result import Record, Result

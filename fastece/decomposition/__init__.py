@@ -1,1 +1,0 @@
-"""Decompositions of scores into calibration, discrimination and uncertainty."""
