@@ -16,9 +16,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fastece.calls.canonical import canonical_error, kernel_calibration_error
-    from fastece.calls.proper_scores import accuracy, brier_score, entropy, log_loss, sharpness
-    from fastece.calls.scores import ace, ece, mce, sce, tace
+    from fastece.calls import (
+        accuracy,
+        ace,
+        brier_score,
+        canonical_error,
+        ece,
+        entropy,
+        kernel_calibration_error,
+        log_loss,
+        mce,
+        sce,
+        sharpness,
+        tace,
+    )
     from fastece.checks.errors import InputError, InputTypeError
     from fastece.data.sample import Sample, Vectors
     from fastece.decomposition import (
@@ -27,15 +38,12 @@ if TYPE_CHECKING:
         brier_decomposition,
         score_decomposition,
     )
-    from fastece.estimators.bayes.estimator import BayesCurve
-    from fastece.estimators.binned.estimator import Binned
-    from fastece.estimators.binned.sweep import Sweep
-    from fastece.estimators.canonical.dirichlet import DirichletKDE
-    from fastece.estimators.canonical.skce import SKCE
-    from fastece.estimators.density.estimator import KDE
+    from fastece.estimators.bayes import BayesCurve
+    from fastece.estimators.binned import Binned, Sweep
+    from fastece.estimators.canonical import SKCE, DirichletKDE
+    from fastece.estimators.density import KDE
     from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
-    from fastece.estimators.mmce import MMCE
-    from fastece.estimators.smooth import SmoothECE
+    from fastece.estimators.smooth import MMCE, SmoothECE
     from fastece.estimators.table import ESTIMATORS
     from fastece.intervals.compare import compare
     from fastece.intervals.direction import Direction, direction
@@ -59,6 +67,20 @@ __version__ = "0.2.0"
 
 # The public names of each module, which is imported when one of them is first used.
 _NAMES = {
+    "calls": (
+        "accuracy",
+        "ace",
+        "brier_score",
+        "canonical_error",
+        "ece",
+        "entropy",
+        "kernel_calibration_error",
+        "log_loss",
+        "mce",
+        "sce",
+        "sharpness",
+        "tace",
+    ),
     "intervals.compare": ("compare",),
     "intervals.direction": ("Direction", "direction"),
     "intervals.estimate": ("Estimate", "estimate"),
@@ -66,7 +88,6 @@ _NAMES = {
     "estimators.bayes": ("BayesCurve",),
     "estimators.binned": ("Binned", "Sweep"),
     "estimators.canonical": ("SKCE", "DirichletKDE"),
-    "calls.canonical": ("canonical_error", "kernel_calibration_error"),
     "decomposition": (
         "BrierDecomposition",
         "ScoreDecomposition",
@@ -75,10 +96,8 @@ _NAMES = {
     ),
     "estimators.table": ("ESTIMATORS",),
     "estimators.density": ("KDE",),
-    "estimators.mmce": ("MMCE",),
-    "estimators.smooth": ("SmoothECE",),
+    "estimators.smooth": ("MMCE", "SmoothECE"),
     "estimators.losses": ("Accuracy", "BrierScore", "Entropy", "LogLoss", "Sharpness"),
-    "calls.proper_scores": ("accuracy", "brier_score", "entropy", "log_loss", "sharpness"),
     "checks.errors": ("InputError", "InputTypeError"),
     "data.sample": ("Sample", "Vectors"),
     "reliability.curve": ("ReliabilityCurve", "reliability_curve"),
@@ -89,7 +108,6 @@ _NAMES = {
     "resampling.bootstrap": ("bootstrap",),
     "resampling.calibration_test": ("CalibrationTestResult", "ConsistencyBand", "calibration_test"),
     "resampling.results": ("BootstrapResult", "ComparisonResult"),
-    "calls.scores": ("ace", "ece", "mce", "sce", "tace"),
     "streams.accumulator": ("Accumulator",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

@@ -9,14 +9,13 @@ import numpy as np
 
 from fastece.checks.parameters import check_choice
 from fastece.checks.probabilities import as_probabilities
-from fastece.data.order import scale_weights
 from fastece.data.reading import read_source
-from fastece.data.sample import Sample
+from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import SQUARES, VECTORS, Source
 from fastece.document.document import Document, Section
 from fastece.document.numbers import Number
 from fastece.document.result import Result
-from fastece.estimators.binned.estimator import Binned, place_rows
+from fastece.estimators.binned import Binned, place_rows
 from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
 from fastece.typing import F64
 

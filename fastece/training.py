@@ -11,7 +11,7 @@
 import warnings
 from typing import Any
 
-from fastece.calls.scores import ece
+from fastece.calls import ece
 from fastece.checks.errors import InputTypeError
 from fastece.streams.accumulator import Accumulator
 from fastece.typing import I64

@@ -19,8 +19,8 @@ import numpy as np
 
 import fastece
 from fastece.cli.inputs import DEMO
-from fastece.data.problems import one_problem
-from fastece.estimators.density.plan import Copies
+from fastece.data.source import one_problem
+from fastece.estimators.density import Copies
 from fastece.files import read_predictions
 from fastece.intervals.cells import place_rows
 from fastece.intervals.densities import DensityGaps

@@ -16,7 +16,7 @@ import pytest
 import fastece
 from fastece import recalibration
 from fastece.cli import main
-from fastece.data.settings import SETTINGS
+from fastece.data.source import SETTINGS
 from fastece.estimators.base import Estimator
 from fastece.estimators.table import calibration_errors
 from fastece.recalibration import METHODS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fastece
 from fastece import MMCE, Binned, SmoothECE, Sweep
-from fastece.estimators.binned.sweep import sweep_bins
+from fastece.estimators.binned import sweep_bins
 from fastece.intervals.estimate import cell_maker
 from helpers import strategies as cases
 

@@ -19,7 +19,7 @@ import numpy as np
 
 import fastece
 from fastece.document.result import Record
-from fastece.estimators.binned.single import MANY_ROWS
+from fastece.estimators.bin_sums import MANY_ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.kernels import _jit, cache
 from fastece.recalibration import METHODS

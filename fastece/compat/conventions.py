@@ -20,15 +20,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.calls.common import common_value
+from fastece.calls import common_value
 from fastece.checks.arrays import as_real
 from fastece.checks.errors import InputError, rename_arguments
 from fastece.checks.parameters import check_integer
-from fastece.data.problems import Problems, one_problem
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
+from fastece.data.source import Problems, one_problem
 from fastece.estimators.binned import Binned
-from fastece.estimators.binned.edges import Layout, hard_layout
+from fastece.estimators.layouts import Layout, hard_layout
 from fastece.typing import F64
 
 Scores = NDArray[np.floating[Any]]

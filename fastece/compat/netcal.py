@@ -34,7 +34,7 @@ from fastece.checks.arrays import as_array, refuse_where
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_flag, check_integer
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, scores_of
-from fastece.data.problems import one_problem
+from fastece.data.source import one_problem
 
 NAMES = LIBRARIES["netcal"]
 MOST_ROWS = 2**31

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, scores_of
-from fastece.data.problems import Problems, one_problem
 from fastece.data.sample import Sample
-from fastece.estimators.binned.edges import Layout
-from fastece.estimators.binned.single import cell_sums
+from fastece.data.source import Problems, one_problem
+from fastece.estimators.bin_sums import cell_sums
+from fastece.estimators.layouts import Layout
 from fastece.kernels import GAP, WEIGHT
 from fastece.typing import F64
 

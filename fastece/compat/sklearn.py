@@ -20,11 +20,11 @@ Examples
 
 from typing import Any, Literal
 
-from fastece.calls.common import common_sums
+from fastece.calls import common_sums
 from fastece.checks.arrays import as_array
 from fastece.checks.parameters import check_choice
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES
-from fastece.estimators.binned.estimator import Bins
+from fastece.estimators.binned import Bins
 from fastece.kernels import COUNTS, HITS, SCORE, WEIGHT
 from fastece.typing import F64
 

@@ -33,8 +33,7 @@ from fastece.checks.arrays import as_array, as_real
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_integer
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES
-from fastece.estimators.binned import Binned
-from fastece.estimators.binned.estimator import Bins
+from fastece.estimators.binned import Binned, Bins
 
 Norm = Literal["l1", "l2", "max"]
 Task = Literal["binary", "multiclass"]

@@ -24,10 +24,8 @@ from fastece.checks.probabilities import (
     row_sum_tolerance,
     warn_if_probabilities,
 )
-from fastece.data.problems import Problems
 from fastece.data.sample import Vectors
-from fastece.data.settings import Setting, class_count, find_setting
-from fastece.data.source import Source
+from fastece.data.source import Problems, Setting, Source, class_count, find_setting
 from fastece.typing import F64
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]

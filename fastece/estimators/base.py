@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.arrays import as_blocks
-from fastece.data.problems import Problems
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
-from fastece.data.source import RANKS, Source
+from fastece.data.source import RANKS, Problems, Source
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8
 

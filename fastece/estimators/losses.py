@@ -20,8 +20,7 @@ from fastece import kernels
 from fastece.checks.arrays import row_slices
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
-from fastece.data.order import scale_weights
-from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample
+from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample, scale_weights
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, I64, U8

@@ -16,8 +16,7 @@ from fastece.estimators.binned import Binned, Sweep
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.density import KDE
 from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
-from fastece.estimators.mmce import MMCE
-from fastece.estimators.smooth import SmoothECE
+from fastece.estimators.smooth import MMCE, SmoothECE
 
 T = TypeVar("T")
 

@@ -21,12 +21,11 @@ import numpy as np
 
 from fastece import kernels
 from fastece.checks.arrays import contiguous
-from fastece.data.order import scale_weights
-from fastece.data.problems import Problems, one_problem
-from fastece.data.sample import Sample
+from fastece.data.sample import Sample, scale_weights
+from fastece.data.source import Problems, one_problem
 from fastece.estimators.base import Counts, Statistic
-from fastece.estimators.binned.estimator import EMPTY, MAX_SUMS, Binned, Bins, place_rows
-from fastece.estimators.binned.replicates import Tiles
+from fastece.estimators.bin_sums import Tiles
+from fastece.estimators.binned import EMPTY, MAX_SUMS, Binned, Bins, place_rows
 from fastece.kernels import MOMENTS, REPLICATES
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import LEAST_REPLICATES

@@ -11,12 +11,10 @@ import numpy as np
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice
 from fastece.checks.probabilities import as_probabilities
-from fastece.data.problems import need_rows
-from fastece.data.settings import class_count
-from fastece.data.source import Source
+from fastece.data.source import Source, class_count, need_rows
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator
-from fastece.estimators.binned.estimator import Binned, place_rows
+from fastece.estimators.binned import Binned, place_rows
 from fastece.intervals.cells import bin_cells
 from fastece.intervals.estimate import curves, posterior_maker, posteriors
 from fastece.intervals.labels import BINS

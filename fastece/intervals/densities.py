@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from fastece import kernels
-from fastece.data.order import scale_weights
-from fastece.data.sample import Sample
+from fastece.data.sample import Sample, scale_weights
 from fastece.estimators.base import Counts, Statistic
-from fastece.estimators.binned.estimator import EMPTY
-from fastece.estimators.density.estimator import KDE, is_supported
-from fastece.estimators.density.grid import GHOSTS, Mesh, add_images
-from fastece.estimators.density.plan import Copies, CountBlocks, DensityPlan
+from fastece.estimators.binned import EMPTY
+from fastece.estimators.density import KDE, Copies, CountBlocks, DensityPlan, is_supported
+from fastece.estimators.density_grids import GHOSTS, Mesh, add_images
 from fastece.intervals.cells import Cells, count_of, make_cells
 from fastece.resampling.arguments import Call
 from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates

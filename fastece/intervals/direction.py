@@ -10,18 +10,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fastece.checks.errors import InputTypeError
-from fastece.data.order import scale_weights
-from fastece.data.problems import need_rows
-from fastece.data.sample import Sample
-from fastece.data.source import SQUARES
+from fastece.data.sample import Sample, scale_weights
+from fastece.data.source import SQUARES, need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.result import Result
-from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.bayes.posterior import side_posteriors
-from fastece.estimators.binned.estimator import Binned
-from fastece.estimators.density.estimator import KDE
-from fastece.estimators.density.plan import Copies
+from fastece.estimators.bayes import BayesCurve, side_posteriors
+from fastece.estimators.binned import Binned
+from fastece.estimators.density import KDE, Copies
 from fastece.intervals.estimate import INVERSION, POSTERIOR, cell_maker, groups_of_samples
 from fastece.intervals.inversion import NO_CURVE, cell_curve, one_sided_curve
 from fastece.resampling.arguments import Call, check_single, describe, read_call

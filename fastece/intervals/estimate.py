@@ -8,13 +8,13 @@ from typing import Any, overload
 import numpy as np
 
 from fastece.checks.errors import InputError
-from fastece.data.problems import need_rows, one_problem
 from fastece.data.sample import Sample
+from fastece.data.source import need_rows, one_problem
 from fastece.document.result import EstimatorResult, Results
 from fastece.estimators.base import Estimator, UserEstimator
-from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.binned.estimator import Binned
-from fastece.estimators.density.estimator import KDE
+from fastece.estimators.bayes import BayesCurve
+from fastece.estimators.binned import Binned
+from fastece.estimators.density import KDE
 from fastece.intervals.cells import Cells, binned_cells
 from fastece.intervals.densities import density_cells
 from fastece.intervals.inversion import NO_CURVE, ConfidenceCurve, cell_curve

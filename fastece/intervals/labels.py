@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.problems import Problems
-from fastece.data.settings import SETTINGS
+from fastece.data.source import SETTINGS, Problems
 from fastece.estimators.base import Chances, Estimator
-from fastece.estimators.binned.estimator import Binned, place_rows
+from fastece.estimators.binned import Binned, place_rows
 from fastece.intervals.cells import bin_cells
 from fastece.intervals.inversion import ConfidenceCurve, Path, gap_directions, invert
 from fastece.resampling.arguments import Call

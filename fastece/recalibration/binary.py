@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_flag, check_integer
-from fastece.data.order import scale_weights
-from fastece.data.problems import one_problem
-from fastece.data.sample import Sample
+from fastece.data.sample import Sample, scale_weights
+from fastece.data.source import one_problem
 from fastece.decomposition import fit_isotonic
-from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.binned.estimator import MAX_BINS, Binned
-from fastece.estimators.density.estimator import KDE
+from fastece.estimators.bayes import BayesCurve
+from fastece.estimators.binned import MAX_BINS, Binned
+from fastece.estimators.density import KDE
 from fastece.estimators.table import find_estimator
 from fastece.recalibration.base import BinaryFit, OneVsRest, Parameter
 from fastece.recalibration.regression import SMALLEST, LogisticLoss, Minimum, minimise

@@ -21,7 +21,7 @@ from fastece.checks.probabilities import (
 )
 from fastece.data.reading import SLICE, native_scores, softmax, two_columns
 from fastece.data.sample import Sample
-from fastece.data.settings import class_count
+from fastece.data.source import class_count
 from fastece.typing import F64, I64
 
 # Probabilities are at least this far from 0 and 1 before their logarithms are taken.

@@ -13,8 +13,8 @@ import numpy as np
 
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_choice, check_integer
-from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.density.estimator import KDE
+from fastece.estimators.bayes import BayesCurve
+from fastece.estimators.density import KDE
 from fastece.files import whole_file
 from fastece.recalibration.base import Calibrator, Parameter
 from fastece.recalibration.methods import METHODS, method_name

@@ -11,15 +11,21 @@ from numpy.typing import NDArray
 
 from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
-from fastece.data.problems import need_rows
 from fastece.data.sample import Sample
+from fastece.data.source import need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.result import Result
 from fastece.estimators.base import Counts, Statistic
-from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
-from fastece.estimators.density.estimator import KDE, is_supported, posterior
-from fastece.estimators.density.plan import Copies, CountBlocks, DensityPlan
+from fastece.estimators.bayes import REACH, BayesCurve, rows_near
+from fastece.estimators.density import (
+    KDE,
+    Copies,
+    CountBlocks,
+    DensityPlan,
+    is_supported,
+    posterior,
+)
 from fastece.plot.axes import plot_result
 from fastece.plot.marks import FEWEST, CurveDrawing
 from fastece.resampling.arguments import Call, add_groups, read_call

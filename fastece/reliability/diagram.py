@@ -15,7 +15,7 @@ from fastece.data.source import Source
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.result import Result
-from fastece.estimators.binned.estimator import Binned, effective_rows
+from fastece.estimators.binned import Binned, effective_rows
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.plot.axes import plot_result
 from fastece.plot.marks import BinDrawing

@@ -10,7 +10,7 @@ from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average
 from fastece.data.reading import read_source
 from fastece.data.sample import Sample
-from fastece.estimators.density.estimator import KDE
+from fastece.estimators.density import KDE
 from fastece.estimators.table import find_estimator
 from fastece.typing import F64
 

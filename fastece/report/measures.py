@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from fastece.checks.errors import InputError
-from fastece.data.problems import Problems
 from fastece.data.sample import Sample, increasing
-from fastece.data.source import ROWS, Source
+from fastece.data.source import ROWS, Problems, Source
 from fastece.document.numbers import format_p
 from fastece.document.result import Record
-from fastece.estimators.binned.estimator import Binned
-from fastece.estimators.density.estimator import KDE
+from fastece.estimators.binned import Binned
+from fastece.estimators.density import KDE
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.intervals.estimate import estimate_results, posterior_maker
 from fastece.reliability.curve import ReliabilityCurve, curves_of

@@ -11,11 +11,10 @@ import numpy as np
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import list_names
 from fastece.checks.probabilities import as_probabilities
-from fastece.data.problems import Problems, need_rows
 from fastece.data.reading import read_problems
-from fastece.data.source import Source
+from fastece.data.source import Problems, Source, need_rows
 from fastece.decomposition import ScoreDecomposition, isotonic_parts
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned import Binned
 from fastece.intervals.direction import direction_of
 from fastece.intervals.slices import (
     Group,

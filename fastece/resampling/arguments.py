@@ -11,10 +11,9 @@ from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_average, check_integer, check_jobs
 from fastece.checks.probabilities import as_probabilities
-from fastece.data.problems import Problems, need_rows
 from fastece.data.reading import read_source
 from fastece.data.sample import Sample
-from fastece.data.source import Source
+from fastece.data.source import Problems, Source, need_rows
 from fastece.estimators.base import Chances, Labels
 from fastece.estimators.table import (
     find_estimator,

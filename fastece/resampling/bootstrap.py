@@ -7,9 +7,8 @@ import numpy as np
 
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_integer
-from fastece.data.problems import Problems
 from fastece.data.reading import refuse_options
-from fastece.data.source import DISTANCES, VECTORS, Source
+from fastece.data.source import DISTANCES, VECTORS, Problems, Source
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator
 from fastece.resampling.arguments import Call, add_groups, describe, read_call

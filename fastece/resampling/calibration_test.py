@@ -10,14 +10,13 @@ import numpy as np
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.checks.errors import InputError
-from fastece.data.order import scale_weights
-from fastece.data.problems import Problems, one_problem
-from fastece.data.sample import Sample
+from fastece.data.sample import Sample, scale_weights
+from fastece.data.source import Problems, one_problem
 from fastece.document.result import EstimatorResult, Record, Results
 from fastece.estimators.base import Counts, Estimator, Plan, Statistic
-from fastece.estimators.binned.edges import Layout
-from fastece.estimators.binned.estimator import Binned, Bins, place_rows
-from fastece.estimators.binned.replicates import spread
+from fastece.estimators.bin_sums import spread
+from fastece.estimators.binned import Binned, Bins, place_rows
+from fastece.estimators.layouts import Layout
 from fastece.kernels import REPLICATES
 from fastece.resampling.arguments import (
     Call,

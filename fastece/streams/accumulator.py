@@ -7,8 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fastece.calls.proper_scores import brier_score
-from fastece.calls.scores import ece, mce
+from fastece.calls import brier_score, ece, mce
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_integer
 from fastece.data.cells import Cells

@@ -11,8 +11,8 @@ from fastece.checks.arrays import as_array, as_real, contiguous
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.probabilities import as_probabilities, row_sum_tolerance
-from fastece.data.problems import Problems
 from fastece.data.reading import NEARLY, native_scores, read_problems
+from fastece.data.source import Problems
 from fastece.kernels import NO_WEIGHTS
 from fastece.streams.state import MIN_DRAWN_WEIGHT, MIN_WEIGHT, Settings, check_least
 from fastece.typing import I64

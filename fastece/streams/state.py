@@ -18,9 +18,8 @@ from fastece.checks.arrays import refuse_where
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_integer
 from fastece.data.cells import Cells, coarse_sums
-from fastece.data.problems import Problems
 from fastece.data.sample import Sample
-from fastece.data.settings import Setting, find_setting
+from fastece.data.source import Problems, Setting, find_setting
 from fastece.kernels import REPLICATES
 from fastece.resampling.draws import new_key, poisson_law
 from fastece.typing import F64, I64

@@ -22,10 +22,9 @@ import numpy as np
 from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
 from fastece.estimators.base import Rows, Statistic
-from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.binned.estimator import Binned
-from fastece.estimators.density.estimator import KDE
-from fastece.estimators.density.plan import DrawnRows
+from fastece.estimators.bayes import BayesCurve
+from fastece.estimators.binned import Binned
+from fastece.estimators.density import KDE, DrawnRows
 from fastece.estimators.table import find_estimator
 from fastece.study.base import StudyDesign
 from fastece.typing import F64, I64

@@ -12,7 +12,7 @@ from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_integer
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
-from fastece.data.settings import SETTINGS
+from fastece.data.source import SETTINGS
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.study.base import (
     DRAWS,

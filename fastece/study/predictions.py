@@ -10,8 +10,8 @@ import numpy as np
 
 from fastece.checks.errors import BadArgumentError, InputError, warn
 from fastece.checks.parameters import check_integer
-from fastece.data.problems import Problems
 from fastece.data.reading import read_problems
+from fastece.data.source import Problems
 from fastece.files import read_predictions
 from fastece.study.base import DRAWS, Population, StudyDesign, add_time, check_list
 from fastece.typing import I32

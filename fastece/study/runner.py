@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.checks.errors import InputError
-from fastece.data.problems import one_problem
 from fastece.data.sample import Sample
+from fastece.data.source import one_problem
 from fastece.estimators.base import Rows
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned import Binned
 from fastece.resampling.engine import Problem
 from fastece.study.base import Population, StudyDesign, add_time
 from fastece.study.candidates import Candidate, candidates_of

@@ -11,8 +11,8 @@ import reference
 
 import fastece
 from fastece import Binned
-from fastece.calls.common import MAX_ENTRIES, common_value
-from fastece.estimators.binned.single import CHUNK_SCORES
+from fastece.calls import MAX_ENTRIES, common_value
+from fastece.estimators.bin_sums import CHUNK_SCORES
 from fastece.estimators.table import find_estimator
 from fastece.kernels.moments import hard_error
 from helpers import strategies as cases

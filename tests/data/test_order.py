@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.data.order import order_rows, quantile_edges, scale_weights, sort_scores
-from fastece.data.problems import one_problem
+from fastece.data.sample import scale_weights
+from fastece.data.source import one_problem
+from fastece.estimators.layouts import order_rows, quantile_edges, sort_scores
 from helpers.samples import runs_of, sample_of
 
 

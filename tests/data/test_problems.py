@@ -7,10 +7,9 @@ import pytest
 import reference
 
 import fastece
-from fastece.data.problems import Problems, one_problem
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
-from fastece.data.settings import SETTINGS
+from fastece.data.source import SETTINGS, Problems, one_problem
 from helpers import strategies as cases
 from helpers.strategies import as_lists
 

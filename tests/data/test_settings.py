@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from fastece.data.settings import SETTINGS, Setting, class_count, find_setting
+from fastece.data.source import SETTINGS, Setting, class_count, find_setting
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import reference
 
-from fastece.estimators.binned.edges import convex_layout, hard_layout, uniform_layout
+from fastece.estimators.layouts import convex_layout, hard_layout, uniform_layout
 from fastece.kernels import REPLICATES
 from helpers import strategies as cases
 

@@ -21,7 +21,7 @@ from fastece.compat import (
     uncertainty_calibration,
 )
 from fastece.data.reading import read_problems
-from fastece.data.settings import SETTINGS
+from fastece.data.source import SETTINGS
 from fastece.estimators.base import Counts
 from fastece.estimators.table import calibration_errors, find_estimator
 from fastece.kernels import _jit

@@ -7,7 +7,7 @@ import reference
 import fastece
 from fastece import KDE, Binned
 from fastece.data.sample import Sample
-from fastece.estimators.density.plan import Copies
+from fastece.estimators.density import Copies
 from fastece.intervals.densities import DensityGaps
 from fastece.intervals.estimate import cell_maker
 from fastece.resampling.labels import hits_and_misses

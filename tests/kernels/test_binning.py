@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned.edges import float_layout, float_scores, hard_layout, uniform_layout
+from fastece.estimators.layouts import float_layout, float_scores, hard_layout, uniform_layout
 from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning
 from helpers import strategies as cases
 from helpers.kernel_cases import BINS, RANGES, awkward_scores

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned.edges import float_layout
+from fastece.estimators.layouts import float_layout
 from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning, moments
 from helpers.kernel_cases import seven_bins
 from helpers.kernel_forms import forms

@@ -8,16 +8,19 @@ import pytest
 import fastece
 from fastece import BayesCurve, ece, mce, reliability_curve
 from fastece.data.reading import read_problems
-from fastece.estimators.bayes.curves import FAR_ODDS, LEAST_ODDS, NEAR_ODDS, cells_of_problems
-from fastece.estimators.bayes.estimator import REACH
-from fastece.estimators.bayes.hyperpriors import (
+from fastece.estimators.bayes import REACH
+from fastece.estimators.bayes_curves import (
     DRAWS,
+    FAR_ODDS,
+    LEAST_ODDS,
     MOST_CELLS,
+    NEAR_ODDS,
     ROUGHNESS,
     SCALES,
     VALUE_MIDDLE,
     VALUE_POWER,
     cell_count,
+    cells_of_problems,
     normals,
 )
 from oracles import reference_bayes as reference

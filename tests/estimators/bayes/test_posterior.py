@@ -7,8 +7,9 @@ import pytest
 
 from fastece import BayesCurve
 from fastece.data.reading import read_problems
+from fastece.estimators.bayes import Posterior, posterior_of, side_posteriors
 from fastece.estimators.bayes import curves as rooms
-from fastece.estimators.bayes.hyperpriors import (
+from fastece.estimators.bayes_curves import (
     DRAWS,
     ROUGHNESS,
     SCALES,
@@ -16,7 +17,6 @@ from fastece.estimators.bayes.hyperpriors import (
     hyperpriors,
     normals,
 )
-from fastece.estimators.bayes.posterior import Posterior, posterior_of, side_posteriors
 from fastece.kernels import bayes
 from helpers.bayes_helpers import sample_of
 from oracles import reference_bayes as reference

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import strategies as st
 
 from fastece import Binned
-from fastece.data.order import GROUPS
-from fastece.data.problems import one_problem
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
+from fastece.data.source import one_problem
 from fastece.estimators.base import Counts, Rows
 from fastece.estimators.binned import estimator as binned
+from fastece.estimators.layouts import GROUPS
 from fastece.kernels.moments import MOST_BINS
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN

@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned.edges import uniform_layout
-from fastece.estimators.binned.replicates import (
-    TILE,
-    Ordered,
-    Records,
-    Tiles,
-    drawn_equal_mass_sums,
-)
+from fastece.estimators.bin_sums import TILE, Ordered, Records, Tiles, drawn_equal_mass_sums
+from fastece.estimators.layouts import uniform_layout
 from fastece.kernels import MOMENTS
 from helpers.kernel_cases import counts, expected_sums, quantile_fields
 from helpers.samples import R, runs_of, sample_of

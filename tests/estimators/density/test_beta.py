@@ -5,8 +5,8 @@ import pytest
 
 from fastece import KDE, reliability_curve
 from fastece.data.sample import Sample
-from fastece.estimators.density.beta import PER_OCTAVE, even_beta_mesh, fitted_beta_mesh, log_at
-from fastece.estimators.density.plan import Copies
+from fastece.estimators.density import Copies
+from fastece.estimators.density_grids import PER_OCTAVE, even_beta_mesh, fitted_beta_mesh, log_at
 from helpers.kde_helpers import kde, smooth
 from oracles import reference_kde as oracle
 

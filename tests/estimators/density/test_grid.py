@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastece.estimators.density.grid import GHOSTS, MOST_TAPS, SHAPES, Mesh
+from fastece.estimators.density_grids import GHOSTS, MOST_TAPS, SHAPES, Mesh
 from fastece.kernels import density
 from helpers.kernel_forms import PLAIN
 

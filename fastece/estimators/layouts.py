@@ -1,5 +1,6 @@
-"""Layouts of bins: edges and a mapping, as a grid for the kernels."""
+"""Bins as a grid for the kernels, and edges of bins of equal weight."""
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -10,11 +11,12 @@ import numpy as np
 from fastece import kernels
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_choice, check_real, list_names
+from fastece.data.sample import Sample, increasing
 from fastece.typing import F64, I32
 
 if TYPE_CHECKING:
     from fastece.kernels.binning import Grid
-
+    from fastece.kernels.replicates import OrderedRows
 
 # Arithmetic finds the nearest edge while bins are much wider than the spacing of floats: the
 # error of a position, in bins, is about 4e-16 * bins / width. Beyond, edges are searched.
@@ -159,3 +161,45 @@ def float_layout(low: float, high: float) -> Layout:
     scores, binning = float_scores(), kernels.binning
     grid = binning.Grid(low, high, scores.size, binning.FLOAT, np.empty(0), True, False)
     return Layout(grid, np.append(scores, 1.0), None)
+
+
+# Rows between the cumulative weights that `kernels.replicates` keeps, of up to so many rows.
+GROUPS = ((512, 1), (65536, 16), (2**31, 64))
+
+
+def order_rows(
+    sample: Sample, low: float, high: float, threshold: float = -math.inf
+) -> "OrderedRows":
+    """Arrange the rows of a sorted sample above a threshold in runs of equal scores."""
+    skip = int(np.searchsorted(sample.s, threshold, "right"))
+    sample = sample.where(slice(skip, None))
+    inside = sample.n == 0 or (low <= sample.s[0] and sample.s[-1] <= high)
+    u = sample.s if inside else sample.s.clip(low, high)
+    begins = np.ones(u.size, np.bool_)
+    begins[1:] = u[1:] != u[:-1]
+    first = np.append(np.flatnonzero(begins), u.size).astype(np.int32)
+    run = (np.cumsum(begins) - 1).astype(np.int32)
+    order, v = np.arange(u.size, dtype=np.int32), kernels.weights(sample.v)
+    group = next(size for rows, size in GROUPS if u.size <= rows)
+    return kernels.replicates.OrderedRows(sample.s, u, v, order, run, first, skip, low, high, group)
+
+
+def sort_scores(s: F64, w: F64 | None) -> tuple[F64, F64 | None]:
+    """Sort scores, with their weights."""
+    if w is None:
+        return np.sort(s), None  # several times as fast as the order
+    order = increasing(s)
+    return s[order], w[order]
+
+
+def quantile_edges(
+    u: F64, w: F64 | None, n_bins: int, low: float, high: float, right: bool
+) -> tuple[F64, F64]:
+    """Find the edges (B + 1,) of bins of equal weight, and the inner cuts (B - 1,).
+
+    `u` are scores in increasing order. The cuts decide which bin a row is in.
+    """
+    u = u.clip(low, high)
+    edges, cuts = np.empty(n_bins + 1), np.empty(n_bins - 1)
+    kernels.quantiles.quantile_edges(u, kernels.weights(w), low, high, right, edges, cuts)
+    return edges, cuts

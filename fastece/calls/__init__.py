@@ -1,1 +1,0 @@
-"""Single calls: an estimator on a caller's data."""
