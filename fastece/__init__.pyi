@@ -1,0 +1,63 @@
+__version__: str
+
+from .calls import (
+    accuracy as accuracy,
+    ace as ace,
+    brier_score as brier_score,
+    canonical_error as canonical_error,
+    ece as ece,
+    entropy as entropy,
+    kernel_calibration_error as kernel_calibration_error,
+    log_loss as log_loss,
+    mce as mce,
+    sce as sce,
+    sharpness as sharpness,
+    tace as tace,
+)
+from .checks.errors import InputError as InputError, InputTypeError as InputTypeError
+from .data.sample import Sample as Sample, Vectors as Vectors
+from .decomposition import (
+    BrierDecomposition as BrierDecomposition,
+    ScoreDecomposition as ScoreDecomposition,
+    brier_decomposition as brier_decomposition,
+    score_decomposition as score_decomposition,
+)
+from .estimators.bayes import BayesCurve as BayesCurve
+from .estimators.binned import Binned as Binned, Sweep as Sweep
+from .estimators.canonical import SKCE as SKCE, DirichletKDE as DirichletKDE
+from .estimators.density import KDE as KDE
+from .estimators.losses import (
+    Accuracy as Accuracy,
+    BrierScore as BrierScore,
+    Entropy as Entropy,
+    LogLoss as LogLoss,
+    Sharpness as Sharpness,
+)
+from .estimators.smooth import MMCE as MMCE, SmoothECE as SmoothECE
+from .estimators.table import ESTIMATORS as ESTIMATORS
+from .intervals.compare import compare as compare
+from .intervals.direction import Direction as Direction, direction as direction
+from .intervals.estimate import Estimate as Estimate, estimate as estimate
+from .intervals.slices import Slice as Slice, Slices as Slices, slices as slices
+from .reliability.curve import (
+    ReliabilityCurve as ReliabilityCurve,
+    reliability_curve as reliability_curve,
+)
+from .reliability.diagram import (
+    ReliabilityDiagram as ReliabilityDiagram,
+    reliability_diagram as reliability_diagram,
+)
+from .reliability.sweep import bandwidth_sweep as bandwidth_sweep
+from .report.report import calibration_report as calibration_report
+from .report.result import Report as Report
+from .resampling.bootstrap import bootstrap as bootstrap
+from .resampling.calibration_test import (
+    CalibrationTestResult as CalibrationTestResult,
+    ConsistencyBand as ConsistencyBand,
+    calibration_test as calibration_test,
+)
+from .resampling.results import (
+    BootstrapResult as BootstrapResult,
+    ComparisonResult as ComparisonResult,
+)
+from .streams.accumulator import Accumulator as Accumulator
