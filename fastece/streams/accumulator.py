@@ -17,8 +17,7 @@ from fastece.intervals.estimate import estimate
 from fastece.reliability.curve import reliability_curve
 from fastece.reliability.diagram import reliability_diagram
 from fastece.resampling.bootstrap import bootstrap
-from fastece.streams.reading import count_rows, group_ids, read_batch
-from fastece.streams.state import Settings, State
+from fastece.streams.state import Settings, State, group_ids, read_batch
 from fastece.typing import F64, I64
 
 # Draws of row i begin at 32 i of a counter of 64 bits.
@@ -156,8 +155,9 @@ class Accumulator(Source):
         ValueError, TypeError
             As `fastece.ece`; then nothing was added.
         """
-        settings, n = self._state.settings, count_rows(y_true, y_prob)
-        first = self._next_row
+        settings, first = self._state.settings, self._next_row
+        # Another check compares both.
+        n = max(len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob))
         if row_offset is not None:
             first = check_integer("row_offset", row_offset, 0, MAX_ROW - n)
         batch = read_batch(settings, y_true, y_prob, sample_weight) if n else None
@@ -182,7 +182,7 @@ class Accumulator(Source):
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
         if self._state.get("n") > self._state.get("grouped"):
             raise InputError("groups", "must be None, as rows before had none")
-        return group_ids(groups, n)
+        return group_ids(groups, n) if n else None
 
     # --- several states ---------------------------------------------------------------------
 
@@ -268,12 +268,9 @@ class Accumulator(Source):
     def sample(self, k: int, needs: str = RANKS) -> Sample:
         """Return the cells of problem `k` as sorted rows with counts."""
         cells = self.cells()[k]
-        if needs == DISTANCES:
-            return self._mean_vector(cells)
-        return cells.by_square if needs == SQUARES else cells.by_rank
-
-    def _mean_vector(self, cells: Cells) -> Sample:
-        """Make one row whose class vector has the mean distance of all."""
+        if needs != DISTANCES:
+            return cells.by_square if needs == SQUARES else cells.by_rank
+        # One row whose class vector has the mean distance of all.
         weight = np.array([cells.weight.sum()])
         far = math.sqrt(self._state.squared_distance / float(weight[0]) / 2)
         vectors = Vectors(np.array([[1 - far, far]]), np.zeros(1, np.int64))

@@ -1,12 +1,13 @@
-"""The state of a stream: sums of integers.
+"""The state of a stream, sums of integers, and the reading of its batches.
 
 The sums do not depend on how rows were split, on their order, or on the number of machines.
 """
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from hashlib import blake2b
 from itertools import compress
 from typing import Any
 
@@ -14,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import refuse_where
-from fastece.checks.errors import InputError
+from fastece.checks.arrays import as_array, as_real, contiguous, refuse_where
+from fastece.checks.errors import InputError, InputTypeError
+from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_integer
+from fastece.checks.probabilities import as_probabilities, row_sum_tolerance
 from fastece.data.cells import Cells, coarse_sums
+from fastece.data.reading import NEARLY, native_scores, read_problems
 from fastece.data.sample import Sample
 from fastece.data.source import Problems, Setting, find_setting
-from fastece.kernels import REPLICATES
+from fastece.kernels import NO_WEIGHTS, REPLICATES
 from fastece.resampling.draws import new_key, poisson_law
 from fastece.typing import F64, I64
 
@@ -42,6 +46,8 @@ TOTALS = (
 # If rounding may be more than this part of the sum of the squares, of small weights, then coarse
 # cells share that sum by their weights.
 ROUGH = 0.01
+# Entries of class vectors that are read twice: they stay in the second-level cache.
+PIECE = 2**15
 
 
 @dataclass(frozen=True)
@@ -100,15 +106,7 @@ class Settings:
     @property
     def fingerprint(self) -> int:
         """Hash of the settings, of 32 bits."""
-        return zlib.crc32(repr([(x.name, getattr(self, x.name)) for x in fields(self)]).encode())
-
-    def check_same(self, other: "Settings") -> None:
-        """Refuse another state, naming the setting in which it differs."""
-        for field in fields(self):
-            mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if mine != theirs:
-                rule = f"must have the settings of this one: its {field.name} is {mine!r}"
-                raise InputError("other", rule, value=theirs)
+        return zlib.crc32(repr([*asdict(self).items()]).encode())
 
 
 class State:
@@ -171,7 +169,10 @@ class State:
 
     def merge(self, other: "State") -> None:
         """Add all sums of another state."""
-        self.settings.check_same(other.settings)
+        for name, mine in asdict(self.settings).items():
+            if mine != (theirs := getattr(other.settings, name)):
+                rule = f"must have the settings of this one: its {name} is {mine!r}"
+                raise InputError("other", rule, value=theirs)
         self.check_room(other.weight, other.square)
         self.check_totals(self.totals + other.totals)
         for name, array in self.arrays.items():
@@ -270,14 +271,10 @@ class State:
         if rounding > ROUGH * (all_rows + self.more_square):
             square = total * (1 + self.more_square / all_rows)
         return Cells(
-            n=self.get("n"),
-            low=settings.low,
-            high=1.0,
-            weight=weight,
+            n=self.get("n"), low=settings.low, high=1.0, weight=weight, square=square,
             score=(first + low_first / kernels.reading.DETAIL) / names.MOMENT_UNIT,
             square_score=words[names.SECOND] / names.MOMENT_UNIT,
-            square=square,
-        )
+        )  # fmt: skip
 
     def draws(self, k: int, sample: Sample) -> Iterator[F64]:
         """Yield the counts of the rows (n,) of `sample`, of problem `k`, by replicate.
@@ -297,9 +294,86 @@ class State:
             yield sample.counts * (weights * share)[sample.rows]
 
 
-def check_least(weight: NDArray[Any], least: float) -> None:
-    """Refuse weights that are not 0 and too small for sums to hold."""
-    refuse_where(
-        "sample_weight", f"must be 0 or at least {least:g}, as sums have so much detail", weight,
-        lambda part: (part > 0) & (part < least), "multiply all weights by one number",
+# --- reading of batches ---------------------------------------------------------------------
+
+
+def read_batch(
+    settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any
+) -> tuple[Problems, I64] | None:
+    """Read the rows of a batch; None if all weights are 0.
+
+    The second value is the sum of squared distances of class vectors from the true class, in two
+    words.
+    """
+    prob = as_probabilities(y_prob)
+    wanted = () if settings.n_classes is None else (settings.n_classes,)
+    if prob.shape[1:] != wanted:
+        shown = "(n,)" if settings.n_classes is None else f"(n, {settings.n_classes})"
+        raise InputError(
+            "y_prob", f"must have shape {shown}", value=prob.shape, hint="as {n_classes} says"
+        )
+    weight = None if sample_weight is None else as_real("sample_weight", sample_weight)
+    if weight is None and settings.is_auto_vector and not settings.from_logits:
+        found = read_vectors(settings, y_true, y_prob, prob)
+        if found is not None:
+            return found
+    weightless = weight is not None and weight.shape == prob.shape[:1] and not weight.any()
+    problems = read_problems(
+        y_true, y_prob, setting=settings.setting, from_logits=settings.from_logits,
+        sample_weight=None if weightless else sample_weight, vectors=settings.is_auto_vector,
     )  # fmt: skip
+    if problems.labels is not None:
+        raise InputError("y_true", "must hold class numbers in a stream, not other labels")
+    if weight is not None:
+        least = MIN_DRAWN_WEIGHT if settings.n_replicates else MIN_WEIGHT
+        refuse_where(
+            "sample_weight", f"must be 0 or at least {least:g}, as sums have so much detail",
+            weight, lambda part: (part > 0) & (part < least), "multiply all weights by one number",
+        )  # fmt: skip
+    if weightless:
+        return None
+    words = np.zeros(2, np.int64)
+    if problems.vectors is not None:
+        rows, vectors, v = problems.positions, problems.vectors, kernels.weights(problems.v)
+        kernels.reading.add_distances(vectors.prob[rows], vectors.label[rows], v, words)
+    return problems, words
+
+
+def read_vectors(
+    settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
+) -> tuple[Problems, I64] | None:
+    """Read class vectors without weights in one pass; None if one is invalid."""
+    label = as_array("y_true", y_true)
+    if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
+        return None
+    n = len(prob)
+    score, hit, words = np.empty(n), np.empty(n, np.uint8), np.zeros(2, np.int64)
+    tolerance = NEARLY * row_sum_tolerance(y_prob, prob)
+    p, y, k = native_scores(prob), contiguous(label, np.int64), prob.shape[1]
+    step = max(1, PIECE // k)
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        read_top_label: Any = kernels.reading.read_top_label
+        if not read_top_label(p[part], y[part], False, tolerance, score[part], hit[part]):
+            return None
+        kernels.reading.add_distances(p[part], y[part], NO_WEIGHTS, words)
+    return Problems(settings.row, score, hit, 1 / k, 1.0, k), words
+
+
+def group_ids(groups: Any, n: int) -> I64:
+    """Return a number of 64 bits for the group of each row, the same on any machine.
+
+    3 and 3.0 are one group, "3" is another.
+    """
+    numbers, labels = as_groups(groups, n, "groups")
+    ids = np.empty(len(labels), np.int64)
+    for i, label in enumerate(labels):
+        label = label.item() if isinstance(label, np.generic) else label
+        if isinstance(label, float) and label.is_integer():
+            label = int(label)
+        if not isinstance(label, str | int | float):
+            rule = "must be numbers or strings in a stream, as others differ between processes"
+            raise InputTypeError("groups", rule, value=label)
+        digest = blake2b(repr(label).encode(), digest_size=8).digest()
+        ids[i] = int.from_bytes(digest, "little", signed=True)
+    return ids[numbers]
