@@ -246,10 +246,6 @@ class Convention:
         **fields
             Others of `Binned`, such as ``norm=2``.
 
-        Returns
-        -------
-        Binned
-
         Raises
         ------
         ValueError, TypeError
@@ -272,28 +268,16 @@ class Convention:
         self, label: Any, prob: NDArray[Any], n_bins: int, setting: Any = "auto",
         guess_logits: bool = False, **fields: Any,
     ) -> F64:  # fmt: skip
-        """Compute the error (K,) of each problem of labels and probabilities.
+        """Compute the error (K,) of each problem of a library's labels and probabilities.
 
-        Parameters
-        ----------
-        label, prob
-            Of rows, as the library has them.
-        n_bins : int
-            As the library counts them.
-        setting, guess_logits
-            As in `read_problems`.
-        **fields
-            Others of `Binned`, such as ``norm=2``.
-
-        Returns
-        -------
-        (K,) float64 array
+        `setting` and `guess_logits` are those of `read_problems`, `fields` others of `Binned`.
         """
         names, options = LIBRARIES[self.library], {"guess_logits": guess_logits}
         if self.needs_scores:
-            samples = names.read(label, prob, setting, **options).samples()
-            pairs = [(self.binned(n_bins, scores_of(x, prob), **fields), x) for x in samples]
-            return np.concatenate([binned.direct(one_problem(x)) for binned, x in pairs])
+            return np.concatenate([
+                self.binned(n_bins, scores_of(x, prob), **fields).direct(one_problem(x))
+                for x in names.read(label, prob, setting, **options).samples()
+            ])  # fmt: skip
         binned = self.binned(n_bins, prob, **fields)
         value = common_value(binned, label, prob, setting)
         if value == value:

@@ -38,8 +38,6 @@ from fastece.data.source import one_problem
 
 NAMES = LIBRARIES["netcal"]
 MOST_ROWS = 2**31
-# Labels that show most often that there are more than two.
-FIRST = 64
 
 
 class Measure:
@@ -86,10 +84,13 @@ class Measure:
             As `fastece.ece`; for labels other than 0 and 1 of a binary problem; for what is not
             offered.
         """
-        refuse_given(
-            uncertainty=uncertainty, return_map=return_map, return_num_samples=return_num_samples,
-            return_uncertainty_map=return_uncertainty_map,
-        )  # fmt: skip
+        for name, option in {
+            "uncertainty": uncertainty, "return_map": return_map,
+            "return_num_samples": return_num_samples,
+            "return_uncertainty_map": return_uncertainty_map,
+        }.items():  # fmt: skip
+            if option is not None and option is not False:
+                raise InputError(name, "is not offered", value=option, hint="use netcal for it")
         if not batched:
             return self.value(X, y)
         if not len(X):
@@ -100,17 +101,17 @@ class Measure:
 
     def value(self, X: Any, y: Any) -> np.float64:  # noqa: N803
         """Compute the error of one set of rows."""
-        prob = self.columns(NAMES.columns(X))
-        label = self.classes(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
-        is_binary = self.detection or has_two_values(label)
-        if prob.ndim == 2 and is_binary and prob.shape[1] == 2:
+        prob = NAMES.columns(X)
+        if prob.ndim > 2:
+            raise InputError("X", f"samples of models, shape {prob.shape}, are not offered")
+        if self.detection and prob.ndim == 2:
+            rule = f"boxes, shape {prob.shape}, are not offered"
+            raise InputError("X", rule, hint="pass X[:, 0]")
+        label = classes(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
+        if prob.ndim == 2 and prob.shape[1] == 2 and has_two_values(label):
             prob = prob[:, 1]
         if type(self) is ECE and self.equal_intervals and self.sample_threshold < 2:
             return np.float64(self.convention.errors(label, prob, self.bins)[0])
-        return self.error_of_bins(label, prob)
-
-    def error_of_bins(self, label: NDArray[Any], prob: NDArray[Any]) -> np.float64:
-        """Compute the error from the gaps of bins that have rows enough."""
         sample = NAMES.read(label, prob).sample(0)
         scores = scores_of(sample, prob)
         if self.convention.needs_scores:
@@ -125,25 +126,23 @@ class Measure:
             value *= bins.gap.size / np.count_nonzero(bins.weight)
         return np.float64(value)
 
-    def columns(self, prob: NDArray[Any]) -> NDArray[Any]:
-        """Return probabilities (n,) or (n, K), or refuse other shapes."""
-        if prob.ndim > 2:
-            raise InputError("X", f"samples of models, shape {prob.shape}, are not offered")
-        if self.detection and prob.ndim == 2:
-            rule = f"boxes, shape {prob.shape}, are not offered"
-            raise InputError("X", rule, hint="pass X[:, 0]")
-        return prob
 
-    def classes(self, label: NDArray[Any], n_classes: int) -> NDArray[Any]:
-        """Return classes (n,), from columns too."""
-        if label.ndim != 2 or label.shape[1] == 1:
-            return label
-        if label.shape[1] != n_classes:
-            raise InputError("y", f"must have {n_classes} columns as X", value=label.shape)
-        refuse_where(
-            "y", "columns must hold 0 and 1", label, lambda part: (part != 0) & (part != 1)
-        )
-        return label[:, 1] if n_classes == 2 else label.argmax(axis=1)
+def classes(label: NDArray[Any], n_classes: int) -> NDArray[Any]:
+    """Return classes (n,), from columns too."""
+    if label.ndim != 2 or label.shape[1] == 1:
+        return label
+    if label.shape[1] != n_classes:
+        raise InputError("y", f"must have {n_classes} columns as X", value=label.shape)
+    refuse_where("y", "columns must hold 0 and 1", label, lambda part: (part != 0) & (part != 1))
+    return label[:, 1] if n_classes == 2 else label.argmax(axis=1)
+
+
+def has_two_values(label: NDArray[Any]) -> bool:
+    """Return whether labels have at most two distinct values."""
+    if not label.size or label.dtype.kind in "OUS":
+        return np.unique(label).size <= 2
+    low, high = label.min(), label.max()
+    return bool(((label == low) | (label == high)).all())
 
 
 class ECE(Measure):
@@ -186,16 +185,11 @@ class MCE(Measure):
     Parameters
     ----------
     bins, equal_intervals, detection, sample_threshold
-        As in `ECE`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For unknown arguments.
+        As in `ECE`, which has the errors and the bins too.
 
     Notes
     -----
-    As `ECE`. A bin of one row counts too, so the value is mostly that of the emptiest bin, and
+    A bin of one row counts too, so the value is mostly that of the emptiest bin, and
     grows with their number: give `sample_threshold`.
 
     Examples
@@ -215,16 +209,11 @@ class ACE(Measure):
     Parameters
     ----------
     bins, equal_intervals, detection, sample_threshold
-        As in `ECE`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For unknown arguments.
+        As in `ECE`, which has the errors and the bins too.
 
     Notes
     -----
-    As `ECE`. Bins of few rows count as much as bins of many, so noise in empty regions weighs more
+    Bins of few rows count as much as bins of many, so noise in empty regions weighs more
     than in the ECE.
 
     Examples
@@ -234,21 +223,3 @@ class ACE(Measure):
     """
 
     fields = {"bin_weights": "equal"}  # noqa: RUF012
-
-
-def refuse_given(**options: Any) -> None:
-    """Refuse options of netcal that are not offered, unless they are None or False."""
-    for name, value in options.items():
-        if value is not None and value is not False:
-            raise InputError(name, "is not offered", value=value, hint="use netcal for it")
-
-
-def has_two_values(label: NDArray[Any]) -> bool:
-    """Return whether labels have at most two distinct values."""
-    if not label.size or label.dtype.kind in "OUS":
-        return np.unique(label).size <= 2
-    for some in (label[:FIRST], label):
-        low, high = some.min(), some.max()
-        if not ((some == low) | (some == high)).all():
-            return False
-    return True

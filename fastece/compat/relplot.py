@@ -19,7 +19,7 @@ Examples
 np.float64(0.29)
 """
 
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -69,12 +69,6 @@ def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
     return np.float64(value)
 
 
-@overload
-def smECE(f: Any, y: Any, eps: float = ..., return_width: Literal[False] = ...) -> np.float64: ...
-@overload
-def smECE(
-    f: Any, y: Any, eps: float = ..., *, return_width: Literal[True]
-) -> tuple[np.float64, float]: ...
 def smECE(  # noqa: N802
     f: Any, y: Any, eps: float = 0.001, return_width: bool = False
 ) -> np.float64 | tuple[np.float64, float]:
@@ -83,7 +77,7 @@ def smECE(  # noqa: N802
     Parameters
     ----------
     f, y
-        As in `binnedECE`.
+        As in `binnedECE`, which has the errors too.
     eps : float, default 0.001
         The least scale, up to 1e6; it is 5e-6 where this is less.
     return_width : bool, default False
@@ -93,16 +87,10 @@ def smECE(  # noqa: N802
     -------
     numpy.float64, or (numpy.float64, float)
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `fastece.ece`.
-
     Notes
     -----
     ``fastece.ece(y, f, estimator="smooth_ece")``, or where that is less than `eps` the value at the
-    scale `eps`. relplot looks for the scale by ten halvings of [0, 1], so that its values are a
-    little smaller.
+    scale `eps`. relplot's values are a little smaller.
 
     Examples
     --------
@@ -124,18 +112,9 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     Parameters
     ----------
     f, y
-        As in `binnedECE`.
+        As in `binnedECE`, which has the errors too.
     sigma : float, default 0.05
         Standard deviation of the kernel, from 5e-6 to 1e6.
-
-    Returns
-    -------
-    numpy.float64
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `fastece.ece`.
 
     Notes
     -----

@@ -21,7 +21,6 @@ Examples
 np.float64(0.3)
 """
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -96,16 +95,18 @@ def gce(
     convention = CONVENTIONS[SCHEMES[check_choice("binning_scheme", binning_scheme, [*SCHEMES])]]
     power = POWERS[check_choice("norm", norm, [*POWERS])]
     flags = check_flag("max_prob", max_prob), check_flag("class_conditional", class_conditional)
-    prob = read_vectors(labels, probs)
+    prob, is_even = NAMES.columns(probs), binning_scheme == "even"
+    if prob.ndim == 1:
+        prob = NAMES.read(labels, prob).prob.astype(prob.dtype, copy=False)
+        prob = np.column_stack([1 - prob, prob])
     threshold = check_real("threshold", threshold, -np.inf)
     threshold = float(prob.dtype.type(threshold))  # in their precision, as there
     if datapoints_per_bin is not None:
-        if binning_scheme != "adaptive":
+        if is_even:
             raise InputError("datapoints_per_bin", "goes with binning_scheme='adaptive' only")
         each = check_integer("datapoints_per_bin", datapoints_per_bin, 1, MANY)
         num_bins = max(1, len(prob) // each)
     num_bins = check_bins("num_bins", num_bins)
-    is_even = binning_scheme == "even"
     if is_even and flags == (True, False) and norm == "l1" and threshold <= 0:
         return np.float64(convention.errors(labels, prob, num_bins, "confidence")[0])
     if is_even and flags == (False, True):  # the same bins for every class
@@ -121,15 +122,6 @@ def gce(
     return np.float64(np.mean(values) ** (1 / power))
 
 
-def read_vectors(labels: Any, probs: Any) -> NDArray[Any]:
-    """Return class vectors (n, K), made of probabilities of class 1 if need be."""
-    prob = NAMES.columns(probs)
-    if prob.ndim == 1:
-        prob = NAMES.read(labels, prob).prob.astype(prob.dtype, copy=False)
-        prob = np.column_stack([1 - prob, prob])
-    return prob
-
-
 def sums_of_gaps(problems: Problems, layout: Layout, threshold: float, power: int) -> F64:
     """Compute ``sum_b |D_b / n|**power`` (K,) over the n scores above a threshold."""
     gap, weight = cell_sums(problems, layout, threshold, (GAP, WEIGHT), map)
@@ -139,43 +131,28 @@ def sums_of_gaps(problems: Problems, layout: Layout, threshold: float, power: in
 
 def samples_of(
     labels: Any, prob: NDArray[Any], max_prob: bool, class_conditional: bool
-) -> Iterator[Sample]:
-    """Yield the problem whose error is measured, or that of each class."""
-    setting = "confidence" if max_prob else "classwise"
-    samples = NAMES.read(labels, prob, setting).samples()
+) -> list[Sample]:
+    """List the problem whose error is measured, or that of each class."""
+    samples = NAMES.read(labels, prob, "confidence" if max_prob else "classwise").samples()
     if not class_conditional:
         s, y = (np.concatenate(parts) for parts in zip(*((x.s, x.y) for x in samples), strict=True))
-        yield Sample(s, y, None, 0.0, 1.0, np.arange(s.size))
-    elif max_prob:
+        return [Sample(s, y, None, 0.0, 1.0, np.arange(s.size))]
+    if max_prob:
         top = prob.argmax(axis=1)
-        yield from (samples[0].where(top == k) for k in range(prob.shape[1]))
-    else:
-        yield from samples
+        return [samples[0].where(top == k) for k in range(prob.shape[1])]
+    return samples
 
 
 general_calibration_error = gce
 
 
 def ece(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
-    """Compute the ECE of the top label, as uncertainty_metrics does.
+    """Compute the ECE of the top label in even bins, as uncertainty_metrics does.
 
     Parameters
     ----------
     labels, probs, num_bins
-        As in `gce`.
-
-    Returns
-    -------
-    numpy.float64
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `gce`.
-
-    Notes
-    -----
-    The even bins of `gce`: closed at the left, thirty of them.
+        As in `gce`, which has the errors too.
 
     Examples
     --------
@@ -193,20 +170,8 @@ def rmsce(
     Parameters
     ----------
     labels, probs, num_bins, datapoints_per_bin
-        As in `gce`; the last one takes precedence, unless it is None.
-
-    Returns
-    -------
-    numpy.float64
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `gce`.
-
-    Notes
-    -----
-    Bins of 100 rows whatever `num_bins` is, and one bin of fewer; see `gce` for "l2".
+        As in `gce`, which has the errors too: bins of 100 rows whatever `num_bins` is, and one bin
+        of fewer, unless the last one is None.
 
     Examples
     --------
@@ -222,20 +187,8 @@ def sce(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     Parameters
     ----------
     labels, probs, num_bins
-        As in `gce`.
-
-    Returns
-    -------
-    numpy.float64
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `gce`.
-
-    Notes
-    -----
-    Scores of exactly 0 are left out, as everywhere in `gce` unless `threshold` is negative.
+        As in `gce`, which has the errors too. Scores of exactly 0 are left out, as everywhere in it
+        unless its `threshold` is negative.
 
     Examples
     --------
@@ -248,52 +201,30 @@ def sce(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
 def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     """Compute the adaptive (class-wise) error, as uncertainty_metrics does.
 
+    Bins count by their rows; in `fastece.ace`, as in the paper, they count equally.
+
     Parameters
     ----------
     labels, probs, num_bins
-        As in `gce`.
-
-    Returns
-    -------
-    numpy.float64
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `gce`.
-
-    Notes
-    -----
-    Bins count by their rows; in `fastece.ace`, as in the paper, they count equally.
+        As in `gce`, which has the errors too.
 
     Examples
     --------
     >>> ace([0, 1, 1], [0.2, 0.6, 0.9]).round(4)
     np.float64(0.2333)
     """
-    return gce(labels, probs, "adaptive", False, True, "l1", num_bins)
+    return tace(labels, probs, num_bins, 0.0)
 
 
 def tace(labels: Any, probs: Any, num_bins: int = BINS, threshold: float = 0.01) -> np.float64:
     """Compute the thresholded adaptive error by class, as uncertainty_metrics.
 
+    Bins count by their rows; in `fastece.tace`, as in the paper, they count equally.
+
     Parameters
     ----------
     labels, probs, num_bins, threshold
-        As in `gce`.
-
-    Returns
-    -------
-    numpy.float64
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `gce`.
-
-    Notes
-    -----
-    Bins count by their rows; in `fastece.tace`, as in the paper, they count equally.
+        As in `gce`, which has the errors too.
 
     Examples
     --------

@@ -72,10 +72,6 @@ def binary_calibration_error(
     ValueError, TypeError
         As `fastece.ece`, for nan, unknown labels, lengths that differ and no rows.
 
-    See Also
-    --------
-    fastece.ece : the definition, with bins closed at the right.
-
     Notes
     -----
     Unlike `fastece.ece`, a score on the edge of two bins, such as 0.5, counts in the upper one, and
@@ -105,23 +101,12 @@ def multiclass_calibration_error(
     num_classes : int
         C.
     n_bins, norm, ignore_index, validate_args
-        As in `binary_calibration_error`.
-
-    Returns
-    -------
-    numpy.float64
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `binary_calibration_error`.
+        As in `binary_calibration_error`, which has the errors and the bins too.
 
     Notes
     -----
-    Unlike `fastece.ece`, a score on the edge of two bins, such as 0.5, counts in the upper one, and
-    a score of 1 in a bin of its own: with scores that are rounded or voted, the second digit may
-    differ. One number outside [0, 1], such as the 1.0000001 of a float32 softmax, makes all of them
-    logits, which changes every score; here there is a warning then.
+    One number outside [0, 1], such as the 1.0000001 of a float32 softmax, makes all of them logits,
+    which changes every score; here there is a warning then.
 
     Examples
     --------
@@ -143,22 +128,9 @@ def calibration_error(
     Parameters
     ----------
     preds, target, n_bins, norm, num_classes, ignore_index, validate_args
-        As in `binary_calibration_error` and `multiclass_calibration_error`.
+        As in the function of the task, which has the errors too; "multiclass" needs `num_classes`.
     task : {"binary", "multiclass"}
         `binary_calibration_error` or `multiclass_calibration_error`.
-
-    Returns
-    -------
-    numpy.float64
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `binary_calibration_error`, and without `num_classes` for "multiclass".
-
-    Notes
-    -----
-    Bins are closed at the left, and scores of 1 have one of their own.
 
     Examples
     --------
@@ -172,21 +144,13 @@ def calibration_error(
 class BinaryCalibrationError:
     """Calibration error of a binary model, batch by batch, as torchmetrics has it.
 
-    It keeps sums over the bins and not the rows, so that memory does not grow.
+    It keeps sums over the bins and not the rows, so that memory does not grow. Each batch by itself
+    is taken for probabilities or for logits.
 
     Parameters
     ----------
     n_bins, norm, ignore_index, validate_args
-        As in `binary_calibration_error`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For unknown arguments.
-
-    Notes
-    -----
-    As `binary_calibration_error`; each batch by itself is taken for probabilities or for logits.
+        As in `binary_calibration_error`, which has the errors too.
 
     Examples
     --------
@@ -230,23 +194,12 @@ class BinaryCalibrationError:
         Raises
         ------
         ValueError, TypeError
-            As there, and where probabilities of batches before were of another precision, which
-            the edges of bins have too.
+            As there, and where probabilities of batches before were of another precision.
         """
         self.forward(preds, target)
 
     def forward(self, preds: Any, target: Any) -> np.float64:
-        """Count a batch and return its error alone, nan if it has no rows.
-
-        Parameters
-        ----------
-        preds, target
-            As in the function of that name.
-
-        Returns
-        -------
-        numpy.float64
-        """
+        """Count a batch as `update`, and return its error alone, nan if it has no rows."""
         label, prob = self.read_batch(preds, target)
         if not label.size:
             return np.float64(np.nan)
@@ -255,23 +208,18 @@ class BinaryCalibrationError:
             rule = "must be of the precision of batches before, which the edges of bins have too"
             raise InputError("preds", rule, value=prob.dtype, hint="convert all to one")
         bins = binned.bins(NAMES.read(label, prob, guess_logits=True), moments=2)
-        self.binned, self.bins = binned, bins if self.bins is None else merge(self.bins, bins)
-        return np.float64(binned.errors(bins)[0])
+        value = np.float64(binned.errors(bins)[0])
+        if self.bins is not None:
+            names = ("total", "gap", "weight")
+            sums = {name: getattr(self.bins, name) + getattr(bins, name) for name in names}
+            bins = bins._replace(**sums)
+        self.binned, self.bins = binned, bins
+        return value
 
     __call__ = forward
 
     def compute(self) -> np.float64:
-        """Compute the error of all rows since the last `reset`.
-
-        Returns
-        -------
-        numpy.float64
-
-        Raises
-        ------
-        ValueError
-            If there are no rows.
-        """
+        """Compute the error of all rows since the last `reset`, at least one."""
         if self.binned is None or self.bins is None:
             rule = f"{type(self).__name__} has no rows yet"
             raise InputError("preds", rule, hint="call update first")
@@ -279,11 +227,9 @@ class BinaryCalibrationError:
 
     def error(self, preds: Any, target: Any) -> np.float64:
         """Compute the error of a batch that is not counted."""
-        label, prob = self.read_batch(preds, target)
-        (value,) = self.convention.errors(
-            label, prob, self.n_bins, guess_logits=True, **self.fields
-        )
-        return np.float64(value)
+        rows = self.read_batch(preds, target)
+        errors = self.convention.errors(*rows, self.n_bins, guess_logits=True, **self.fields)
+        return np.float64(errors[0])
 
     def read_batch(self, preds: Any, target: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Read targets (n,) and probabilities (n,) or (n, C) of a batch of any shape."""
@@ -306,20 +252,12 @@ class BinaryCalibrationError:
 class MulticlassCalibrationError(BinaryCalibrationError):
     """Calibration error of the top label, batch by batch, as torchmetrics has it.
 
+    Each batch by itself is taken for probabilities or for logits.
+
     Parameters
     ----------
     num_classes, n_bins, norm, ignore_index, validate_args
-        As in `multiclass_calibration_error`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For unknown arguments.
-
-    Notes
-    -----
-    As `multiclass_calibration_error`; each batch by itself is taken for probabilities or for
-    logits.
+        As in `multiclass_calibration_error`, which has the errors too.
 
     Examples
     --------
@@ -350,20 +288,11 @@ def CalibrationError(  # noqa: N802
     Parameters
     ----------
     task, n_bins, norm, num_classes, ignore_index, validate_args
-        As in `calibration_error`.
+        As in `calibration_error`, which has the errors too.
 
     Returns
     -------
     BinaryCalibrationError or MulticlassCalibrationError
-
-    Raises
-    ------
-    ValueError, TypeError
-        For unknown arguments, and without `num_classes` for "multiclass".
-
-    Notes
-    -----
-    As `calibration_error`.
 
     Examples
     --------
@@ -374,8 +303,3 @@ def CalibrationError(  # noqa: N802
     if num_classes is None:
         raise InputError("num_classes", "is needed for task='multiclass'")
     return MulticlassCalibrationError(num_classes, n_bins, norm, ignore_index, validate_args)
-
-
-def merge(a: Bins, b: Bins) -> Bins:
-    """Add up the sums of two batches over the same bins."""
-    return b._replace(total=a.total + b.total, gap=a.gap + b.gap, weight=a.weight + b.weight)

@@ -84,16 +84,7 @@ def get_ece_em(
     Parameters
     ----------
     probs, labels, debias, num_bins, mode
-        As in `get_ece`; there are at most n bins.
-
-    Returns
-    -------
-    numpy.float64
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `get_ece`.
+        As in `get_ece`, which has the errors too; there are at most n bins.
 
     Notes
     -----
