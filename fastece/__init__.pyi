@@ -40,6 +40,7 @@ from .intervals.direction import Direction as Direction, direction as direction
 from .intervals.estimate import Estimate as Estimate, estimate as estimate
 from .intervals.slices import Slice as Slice, Slices as Slices, slices as slices
 from .reliability.curve import (
+    bandwidth_sweep as bandwidth_sweep,
     ReliabilityCurve as ReliabilityCurve,
     reliability_curve as reliability_curve,
 )
@@ -47,7 +48,6 @@ from .reliability.diagram import (
     ReliabilityDiagram as ReliabilityDiagram,
     reliability_diagram as reliability_diagram,
 )
-from .reliability.sweep import bandwidth_sweep as bandwidth_sweep
 from .report.report import calibration_report as calibration_report
 from .report.result import Report as Report
 from .resampling.bootstrap import bootstrap as bootstrap

@@ -1,21 +1,22 @@
 """Reliability curves: the probability of the event at any score."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatch
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
+from fastece.checks.parameters import check_average
+from fastece.data.reading import read_source
 from fastece.data.sample import Sample
 from fastece.data.source import need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
-from fastece.document.result import Result
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes import REACH, BayesCurve, rows_near
 from fastece.estimators.density import (
@@ -26,15 +27,13 @@ from fastece.estimators.density import (
     is_supported,
     posterior,
 )
-from fastece.plot.axes import plot_result
+from fastece.estimators.table import find_estimator
 from fastece.plot.marks import FEWEST, CurveDrawing
+from fastece.reliability.diagram import Plottable
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
 from fastece.typing import F64
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # How far beyond 0 and 1 a score may be, as of rounded probabilities.
 TOLERANCE = 1e-6
@@ -44,10 +43,11 @@ REFINEMENT = 2.0
 BAYES_POINTS = 501
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
 MAX_VALUES = 2**25
+BAND = ("low", "high", "median")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReliabilityCurve(Result):
+class ReliabilityCurve(Plottable):
     """The probability of the event as a function of the score, on a grid.
 
     Attributes
@@ -158,46 +158,15 @@ class ReliabilityCurve(Result):
         # With sharp scores the bandwidth is small, and elsewhere a density jumps from row to row.
         fewest = 0 if self.bandwidth is None else FEWEST
         of = "resamples" if self.n_resamples else "posterior"
+        ends: dict[str, Any] = {name: getattr(self, name) if band else None for name in BAND}
         return CurveDrawing(
-            estimator=self.estimator,
-            setting=self.setting,
-            value=self.value,
-            score=self.score,
+            **self._headline,
+            **ends,
             frequency=self.probability,
             weight=self.density,
-            low=self.low if band else None,
-            high=self.high if band else None,
             interval_name=f"{100 * self.confidence_level:g} % CI ({of})",
             enough=self.supported & (self.rows >= fewest),
-            median=self.median if band else None,
         )
-
-    def plot(
-        self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
-        legend: bool = True, band: bool = True,
-    ) -> "Axes":  # fmt: skip
-        """Draw the curve over the score, with its band and the density; needs matplotlib.
-
-        The curve is left out where it has no support, and where its kernel averages over fewer than
-        five rows. A hatch marks such scores if the axes have no other curve.
-
-        Parameters
-        ----------
-        ax, color, label, legend
-            As in `ReliabilityDiagram.plot`.
-        band : bool, default True
-            Whether to draw the interval of the curve, and the median of resamples if there are any.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        TypeError
-            For a legend that is neither True nor False.
-        """
-        return plot_result(self, ax, color=color, label=label, legend=legend, band=band)
 
     def document(self) -> Document:
         """Describe the curve at eleven scores from one end of its range to the other."""
@@ -209,21 +178,19 @@ class ReliabilityCurve(Result):
 
     def table(self, scores: Any) -> Table:
         """Describe the curve at some scores of its range."""
-        rows: list[list[Any]] = []
+        rows = []
         for s in scores:
-            is_known = not math.isnan(self(s))
-            probability = self(s) if is_known else None
-            ends = self.interval(s) if is_known and self.low is not None else None
-            near = Number(self._at(s, self.rows), form=".0f")
-            cells: list[Any] = [Number(s, form=".3f"), Number(probability, form=".4f")]
-            cells += [] if self.low is None else [ends]
-            rows.append([*cells, near, "" if is_known else "no scores"])
+            is_known, near = not math.isnan(self(s)), self._at(s, self.rows)
+            ends = [] if self.low is None else [self.interval(s) if is_known else None]
+            probability = Number(self(s) if is_known else None, form=".4f")
+            note = "" if is_known else "no scores"
+            rows.append((Number(s, form=".3f"), probability, *ends, Number(near, form=".0f"), note))
         level = [] if self.low is None else [f"{100 * self.confidence_level:g} % CI"]
         return Table(["score", "frequency", *level, "rows nearby", ""], rows)
 
     def _columns(self) -> dict[str, Any]:
         names = ["score", "probability", "lce", "density", "supported", "rows"]
-        names += [name for name in ("low", "high", "median") if getattr(self, name) is not None]
+        names += [name for name in BAND if getattr(self, name) is not None]
         return {name: getattr(self, name) for name in names}
 
 
@@ -253,98 +220,78 @@ class Curve(Statistic):
 
 
 @singledispatch
-def curve_of(estimator: Any, ordered: Sample, n: int, level: float) -> ReliabilityCurve:  # noqa: ARG001
-    """Make the curve of a sorted sample of n rows, without its value and its setting."""
+def curve_of(estimator: Any, ordered: Sample, n: int, level: float) -> dict[str, Any]:  # noqa: ARG001
+    """Compute the own fields of a curve, by name, from a sorted sample of n rows."""
     raise InputTypeError(
         "estimator", "a reliability curve needs a BayesCurve, or densities, KDE", value=estimator
     )
 
 
 @curve_of.register
-def bayes_curve_of(
-    estimator: BayesCurve, ordered: Sample, n: int, level: float
-) -> ReliabilityCurve:
-    """Make a Bayesian curve, with its band."""
+def _(estimator: BayesCurve, ordered: Sample, n: int, level: float) -> dict[str, Any]:
     score = np.linspace(ordered.low, ordered.high, BAYES_POINTS)  # scores may be heaped at the ends
     mean, low, high = estimator.curve(ordered, score, level)
     rows = rows_near(ordered, score)
     width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)
-    return ReliabilityCurve(
-        score=score,
-        probability=mean,
-        lce=mean - score,
-        density=rows / (n * width),
-        supported=rows > 0,
-        rows=rows,
-        low=low,
-        high=high,
-        confidence_level=level,
-        score_range=(ordered.low, ordered.high),
-        n=n,
-        estimator=str(estimator),
-    )
+    return {
+        "score": score, "probability": mean, "density": rows / (n * width), "supported": rows > 0,
+        "rows": rows, "low": low, "high": high, "score_range": (ordered.low, ordered.high),
+    }  # fmt: skip
 
 
 @curve_of.register
-def density_curve_of(estimator: KDE, ordered: Sample, n: int, level: float) -> ReliabilityCurve:
-    """Make a curve from densities, without a band."""
+def _(estimator: KDE, ordered: Sample, n: int, level: float) -> dict[str, Any]:  # noqa: ARG001
     plan, once = estimator.plan(ordered, n, REFINEMENT, even=True), Copies(ordered.counts)
     ((mesh, densities, _),) = plan.densities(once)
     density, hits = densities[0, :, :, 0].copy()
-    score = mesh.score.copy()
-    curve = posterior(density, hits, score, mesh.low, mesh.high)
+    score, bandwidth = mesh.score.copy(), float(plan.bandwidths(once)[0])
     supported = is_supported(density, mesh.low, mesh.high)
-    curve[~supported] = np.nan
-    bandwidth = float(plan.bandwidths(once)[0])
-    return ReliabilityCurve(
-        score=score,
-        probability=curve,
-        lce=curve - score,
-        density=density,
-        supported=supported,
-        rows=np.minimum(n, n * density * mesh.effective_width(bandwidth)),
-        confidence_level=level,
-        bandwidth=bandwidth,
-        score_range=estimator.range_of(ordered),
-        n=n,
-        estimator=str(estimator),
-    )
+    probability = posterior(density, hits, score, mesh.low, mesh.high)
+    probability[~supported] = np.nan
+    rows = np.minimum(n, n * density * mesh.effective_width(bandwidth))
+    return {
+        "score": score, "probability": probability, "density": density, "supported": supported,
+        "rows": rows, "bandwidth": bandwidth, "score_range": estimator.range_of(ordered),
+    }  # fmt: skip
 
 
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
     (estimator,), (source,) = call.estimators.values(), call.sources
     samples = source.samples(source.needs_of(estimator))
-    curves = [curve_of(estimator, sample.sorted(), call.n, call.level) for sample in samples]
+    each = [curve_of(estimator, sample.sorted(), call.n, call.level) for sample in samples]
     values = estimator.point_values(source).tolist()
-    curves = [
-        replace(curve, value=values[k], setting=source.name(k)) for k, curve in enumerate(curves)
-    ]
-    if not call.n_resamples or curves[0].low is not None:
-        if call.groups is not None:
-            rule = "go with a KDE and n_resamples of 1 or more, as nothing else is made of draws"
-            raise InputError("groups", rule)
-        return curves
-    need_rows(source, "a band of resamples", "n_resamples")
-    key = new_key(rng)  # all problems see the same draws
-    pairs = zip(curves, samples, strict=True)
-    return [with_band(curve, call, estimator, sample, key) for curve, sample in pairs]
+    if call.n_resamples and "low" not in each[0]:
+        need_rows(source, "a band of resamples", "n_resamples")
+        key = new_key(rng)  # all problems see the same draws
+        each = [
+            {**own, **band_of(call, sample, own, key), "n_resamples": call.n_resamples, "key": key}
+            for own, sample in zip(each, samples, strict=True)
+        ]
+    elif call.groups is not None:
+        rule = "go with a KDE and n_resamples of 1 or more, as nothing else is made of draws"
+        raise InputError("groups", rule)
+    return [
+        ReliabilityCurve(
+            **own, lce=own["probability"] - own["score"], value=values[k], setting=source.name(k),
+            confidence_level=call.level, n=call.n, estimator=str(estimator),
+        )
+        for k, own in enumerate(each)
+    ]  # fmt: skip
 
 
-def with_band(
-    curve: ReliabilityCurve, call: Call, kde: KDE, sample: Sample, key: int
-) -> ReliabilityCurve:
-    """Add the band and the median of the replicates to a curve."""
+def band_of(call: Call, sample: Sample, curve: dict[str, Any], key: int) -> dict[str, F64]:
+    """Compute the band of a curve, and the median of its replicates."""
+    (estimator,), score = call.estimators.values(), curve["score"]
     levels = np.append(tails_of(call.level), 0.5)
     step = max(1, MAX_VALUES // call.n_resamples)
     problems, draws, parts = [call.problem(sample)], call.draws(key, call.n), []
-    for begin in range(0, curve.score.size, step):
-        some = Curve(kde, curve.score[begin : begin + step])
+    for begin in range(0, score.size, step):
+        some = Curve(estimator, score[begin : begin + step])
         values = call.replicates([some], problems, draws, call.n, 0, call.n_resamples)
         parts.append(quantiles(values[0], levels).T)
-    band = np.where(curve.supported, np.concatenate(parts, axis=1), np.nan)
-    low, high, median = (part.copy() for part in band)
-    return replace(curve, low=low, high=high, median=median, n_resamples=call.n_resamples, key=key)
+    band = np.where(curve["supported"], np.concatenate(parts, axis=1), np.nan)
+    return {name: part.copy() for name, part in zip(BAND, band, strict=True)}
 
 
 @overload
@@ -432,3 +379,78 @@ def reliability_curve(
     call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)
     return curves if call.sources[0].setting.per_class else curves[0]
+
+
+# --- errors by bandwidth --------------------------------------------------------------------
+
+
+@singledispatch
+def sweep(estimator: Any, sample: Sample, size: int, bandwidths: F64) -> F64:  # noqa: ARG001
+    """Compute values (H,) of an estimator on a sorted sample, at bandwidths (H,)."""
+    raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=estimator)
+
+
+@sweep.register
+def _(estimator: KDE, sample: Sample, size: int, bandwidths: F64) -> F64:
+    return estimator.sweep(sample, size, bandwidths)
+
+
+def bandwidth_sweep(
+    y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, estimator: Any = "ece_kde",
+    setting: Any = "auto", average: Any = "macro", labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, **fields: Any,
+) -> F64:  # fmt: skip
+    """Compute the density-based error for each of some bandwidths.
+
+    Scores are binned once for all, and with beta kernels once for those that differ by less than a
+    fifth.
+
+    Parameters
+    ----------
+    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits
+        As in `fastece.ece`.
+    bandwidths : (H,) array-like of float
+        Standard deviations of the kernel, greater than 0.
+    estimator : str or KDE, default "ece_kde"
+        Its own bandwidth is not used.
+    **fields
+        Other parameters of the estimator to replace, such as ``kernel="beta"``.
+
+    Returns
+    -------
+    (H,) float64 array, or (K, H) for the classes with ``average=None``
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fastece.ece`; for a bandwidth that is not positive and finite; for an estimator without
+        one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import bandwidth_sweep
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(500)
+    >>> print(bandwidth_sweep(rng.random(500) < p, p, [0.01, 0.05, 0.2]).round(3))
+    [0.075 0.028 0.035]
+    """
+    check_average(average)
+    if "bandwidth" in fields:
+        raise InputTypeError("bandwidth", "must not be given, as {bandwidths} has them all")
+    chosen = find_estimator(estimator, fields)
+    h = np.asarray(as_real("bandwidths", bandwidths), np.float64)
+    if h.ndim != 1 or not h.size:
+        raise InputError("bandwidths", f"must be a list of numbers, got shape {h.shape}")
+    refuse_where(
+        "bandwidths", "must be positive and finite", h, lambda x: ~((x > 0) & (x < np.inf))
+    )
+    source = read_source(
+        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+        sample_weight=sample_weight, from_logits=from_logits,
+    )  # fmt: skip
+    samples = source.samples(source.needs_of(chosen))
+    values = np.array([sweep(chosen, sample.sorted(), source.n, h) for sample in samples])
+    # Of one problem, the mean is its own value.
+    per_class = source.setting.per_class and average is None
+    return values if per_class else np.asarray(values.mean(0))

@@ -1,6 +1,7 @@
 """Reliability diagrams: mean score and observed frequency of each bin."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import pairwise
@@ -29,7 +30,61 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityDiagram(Result):
+class Plottable(Result):
+    """A result that draws observed frequencies over scores."""
+
+    @property
+    def _headline(self: Any) -> dict[str, Any]:
+        """The fields that every picture shows, by name."""
+        names = ("estimator", "setting", "value", "score")
+        return {name: getattr(self, name) for name in names}
+
+    @abstractmethod
+    def drawing(self, band: Any = True) -> Any:
+        """Return the numbers to draw, with intervals or without."""
+
+    def plot(
+        self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
+        legend: bool = True, band: "ConsistencyBand | bool | None" = True,
+    ) -> "Axes":  # fmt: skip
+        """Draw the observed frequency over the score; needs matplotlib.
+
+        The area of a point grows with the rows of its bin; bins of fewer than 20 rows are hollow.
+        A curve has the density beside it. It is left out where it has no support, and where its
+        kernel averages over fewer than five rows; a hatch marks such scores if the axes have no
+        other curve. A second model on the same axes has the next colour, another shape of points or
+        of lines, and an outline for its occupancy.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw. Without it, on a new figure; where more than half of the rows have scores
+            within 0.05 of 0 or 1, other axes beside show the same over log odds.
+        color : color, optional
+            By default the next one of the axes.
+        label : str, optional
+            Name of the model in the legend.
+        legend : bool, default True
+            Whether there is a legend: beside the axes, or below their labels.
+        band : bool or ConsistencyBand, default True
+            Whether to draw the intervals (`interval`), and of a curve the median of resamples. The
+            band of `fastece.calibration_test` for the bins of a diagram adds a bar in each, where
+            the frequency of a calibrated model is to be expected; intervals then have its level.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a band of other bins, or a legend that is neither True nor False.
+        """
+        return plot_result(self, ax, color=color, label=label, legend=legend, band=band)
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityDiagram(Plottable):
     """Bins of the score with their mean scores and their observed frequencies.
 
     Attributes
@@ -110,14 +165,22 @@ class ReliabilityDiagram(Result):
         """
         count = self.count
         starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
-        rows: list[list[Any]] = []
-        for b, name in zip(starts, bin_names(self, [*starts, count.size]), strict=True):
-            bar = "#" * math.ceil(width * count[b] / count.max())
-            numbers = [Number(x, form=".4f") for x in (self.score[b], self.frequency[b])]
-            gap = Number(self.gap[b], form="+.4f")
-            rows.append([name, Number(count[b], form=".7g"), *numbers, gap, bar])
+        columns = {"count": ".7g", "score": ".4f", "frequency": ".4f", "gap": "+.4f"}
+        rows = []
+        for b, name in zip(starts, self._bin_names([*starts, count.size]), strict=True):
+            numbers = [Number(getattr(self, x)[b], form=form) for x, form in columns.items()]
+            rows.append((name, *numbers, "#" * math.ceil(width * count[b] / count.max())))
         amount = "rows" if np.array_equal(self.rows, count) else "weight"
         return Table(["bin", amount, "score", "frequency", "gap", ""], rows)
+
+    def _bin_names(self, cuts: list[int]) -> list[str]:
+        """Name the intervals between some of the edges."""
+        decimals = 3 if self.count.size <= 100 else 6
+        edges = [f"{edge:.{decimals}f}" for edge in self.edges[cuts]]
+        names = [f"{low}, {high}" for low, high in pairwise(edges)]
+        if self.closed == "left":
+            return [f"[{name})" for name in names[:-1]] + [f"[{names[-1]}]"]
+        return [f"[{names[0]}]"] + [f"({name}]" for name in names[1:]]
 
     def _columns(self) -> dict[str, Any]:
         names = ("count", "score", "frequency", "gap", "rows")
@@ -134,10 +197,7 @@ class ReliabilityDiagram(Result):
             raise InputError("band", f"{rule}; got {band.low.size}, {known} with rows")
         low, high = self.interval(level) if band else (None, None)
         return BinDrawing(
-            estimator=self.estimator,
-            setting=self.setting,
-            value=self.value,
-            score=self.score,
+            **self._headline,
             frequency=self.frequency,
             weight=self.count,
             low=low,
@@ -148,53 +208,6 @@ class ReliabilityDiagram(Result):
             band=(band.low, band.high) if has_band else None,
             band_name=f"{100 * level:g} % if calibrated",
         )
-
-    def plot(
-        self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
-        legend: bool = True, band: "ConsistencyBand | bool | None" = True,
-    ) -> "Axes":  # fmt: skip
-        """Draw the observed frequency of each bin over its mean score; needs matplotlib.
-
-        The area of a point grows with the rows of its bin; bins of fewer than 20 rows are hollow. A
-        second model on the same axes has the next colour, another shape of points, and an outline
-        for its occupancy.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw. Without it, on a new figure; where more than half of the rows have scores
-            within 0.05 of 0 or 1, other axes beside show the same over log odds.
-        color : color, optional
-            By default the next one of the axes.
-        label : str, optional
-            Name of the model in the legend.
-        legend : bool, default True
-            Whether there is a legend: beside the axes, or below their labels.
-        band : bool or ConsistencyBand, default True
-            Whether to draw the intervals of the bins (`interval`). The band of
-            `fastece.calibration_test` for the same bins adds a bar in each, where the frequency of
-            a calibrated model is to be expected; intervals then have its level.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a band of other bins, or a legend that is neither True nor False.
-        """
-        return plot_result(self, ax, color=color, label=label, legend=legend, band=band)
-
-
-def bin_names(diagram: ReliabilityDiagram, cuts: list[int]) -> list[str]:
-    """Name the intervals between some of the edges."""
-    decimals = 3 if diagram.count.size <= 100 else 6
-    edges = [f"{edge:.{decimals}f}" for edge in diagram.edges[cuts]]
-    names = [f"{low}, {high}" for low, high in pairwise(edges)]
-    if diagram.closed == "left":
-        return [f"[{name})" for name in names[:-1]] + [f"[{names[-1]}]"]
-    return [f"[{names[0]}]"] + [f"({name}]" for name in names[1:]]
 
 
 @singledispatch
@@ -217,18 +230,12 @@ def binned_diagrams(estimator: Binned, source: Source, run: Map = map) -> list[R
     return [
         ReliabilityDiagram(
             edges=sums.edges[k].copy(),  # uniform ones are kept for the next call
-            count=count[k],
-            score=score[k],
-            frequency=frequency[k],
-            gap=frequency[k] - score[k],
-            value=float(values[k]),
-            estimator=str(estimator),
-            setting=source.name(k),
-            closed=estimator.closed,
-            rows=rows[k],
+            count=count[k], score=score[k], frequency=frequency[k], gap=frequency[k] - score[k],
+            value=float(values[k]), estimator=str(estimator), setting=source.name(k),
+            closed=estimator.closed, rows=rows[k],
         )
         for k in range(source.n_problems)
-    ]
+    ]  # fmt: skip
 
 
 @overload
