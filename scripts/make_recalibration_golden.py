@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fastece.recalibration import METHODS, save
-from fastece.recalibration.saved import VERSION
+from fastece.recalibration.methods import VERSION
 
 TARGET = Path(__file__).parents[1] / "tests" / "fixtures" / f"recalibration_{VERSION}.json"
 SEED, ROWS, NEW = 20261122, 200, 4

@@ -15,9 +15,9 @@ from fastece.recalibration.binary import IsotonicCalibration as IsotonicCalibrat
 from fastece.recalibration.binary import PlattScaling as PlattScaling
 from fastece.recalibration.binary import ScalingBinning as ScalingBinning
 from fastece.recalibration.methods import METHODS as METHODS
+from fastece.recalibration.methods import load as load
 from fastece.recalibration.methods import recalibrate as recalibrate
-from fastece.recalibration.saved import load as load
-from fastece.recalibration.saved import save as save
+from fastece.recalibration.methods import save as save
 from fastece.recalibration.scaling import MatrixScaling as MatrixScaling
 from fastece.recalibration.scaling import TemperatureScaling as TemperatureScaling
 from fastece.recalibration.scaling import VectorScaling as VectorScaling

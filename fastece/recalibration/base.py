@@ -1,33 +1,208 @@
-"""Base classes of recalibration methods, by the conventions of scikit-learn.
+"""Rows, and the base classes of recalibration methods, by the conventions of scikit-learn.
 
 scikit-learn itself is not needed.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import InputError, rename_arguments, warn
+from fastece import kernels
+from fastece.checks.arrays import as_weights, contiguous, refuse_where
+from fastece.checks.errors import InputError, Names, rename_arguments, warn
+from fastece.checks.labels import as_labels, check_class_indices
 from fastece.checks.parameters import check_flag
-from fastece.data.sample import Sample
-from fastece.recalibration.rows import (
-    FIT,
-    Predictions,
-    Rows,
-    Score,
-    check_classes,
-    name_classes,
-    read_predictions,
-    read_rows,
+from fastece.checks.probabilities import (
+    as_probabilities,
+    check_probabilities,
+    column_names,
+    row_sum_tolerance,
+    warn_if_probabilities,
 )
-from fastece.typing import F64
+from fastece.data.reading import native_scores, two_columns
+from fastece.data.sample import Sample
+from fastece.data.source import class_count
+from fastece.typing import F64, I64
 
-# Times a logit of 1e100, and added up over classes, it is a number still.
+# Probabilities are at least this far from 0 and 1 before their logarithms are taken.
+CLIP = 2.0**-52
+# Logits up to this have squares that can be added.
+LARGEST = 1e100
+# Times the largest logit, and added up over classes, it is a number still.
 LARGEST_PARAMETER = 1e200
+# Arguments in errors: nothing names labels, and `fit(X, y)` has its own names.
+NO_LABELS: Names = {"labels": None, "pos_label": None}
+FIT: Names = {**NO_LABELS, "y_true": "y", "y_prob": "X", "first": "X"}
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Score:
+    """Scores (n,) of a binary problem, with their logits where the caller gave logits."""
+
+    s: F64
+    given_logit: F64 | None = None
+
+    @cached_property
+    def logit(self) -> F64:
+        """Log odds of the scores."""
+        if self.given_logit is not None:
+            return self.given_logit
+        p = self.s.clip(CLIP, 1 - CLIP)
+        return np.asarray(np.log(p) - np.log1p(-p))
+
+    @property
+    def logs(self) -> F64:
+        """Logarithms (n, 2) of 1 minus the scores, and of the scores."""
+        return np.asarray(-np.logaddexp(0.0, np.column_stack([self.logit, -self.logit])))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked predictions (n,) or (n, K), with labels and weights of rows to fit to.
+
+    Labels (n,) are from 0 to K - 1; classes have names where the caller's labels are not numbers.
+    """
+
+    x: NDArray[Any]
+    from_logits: bool
+    label: Any = None
+    v: F64 | None = None
+    classes: list[Any] | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; one column stands for two."""
+        return class_count(self.x.shape)
+
+    @property
+    def weight(self) -> F64:
+        """Weights that sum to 1."""
+        return unit_weights(self.v, len(self.x))
+
+    def where(self, rows: NDArray[Any]) -> "Rows":
+        """Select some of the rows."""
+        v = None if self.v is None else self.v[rows]
+        return replace(self, x=self.x[rows], label=self.label[rows], v=v)
+
+    def to_fit(self, name: str) -> "Rows":
+        """Select the rows whose weight is not 0, or refuse labels that are all of one class.
+
+        Messages call the labels `name`; classes without a label are a warning.
+        """
+        rows = self if self.v is None or self.v.all() else self.where(np.flatnonzero(self.v))
+        count = np.bincount(rows.label, minlength=self.n_classes)
+        found, never = np.flatnonzero(count), np.flatnonzero(count == 0)
+        if found.size == 1:
+            rule = "must have labels of two classes or more to be fitted to"
+            raise InputError(name, f"{rule}, got {found[0]} alone")
+        if never.size:
+            warn(name, f"no label is of {name_classes(never)}, which is fitted as if it never were")
+        return rows
+
+    def logits(self) -> NDArray[Any]:
+        """Return logits (n, K), or log probabilities, in the caller's dtype.
+
+        A logit of -inf counts as a probability of 2**-52 times the largest.
+        """
+        if not self.from_logits:
+            if self.x.ndim == 1:
+                return self.score(1).logs
+            return np.asarray(np.log(np.maximum(self.x, self.x.dtype.type(CLIP))))
+        z = self.x if self.x.ndim == 2 else two_columns(self.x, logits=True)
+        lowest = z == -np.inf
+        if not lowest.any():
+            return z
+        return np.where(lowest, z.max(axis=1, keepdims=True) + z.dtype.type(np.log(CLIP)), z)
+
+    def score(self, k: int) -> Score:
+        """Return the scores of class k; one column holds the scores of class 1."""
+        if not self.from_logits:
+            p = self.x if self.x.ndim == 1 else self.x[:, k]
+            return Score(np.ascontiguousarray(p, np.float64))
+        best, top, log_rest = self._others
+        below = self.logits()[:, k].astype(np.float64) - top
+        # exp(z_k) taken off a sum that it is most of would leave rounding alone.
+        others = np.where(best == k, 1.0, 1 + np.exp(log_rest) - np.exp(below))
+        logit = below - np.where(best == k, log_rest, np.log(others))
+        return Score(sigmoid(logit), logit)
+
+    @cached_property
+    def _others(self) -> tuple[I64, F64, F64]:
+        """The class of the largest logit, that logit, and the log sum of the others.
+
+        The last is ``log(sum(exp(z_j - z)))`` over the other classes j.
+        """
+        from scipy.special import logsumexp
+
+        logits = self.logits()
+        best = logits.argmax(axis=1)
+        top = logits[np.arange(best.size), best].astype(np.float64)
+        below = logits - top[:, None]
+        below[np.arange(best.size), best] = -np.inf
+        return best, top, logsumexp(below, axis=1)
+
+    def scores(self) -> Iterator[tuple[int, Score]]:
+        """Yield classes with their scores against the rest; of two, only the second."""
+        for k in range(self.n_classes) if self.n_classes > 2 else [1]:
+            yield k, self.score(k)
+
+
+def unit_weights(v: F64 | None, n: int) -> F64:
+    """Scale weights so that they sum to 1."""
+    if v is None:
+        return np.full(n, 1 / n)
+    weight = v / v.max()  # sums may be beyond float64
+    return np.asarray(weight / weight.sum())
+
+
+def name_classes(classes: Sequence[int] | NDArray[Any]) -> str:
+    """List classes in words, the first few by number."""
+    shown = ", ".join(map(str, classes[:5])) + (", ..." if len(classes) > 5 else "")
+    return f"class {shown}" if len(classes) == 1 else f"{len(classes)} classes ({shown})"
+
+
+def sigmoid(z: F64) -> F64:
+    """Compute ``1 / (1 + exp(-z))`` of logits (n,)."""
+    p = np.empty(z.size)
+    kernels.logits.sigmoid(z, p)
+    return p
+
+
+def read_predictions(value: Any, from_logits: bool, name: str) -> Rows:
+    """Check probabilities or logits (n,) or (n, K)."""
+    array = as_probabilities(value, name)
+    tolerance = row_sum_tolerance(value, array)
+    if from_logits:
+        warn_if_probabilities(array, tolerance, name)
+    if check_probabilities(array, from_logits, name, tolerance):
+        array = array.clip(0.0, 1.0)
+    if from_logits and array.dtype == np.float64:
+        rule = f"logits must lie within {LARGEST:g} of 0, or be -inf"
+        refuse_where(name, rule, array, lambda z: (np.abs(z) > LARGEST) & (z != -np.inf))
+    return Rows(native_scores(array), from_logits)
+
+
+def read_rows(
+    y_true: Any, y_prob: Any, sample_weight: Any, from_logits: bool, name: str = "y_prob"
+) -> Rows:
+    """Check labels, predictions and weights."""
+    rows = read_predictions(y_prob, from_logits, name)
+    with rename_arguments(NO_LABELS):
+        label, order = as_labels(y_true, rows.x, name, column_names(y_prob), None, None)
+        label = label if order is not None else check_class_indices(label, rows.n_classes, rows.x)
+    v = as_weights(sample_weight, len(rows.x))
+    return replace(rows, label=contiguous(label, np.int64), v=v, classes=order)
+
+
+# -- methods ---------------------------------------------------------------------------------------
 
 
 class Parameter(NamedTuple):
@@ -90,14 +265,13 @@ class Calibrator(ABC):
             For values that are not probabilities or labels, and for labels of one class alone.
         """
         with rename_arguments(FIT):
-            rows = read_rows(y, X, sample_weight, self.from_logits, "X").of_weight()
-            check_classes(rows, "y")
+            rows = read_rows(y, X, sample_weight, self.from_logits, "X").to_fit("y")
         return self.fit_rows(rows)
 
     def fit_rows(self, rows: Rows) -> Self:
         """Fit the map to rows that have been checked, and have weights above 0."""
         self._fit(rows)
-        self.n_classes_, self.classes_ = rows.predictions.n_classes, rows.classes
+        self.n_classes_, self.classes_ = rows.n_classes, rows.classes
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -121,20 +295,20 @@ class Calibrator(ABC):
         if not self.__sklearn_is_fitted__():
             raise InputError("X", f"{type(self).__name__} must be fitted before it maps anything")
         with rename_arguments(FIT):
-            predictions = read_predictions(X, self.from_logits, "X")
-        if predictions.n_classes != self.n_classes_:
+            rows = read_predictions(X, self.from_logits, "X")
+        if rows.n_classes != self.n_classes_:
             rule = f"must have {self.n_classes_} classes, as the rows that the map was fitted to"
-            raise InputError("X", rule, value=predictions.x.shape)
-        return self.map_predictions(predictions)
+            raise InputError("X", rule, value=rows.x.shape)
+        return self.map_rows(rows)
 
-    def map_predictions(self, predictions: Predictions) -> NDArray[Any]:
+    def map_rows(self, rows: Rows) -> NDArray[Any]:
         """Map predictions that have been checked."""
-        p = self._map(predictions)
-        if p.ndim == 2 and predictions.x.ndim == 1:
+        p = self._map(rows)
+        if p.ndim == 2 and rows.x.ndim == 1:
             p = p[:, 1]
-        elif p.ndim == 1 and predictions.x.ndim == 2:
+        elif p.ndim == 1 and rows.x.ndim == 2:
             p = np.column_stack([1 - p, p])
-        return p.astype(predictions.x.dtype, copy=False)
+        return p.astype(rows.x.dtype, copy=False)
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[Any]:  # noqa: N803
         """Fit the map to rows, and map the same rows.
@@ -154,8 +328,7 @@ class Calibrator(ABC):
             if name not in known:
                 raise InputError(name, f"{type(self).__name__} has {', '.join(known)} alone")
         type(self)(**{**known, **params})
-        for name, value in params.items():
-            setattr(self, name, value)
+        vars(self).update(params)
         return self
 
     @abstractmethod
@@ -163,7 +336,7 @@ class Calibrator(ABC):
         """Set the fitted attributes from rows."""
 
     @abstractmethod
-    def _map(self, predictions: Predictions) -> NDArray[Any]:
+    def _map(self, rows: Rows) -> NDArray[Any]:
         """Map predictions to probabilities (n,) of class 1, or (n, K)."""
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -179,10 +352,7 @@ class Calibrator(ABC):
 
 
 class BinaryFit(NamedTuple):
-    """Parameters of a map of one score, and a warning or an empty string.
-
-    The parameters are in the order of `PARAMETERS`.
-    """
+    """Parameters of a map of one score, in their order, and a warning or nothing."""
 
     parameters: Sequence[float | F64]
     warning: str = ""
@@ -199,22 +369,26 @@ class OneVsRest(Calibrator):
     """
 
     def _fit(self, rows: Rows) -> None:
-        fits = [self._fit_one(score, sample) for score, sample in rows.problems()]
+        place = np.arange(rows.label.size)
+        fits = []
+        for k, score in rows.scores():
+            outcome = (rows.label == k).view(np.uint8)
+            sample = Sample(score.s, outcome, rows.v, 0.0, 1.0, place)
+            fits.append(self._fit_one(score, sample))
         for text in dict.fromkeys(fit.warning for fit in fits if fit.warning):
             found = [k for k, fit in enumerate(fits) if fit.warning == text]
             warn("X" if len(fits) == 1 else f"X, {name_classes(found)}", text)
         columns: Any = zip(*(fit.parameters for fit in fits), strict=True)
-        for name, column in zip(self.PARAMETERS, columns, strict=True):
-            is_number = isinstance(column[0], float)
-            values = np.array(column) if is_number else list(column)
+        for (name, parameter), column in zip(self.PARAMETERS.items(), columns, strict=True):
+            values = list(column) if parameter.shape else np.array(column)
             setattr(self, f"{name}_", column[0] if len(fits) == 1 else values)
 
-    def _map(self, predictions: Predictions) -> NDArray[Any]:
+    def _map(self, rows: Rows) -> NDArray[Any]:
         fitted = [getattr(self, f"{name}_") for name in self.PARAMETERS]
-        if predictions.n_classes == 2:
-            return self._map_one(predictions.score(1), *fitted)
-        p: NDArray[Any] = np.empty(predictions.x.shape)
-        for k, score in predictions.scores():
+        if rows.n_classes == 2:
+            return self._map_one(rows.score(1), *fitted)
+        p: NDArray[Any] = np.empty(rows.x.shape)
+        for k, score in rows.scores():
             p[:, k] = self._map_one(score, *(values[k] for values in fitted))
         total = p.sum(axis=1, keepdims=True)
         share: NDArray[Any] = np.where(total > 0, p, 1.0) / np.where(total > 0, total, p.shape[1])

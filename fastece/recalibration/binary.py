@@ -1,12 +1,10 @@
 """Maps of one score at a time; class vectors are mapped one class at a time."""
 
 from dataclasses import dataclass
-from functools import singledispatch
 from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_flag, check_integer
@@ -17,9 +15,16 @@ from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import MAX_BINS, Binned
 from fastece.estimators.density import KDE
 from fastece.estimators.table import find_estimator
-from fastece.recalibration.base import BinaryFit, OneVsRest, Parameter
+from fastece.recalibration.base import (
+    CLIP,
+    BinaryFit,
+    OneVsRest,
+    Parameter,
+    Score,
+    sigmoid,
+    unit_weights,
+)
 from fastece.recalibration.regression import SMALLEST, LogisticLoss, Minimum, minimise
-from fastece.recalibration.rows import CLIP, Score, sigmoid, unit_weights
 from fastece.reliability.curve import reliability_curve
 from fastece.typing import F64
 
@@ -63,11 +68,6 @@ class PlattScaling(OneVsRest):
     ----------
     slope_, intercept_ : float, or (K,) float64 arrays
     n_classes_ : int
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `fit` and `transform` do.
 
     Notes
     -----
@@ -115,11 +115,6 @@ class BetaCalibration(OneVsRest):
         a and b are 0 or more: the map does not decrease.
     n_classes_ : int
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `fit` and `transform` do.
-
     Notes
     -----
     Kull, Silva Filho and Flach (2017, "Beta calibration: a well-founded and easily implemented
@@ -143,50 +138,46 @@ class BetaCalibration(OneVsRest):
     }
 
     def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:
-        features = np.column_stack([score.log_score, -score.log_complement])
         if not is_line(score, sample):
             return fit_rate(score, sample, 0.0, 0.0)
-        return fit_positive(features, sample)
+        both, target = score.logs[:, ::-1] * [1, -1], sample.y.astype(np.float64)
+        found: list[Minimum] = []
+        for used in product([True, False], repeat=2):
+            theta, columns = np.zeros(3), np.array([*used, True])
+            one = fit_line(both[:, columns[:2]], target, sample)
+            theta[columns] = one.theta
+            if theta[:2].min() >= 0:
+                found.append(one._replace(theta=theta))
+                if all(used):
+                    break
+        best = min(found, key=lambda one: one.loss)
+        return BinaryFit(best.theta.tolist(), best.warning)
 
     def _map_one(self, score: Score, a: float, b: float, c: float) -> F64:
-        return sigmoid(a * score.log_score - b * score.log_complement + c)
+        return sigmoid(score.logs @ [-b, a] + c)
+
+
+def fit_line(x: F64, target: F64, sample: Sample) -> Minimum:
+    """Find the weights of features (n, d) and the intercept of the least log loss."""
+    mean, spread = x.mean(axis=0), np.maximum(x.std(axis=0), SMALLEST)
+    features = np.column_stack([(x - mean) / spread, np.ones(sample.n)])
+    loss = LogisticLoss(features, target, unit_weights(sample.v, sample.n))
+    found = minimise(loss, np.zeros(features.shape[1]))
+    weights = found.theta[:-1] / spread
+    return found._replace(theta=np.append(weights, found.theta[-1] - weights @ mean))
 
 
 def fit_platt(score: Score, sample: Sample, smooth: bool = False) -> BinaryFit:
     """Find the slope and the intercept of the least log loss."""
     if not is_line(score, sample):
         return fit_rate(score, sample, 0.0)
-    target = smooth_targets(sample) if smooth else sample.y.astype(np.float64)
-    mean, spread = score.logit.mean(), score.logit.std()
-    features = np.column_stack([(score.logit - mean) / spread, np.ones(sample.n)])
-    loss = LogisticLoss(features, target, unit_weights(sample.v, sample.n))
-    found = minimise(loss, np.zeros(2))
-    slope, intercept = found.theta
-    line = float(slope / spread), float(intercept - slope * mean / spread)
-    return BinaryFit(line, found.warning)
-
-
-def fit_positive(both: F64, sample: Sample) -> BinaryFit:
-    """Fit non-negative weights of two features (n, 2), and an intercept.
-
-    They have the least log loss.
-    """
-    spread = np.maximum(both.std(axis=0), SMALLEST)  # of scores near an end, one may not vary
-    features = np.column_stack([both / spread, np.ones(sample.n)])
-    target, weight = sample.y.astype(np.float64), unit_weights(sample.v, sample.n)
-    found: list[Minimum] = []
-    for used in product([True, False], repeat=2):
-        columns = np.array([*used, True])
-        loss, theta = LogisticLoss(features[:, columns], target, weight), np.zeros(3)
-        one = minimise(loss, theta[columns])
-        theta[columns] = one.theta
-        if (theta[:2] >= 0).all():
-            found.append(one._replace(theta=theta))
-            if all(used):
-                break
-    best = min(found, key=lambda one: one.loss)
-    a, b = best.theta[:2] / spread
-    return BinaryFit((float(a), float(b), float(best.theta[2])), best.warning)
+    target = sample.y.astype(np.float64)
+    if smooth:
+        v = np.ones(sample.n) if sample.v is None else sample.v
+        ones, zeros = v @ target, v @ (1 - target)
+        target = np.where(sample.y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))
+    found = fit_line(score.logit[:, None], target, sample)
+    return BinaryFit(found.theta.tolist(), found.warning)
 
 
 def is_line(score: Score, sample: Sample) -> bool:
@@ -199,14 +190,6 @@ def fit_rate(score: Score, sample: Sample, *slopes: float) -> BinaryFit:
     rate = float(np.clip(unit_weights(sample.v, sample.n) @ sample.y, CLIP, 1 - CLIP))
     warning = CONSTANT if np.ptp(score.logit) < SMALLEST else ""
     return BinaryFit((*slopes, float(np.log(rate) - np.log1p(-rate))), warning)
-
-
-def smooth_targets(sample: Sample) -> F64:
-    """Compute Platt's smoothed outcomes, between 0 and 1."""
-    v = np.ones(sample.n) if sample.v is None else sample.v
-    ones = float(v @ sample.y)
-    zeros = float(v.sum()) - ones
-    return np.where(sample.y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))
 
 
 # -- maps that are constant in bins ----------------------------------------------------------------
@@ -382,11 +365,6 @@ class IsotonicCalibration(Interpolation):
         linear, and outside it has the value at the nearest end.
     n_classes_ : int
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `fit` and `transform` do.
-
     Notes
     -----
     Zadrozny and Elkan (2002, "Transforming classifier scores into accurate multiclass probability
@@ -460,14 +438,15 @@ class CurveCalibration(Interpolation):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_flag("monotone", self.monotone)
-        found: Any = find_estimator(self.estimator, {})
-        if curve_points.dispatch(type(found)) is curve_points.dispatch(object):
+        found = find_estimator(self.estimator, {})
+        if type(found) not in CURVES:
             raise InputError("estimator", "must have a curve: ece_bayes or ece_kde", value=found)
 
     def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:  # noqa: ARG002
         from scipy.optimize import isotonic_regression
 
-        at, value, weight = curve_points(find_estimator(self.estimator, {}), sample)
+        estimator: Any = find_estimator(self.estimator, {})
+        at, value, weight = CURVES[type(estimator)](estimator, sample)
         known = ~np.isnan(value)
         at, value, weight = at[known], value[known], weight[known]
         if self.monotone:
@@ -475,23 +454,17 @@ class CurveCalibration(Interpolation):
         return BinaryFit((at, value.clip(0.0, 1.0)))
 
 
-Points = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
-
-
-@singledispatch
-def curve_points(estimator: Any, sample: Sample) -> Points:  # noqa: ARG001
-    """Compute scores, probabilities of the event and weights along a curve."""
-    raise AssertionError(f"{estimator} has no curve, so it is refused when the map is made")
-
-
-@curve_points.register
-def _(estimator: KDE, sample: Sample) -> Points:
+def density_curve(estimator: KDE, sample: Sample) -> tuple[F64, F64, F64]:
+    """Compute scores, probabilities of the event and densities along a curve."""
     curve = reliability_curve(sample.y, sample.s, estimator=estimator, sample_weight=sample.v)
     return curve.score, curve.probability, curve.density
 
 
-@curve_points.register
-def _(estimator: BayesCurve, sample: Sample) -> Points:
+def bayes_curve(estimator: BayesCurve, sample: Sample) -> tuple[F64, F64, Any]:
+    """Compute the grid, probabilities of the event, and weights of the rows near by."""
     near = np.searchsorted((GRID[1:] + GRID[:-1]) / 2, sample.s)
     weight = np.bincount(near, unit_weights(sample.v, sample.n), GRID.size)
     return GRID, estimator.mean_curve(sample, GRID), LEAST_WEIGHT + weight
+
+
+CURVES: dict[type, Any] = {BayesCurve: bayes_curve, KDE: density_curve}

@@ -1,6 +1,13 @@
-"""The table of methods, and out-of-fold probabilities by any of them."""
+"""The table of methods, out-of-fold probabilities by any of them, and maps in files."""
 
+import json
+import math
+from collections.abc import Iterable
+from contextlib import suppress
 from copy import deepcopy
+from dataclasses import asdict, is_dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -9,21 +16,17 @@ from numpy.typing import NDArray
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_choice, check_flag, check_integer, list_names
-from fastece.recalibration.base import Calibrator
+from fastece.document.plain import to_plain
+from fastece.files import whole_file
+from fastece.recalibration.base import Calibrator, Parameter, Rows, read_predictions, read_rows
 from fastece.recalibration.binary import (
+    CURVES,
     BetaCalibration,
     CurveCalibration,
     HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
     ScalingBinning,
-)
-from fastece.recalibration.rows import (
-    Predictions,
-    Rows,
-    check_classes,
-    read_predictions,
-    read_rows,
 )
 from fastece.recalibration.scaling import MatrixScaling, TemperatureScaling, VectorScaling
 from fastece.resampling.draws import new_key
@@ -41,6 +44,9 @@ METHODS: dict[str, type[Calibrator]] = {
     "scaling_binning": ScalingBinning,
     "curve": CurveCalibration,
 }
+FORMAT, VERSION = "fastece.recalibration", 1
+KEYS = ("format", "version", "method", "options", "n_classes", "classes", "parameters")
+MAX_CLASSES = 2**20
 
 
 def method_name(model: Any) -> str | None:
@@ -102,12 +108,11 @@ def recalibrate(
     model = find_method(method, check_flag("from_logits", from_logits))
     rows = read_rows(y_true, y_prob, sample_weight, from_logits)
     fold = draw_folds(rows.label, check_integer("cv", cv, 2, rows.label.size), groups, rng)
-    out = np.empty_like(rows.predictions.x)
+    out = np.empty_like(rows.x)
     for part in range(cv):
-        others = rows.where(fold != part).of_weight()
-        check_classes(others, f"y_true without fold {part}")
+        others = rows.where(fold != part).to_fit(f"y_true without fold {part}")
         fitted = deepcopy(model).fit_rows(others)
-        out[fold == part] = fitted.map_predictions(rows.predictions.where(fold == part))
+        out[fold == part] = fitted.map_rows(rows.where(fold == part))
         for callback in progress_callbacks:
             callback(part + 1, cv)
     return out
@@ -122,15 +127,15 @@ class ForeignCalibrator:
     def fit_rows(self, rows: Rows) -> Self:
         """Fit the object, with weights if there are any."""
         weight = {} if rows.v is None else {"sample_weight": rows.v}
-        self.model.fit(rows.predictions.x, rows.label, **weight)
+        self.model.fit(rows.x, rows.label, **weight)
         return self
 
-    def map_predictions(self, predictions: Predictions) -> NDArray[Any]:
+    def map_rows(self, rows: Rows) -> NDArray[Any]:
         """Map predictions to probabilities of their shape, by the fitted object."""
-        x, name = predictions.x, "method.transform(X)"
-        p = read_predictions(self.model.transform(x), False, name).x
-        if p.shape != x.shape:
-            raise InputError(name, f"must have the shape of X, {x.shape}", value=p.shape)
+        name = "method.transform(X)"
+        p = read_predictions(self.model.transform(rows.x), False, name).x
+        if p.shape != rows.x.shape:
+            raise InputError(name, f"must have the shape of X, {rows.x.shape}", value=p.shape)
         return p
 
 
@@ -138,9 +143,7 @@ def find_method(method: Any, from_logits: bool) -> Calibrator | ForeignCalibrato
     """Return the method to fit, from its name or an object."""
     if isinstance(method, str):
         return METHODS[check_choice("method", method, list(METHODS))](from_logits=from_logits)
-    has_verbs = callable(getattr(method, "fit", None)) and callable(
-        getattr(method, "transform", None)
-    )
+    has_verbs = all(callable(getattr(method, verb, None)) for verb in ("fit", "transform"))
     if isinstance(method, type) or not has_verbs:
         rule = "must be a name or an object with fit and transform"
         raise InputTypeError("method", rule, value=method, hint=list_names(METHODS))
@@ -153,23 +156,16 @@ def find_method(method: Any, from_logits: bool) -> Calibrator | ForeignCalibrato
 
 
 def draw_folds(label: I64, cv: int, groups: Any, rng: Any) -> I64:
-    """Draw the fold (n,) of each row, stratified by class unless there are groups.
-
-    Folds are numbered from 0 to cv - 1; groups stay together.
-    """
+    """Draw the fold (n,) of each row, stratified by class unless groups stay together."""
     generator = np.random.default_rng(new_key(rng))
     order = generator.permutation(label.size)
-    if groups is not None:
-        return fold_groups(as_groups(groups, label.size, "groups")[0], cv, generator)
-    # Rows in turn, class by class: a fold has its share of each, and as many rows as others.
-    order = order[np.argsort(label[order], kind="stable")]
-    fold = np.empty(label.size, np.int64)
-    fold[order] = np.arange(label.size) % cv
-    return fold
-
-
-def fold_groups(group: I64, cv: int, generator: np.random.Generator) -> I64:
-    """Draw folds (n,) of about equal size that keep groups together."""
+    if groups is None:
+        # Rows in turn, class by class: a fold has its share of each, and as many rows as others.
+        order = order[np.argsort(label[order], kind="stable")]
+        fold = np.empty(label.size, np.int64)
+        fold[order] = np.arange(label.size) % cv
+        return fold
+    group = as_groups(groups, label.size, "groups")[0]
     count = np.bincount(group)
     if count.size < cv:
         raise InputError("cv", f"must be at most the {count.size} groups there are", value=cv)
@@ -179,3 +175,168 @@ def fold_groups(group: I64, cv: int, generator: np.random.Generator) -> I64:
         home[one] = load.argmin()
         load[home[one]] += count[one]
     return home[group]
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def save(model: Calibrator, path: str | PathLike[str]) -> None:
+    """Write a fitted map to a file.
+
+    Parameters
+    ----------
+    model : object
+        A fitted map of one of the classes of `METHODS`.
+    path : path
+        The file is replaced, if there is one.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For any other object, or one that has not been fitted.
+
+    Notes
+    -----
+    Plain JSON: `format`, `version`, `method`, `options`, `n_classes`, `classes` and `parameters`;
+    numbers have all their digits, and null stands for nan.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from fastece.recalibration import PlattScaling, load, save
+    >>> model = PlattScaling().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "platt.json"
+    ...     save(model, path)
+    ...     load(path).slope_ == model.slope_
+    True
+    """
+    name = method_name(model)
+    if name is None:
+        raise InputTypeError("model", f"must be one of {', '.join(METHODS)}", value=model)
+    if not model.__sklearn_is_fitted__():
+        raise InputError("model", f"{type(model).__name__} must be fitted before it is saved")
+    options = {
+        name: {type(x).__name__: asdict(x)} if is_dataclass(x) and not isinstance(x, type) else x
+        for name, x in model.get_params().items()
+    }
+    parameters = {name: getattr(model, f"{name}_") for name in model.PARAMETERS}
+    values = FORMAT, VERSION, name, options, model.n_classes_, model.classes_, parameters
+    content = to_plain(dict(zip(KEYS, values, strict=True)))
+    with whole_file(Path(path)) as file:
+        file.write(json.dumps(content, allow_nan=False).encode() + b"\n")
+
+
+def load(path: str | PathLike[str]) -> Calibrator:
+    """Read a fitted map from a file that `save` wrote.
+
+    The file may be of this release or of an earlier one.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    object
+        A map of the class that was saved.
+
+    Raises
+    ------
+    ValueError
+        For a file that is damaged, was not written by `save`, or is of a later version.
+    OSError
+        For a file that cannot be read.
+    """
+    text = Path(path).read_bytes()
+    try:
+        return read_model(json.loads(text, parse_constant=refuse_constant))
+    except (ValueError, TypeError, RecursionError) as error:
+        rule = f"is no map that fastece has saved and can read: {error}"
+        raise InputError("path", rule, place=str(path)) from error
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse nan and infinities, which Python reads though JSON does not have them."""
+    raise ValueError(f"{name} is no number")
+
+
+def read_model(content: Any) -> Calibrator:
+    """Read the map of the content of a file."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError("format", f"must be {FORMAT}")
+    check_integer("version", content.get("version"), 1, VERSION, "a version that it reads,")
+    check_keys("content", content, KEYS)
+    model = METHODS[check_choice("method", content["method"], list(METHODS))]()
+    check_keys("options", content["options"], model.get_params())
+    model.set_params(**{name: read_option(x) for name, x in content["options"].items()})
+    model.n_classes_ = n = check_integer("n_classes", content["n_classes"], 2, MAX_CLASSES)
+    model.classes_ = names = content["classes"]
+    if names is not None and not (
+        isinstance(names, list) and len({x for x in names if isinstance(x, str)}) == n
+    ):
+        raise InputError("classes", f"must be null or {n} strings")
+    check_keys("parameters", content["parameters"], model.PARAMETERS)
+    sizes = [{"K": n} for _ in range(n)]
+    for name, parameter in model.PARAMETERS.items():
+        value = content["parameters"][name]
+        if not parameter.each or n == 2:
+            read: Any = read_array(name, value, parameter, sizes[0])
+        elif isinstance(value, list) and len(value) == n:
+            pairs = enumerate(zip(value, sizes, strict=True))
+            read = [read_array(f"{name}[{k}]", x, parameter, size) for k, (x, size) in pairs]
+            read = read if parameter.shape else np.array(read)
+        else:
+            raise InputError(name, f"must have {n} entries, one for each class")
+        setattr(model, f"{name}_", read)
+    return model
+
+
+def check_keys(name: str, value: Any, keys: Iterable[str]) -> None:
+    """Check that a value is a dictionary of some keys."""
+    if not isinstance(value, dict) or value.keys() != set(keys):
+        raise InputError(name, f"must have {', '.join(keys)}")
+
+
+def read_array(name: str, value: Any, parameter: Parameter, sizes: dict[str, int]) -> Any:
+    """Read a number or an array of the shape, and between the bounds, of a parameter.
+
+    `sizes` of axes are those of one problem: its first array gives the number of points.
+    """
+    array = np.array(None)
+    with suppress(ValueError):  # of lists of different lengths
+        array = np.array(value, np.float64) if are_numbers(value) else array
+    if parameter.shape in ("B", "b"):
+        sizes.setdefault("B", max(array.size + (parameter.shape == "b"), 1))
+        sizes["b"] = sizes["B"] - 1
+    shape = tuple(sizes[letter] for letter in parameter.shape)
+    if array.dtype != np.float64 or array.shape != shape:
+        raise InputError(name, f"must be numbers of shape {shape}")
+    known = array[~np.isnan(array)] if parameter.may_be_nan else array
+    if not ((known >= parameter.low) & (known <= parameter.high)).all():
+        raise InputError(name, f"must be from {parameter.low} to {parameter.high}")
+    if parameter.increasing and (np.diff(array) < 0).any():
+        raise InputError(name, "must not decrease")
+    return array if parameter.shape else float(array)
+
+
+def are_numbers(value: Any) -> bool:
+    """Return whether a value is a number, null, or nested lists of them."""
+    if isinstance(value, list):
+        return all(map(are_numbers, value))
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def read_option(value: Any) -> Any:
+    """Turn JSON's values into an option; JSON has no infinity and no tuples."""
+    if not isinstance(value, dict):
+        return value
+    kinds = {kind.__name__: kind for kind in CURVES}
+    name, fields = next(iter(value.items()), ("", None))
+    if len(value) != 1 or name not in kinds or not isinstance(fields, dict):
+        raise InputError("options", "must be of an estimator with a curve", value=value)
+    return kinds[name](**{
+        key: math.inf if x == "inf" else tuple(x) if isinstance(x, list) else x
+        for key, x in fields.items()
+    })  # fmt: skip

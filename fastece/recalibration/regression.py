@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fastece import kernels
 from fastece.typing import F64, I64
 
 # Logits that differ by less are equal: quotients by this, and by its square, are finite.
@@ -76,15 +78,8 @@ def minimise(loss: Loss, start: F64) -> Minimum:
     root = axis / np.sqrt(np.maximum(size, LEAST_CURVATURE * size.max() + SMALLEST))
     options = {"gtol": SLOPE, "maxiter": MAX_STEPS, "hess_inv0": root @ root.T}
     found = minimize(loss.evaluate, start, jac=True, method="BFGS", options=options)
-    theta, value, slope = polish(loss, found.x)
-    is_end = abs(slope).max() <= STEEP and value > NO_LOSS
-    return Minimum(theta, value, "" if is_end else DIVERGED)
-
-
-def polish(loss: Loss, theta: F64) -> tuple[F64, float, F64]:
-    """Take Newton steps while the slope falls; return parameters, loss and slope."""
-    value, slope = loss.evaluate(theta)
-    for _ in range(POLISHES):
+    theta, (value, slope) = found.x, loss.evaluate(found.x)
+    for _ in range(POLISHES):  # steps of Newton's method while the slope falls
         ahead = theta - np.linalg.pinv(loss.hessian(theta), hermitian=True) @ slope
         next_value, next_slope = loss.evaluate(ahead)
         if not abs(next_slope).max() < abs(slope).max():
@@ -92,7 +87,8 @@ def polish(loss: Loss, theta: F64) -> tuple[F64, float, F64]:
         theta, value, slope = ahead, next_value, next_slope
         if not ROUNDED < abs(slope).max() <= STEEP:
             break
-    return theta, value, slope
+    is_end = abs(slope).max() <= STEEP and value > NO_LOSS
+    return Minimum(theta, value, "" if is_end else DIVERGED)
 
 
 class LogisticLoss(Loss):
@@ -129,112 +125,11 @@ class LogisticLoss(Loss):
 
 
 class SoftmaxLoss(Loss):
-    """Mean log loss of labels under the softmax of one line for each class.
+    """Mean log loss of labels under the softmax of a line for each class.
 
-    A line has a weight, or several, and an intercept. `theta` holds the lines (K, d) of logits
-    that are centred and divided by their standard deviations, class by class. The `start` of a
-    search multiplies the logits by a factor.
-    """
-
-    features: F64  # (n, K, d), or (n, 1, d) where all classes have the same
-
-    def __init__(self, z: Any, label: I64, weight: F64, factor: float) -> None:
-        z = z.astype(np.float64)
-        self.label, self.weight, self.each = label, weight, np.arange(label.size)
-        self.n_classes = z.shape[1]
-        self.mean = weight @ z
-        deviation = np.sqrt(weight @ (z - self.mean) ** 2)
-        self.scale = np.where(deviation > SMALLEST, deviation, 1.0)
-        self.features, identity = self.design((z - self.mean) / self.scale)
-        self.start = factor * np.column_stack([identity, self.mean]).ravel()
-
-    @abstractmethod
-    def design(self, z: F64) -> tuple[F64, F64]:
-        """Arrange standardised logits as features; return weights that undo the scale."""
-
-    @abstractmethod
-    def logits(self, theta: F64) -> F64:
-        """Compute the logits (n, K) of some parameters."""
-
-    @abstractmethod
-    def collect(self, residual: F64) -> F64:
-        """Add up residuals (n, K) times features (K, d)."""
-
-    @abstractmethod
-    def parameters(self, theta: F64) -> tuple[F64, F64]:
-        """Compute weights and intercepts (K,) for logits as they were given."""
-
-    @property
-    def is_free(self) -> F64:
-        """1 for each column (d,) whose parameters may shift together freely, else 0.
-
-        A shift that all classes share does not change the probabilities.
-        """
-        return np.append(np.zeros(self.features.shape[2] - 1), 1.0)
-
-    def probabilities(self, theta: F64) -> tuple[F64, F64]:
-        """Compute probabilities (n, K) and the log losses (n,) of the labels."""
-        z = self.logits(theta)
-        z -= z.max(axis=1, keepdims=True)
-        true = z[self.each, self.label]
-        p = np.exp(z, out=z)
-        total = p.sum(axis=1)
-        p /= total[:, None]
-        return p, np.log(total) - true
-
-    def evaluate(self, theta: F64) -> tuple[float, F64]:
-        """Compute the loss at some parameters, and its gradient."""
-        p, losses = self.probabilities(theta)
-        p *= self.weight[:, None]
-        p[self.each, self.label] -= self.weight
-        return float(self.weight @ losses), self.collect(p).ravel()
-
-    def hessian(self, theta: F64) -> F64:
-        """Compute the matrix of second derivatives at some parameters.
-
-        Notes
-        -----
-        ``sum_i w_i (p_k [k = l] - p_k p_l) x_k x_l`` with x_k the features of class k. A number
-        added to one column of the lines of all classes changes nothing, so the matrix is singular:
-        a term that fixes the sums of columns, which is 0 at the start and in every step of a
-        search, makes it regular. So does a term for weights of logits that are all equal.
-        """
-        x, (p, _) = self.features, self.probabilities(theta)
-        n, size = self.label.size, x.shape[2]
-        a = (np.sqrt(self.weight)[:, None, None] * p[:, :, None] * x).reshape(n, -1)
-        total: F64 = -a.T @ a
-        for k in range(self.n_classes):
-            own, mine = slice(k * size, (k + 1) * size), x[:, k % x.shape[1]]
-            total[own, own] += mine.T @ (mine * (self.weight * p[:, k])[:, None])
-        total += np.diag(total.diagonal() == 0)
-        return total + np.kron(np.ones((self.n_classes,) * 2), np.diag(self.is_free))
-
-
-class VectorLoss(SoftmaxLoss):
-    """Mean log loss of the softmax of ``w * z + b``."""
-
-    def design(self, z: F64) -> tuple[F64, F64]:
-        """Arrange standardised logits as features (n, K, 2)."""
-        return np.stack([z, np.ones_like(z)], axis=2), self.scale
-
-    def logits(self, theta: F64) -> F64:
-        """Compute the logits (n, K) of some parameters."""
-        lines = theta.reshape(self.n_classes, 2)
-        return np.asarray(self.features[:, :, 0] * lines[:, 0] + lines[:, 1])
-
-    def collect(self, residual: F64) -> F64:
-        """Add up residuals (n, K) times features (K, 2)."""
-        return np.column_stack([(residual * self.features[:, :, 0]).sum(0), residual.sum(0)])
-
-    def parameters(self, theta: F64) -> tuple[F64, F64]:
-        """Compute weights (K,) and intercepts (K,) for logits as they were given."""
-        w, b = theta.reshape(self.n_classes, 2).T
-        w = w / self.scale
-        return w, b - w * self.mean
-
-
-class MatrixLoss(SoftmaxLoss):
-    """Mean log loss of the softmax of ``W z + b``, with penalties.
+    A line of `theta` has weights and an intercept, d numbers, for logits that are centred and
+    divided by their standard deviations. It has the weight of its own logit alone if `is_diagonal`,
+    else of all logits. The `start` of a search multiplies the logits by a factor.
 
     Notes
     -----
@@ -243,51 +138,111 @@ class MatrixLoss(SoftmaxLoss):
     """
 
     def __init__(
-        self, z: Any, label: I64, weight: F64, factor: float,
+        self, z: Any, label: I64, weight: F64, factor: float, *, is_diagonal: bool = False,
         off_diagonal: float = 0.0, intercept: float = 0.0,
     ) -> None:  # fmt: skip
-        super().__init__(z, label, weight, factor)
-        k = self.n_classes
-        # Rates (K, d) of the squares of (w, b) = line @ unscale, for logits as they were given.
-        self.rates = np.full((k, k + 1), intercept / k)
-        self.rates[:, :-1] = off_diagonal / (k * (k - 1)) * (1 - np.eye(k))
-        self.unscale = np.diag(np.append(1 / self.scale, 1.0))
-        self.unscale[:-1, -1] = -self.mean / self.scale
+        self.label, self.weight, self.each = label, weight, np.arange(label.size)
+        z = z.astype(np.float64)
+        self.n_classes = k = z.shape[1]
+        mean = weight @ z
+        deviation = np.sqrt(weight @ (z - mean) ** 2)
+        scale = np.where(deviation > SMALLEST, deviation, 1.0)
+        x = (z - mean) / scale
+        x = x.T[:, :, None] if is_diagonal else x[None]
+        # (m, n, d), where m is the number of classes, or 1 if all have the same features.
+        self.features = np.concatenate([x, np.ones_like(x[:, :, :1])], axis=2)
+        own = scale[:, None] if is_diagonal else np.diag(scale)
+        self.start = factor * np.column_stack([own, mean]).ravel()
+        # Lines times `unscale` (m, d, d) are those of logits as they were given.
+        size = self.features.shape[2]
+        self.unscale = np.tile(np.eye(size), (len(x), 1, 1))
+        each = np.arange(size - 1)
+        self.unscale[:, each, each] = (1 / scale).reshape(len(x), -1)
+        self.unscale[:, :-1, -1] = (-mean / scale).reshape(len(x), -1)
+        self.rates = np.full((k, size), intercept / k)  # of the squares of these lines
+        self.rates[:, :-1] = 0.0 if is_diagonal else off_diagonal / (k * (k - 1)) * (1 - np.eye(k))
+        # Columns whose parameters may shift together: such a shift changes no probability.
+        self.is_free = (self.rates == 0).all(axis=0)
+        self.is_free[0] &= not is_diagonal
 
-    def design(self, z: F64) -> tuple[F64, F64]:
-        """Arrange standardised logits as features (n, 1, K + 1)."""
-        return np.column_stack([z, np.ones(len(z))])[:, None], np.diag(self.scale)
-
-    def logits(self, theta: F64) -> F64:
-        """Compute the logits (n, K) of some parameters."""
-        return np.asarray(self.features[:, 0] @ theta.reshape(self.n_classes, -1).T)
-
-    def collect(self, residual: F64) -> F64:
-        """Add up residuals (n, K) times features (K, K + 1)."""
-        return np.asarray(residual.T @ self.features[:, 0])
+    def lines(self, theta: F64) -> F64:
+        """Arrange parameters as the lines (m, K / m, d) of each set of features."""
+        return theta.reshape(len(self.features), -1, self.features.shape[2])
 
     def parameters(self, theta: F64) -> tuple[F64, F64]:
-        """Compute weights (K, K) and intercepts (K,) for logits as they were given."""
-        lines = theta.reshape(self.n_classes, -1) @ self.unscale
-        return lines[:, :-1], lines[:, -1]
+        """Compute weights (K, d - 1) and intercepts (K,) for logits as they were given."""
+        given = (self.lines(theta) @ self.unscale).reshape(self.rates.shape)
+        return given[:, :-1], given[:, -1]
 
-    @property
-    def is_free(self) -> F64:
-        """1 for each column (K + 1,) of the lines that no penalty fixes, else 0."""
-        off_diagonal, intercept = self.rates[:, :-1].any(), self.rates[:, -1].any()
-        return np.append(np.full(self.n_classes, not off_diagonal), not intercept) * 1.0
+    def probabilities(self, theta: F64) -> tuple[F64, F64]:
+        """Compute probabilities (n, K) and the log losses (n,) of the labels."""
+        z = self.features @ self.lines(theta).transpose(0, 2, 1)
+        z = z.transpose(1, 0, 2).reshape(-1, self.n_classes)
+        z -= z.max(axis=1, keepdims=True)
+        true = z[self.each, self.label]
+        p = np.exp(z, out=z)
+        total = p.sum(axis=1)
+        p /= total[:, None]
+        return p, np.log(total) - true
 
     def evaluate(self, theta: F64) -> tuple[float, F64]:
         """Compute the loss at some parameters with its penalties, and its gradient."""
-        value, gradient = super().evaluate(theta)
-        lines = theta.reshape(self.n_classes, -1) @ self.unscale
-        slope = 2 * (self.rates * lines) @ self.unscale.T
-        return value + float((self.rates * lines * lines).sum()), gradient + slope.ravel()
+        p, losses = self.probabilities(theta)
+        p *= self.weight[:, None]
+        p[self.each, self.label] -= self.weight
+        given = self.lines(theta) @ self.unscale
+        penalties = self.rates.reshape(given.shape) * given
+        slope = p.T.reshape(len(given), -1, self.label.size) @ self.features
+        slope += 2 * penalties @ self.unscale.transpose(0, 2, 1)
+        return float(self.weight @ losses + (penalties * given).sum()), slope.ravel()
 
     def hessian(self, theta: F64) -> F64:
-        """Compute the matrix of second derivatives at some parameters, penalties included."""
-        total, size = super().hessian(theta), self.n_classes + 1
+        """Compute the matrix of second derivatives at some parameters.
+
+        Notes
+        -----
+        ``sum_i w_i (p_k [k = l] - p_k p_l) x_k x_l`` with x_k the features of class k, and
+        penalties. A number added to a free column of the lines of all classes changes nothing, so
+        the matrix is singular: a term that fixes the sums of columns, which is 0 at the start and
+        in every step of a search, makes it regular. So does a term for weights of logits that are
+        all equal.
+        """
+        p, _ = self.probabilities(theta)
+        root, size = np.sqrt(self.weight), len(self.is_free)
+        a = (root[:, None] * p)[:, :, None] * self.features.transpose(1, 0, 2)
+        a = a.reshape(self.label.size, -1)
+        total: F64 = -a.T @ a
         for k, rates in enumerate(self.rates):
-            own = slice(k * size, (k + 1) * size)
-            total[own, own] += 2 * (self.unscale * rates) @ self.unscale.T
-        return total
+            own, of = slice(k * size, (k + 1) * size), k % len(self.features)
+            x, unscale = self.features[of], self.unscale[of]
+            total[own, own] += x.T @ (x * (self.weight * p[:, k])[:, None])
+            total[own, own] += 2 * (unscale * rates) @ unscale.T
+        total += np.diag(total.diagonal() == 0)
+        return total + np.kron(np.ones((self.n_classes,) * 2), np.diag(self.is_free * 1.0))
+
+
+class TemperatureLoss(Loss):
+    """Mean log loss of ``softmax(z / T)``, whose parameter is ``-log T``."""
+
+    def __init__(self, z: NDArray[Any], label: I64, weight: F64) -> None:
+        self.z, self.label, self.weight = z, label, weight
+        self.top = z.max(axis=1).astype(np.float64)
+        self.known: dict[float, F64] = {}
+
+    def sums(self, theta: F64) -> F64:
+        """Compute the loss, its slope, and its second derivative less the slope."""
+        inverse = float(np.exp(theta[0]))
+        if inverse not in self.known:  # one pass gives all three
+            sums = self.known[inverse] = np.zeros(3)
+            data = self.z, self.top, self.label, self.weight
+            kernels.logits.temperature_sums(*data, inverse, sums)
+        return self.known[inverse]
+
+    def evaluate(self, theta: F64) -> tuple[float, F64]:
+        """Compute the loss at some parameters, and its gradient."""
+        value, slope, _ = self.sums(theta)
+        return float(value), np.array([slope])
+
+    def hessian(self, theta: F64) -> F64:
+        """Compute the matrix of second derivatives at some parameters."""
+        return np.array([[self.sums(theta)[1:].sum()]])

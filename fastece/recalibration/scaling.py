@@ -6,20 +6,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece import kernels
 from fastece.checks.errors import warn
 from fastece.checks.parameters import check_real
-from fastece.recalibration.base import LARGEST_PARAMETER, Calibrator, Parameter
+from fastece.data.reading import SLICE, softmax
+from fastece.recalibration.base import LARGEST, LARGEST_PARAMETER, Calibrator, Parameter, Rows
 from fastece.recalibration.regression import (
     SMALLEST,
-    Loss,
-    MatrixLoss,
     Minimum,
     SoftmaxLoss,
-    VectorLoss,
+    TemperatureLoss,
     minimise,
 )
-from fastece.recalibration.rows import LARGEST, Predictions, Rows, softmax_of
 from fastece.typing import F64, I64
 
 # A mean log loss this near to log K, the loss without predictions, is no better.
@@ -28,33 +25,6 @@ NO_TEMPERATURE = (
     "no temperature makes predictions better than none at all, so it is as good as infinite, and "
     "probabilities become 1/K"
 )
-
-
-class TemperatureLoss(Loss):
-    """Mean log loss of ``softmax(z / T)``, whose parameter is ``-log T``."""
-
-    def __init__(self, z: NDArray[Any], label: I64, weight: F64) -> None:
-        self.z, self.label, self.weight = z, label, weight
-        self.top = z.max(axis=1).astype(np.float64)
-        self.known: dict[float, F64] = {}
-
-    def sums(self, theta: F64) -> F64:
-        """Compute the loss, its slope, and its second derivative less the slope."""
-        inverse = float(np.exp(theta[0]))
-        if inverse not in self.known:  # one pass gives all three
-            sums = self.known[inverse] = np.zeros(3)
-            data = self.z, self.top, self.label, self.weight
-            kernels.logits.temperature_sums(*data, inverse, sums)
-        return self.known[inverse]
-
-    def evaluate(self, theta: F64) -> tuple[float, F64]:
-        """Compute the loss at some parameters, and its gradient."""
-        value, slope, _ = self.sums(theta)
-        return float(value), np.array([slope])
-
-    def hessian(self, theta: F64) -> F64:
-        """Compute the matrix of second derivatives at some parameters."""
-        return np.array([[self.sums(theta)[1:].sum()]])
 
 
 def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> Minimum:
@@ -84,11 +54,6 @@ class TemperatureScaling(Calibrator):
         T: above 1 for an over-confident model.
     n_classes_ : int
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `fit` and `transform` do.
-
     Notes
     -----
     Guo, Pleiss, Sun and Weinberger (2017, "On calibration of modern neural networks", section 4.2).
@@ -115,7 +80,7 @@ class TemperatureScaling(Calibrator):
     needs: ClassVar[str] = "logits"
 
     def _fit(self, rows: Rows) -> None:
-        z = rows.predictions.logits()
+        z = rows.logits()
         found = fit_temperature(z, rows.label, rows.weight)
         self.temperature_ = float(np.exp(-found.theta[0]))
         if found.loss > np.log(z.shape[1]) - NO_GAIN:
@@ -123,20 +88,30 @@ class TemperatureScaling(Calibrator):
         elif found.warning:
             warn("X", found.warning)
 
-    def _map(self, predictions: Predictions) -> NDArray[Any]:
-        return softmax_of(predictions.logits(), 1 / self.temperature_)
+    def _map(self, rows: Rows) -> NDArray[Any]:
+        return map_logits(rows.logits(), 1 / self.temperature_)
 
 
-def fit_classes(rows: Rows, kind: type[SoftmaxLoss], **penalties: float) -> tuple[F64, F64]:
+def fit_classes(rows: Rows, **options: Any) -> tuple[F64, F64]:
     """Fit weights and intercepts by the least loss, starting at a temperature."""
-    z, label, weight = rows.predictions.logits(), rows.label, rows.weight
+    z, label, weight = rows.logits(), rows.label, rows.weight
     near = fit_temperature(z, label, weight)
-    loss = kind(z, label, weight, float(np.exp(near.theta[0])), **penalties)
+    loss = SoftmaxLoss(z, label, weight, float(np.exp(near.theta[0])), **options)
     found = minimise(loss, loss.start)
     if found.warning and np.bincount(label, minlength=z.shape[1]).all():  # else it was given
         warn("X", found.warning)
     w, b = loss.parameters(found.theta)
     return w, b - b.mean()  # a constant changes nothing
+
+
+def map_logits(z: NDArray[Any], inverse: float = 1.0) -> NDArray[Any]:
+    """Compute the softmax of logits (n, K) times a positive number, in their dtype."""
+    p = np.empty_like(z)
+    step = max(1, SLICE // z.shape[1])
+    for start in range(0, len(z), step):
+        part = z[start : start + step].astype(np.float64) * inverse
+        p[start : start + step] = softmax(part, part.max(axis=1), z.shape[1])
+    return p
 
 
 @dataclass(kw_only=True, eq=False)
@@ -155,11 +130,6 @@ class VectorScaling(Calibrator):
     weight_, intercept_ : (K,) float64 arrays
         w and b.
     n_classes_ : int
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `fit` and `transform` do.
 
     Notes
     -----
@@ -186,10 +156,11 @@ class VectorScaling(Calibrator):
     needs: ClassVar[str] = "logits"
 
     def _fit(self, rows: Rows) -> None:
-        self.weight_, self.intercept_ = fit_classes(rows, VectorLoss)
+        weight, self.intercept_ = fit_classes(rows, is_diagonal=True)
+        self.weight_ = weight[:, 0]
 
-    def _map(self, predictions: Predictions) -> NDArray[Any]:
-        return softmax_of(predictions.logits() * self.weight_ + self.intercept_, 1.0)
+    def _map(self, rows: Rows) -> NDArray[Any]:
+        return map_logits(rows.logits() * self.weight_ + self.intercept_)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -252,8 +223,9 @@ class MatrixScaling(Calibrator):
         check_real("intercept", self.intercept, 0.0, LARGEST)
 
     def _fit(self, rows: Rows) -> None:
-        penalties = {"off_diagonal": float(self.off_diagonal), "intercept": float(self.intercept)}
-        self.weight_, self.intercept_ = fit_classes(rows, MatrixLoss, **penalties)
+        self.weight_, self.intercept_ = fit_classes(
+            rows, off_diagonal=float(self.off_diagonal), intercept=float(self.intercept)
+        )
 
-    def _map(self, predictions: Predictions) -> NDArray[Any]:
-        return softmax_of(predictions.logits() @ self.weight_.T + self.intercept_, 1.0)
+    def _map(self, rows: Rows) -> NDArray[Any]:
+        return map_logits(rows.logits() @ self.weight_.T + self.intercept_)

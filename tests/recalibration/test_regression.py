@@ -5,8 +5,7 @@ import pytest
 from scipy import optimize
 from scipy.special import log_softmax
 
-from fastece.recalibration.regression import LogisticLoss, MatrixLoss, VectorLoss, minimise
-from fastece.recalibration.scaling import TemperatureLoss
+from fastece.recalibration.regression import LogisticLoss, SoftmaxLoss, TemperatureLoss, minimise
 
 rng = np.random.default_rng(0)
 
@@ -33,10 +32,10 @@ def losses(n=60):
     point = rng.standard_normal(K * (K + 1))
     yield "temperature", TemperatureLoss(z, label, weight), np.array([0.4])
     yield "logistic", LogisticLoss(x, hit, weight), point[:3]
-    yield "vector", VectorLoss(z, label, weight, 1.0), point[: 2 * K]
-    yield "matrix", MatrixLoss(z, label, weight, 1.0), point
-    yield "penalties", MatrixLoss(z, label, weight, 0.5, off_diagonal=0.3, intercept=0.7), point
-    yield "one penalty", MatrixLoss(z, label, weight, 0.5, off_diagonal=0.3), point
+    yield "vector", SoftmaxLoss(z, label, weight, 1.0, is_diagonal=True), point[: 2 * K]
+    yield "matrix", SoftmaxLoss(z, label, weight, 1.0), point
+    yield "penalties", SoftmaxLoss(z, label, weight, 0.5, off_diagonal=0.3, intercept=0.7), point
+    yield "one penalty", SoftmaxLoss(z, label, weight, 0.5, off_diagonal=0.3), point
 
 
 CASES = {name: case for name, *case in losses()}
@@ -51,7 +50,7 @@ def test_derivatives_are_those_of_differences(name):
     hessian = loss.hessian(theta)
     np.testing.assert_allclose(hessian, hessian.T, rtol=0, atol=1e-14)
     for direction in rng.standard_normal((5, theta.size)):
-        if isinstance(loss, VectorLoss | MatrixLoss):
+        if isinstance(loss, SoftmaxLoss):
             lines = direction.reshape(K, -1)
             direction = (lines - lines.mean(axis=0)).ravel()
         ahead, behind = (loss.evaluate(theta + h * direction)[1] for h in (1e-5, -1e-5))
@@ -59,17 +58,18 @@ def test_derivatives_are_those_of_differences(name):
         assert hessian @ direction == pytest.approx(curvature, rel=1e-5, abs=1e-7)
 
 
-@pytest.mark.parametrize("kind", [VectorLoss, MatrixLoss])
-def test_parameters_are_those_of_the_logits_as_they_are(kind):
+@pytest.mark.parametrize(
+    "options", [{"is_diagonal": True}, {"off_diagonal": 0.3, "intercept": 0.7}]
+)
+def test_parameters_are_those_of_the_logits_as_they_are(options):
     n = 50
     z, label, weight = 5 * rng.standard_normal((n, K)) - 3, rng.integers(0, K, n), shares(n)
-    penalties = {"off_diagonal": 0.3, "intercept": 0.7} if kind is MatrixLoss else {}
-    loss = kind(z, label, weight, 1.0, **penalties)
+    loss = SoftmaxLoss(z, label, weight, 1.0, **options)
     theta = loss.start + 0.1 * rng.standard_normal(loss.start.size)
     w, b = loss.parameters(theta)
-    scores = z * w + b if kind is VectorLoss else z @ w.T + b
+    scores = z * w[:, 0] + b if "is_diagonal" in options else z @ w.T + b
     value = -weight @ log_softmax(scores, axis=1)[np.arange(n), label]
-    if penalties:
+    if "intercept" in options:
         off = w[~np.eye(K, dtype=bool)]
         value += 0.3 / (K * (K - 1)) * (off**2).sum() + 0.7 / K * (b**2).sum()
     assert loss.evaluate(theta)[0] == pytest.approx(value, rel=1e-12)
@@ -93,7 +93,7 @@ def test_a_search_without_second_derivatives_finds_the_same_minimum(monkeypatch)
     """As where there are too many parameters for their matrix."""
     z, label = rng.standard_normal((3000, K)), rng.integers(0, K, 3000)
     z[np.arange(3000), label] += 1
-    loss = MatrixLoss(z, label, shares(3000), 1.0)
+    loss = SoftmaxLoss(z, label, shares(3000), 1.0)
     want = minimise(loss, loss.start)
     monkeypatch.setattr("fastece.recalibration.regression.MAX_NEWTON_PARAMETERS", 10)
     got = minimise(loss, loss.start)
@@ -106,5 +106,5 @@ def test_some_classes_told_apart_without_error_have_no_minimum():
     """The loss falls for ever, but not to 0."""
     z, label = rng.standard_normal((300, 3)), rng.integers(0, 2, 300)
     z[:30, 2], label[:30] = 50, 2
-    loss = MatrixLoss(z, label, shares(300), 1.0)
+    loss = SoftmaxLoss(z, label, shares(300), 1.0)
     assert minimise(loss, loss.start).warning
