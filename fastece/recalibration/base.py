@@ -93,7 +93,7 @@ class Rows:
         return replace(self, x=self.x[rows], label=self.label[rows], v=v)
 
     def to_fit(self, name: str) -> "Rows":
-        """Select the rows whose weight is not 0, or refuse labels that are all of one class.
+        """Select the rows whose weight is not 0; refuse labels of one class alone.
 
         Messages call the labels `name`; classes without a label are a warning.
         """
