@@ -25,8 +25,7 @@ from fastece.document.result import Results
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.intervals.compare import comparison_results
 from fastece.plot.pages import save_picture
-from fastece.report.measures import LEAD, TEST, scores_of
-from fastece.report.pictures import compare_panels
+from fastece.report.report import LEAD, TEST, compare_panels, scores_of
 from fastece.report.words import SCORES, question, sentence
 from fastece.resampling.arguments import Call
 from fastece.resampling.results import ComparisonResult

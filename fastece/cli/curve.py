@@ -18,7 +18,7 @@ from fastece.estimators.table import find_estimator
 from fastece.files import Predictions
 from fastece.plot.pages import save_picture
 from fastece.reliability.curve import ReliabilityCurve, curves_of
-from fastece.report.pictures import curve_panels
+from fastece.report.report import curve_panels
 from fastece.report.words import question
 from fastece.resampling.arguments import Call
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fastece.checks.errors import InputError
 from fastece.files import STANDARD_INPUT, Predictions, read_predictions
-from fastece.report.measures import ERRORS, choose_errors
+from fastece.report.report import ERRORS, choose_errors
 from fastece.resampling.arguments import Call, add_groups, read_call
 
 DEMO = "digits_neural_network.npz"

@@ -29,7 +29,7 @@ from fastece.estimators.table import ESTIMATORS
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate
 from fastece.recalibration.methods import method_name
-from fastece.report.measures import LEAD
+from fastece.report.report import LEAD
 from fastece.resampling.arguments import MOST_RESAMPLES
 
 ALL, LOSS = "all", "log_loss"

@@ -30,8 +30,7 @@ from fastece.document.numbers import decimals, format_interval, format_number
 from fastece.files import STANDARD_INPUT, check_output, write_predictions
 from fastece.plot.pages import save_picture
 from fastece.recalibration import METHODS, Calibrator, save
-from fastece.report.measures import LEAD, TEST
-from fastece.report.pictures import diagram_panels
+from fastece.report.report import LEAD, TEST, diagram_panels
 from fastece.report.words import question, sentence
 from fastece.resampling.results import ComparisonResult
 

@@ -20,8 +20,7 @@ from fastece.cli.targets import check_page, check_picture
 from fastece.cli.terminal import Progress, show_progress
 from fastece.files import STANDARD_INPUT, FileCount, FileSum, Predictions, expand_paths, read_whole
 from fastece.plot.pages import save_picture
-from fastece.report.measures import LEAD
-from fastece.report.report import make_report
+from fastece.report.report import LEAD, make_report
 from fastece.report.result import Report
 from fastece.report.words import count_of
 from fastece.streams.accumulator import Accumulator

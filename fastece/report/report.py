@@ -1,9 +1,11 @@
-"""The call that builds a report from its numbers, part by part."""
+"""The call that builds a report, its numbers part by part, and its pictures."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, singledispatch
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,14 @@ from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import list_names
 from fastece.checks.probabilities import as_probabilities
 from fastece.data.reading import read_problems
-from fastece.data.source import Problems, Source, need_rows
+from fastece.data.sample import Sample, increasing
+from fastece.data.source import ROWS, Problems, Source, need_rows
 from fastece.decomposition import ScoreDecomposition, isotonic_parts
 from fastece.estimators.binned import Binned
+from fastece.estimators.density import KDE
+from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.intervals.direction import direction_of
+from fastece.intervals.estimate import estimate_results, posterior_maker
 from fastece.intervals.slices import (
     Group,
     Slices,
@@ -24,32 +30,61 @@ from fastece.intervals.slices import (
     groups_of_sources,
     slices_of,
 )
-from fastece.reliability.curve import curves_of
+from fastece.plot.pages import Panel
+from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import diagrams_of
-from fastece.report.measures import (
-    ERRORS,
-    LEAD,
-    TEST,
-    Progress,
-    choose_errors,
-    mean_of_top,
-    measure_errors,
-    measure_scores,
-    measure_vectors,
-    scores_of,
-)
-from fastece.report.pictures import report_panels
-from fastece.report.result import GroupedError, Report
-from fastece.report.words import SCORES
+from fastece.report.result import ClassVectors, GroupedError, Report
+from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, SCORES
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import bootstrap_results
 from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.draws import new_key
+from fastece.resampling.labels import hits_and_misses
+
+# The answer comes first, and its curve is beside the diagram; the test of calibration and the
+# diagram are of the bins of the other.
+LEAD, TEST = "ece_bayes", "ece"
+ERRORS: dict[str, Any] = {
+    **{name: ESTIMATORS[name] for name in (LEAD, TEST, "ece_a", "ece_c", "ece_ac", "ece_kde")},
+    "mce": Binned(norm=math.inf),
+}
+Progress = Callable[[str], None]
+
+
+def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
+    """Find estimators by name, `LEAD` and `TEST` first, with their own fields.
+
+    Names are keys of the table, or "mce"; other objects are named by their text.
+    """
+    chosen = {str(name): ERRORS.get(name, name) if isinstance(name, str) else name
+              for name in dict.fromkeys([LEAD, TEST, *names])}  # fmt: skip
+    found = {}
+    for name, row in chosen.items():
+        estimator = find_estimator(row, {})
+        own = {key: value for key, value in fields.items() if hasattr(estimator, key)}
+        found[name] = find_estimator(estimator, own)
+    return found
+
+
+def scores_of(pairs: bool) -> dict[str, Any]:
+    """List the scores by name.
+
+    With hits and confidences alone there is no accuracy: it would be the accuracy of guessing
+    whether a prediction is right.
+    """
+    return {name: ESTIMATORS[name] for name in SCORES if not pairs or name != "accuracy"}
+
+
+# --- the call ------------------------------------------------------------------------------
 
 # Arguments that decide how data are read.
 READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
 # Others of `fastece.bootstrap`.
 WORK = ("confidence_level", "n_jobs", "executor")
+# Bins of pictures where one of the equal-width bins holds most rows.
+EVEN = "ece_a"
+# Characters of the name of a file in a legend.
+LONGEST = 20
 
 
 def calibration_report(
@@ -139,18 +174,10 @@ def make_report(
         Other options of `fastece.bootstrap`.
     """
     progress("reading")
-    read = partial(read_problems, **data)
-    data = {**data}
-    y_true, y_prob = data.pop("y_true"), data.pop("y_prob", None)
-    call = read_call(
-        "calibration_report",
-        y_true,
-        {"y_prob": y_prob},
-        0,
-        estimator=list(SCORES),
-        **data,
-        **options,
-    )
+    read, y_prob = partial(read_problems, **data), data.get("y_prob")
+    rows = {name: value for name, value in data.items() if name not in ("y_true", "y_prob")}
+    options |= {**rows, "estimator": list(SCORES)}
+    call = read_call("calibration_report", data["y_true"], {"y_prob": y_prob}, 0, **options)
     (source,) = call.sources
     call, scores = replace(call, estimators=errors), replace(call, estimators=scores_of(pairs))
     require_calibration_error(call, "a report")
@@ -211,21 +238,6 @@ def check_parts(
     return slices, whole
 
 
-def measure_top(
-    source: Source, read: Callable[..., Problems], top: Source | None, pairs: bool,
-    n_classes: int | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Measure the accuracy and the mean confidence, where the source has them."""
-    is_top = pairs or source.setting.is_top
-    if isinstance(source, Problems):
-        top = source if is_top else read(setting="confidence")
-    elif is_top or source.setting.name == "binary":
-        top = source
-    accuracy, confidence = (None, None) if top is None else mean_of_top(top, pairs)
-    known = n_classes if pairs else (top or source).n_classes
-    return {"n_classes": known, "accuracy": accuracy, "mean_confidence": confidence}
-
-
 def decomposition_of(call: Call) -> ScoreDecomposition:
     """Decompose the Brier score of the setting; average its parts over classes."""
     (problems,) = call.models
@@ -257,3 +269,251 @@ def measure_groups(call: Call, seed: int, column: str) -> GroupedError:
     p_value = calibration_results(call, seed)[name].p_value
     interval = found.confidence_interval
     return GroupedError(column, call.n_groups or 0, name, found.value, interval, p_value)
+
+
+# --- errors ---------------------------------------------------------------------------------
+
+
+def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, Any]]:
+    """Compute a line of numbers for each estimator of a call.
+
+    Without resamples, and where rows are not kept, only posteriors have intervals.
+    """
+    lines, (source,) = {}, call.sources
+    for name, estimator in call.estimators.items():
+        progress(f"measuring {name}")
+        values, details = values_and_details(estimator, call)
+        whole = ", class vectors" if call.uses_class_vectors(estimator) else ""
+        lines[name] = {
+            "name": name, "value": float(call.average_of(np.asarray(values))), "low": None,
+            "high": None, "p_value": None, "estimator": f"{estimator}{whole}", "n_bins": None,
+            "occupied": None, "bandwidth": None, "rows_behind": None, "smoothing": None, **details,
+        }  # fmt: skip
+    progress(f"intervals, {call.n_resamples} replicates of a calibrated model")
+    has_rows = ROWS in source.has
+    known = {
+        name: row for name, row in call.estimators.items()
+        if (has_rows or source.n_problems == 1)
+        and (posterior_maker(row) is not None or (has_rows and call.n_resamples))
+    }  # fmt: skip
+    found = estimate_results(replace(call, estimators=known), rng=seed) if known else {}
+    for name, answer in found.items():
+        low, high = answer.confidence_interval
+        lines[name] |= {"low": low, "high": high, "p_value": answer.p_value}
+    return list(lines.values())
+
+
+@singledispatch
+def values_and_details(estimator: Any, call: Call) -> tuple[Any, dict[str, Any]]:
+    """Return the value of each problem, and details of the estimator by name."""
+    return estimator.point_values(call.sources[0]), {}
+
+
+@values_and_details.register
+def _(estimator: Binned, call: Call) -> tuple[Any, dict[str, Any]]:
+    """Count the bins of all classes, and the bins that hold rows."""
+    diagrams = diagrams_of(estimator, call.sources[0])
+    count = np.concatenate([diagram.count for diagram in diagrams])
+    bins = {"n_bins": count.size, "occupied": int(np.count_nonzero(count))}
+    return [diagram.value for diagram in diagrams], bins
+
+
+@values_and_details.register
+def _(estimator: KDE, call: Call) -> tuple[Any, dict[str, Any]]:
+    """Return the mean bandwidth, and the numbers behind a caution."""
+    (source,) = call.sources
+    curves = curves_of(replace(call.only(estimator), n_resamples=0), None)
+    details = {"bandwidth": float(np.mean([curve.bandwidth for curve in curves]))}
+    if ROWS in source.has:
+        each = [error_of_smoothing(estimator, sample) for sample in source.samples()]
+        details["smoothing"] = float(np.mean(each))
+        details["rows_behind"] = float(np.median([rows_behind(curve) for curve in curves]))
+    return [curve.value for curve in curves], details
+
+
+def rows_behind(curve: ReliabilityCurve) -> float:
+    """Count about how many rows, or fewer, half of the error of a curve rests on.
+
+    None where no row is near and the curve does not exist.
+    """
+    low, high = curve.score_range
+    error = np.nan_to_num(np.abs(curve.lce) * curve.density) * (high - low) / curve.score.size
+    order, unseen = np.argsort(curve.rows), max(curve.value - float(error.sum()), 0.0)
+    below = unseen + np.cumsum(error[order])
+    half = below[-1] / 2
+    return 0.0 if unseen > half else float(curve.rows[order][np.searchsorted(below, half)])
+
+
+def error_of_smoothing(kde: KDE, sample: Sample) -> float:
+    """Return the error that a density would show for a calibrated model."""
+    twice = hits_and_misses(sample)
+    order = increasing(twice.s)
+    expected = np.where(twice.y == 1, twice.s, 1 - twice.s)[order]
+    return kde.evaluate(kde.prepare(twice.where(order), sample.n), expected)
+
+
+# --- scores ---------------------------------------------------------------------------------
+
+
+def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
+    """Compute a line of numbers for each score of a call that its source allows.
+
+    It has the interval of a bootstrap if there are resamples and rows.
+    """
+    (source,) = call.sources
+    call = replace(call, estimators={k: x for k, x in call.estimators.items() if has(source, x)})
+    if not call.n_resamples or ROWS not in source.has:
+        values = {name: call.values(name)[0] for name in call.estimators}
+        ends = dict.fromkeys(values, (None, None))
+    else:
+        results = bootstrap_results(call, method="percentile", rng=seed)
+        values = {name: result.value for name, result in results.items()}
+        ends = {name: tuple(result.confidence_interval) for name, result in results.items()}
+    uses_class_vectors = source.setting.is_top or source.setting.name == "binary"
+    meaning = SCORES if uses_class_vectors else {**SCORES, "accuracy": ACCURACY_OF_SCORE}
+    return [
+        {"name": name, "value": value, "low": ends[name][0], "high": ends[name][1],
+         "meaning": meaning[name]}
+        for name, value in values.items()
+    ]  # fmt: skip
+
+
+def has(source: Source, estimator: Any) -> bool:
+    """Return whether a source has the data that an estimator needs."""
+    try:
+        source.needs_of(estimator)
+    except InputError:
+        return False
+    return True
+
+
+def measure_top(
+    source: Source, read: Callable[..., Problems], top: Source | None, pairs: bool,
+    n_classes: int | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Measure the accuracy and the mean confidence, where the source has them."""
+    is_top, is_binary = pairs or source.setting.is_top, source.setting.name == "binary"
+    accuracy = confidence = None
+    if isinstance(source, Problems):
+        rows = source if is_top else read(setting="confidence")
+        accuracy, confidence = (
+            float(np.average(x, weights=rows.v)) for x in (rows.label, rows.prob)
+        )
+        top = rows
+    elif top := source if is_top or is_binary else top:
+        (diagram,) = diagrams_of(Binned(2, score_range="unit"), top)
+        hits, score = np.nan_to_num(diagram.frequency), np.nan_to_num(diagram.score)
+        if diagram.setting.startswith("binary") and not pairs:
+            # Scores of label 1 up to one half are predictions of label 0.
+            hits[0], score[0] = 1 - hits[0], 1 - score[0]
+        share = diagram.count / diagram.count.sum()
+        accuracy, confidence = float(share @ hits), float(share @ score)
+    known = n_classes if pairs else (top or source).n_classes
+    return {"n_classes": known, "accuracy": accuracy, "mean_confidence": confidence}
+
+
+# --- class vectors --------------------------------------------------------------------------
+
+# Estimators that look at all pairs of rows, in seconds: of at most so many rows, and of so many
+# classes that vectors of one sample lie near each other.
+LEAST_CLASSES, MOST_CLASSES, MOST_ROWS = 3, 20, 20_000
+# Pairs that all replicates together look at, about a second; but of 20 000 rows the bandwidth alone
+# takes 4 s, and the fewest replicates of a test 10 s.
+MOST_PAIRS, LEAST_REPLICATES = 10**9, 32
+
+
+def measure_vectors(
+    call: Call, read: Callable[..., Problems], seed: int, progress: Progress
+) -> ClassVectors | None:
+    """Compute errors of class vectors, if a call is about more than two classes."""
+    (problems,) = call.models
+    asks = problems.setting.is_top or problems.setting.per_class
+    if not asks or problems.n_classes < LEAST_CLASSES:
+        return None
+    limits = {"classes": (problems.n_classes, MOST_CLASSES), "rows": (call.n, MOST_ROWS)}
+    for name, (count, most) in limits.items():
+        if count > most:
+            other = 'fastece.calibration_test(y, p, estimator="skce") takes them'
+            return ClassVectors([], 0, f"Left out: {count} {name}, of at most {most}; {other}.")
+    if call.n < 2:
+        return ClassVectors([], 0, "Left out: one row has no pairs.")
+    progress("class vectors")
+    # As many as a p-value that rejects needs.
+    least = max(LEAST_REPLICATES, math.ceil(1 / (1 - call.level)))
+    count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, least))
+    vectors = read(setting="auto", vectors=True)
+    # The bandwidth that the likelihood chooses takes the longest.
+    kde: Any = ESTIMATORS["canonical"]
+    plan = with_threads(call.jobs, lambda run: kde.plan(vectors.sample(0), run))
+    rows = {"canonical": replace(kde, bandwidth=plan.bandwidth), "skce": ESTIMATORS["skce"]}
+    whole = replace(call, sources=[vectors], estimators=rows, n_resamples=count, average="macro")
+    results = calibration_results(whole, seed) if count else {}
+    lines = []
+    for name, row in rows.items():
+        found = results.get(name)
+        value = found.value if found else float(row.point_values(vectors)[0])
+        mean = float(np.mean(found.null_distribution)) if found else None
+        p_value = found.p_value if found else None
+        lines.append({
+            "name": name, "value": value, "if_calibrated": mean, "p_value": p_value,
+            "meaning": CLASS_VECTORS[name],
+        })  # fmt: skip
+    return ClassVectors(lines, count, "")
+
+
+# --- pictures of reports, comparisons and curves --------------------------------------------
+
+
+def report_panels(call: Call, seed: int) -> list[Panel]:
+    """Draw the diagram with its band, and the curve; or the diagram of each class.
+
+    Where scores are heaped there is a diagram over log odds too. Without resamples, and where rows
+    are not kept, there is no band.
+    """
+    (source,) = call.sources
+    has_band = call.n_resamples > 0 and ROWS in source.has
+    panels = diagram_panels(call, [None], seed if has_band else None)
+    if not source.setting.per_class:
+        lead = replace(call.only(call.estimators[LEAD]), n_resamples=0)
+        panels.append(Panel({None: curves_of(lead, None)[0].drawing()}))
+    return panels
+
+
+def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
+    """Draw each curve; a single one with heaped scores over log odds too."""
+    panels = [Panel({None: curve.drawing()}) for curve in curves]
+    if len(panels) == 1 and panels[0].first.is_heaped:
+        panels.append(panels[0]._replace(is_logit=True))
+    return panels
+
+
+def compare_panels(call: Call, paths: Sequence[str]) -> list[Panel]:
+    """Draw both models on the same axes, for each class."""
+    files = [Path(path).name for path in paths]
+    short = [x if len(x) <= LONGEST else f"…{x[1 - LONGEST :]}" for x in files]
+    return diagram_panels(call, [f"{letter}: {x}" for letter, x in zip("ab", short, strict=True)])
+
+
+def diagram_panels(call: Call, names: Sequence[str | None], seed: int | None = None) -> list[Panel]:
+    """Draw all models on the same axes, for each class; with a seed, their bands.
+
+    Of a single problem with heaped scores, equal-mass bins over log odds are drawn too.
+    """
+    panels = bin_panels(call, TEST, names, seed)
+    if len(panels) == 1 and any(x.is_heaped for x in panels[0].drawings.values()):
+        panels += [panel._replace(is_logit=True) for panel in bin_panels(call, EVEN, names, seed)]
+    return panels
+
+
+def bin_panels(call: Call, bins: str, names: Sequence[str | None], seed: int | None) -> list[Panel]:
+    """Draw the bins of all models of a call on the same axes, for each class."""
+    estimator = call.estimators.get(bins, ESTIMATORS[bins])
+    each = [*zip(*(diagrams_of(estimator, source) for source in call.sources), strict=True)]
+    bands: Any = [True] * len(each)
+    if seed is not None:
+        found = calibration_results(call.only(estimator), seed).band
+        bands = found if isinstance(found, list) else [found]
+    return [
+        Panel({name: x.drawing(band) for name, x in zip(names, models, strict=True)})
+        for models, band in zip(each, bands, strict=True)
+    ]

@@ -1,7 +1,6 @@
 """The numbers of a report, and its sections."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 from fastece import __version__
 from fastece.decomposition import ScoreDecomposition
 from fastece.document.document import Cell, Document, Section, Table
-from fastece.document.numbers import ConfidenceInterval, Number, PValue
+from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_p
 from fastece.document.result import Record, Result
 from fastece.document.writers import to_html
 from fastece.intervals.direction import Direction
@@ -20,7 +19,6 @@ from fastece.plot.svg import to_svg
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report import words
-from fastece.report.measures import ClassVectors
 
 # Slices in a table, those with the most evidence first, and classes if none are miscalibrated; the
 # rest is counted.
@@ -49,6 +47,32 @@ class GroupedError(Record):
     value: float
     confidence_interval: ConfidenceInterval
     p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class ClassVectors(Record):
+    """Errors of whole class vectors.
+
+    Attributes
+    ----------
+    lines : list of dict
+        An error each: name, value, the mean of a calibrated model, p_value, meaning. Without
+        resamples there are neither a mean nor a p-value; empty where there is a note.
+    n_resamples : int
+        Replicates of each.
+    note : str
+        The reason for leaving them out, if any.
+    """
+
+    lines: list[dict[str, Any]]
+    n_resamples: int
+    note: str
+
+    def evidence(self, level: float) -> list[str]:
+        """Describe the evidence of miscalibration, if the stronger test rejects."""
+        p_values = [line["p_value"] for line in self.lines if line["name"] == "skce"]
+        return [f"class vectors are miscalibrated (skce, p = {format_p(p)})"
+                for p in p_values if p is not None and p < 1 - level]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,13 +166,13 @@ class Report(Result):
         off = {name: (sum(row.low > 0 for row in x), len(x)) for name, x in tables.items() if x}
         if found is None or interval is None:
             return words.judge_classes(*off["classes"], self.confidence_level, self.value)
-        return words.judge(words.Findings(
+        return words.judge(
             n=self.n_effective, setting="confidence" if self.pairs else self.setting,
             level=self.confidence_level, error=self.value, interval=interval, p_value=self.p_value,
             over=found.over, total=found.value, mean_gap=found.mean_gap,
             mean_gap_interval=found.mean_gap_interval, off=off,
             others=[] if self.vectors is None else self.vectors.evidence(self.confidence_level),
-        ))  # fmt: skip
+        )  # fmt: skip
 
     @property
     def headline(self) -> str:
@@ -178,13 +202,10 @@ class Report(Result):
             class_vectors(self), breakdown(self, self.classes, "class"),
             breakdown(self, self.slices, "slice"), groups(self), pictures(self),
         ]  # fmt: skip
-        return Document(
-            title=self.title,
-            lead=self.headline,
-            sections=[section for section in made if section is not None],
-            tone=words.TONES.get(self.verdict, "unclear"),
-            footer=f"fastece {__version__}; {self.n_resamples} replicates, seed {self.seed}.",
-        )
+        sections = [section for section in made if section is not None]
+        footer = f"fastece {__version__}; {self.n_resamples} replicates, seed {self.seed}."
+        tone = words.TONES.get(self.verdict, "unclear")
+        return Document(self.title, self.headline, sections, tone=tone, footer=footer)
 
     def _columns(self) -> dict[str, Any]:
         return {name: [line[name] for line in self.measures] for name in self.measures[0]}
@@ -342,10 +363,10 @@ def pictures(report: Report) -> Section:
         rows = [[name, *row] for name, one in tables for row in one.rows]
         table = Table(["class", *table.head], rows)
     pages = [[panel] for panel in report._panels] if report.curve is not None else [report._panels]
-    draw: list[Callable[[str], str]] = [partial(draw_svg, page, report.title) for page in pages]
-    return Section("Reliability diagram", table=table, pictures=draw)
+    title = f"{report.title}: reliability diagram"
 
+    def draw(page: list[Panel], key: str) -> str:
+        return to_svg(draw_page(page), title, key)
 
-def draw_svg(page: Any, title: str, key: str) -> str:
-    """Draw a page of panels as SVG, whose ids begin with a key."""
-    return to_svg(draw_page(page), f"{title}: reliability diagram", key)
+    drawn = [partial(draw, page) for page in pages]
+    return Section("Reliability diagram", table=table, pictures=drawn)

@@ -1,7 +1,7 @@
 """All sentences of reports and comparisons."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fastece.document.numbers import (
     ROUNDING,
@@ -80,123 +80,80 @@ STREAM = {"skipped": "rows skipped", "cut_files": "files cut off"}
 INFINITE_LOSS = "{}: an outcome had probability 0; fastece.log_loss has clip= for that."
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The verdict of a report, and its headline.
+class Judgement(NamedTuple):
+    """The verdict of a report, and its headline: one sentence with the numbers behind it.
 
-    Attributes
-    ----------
-    verdict : str
-        "too few rows", "no sign" (of miscalibration), "miscalibrated", or "unclear" where the
-        interval and the test do not agree.
-    headline : str
-        One sentence with the direction, the error, its interval and the p-value.
+    The verdict is "too few rows", "no sign" (of miscalibration), "miscalibrated", or "unclear"
+    where the interval and the test do not agree.
     """
 
     verdict: str
     headline: str
 
 
-@dataclass(frozen=True)
-class Findings:
-    """The numbers behind a judgement.
+def judge(
+    *, n: float, setting: str, level: float, error: float, interval: ConfidenceInterval,
+    p_value: float | None, over: float, total: float, mean_gap: float,
+    mean_gap_interval: ConfidenceInterval | None, off: dict[str, tuple[int, int]],
+    others: Sequence[str] = (),
+) -> Judgement:  # fmt: skip
+    """Judge a model: by its error if the interval and the test agree, else "unclear".
 
-    Attributes
+    Parameters
     ----------
     n : float
         Effective number of rows.
-    setting : str
-    level : float
-        Of the intervals.
-    error, interval
-        The error, and its interval.
     p_value : float or None
         Of the calibration test; None without one.
     over, total : float
         Error of scores that are too high, and of all.
-    mean_gap, mean_gap_interval
-        Observed frequency minus mean score.
     off : dict
         How many classes and slices are miscalibrated, and of how many, by name.
     others : sequence of str
         Other evidence of miscalibration.
     """
-
-    n: float
-    setting: str
-    level: float
-    error: float
-    interval: ConfidenceInterval
-    p_value: float | None
-    over: float
-    total: float
-    mean_gap: float
-    mean_gap_interval: ConfidenceInterval | None
-    off: dict[str, tuple[int, int]]
-    others: Sequence[str] = ()
-
-    @property
-    def conflicting_evidence(self) -> list[str]:
-        """Evidence of miscalibration beside the error and the test."""
-        found, interval = [], self.mean_gap_interval
-        if interval is not None and (interval.low > ROUNDING or interval.high < -ROUNDING):
-            gap = format_number(self.mean_gap, decimals(interval), False)
-            found.append(
-                f"the observed frequency differs from the mean predicted probability by {gap} "
-                f"{format_interval(interval)}"
-            )
-        found += [f"{off} of {n} {name} are miscalibrated" for name, (off, n) in self.off.items()
-                  if off]  # fmt: skip
-        return [*found, *self.others]
-
-
-def judge(found: Findings) -> Judgement:
-    """Judge a model: by its error if the interval and the test agree, else "unclear"."""
-    error = describe_error(found)
-    low, high = (format_number(end, decimals(found.interval)) for end in found.interval)
-    if found.n < FEWEST_ROWS:
-        rows = f"{found.n:.0f} row{'' if round(found.n) == 1 else 's'}"
+    places = decimals(interval)
+    low, high = (format_number(end, places) for end in interval)
+    if n < FEWEST_ROWS:
         return Judgement(TOO_FEW, (
-            f"Too few rows to judge: with {rows} the error may be from {low} to {high}; some "
-            f"{ENOUGH_ROWS} rows are enough for most models."
+            f"Too few rows to judge: with {count_of(round(n), 'row')} the error may be from {low} "
+            f"to {high}; some {ENOUGH_ROWS} rows are enough for most models."
         ))  # fmt: skip
-    shows = found.interval.low > 0
-    has_test = found.p_value is not None
-    rejects = shows if found.p_value is None else found.p_value < 1 - found.level
-    test = f" (p = {format_p(found.p_value)})".replace("= <", "< ") if has_test else ""
-    named = f"{direction(found)} by {error}"
+    size = f"{format_number(error, places, False)} ({100 * level:g} % CI {low} to {high})"
+    named = f"{direction(over / total if total > 0 else 0.5, setting)} by {size}"
+    test = "" if p_value is None else f"p = {format_p(p_value)}".replace("= <", "< ")
+    shows = interval.low > 0
+    rejects = shows if p_value is None else p_value < 1 - level
     if shows and rejects:
-        return Judgement(SHOWN, f"{sentence(named)}{test and '; '}{test.strip(' ()')}.")
-    if shows:
-        text = f"{named}: the interval leaves out 0, but the test does not reject{test}."
-        return Judgement(UNCLEAR, f"Probably {text}")
-    if rejects:
-        text = f"{named}: the test rejects{test}, but the interval holds 0."
-        return Judgement(UNCLEAR, f"Probably {text}")
-    fits = f"error {error}{test and '; '}{test.strip(' ()')}"
-    if found.conflicting_evidence:
-        evidence = " and ".join(found.conflicting_evidence)
-        return Judgement(UNCLEAR, f"Unclear: {fits}, but {evidence}.")
+        return Judgement(SHOWN, f"{sentence(named)}{test and '; '}{test}.")
+    if shows or rejects:
+        text = "interval leaves out 0, but the test does not reject" if shows else "test rejects"
+        but = "" if shows else ", but the interval holds 0"
+        return Judgement(UNCLEAR, f"Probably {named}: the {text} ({test}){but}.")
+    evidence, gaps = [], mean_gap_interval
+    if gaps is not None and (gaps.low > ROUNDING or gaps.high < -ROUNDING):
+        gap = format_number(mean_gap, decimals(gaps), False)
+        evidence.append(
+            "the observed frequency differs from the mean predicted probability by "
+            f"{gap} {format_interval(gaps)}"
+        )
+    evidence += [
+        f"{x} of {count} {name} are miscalibrated" for name, (x, count) in off.items() if x
+    ]
+    evidence += others
+    fits = f"error {size}{test and '; '}{test}"
+    if evidence:
+        return Judgement(UNCLEAR, f"Unclear: {fits}, but {' and '.join(evidence)}.")
     return Judgement(NO_SIGN, f"No sign of miscalibration: {fits}.")
 
 
-def describe_error(found: Findings) -> str:
-    """Write the error with its interval, as papers do."""
-    places = decimals(found.interval)
-    low, high = (format_number(end, places) for end in found.interval)
-    value = format_number(found.error, places, False)
-    return f"{value} ({100 * found.level:g} % CI {low} to {high})"
-
-
-def direction(found: Findings) -> str:
-    """Name the direction of an error, in words that "by 0.021" follows."""
-    share = found.over / found.total if found.total > 0 else 0.5
-    is_top = found.setting == "confidence"
-    if share >= ONE_SIDED:
-        return "over-confident" if is_top else "miscalibrated: probabilities too high"
-    if share <= 1 - ONE_SIDED:
-        return "under-confident" if is_top else "miscalibrated: probabilities too low"
-    return "miscalibrated in both directions"
+def direction(share: float, setting: str) -> str:
+    """Name the direction of an error of which a share is of scores that are too high."""
+    if 1 - ONE_SIDED < share < ONE_SIDED:
+        return "miscalibrated in both directions"
+    if setting == "confidence":
+        return "over-confident" if share > 0.5 else "under-confident"
+    return f"miscalibrated: probabilities too {'high' if share > 0.5 else 'low'}"
 
 
 def judge_classes(off: int, count: int, level: float, mean: float) -> Judgement:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.report.measures import ERRORS, SCORES
+from fastece.report.report import ERRORS, SCORES
 from helpers.command_line import DIGITS, FOREST, PAIRS, as_json, failure, text
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.report import measures
+from fastece.report import report as maker
 
 
 def vectors(n, n_classes=3, seed=0, twisted=False):
@@ -57,16 +57,16 @@ def test_without_resamples_there_are_values_alone():
 
 
 def test_many_rows_have_fewer_replicates(monkeypatch):
-    monkeypatch.setattr(measures, "MOST_PAIRS", 100**2 * 50)
+    monkeypatch.setattr(maker, "MOST_PAIRS", 100**2 * 50)
     assert report(*vectors(100)).vectors.n_resamples == 50
-    assert report(*vectors(200)).vectors.n_resamples == measures.LEAST_REPLICATES
+    assert report(*vectors(200)).vectors.n_resamples == maker.LEAST_REPLICATES
 
 
 def test_what_is_left_out_is_said(monkeypatch):
     found = report(*vectors(60, 21))
     assert found.vectors.lines == []
     assert "Left out: 21 classes, of at most 20" in str(found)
-    monkeypatch.setattr(measures, "MOST_ROWS", 59)
+    monkeypatch.setattr(maker, "MOST_ROWS", 59)
     assert "Left out: 60 rows, of at most 59" in str(report(*vectors(60)))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.report.words import ENOUGH_ROWS, Findings, judge
+from fastece.report.words import ENOUGH_ROWS, judge
 from fastece.resampling.intervals import ConfidenceInterval
 
 USUAL = {
@@ -43,7 +43,7 @@ def test_the_headline(changes, verdict, parts):
     found = {**USUAL, **changes}
     for name in ("interval", "mean_gap_interval"):
         found[name] = found[name] and ConfidenceInterval(*found[name])
-    judgement = judge(Findings(**found))
+    judgement = judge(**found)
     assert judgement.verdict == verdict
     assert all(part in judgement.headline for part in parts), judgement.headline
     assert re.fullmatch(r"[A-Z].*[^.]\.", judgement.headline)
