@@ -81,7 +81,7 @@ INFINITE_LOSS = "{}: an outcome had probability 0; fastece.log_loss has clip= fo
 
 
 class Judgement(NamedTuple):
-    """The verdict of a report, and its headline: one sentence with the numbers behind it.
+    """The verdict of a report, and its headline: a sentence with the numbers.
 
     The verdict is "too few rows", "no sign" (of miscalibration), "miscalibrated", or "unclear"
     where the interval and the test do not agree.
