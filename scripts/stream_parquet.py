@@ -27,11 +27,11 @@ def only_read(path):
     return sum(batch.num_rows for batch in file.iter_batches(2**18)), None
 
 def add_up(path):
-    from fastece.files.batches import BatchReader
+    from fastece.files import Reader
     rows = fastece.Accumulator()
-    reader = BatchReader(path)
-    for batch in reader.batches():
-        found = reader.read(batch)
+    reader = Reader(path)
+    for table in reader.tables():
+        found = reader.read_batch(table)
         rows.update(found.y_true, found.y_prob)
     return rows.n, rows.ece()
 

@@ -18,7 +18,15 @@ from fastece.cli.inputs import columns_of, data_of, estimators_of, file_options,
 from fastece.cli.page import Page
 from fastece.cli.targets import check_page, check_picture
 from fastece.cli.terminal import Progress, show_progress
-from fastece.files import STANDARD_INPUT, FileCount, FileSum, Predictions, expand_paths, read_whole
+from fastece.files import (
+    STANDARD_INPUT,
+    FileCount,
+    FileSum,
+    Predictions,
+    Reader,
+    expand_paths,
+    read_whole,
+)
 from fastece.plot.pages import save_picture
 from fastece.report.report import LEAD, make_report
 from fastece.report.result import Report
@@ -137,9 +145,10 @@ def read_stream(
         progress(f"{rows} rows, {100 * part:.0f} % of {title} read")
 
     reading = FileSum(sums.add, options.on_error == "skip", show)
-    reading.any_labels = options.labels is not None or options.pos_label is not None
+    more = {**file_options(options), "columns": columns_of(options, "by")}
+    any_labels = options.labels is not None or options.pos_label is not None
     for path in paths:
-        reading.add_file(path, **file_options(options), columns=columns_of(options, "by"))
+        reading.add_file(Reader(path, **more, any_labels=any_labels))
     return reading
 
 

@@ -2,13 +2,13 @@
 
 from fastece.files.batches import FileCount as FileCount
 from fastece.files.batches import FileSum as FileSum
-from fastece.files.batches import read_batches as read_batches
+from fastece.files.formats import STANDARD_INPUT as STANDARD_INPUT
+from fastece.files.formats import expand_paths as expand_paths
 from fastece.files.predictions import LAYOUTS as LAYOUTS
 from fastece.files.predictions import Predictions as Predictions
+from fastece.files.predictions import Reader as Reader
 from fastece.files.predictions import read_predictions as read_predictions
 from fastece.files.predictions import read_whole as read_whole
-from fastece.files.source import STANDARD_INPUT as STANDARD_INPUT
-from fastece.files.source import expand_paths as expand_paths
 from fastece.files.writing import check_output as check_output
 from fastece.files.writing import whole_file as whole_file
 from fastece.files.writing import write_predictions as write_predictions

@@ -9,10 +9,10 @@ its number from 0 on or its text. `arguments` holds the requests, each a context
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fastece.files.table import Fault, Table, follow
+from fastece.files.columns import Fault, Table
 
 RESPONSES = ("filtered_resps", "resps")
 # Where a document has the texts of its choices, or their letters.
@@ -103,3 +103,13 @@ def read_requests(row: dict[str, Any]) -> list[list[str]]:
     pairs = [list(x.values()) if isinstance(x, dict) else x for x in found or []]
     is_whole = all(isinstance(x, list) and len(x) == 2 for x in pairs)
     return [[str(text) for text in pair] for pair in pairs] if is_whole else []
+
+
+def follow(value: Any, path: Sequence[str]) -> Any:
+    """Return the value that a path leads to, or None."""
+    for key in path:
+        try:
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        except (LookupError, TypeError, ValueError):
+            return None
+    return value

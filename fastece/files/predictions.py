@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -15,9 +14,9 @@ from numpy.typing import NDArray
 from fastece.checks.errors import BadArgumentError, InputError, InputWarning
 from fastece.checks.parameters import check_integer
 from fastece.checks.probabilities import first_number
+from fastece.files.columns import Labels, NamedColumns, Numbers, Table, Texts, as_arrays, join
+from fastece.files.formats import read_tables
 from fastece.files.harness import is_log, read_log
-from fastece.files.source import Source
-from fastece.files.table import Labels, NamedColumns, Numbers, Table, Texts, as_arrays, join
 
 PAIR = ("true_label", "pred_label", "confidence")
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
@@ -82,24 +81,21 @@ class Predictions:
 
 
 class Rows(NamedTuple):
-    """Columns of a table as read, before the labels of all rows are known."""
+    """Columns of a table as arrays, before the labels of all rows are known."""
 
-    table: Table
+    table: Table  # without its cells, which would stay in memory
     labels: dict[str, Labels]
     numbers: dict[str, Numbers]
 
-    @property
-    def size(self) -> int:
-        """Number of values in the numeric columns."""
-        return sum(np.size(column) for column in self.numbers.values())
 
-
-@dataclass(frozen=True)
-class Chosen:
-    """Choice of the columns of a file, by the caller.
+@dataclass
+class Reader:
+    """Reader of one file of predictions, whose columns it chooses by their names.
 
     Attributes
     ----------
+    path : str
+        "-" is standard input.
     y_true, y_prob, weights : str or None
         Names of columns; of `y_prob` several, separated by commas, in class order or named as the
         classes are; prob_* means all columns named so.
@@ -107,109 +103,133 @@ class Chosen:
         Number of classes behind the top label of a file of labels and confidences.
     columns : mapping
         Columns of other arguments, by their names.
+    any_labels : bool
+        Whether the caller knows the classes of labels, which may be texts in a stream then.
     """
 
+    path: str
     y_true: str | None = None
     y_prob: str | None = None
     classes: int | None = None
     weights: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    any_labels: bool = False
 
-    @property
-    def is_named(self) -> bool:
-        """Whether the caller names labels or probabilities."""
-        return self.y_true is not None or self.y_prob is not None
+    def __post_init__(self) -> None:
+        self.label, self.forms = self.y_true or "y_true", dict[str, str]()
 
-    @property
-    def label(self) -> str:
-        """Column of the labels, where they are not pairs."""
-        return self.y_true or "y_true"
+    def tables(self) -> Iterator[Table]:
+        """Yield the unread batches of rows, in their order."""
+        return read_tables(self.path, self.choose, (self.label, PAIR[0]))
 
-    def source(self, path: str) -> Source:
-        """Open a file by its path."""
-        return Source(path, self.choose, (self.label, PAIR[0]))
-
-    def choose(self, table: Table) -> tuple[list[str], list[str]]:
-        """Choose the existing columns of labels and of numbers of a table."""
-        labels, numbers = [self.label], []
-        if self.holds_pairs(table):
-            labels, numbers = [*PAIR[:2]], [*PAIR[2:]]
-        elif self.holds_log(table):
-            labels = []
-        else:
-            numbers = self.prob_names(table)
-        for argument, names in (("y_true", labels), ("y_prob", numbers)):
-            check_names(table, argument, names)
-        for argument, name in [("weights", self.weights), *self.columns.items()]:
-            if name is not None:
-                check_names(table, argument, [name])
-        return (
-            [*dict.fromkeys([*labels, *self.columns.values()])],
-            [*dict.fromkeys([*numbers, *([self.weights] if self.weights else [])])],
-        )
-
-    def holds_pairs(self, table: Table) -> bool:
-        """Return whether a table has true label, predicted label and confidence."""
-        is_pair = not self.is_named and all(name in table.names for name in PAIR)
-        if self.classes is not None and not is_pair:
-            raise InputError("classes", f"goes with the columns {','.join(PAIR)} only")
+    def choose(self, head: Table) -> tuple[list[str], list[str]]:
+        """Choose the columns of labels, and of numbers, by their names."""
+        is_named = self.y_true is not None or self.y_prob is not None
+        self.is_log = not is_named and bool(head.rows) and is_log(head.rows[0])
+        self.is_pairs = not (is_named or self.is_log) and {*PAIR} <= {*head.names}
         if self.classes is not None:
+            if not self.is_pairs:
+                raise InputError("classes", f"goes with the columns {','.join(PAIR)} only")
             check_integer("classes", self.classes, 2, 2**31)
-        return is_pair
-
-    def prob_names(self, table: Table) -> list[str]:
-        """Find the columns of the probabilities, without columns of other arguments."""
-        if not self.y_prob:
-            return probability_columns(table)
-        taken = {self.label, self.weights, *self.columns.values()}
-        parts = self.y_prob.split(",")
-        return [name for part in parts for name in expand(table, part, taken)]
+        labels = [] if self.is_log else [*PAIR[:2]] if self.is_pairs else [self.label]
+        if self.is_log or self.is_pairs:
+            self.prob_names = [] if self.is_log else [PAIR[2]]
+        elif self.y_prob:
+            taken = {self.label, self.weights, *self.columns.values()}
+            parts = self.y_prob.split(",")
+            self.prob_names = [name for part in parts for name in expand(head, part, taken)]
+        else:
+            self.prob_names = probability_columns(head)
+        weights = {} if self.weights is None else {"weights": self.weights}
+        for argument, names in (("y_true", labels), ("y_prob", self.prob_names)):
+            check_names(head, argument, names)
+        for argument, name in {**weights, **self.columns}.items():
+            check_names(head, argument, [name])
+        self.chosen = (
+            [*dict.fromkeys([*labels, *self.columns.values()])],
+            [*dict.fromkeys([*self.prob_names, *weights.values()])],
+        )
+        return self.chosen
 
     def read(self, table: Table) -> Rows:
-        """Read the chosen columns of a table."""
-        found = table.read(*self.choose(table))
-        return Rows(table.bare, *found)  # without the cells, which would stay in memory
+        """Read a batch, whose columns are of the kind of the batches before it."""
+        rows = Rows(replace(table, columns={}), *table.read(*self.chosen))
+        for name, column in {**rows.numbers, **rows.labels}.items():
+            if isinstance(column, Texts):
+                self.check_form(table, name, "a string")
+            else:
+                _, width, *_ = *np.shape(column), 1
+                self.check_form(table, name, "a number" if width == 1 else f"{width} numbers")
+        return rows
 
-    def holds_log(self, table: Table) -> bool:
-        """Return whether a table is a log of lm-evaluation-harness."""
-        return not self.is_named and bool(table.rows) and is_log(table.rows[0])
+    def check_form(self, table: Table, name: str, form: str) -> None:
+        """Refuse a batch with cells of another kind than the batches before it."""
+        wanted = self.forms.setdefault(name, form)
+        if wanted != form:
+            place = f"{table.file}: {table.row(0)}, column {name}"
+            raise InputError(name, f"must be {wanted}, as rows before it, got {form}", place=place)
 
     def interpret(self, rows: Rows) -> Predictions:
         """Turn columns into predictions."""
-        table = rows.table
-        if self.holds_log(table):
-            found = read_questions(table)
-        elif self.holds_pairs(table):
+        if self.is_log:
+            found = read_questions(rows.table)
+        elif self.is_pairs:
             found = read_pairs(rows, self.classes)
         else:
             found = self.read_columns(rows)
-        others = {
-            argument: as_arrays([rows.labels[name]])[0] for argument, name in self.columns.items()
-        }
-        weight = None if self.weights is None else np.asarray(rows.numbers[self.weights])
-        more = {argument: [name] for argument, name in self.columns.items()}
+        others = {key: as_arrays([rows.labels[name]])[0] for key, name in self.columns.items()}
+        names, arrays, weights = {**self.columns}, {**others}, None
         if self.weights is not None:
-            more["sample_weight"] = [self.weights]
-        cells = {name: others[argument] for argument, (name,) in more.items() if argument in others}
-        cells |= {} if weight is None else {str(self.weights): weight}
+            names["sample_weight"] = self.weights
+            arrays["sample_weight"] = weights = np.asarray(rows.numbers[self.weights])
         return replace(
-            found, row=table.row, file=table.file, weights=weight, others=others,
-            columns={**found.columns, **more}, cells={**found.cells, **cells},
+            found, row=rows.table.row, file=rows.table.file, weights=weights, others=others,
+            columns={**found.columns, **{key: [name] for key, name in names.items()}},
+            cells={**found.cells, **{names[key]: array for key, array in arrays.items()}},
         )  # fmt: skip
 
     def read_columns(self, rows: Rows) -> Predictions:
         """Read a column of labels, and one or several of probabilities."""
-        names = self.prob_names(rows.table)
+        names = self.prob_names
         columns = [rows.numbers[name] for name in names]
         (label,) = as_arrays([rows.labels[self.label]])
         prob: Any = np.column_stack(columns) if len(columns) > 1 else columns[0]
-        shown = names
         if isinstance(prob, NamedColumns):  # of objects
-            shown = [f"{names[0]}.{name}" for name in prob.columns]
+            names = [f"{names[0]}.{name}" for name in prob.columns]
         elif self.y_prob and len(names) > 1:
             prob = NamedColumns(prob, names)
-        columns_of = {"y_true": [self.label], "y_prob": shown}
+        columns_of = {"y_true": [self.label], "y_prob": names}
         return Predictions(label, prob, label, columns=columns_of, cells={self.label: label})
+
+    def read_batch(self, table: Table) -> Predictions:
+        """Read a batch by itself: its labels are numbers of classes, or known to the caller."""
+        if self.is_log:
+            rule = "is a log of lm-evaluation-harness, which is no stream"
+            raise InputError("path", rule, place=table.file)
+        found = self.interpret(self.read(table))
+        if found.pairs:  # texts that are numbers are so where another row has one that is not
+            is_text = found.label.dtype.kind == "U"
+            self.check_form(table, "label", "a string" if is_text else "a number")
+        elif found.label.dtype.kind in "OUST" and not self.any_labels:
+            # Text that is a number is so where another row of the batch has one that is not.
+            texts = [str(label).strip().removeprefix("-") for label in found.label]
+            bad = next((i for i, text in enumerate(texts) if not text.isdecimal()), 0)
+            rule = (
+                "must be the number of a class, as which column another label stands for is not "
+                "known before all rows are read"
+            )
+            hint = "pass {labels}, in the order of the classes"
+            error = InputError("y_true", rule, index=bad, value=found.label[bad], hint=hint)
+            found.place(error)
+            raise error
+        names = getattr(found.y_prob, "columns", [])
+        if any(name.isdecimal() and int(name) != k for k, name in enumerate(names)):
+            rule = f"columns {names!r:.200} must be in the order of their classes in a stream"
+            raise InputError("path", rule, place=table.file)
+        y = found.y_true
+        if y.dtype == np.int8 and y.min(initial=0) >= 0:
+            y = y.view(np.uint8)
+        return replace(found, y_true=y, y_prob=np.asarray(found.y_prob))
 
 
 def read_predictions(path: str | PathLike[str], **options: Any) -> Predictions:
@@ -223,7 +243,7 @@ def read_predictions(path: str | PathLike[str], **options: Any) -> Predictions:
     path : str or path
         "-" is standard input.
     options
-        Columns: attributes of `Chosen`.
+        Columns: attributes of `Reader`.
 
     Returns
     -------
@@ -243,48 +263,22 @@ def read_whole(
     path: str | PathLike[str], *, is_limited: bool = True, **options: Any
 ) -> Predictions | None:
     """Read a file as `read_predictions` does, or return None if it is too large."""
-    chosen, parts = Chosen(**options), []
+    reader, parts = Reader(str(path), **options), []
     rows = numbers = 0
-    for table in chosen.source(str(path)).tables():
-        parts.append(chosen.read(table))
-        rows, numbers = rows + len(table.places), numbers + parts[-1].size
+    for table in reader.tables():
+        part = reader.read(table)
+        parts.append(part)
+        rows, numbers = rows + len(table.places), numbers + sum(map(np.size, part.numbers.values()))
         if is_limited and (rows > MOST_ROWS or numbers > MOST_NUMBERS):
             return None
-    return whole(chosen, parts)
-
-
-def whole(chosen: Chosen, rows: Sequence[Rows]) -> Predictions:
-    """Join the batches of one file into predictions."""
-    first = rows[0]
-    for part in rows[1:]:
-        for name in (*first.labels, *first.numbers):
-            check_kind(part.table, name, form_of(first, name), form_of(part, name))
-    places = [part.table.places for part in rows]
-    is_one = all(isinstance(x, range) for x in places) and all(
-        a[-1] + 1 == b[0] for a, b in pairwise(places)
-    )
-    joined = range(places[0][0], places[-1][-1] + 1) if is_one else np.concatenate(places)
-    return chosen.interpret(Rows(
+    first, places = parts[0], [part.table.places for part in parts]
+    start, stop = places[0][0], places[-1][-1] + 1
+    joined = range(start, stop) if stop - start == rows else np.concatenate(places)
+    return reader.interpret(Rows(
         replace(first.table, places=joined),
-        {name: join([part.labels.pop(name) for part in rows]) for name in [*first.labels]},
-        {name: join([part.numbers.pop(name) for part in rows]) for name in [*first.numbers]},
+        {name: join([part.labels.pop(name) for part in parts]) for name in [*first.labels]},
+        {name: join([part.numbers.pop(name) for part in parts]) for name in [*first.numbers]},
     ))  # fmt: skip
-
-
-def form_of(rows: Rows, name: str) -> str:
-    """Describe the kind of a column's cells, which is the same in all rows."""
-    if name in rows.labels:
-        return "a string" if isinstance(rows.labels[name], Texts) else "no string"
-    column = rows.numbers[name]
-    width = np.shape(column)[1] if np.ndim(column) > 1 else 1
-    return f"{width} numbers" if width > 1 else "a number"
-
-
-def check_kind(table: Table, name: str, wanted: str, got: str) -> None:
-    """Refuse a batch with cells of another kind than the batches before it."""
-    if wanted != got:
-        place = f"{table.file}: {table.row(0)}, column {name}"
-        raise InputError(name, f"must be {wanted}, as rows before it, got {got}", place=place)
 
 
 def read_pairs(rows: Rows, classes: int | None) -> Predictions:
@@ -293,8 +287,8 @@ def read_pairs(rows: Rows, classes: int | None) -> Predictions:
     true, predicted = labels
     confidence = np.asarray(rows.numbers[PAIR[2]])
     for name, column in zip(PAIR, (true, predicted, confidence), strict=True):
-        if column.ndim != 1 or len(column) != len(true):
-            rule = f"has shape {column.shape}, {PAIR[0]} has {true.shape}"
+        if column.ndim != 1:
+            rule = f"has shape {column.shape}, must have one value in each row"
             raise InputError(name, rule, place=f"{table.file}: column {name}")
         bad = np.flatnonzero(column != column)
         if bad.size:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError
+from fastece.files.columns import NamedColumns
+from fastece.files.formats import PACKED
 from fastece.files.predictions import Predictions
-from fastece.files.source import PACKED
-from fastece.files.table import NamedColumns
 
 Columns = dict[str, NDArray[Any]]
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.files import predictions, source
-from fastece.files import text as lines
+from fastece.files import formats, predictions
 from helpers.command_line import PAIRS, SMALL, as_json, failure, run, text, values
 from helpers.prediction_files import packed
 
@@ -19,8 +18,8 @@ N = 4000
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches of a few hundred rows."""
-    monkeypatch.setattr(source, "ROWS", 300)
-    monkeypatch.setattr(lines, "CHARACTERS", 3000)
+    monkeypatch.setattr(formats, "ROWS", 300)
+    monkeypatch.setattr(formats, "CHARACTERS", 3000)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastece.files import expand_paths, read_batches, read_predictions, source, text
+from fastece.files import Reader, expand_paths, formats, read_predictions
 from helpers.prediction_files import (
     FORMATS,
     GROUP,
@@ -30,15 +30,20 @@ def write(tmp_path):
 @pytest.fixture(params=[1, 2, 3, 2**19], ids=lambda rows: f"{rows} rows")
 def size(request, monkeypatch):
     """Batches of a few rows, and of all."""
-    monkeypatch.setattr(source, "ROWS", request.param)
-    monkeypatch.setattr(text, "CHARACTERS", 12 * request.param)
+    monkeypatch.setattr(formats, "ROWS", request.param)
+    monkeypatch.setattr(formats, "CHARACTERS", 12 * request.param)
     return request.param
 
 
 @pytest.fixture
 def tiny(monkeypatch):
-    monkeypatch.setattr(source, "ROWS", 2)
-    monkeypatch.setattr(text, "CHARACTERS", 1)
+    monkeypatch.setattr(formats, "ROWS", 2)
+    monkeypatch.setattr(formats, "CHARACTERS", 1)
+
+
+def read_batches(path, **options):
+    reader = Reader(str(path), **options)
+    return map(reader.read_batch, reader.tables())
 
 
 def joined(found, name):
@@ -127,7 +132,7 @@ QUOTED = 'name,y_true,y_prob\n"a\nb\n\nc",1,0.5\nplain,0,"0.25"\n\n"x ""y""\r\nz
 
 @pytest.mark.parametrize("characters", range(1, 40))
 def test_cells_with_line_breaks_are_never_cut(write, monkeypatch, characters):
-    monkeypatch.setattr(text, "CHARACTERS", characters)
+    monkeypatch.setattr(formats, "CHARACTERS", characters)
     found = check_same(write(QUOTED))
     assert names_of(found) == ["line 5", "line 6", "line 9", "line 10"]
 
@@ -240,7 +245,7 @@ def test_parquet_without_its_end_is_refused(tmp_path):
 
 
 def test_parquet_with_a_broken_page_is_read_up_to_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "ROWS", 100)
+    monkeypatch.setattr(formats, "ROWS", 100)
     score = np.random.default_rng(0).integers(0, 50, 1000) / 50
     columns = {"y_true": (score > 0.5).astype(np.int8), "y_prob": score}
     path = parquet_file(tmp_path / "a.parquet", columns, row_group_size=500)

@@ -164,7 +164,7 @@ HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
         ("", {}, "is empty$"),
         ("\ufeff\n\n", {}, "is empty$"),
         (b"y_true,y_prob\n0,0.5\n1,\xe9\n", {}, r"line 3: is no text in UTF-8, got b'\\xe9'"),
-        (packed(b"y_true,y_prob\n0,0.5\n" * 9)[:-9], {}, "a.csv: .*Compressed file ended"),
+        (packed(b"y_true,y_prob\n" + b"0,0.5\n" * 9)[:-9], {}, "a.csv: .*Compressed file ended"),
         (packed(b"y_true,y_prob\n0,0.5\n")[:-5] + b"12345", {}, "a.csv: .*failed"),
         (as_npy(np.zeros((3, 1))), {}, r"shape \(3, 1\), and must hold"),
         (as_npy(np.zeros(3))[:-3], {}, "a.csv: "),

@@ -1,10 +1,9 @@
-"""Named columns of some rows of a file, and the places of bad cells."""
+"""Columns of some rows of a file as arrays, and the places of bad cells."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -41,11 +40,6 @@ class Texts(NamedTuple):
     codes: NDArray[Any]
     words: list[str]
 
-    def take(self, rows: slice) -> "Texts":
-        """Return some rows, with only the strings that occur there."""
-        used, codes = np.unique(self.codes[rows], return_inverse=True)
-        return Texts(codes, [self.words[k] for k in used])
-
 
 class NamedColumns:
     """Matrix (n, K) whose columns have names, like a data frame."""
@@ -73,27 +67,26 @@ class Table:
     ----------
     file : str
     names : list of str
-    column : callable
-        Gives the column of a name.
+        All columns of the file.
+    columns : mapping
+        The chosen ones, by their names.
     places : range or array
         The number of each row in the file: of the line on which it ends, or of the row.
     unit : str
         "line" or "row".
     rows : sequence
         Of JSON Lines the first object, of a log all.
+    share : float
+        Of the file that is read when these rows are.
     """
 
     file: str
     names: list[str]
-    column: Callable[[str], Column]
-    places: range | NDArray[Any]
+    columns: Mapping[str, Column]
+    places: range | NDArray[Any] = range(0)
     unit: str = "row"
     rows: Sequence[Any] = ()
-
-    @property
-    def bare(self) -> "Table":
-        """The same table without columns."""
-        return replace(self, column=lambda _: [])
+    share: float = 0.0
 
     def row(self, index: int) -> str:
         """Return the name of a row for messages."""
@@ -102,12 +95,14 @@ class Table:
     def part(self, start: int, stop: int) -> "Table":
         """Return the table of some of the rows."""
         rows = slice(start, stop)
-
-        def column(name: str) -> Column:
-            found = self.column(name)
-            return found.take(rows) if isinstance(found, Texts) else found[rows]
-
-        return replace(self, column=cache(column), places=self.places[rows])
+        columns: dict[str, Column] = {}
+        for name, column in self.columns.items():
+            if isinstance(column, Texts):
+                used, codes = np.unique(column.codes[rows], return_inverse=True)
+                columns[name] = Texts(codes, [column.words[k] for k in used])
+            else:
+                columns[name] = column[rows]
+        return replace(self, columns=columns, places=self.places[rows])
 
     def read(
         self, labels: Sequence[str], numbers: Sequence[str]
@@ -116,12 +111,12 @@ class Table:
 
         Of numbers a cell may be a list or an object of as many in each row.
         """
-        found = {name: as_labels(self.column(name)) for name in labels}
-        figures = {name: as_numbers(self.column(name)) for name in numbers}
+        found = {name: as_labels(self.columns[name]) for name in labels}
+        figures = {name: as_numbers(self.columns[name]) for name in numbers}
         bad = [(name, label_fault) for name, column in found.items() if column is None]
         bad += [(name, numbers_fault) for name, column in figures.items() if column is None]
         if bad:
-            self.refuse([(name, cell_list(self.column(name)), check) for name, check in bad])
+            self.refuse([(name, cell_list(self.columns[name]), check) for name, check in bad])
         return found, figures  # type: ignore[return-value]
 
     def refuse(self, columns: Sequence[tuple[str, list[Any], Check]]) -> NoReturn:
@@ -155,12 +150,13 @@ def as_labels(cells: Column) -> Labels | None:
     """
     if isinstance(cells, np.ndarray) and cells.dtype.kind not in "OU":
         return cells
-    if isinstance(cells, Texts):
-        return None if {*MISSING} & {*cells.words} else cells
-    cells = cell_list(cells)
-    if any(label_fault(cell, cells[0]) for cell in cells):
-        return None
-    return as_texts(cells) if cells and isinstance(cells[0], str) else np.array(cells)
+    if not isinstance(cells, Texts):
+        cells = cell_list(cells)
+        if not all(isinstance(cell, str) for cell in cells):
+            is_bad = any(label_fault(cell, cells[0]) for cell in cells)
+            return None if is_bad else np.array(cells)
+        cells = as_texts(cells)
+    return None if {*MISSING} & {*cells.words} else cells
 
 
 def as_texts(cells: Sequence[str]) -> Texts:
@@ -210,7 +206,8 @@ def numbers_fault(cell: Any, first: Any) -> Fault | None:
     """
     if isinstance(cell, Fault) or not isinstance(first, list | dict):
         return number_fault(cell)
-    if type(cell) is not type(first) or keys_of(cell) != keys_of(first):
+    keys: Any = set if isinstance(first, dict) else len
+    if type(cell) is not type(first) or keys(cell) != keys(first):
         return Fault(f"must hold {len(first)} numbers, as the first row does", cell, "")
     items = cell.items() if isinstance(cell, dict) else enumerate(cell)
     faults = (number_fault(one, f".{key}") for key, one in items)
@@ -228,11 +225,6 @@ def number_fault(cell: Any, inner: str = "") -> Fault | None:
         return None
     has_comma = NUMBER.fullmatch(cell.strip().replace(",", ".", 1))
     return Fault(f"must be a number{' with a decimal point' if has_comma else ''}", cell, inner)
-
-
-def keys_of(cell: Any) -> Any:
-    """Return the names of a cell's numbers, or their count."""
-    return cell.keys() if isinstance(cell, dict) else len(cell)
 
 
 def as_arrays(columns: Sequence[Labels]) -> list[NDArray[Any]]:
@@ -274,44 +266,31 @@ def join(columns: Sequence[Any]) -> Any:
     return Texts(np.concatenate(codes), [*words])
 
 
-def follow(value: Any, path: Sequence[str]) -> Any:
-    """Return the value that a path leads to, or None."""
-    for key in path:
-        try:
-            value = value[int(key)] if isinstance(value, list) else value[key]
-        except (LookupError, TypeError, ValueError):
-            return None
-    return value
-
-
 def arrow_column(column: Any) -> NDArray[Any] | Texts | None:
     """Read a column of pyarrow: strings, numbers, bools, or rows of numbers.
 
-    None where there is anything else, or a cell is missing.
+    None where there is anything else, or a cell is missing. No `to_numpy`, which imports pandas.
     """
     from pyarrow import types
 
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = column.dictionary_decode() if types.is_dictionary(column.type) else column
     kind = column.type
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     cells = column.flatten() if is_list else column
-    is_plain = (types.is_integer, types.is_floating, types.is_boolean)
     if column.null_count or cells.null_count:
         return None
     if types.is_string(kind) or types.is_large_string(kind):
-        return arrow_texts(column.dictionary_encode())
-    if not any(holds(cells.type) for holds in is_plain):
+        coded = column.dictionary_encode()
+        words = as_texts(coded.dictionary.to_pylist())
+        return Texts(words.codes[np.from_dlpack(coded.indices)], words.words)
+    if types.is_boolean(cells.type):
+        array: NDArray[Any] = np.from_dlpack(cells.cast("uint8")).view(bool)
+    elif types.is_integer(cells.type) or types.is_floating(cells.type):
+        array = np.from_dlpack(cells)
+    else:
         return None
-    array: NDArray[Any] = cells.to_numpy(zero_copy_only=False)
     if not is_list:
         return array
     width = len(cells) // max(len(column), 1)
-    is_matrix = width and (np.asarray(column.value_lengths()) == width).all()
+    is_matrix = width and (np.from_dlpack(column.value_lengths()) == width).all()
     return array.reshape(-1, width) if is_matrix else None
-
-
-def arrow_texts(column: Any) -> Texts:
-    """Read a dictionary array of pyarrow as a column of texts."""
-    words = as_texts(column.dictionary.to_pylist())
-    return Texts(words.codes[column.indices.to_numpy(zero_copy_only=False)], words.words)

@@ -1,0 +1,461 @@
+"""Formats of files, each read as tables of some rows after another.
+
+Delimited text with a header, JSON Lines, NPY, NPZ and Parquet are known by their first bytes.
+"""
+
+import csv
+import gzip
+import io
+import json
+import os
+import re
+import sys
+import zlib
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from glob import glob, has_magic
+from itertools import chain
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.checks.errors import BadArgumentError, InputError
+from fastece.files.columns import Column, Fault, Table, arrow_column
+from fastece.files.harness import follow, is_log
+
+STANDARD_INPUT = "-"
+GZIP, PACKED = b"\x1f\x8b", ".gz"
+# How files start that are no text, and how their names end.
+BINARY = {b"\x93NUMPY": ".npy", b"PK\x03\x04": ".npz", b"PAR1": ".parquet"}
+TEXT = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+# Errors of packed files that are cut off or have other bytes in them.
+BROKEN = (EOFError, OSError, zlib.error)
+# At most so many rows of a batch, and so many numbers: a few megabytes. Of text, characters: some
+# megabytes, and some ten times as much while its cells are strings.
+ROWS, NUMBERS, CHARACTERS = 2**17, 2**19, 2**20
+# Bytes that are no text, as Python keeps them.
+UNDECODED = re.compile("[\udc80-\udcff]")
+# Chooses the columns of labels and those of numbers, of a table without rows.
+Choose = Callable[[Table], tuple[list[str], list[str]]]
+
+
+def read_tables(path: str, choose: Choose, header: Collection[str]) -> Iterator[Table]:
+    """Yield the rows of a file in order; of a broken one, the rows before the break first.
+
+    Parameters
+    ----------
+    path : str
+        "-" is standard input.
+    choose : callable
+        Chooses the columns to read.
+    header : collection of str
+        Names of columns one of which a header has.
+    """
+    is_input = path == STANDARD_INPUT
+    name = "standard input" if is_input else path
+    with readable(name, *BROKEN), ExitStack() as stack:
+        if is_input:  # whole, as it may hold what is not read from one end to the other
+            plain: Any = io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
+        else:
+            plain = stack.enter_context(open(path, "rb"))
+        size = 0 if is_input else os.path.getsize(path)
+        is_packed = plain.peek(2).startswith(GZIP)
+        file = stack.enter_context(gzip.open(plain)) if is_packed else plain
+        start = file.peek(6)[:6]
+        kind = next((ending for magic, ending in BINARY.items() if start.startswith(magic)), "")
+        suffix = Path(path).suffix.lower()
+        if not kind and suffix in BINARY.values():
+            rule = f"is no {suffix[1:]} file: it starts with {start!r}"
+            raise InputError("path", rule, place=name)
+        if not kind:
+            lines = stack.enter_context(
+                io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+            )
+            tables = text_tables(name, lines, choose, header)
+        else:
+            whole = path if file is plain and not is_input else io.BytesIO(file.read())
+            read = parquet_tables if kind == ".parquet" else array_tables
+            tables = read(name, whole, choose)
+        count = 0
+        for table in tables:
+            count += len(table.places)
+            if len(table.places):
+                yield replace(table, share=plain.tell() / size if size else 0.0)
+        if not count:
+            raise InputError("path", "is empty: it has no rows", place=name)
+
+
+@contextmanager
+def readable(name: str, *broken: type[Exception]) -> Generator[None]:
+    """Turn errors of libraries about a broken file into input errors."""
+    try:
+        yield
+    except broken as error:
+        if isinstance(error, BadArgumentError) or getattr(error, "errno", None) is not None:
+            raise  # one of the disk among them
+        raise InputError("path", f"cannot be read: {error}", place=name) from error
+
+
+def rows_of(numbers: float) -> int:
+    """Return the number of rows of a batch for so many numbers in a row."""
+    return max(1, min(ROWS, NUMBERS // ceil(max(numbers, 1))))
+
+
+# --- arrays and Parquet -------------------------------------------------------------------------
+
+
+def array_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
+    """Read the arrays of an NPZ file, or the mapped one of an NPY file, in batches."""
+    with readable(name, Exception):
+        mode: Any = "r" if isinstance(file, str) else None
+        found = np.load(file, mmap_mode=mode, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            with found as archive:
+                found = dict(archive)
+    columns = array_columns(found, name) if isinstance(found, np.ndarray) else found
+    wanted = [*chain(*choose(Table(name, [*columns], {})))]
+    first = columns[wanted[0]]
+    count = len(np.atleast_1d(first))
+    for key in wanted:
+        if columns[key].shape[:1] != (count,):
+            rule = f"has shape {columns[key].shape}, {wanted[0]} has {first.shape}"
+            raise InputError(key, rule, place=f"{name}: column {key}")
+    table = Table(name, [*columns], {key: columns[key] for key in wanted}, range(1, count + 1))
+    step = rows_of(sum(columns[key].size for key in wanted) / max(count, 1))
+    yield from (table.part(start, start + step) for start in range(0, count, step))
+
+
+def array_columns(array: NDArray[Any], name: str) -> dict[str, NDArray[Any]]:
+    """Return the columns of an array with named fields, or of one (n, 1 + K)."""
+    if array.dtype.names:
+        return {field: array[field] for field in array.dtype.names}
+    if array.ndim != 2 or array.shape[1] < 2:
+        rule = (
+            f"holds an array of shape {array.shape}, and must hold named fields, or a matrix whose "
+            "first column is y_true, and whose others are y_prob, or p_0, p_1 and so on"
+        )
+        raise InputError("path", rule, place=name)
+    width = array.shape[1] - 1
+    names = [f"p_{k}" for k in range(width)] if width > 1 else ["y_prob"]
+    return dict(zip(["y_true", *names], array.T, strict=True))
+
+
+def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
+    """Read a Parquet file by pyarrow, in batches of its row groups."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        advice = "pip install 'fastece[files]'"
+        raise InputError("path", "Parquet needs pyarrow", place=name, hint=advice) from error
+    with readable(name, OSError, pyarrow.ArrowException):
+        # Without the buffer a column of a row group is read at once, however long it is.
+        opened = parquet.ParquetFile(file, pre_buffer=False, buffer_size=2**20)
+        names = opened.schema_arrow.names
+        wanted, before = [*dict.fromkeys(chain(*choose(Table(name, names, {}))))], 0
+        size, is_wide = parquet_rows(opened.metadata, wanted), len(wanted) > 2
+        # Of two columns threads would gain nothing, and take memory.
+        for batch in opened.iter_batches(size, columns=wanted, use_threads=is_wide):
+            columns: dict[str, Column] = {}
+            for key in wanted:
+                found = arrow_column(batch.column(key))
+                columns[key] = batch.column(key).to_pylist() if found is None else found
+            yield Table(name, names, columns, range(before + 1, before + batch.num_rows + 1))
+            before += batch.num_rows
+
+
+def parquet_rows(metadata: Any, names: Sequence[str]) -> int:
+    """Choose the rows of a batch by the numbers in rows of the first row group."""
+    if not metadata.num_row_groups:
+        return ROWS
+    group = metadata.row_group(0)
+    columns = [group.column(k) for k in range(group.num_columns)]
+    values = sum(x.num_values for x in columns if x.path_in_schema.split(".")[0] in names)
+    return rows_of(values / max(group.num_rows, 1))
+
+
+# --- text ---------------------------------------------------------------------------------------
+
+
+def text_tables(
+    file: str, lines: Iterator[str], choose: Choose, header: Collection[str]
+) -> Iterator[Table]:
+    """Read delimited text, or JSON Lines, whose first line is an object."""
+    chunks = chunks_of(lines)
+    first = next(chunks)
+    start = next(filter(None, map(str.strip, first)), "")
+    if start.startswith("["):
+        rule = "is a JSON array; one object a line (JSON Lines) is read"
+        raise InputError("path", rule, place=file)
+    if start.startswith("{"):
+        return object_tables(file, first, chunks, choose)
+    delimiter, names, before = read_header(file, first, header)
+    chunks = chain([first[before:]], chunks)
+    head = Table(file, names, {}, unit="line")
+    return delimited_tables(head, delimiter, before, chunks, lines, choose)
+
+
+def chunks_of(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Yield lines in batches; those before a break come before the error about it."""
+    chunk: list[str] = []
+    length = 0
+    try:
+        for line in lines:
+            chunk.append(line)
+            length += len(line)
+            if length >= CHARACTERS:
+                yield chunk
+                chunk, length = [], 0
+    except BROKEN:
+        yield chunk
+        raise
+    yield chunk
+
+
+def read_header(file: str, lines: list[str], wanted: Collection[str]) -> tuple[str, list[str], int]:
+    """Read the delimiter and the names of the columns, and count their lines.
+
+    The right delimiter yields one of the wanted names; if none does, it yields several names.
+    """
+    found = []
+    for delimiter in DELIMITERS:
+        reader = csv.reader(lines, delimiter=delimiter)
+        try:
+            names = [name.strip() for name in next(filter(None, reader), [])]
+        except csv.Error as error:
+            raise InputError("path", str(error), place=f"{file}: line 1") from error
+        found.append((delimiter, names, reader.line_num))
+    if not found[0][1]:
+        raise InputError("path", "is empty", place=file)
+    found = (
+        [one for one in found if not {*wanted}.isdisjoint(one[1])]
+        or [one for one in found if len(one[1]) > 1]
+        or found[:1]
+    )
+    if any(one[1] != found[0][1] for one in found):
+        rule = f"the cells may be separated by {' or '.join(DELIMITERS[one[0]] for one in found)}"
+        raise InputError(
+            "path", rule, place=f"{file}: line {found[0][2]}",
+            hint="name a column of the header by {y_true}",
+        )  # fmt: skip
+    return found[0]
+
+
+def delimited_tables(
+    head: Table, delimiter: str, before: int, chunks: Iterator[list[str]], lines: Iterator[str],
+    choose: Choose,
+) -> Iterator[Table]:  # fmt: skip
+    """Read chunks of delimited text.
+
+    Plain ones are read by pyarrow; a row whose cell in quotes goes on takes more of the lines.
+    """
+    labels, numbers = choose(head)
+    keys = {name: str(head.names.index(name)) for name in dict.fromkeys([*labels, *numbers])}
+
+    def parse(source: Any, size: int) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv as reader
+
+        return reader.read_csv(
+            source,
+            reader.ReadOptions(
+                use_threads=False, block_size=size, column_names=[*map(str, range(len(head.names)))]
+            ),
+            reader.ParseOptions(delimiter=delimiter),
+            reader.ConvertOptions(
+                column_types={
+                    keys[name]: pa.string() if name in labels else pa.float64() for name in keys
+                },
+                include_columns=[*keys.values()], null_values=[],
+            ),
+        )  # fmt: skip
+
+    for chunk in chunks:
+        used, is_plain = len(chunk), not any('"' in line for line in chunk)
+        places: range | NDArray[Any] = range(before + 1, before + used + 1)
+        columns = arrow_columns(chunk, [*keys], parse) if is_plain else None
+        if columns is None:
+            rows, ends, used = split_rows(chunk, lines, delimiter, len(head.names))
+            places = np.array(ends, np.int64) + before
+            columns = {
+                name: [x if isinstance(x, Fault) else x[int(k)].strip() for x in rows]
+                for name, k in keys.items()
+            }
+        yield replace(head, columns=columns, places=places)
+        before += used
+
+
+def arrow_columns(
+    lines: Sequence[str], names: Sequence[str], parse: Callable[[Any, int], Any]
+) -> dict[str, Column] | None:
+    """Read columns of lines by pyarrow, one row a line.
+
+    None without it, and where a cell must be looked at.
+    """
+    try:
+        import pyarrow as pa
+
+        data = pa.py_buffer("".join(lines).encode())
+        table = parse(pa.BufferReader(data), data.size + 1).combine_chunks()
+    except (ImportError, ValueError, LookupError):  # of lines that are not plain
+        return None
+    if not lines or table.num_rows != len(lines):
+        return None
+    columns = {
+        name: arrow_column(column.chunk(0))
+        for name, column in zip(names, table.columns, strict=True)
+    }
+    for column in columns.values():
+        if column is None or (isinstance(column, np.ndarray) and (column != column).any()):
+            return None
+    return columns  # type: ignore[return-value]
+
+
+def split_rows(
+    chunk: Sequence[str], lines: Iterator[str], delimiter: str, width: int
+) -> tuple[list[list[str] | Fault], list[int], int]:
+    """Split lines into rows of cells; cells in quotes may contain ends of lines.
+
+    Returns
+    -------
+    list
+        Cells, or the rule that a row breaks; that row ends with its line.
+    list of int
+        After how many of the lines each row ends.
+    int
+        How many lines were used, those of `lines` that the last row took among them.
+    """
+    rows: list[list[str] | Fault] = []
+    ends: list[int] = []
+    used, more = 0, chain(chunk, lines)
+    while used < len(chunk):
+        reader = csv.reader(more, delimiter=delimiter, strict=True)
+        try:
+            for row in reader:
+                if row:
+                    rows.append(check_row(row, width))
+                    ends.append(used + reader.line_num)
+                if used + reader.line_num >= len(chunk):
+                    break
+        except (csv.Error, *BROKEN) as error:
+            rows.append(Fault(str(error)))
+            ends.append(used + reader.line_num)
+        used += reader.line_num
+    return rows, ends, used
+
+
+def check_row(row: list[str], width: int) -> list[str] | Fault:
+    """Return a row as it is, or the rule that it breaks."""
+    if len(row) != width:
+        return Fault(f"must have {width} cells, as the header has, got {len(row)}")
+    if all(map(str.isascii, row)):
+        return row
+    bad = next(filter(UNDECODED.search, row), None)
+    if bad is None:
+        return row
+    return Fault("is no text in UTF-8", bad.encode("utf-8", "surrogateescape"))
+
+
+def object_tables(
+    file: str, first: list[str], chunks: Iterator[list[str]], choose: Choose
+) -> Iterator[Table]:
+    """Read chunks of JSON Lines: by pyarrow where all columns are keys of simple values.
+
+    Columns are the keys of the first object; a dotted path, such as a.b.0, leads to what is inside.
+    A log is one batch.
+    """
+    numbered = [(k, line) for k, line in enumerate(first, 1) if line.strip()]
+    head = next((row for _, line in numbered if isinstance(row := read_object(line), dict)), None)
+    if head is None:
+        fault = read_object(numbered[0][1])
+        assert isinstance(fault, Fault)
+        place = f"{file}: line {numbered[0][0]}"
+        raise InputError("path", fault.rule, value=fault.value, place=place)
+    paths = dict(paths_of(head))
+    names, before, is_one = [*paths], 0, is_log(head)
+    wanted = [*chain(*choose(Table(file, names, {}, unit="line", rows=[head])))]
+
+    def parse(source: Any, size: int) -> Any:
+        from pyarrow import json as reader
+
+        options = reader.ReadOptions(use_threads=False, block_size=size)
+        return reader.read_json(source, options).select(wanted)
+
+    for lines in [[*first, *chain(*chunks)]] if is_one else chain([first], chunks):
+        places: range | NDArray[Any] = range(before + 1, before + len(lines) + 1)
+        if not all(map(str.strip, lines)):
+            places = np.array([k for k, line in zip(places, lines, strict=True) if line.strip()])
+        rows: list[Any] = []
+        columns = None
+        if not is_one and all(paths[name] == (name,) for name in wanted):
+            columns = arrow_columns(list(filter(str.strip, lines)), wanted, parse)
+        if columns is None:
+            rows = [read_object(line) for line in lines if line.strip()]
+            columns = {
+                name: [x if isinstance(x, Fault) else follow(x, paths[name]) for x in rows]
+                for name in wanted
+            }
+        yield Table(file, names, columns, places, "line", rows if is_one else [])
+        before += len(lines)
+
+
+def read_object(line: str) -> dict[str, Any] | Fault:
+    """Read the object of a line, or return the rule that it breaks."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        is_text = line.isascii() or not UNDECODED.search(line)
+        return Fault(f"must hold a JSON object: {error}" if is_text else "is no text in UTF-8")
+    return row if isinstance(row, dict) else Fault("must hold a JSON object", row)
+
+
+def paths_of(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield all paths into a value, with their dotted names."""
+    if path:
+        yield ".".join(path), path
+    inner = dict(enumerate(value)) if isinstance(value, list) else value
+    for key in inner if isinstance(inner, dict) else ():
+        yield from paths_of(inner[key], (*path, str(key)))
+
+
+# --- paths --------------------------------------------------------------------------------------
+
+
+def expand_paths(paths: Sequence[str]) -> list[str]:
+    """Find the files of paths, patterns and folders.
+
+    The files of a folder are all below it that end as files of predictions do, in the order of
+    their names, but for those of notebooks' copies and unfinished work: they and their folders
+    begin with "." or "_".
+    """
+    found = [file for path in paths for file in files_of(path)]
+    places = [os.path.realpath(file) for file in found]
+    for k, place in enumerate(places):
+        if place in places[:k]:
+            raise InputError("path", "is named twice; its rows would count twice", place=found[k])
+    return found
+
+
+def files_of(path: str) -> list[str]:
+    """Find the files of one path."""
+    if os.path.isdir(path):
+        endings = (*TEXT, *BINARY.values())
+        files = sorted(
+            str(file) for file in Path(path).rglob("*")
+            if file.is_file() and file.name.lower().removesuffix(PACKED).endswith(endings)
+            and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+        )  # fmt: skip
+        rule = f"no file in this folder ends in {', '.join(endings)}"
+    elif os.path.exists(path) or not has_magic(path):
+        return [path]
+    else:
+        files = sorted(file for file in glob(path, recursive=True) if os.path.isfile(file))
+        rule = "no file has such a name"
+    if not files:
+        raise InputError("path", rule, place=path)
+    return files
