@@ -45,7 +45,7 @@ Choose = Callable[[Table], tuple[list[str], list[str]]]
 
 
 def read_tables(path: str, choose: Choose, header: Collection[str]) -> Iterator[Table]:
-    """Yield the rows of a file in order; of a broken one, the rows before the break first.
+    """Yield the rows of a file in order, of a broken one those before the break.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def check_row(row: list[str], width: int) -> list[str] | Fault:
 def object_tables(
     file: str, first: list[str], chunks: Iterator[list[str]], choose: Choose
 ) -> Iterator[Table]:
-    """Read chunks of JSON Lines: by pyarrow where all columns are keys of simple values.
+    """Read chunks of JSON Lines, by pyarrow where columns are keys of simple values.
 
     Columns are the keys of the first object; a dotted path, such as a.b.0, leads to what is inside.
     A log is one batch.

@@ -202,7 +202,7 @@ class Reader:
         return Predictions(label, prob, label, columns=columns_of, cells={self.label: label})
 
     def read_batch(self, table: Table) -> Predictions:
-        """Read a batch by itself: its labels are numbers of classes, or known to the caller."""
+        """Read a batch by itself; its labels are numbers of classes, or known."""
         if self.is_log:
             rule = "is a log of lm-evaluation-harness, which is no stream"
             raise InputError("path", rule, place=table.file)

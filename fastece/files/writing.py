@@ -27,78 +27,73 @@ def check_output(path: Path) -> None:
         raise InputError("out", f"must end in {', '.join(WRITERS)}", value=str(path))
 
 
-def write_predictions(path: Path, predictions: Predictions) -> None:
-    """Write the columns of predictions to a file, complete or not at all.
-
-    A name that ends in .gz makes it packed by gzip.
-    """
-    plain = io.BytesIO()
-    WRITERS[ending_of(path)](plain, columns_of(predictions))
-    packed = path.suffix.lower() == PACKED
-    with whole_file(path) as file:
-        file.write(gzip.compress(plain.getbuffer(), 6, mtime=0) if packed else plain.getbuffer())
-
-
 def ending_of(path: Path) -> str:
     """Return the ending of a file name, before the one of gzip."""
     return Path(path.name.lower().removesuffix(PACKED)).suffix
 
 
-def columns_of(predictions: Predictions) -> Columns:
-    """Return the columns of predictions, under the names that the file had."""
+def write_predictions(path: Path, predictions: Predictions) -> None:
+    """Write the columns of predictions to a file, complete or not at all.
+
+    They have the names that the file had. A name that ends in .gz makes it packed by gzip.
+    """
     prob, names = np.asarray(predictions.y_prob), predictions.columns.get("y_prob", ["y_prob"])
     if isinstance(predictions.y_prob, NamedColumns):
         names = predictions.y_prob.columns
     columns = {names[0]: prob} if len(names) == 1 else dict(zip(names, prob.T, strict=True))
-    return {**(predictions.cells or {"y_true": predictions.y_true}), **columns}
+    labels = predictions.cells or {"y_true": predictions.y_true}
+    content = WRITERS[ending_of(path)]({**labels, **columns})
+    if path.suffix.lower() == PACKED:
+        content = gzip.compress(content, 6, mtime=0)
+    with whole_file(path) as file:
+        file.write(content)
 
 
-def write_text(file: IO[bytes], columns: Columns) -> None:
+def to_text(columns: Columns) -> bytes:
     """Write columns as delimited text with a header; numbers have all their digits."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     flat: Columns = {}
     for name, column in columns.items():
         word = "p" if name == "y_prob" else name
-        flat |= (
-            {f"{word}_{k}": x for k, x in enumerate(column.T)}
-            if column.ndim > 1
-            else {name: column}
-        )
+        one = column.ndim == 1
+        flat |= {name: column} if one else {f"{word}_{k}": x for k, x in enumerate(column.T)}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(flat)
     writer.writerows(zip(*(column.tolist() for column in flat.values()), strict=True))
-    file.write(text.getvalue().encode())
+    return text.getvalue().encode()
 
 
-def write_lines(file: IO[bytes], columns: Columns) -> None:
+def to_lines(columns: Columns) -> bytes:
     """Write columns as JSON Lines."""
-    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-        text = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)
-        # Half of a surrogate pair was an escape and becomes one.
-        file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    texts = (json.dumps(dict(zip(columns, x, strict=True)), ensure_ascii=False) for x in rows)
+    # Half of a surrogate pair was an escape and becomes one.
+    return "".join(f"{text}\n" for text in texts).encode("utf-8", "backslashreplace")
 
 
-def write_archive(file: IO[bytes], columns: Columns) -> None:
+def to_archive(columns: Columns) -> bytes:
     """Write columns as an archive of NumPy."""
+    file = io.BytesIO()
     np.savez(file, allow_pickle=False, **columns)
+    return file.getvalue()
 
 
-def write_parquet(file: IO[bytes], columns: Columns) -> None:
+def to_parquet(columns: Columns) -> bytes:
     """Write columns as Parquet by pyarrow."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    parquet.write_table(
-        pa.table({name: pa.array(x if x.ndim == 1 else list(x)) for name, x in columns.items()}),
-        file,
-    )
+    file = io.BytesIO()
+    arrays = {name: pa.array(x if x.ndim == 1 else list(x)) for name, x in columns.items()}
+    parquet.write_table(pa.table(arrays), file)
+    return file.getvalue()
 
 
-WRITERS: dict[str, Callable[[IO[bytes], Columns], None]] = {
-    ".csv": write_text,
-    ".jsonl": write_lines,
-    ".npz": write_archive,
-    ".parquet": write_parquet,
+WRITERS: dict[str, Callable[[Columns], bytes]] = {
+    ".csv": to_text,
+    ".jsonl": to_lines,
+    ".npz": to_archive,
+    ".parquet": to_parquet,
 }
 
 
