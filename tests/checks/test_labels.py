@@ -1,114 +1,12 @@
-"""Which labels are refused, and which column each of the others stands for."""
+"""Which column of the probabilities each label stands for."""
 
 from fractions import Fraction
-from math import inf, nan
 
 import numpy as np
 import pytest
 
 import fastece
-from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, assert_refused, classes, ece, put
-
-REFUSED = {
-    "y_true nan": (lambda: ece(put(TRUE, (4, nan), (6, nan))), ["y_true", r"\b4\b", "nan"]),
-    "y_true inf": (lambda: classes(put(CLASS_TRUE, (4, inf))), ["y_true", r"\b4\b", "inf"]),
-    "label K": (lambda: classes(put(CLASS_TRUE, (5, 3), (7, 9))), ["y_true", r"\b5\b", r"\b3\b"]),
-    "label negative": (
-        lambda: classes(put(CLASS_TRUE, (5, -1), (7, 9))),
-        ["y_true", r"\b5\b", "-1"],
-    ),
-    "label huge": (lambda: classes(put(CLASS_TRUE, (5, 2**40))), ["y_true", r"\b5\b", str(2**40)]),
-    "label beyond int64": (
-        lambda: classes(put(CLASS_TRUE.astype(np.uint64), (5, np.uint64(2**64 - 1)))),
-        ["y_true", r"\b5\b", str(2**64 - 1)],
-    ),
-    "label 1e300": (lambda: classes(put(CLASS_TRUE, (5, 1e300))), ["y_true", r"\b5\b", r"1e\+300"]),
-    "label beyond int64 in a list": (
-        lambda: classes([0, 1, 2, 0, 1, 10**30, 2, 1]),
-        ["y_true"],
-    ),
-    "label not integral": (
-        lambda: classes(put(CLASS_TRUE, (4, 1.5), (6, 0.5))),
-        ["y_true", r"\b4\b", r"1\.5", "integ|whole"],
-    ),
-    "binary label 2": (lambda: ece(put(TRUE, (4, 2), (6, 3))), ["y_true", r"\b4\b", r"\b2\b"]),
-    "binary label -1": (lambda: ece(put(TRUE, (3, -1))), ["y_true", r"\b3\b", "-1"]),
-    "binary label of two columns": (
-        lambda: ece(put(TRUE, (4, 2)), np.column_stack([1 - PROB, PROB]), setting="binary"),
-        ["y_true", r"\b4\b", r"\b2\b"],
-    ),
-    "top label of one column": (
-        lambda: ece(put(TRUE, (4, 2)), setting="confidence"),
-        ["y_true", r"\b4\b", r"\b2\b"],
-    ),
-    "label not in labels": (
-        lambda: classes(["a", "b", "c", "d", "a", "e", "b", "c"], labels=["a", "b", "c"]),
-        ["y_true", r"\b3\b", "d"],
-    ),
-    "nan among labels": (
-        lambda: classes(np.array(["a", "b", "c", nan, *"abca"], object), labels=["a", "b", "c"]),
-        ["y_true", r"\b3\b", "nan"],
-    ),
-    "none among labels": (
-        lambda: classes(["a", "b", "c", None, *"abca"], labels=["a", "b", "c"]),
-        ["y_true", r"\b3\b", "None"],
-    ),
-    "number not in labels": (
-        lambda: classes(put(CLASS_TRUE, (4, 7)), labels=[0, 1, 2]),
-        ["y_true", r"\b4\b", r"\b7\b"],
-    ),
-    "too few labels": (lambda: classes(labels=[0, 1]), ["labels", r"\b2\b", r"\b3\b"]),
-    "too many labels": (lambda: ece(labels=[0, 1, 2]), ["labels", r"\b2\b", r"\b3\b"]),
-    "labels twice": (lambda: classes(labels=[0, 1, 1]), ["labels"]),
-    "two strings for three classes": (lambda: classes(["a", "b"] * 4), ["y_true", "labels"]),
-    "four strings for three classes": (lambda: classes(list("abcdabcd")), ["y_true", "labels"]),
-    "complex labels": (lambda: ece(TRUE + 1j), ["y_true", "complex"]),
-    "labels of nothing": (lambda: ece([None] * 8), ["y_true"]),
-    "labels of dates": (lambda: ece(np.arange(8).astype("M8[D]")), ["y_true"]),
-    "lengths": (lambda: ece(TRUE[:7]), ["y_true", "y_prob", r"\b7\b", r"\b8\b"]),
-    "lengths of rows": (lambda: classes(prob=ROWS[:5]), ["y_true", "y_prob", r"\b8\b", r"\b5\b"]),
-    "one-hot labels": (lambda: classes(np.eye(3)[CLASS_TRUE]), ["y_true", r"\(8, 3\)|dimension"]),
-    "labels in three dimensions": (lambda: ece(TRUE[:, None, None]), ["y_true"]),
-    "swapped": (lambda: ece(PROB, TRUE), ["y_true", "swap|order|first"]),
-    "swapped, float labels": (
-        lambda: ece(PROB, TRUE.astype(float)),
-        ["y_true", "swap|order|first"],
-    ),
-    "swapped rows": (lambda: classes(ROWS, CLASS_TRUE), ["y_true", "swap|order|first"]),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_is_told(name):
-    assert_refused(*REFUSED[name])
-
-
-MESSAGES = {
-    "blank": (lambda: classes(["", "b", "c", *"abcab"]), r"missing or blank; y_true\[0\] is ''"),
-    "missing": (lambda: classes(["a", None, "b", *"abcab"]), r"or blank; y_true\[1\] is None"),
-    "again": (lambda: classes(labels=[0, 1, 1]), r"labels\[2\] is 1"),
-    "another": (lambda: ece(list("azbababa"), labels=["a", "b"]), r"y_true\[1\] is 'z'"),
-    "unhashable": (lambda: ece([0, set(), *"000000"], labels=[0, 1]), "must be hashable"),
-    "one-hot": (lambda: classes(np.eye(3)[CLASS_TRUE]), r"one-hot: pass its argmax\(axis=1\)"),
-    "one-hot bools": (lambda: classes(np.eye(3)[CLASS_TRUE] > 0), "one-hot"),
-    "strings": (lambda: ece(["no", "yes"] * 4), "pass pos_label=, or labels="),
-    "pos_label of three": (lambda: classes(pos_label=1), "pos_label: needs P.* y_prob has 3"),
-    "pos_label of none": (
-        lambda: ece(["churn", "stay"] * 4, pos_label="chrun"),
-        r"must be the positive label 'chrun' or one other.*; y_true\[1\] is 'stay'",
-    ),
-    "pos_label of two others": (lambda: ece([1, 2, 3, 1, 1, 1, 1, 1], pos_label=3), "one other"),
-    "pos_label against labels": (
-        lambda: ece(["a", "b"] * 4, pos_label="a", labels=["a", "b"]),
-        "pos_label: must be class 1, 'b', got 'a'",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MESSAGES)
-def test_message(name):
-    call, message = MESSAGES[name]
-    assert_refused(call, [message])
+from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE
 
 
 def test_labels_name_the_classes_of_results():

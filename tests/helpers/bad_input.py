@@ -31,12 +31,17 @@ def classes(true=CLASS_TRUE, prob=ROWS, **options):
     return fastece.ece(true, prob, **options)
 
 
-def assert_refused(call, patterns):
-    """An error, and no warning, whose message matches all patterns: argument, rule, first offending
-    index and its value. Most calls have a second offender, which must not be the one named."""
+def message_of(call):
+    """The message of the error that a call raises; it must not warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises((ValueError, TypeError)) as error:
             call()
-    missing = [pattern for pattern in patterns if not re.search(pattern, str(error.value))]
-    assert not missing, str(error.value)
+    return str(error.value)
+
+
+def assert_refused(call, patterns):
+    """An error whose message matches all patterns: argument, rule, first offending index and its
+    value. Most calls have a second offender, which must not be the one named."""
+    message = message_of(call)
+    assert not [pattern for pattern in patterns if not re.search(pattern, message)], message
