@@ -176,14 +176,6 @@ def test_quantiles_at_scores_are_those_of_scikit_learn(kind):
             assert one == pytest.approx(other, abs=1e-12), n_bins
 
 
-def test_modules_by_attribute():
-    import fastece.compat
-
-    assert fastece.compat.netcal is importlib.import_module("fastece.compat.netcal")
-    with pytest.raises(AttributeError, match="keras"):
-        _ = fastece.compat.keras
-
-
 def test_a_convention_is_an_estimator(table):
     """Whatever takes an estimator takes a row of the table."""
     from fastece.compat import netcal, relplot, torchmetrics
@@ -200,10 +192,3 @@ def test_a_convention_is_an_estimator(table):
         assert fastece.ece(y, s, estimator=estimator) == pytest.approx(value, abs=1e-12)
         result = fastece.bootstrap(y, s, estimator=estimator, n_resamples=19, rng=0)
         assert result.value == pytest.approx(value, abs=1e-12)
-
-
-def test_every_row_says_what_readers_need(table):
-    for name, convention in table.items():
-        for field in ("formula", "ends", "bad"):
-            assert getattr(convention, field).strip(), (name, field)
-        assert convention.closed in ("left", "right")

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from fastece.compat import netcal, sklearn
 from helpers.compat_cases import library
 
 RNG = np.random.default_rng(20)
@@ -163,3 +164,56 @@ def test_scores_outside(name):
     for entry in (1.01, -0.01):
         with pytest.raises(ValueError, match=rf"\b{WORDS[package][0]}\b"):
             call(module, spoilt(p, 7, entry), y)
+
+
+# Module, function, its arguments, and the one that is named.
+OPTIONS = [
+    *(("torchmetrics", "binary_calibration_error", ([0.2, 0.4], [1, 0], *more), name)
+      for more, name in [((0,), "n_bins"), ((2.5,), "n_bins"), ((5, "l3"), "norm"),
+                         ((5, "l1", 1.5), "ignore_index")]),
+    ("torchmetrics", "multiclass_calibration_error", ([[0.2, 0.8]], [1], 3), "preds"),
+    ("torchmetrics", "multiclass_calibration_error", ([[0.2, 0.8]], [1], 1), "num_classes"),
+    *(("netcal", "ECE", arguments, name)
+      for arguments, name in [((0,), "bins"), ((2.5,), "bins"), ((True,), "bins"),
+                              ((10, True, False, 1.5), "sample_threshold")]),
+    ("uncertainty_calibration", "get_ece", (ROWS, LABELS, False, 15, "odd"), "mode"),
+    ("uncertainty_calibration", "get_ece", (ROWS, LABELS, False, 0), "num_bins"),
+    ("uncertainty_calibration", "get_ece_em", (ROWS, LABELS, False, 2.5), "num_bins"),
+    ("uncertainty_calibration", "get_calibration_error", (ROWS, LABELS, 0.5, False), "p"),
+    ("uncertainty_calibration", "get_calibration_error", (ROWS, LABELS, 3, True), "debias"),
+    ("relplot", "binnedECE", (SCORES, HITS, 0), "nbins"),
+    *(("relplot", "smECE_sigma", (SCORES, HITS, sigma), "sigma") for sigma in (0.0, -1.0, np.nan)),
+    *(("relplot", "smECE", (SCORES, HITS, eps), "eps") for eps in (-1.0, np.nan)),
+    ("relplot", "smECE", (SCORES, HITS, 0.1, "no"), "return_width"),
+    ("robustness_metrics", "ece", (LABELS, ROWS, 2.5), "num_bins"),
+    *(("robustness_metrics", "gce", (LABELS, ROWS, *more), name)
+      for more, name in [(("odd", True, False, "l1"), "binning_scheme"),
+                         (("even", True, False, "l3"), "norm"),
+                         (("even", True, False, "l1", 5, 0.0, 2), "datapoints_per_bin")]),
+    *(("robustness_metrics", "rmsce", (LABELS, ROWS, 5, rows), "datapoints_per_bin")
+      for rows in (0, 2.5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("package", "function", "arguments", "name"), OPTIONS)
+def test_options_outside_their_range_are_named(package, function, arguments, name):
+    call = getattr(importlib.import_module(f"fastece.compat.{package}"), function)
+    with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
+        call(*arguments)
+
+
+@pytest.mark.parametrize("options", [{"n_bins": 0}, {"n_bins": 2.5}, {"strategy": "odd"}])
+def test_options_of_a_curve_are_named(options):
+    with pytest.raises((ValueError, TypeError), match=next(iter(options))):
+        sklearn.calibration_curve(HITS, SCORES, **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"uncertainty": "mean"}, {"return_map": True}, {"return_num_samples": True},
+                {"return_uncertainty_map": True}],
+)  # fmt: skip
+def test_what_netcal_offers_alone_is_refused(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        netcal.ECE(10).measure(SCORES, HITS, **options)
+    with pytest.raises(ValueError, match=r"\bX\b"):
+        netcal.ECE(10, detection=True).measure(ROWS, LABELS)

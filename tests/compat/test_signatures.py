@@ -1,7 +1,9 @@
-"""Names, order and defaults of arguments are those of the libraries."""
+"""Names and arguments are those of the libraries, none of which is imported."""
 
 import importlib
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -9,27 +11,17 @@ from helpers.compat_cases import general_calibration_error, library
 
 FUNCTIONS = {
     "torchmetrics": (
-        "binary_calibration_error",
-        "multiclass_calibration_error",
-        "calibration_error",
-        "BinaryCalibrationError",
-        "MulticlassCalibrationError",
-        "CalibrationError",
+        "binary_calibration_error", "multiclass_calibration_error", "calibration_error",
+        "BinaryCalibrationError", "MulticlassCalibrationError", "CalibrationError",
     ),
     "netcal": ("ECE", "MCE", "ACE", "ECE.measure", "MCE.measure", "ACE.measure"),
     "uncertainty_calibration": ("get_ece", "get_ece_em", "get_calibration_error"),
     "sklearn": ("calibration_curve",),
     "relplot": ("smECE", "smECE_sigma", "binnedECE"),
     "robustness_metrics": (
-        "gce",
-        "general_calibration_error",
-        "ece",
-        "rmsce",
-        "sce",
-        "ace",
-        "tace",
+        "gce", "general_calibration_error", "ece", "rmsce", "sce", "ace", "tace",
     ),
-}
+}  # fmt: skip
 
 
 def theirs(module, name):
@@ -73,3 +65,16 @@ def test_arguments_are_those_of_the_library(module, name):
     for part in name.split("."):
         ours = getattr(ours, part)
     assert parameters(ours) == parameters(theirs(module, name))
+
+
+CODE = """
+import fastece.compat, sys
+others = "calibration netcal numba relplot sklearn tensorflow torch torchmetrics"
+print([name for name in (*others.split(), "uncertainty_metrics") if name in sys.modules])
+"""
+
+
+def test_import_brings_no_library():
+    command = [sys.executable, "-c", CODE]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
