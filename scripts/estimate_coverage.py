@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastece
-from fastece.cli.inputs import DEMO
+from fastece.cli.report import DEMO
 from fastece.data.source import one_problem
 from fastece.estimators.density import Copies
 from fastece.files import read_predictions

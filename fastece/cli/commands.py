@@ -1,4 +1,4 @@
-"""Commands: their functions, the form of their output, and exit codes."""
+"""Commands: their run, the form of their output, and exit codes."""
 
 import io
 import json
@@ -11,8 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from fastece.checks.errors import BadArgumentError, InputError, InputWarning
-from fastece.cli.options import COMMANDS, make_parser, option_names
-from fastece.cli.terminal import show_progress
+from fastece.cli.options import COMMANDS, REFERENCES, make_parser
 from fastece.document.plain import to_plain
 
 # Options of `fastece study` that belong to simulated models, or to files.
@@ -26,12 +25,19 @@ FORMS: dict[str | None, Callable[[Any], str]] = {
 }
 
 
-def run_warmup(options: Namespace) -> Any:  # noqa: ARG001
-    """Run ``fastece warmup``."""
-    from fastece.cli import warmup
+def run_command(options: Namespace) -> Any:
+    """Run a command, write its files and return its page.
 
+    Its module is imported now, as ``fastece --help`` need not wait for what measures.
+    """
+    if options.command == "study":  # which shows its progress itself
+        return run_study(options)
+    from fastece.cli.output import check_files, show_progress
+
+    check_files(options)
     with show_progress() as progress:
-        return warmup.warm_up(must_keep=True, progress=progress)
+        module = import_module(f"fastece.cli.{COMMANDS[options.command].module}")
+        return module.run(options, progress).write(options, progress)
 
 
 def run_study(options: Namespace) -> Any:
@@ -52,17 +58,8 @@ def run_study(options: Namespace) -> Any:
     given["estimators"] = tuple(options.estimators)
     files = tuple(options.predictions)
     design = study.Predictions(files, **given) if files else study.preset(title, **given)
-    folder = options.out or "-".join(["fastece-study", title, *parts])
+    folder = options.folder or "-".join(["fastece-study", title, *parts])
     return study.run_study(design, folder, n_jobs=options.jobs)
-
-
-def command(name: str) -> Callable[[Namespace], Any]:
-    """Import the function of a command by the command's name.
-
-    ``fastece --help`` need not wait for what measures.
-    """
-    module, function = COMMANDS[name].run.split(":")
-    return getattr(import_module(f"fastece.cli.{module}"), function)  # type: ignore[no-any-return]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,31 +77,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            text = FORMS[options.form](command(options.command)(options))
+            text = FORMS[options.form](run_command(options))
         except KeyboardInterrupt:
             print("fastece: interrupted", file=sys.stderr)
             return 130
         except (OSError, MemoryError, ImportError) as error:
             return refuse(str(error) or "not enough memory")
         except BadArgumentError as error:
-            error.rename(option_names())
+            error.rename(REFERENCES)
             return refuse(str(error))
     for one in caught:
         if isinstance(one.message, InputWarning):
-            one.message.rename(option_names())
+            one.message.rename(REFERENCES)
     for warning in dict.fromkeys(str(one.message) for one in caught):  # the rows are read often
         print(f"fastece: warning: {warning}", file=sys.stderr)
-    return write(text)
-
-
-def refuse(message: str) -> int:
-    """Print a message as one line on stderr, and return the exit code of bad input."""
-    print(f"fastece: error: {' '.join(message.split())}", file=sys.stderr)
-    return 2
-
-
-def write(text: str) -> int:
-    """Print a text, and return the exit code."""
     try:
         print(text, flush=True)
     except OSError as error:
@@ -112,3 +98,9 @@ def write(text: str) -> int:
         # A reader, such as head, that has seen enough is no error.
         return 0 if isinstance(error, BrokenPipeError) else refuse(str(error))
     return 0
+
+
+def refuse(message: str) -> int:
+    """Print a message as one line on stderr, and return the exit code of bad input."""
+    print(f"fastece: error: {' '.join(message.split())}", file=sys.stderr)
+    return 2

@@ -1,24 +1,15 @@
 """The command ``compare``: two models on the same rows, on one page."""
 
 from argparse import Namespace
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fastece.checks.errors import InputError
-from fastece.cli.inputs import (
-    columns_of,
-    estimators_of,
-    read_data,
-    read_file,
-    title_of,
-    with_groups_of,
-)
-from fastece.cli.page import Page, noted
-from fastece.cli.targets import check_picture
-from fastece.cli.terminal import Progress, show_progress
+from fastece.cli.inputs import describe_data, estimators_of, read_data, read_file, title_of
+from fastece.cli.output import Page, Progress
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ROUNDING, Number, PValue, format_interval
 from fastece.document.result import Results
@@ -26,7 +17,7 @@ from fastece.files import STANDARD_INPUT, Predictions
 from fastece.intervals.compare import comparison_results
 from fastece.plot.pages import save_picture
 from fastece.report.report import LEAD, TEST, compare_panels, scores_of
-from fastece.report.words import SCORES, question, sentence
+from fastece.report.words import SCORES, sentence
 from fastece.resampling.arguments import Call
 from fastece.resampling.results import ComparisonResult
 
@@ -42,123 +33,29 @@ OF_GROUPS = (
 )
 
 
-def run_compare(options: Namespace) -> Page:
+def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece compare A B``.
 
     Each model is read by itself, as whether the predicted class is right is another question for
     each; draws are shared.
     """
-    picture = options.plot and check_picture(options.plot)
-    names = [title_of(path) for path in (options.a, options.b)]
+    names = {"a": title_of(options.a), "b": title_of(options.b)}
     if options.a == options.b == STANDARD_INPUT:
         raise InputError("b", "must be another file than standard input, which can be read once")
-    with show_progress() as progress:
-        progress(f"reading {names[0]} and {names[1]}")
-        a = read_file(options.a, options, columns_of(options, "groups"))
-        b = read_file(options.b, options)
-        check_same_rows(a, b)
-        found = measure(((a, options), (b, options)), progress)
-        page = compare_page(found, names, a)
-        if picture:
-            panels = compare_panels(found.call, [options.a, options.b])
-            save_picture(picture, panels, page.description.lead)
-    return page.with_file("plot", options.plot) if picture else page
+    progress(f"reading {names['a']} and {names['b']}")
+    a = read_file(options.a, options)
+    b = read_file(options.b, Namespace(**{**vars(options), "groups": None}))
+    check_same_rows(a, b)
+    found = measure(a, b, ("a", "b"), options, progress)
+    verdict = verdict_of(found)
+    sections = [Section(facts={**names, **describe_data(found.call, a)}), *found.sections()]
+    values = {**names, "n_groups": found.call.n_groups, "note": a.note, "verdict": verdict}
+    description = Document(f"{names['a']} and {names['b']}", verdict, sections)
 
+    def draw(path: Path) -> None:
+        save_picture(path, compare_panels(found.call, [options.a, options.b]), verdict)
 
-def compare_page(found: "Differences", names: Sequence[str], a: Predictions) -> Page:
-    """Make the page of the differences between two files."""
-    errors, call = found.errors, found.call
-    verdict = verdict_of(errors[LEAD], errors[TEST], found.scores["brier_score"])
-    groups = "" if call.n_groups is None else f" in {call.n_groups} groups"
-    facts = {
-        "a": names[0], "b": names[1], "rows": f"{call.n}{groups}",
-        "setting": question(call.setting, a.pairs), **noted(a.note),
-    }  # fmt: skip
-    sections = [Section(facts=facts), *found.sections(("a", "b"))]
-    values = {
-        "a": names[0], "b": names[1], "n_groups": call.n_groups, "note": a.note,
-        "verdict": verdict, **found.values(("a", "b")),
-    }  # fmt: skip
-    return Page(Document(f"{names[0]} and {names[1]}", verdict, sections), values)
-
-
-class Differences(NamedTuple):
-    """Measured differences of errors and scores between two models on the same rows."""
-
-    call: Call
-    errors: Results[ComparisonResult]
-    scores: Results[ComparisonResult]
-
-    def values(self, names: tuple[str, str]) -> dict[str, Any]:
-        """Return the differences as plain values, under the names of the models."""
-        return {
-            "n": self.call.n, "setting": self.call.setting, "n_resamples": self.call.n_resamples,
-            "confidence_level": self.call.level,
-            "differences": [values_of(name, x, names) for name, x in self.errors.items()],
-            "scores": [values_of(name, x, names) for name, x in self.scores.items()],
-        }  # fmt: skip
-
-    def sections(self, names: tuple[str, str]) -> list[Section]:
-        """Describe errors and scores in two tables, as sections of a page."""
-        difference = " - ".join(names)
-        head = [*names, difference, f"{100 * self.call.level:g} % CI", "p-value"]
-        errors = [[*row_of(name, x), x.estimator] for name, x in self.errors.items()]
-        scores = [[*row_of(name, x), SCORES[name]] for name, x in self.scores.items()]
-        above = (
-            f"{difference} above 0: {names[1]} has the smaller value, which is better but for "
-            "accuracy, sharpness"
-        )
-        notes = (above, *(OF_ROWS if self.call.groups is None else OF_GROUPS))
-        return [
-            Section("Calibration errors", table=Table(["error", *head, "estimator"], errors)),
-            Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes),
-        ]
-
-
-def measure(
-    models: Sequence[tuple[Predictions, Namespace]], progress: Progress, draws_groups: bool = True
-) -> Differences:
-    """Measure two models, each with its own options; groups come from the first."""
-    first, options = models[0]
-    errors, scores = estimators_of(first, options), scores_of(first.pairs)
-    a, b = (read_data(model, own, {**errors, **scores}, least=1) for model, own in models)
-    call = replace(a, estimators=errors, sources=[*a.models, *b.models])
-    if draws_groups and "groups" in first.others:
-        call = with_groups_of(call, first)
-    progress(f"errors of both, {options.resamples} replicates")
-    results = comparison_results(call, rng=options.seed)
-    progress(f"scores of both, {options.resamples} replicates")
-    scored = comparison_results(replace(call, estimators=scores), rng=options.seed)
-    return Differences(call, results, scored)
-
-
-def verdict_of(error: ComparisonResult, bins: ComparisonResult, brier: ComparisonResult) -> str:
-    """Write a sentence on which model is better calibrated, and which predicts better."""
-    parts = [
-        winner_of(error, f"better calibrated by {LEAD}"),
-        winner_of(brier, "better in all by the Brier score"),
-    ]
-    if sign_of(error) != sign_of(bins):
-        parts.insert(1, winner_of(bins, f"better calibrated by {TEST}"))
-    return sentence("; ".join(parts)) + "."
-
-
-def winner_of(result: ComparisonResult, praise: str) -> str:
-    """Name the model with the clearly smaller value, and the interval that shows it."""
-    sign = sign_of(result)
-    winner = f"model {'b' if sign > 0 else 'a'} is" if sign else "neither is shown to be"
-    level = f"{100 * result.confidence_level:g} %"
-    interval = format_interval(result.confidence_interval)
-    return f"{winner} {praise} ({level} interval of a - b {interval})"
-
-
-def sign_of(result: ComparisonResult) -> int:
-    """Return the sign of an interval: 1 above 0, -1 below 0, 0 if it contains 0.
-
-    Ends that differ from 0 by rounding alone count as 0.
-    """
-    low, high = result.confidence_interval
-    return int(low > ROUNDING) - int(high < -ROUNDING)
+    return Page(description, {**values, **found.values()}, {"plot": draw})
 
 
 def check_same_rows(a: Predictions, b: Predictions) -> None:
@@ -170,25 +67,59 @@ def check_same_rows(a: Predictions, b: Predictions) -> None:
     if len(a.label) != len(b.label):
         rule = f"must have the rows of {a.file}, which has {len(a.label)}"
         raise InputError("b", rule, value=len(b.label), place=b.file)
-    for name, one, other in (("labels", a.label, b.label), ("weights", a.weights, b.weights)):
-        pairs = zip(np.ravel(one).tolist(), np.ravel(other).tolist(), strict=True)  # type: ignore[arg-type]
+    for name, *columns in (("labels", a.label, b.label), ("weights", a.weights, b.weights)):
+        pairs = zip(*(np.ravel(x).tolist() for x in columns), strict=True)  # type: ignore[arg-type]
         for row, (value, got) in enumerate(pairs):
             if value != got:
                 rule = f"must have the {name} of {a.file}, which has {value!r} in {a.row(row)}"
                 raise InputError("b", rule, value=got, place=f"{b.file}: {b.row(row)}")
 
 
-def values_of(name: str, result: ComparisonResult, names: tuple[str, str]) -> dict[str, Any]:
-    """Return one line of the table as plain values.
+@dataclass(frozen=True)
+class Differences:
+    """Differences of errors and scores between two models of some names."""
 
-    Above 0 the second model is better calibrated.
-    """
-    low, high = result.confidence_interval
-    return {
-        "name": name, names[0]: result.a, names[1]: result.b, "difference": result.value,
-        "low": low, "high": high, "p_value": result.p_value, "method": result.method,
-        "estimator": result.estimator,
-    }  # fmt: skip
+    names: tuple[str, str]
+    call: Call
+    errors: Results[ComparisonResult]
+    scores: Results[ComparisonResult]
+
+    def values(self) -> dict[str, Any]:
+        """Return the differences as plain values by name."""
+        a, b = self.names
+        tables = {
+            key: [
+                {"name": name, a: x.a, b: x.b, "difference": x.value,
+                 **x.confidence_interval._asdict(), "p_value": x.p_value, "method": x.method,
+                 "estimator": x.estimator}
+                for name, x in results.items()
+            ]
+            for key, results in (("differences", self.errors), ("scores", self.scores))
+        }  # fmt: skip
+        facts = {"n": self.call.n, "setting": self.call.setting}
+        work = {"n_resamples": self.call.n_resamples, "confidence_level": self.call.level}
+        return {**facts, **work, **tables}
+
+    def sections(self) -> list[Section]:
+        """Describe errors and scores in two tables, as sections of a page."""
+        difference, better = " - ".join(self.names), self.names[1]
+        head = [*self.names, difference, f"{100 * self.call.level:g} % CI", "p-value"]
+        errors = [[*row_of(name, x), x.estimator] for name, x in self.errors.items()]
+        scores = [[*row_of(name, x), SCORES[name]] for name, x in self.scores.items()]
+        above = (
+            f"{difference} above 0: {better} has the smaller value, which is better but for "
+            "accuracy, sharpness"
+        )
+        notes = (above, *(OF_ROWS if self.call.groups is None else OF_GROUPS))
+        return [
+            Section("Calibration errors", table=Table(["error", *head, "estimator"], errors)),
+            Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes),
+        ]
+
+    def describe_interval(self, result: ComparisonResult) -> str:
+        """Write the interval of a difference, in brackets."""
+        interval = format_interval(result.confidence_interval)
+        return f"({100 * self.call.level:g} % interval of {' - '.join(self.names)} {interval})"
 
 
 def row_of(name: str, result: ComparisonResult) -> list[Any]:
@@ -196,3 +127,38 @@ def row_of(name: str, result: ComparisonResult) -> list[Any]:
     interval = result.confidence_interval
     numbers = [Number(value, interval) for value in (result.a, result.b, result.value)]
     return [name, *numbers, interval, PValue(result.p_value)]
+
+
+def measure(
+    a: Predictions, b: Predictions, names: tuple[str, str], options: Namespace, progress: Progress
+) -> Differences:
+    """Measure two models on the same rows."""
+    errors, scores = estimators_of(a, options), scores_of(a.pairs)
+    first, other = (read_data(x, options, {**errors, **scores}, least=1) for x in (a, b))
+    call = replace(first, estimators=errors, sources=[*first.models, *other.models])
+    progress(f"errors of both, {options.resamples} replicates")
+    results = comparison_results(call, rng=options.seed)
+    progress(f"scores of both, {options.resamples} replicates")
+    scored = comparison_results(replace(call, estimators=scores), rng=options.seed)
+    return Differences(names, call, results, scored)
+
+
+def verdict_of(found: Differences) -> str:
+    """Write a sentence on which model is better calibrated, and which predicts better."""
+    error, bins = found.errors[LEAD], found.errors[TEST]
+    claims = [(error, f"better calibrated by {LEAD}")]
+    if sign_of(error) != sign_of(bins):
+        claims.append((bins, f"better calibrated by {TEST}"))
+    claims.append((found.scores["brier_score"], "better in all by the Brier score"))
+    winners = {1: "model b is", -1: "model a is", 0: "neither is shown to be"}
+    parts = [f"{winners[sign_of(x)]} {praise} {found.describe_interval(x)}" for x, praise in claims]
+    return sentence("; ".join(parts)) + "."
+
+
+def sign_of(result: ComparisonResult) -> int:
+    """Return the sign of an interval: 1 above 0, -1 below 0, 0 if it contains 0.
+
+    Ends that differ from 0 by rounding alone count as 0.
+    """
+    low, high = result.confidence_interval
+    return int(low > ROUNDING) - int(high < -ROUNDING)

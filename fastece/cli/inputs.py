@@ -3,18 +3,21 @@
 import ast
 import csv
 from argparse import Namespace
-from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import as_file, files
 from numbers import Real
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fastece.checks.errors import InputError
+from fastece.checks.labels import as_labels
+from fastece.checks.probabilities import column_names
 from fastece.files import STANDARD_INPUT, Predictions, read_predictions
 from fastece.report.report import ERRORS, choose_errors
+from fastece.report.words import question
 from fastece.resampling.arguments import Call, add_groups, read_call
 
-DEMO = "digits_neural_network.npz"
 BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
 
@@ -27,57 +30,29 @@ def title_of(path: str) -> str:
 
 def file_options(options: Namespace) -> dict[str, Any]:
     """Return the options that name the columns of a file."""
-    return {name: getattr(options, name) for name in ("y_true", "y_prob", "classes", "weights")}
+    found = {name: getattr(options, name) for name in ("y_true", "y_prob", "classes", "weights")}
+    columns = {"by": options.by, "groups": options.groups}
+    return {**found, "columns": {name: x for name, x in columns.items() if x is not None}}
 
 
-def read_file(
-    path: str, options: Namespace, columns: Mapping[str, str] | None = None
-) -> Predictions:
-    """Read a file with the columns that the options and other arguments name."""
-    return read_predictions(path, **file_options(options), columns=columns or {})
+def read_file(path: str, options: Namespace) -> Predictions:
+    """Read a file with the columns that the options name."""
+    return mark_logits(read_predictions(path, **file_options(options)), options)
 
 
-def read_demo() -> Predictions:
-    """Read the predictions that are part of fastece."""
-    with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
-        return read_predictions(shipped)
-
-
-def read_data(
-    predictions: Predictions, options: Namespace, estimators: dict[str, Any], least: int = 0
-) -> Call:
-    """Check predictions and options, as a call with at least `least` replicates."""
-    data = data_of(predictions, options)
-    with predictions.located():
-        call = read_call(
-            "the command", data.pop("y_true"), {"y_prob": data.pop("y_prob")}, least, **data,
-            n_jobs=-1,
-            estimator=[*estimators.values()], n_resamples=options.resamples,
-            confidence_level=options.confidence_level,
-        )  # fmt: skip
-    return replace(call, estimators=estimators)
-
-
-def with_groups_of(call: Call, predictions: Predictions) -> Call:
-    """Add the groups of a column of the file to a call."""
-    with predictions.located():
-        return add_groups(call, predictions.others["groups"], predictions.y_prob)
-
-
-def columns_of(options: Namespace, *arguments: str) -> dict[str, str]:
-    """Return the columns of arguments that the options name."""
-    found = {name: getattr(options, name, None) for name in arguments}
-    return {name: column for name, column in found.items() if column is not None}
+def mark_logits(predictions: Predictions, options: Namespace) -> Predictions:
+    """Mark predictions as logits, if options or the file have it so."""
+    return replace(predictions, from_logits=options.from_logits or predictions.from_logits)
 
 
 def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
     """Return the arguments that every function takes: data, and how to read them."""
-    order, positive = getattr(options, "labels", None), getattr(options, "pos_label", None)
+    order, positive = options.labels, options.pos_label
     if predictions.pairs:
         if options.setting not in ("auto", "binary"):
             raise InputError("setting", f"needs a class vector, and {PAIRS}", value=options.setting)
         for name in ("from_logits", "labels", "pos_label"):
-            if getattr(options, name, None):
+            if getattr(options, name):
                 raise InputError(name, f"needs probabilities of classes, and {PAIRS}")
     is_text = predictions.y_true.dtype.kind in "OUST"
     if order is not None:
@@ -90,7 +65,7 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
         "setting": options.setting,
         "labels": order,
         "pos_label": positive,
-        "from_logits": options.from_logits or predictions.from_logits,
+        "from_logits": predictions.from_logits,
         "sample_weight": predictions.weights,
     }
 
@@ -107,6 +82,34 @@ def read_label(option: str, text: str, is_text: bool) -> Any:
     if not isinstance(value, Real):
         raise InputError(option, "the labels of the file are numbers", value=text)
     return value
+
+
+def class_numbers(data: dict[str, Any]) -> NDArray[Any]:
+    """Return the labels of data as numbers of classes."""
+    y_true, y_prob, *order = (data[x] for x in ("y_true", "y_prob", "labels", "pos_label"))
+    return as_labels(y_true, np.asarray(y_prob), "y_prob", column_names(y_prob), *order)[0]
+
+
+def read_data(
+    predictions: Predictions, options: Namespace, estimators: dict[str, Any], least: int = 0
+) -> Call:
+    """Check predictions and options, as a call with at least `least` replicates."""
+    data = data_of(predictions, options)
+    with predictions.located():
+        call = read_call(
+            "the command", data.pop("y_true"), {"y_prob": data.pop("y_prob")}, least, **data,
+            n_jobs=-1, estimator=[*estimators.values()], n_resamples=options.resamples,
+            confidence_level=options.confidence_level,
+        )  # fmt: skip
+        call = add_groups(call, predictions.others.get("groups"), predictions.y_prob)
+    return replace(call, estimators=estimators)
+
+
+def describe_data(call: Call, predictions: Predictions) -> dict[str, Any]:
+    """Return the facts of a page on the rows of a file."""
+    groups = "" if call.n_groups is None else f" in {call.n_groups} groups"
+    facts = {"rows": f"{call.n}{groups}", "setting": question(call.setting, predictions.pairs)}
+    return {**facts, **({"read as": predictions.note} if predictions.note else {})}
 
 
 def score_range(predictions: Predictions) -> dict[str, Any]:

@@ -74,9 +74,9 @@ OPTIONS = {
     "--at": value("SCORE[,SCORE...]", "in [0, 1] (default: eleven over the range)", read_scores),
     "--bandwidth": value(
         "H", 'standard deviation of the kernel, or "silverman" (default)',
-        number_or("silverman", float), "silverman",
+        number_or("silverman", float),
     ),
-    "--kernel": value(None, "default: gaussian", default="gaussian"),
+    "--kernel": value(None, "default: gaussian"),
     "--setting": value(
         None, "auto, binary, confidence, classwise or a class index", read_setting, "auto"
     ),
@@ -112,7 +112,10 @@ OPTIONS = {
         "N[,N...]", "evaluation sets of --predictions (default: 50 to a tenth of the rows)",
         reader("numbers and commas", lambda text: tuple(map(int, text.split(",")))),
     ),
-    "--out": value("FOLDER", "of the results (default: fastece-study-PRESET, and other options)"),
+    "study --out": {
+        **value("FOLDER", "of the results (default: fastece-study-PRESET, and other options)"),
+        "dest": "folder",
+    },
     "--convention": value("NAME", "corrected (default), or published: with that code's slips"),
     "--estimator": {
         "action": "append", "default": [], "metavar": "MODULE:NAME", "dest": "estimators",
@@ -134,7 +137,7 @@ OPTIONS = {
     "compare --groups": value(
         "COLUMN", "rows with the same value here, in A, belong together: whole groups are drawn"
     ),
-    "recalibrate --out": value("FILE", "write the recalibrated predictions, as FILE has them"),
+    "--out": value("FILE", "write the recalibrated predictions, as FILE has them"),
     "--holdout": value("N", "rows to draw from (200000)", int),
     "--largest": value("N", "largest evaluation set (500)", int),
     "--draws": value("N", "evaluation sets of each size (200)", int),
@@ -147,22 +150,19 @@ FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--class
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed")
 REPORT = ("report --estimator", "--n-bins", *MEASURE, "--plot", "--html")
 RECALIBRATE = (
-    "--method", "--folds", "--groups", "--fit", "--load", "--save", "recalibrate --out",
+    "--method", "--folds", "--groups", "--fit", "--load", "--save", "--out",
 )  # fmt: skip
 CURVE = ("curve --estimator", "--at", "--bandwidth", "--kernel")
 STUDY = (
-    "--preset", "--predictions", "--y-true", "--y-prob", "--sizes", "--out", "--convention",
+    "--preset", "--predictions", "--y-true", "--y-prob", "--sizes", "study --out", "--convention",
     "--estimator", "--holdout", "--largest", "--draws", "--seed", "--jobs",
 )  # fmt: skip
 
 
 class Command(NamedTuple):
-    """A row of the table of commands.
+    """A row of the table of commands; `module` of this folder has its function `run`."""
 
-    `run` is the module of this folder, and the function.
-    """
-
-    run: str
+    module: str
     help: str
     description: str
     arguments: tuple[str, ...]
@@ -172,7 +172,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "report": Command(
-        "report:run_report", "size, accuracy, calibration errors and reliability diagram of a file",
+        "report", "size, accuracy, calibration errors and reliability diagram of a file",
         f"Report on a file of predictions, or with - on standard input: CSV with the columns "
         f"{LAYOUTS}; also between tabs or semicolons, as JSON Lines, NPY, NPZ or Parquet (with "
         "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 only "
@@ -182,39 +182,39 @@ COMMANDS = {
         {"seed": 0},
     ),
     "compare": Command(
-        "compare:run_compare", "the difference between two models, on the same rows",
+        "compare", "the difference between two models, on the same rows",
         "Compare two files of predictions, as fastece report reads them, which have the same "
         "labels row by row: every error of both, the difference a - b, its interval, and the "
         "p-value of there being none. With --groups intervals are those of the bootstrap.",
         ("a", "b"), (*FILE, "compare --groups", *REPORT[:-1]), {"resamples": 1999, "seed": 0},
     ),
     "recalibrate": Command(
-        "recalibrate:run_recalibrate", "better calibrated predictions, and whether they are",
+        "recalibrate", "better calibrated predictions, and whether they are",
         "Recalibrate a file of predictions, as fastece report reads it, and compare before and "
         "after. Out of folds, no row is recalibrated by what was fitted to it; or fit to another "
         "file. --method all ranks the methods by their log loss.",
         ("file",), (*FILE, *RECALIBRATE, *REPORT[:-1]), {"resamples": 1999, "seed": 0},
     ),
     "demo": Command(
-        "report:run_report", "the report on predictions that ship with fastece",
+        "report", "the report on predictions that ship with fastece",
         "Report on a small neural network that reads handwritten digits (1797 rows, 10 classes, "
         "cross-validated).",
         (), REPORT, {"seed": 0},
     ),
     "curve": Command(
-        "curve:run_curve", "how often scores come true, at any score",
+        "curve", "how often scores come true, at any score",
         "How often scores come true, as a Bayesian curve or from densities, with intervals, for a "
         "file of predictions as fastece report reads it. With --resamples 0 densities have none.",
         ("file",), (*FILE, *CURVE, *MEASURE, "--plot"), {"resamples": 500, "seed": 0},
     ),
     "warmup": Command(
-        "commands:run_warmup", "compile everything ahead, such as for a container image",
+        "warmup", "compile everything ahead, such as for a container image",
         "Compile every kernel for every kind of input, and keep them in a folder of "
         "FASTECE_CACHE_DIR or of the user's cache folder.",
         (), (), {},
     ),
     "study": Command(
-        "commands:run_study", "which estimator is best, on simulated models or on your own files",
+        "commands", "which estimator is best, on simulated models or on your own files",
         "Compare estimators on distributions of scores whose calibration error is known: of "
         "simulated models (Posocco and Bonnefoy, 2021), or of large files of predictions. An "
         "interrupted study goes on where it was.",
@@ -223,18 +223,22 @@ COMMANDS = {
 }  # fmt: skip
 
 
-def option_names() -> dict[str, str | None]:
-    """Return the names of options by argument of Python, for messages of errors."""
-    options = [key.split()[-1] for key in OPTIONS]
-    names: dict[str, str | None] = {x[2:].replace("-", "_"): x for x in options}
-    others = {"n_resamples": "--resamples", "n_jobs": "--jobs", "rng": "--seed", "cv": "--folds"}
-    return {**names, **others, "first": None}
+# Options by the names of their values, which are arguments of Python.
+NAMES: dict[str, str | None] = {
+    key.split()[-1][2:].replace("-", "_"): key.split()[-1] for key in OPTIONS
+}
+# The same, and other arguments of Python, for messages of errors.
+REFERENCES = {
+    **NAMES, "n_resamples": "--resamples", "n_jobs": "--jobs", "rng": "--seed", "cv": "--folds",
+    "first": None,
+}  # fmt: skip
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of all commands."""
+    """Make the parser of all commands, where options that one lacks are None."""
     parser = Parser(prog="fastece", description="Calibration errors of classifiers.")
     parser.add_argument("--version", action="version", version=f"fastece {__version__}")
+    parser.set_defaults(**dict.fromkeys((*NAMES, "file", "files", "a", "b")))
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name, row in COMMANDS.items():
         command = commands.add_parser(name, help=row.help, description=row.description)

@@ -1,40 +1,52 @@
-"""The command ``recalibrate``: predictions recalibrated and compared."""
+"""The command ``recalibrate``: predictions recalibrated and compared.
+
+Methods are applied out of folds, fitted to another file, or saved.
+"""
 
 import math
 import os
+import warnings
 from argparse import Namespace
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from fastece.checks.errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.checks.errors import BadArgumentError, InputError, InputWarning, RowsWarning
+from fastece.checks.parameters import check_choice
 from fastece.cli.compare import Differences, measure, sign_of
-from fastece.cli.inputs import title_of
-from fastece.cli.methods import (
-    ALL,
-    LOSS,
-    Recalibrated,
-    Task,
-    apply_methods,
-    check_way,
-    describe_way,
-    fit,
-    of_probabilities,
-    rank,
-    read_task,
+from fastece.cli.inputs import (
+    class_numbers,
+    data_of,
+    describe_data,
+    estimators_of,
+    read_data,
+    read_file,
+    title_of,
 )
-from fastece.cli.page import Page, noted
-from fastece.cli.targets import check_picture, check_writable
-from fastece.cli.terminal import show_progress
+from fastece.cli.output import Page, Progress
 from fastece.document.document import Document, Section, Table
-from fastece.document.numbers import decimals, format_interval, format_number
-from fastece.files import STANDARD_INPUT, check_output, write_predictions
+from fastece.document.numbers import decimals, format_number
+from fastece.estimators.table import ESTIMATORS
+from fastece.files import Predictions, write_predictions
 from fastece.plot.pages import save_picture
-from fastece.recalibration import METHODS, Calibrator, save
+from fastece.recalibration import METHODS, Calibrator, load, recalibrate, save
 from fastece.report.report import LEAD, TEST, diagram_panels
-from fastece.report.words import question, sentence
-from fastece.resampling.results import ComparisonResult
+from fastece.report.words import sentence
 
+ALL, LOSS = "all", "log_loss"
+FOLDS = 5
 NAMES = ("before", "after")
+# The classes of pairs of labels.
+HITS = ["wrong", "right"]
+OF_LOGITS = "(probabilities, where the file has logits)"
+OF_ALL_ROWS = "(fitted to all rows; the numbers above are of one for each fold)"
+OUT_OF_FOLDS = "after: out of folds, so no row by what was fitted to it"
+# Options that do not go with another one.
+EXCLUDED = {"load": ("method", "folds", "groups", "fit", "save"), "fit": ("folds", "groups")}
 # The change of an error, and of the log loss, where the interval of before - after is above 0,
 # below 0, or holds 0.
 ERRORS = {
@@ -47,135 +59,250 @@ LOSSES = {
     -1: "the log loss is worse",
     0: "the log loss is not shown to be another",
 }
-OF_ALL_ROWS = "fitted to all rows; the numbers above are of one for each fold"
-OUT_OF_FOLDS = "after: out of folds, so no row by what was fitted to it"
 
 
-def run_recalibrate(options: Namespace) -> Page:
+class Rows(NamedTuple):
+    """Checked rows of a file, in the form that methods take.
+
+    Labels are the numbers of their columns; `classes` are the names of these in a saved model, or
+    None for numbers.
+    """
+
+    file: Predictions
+    x: NDArray[Any]
+    label: NDArray[Any]
+    classes: list[str] | None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; two for a single column."""
+        return 2 if self.x.ndim == 1 else self.x.shape[1]
+
+    def facts(self) -> dict[str, Any]:
+        """Return facts that a model, or another file, must have in common."""
+        return {
+            "the kind of columns": "labels and confidences" if self.file.pairs else "probabilities",
+            "the number of classes": self.n_classes,
+            "the number of columns": self.x[:1].size,
+            "logits or probabilities": "logits" if self.file.from_logits else "probabilities",
+            "its classes in the order": self.classes,
+        }
+
+
+def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece recalibrate FILE``."""
     check_way(options)
-    picture = options.plot and check_picture(options.plot)
-    out, model_file = check_targets(options)
-    with show_progress() as progress:
-        progress(f"reading {title_of(options.file)}")
-        task = read_task(options)
-        found, refused = apply_methods(task, progress)
-        ranks = rank(task, found, progress) if options.method == ALL else []
-        best = ranks[0]["method"] if ranks else next(iter(found))
-        model, after = found[best]
-        both = ((task.before, options), (after, of_probabilities(options)))
-        differences = measure(both, progress, draws_groups=False)
-        if model_file:
-            if task.is_of_folds:
-                progress(f"{model.title}, fitted to all rows")
-                fit(model, task.rows)
-            save(model, model_file)
-        if out:
-            progress(f"writing {options.out}")
-            write_predictions(out, after)
-        page = page_of(task, best, found[best], differences, ranks, refused)
-        if picture:
-            save_picture(picture, diagram_panels(differences.call, NAMES), page.description.lead)
-    page = page.with_file("plot", options.plot) if picture else page
-    if out:
-        note = "probabilities, where the file has logits" if task.rows.from_logits else ""
-        page = page.with_file("out", options.out, note)
-    if model_file:
-        page = page.with_file("save", options.save, OF_ALL_ROWS if task.is_of_folds else "")
-    return page
-
-
-def check_targets(options: Namespace) -> tuple[Path | None, Path | None]:
-    """Return the checked paths of `--out` and `--save`, which can be written.
-
-    They must be no other files of the command.
-    """
-    others = [options.file, options.fit, options.load, options.plot]
-    taken = {os.path.realpath(path) for path in others if path not in (None, STANDARD_INPUT)}
-    found: list[Path | None] = []
-    for option in ("out", "save"):
-        path = getattr(options, option)
-        if path is None:
-            found.append(None)
-            continue
-        if path == STANDARD_INPUT:
-            raise InputError(option, "must be a file, and - is standard input")
-        found.append(check_writable(option, path))
-        whole = os.path.realpath(path)
-        if whole in taken:
-            raise InputError(option, "must be no other file of this command", value=path)
-        if not os.access(os.path.dirname(whole), os.W_OK):  # it is written beside, and renamed
-            raise InputError(option, "must be in a folder that can be written", value=path)
-        taken.add(whole)
-    if found[0] is not None:
-        check_output(found[0])
-    return found[0], found[1]
-
-
-def page_of(
-    task: Task, method: str, result: Recalibrated, differences: Differences,
-    ranks: list[dict[str, Any]], refused: dict[str, str],
-) -> Page:  # fmt: skip
-    """Make the page of a file before and after, and of the ranks of methods."""
-    model, before, title = result.model, task.before, title_of(task.options.file)
-    parameters, way = parameters_of(model), describe_way(task.options)
-    call, verdict = differences.call, verdict_of(model.title, differences)
+    title = title_of(options.file)
+    progress(f"reading {title}")
+    before = read_file(options.file, options)
+    groups, before = before.others.get("groups"), replace(before, others={})
+    rows = read_rows(before, options)
+    models = choose_models(rows, options)
+    results, refused = apply_methods(models, rows, groups, options, progress)
+    ranks = rank(models, results, rows, options, progress) if options.method == ALL else []
+    best = ranks[0]["method"] if ranks else next(iter(results))
+    model, after = models[best], results[best]
+    found = measure(before, after, NAMES, options, progress)
+    is_of_folds = options.load is None and options.fit is None
+    if options.save and is_of_folds:
+        progress(f"{model.title}, fitted to all rows")
+        with warnings_of(model):
+            fit(model, rows)
+    parameters = {name: getattr(model, f"{name}_", None) for name in model.PARAMETERS}
+    parameters = {name: x for name, x in parameters.items() if isinstance(x, float)}
+    verdict, way = verdict_of(model.title, found), describe_way(options)
     values = {
-        "title": title, "note": before.note, "verdict": verdict, "method": method, "fitted": way,
-        "parameters": parameters, "ranks": ranks, "refused": refused, **differences.values(NAMES),
+        "title": title, "note": before.note, "verdict": verdict, "method": best, "fitted": way,
+        "parameters": parameters, "ranks": ranks, "refused": refused, **found.values(),
     }  # fmt: skip
-    note = " (of all rows)" if task.is_of_folds else ""
-    facts = {"rows": call.n, "setting": question(call.setting, before.pairs), **noted(before.note)}
-    facts |= {"method": f"{model.title}, {way}"}
-    facts |= {name: f"{value:.5g}{note}" for name, value in parameters.items()}
-    sections = [Section(facts=facts)]
-    if ranks:
-        sections.append(rank_section(ranks, refused, differences))
-    sections += differences.sections(NAMES)
-    if task.is_of_folds:
-        sections.append(Section(notes=[OUT_OF_FOLDS]))
-    return Page(Document(title, verdict, sections), values)
+    note = " (of all rows)" if is_of_folds else ""
+    facts = {**describe_data(found.call, before), "method": f"{model.title}, {way}"}
+    facts |= {name: f"{x:.5g}{note}" for name, x in parameters.items()}
+    sections = [Section(facts=facts), *rank_sections(ranks, refused, found), *found.sections()]
+    sections += [Section(notes=[OUT_OF_FOLDS])] if is_of_folds else []
+    writers = {
+        "plot": lambda path: save_picture(path, diagram_panels(found.call, NAMES), verdict),
+        "out": lambda path: write_predictions(path, after),
+        "save": lambda path: save(model, path),
+    }
+    remarks = {
+        "out": OF_LOGITS if before.from_logits else "",
+        "save": OF_ALL_ROWS if is_of_folds else "",
+    }
+    return Page(Document(title, verdict, sections), values, writers, remarks)
 
 
-def verdict_of(name: str, found: Differences) -> str:
-    """Write a sentence on whether a method helped."""
-    error, bins, loss = found.errors[LEAD], found.errors[TEST], found.scores[LOSS]
-    parts = [change(error, f"{name} {ERRORS[sign_of(error)].format(LEAD)}")]
-    if sign_of(error) != sign_of(bins):
-        parts.append(change(bins, f"it {ERRORS[sign_of(bins)].format(TEST)}"))
-    if math.isinf(loss.b):
-        parts.append("the log loss is infinite after, as a label had probability 0")
-    elif math.isinf(loss.a):
-        parts.append(f"the log loss was infinite, and is {format_number(loss.b)} after")
-    else:
-        parts.append(change(loss, LOSSES[sign_of(loss)]))
-    return sentence("; ".join(parts)) + "."
+def check_way(options: Namespace) -> None:
+    """Check the method, and that there is one way to fit it."""
+    for name, others in EXCLUDED.items():
+        given = [x for x in others if getattr(options, x) is not None]
+        if getattr(options, name) is not None and given:
+            raise InputError(given[0], f"does not go with --{name}")
+    if options.method is not None:
+        check_choice("method", options.method, [*METHODS, ALL])
+    if options.fit and os.path.realpath(options.fit) == os.path.realpath(options.file):
+        rule = "must be another file, or rows are recalibrated by what was fitted to them"
+        raise InputError("fit", rule, hint="{cv} is for one file")
 
 
-def change(result: ComparisonResult, claim: str) -> str:
-    """Add to a claim the values before and after, and the interval that shows it."""
-    interval = result.confidence_interval
-    before, after = (format_number(x, decimals(interval)) for x in (result.a, result.b))
-    level = f"{100 * result.confidence_level:g} %"
-    difference = f"{level} interval of before - after {format_interval(interval)}"
-    return f"{claim}: {before} before, {after} after ({difference})"
+def describe_way(options: Namespace) -> str:
+    """Describe how a model is fitted."""
+    if options.load is not None:
+        return f"loaded from {title_of(options.load)}"
+    if options.fit is not None:
+        return f"fitted to {title_of(options.fit)}"
+    whole = "" if options.groups is None else f", rows of the same {options.groups} together"
+    return f"{FOLDS if options.folds is None else options.folds} folds{whole}"
 
 
-def parameters_of(model: Calibrator) -> dict[str, float]:
-    """Return the parameters of a fitted model that are single numbers."""
-    found = {name: getattr(model, f"{name}_", None) for name in model.PARAMETERS}
-    return {name: x for name, x in found.items() if isinstance(x, float)}
+def read_rows(file: Predictions, options: Namespace) -> Rows:
+    """Check predictions as every command does, and return them for methods."""
+    call = read_data(file, options, estimators_of(file, options), least=1)
+    label = class_numbers(data_of(file, options)).astype(np.int64)
+    order = call.models[0].labels
+    classes = HITS if file.pairs else None if order is None else [str(one) for one in order]
+    return Rows(file, np.asarray(file.y_prob), label, classes)
 
 
-def rank_section(
-    ranks: list[dict[str, Any]], refused: dict[str, str], differences: Differences
-) -> Section:
-    """Describe the ranked methods, and the unusable ones, as a section of a page."""
+def choose_models(rows: Rows, options: Namespace) -> dict[str, Calibrator]:
+    """Return the models of the chosen methods by name, or the one of `--load`."""
+    if options.load is None:
+        names = [*METHODS] if options.method == ALL else [options.method or "temperature"]
+        return {name: METHODS[name](from_logits=rows.file.from_logits) for name in names}
+    model = load(options.load)
+    got: dict[str, Any] = {
+        "the number of classes": model.n_classes_,
+        "logits or probabilities": "logits" if model.from_logits else "probabilities",
+    }
+    named = (model.classes_, rows.classes)
+    if HITS in named or None not in named:
+        got["its classes in the order"] = model.classes_
+    require_same("load", options.load, rows, got)
+    return {next(name for name, kind in METHODS.items() if kind is type(model)): model}
+
+
+def require_same(option: str, path: str, rows: Rows, got: dict[str, Any]) -> None:
+    """Refuse a file of an option that differs from the file to recalibrate."""
+    wanted = rows.facts()
+    for name, value in got.items():
+        if value != wanted[name]:
+            rule = f"must have {name} of the file, {wanted[name]!r}"
+            raise InputError(option, rule, value=value, place=f"--{option}: {title_of(path)}")
+
+
+def apply_methods(
+    models: dict[str, Calibrator], rows: Rows, groups: Any, options: Namespace, progress: Progress
+) -> tuple[dict[str, Predictions], dict[str, str]]:
+    """Apply models to a file, and return results and reasons of failure by name.
+
+    A method that cannot be used is an error, unless all methods are applied.
+    """
+    other = None
+    if options.fit is not None:
+        other = read_rows(read_file(options.fit, options), options)
+        require_same("fit", options.fit, rows, other.facts())
+    results, refused = {}, {}
+    for name, model in models.items():
+        progress(f"{model.title}, {describe_way(options)}")
+        try:
+            with warnings_of(model):
+                if options.method == ALL:
+                    check_size(name, other or rows)
+                p = apply(model, rows, other, groups, options)
+            results[name] = rows.file.with_probabilities(p)
+        except BadArgumentError as error:
+            if options.method != ALL:
+                raise
+            refused[name] = error.rule
+    if not results:
+        reason = next(iter(refused.values()))
+        raise InputError("method", f"no method can be used; the first: {reason}")
+    return results, refused
+
+
+def check_size(name: str, rows: Rows) -> None:
+    """Refuse a method that has more parameters than rows to fit them to."""
+    count = rows.n_classes * (rows.n_classes + 1)
+    if name == "matrix" and count > len(rows.label):
+        rule = f"has {count} parameters, more than the {len(rows.label)} rows to fit to"
+        raise InputError("method", rule)
+
+
+@contextmanager
+def warnings_of(method: Any) -> Iterator[None]:
+    """Name the method in warnings of the block, and drop warnings about rows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for one in caught:
+        warning = one.message
+        if isinstance(warning, InputWarning) and warning.argument[0] == "X":
+            warning.place = method.title + warning.argument[1:]
+        if not isinstance(warning, RowsWarning):  # which was given as they were read
+            warnings.warn(warning, stacklevel=2)
+
+
+def apply(
+    model: Calibrator, rows: Rows, other: Rows | None, groups: Any, options: Namespace
+) -> NDArray[Any]:
+    """Apply a model: as it was loaded, fitted to other rows, or out of folds."""
+    if options.load is not None:
+        return model.transform(rows.x)
+    if other is not None:
+        return fit(model, other).transform(rows.x)
+    return recalibrate(
+        rows.label, rows.x, method=model, groups=groups, rng=options.seed,
+        cv=FOLDS if options.folds is None else options.folds, from_logits=model.from_logits,
+        sample_weight=rows.file.weights,
+    )  # fmt: skip
+
+
+def fit(model: Calibrator, rows: Rows) -> Calibrator:
+    """Fit a model to checked rows."""
+    model.fit(rows.x, rows.label, rows.file.weights)
+    model.classes_ = rows.classes
+    return model
+
+
+def rank(
+    models: dict[str, Calibrator], results: dict[str, Predictions], rows: Rows,
+    options: Namespace, progress: Progress,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Measure the result of each method, and rank the methods by their log loss.
+
+    Measured are the log loss, the error, and the share of rows whose class stays the predicted one;
+    infinite losses come last.
+    """
+    lines = []
+    measured = {LEAD: estimators_of(rows.file, options)[LEAD], LOSS: ESTIMATORS[LOSS]}
+    guess = guess_of(rows.x, 0.0 if rows.file.from_logits else 0.5)
+    for name, result in results.items():
+        progress(f"measuring {models[name].title}")
+        call = read_data(result, options, measured)
+        kept = guess_of(np.asarray(result.y_prob), 0.5) == guess
+        lines.append({
+            "method": name, **{name: call.values(name)[0] for name in (LOSS, LEAD)},
+            "same_class": None if rows.file.pairs else float(kept.mean()),
+        })  # fmt: skip
+    return sorted(lines, key=lambda line: (math.isinf(line[LOSS]), line[LOSS]))
+
+
+def guess_of(x: NDArray[Any], middle: float) -> NDArray[Any]:
+    """Return the predicted class of each row."""
+    return x > middle if x.ndim == 1 else x.argmax(axis=1)
+
+
+def rank_sections(
+    ranks: list[dict[str, Any]], refused: dict[str, str], found: Differences
+) -> list[Section]:
+    """Describe the ranked methods, if any, and the unusable ones."""
+    if not ranks:
+        return []
     rows = [[METHODS[x["method"]].title, x[LOSS], x[LEAD], share(x["same_class"])] for x in ranks]
-    rows.append(["as it is", differences.scores[LOSS].a, differences.errors[LEAD].a, ""])
+    rows.append(["as it is", found.scores[LOSS].a, found.errors[LEAD].a, ""])
     head = ["method", LOSS, LEAD, "rows that keep their class"]
     notes = [f"{METHODS[name].title} cannot be used: {refused[name]}" for name in refused]
-    return Section("Methods", table=Table(head, rows), notes=notes)
+    return [Section("Methods", table=Table(head, rows), notes=notes)]
 
 
 def share(value: float | None) -> str:
@@ -183,3 +310,23 @@ def share(value: float | None) -> str:
     if value is None:
         return "-"
     return "all" if value == 1 else f"{math.floor(10_000 * value) / 100:.2f} %"
+
+
+def verdict_of(name: str, found: Differences) -> str:
+    """Write a sentence on whether a method helped."""
+    error, bins, loss = found.errors[LEAD], found.errors[TEST], found.scores[LOSS]
+    claims = [(error, f"{name} {ERRORS[sign_of(error)].format(LEAD)}")]
+    if sign_of(error) != sign_of(bins):
+        claims.append((bins, f"it {ERRORS[sign_of(bins)].format(TEST)}"))
+    if math.isfinite(loss.a) and math.isfinite(loss.b):
+        claims.append((loss, LOSSES[sign_of(loss)]))
+    parts = []
+    for result, claim in claims:
+        places = decimals(result.confidence_interval)
+        a, b = (format_number(x, places) for x in (result.a, result.b))
+        parts.append(f"{claim}: {a} before, {b} after {found.describe_interval(result)}")
+    if math.isinf(loss.b):
+        parts.append("the log loss is infinite after, as a label had probability 0")
+    elif math.isinf(loss.a):
+        parts.append(f"the log loss was infinite, and is {format_number(loss.b)} after")
+    return sentence("; ".join(parts)) + "."

@@ -1,4 +1,4 @@
-"""The command ``report``: calibration of a classifier, on one page.
+"""The commands ``report`` and ``demo``: calibration of a classifier, on one page.
 
 Its rows come from a file, or from a stream of files.
 """
@@ -7,17 +7,24 @@ import os
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fastece.checks.errors import InputError
-from fastece.checks.labels import as_groups, as_labels
-from fastece.checks.probabilities import column_names
-from fastece.cli.inputs import columns_of, data_of, estimators_of, file_options, read_demo, title_of
-from fastece.cli.page import Page
-from fastece.cli.targets import check_page, check_picture
-from fastece.cli.terminal import Progress, show_progress
+from fastece.checks.labels import as_groups
+from fastece.cli.inputs import (
+    class_numbers,
+    data_of,
+    estimators_of,
+    file_options,
+    mark_logits,
+    read_file,
+    title_of,
+)
+from fastece.cli.output import Page, Progress
 from fastece.files import (
     STANDARD_INPUT,
     FileCount,
@@ -33,7 +40,8 @@ from fastece.report.result import Report
 from fastece.report.words import count_of
 from fastece.streams.accumulator import Accumulator
 
-DEMO = "handwritten digits, a small neural network"
+DEMO = "digits_neural_network.npz"
+DEMO_TITLE = "handwritten digits, a small neural network"
 # Replicates of a report of rows.
 REPLICATES = 1999
 # Files and reasons that are listed.
@@ -42,56 +50,41 @@ MOST_FILES = 10
 MOST_SLICES = 200
 
 
-def run_report(options: Namespace) -> Page:
+def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece report FILE [FILE ...]``, or ``fastece demo``, which has no file."""
-    paths = expand_paths(getattr(options, "files", []))
-    picture = options.plot and check_picture(options.plot)
-    html = options.html and check_page(options.html)
-    with show_progress() as progress:
-        rows = None if getattr(options, "stream", False) else read_rows(paths, options, progress)
-        if rows is None:
-            report = report_of_stream(paths, options, progress)
-        else:
-            report = report_of_rows(rows, title_of(paths[0]) if paths else DEMO, options, progress)
-        page = Page(report.document(), report.to_dict())
-        if html:
-            progress("the page")
-            report.to_html(html)
-            page = page.with_file("html", options.html)
-        if picture:
-            progress("the picture")
-            save_picture(picture, report._panels)
-            page = page.with_file("plot", options.plot)
-    return page
-
-
-def read_rows(paths: Sequence[str], options: Namespace, progress: Progress) -> Predictions | None:
-    """Read one file as a whole, or the predictions that are part of fastece.
-
-    None where that is a stream: of several files, and of one that is too large.
-    """
-    if len(paths) > 1:
-        return None
+    paths = expand_paths(options.files or [])
+    title, rows = title_of(paths[0]) if paths else DEMO_TITLE, None
     if not paths:
-        return read_demo()
-    if options.on_error != "stop":
-        raise InputError("on_error", "must be stop for one file", hint="skip goes with {stream}")
-    progress(f"reading {title_of(paths[0])}")
-    more = {**file_options(options), "columns": columns_of(options, "by", "groups")}
-    return read_whole(paths[0], is_limited=paths[0] != STANDARD_INPUT, **more)
+        with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
+            rows = read_file(str(shipped), options)
+    elif len(paths) == 1 and not options.stream:
+        if options.on_error != "stop":
+            rule = "must be stop for one file"
+            raise InputError("on_error", rule, hint="skip goes with {stream}")
+        progress(f"reading {title}")
+        is_limited = paths[0] != STANDARD_INPUT
+        rows = read_whole(paths[0], is_limited=is_limited, **file_options(options))
+    if rows is None:  # of several files, or of one that is too large
+        report = report_of_stream(paths, title, options, progress)
+    else:
+        report = report_of_rows(mark_logits(rows, options), title, options, progress)
+
+    def draw(path: Path) -> None:
+        save_picture(path, report._panels)
+
+    return Page(report.document(), report.to_dict(), {"html": report.to_html, "plot": draw})
 
 
 def report_of_rows(
     rows: Predictions, title: str, options: Namespace, progress: Progress
 ) -> Report:  # fmt: skip
     """Make the report on the rows of a file."""
-    named = columns_of(options, "by", "groups")
     count = REPLICATES if options.resamples is None else options.resamples
     with rows.located():
         return make_report(
             data_of(rows, options), estimators_of(rows, options), title=title, n_jobs=-1,
             by=rows.others.get("by"), groups=rows.others.get("groups"), note=rows.note,
-            names=(named.get("by", ""), named.get("groups", "")), pairs=rows.pairs,
+            names=(options.by or "", options.groups or ""), pairs=rows.pairs,
             n_classes=rows.classes, progress=progress, rng=options.seed, n_resamples=count,
             confidence_level=options.confidence_level,
         )  # fmt: skip
@@ -100,80 +93,72 @@ def report_of_rows(
 # --- streams ----------------------------------------------------------------------------------
 
 
-def report_of_stream(paths: Sequence[str], options: Namespace, progress: Progress) -> Report:
+def report_of_stream(
+    paths: Sequence[str], title: str, options: Namespace, progress: Progress
+) -> Report:
     """Make the report on files whose rows are added up as they are read."""
+    several = len(paths) > 1
     for name in ("groups", "resamples"):
         if getattr(options, name):
+            advice = "one file is read whole, if it is not too large"
+            if options.stream:
+                advice = f"without {{stream}} {advice}"
+            elif not several:
+                advice = "the file is too large to be read whole: take a sample of its rows"
             rule = "needs all rows at once, which a stream does not keep"
-            raise InputError(name, rule, hint=advice(paths, options))
-    title = title_of(paths[0])
-    title += f" and {count_of(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
+            raise InputError(name, rule, hint=advice)
+    title += f" and {count_of(len(paths) - 1, 'more file')}" if several else ""
     sums = Sums(options)
-    reading = read_stream(paths, title, sums, options, progress)
-    if sums.rows is None:
-        reason = next(file.reason for file in reading.files if file.reason)
+    counts = read_stream(paths, title, sums, options, progress)
+    if sums.first is None:
+        reason = next(file.reason for file in counts if file.reason)
         raise InputError("path", f"no row is good; the first: {reason}", place=title)
     return make_report(
-        {"y_true": sums.rows}, sums.estimators, title=title, rng=options.seed, top=sums.top,
-        by=sums.slices or None, names=(options.by or "", ""), pairs=sums.pairs,
-        n_classes=sums.n_classes, stream=summary_of(reading.files),
-        confidence_level=options.confidence_level, progress=progress,
+        {"y_true": sums.rows}, estimators_of(sums.first, options), title=title, top=sums.top,
+        by=sums.slices or None, names=(options.by or "", ""), pairs=sums.first.pairs,
+        n_classes=sums.first.classes if sums.first.pairs else sums.rows.n_classes,
+        stream=describe_files(counts), confidence_level=options.confidence_level,
+        rng=options.seed, progress=progress,
     )  # fmt: skip
-
-
-def advice(paths: Sequence[str], options: Namespace) -> str:
-    """Return advice on how to have all rows at once."""
-    if options.stream:
-        return "without {stream} one file is read whole, if it is not too large"
-    if len(paths) > 1:
-        return "one file is read whole, if it is not too large"
-    return "the file is too large to be read whole: take a sample of its rows"
 
 
 def read_stream(
     paths: Sequence[str], title: str, sums: "Sums", options: Namespace, progress: Progress
-) -> FileSum:
-    """Add up the rows of files, and show the progress."""
+) -> list[FileCount]:
+    """Add up the rows of files, show the progress, and return the counts of each file."""
     sizes = {path: os.path.getsize(path) if os.path.exists(path) else 0 for path in paths}
     total = max(sum(sizes.values()), 1)
 
     def show(count: FileCount, share: float) -> None:
-        sums.check()
         done = sum(sizes[file.file] for file in reading.files[:-1])
         rows = sum(file.rows for file in reading.files)
         part = (done + share * sizes[count.file]) / total
         progress(f"{rows} rows, {100 * part:.0f} % of {title} read")
 
     reading = FileSum(sums.add, options.on_error == "skip", show)
-    more = {**file_options(options), "columns": columns_of(options, "by")}
     any_labels = options.labels is not None or options.pos_label is not None
     for path in paths:
-        reading.add_file(Reader(path, **more, any_labels=any_labels))
-    return reading
+        reading.add_file(Reader(path, **file_options(options), any_labels=any_labels))
+    return reading.files
 
 
-def summary_of(files: Sequence[FileCount]) -> dict[str, Any]:
-    """Summarize the rows that were read and skipped, in all and by file."""
-    faulty = [file for file in files if file.reason]
-    notes = [f"skipped {describe_skipped(file)}; first: {file.reason}" for file in faulty]
-    if len(faulty) > MOST_FILES:
-        more = f"and in {len(faulty) - MOST_FILES} more files (--json has them all)"
+def describe_files(files: Sequence[FileCount]) -> dict[str, Any]:
+    """Count the rows that were read and skipped, in all and by file."""
+    notes = []
+    for file in files:
+        if file.reason:
+            parts = [count_of(file.skipped, "row")] if file.skipped else []
+            parts += ["the rest, which cannot be read"] * file.is_cut
+            notes.append(f"skipped {' and '.join(parts)}; first: {file.reason}")
+    if len(notes) > MOST_FILES:
+        more = f"and in {len(notes) - MOST_FILES} more files (--json has them all)"
         notes = [*notes[:MOST_FILES], more]
-    return {
-        "files": len(files),
-        "rows": sum(file.rows for file in files),
-        "batches": sum(file.batches for file in files),
-        "skipped": sum(file.skipped for file in files),
-        "cut_files": sum(file.is_cut for file in files),
-        "notes": notes,
-        "by_file": [asdict(file) for file in files],
-    }
-
-
-def describe_skipped(file: FileCount) -> str:
-    """Describe the rows of a file that were left out."""
-    rows = [count_of(file.skipped, "row")] if file.skipped else []
-    return " and ".join(rows + ["the rest, which cannot be read"] * file.is_cut)
+    totals = {name: sum(getattr(file, name) for file in files)
+              for name in ("rows", "batches", "skipped")}  # fmt: skip
+    cut_files = sum(file.is_cut for file in files)
+    by_file = [asdict(file) for file in files]
+    return {"files": len(files), **totals, "cut_files": cut_files, "notes": notes,
+            "by_file": by_file}  # fmt: skip
 
 
 class Sums:
@@ -184,76 +169,47 @@ class Sums:
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
-        self.rows: Accumulator | None = None
+        self.first: Predictions | None = None
+        self.rows: Accumulator
         self.top: Accumulator | None = None
         self.slices: dict[Any, Accumulator] = {}
-        self.estimators: dict[str, Any] = {}
-        self.pairs, self.is_checked = False, False
-        self.n_classes: int | None = None
 
     def add(self, found: Predictions) -> None:
         """Add a batch; the first one sets the number of classes."""
-        if self.rows is not None and found.pairs != self.pairs:
+        if self.first is not None and found.pairs != self.first.pairs:
             raise InputError("y_prob", "must have the kind of columns that the file before has")
+        found = mark_logits(found, self.options)
         data = data_of(found, self.options)
-        y, p, v = self.labels_of(found, data), found.y_prob, found.weights
-        if self.rows is None:
-            self.start(found, data, y)
+        y, p, v = class_numbers(data), found.y_prob, found.weights
+        setting = "binary" if found.pairs else data["setting"]
+        n_classes = p.shape[1] if p.ndim > 1 else None
+
+        def new(setting: Any) -> Accumulator:
+            return Accumulator(n_classes, setting=setting, from_logits=found.from_logits)
+
+        by = found.others.get("by")
+        positions, labels = (y, []) if by is None else as_groups(by, len(y))
+        if self.first is None:
+            self.rows = new(setting).update(y, p, v)
+            if setting == "classwise" or isinstance(setting, int):
+                self.top = new("confidence").update(y, p, v)
+            self.first = found
+            self.check_estimators()
         else:
             self.rows.update(y, p, v)
             if self.top is not None:
                 self.top.update(y, p, v)
-        self.add_slices(found, data, y)
-
-    def labels_of(self, found: Predictions, data: dict[str, Any]) -> Any:
-        """Return labels as numbers of classes."""
-        if data["labels"] is None and data["pos_label"] is None:
-            return found.y_true
-        names = column_names(found.y_prob)
-        labels = data["labels"], data["pos_label"]
-        return as_labels(found.y_true, found.y_prob, "y_prob", names, *labels)[0]
-
-    def start(self, found: Predictions, data: dict[str, Any], y: Any) -> None:
-        """Begin the sums with the first batch."""
-        self.new = self.accumulator(found, data)
-        setting = "binary" if found.pairs else data["setting"]
-        is_of_class = setting == "classwise" or isinstance(setting, int)
-        rows = self.new(setting).update(y, found.y_prob, found.weights)
-        if is_of_class:
-            self.top = self.new("confidence").update(y, found.y_prob, found.weights)
-        self.rows, self.pairs = rows, found.pairs
-        self.estimators = estimators_of(found, self.options)
-        self.n_classes = found.classes if found.pairs else rows.n_classes
-
-    def accumulator(self, found: Predictions, data: dict[str, Any]) -> Any:
-        """Return a function that makes an empty accumulator for a setting.
-
-        It is for rows of the kind of a batch.
-        """
-        n_classes = found.y_prob.shape[1] if found.y_prob.ndim > 1 else None
-        logits = data["from_logits"]
-        return lambda setting: Accumulator(n_classes, setting=setting, from_logits=logits)
-
-    def add_slices(self, found: Predictions, data: dict[str, Any], y: Any) -> None:
-        """Add the rows of each slice to its own sums."""
-        if "by" not in found.others:
-            return
-        positions, labels = as_groups(found.others["by"], len(y))
         for k, label in enumerate(labels):
             if label not in self.slices and len(self.slices) == MOST_SLICES:
                 rule = f"must have at most {MOST_SLICES} different values in a stream"
                 raise InputError("by", rule, value=label, hint="take a column with fewer")
             rows = np.flatnonzero(positions == k)
-            setting = "binary" if found.pairs else data["setting"]
-            sums = self.slices.setdefault(label, self.new(setting))
-            weights = None if found.weights is None else found.weights[rows]
-            sums.update(y[rows], found.y_prob[rows], weights)
+            sums = self.slices.setdefault(label, new(setting))
+            sums.update(y[rows], p[rows], None if v is None else v[rows])
 
-    def check(self) -> None:
-        """Refuse estimators without a value from sums, once there are some rows."""
-        if self.rows is None or not self.rows.n or self.is_checked:
-            return
-        self.is_checked = True
-        for name, estimator in self.estimators.items():
-            if name != LEAD:  # which takes longer, and which sums always tell
-                self.rows.ece(estimator)
+    def check_estimators(self) -> None:
+        """Refuse estimators without a value from sums, once there are rows of some weight."""
+        if self.first is not None and self.rows.n:
+            for name, estimator in estimators_of(self.first, self.options).items():
+                if name != LEAD:  # which takes longer, and which sums always have
+                    self.rows.ece(estimator)

@@ -7,9 +7,9 @@ whether something is missing.
 
 import time
 import warnings
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 import fastece
-from fastece.document.result import Record
+from fastece.cli.output import Page, Progress
+from fastece.document.document import Document
 from fastece.estimators.bin_sums import MANY_ROWS
 from fastece.estimators.table import ESTIMATORS
-from fastece.kernels import _jit, cache
+from fastece.kernels import cache
 from fastece.recalibration import METHODS
 
 FEW = 40
@@ -42,79 +43,44 @@ RESAMPLING: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class WarmUp(Record):
-    """Result of a warm-up: times and numbers of compiled kernels.
+def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
+    """Run ``fastece warmup``: compile every kernel for every kind of input.
 
-    Attributes
-    ----------
-    seconds : float
-    directory : str or None
-        Folder of the compiled kernels; None if they are in this process alone.
-    kernels, signatures : int
-        How many there are, and for how many sets of argument types.
-    cached : int
-        How many of these sets were in the folder already.
+    `progress` gets the number of signatures so far, whenever it grows. An OSError, as soon as it is
+    clear, means that nothing is kept.
     """
-
-    seconds: float
-    directory: str | None
-    kernels: int
-    signatures: int
-    cached: int
-
-    def __str__(self) -> str:
-        kept = f"kept in {self.directory}" if self.directory else "not kept"
-        return (
-            f"{self.signatures} signatures of {self.kernels} kernels in {self.seconds:.1f} s "
-            f"({self.cached} were there already), {kept}"
-        )
-
-
-def warm_up(*, must_keep: bool = False, progress: Callable[[str], Any] | None = None) -> WarmUp:
-    """Compile every kernel for every kind of input, and keep the result on disk.
-
-    `progress` gets the number of signatures so far, whenever it grows. If nothing is kept, it
-    serves this process; with `must_keep` that is an OSError, as soon as it is clear.
-    """
-    start, before, seen = time.perf_counter(), len(names()), 0
-    for step in (lambda: None, *steps()):
+    start, names = time.perf_counter(), kept()
+    cached = len(names)
+    for step in steps():
         with suppress(TypeError, ValueError), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             step()
-        if must_keep:
-            check_kept()
-        count = len(names())
-        if progress is not None and count > seen:
-            progress(f"{count} signatures")
-        seen = count
-    seconds, found = time.perf_counter() - start, names()
-    return WarmUp(seconds, kept_in(), kernels=len(set(found)), signatures=len(found), cached=before)
+        count, names = len(names), kept()
+        if len(names) > count:
+            progress(f"{len(names)} signatures")
+    seconds, kernels = time.perf_counter() - start, len(set(names))
+    text = (
+        f"{len(names)} signatures of {kernels} kernels in {seconds:.1f} s ({cached} were there "
+        f"already), kept in {cache.CACHE_DIRECTORY}"
+    )
+    values = {
+        "seconds": seconds, "directory": cache.CACHE_DIRECTORY, "kernels": kernels,
+        "signatures": len(names), "cached": cached,
+    }  # fmt: skip
+    return Page(Document(text), values)
 
 
-def check_kept() -> None:
-    """Raise an OSError if compiled kernels are not kept."""
-    if cache.FAILURES:
-        raise OSError(cache.FAILURES[-1])
-    if cache.CACHE_DIRECTORY is None:
-        raise OSError("NUMBA_DISABLE_JIT is set, so nothing is compiled")
-
-
-def kept_in() -> str | None:
-    """Return the folder of the compiled kernels, or None if they are not kept."""
-    return None if cache.FAILURES else cache.CACHE_DIRECTORY
-
-
-def names() -> list[str]:
-    """List the kernel of each signature in the folder, or in this process.
+def kept() -> list[str]:
+    """List the kernel of each compiled signature that is kept on disk.
 
     Of kernels that call others, only they are read from the folder, so this process need not know
     all that are there.
     """
-    folder = kept_in()
-    if folder is not None:
-        return [path.name.partition("-")[0] for path in Path(folder).glob("*.nbc")]
-    return [kernel.__qualname__ for kernel in _jit.KERNELS for _ in kernel.signatures]
+    if cache.FAILURES:
+        raise OSError(cache.FAILURES[-1])
+    if cache.CACHE_DIRECTORY is None:
+        raise OSError("NUMBA_DISABLE_JIT is set, so nothing is compiled")
+    return [path.name.partition("-")[0] for path in Path(cache.CACHE_DIRECTORY).glob("*.nbc")]
 
 
 def steps() -> Iterator[Callable[[], object]]:

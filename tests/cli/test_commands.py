@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fastece.cli import commands, main, warmup
+from fastece.kernels import cache
 from helpers.command_line import DIGITS, SMALL, failure, run, text
 
 # --- faults and bad input --------------------------------------------------------------------
@@ -41,7 +42,7 @@ def test_what_the_machine_lacks_is_one_line(capsys, monkeypatch, error):
     def lacks(_):
         raise error
 
-    monkeypatch.setattr(commands, "command", lambda _: lacks)
+    monkeypatch.setattr(commands, "run_command", lacks)
     assert str(error) in failure(capsys, "demo")
 
 
@@ -49,7 +50,7 @@ def test_memory_that_is_out_without_a_word_is_told(capsys, monkeypatch):
     def lacks(_):
         raise MemoryError
 
-    monkeypatch.setattr(commands, "command", lambda _: lacks)
+    monkeypatch.setattr(commands, "run_command", lacks)
     assert "not enough memory" in failure(capsys, "demo")
 
 
@@ -57,7 +58,7 @@ def test_an_interrupt_is_one_word(capsys, monkeypatch):
     def stop(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "command", lambda _: stop)
+    monkeypatch.setattr(commands, "run_command", stop)
     assert run(capsys, "demo") == (130, "", "fastece: interrupted\n")
 
 
@@ -97,8 +98,8 @@ def test_what_measures_is_not_imported_for_help(argument):
 @pytest.mark.skipif(sys.platform == "win32", reason="a pipe is closed differently")
 def test_a_reader_that_has_seen_enough_is_no_error():
     code = (
-        "import sys\nfrom fastece.cli import commands, page\n"
-        "commands.command = lambda _: lambda _: type('Page', (str,), {})('line\\n' * 100_000)\n"
+        "import sys\nfrom fastece.cli import commands\n"
+        "commands.run_command = lambda _: 'line\\n' * 100_000\n"
         "sys.exit(commands.main(['demo']))"
     )
     pipe = subprocess.Popen(
@@ -114,8 +115,8 @@ def test_a_reader_that_has_seen_enough_is_no_error():
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_output_that_cannot_be_written_is_an_error():
     code = (
-        "import sys\nfrom fastece.cli import commands, page\n"
-        "commands.command = lambda _: lambda _: 'line'\n"
+        "import sys\nfrom fastece.cli import commands\n"
+        "commands.run_command = lambda _: 'line'\n"
         "sys.exit(commands.main(['demo']))"
     )
     with open("/dev/full", "w") as full:
@@ -144,35 +145,23 @@ def test_the_installed_command_and_the_module_are_the_same():
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_warmup_says_what_is_kept_and_shows_progress_on_a_terminal(
-    capsys, monkeypatch, is_terminal
+def test_warmup_counts_signatures_and_shows_them_on_a_terminal(
+    capsys, monkeypatch, tmp_path, is_terminal
 ):
-    def warm_up(*, must_keep, progress):
-        assert must_keep
-        progress("3 signatures")
-        return warmup.WarmUp(31.24, "/opt/fastece/key", kernels=14, signatures=42, cached=2)
-
-    monkeypatch.setattr(warmup, "warm_up", warm_up)
+    monkeypatch.setattr(cache, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(cache, "FAILURES", [])
+    files = (tmp_path / f"{name}.nbc" for name in ("f-1", "f-2", "g-1"))
+    monkeypatch.setattr(warmup, "steps", lambda: (file.touch for file in files))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    code, out, err = run(capsys, "warmup")
-    assert code == 0
-    assert out == (
-        "42 signatures of 14 kernels in 31.2 s (2 were there already), kept in /opt/fastece/key\n"
+    code, out, err = run(capsys, "warmup", "--json")
+    found = json.loads(out)
+    assert found.pop("seconds") >= 0
+    assert (code, found) == (
+        0, {"directory": str(tmp_path), "kernels": 2, "signatures": 3, "cached": 0}
+    )  # fmt: skip
+    assert err.split("\r\x1b[K")[1:] == (
+        [f"{k} signatures" for k in (1, 2, 3)] + [""] if is_terminal else []
     )
-    assert err == ("\r\x1b[K3 signatures\r\x1b[K" if is_terminal else "")
-    code, out, _ = run(capsys, "warmup", "--json")
-    assert json.loads(out) == {
-        "seconds": 31.24, "directory": "/opt/fastece/key", "kernels": 14, "signatures": 42,
-        "cached": 2,
-    }  # fmt: skip
-
-
-def test_warmup_that_cannot_keep_anything_is_an_error(capsys, monkeypatch):
-    def warm_up(*, must_keep, progress):  # noqa: ARG001
-        raise OSError("no space; set FASTECE_CACHE_DIR")
-
-    monkeypatch.setattr(warmup, "warm_up", warm_up)
-    assert "FASTECE_CACHE_DIR" in failure(capsys, "warmup")
 
 
 @pytest.mark.parametrize("options", [[], ["--estimator", "nothing_there:X"]])

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from fastece.cli.terminal import show, show_progress
+from fastece.cli.output import show, show_progress
 from fastece.kernels import _jit
 from fastece.resampling import engine
 from helpers.command_line import run

@@ -7,7 +7,7 @@ import pytest
 
 import fastece
 from fastece.checks.errors import InputError
-from fastece.cli.targets import check_picture
+from fastece.cli.output import check_file
 from fastece.plot.pages import Panel, draw_page, save_picture
 
 pytest.importorskip("matplotlib")
@@ -22,7 +22,8 @@ def diagram():
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
 def test_the_name_of_the_file_says_its_kind(diagram, tmp_path, suffix):
-    path = check_picture(tmp_path / f"a{suffix}")
+    path = tmp_path / f"a{suffix}"
+    check_file("plot", str(path))
     save_picture(path, [Panel({None: diagram.drawing()})])
     assert path.read_bytes().startswith(STARTS[suffix.lower()])
 
@@ -39,7 +40,7 @@ def test_the_name_of_the_file_says_its_kind(diagram, tmp_path, suffix):
 def test_what_cannot_be_written_is_refused(tmp_path, name, message):
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(InputError, match=f"plot: .*{message}"):
-        check_picture(tmp_path / name)
+        check_file("plot", str(tmp_path / name))
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 
 

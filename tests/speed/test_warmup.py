@@ -13,7 +13,7 @@ import pytest
 import fastece
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.cli import warmup
-from fastece.kernels import _jit, cache
+from fastece.kernels import cache
 
 PACKAGE = Path(fastece.__file__).parent
 
@@ -119,25 +119,5 @@ def test_it_fails_as_soon_as_something_is_not_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(cache, "CACHE_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(warmup, "steps", lambda: iter([full_disk, calls.clear]))
     with pytest.raises(OSError, match="no space"):
-        warmup.warm_up(must_keep=True)
+        warmup.run(None, print)
     assert calls == ["full"]
-
-
-def test_it_serves_the_process_where_nothing_can_be_kept(monkeypatch):
-    monkeypatch.setattr(cache, "FAILURES", ["no space"])
-    fastece.ece([0, 1], [0.2, 0.7])
-    monkeypatch.setattr(warmup, "steps", lambda: iter([]))
-    done = warmup.warm_up()
-    assert done.directory is None
-    assert str(done).endswith(", not kept")
-    assert done.signatures == done.cached == sum(len(k.signatures) for k in _jit.KERNELS)
-
-
-def test_progress_is_told_when_there_is_some(monkeypatch):
-    kernels = []
-    steps = [lambda: kernels.append("a"), lambda: None, lambda: kernels.append("b")]
-    monkeypatch.setattr(warmup, "steps", lambda: iter(steps))
-    monkeypatch.setattr(warmup, "names", lambda: list(kernels))
-    told = []
-    warmup.warm_up(progress=told.append)
-    assert told == ["1 signatures", "2 signatures"]

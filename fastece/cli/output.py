@@ -1,0 +1,134 @@
+"""Output of a command: its page, the files that it writes, and its progress."""
+
+import os
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fastece.checks.errors import InputError
+from fastece.document.document import Document, Section
+from fastece.document.plain import to_plain
+from fastece.document.result import Readable
+from fastece.files import STANDARD_INPUT, check_output
+from fastece.plot.pages import KINDS, require_matplotlib
+
+# Options that name a file to write, and the names of these files on the page.
+FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model"}
+# Endings of files with pictures; the others are written beside their place, and renamed.
+ENDINGS = {"plot": KINDS, "html": (".html", ".htm")}
+INPUTS = ("file", "a", "b", "fit", "load")
+# Takes the name of the next step.
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Page(Readable):
+    """A document, the same as values by name, and writers of files by option.
+
+    Remarks on files are shown behind their names.
+    """
+
+    description: Document
+    values: dict[str, Any]
+    writers: Mapping[str, Callable[[Path], Any]] = field(default_factory=dict)
+    remarks: Mapping[str, str] = field(default_factory=dict)
+
+    def document(self) -> Document:
+        """Return the document."""
+        return self.description
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values as plain Python values by name."""
+        plain: dict[str, Any] = to_plain(self.values)
+        return plain
+
+    def write(self, options: Namespace, progress: Progress) -> "Page":
+        """Write the files that options name; return the page that lists them."""
+        paths = {name: path for name in self.writers if (path := getattr(options, name))}
+        for name, path in paths.items():
+            progress(f"writing {path}")
+            self.writers[name](Path(path))
+        facts = {FILES[x]: f"{paths[x]} {self.remarks.get(x, '')}".rstrip() for x in paths}
+        sections = [*self.description.sections, *([Section("Files", facts)] if facts else [])]
+        description = replace(self.description, sections=sections)
+        return replace(self, description=description, values={**self.values, **paths})
+
+
+def check_files(options: Namespace) -> None:
+    """Check the files that options name for output, before anything is computed."""
+    given = [getattr(options, name) for name in INPUTS]
+    taken = {os.path.realpath(path) for path in given if path not in (None, STANDARD_INPUT)}
+    for option in FILES:
+        path = getattr(options, option)
+        if path is not None:
+            check_file(option, path)
+            if os.path.realpath(path) in taken:
+                raise InputError(option, "must be no other file of this command", value=path)
+            if option == "out":
+                check_output(Path(path))
+            taken.add(os.path.realpath(path))
+
+
+def check_file(option: str, path: str) -> None:
+    """Check that the file of an option has a known ending, and can be written."""
+    file, endings = Path(path), ENDINGS.get(option, ())
+    if endings:
+        if file.suffix.lower() not in endings:
+            rule = f"must end in {', '.join(endings[:-1])} or {endings[-1]}"
+            raise InputError(option, rule, value=path)
+        require_matplotlib(option)
+    elif path == STANDARD_INPUT:
+        raise InputError(option, "must be a file, and - is standard input")
+    if not file.parent.is_dir():
+        raise InputError(option, "must be in a folder that exists", value=str(file.parent))
+    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise InputError(option, "must be a file that can be written", value=path)
+    if not endings and not os.access(file.resolve().parent, os.W_OK):
+        raise InputError(option, "must be in a folder that can be written", value=path)
+
+
+@contextmanager
+def show_progress() -> Iterator[Progress]:
+    """Show the steps of the block in a line on stderr, if it is a terminal.
+
+    The block gets a function that takes the name of its next step. The package itself gives how
+    many tasks of a step are done, and which kernel is about to be compiled.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from fastece.kernels import _jit
+    from fastece.resampling import engine
+
+    step = "working"
+
+    def show_step(text: str) -> None:
+        nonlocal step
+        step = text
+        show(text)
+
+    def show_tasks(done: int, total: int) -> None:
+        show(f"{step}: {done} of {total} parts done")
+
+    def show_kernel(name: str, done: int) -> None:
+        show(f"compiling, the first time only: {done} kernels done, now {name}")
+
+    engine.progress_callbacks.append(show_tasks)
+    _jit.progress_callbacks.append(show_kernel)
+    try:
+        yield show_step
+    finally:
+        engine.progress_callbacks.remove(show_tasks)
+        _jit.progress_callbacks.remove(show_kernel)
+        show("")
+
+
+def show(text: str) -> None:
+    """Overwrite the line with a text, cut to the width of the terminal."""
+    width = shutil.get_terminal_size().columns - 1
+    print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)
