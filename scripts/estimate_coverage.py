@@ -22,10 +22,9 @@ from fastece.cli.report import DEMO
 from fastece.data.source import one_problem
 from fastece.estimators.density import Copies
 from fastece.files import read_predictions
-from fastece.intervals.cells import place_rows
-from fastece.intervals.densities import DensityGaps
+from fastece.intervals.cells import DensityGaps, place_rows
 from fastece.protocol import Sample
-from fastece.resampling.labels import hits_and_misses
+from fastece.resampling.calibration_test import hits_and_misses
 
 SEED, REFERENCE, LEVEL = 20240601, 20_000, 0.95
 ESTIMATORS = ("ece", "ece_ac", "ece_kde")

@@ -13,24 +13,25 @@ hypothesis about the gaps: it only has to be stretched by ``sqrt(v(d) / v(0))``.
 """
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import Problems, one_problem
+from fastece.data.source import one_problem
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bin_sums import Tiles
 from fastece.estimators.binned import EMPTY, MAX_SUMS, Binned, Bins, place_rows
+from fastece.estimators.density import KDE, Copies, CountBlocks, DensityPlan, is_supported
+from fastece.estimators.density_grids import GHOSTS, Mesh, add_images
 from fastece.kernels import MOMENTS, REPLICATES
 from fastece.resampling.arguments import Call
-from fastece.resampling.calibration_test import LEAST_REPLICATES
-from fastece.resampling.engine import Problem
-from fastece.resampling.labels import label_draws
+from fastece.resampling.calibration_test import LEAST_REPLICATES, hits_and_misses, label_draws
+from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates
 from fastece.typing import F64, I32, I64
 
 # No hypothesis has less than this part of the noise of a calibrated model.
@@ -41,6 +42,8 @@ MOST_STRETCH = 4.0
 # Gaps of all replicates, of which there are fewer where cells are many: some 60 hypotheses are
 # looked at, so these take half a second.
 MOST_GAPS = 4 * 10**6
+# Bandwidths between points of a density that no row reaches together.
+WIDTH = 3.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,29 +147,31 @@ class Cells:
             np.divide(gaps * gaps / self.n, more, out=part, where=is_rare)
             part = np.where(is_rare, np.sqrt(np.maximum(1 - part, FLOOR)), 0.0)
             stretch[is_rare] = 1.0
-        out = np.empty((len(gaps), self.null.shape[2]))
-        kernels.inversion.statistics(
-            gaps, np.sqrt(stretch), self.null, np.abs(self.slope), part, which, order, self.side,
-            self.norm, out,
-        )  # fmt: skip
-        return out
+        return self._norms(gaps, np.sqrt(stretch), self.null, part, which, order)
 
     def error(self, gaps: F64) -> F64:
         """Compute the errors (M,) of models with gaps (M, K, B)."""
         nothing, none = np.zeros_like(gaps), np.full(gaps.shape[1:], -1, np.int32)
-        out = np.empty((len(gaps), 1))
-        kernels.inversion.statistics(
-            gaps, nothing, np.zeros((*gaps.shape[1:], 1)), nothing[0], nothing, none,
-            np.empty((0, 1), np.int32), self.side, self.norm, out,
-        )  # fmt: skip
-        return np.minimum(out[:, 0], 1.0)  # rounding
+        null, order = np.zeros((*gaps.shape[1:], 1)), np.empty((0, 1), np.int32)
+        errors = self._norms(gaps, nothing, null, nothing, none, order)
+        return np.minimum(errors[:, 0], 1.0)  # rounding
 
-    def of(self, problems: int | slice) -> "Cells":
-        """Return the cells of one problem, or of several."""
-        part = slice(problems, problems + 1) if isinstance(problems, int) else problems
-        arrays = {x.name: getattr(self, x.name) for x in fields(self)}
-        own: dict[str, Any] = {k: x[part] for k, x in arrays.items() if isinstance(x, np.ndarray)}
-        return replace(self, **own)
+    def _norms(self, gaps: F64, stretch: F64, null: F64, part: F64, which: I32, order: I32) -> F64:
+        """Compute the norms (M, R) of gaps with noise, as the kernel has it."""
+        out, slope = np.empty((len(gaps), null.shape[2])), np.abs(self.slope)
+        kernels.inversion.statistics(
+            gaps, stretch, null, slope, part, which, order, self.side, self.norm, out
+        )
+        return out
+
+    def split(self, per_class: bool) -> list["Cells"]:
+        """Return the cells of each problem, or of all together."""
+        if not per_class:
+            return [self]
+        values = {x.name: getattr(self, x.name) for x in fields(self)}
+        arrays = {name: x for name, x in values.items() if isinstance(x, np.ndarray)}
+        own = [{name: x[k : k + 1] for name, x in arrays.items()} for k in range(len(self.gap))]
+        return [Cells(**{**values, **each}) for each in own]
 
 
 def make_cells(
@@ -195,15 +200,26 @@ def count_of(call: Call, cells: int) -> int:
     return min(call.n_resamples, max(LEAST_REPLICATES, MOST_GAPS // max(cells, 1)))
 
 
-def binned_cells(call: Call, binned: Binned, key: int) -> Cells:
-    """Compute the cells of a binned estimator."""
+# --- bins -----------------------------------------------------------------------------------
+
+
+def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = True) -> Cells:
+    """Compute the cells of a binned estimator; without noise they have no replicates."""
     (data,) = call.models
-    bins, samples = binned.bins(data, moments=3), data.samples()
-    problems = [Problem(sample) for sample in samples]
-    draws = label_draws(call, [sample.s for sample in samples], key)
-    count, size = count_of(call, bins.gap.size), bins.gap.shape[1]
-    hits = call.replicates([HitSums(binned, size)], problems, draws, call.n, 0, count)
-    return bin_cells(binned, data, bins, hits - bins.score[:, :, None], key)
+    bins, samples, hits = binned.bins(data, moments=3), data.samples(), np.empty((1, 1, 0))
+    n_bins, total = bins.gap.shape[1], np.where(bins.total > 0, bins.total, 1.0)[:, None]
+    if has_noise:
+        draws = label_draws(call, [sample.s for sample in samples], key)
+        problems, count = [*map(Problem, samples)], count_of(call, bins.gap.size)
+        hits = call.replicates([HitSums(binned, n_bins)], problems, draws, call.n, 0, count)
+    noise = [bin_noise(binned, sample, n_bins) for sample in samples]
+    variance, slope, squares = (np.array(part) for part in zip(*noise, strict=True))
+    share, group = bins.weight / total, np.arange(bins.gap.size).reshape(bins.gap.shape)
+    return make_cells(
+        bins.gap / total, (hits - bins.score[:, :, None]) / total[:, :, None], variance / total**2,
+        slope / total**2, total[:, 0] ** 2 / np.where(squares > 0, squares, 1.0), share,
+        bins.score / total, bin_units(binned, bins, share), binned.norm, group, key,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -227,33 +243,14 @@ class HitSums(Statistic):
 
     def values(self, tiles: Tiles, draws: Counts) -> F64:
         """Compute weights (B, 32 G) for counts (G, 2 n, 32) of hits, then of misses."""
-        c = draws.c
-        hits = c[:, : tiles.order.size]
+        hits = draws.c[:, : tiles.order.size]
         step = max(1, MAX_SUMS // (REPLICATES * self.n_bins))
-        parts = [contiguous(hits[g : g + step], np.uint8) for g in range(0, len(c), step)]
+        parts = [contiguous(hits[g : g + step], np.uint8) for g in range(0, len(hits), step)]
         return np.concatenate([tiles.sums(part)[0] for part in parts], axis=1)
 
 
-def bin_cells(binned: Binned, data: Problems, bins: Bins, null: F64, seed: int) -> Cells:
-    """Make the cells of bins from the unscaled gaps of null replicates."""
-    n_bins = bins.gap.shape[1]
-    noise = [bin_noise(binned, sample, n_bins) for sample in data.samples()]
-    variance, slope, squares = (np.array(part) for part in zip(*noise, strict=True))
-    total = np.where(bins.total > 0, bins.total, 1.0)
-    share = bins.weight / total[:, None]
-    return make_cells(
-        bins.gap / total[:, None], null / total[:, None, None], variance / total[:, None] ** 2,
-        slope / total[:, None] ** 2, total**2 / np.where(squares > 0, squares, 1.0), share,
-        bins.score / total[:, None], bin_units(binned, bins, share), binned.norm,
-        np.arange(share.size).reshape(share.shape), seed,
-    )  # fmt: skip
-
-
 def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
-    """Return the factors of the gaps of bins that make the error their plain norm.
-
-    The error is the one of `Binned.errors`.
-    """
+    """Return the factors of the gaps that make `Binned.errors` their plain norm."""
     norm, equal = binned.norm, binned.bin_weights == "equal"
     if norm == 1 and not equal:
         return np.ones_like(share)
@@ -278,3 +275,115 @@ def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, fl
         w = np.where(sample.s > binned.threshold, w, 0.0)
     variance = places.sums(sample.s * (1 - sample.s), w, 2)
     return variance, places.sums(1 - 2 * sample.s, w, 2), float(w @ w)
+
+
+# --- densities ------------------------------------------------------------------------------
+
+
+class GapPlan(NamedTuple):
+    """Prepared data of `DensityGaps`: rows twice, densities and the mesh.
+
+    Rows stand there as hits and as misses; `hits` is the density of the hits (G,) that a calibrated
+    model would have, and `scores` the density of the scores.
+    """
+
+    plan: DensityPlan
+    mesh: Mesh
+    scores: F64
+    hits: F64
+
+
+@dataclass(frozen=True)
+class DensityGaps(Statistic):
+    """Gaps at the points of a density's grid, for replicates of `hits_and_misses`.
+
+    They are smoothed hits minus smoothed scores, which are equal where hits come true as often as
+    the scores say. What the estimator itself takes off, the density times the score, is not.
+    """
+
+    kde: KDE
+    points: int = 0  # gaps are filled up with zeros to so many
+
+    def prepare(self, sample: Sample, size: int) -> GapPlan:
+        """Prepare the densities of a sample, with the bandwidth of its scores."""
+        plan = self.kde.prepare(sample, size)
+        expected = np.where(sample.y == 1, sample.s, 1 - sample.s)
+        ((mesh, density, _),) = plan.densities(Copies(expected), np.array([plan.bandwidth]))
+        assert isinstance(mesh, Mesh)
+        f, g = density[0, :, :, 0] * mesh.width
+        return GapPlan(plan, mesh, f, g)
+
+    def gaps(self, gap_plan: GapPlan, resamples: Any) -> F64:
+        """Compute the gaps (points, R) of some replicates."""
+        plan = gap_plan.plan
+        out = np.zeros((max(self.points, gap_plan.hits.size), resamples.count))
+        h = np.full(resamples.count, plan.bandwidth)
+        for mesh, density, lanes in plan.densities(resamples, h):
+            hits = np.moveaxis(density[:, 1], 1, 0).reshape(mesh.count, -1)[:, : lanes.size]
+            out[: mesh.count, lanes] = hits * mesh.width[:, None] - gap_plan.hits[:, None]
+        return out
+
+    def values(self, gap_plan: GapPlan, draws: Counts) -> F64:
+        """Compute gaps (points, 32 G)."""
+        return self.gaps(gap_plan, CountBlocks(draws.blocks(gap_plan.plan.sample.n)))
+
+
+def density_cells(call: Call, kde: KDE, key: int) -> Cells:
+    """Compute the cells of a density on its grid.
+
+    Problems with fewer points are filled up with zeros.
+    """
+    samples = call.models[0].samples()
+    draws = label_draws(call, [sample.s for sample in samples], key)
+    problems = [Problem(hits_and_misses(sample)) for sample in samples]
+    members = plan_replicates([DensityGaps(kde)], problems, draws, call.n).members
+    points = max(member.plan.hits.size for member in members)
+    gaps = DensityGaps(kde, points)
+    filled = Replicates(draws, [m._replace(statistic=gaps) for m in members])
+    null = evaluate(filled, 0, count_of(call, points * len(samples)), call.jobs, call.executor)
+    columns, n, group = np.zeros((6, len(samples), points)), np.zeros(len(samples)), []
+    for k, (sample, member) in enumerate(zip(samples, members, strict=True)):
+        plan, own = member.plan, slice(member.plan.hits.size)
+        drawn = np.concatenate([sample.y, 1 - sample.y])[member.order]
+        variance, slope, n[k] = density_noise(plan, sample)
+        gap = gaps.gaps(plan, Copies(drawn))[own, 0]
+        units = point_units(kde, plan)
+        columns[:, k, own] = gap, variance, slope, plan.scores, plan.hits, units
+        number = np.floor(plan.mesh.score / (WIDTH * plan.plan.bandwidth)).astype(np.int64)
+        group.append(np.pad(k * points + number, (0, points - number.size)))
+    gap, variance, slope, share, hits, unit = columns
+    return make_cells(
+        gap, null, variance, slope, n, share, hits, unit, kde.norm, np.array(group), key
+    )
+
+
+def point_units(kde: KDE, plan: GapPlan) -> F64:
+    """Return the factors of the gaps of points that make the error their plain norm."""
+    if kde.norm == 1:
+        return np.ones_like(plan.scores)
+    counts, power = plan.scores > EMPTY, 1 / kde.norm - 1
+    if math.isinf(kde.norm):
+        counts = is_supported(plan.scores / plan.mesh.width, plan.mesh.low, plan.mesh.high)
+    return np.power(plan.scores, power, out=np.zeros_like(plan.scores), where=counts)
+
+
+def density_noise(gap_plan: GapPlan, sample: Sample) -> tuple[F64, F64, float]:
+    """Compute the noise of each point, as of `bin_noise` over W^2, and Kish's number."""
+    mesh, plan = gap_plan.mesh, gap_plan.plan
+    sample, _ = scale_weights(sample)
+    w = np.ones(sample.n) if sample.v is None else sample.v
+    w = w / w.sum()
+    cell, share = np.empty(sample.n, np.int32), np.empty((4, sample.n))
+    inside = sample.s.clip(mesh.low, mesh.high)
+    kernels.density.place(inside, mesh.low, mesh.step, mesh.count, mesh.cubic, cell, share)
+    sums = np.empty((1, 2, mesh.n_nodes, 1))
+    for q, x in enumerate((sample.s * (1 - sample.s), 1 - 2 * sample.s)):
+        parts = [np.bincount(cell + j, w * w * x * a, mesh.n_nodes) for j, a in enumerate(share)]
+        sums[0, q, :, 0] = np.sum(parts, axis=0)
+    add_images(sums, mesh.folded(GHOSTS))
+    taps = mesh.taps(np.array([[plan.bandwidth]]))[0, :, 0]
+    out = np.empty((mesh.count, 2))
+    kernels.inversion.squared_sums(
+        np.ascontiguousarray(taps), mesh.folded(taps.size - 1), sums[0, :, :, 0].T.copy(), out
+    )
+    return np.maximum(out[:, 0], 0.0), out[:, 1].copy(), 1 / float(w @ w)

@@ -15,14 +15,19 @@ from fastece.data.source import Source, class_count, need_rows
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.binned import Binned, place_rows
-from fastece.intervals.cells import bin_cells
+from fastece.intervals.cells import binned_cells
 from fastece.intervals.estimate import curves, posterior_maker, posteriors
-from fastece.intervals.labels import BINS
+from fastece.intervals.inversion import BINS, z_scores
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import check_size, resample
 from fastece.resampling.draws import new_key
-from fastece.resampling.intervals import METHODS, ConfidenceInterval, Method
-from fastece.resampling.results import MOVER, ComparisonResult
+from fastece.resampling.results import (
+    METHODS,
+    MOVER,
+    ComparisonResult,
+    ConfidenceInterval,
+    Method,
+)
 from fastece.typing import F64
 
 # Levels 1 - alpha at which ends are worked out, the usual ones among them; in between their
@@ -98,21 +103,23 @@ def difference_of(a: ModelError, b: ModelError) -> Difference:
     x, y = (x.influence - x.influence.mean() for x in (a, b))
     scale = math.sqrt(float(x @ x) * float(y @ y))
     r = float(np.clip(x @ y / scale, -MOST, MOST)) if scale > 0 else 0.0
-    ends = np.array([join(a, b, r, max(1 - alpha, LEAST_LEVEL)) for alpha in ALPHAS])
+    levels = np.maximum(1 - ALPHAS, LEAST_LEVEL).tolist()
+    ends = np.array([(*a.interval(level), *b.interval(level)) for level in levels])
+    low_a, high_a, low_b, high_b = ends.T
+    centre_a, centre_b = np.clip(a.centre, low_a, high_a), np.clip(b.centre, low_b, high_b)
+
+    def length(p: F64, q: F64) -> F64:
+        return np.asarray(np.sqrt(np.maximum(p * p - 2 * r * p * q + q * q, 0.0)))
+
+    low = centre_a - centre_b - length(centre_a - low_a, high_b - centre_b)
+    high = centre_a - centre_b + length(high_a - centre_a, centre_b - low_b)
+    low = np.where(low_a <= 0, np.minimum(low, -high_b), low)
+    high = np.where(low_b <= 0, np.maximum(high, high_a), high)
     # What no level that was worked out tells: an error is from 0 to 1.
-    ends[-1] = np.where(np.isnan(ends[-1]), np.nan, [-1.0, 1.0])
-    ends = np.clip(ends, -1.0, 1.0)
-    return Difference(np.minimum.accumulate(ends[:, 0]), np.maximum.accumulate(ends[:, 1]))
-
-
-def join(a: ModelError, b: ModelError, r: float, level: float) -> tuple[float, float]:
-    """Compute the ends of the interval of a difference at one level."""
-    (la, ua), (lb, ub) = a.interval(level), b.interval(level)
-    ea, eb = min(max(a.centre, la), ua), min(max(b.centre, lb), ub)
-    down, up = (ea - la, ub - eb), (ua - ea, eb - lb)
-    low, high = (math.sqrt(max(p * p - 2 * r * p * q + q * q, 0.0)) for p, q in (down, up))
-    low, high = ea - eb - low, ea - eb + high
-    return (min(low, -ub) if la <= 0 else low), (max(high, ua) if lb <= 0 else high)
+    low[-1] = np.nan if np.isnan(low[-1]) else -1.0
+    high[-1] = np.nan if np.isnan(high[-1]) else 1.0
+    low, high = np.clip(low, -1.0, 1.0), np.clip(high, -1.0, 1.0)
+    return Difference(np.minimum.accumulate(low), np.maximum.accumulate(high))
 
 
 def differences(call: Call, name: str, values: list[Any], key: int) -> list[Difference]:
@@ -120,20 +127,17 @@ def differences(call: Call, name: str, values: list[Any], key: int) -> list[Diff
 
     `values` are the values of an estimator for both models; draws depend on the key.
     """
-    count = min(call.n_resamples, REPLICATES)
-    calls = [replace(call, sources=[model], n_resamples=count) for model in call.models]
-    estimator = call.estimators[name]
-    same = [
-        np.array_equal(a.s, b.s) and np.array_equal(a.y, b.y)
-        for a, b in zip(*(model.samples() for model in call.models), strict=True)
+    count, estimator = min(call.n_resamples, REPLICATES), call.estimators[name]
+    errors = [
+        model_errors(replace(call, sources=[model], n_resamples=count), estimator, value, key)
+        for model, value in zip(call.models, values, strict=True)
     ]
+    samples = zip(*(model.samples() for model in call.models), strict=True)
+    same = [np.array_equal(a.s, b.s) and np.array_equal(a.y, b.y) for a, b in samples]
     same = [all(same)] if call.average is not None else same
-    of_models = [
-        model_errors(one, estimator, value, key) for one, value in zip(calls, values, strict=True)
-    ]
     return [
         NONE if is_same and not math.isnan(a.centre) else difference_of(a, b)
-        for is_same, a, b in zip(same, *of_models, strict=True)
+        for is_same, a, b in zip(same, *errors, strict=True)
     ]
 
 
@@ -166,21 +170,17 @@ def influences(call: Call, binned: Binned) -> F64:
     It is the gap of the row, times the change of the error with the gap of its bin. Where a gap may
     be of either sign, it is the mean of both.
     """
-    (data,) = call.models
-    bins = binned.bins(data, moments=3)
-    cells = bin_cells(binned, data, bins, np.zeros((*bins.gap.shape, 0)), 0)
-    sd, size = cells.deviation, np.abs(cells.gap)
-    z = np.divide(cells.gap, sd, out=np.zeros_like(sd), where=sd > 0)
+    cells = binned_cells(call, binned, has_noise=False)
+    sd, size, z = cells.deviation, np.abs(cells.gap), z_scores(cells)
     weight = np.vectorize(math.erf)(z / math.sqrt(2))
-    if 1 < binned.norm < math.inf:
-        weight = weight * (size / np.maximum(size.max(1, keepdims=True), 1e-300)) ** (
-            binned.norm - 1
-        )
+    largest = size.max(1, keepdims=True)
+    if math.isinf(binned.norm):
+        weight = weight * (size == largest)
     elif binned.norm > 1:
-        weight = weight * (size == size.max(1, keepdims=True))
+        weight = weight * (size / np.maximum(largest, 1e-300)) ** (binned.norm - 1)
     unit = np.divide(cells.max_gap, cells.share, out=np.zeros_like(sd), where=cells.share > 0)
     out = []
-    for sample, pull in zip(data.samples(), weight * unit, strict=True):
+    for sample, pull in zip(call.models[0].samples(), weight * unit, strict=True):
         x = place_rows(binned, sample, pull.size).rows(pull) * (sample.y - sample.s)
         out.append(x if sample.v is None else x * (sample.v / sample.v.max()))
     return np.array(out)
@@ -192,32 +192,30 @@ def influences(call: Call, binned: Binned) -> F64:
 def check_same_classes(call: Call) -> None:
     """Check that both models of a call have the same classes, in the same setting."""
     models = call.models
-    same: dict[str, list[str]] = {
+    same = {
         "the classes and the setting": [f"{x.n_classes} and {x.setting.name!r}" for x in models],
         "its classes in the order": [
             str([str(label) for label in x.labels or range(x.n_classes)]) for x in models
         ],
     }
-    for what, (a, b) in same.items():
+    for rule, (a, b) in same.items():
         if a != b:
-            raise InputError("y_prob_b", f"must have {what} of y_prob_a, {a}, got {b}")
+            raise InputError("y_prob_b", f"must have {rule} of y_prob_a, {a}, got {b}")
 
 
 def method_for(call: Call, method: Any, size: Any, name: str) -> str:
     """Choose the method for one estimator, or check the given one."""
+    drawn = [name for name, x in (("groups", call.groups), ("size", size)) if x is not None]
     if method is None:
-        draws_rows = call.groups is not None or size is not None
-        is_error = call.estimators[name].is_calibration_error
-        return MOVER if is_error and not draws_rows else "basic"
+        return MOVER if call.estimators[name].is_calibration_error and not drawn else "basic"
     chosen: str = check_choice("method", method, (MOVER, *METHODS))
     if chosen == MOVER:
         require_calibration_error(call.only(call.estimators[name]), f"method={MOVER!r}")
-        for option, value in (("groups", call.groups), ("size", size)):
-            if value is not None:
-                raise InputError(
-                    "method", f"must draw rows for {option}=, which 'mover' does not", value=chosen,
-                    hint=f"with it: {', '.join(map(repr, METHODS))}",
-                )  # fmt: skip
+        if drawn:
+            raise InputError(
+                "method", f"must draw rows for {drawn[0]}=, which 'mover' does not", value=chosen,
+                hint=f"with it: {', '.join(map(repr, METHODS))}",
+            )  # fmt: skip
     return chosen
 
 
@@ -233,26 +231,17 @@ def comparison_results(call: Call, *, method: Any = None, size: Any = None, rng:
     for kind in sorted({*methods.values()} - {MOVER}):
         own = {name: call.estimators[name] for name in methods if methods[name] == kind}
         drawn |= resample(replace(call, estimators=own), kind, rows, key)
-    results: Results[ComparisonResult] = Results()
-    for name in call.estimators:
-        values = call.values(name)
-        fields = drawn.get(name) or joined_fields(call, name, values, key)
-        a, b = values
-        results[name] = ComparisonResult(
-            value=call.quantity(values), a=a, b=b, confidence_level=call.level, **fields
-        )
-    return results.get("", results)
 
+    def result_of(name: str) -> ComparisonResult:
+        a, b = values = call.values(name)
+        fields = drawn.get(name) or {
+            **call.facts(name, key), "_joined": differences(call, name, values, key),
+            "bootstrap_distribution": np.empty((*np.shape(a), 0)), "method": MOVER, "size": call.n,
+        }  # fmt: skip
+        value = call.quantity(values)
+        return ComparisonResult(value=value, a=a, b=b, confidence_level=call.level, **fields)
 
-def joined_fields(call: Call, name: str, values: list[Any], key: int) -> dict[str, Any]:
-    """Return the result fields of one estimator, with the two intervals joined."""
-    return {
-        **call.facts(name, key),
-        "_joined": differences(call, name, values, key),
-        "bootstrap_distribution": np.empty((*np.shape(values[0]), 0)),
-        "method": MOVER,
-        "size": call.n,
-    }
+    return call.results(result_of)
 
 
 @overload

@@ -22,7 +22,7 @@ from fastece.intervals.estimate import INVERSION, POSTERIOR, cell_maker, groups_
 from fastece.intervals.inversion import NO_CURVE, cell_curve, one_sided_curve
 from fastece.resampling.arguments import Call, check_single, describe, read_call
 from fastece.resampling.draws import new_key
-from fastece.resampling.intervals import ConfidenceInterval, as_float, of_parts
+from fastece.resampling.results import ConfidenceInterval, as_float, intervals_of
 from fastece.typing import F64
 
 # Each part with its interval, and what it is.
@@ -104,8 +104,8 @@ class Direction(Result):
         title = f"{self.estimator}, setting {self.setting}: {self.n} rows"
         if np.ndim(self.value):
             values = [getattr(self, field) for field, _, _ in PARTS.values()]
-            rows = [(k, *row) for k, row in enumerate(zip(*values, self.verdict, strict=True))]
-            table = Table(("class", *PARTS, "verdict"), rows)
+            lines = [(k, *row) for k, row in enumerate(zip(*values, self.verdict, strict=True))]
+            table = Table(("class", *PARTS, "verdict"), lines)
             return Document(title, sections=[Section(table=table)])
         rows = []
         for name, (field, ends, meaning) in PARTS.items():
@@ -124,8 +124,8 @@ class Direction(Result):
 class Parts(NamedTuple):
     """Values and intervals of an error, its over part and its under part."""
 
-    values: list[Any]
-    intervals: list[ConfidenceInterval | None]
+    values: Sequence[Any]
+    intervals: Sequence[ConfidenceInterval | None]
     method: str
 
 
@@ -135,21 +135,23 @@ def error_parts(estimator: Any, call: Call, key: int, gap: ConfidenceInterval) -
 
     Draws depend on the key; `gap` is the interval of the mean gap.
     """
-    raise no_gaps(estimator)
+    rule = "must be bins, a density of an even kernel or a BayesCurve, which have gaps"
+    raise InputTypeError("estimator", rule, value=estimator)
 
 
 @error_parts.register
-def _(estimator: Binned, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
+def _(estimator: Binned, call: Call, key: int, gap: ConfidenceInterval) -> Parts:
     bins = estimator.bins(call.sources[0])
     gaps = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
-    return cell_parts(call, estimator, key, [estimator.errors(bins._replace(gap=x)) for x in gaps])
+    values = [estimator.errors(bins._replace(gap=x)) for x in gaps]
+    return cell_parts(call, estimator, key, gap, values)
 
 
 @error_parts.register
-def _(estimator: KDE, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
+def _(estimator: KDE, call: Call, key: int, gap: ConfidenceInterval) -> Parts:
     (data,) = call.sources
     values = [density_values(estimator, sample, data.n) for sample in data.samples()]
-    return cell_parts(call, estimator, key, [*np.transpose(values)])
+    return cell_parts(call, estimator, key, gap, [*np.transpose(values)])
 
 
 @error_parts.register
@@ -160,21 +162,15 @@ def _(estimator: BayesCurve, call: Call, key: int, gap: ConfidenceInterval) -> P
     show that there is a part at all. The mean gap does: with every norm, ``over >= -gap`` and
     ``under >= gap``.
     """
-    samples = groups_of_samples(call, estimator)
+    per_class, samples = call.average is None, groups_of_samples(call, estimator)
     columns = [*zip(*(side_posteriors(part, estimator.norm) for part in samples), strict=True)]
-    values = [np.array([posterior.value for posterior in column]) for column in columns]
-    values = [as_float(value if call.average is None else value[0]) for value in values]
-    found = [intervals_of(call, column) for column in columns]
+    values = [[posterior.value for posterior in column] for column in columns]
+    values = [as_float(value if per_class else value[0]) for value in values]
+    found = [intervals_of(column, call.level, per_class) for column in columns]
     for i, sure in ((1, -np.asarray(gap.high)), (2, np.asarray(gap.low))):
         low = as_float(np.clip(sure, 0.0, values[i]))
         found[i] = ConfidenceInterval(low, found[i].high)
-    return Parts(values, [*found], POSTERIOR)
-
-
-def no_gaps(estimator: Any) -> InputTypeError:
-    """Return the error for an estimator without gaps."""
-    rule = "must be bins, a density of an even kernel or a BayesCurve, which have gaps"
-    return InputTypeError("estimator", rule, value=estimator)
+    return Parts(values, found, POSTERIOR)
 
 
 def density_values(kde: KDE, sample: Sample, n: int) -> F64:
@@ -195,50 +191,29 @@ def density_values(kde: KDE, sample: Sample, n: int) -> F64:
     return np.array([whole, *(part * whole / total for part in parts)])
 
 
-def cell_parts(call: Call, estimator: Any, key: int, each: list[F64]) -> Parts:
+def cell_parts(
+    call: Call, estimator: Any, key: int, gap: ConfidenceInterval, each: Sequence[F64]
+) -> Parts:
     """Compute the parts of a norm of gaps, with intervals by test inversion.
 
     `each` has the values for each problem.
     """
-    make_cells, (data,) = cell_maker(estimator), call.sources
+    make_cells, per_class = cell_maker(estimator), call.average is None
     if make_cells is None:
-        raise no_gaps(estimator)
+        return error_parts.dispatch(object)(estimator, call, key, gap)
     values = [as_float(call.average_of(value)) for value in each]
     if not call.n_resamples:
         return Parts(values, [None] * 3, INVERSION)
-    need_rows(data, f"the interval of {describe(estimator)}", "n_resamples")
-    cells = make_cells(call, estimator, key)
-    curves: list[list[Any]] = []
-    classes = range(data.n_problems) if call.average is None else [slice(None)]
-    for part, value in zip(map(cells.of, classes), np.atleast_1d(values[0]), strict=True):
-        if np.isnan(value):
-            curves.append([NO_CURVE] * 3)
-        else:
-            curves.append([cell_curve(part), *(one_sided_curve(part, side) for side in (-1, 1))])
-    intervals = [intervals_of(call, column) for column in zip(*curves, strict=True)]
-    return Parts(values, [*intervals], INVERSION)
-
-
-def intervals_of(call: Call, parts: Sequence[Any]) -> ConfidenceInterval:
-    """Compute the interval of each class, or of the only value."""
-    return of_parts(parts, call.level, call.average is None)
-
-
-def above_parts(
-    whole: ConfidenceInterval | None, parts: Sequence[ConfidenceInterval | None]
-) -> ConfidenceInterval | None:
-    """Raise the low end of an interval above 0 to the largest one of its parts.
-
-    With every norm, no part exceeds the error. An interval that begins at 0 stays, since three
-    intervals have three chances to miss: of calibrated samples 11 % would leave 0 out in place of
-    5.
-    """
-    if whole is None:
-        return None
-    lows = [part.low for part in parts if part is not None]
-    raised = np.maximum.reduce([whole.low, *lows])
-    low = as_float(np.where(np.asarray(whole.low) > 0, raised, whole.low))
-    return ConfidenceInterval(low, as_float(np.maximum(whole.high, low)))
+    need_rows(call.sources[0], f"the interval of {describe(estimator)}", "n_resamples")
+    cells = make_cells(call, estimator, key).split(per_class)
+    curves = [
+        [NO_CURVE] * 3 if np.isnan(value)
+        else [cell_curve(part), one_sided_curve(part, -1), one_sided_curve(part, 1)]
+        for part, value in zip(cells, np.atleast_1d(values[0]), strict=True)
+    ]  # fmt: skip
+    columns = zip(*curves, strict=True)
+    intervals = [intervals_of(column, call.level, per_class) for column in columns]
+    return Parts(values, intervals, INVERSION)
 
 
 # --- the mean gap ---------------------------------------------------------------------------
@@ -294,19 +269,18 @@ def direction_of(call: Call, key: int) -> Direction:
         call = replace(call, average="macro")
     gap, gap_ends = mean_gap(call)
     parts = error_parts(estimator, call, key, gap_ends)
-    error, over, under = parts.values
-    error_interval, over_interval, under_interval = parts.intervals
+    (error, over, under), (whole, *sides) = parts.values, parts.intervals
+    if whole is not None:
+        # With every norm, no part exceeds the error. An interval that begins at 0 stays, since
+        # three have three chances to miss: of calibrated samples 11 % would leave 0 out, not 5.
+        raised = np.maximum.reduce([whole.low, *(side.low for side in sides if side is not None)])
+        low = as_float(np.where(np.asarray(whole.low) > 0, raised, whole.low))
+        whole = ConfidenceInterval(low, as_float(np.maximum(whole.high, low)))
     return Direction(
-        value=error, over=over, under=under, mean_gap=gap,
-        confidence_interval=above_parts(error_interval, [over_interval, under_interval]),
-        over_interval=over_interval,
-        under_interval=under_interval,
-        mean_gap_interval=gap_ends,
-        confidence_level=call.level,
-        method=parts.method,
-        n=call.n,
-        estimator=describe(estimator),
-        setting=call.setting,
+        value=error, over=over, under=under, mean_gap=gap, confidence_interval=whole,
+        over_interval=sides[0], under_interval=sides[1], mean_gap_interval=gap_ends,
+        confidence_level=call.level, method=parts.method, n=call.n,
+        estimator=describe(estimator), setting=call.setting,
     )  # fmt: skip
 
 

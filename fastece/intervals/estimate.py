@@ -10,18 +10,21 @@ import numpy as np
 from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
 from fastece.data.source import need_rows, one_problem
-from fastece.document.result import EstimatorResult, Results
+from fastece.document.result import Results
 from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import Binned
 from fastece.estimators.density import KDE
-from fastece.intervals.cells import Cells, binned_cells
-from fastece.intervals.densities import density_cells
-from fastece.intervals.inversion import NO_CURVE, ConfidenceCurve, cell_curve
-from fastece.intervals.labels import label_curve
+from fastece.intervals.cells import Cells, binned_cells, density_cells
+from fastece.intervals.inversion import NO_CURVE, ConfidenceCurve, cell_curve, label_curve
 from fastece.resampling.arguments import Call, describe, read_call, require_calibration_error
 from fastece.resampling.draws import new_key
-from fastece.resampling.intervals import ConfidenceInterval, as_float, check_level, of_parts
+from fastece.resampling.results import (
+    ConfidenceInterval,
+    IntervalResult,
+    as_float,
+    intervals_of,
+)
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
 CellMaker = Callable[[Call, Any, int], Cells]
@@ -29,7 +32,7 @@ PosteriorMaker = Callable[[Sequence[Sample]], Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Estimate(EstimatorResult):
+class Estimate(IntervalResult):
     """Calibration error with an interval that has its stated coverage.
 
     Attributes
@@ -51,30 +54,17 @@ class Estimate(EstimatorResult):
     Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
 
-    confidence_interval: ConfidenceInterval = field(init=False)
-    confidence_level: float
     p_value: Any
     method: str
     n_resamples: int
     # Of each class, or of the only value: something with `interval`.
     _parts: Sequence[Any] = field(repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "confidence_interval", self.interval())
+    _shown = ("value", "confidence_interval", "p_value", "method")
 
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
         """Compute the interval at a level between 0 and 1, by default the result's own."""
-        level = self.confidence_level if confidence_level is None else check_level(confidence_level)
-        return of_parts(self._parts, level, np.ndim(self.value) > 0)
-
-    @property
-    def _interval_name(self) -> str:
-        return f"{100 * self.confidence_level:g} % CI"
-
-    @property
-    def _numbers(self) -> dict[str, Any]:
-        names = ("value", "confidence_interval", "p_value", "method")
-        return {name: getattr(self, name) for name in names}
+        return intervals_of(self._parts, self._level(confidence_level), np.ndim(self.value) > 0)
 
 
 # --- ways to an answer ----------------------------------------------------------------------
@@ -82,9 +72,7 @@ class Estimate(EstimatorResult):
 
 @singledispatch
 def cell_maker(estimator: Any) -> CellMaker | None:  # noqa: ARG001
-    """Return the function that computes the cells of an estimator, or None.
-
-    None where the error is not a norm of gaps.
+    """Return the function that computes cells, or None: the error is no norm of gaps.
 
     It takes a call on one model, the estimator and the key that draws depend on. A class derived
     from a registered one may add up something else, so it has none.
@@ -106,9 +94,7 @@ def _(estimator: KDE) -> CellMaker | None:
 def posterior_maker(estimator: Any) -> PosteriorMaker | None:  # noqa: ARG001
     """Return the function that computes the posterior of the mean error, or None.
 
-    The posterior is of an estimator's mean error over samples.
-
-    What it returns has `value`, `interval(level)`, `influence` and `log_bayes_factor`.
+    The posterior has `value`, `interval(level)`, `influence` and `log_bayes_factor`.
     """
     return None
 
@@ -133,49 +119,44 @@ def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
 
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:
-    """Compute the posterior of the error of the only model of a call.
-
-    Without an average, there is one of each class.
-    """
+    """Compute the posterior of the only model of a call, or of each class."""
     make = posterior_maker(estimator)
     assert make is not None, "asked before"
     return [make(samples) for samples in groups_of_samples(call, estimator)]
 
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
-    """Compute the confidence curve of the error of the only model of a call.
-
-    Without an average, there is one of each class.
-    """
-    (data,) = call.models
-    calls = [call]
-    if (make_cells := cell_maker(estimator)) is not None:
-        cells = make_cells(call, estimator, key)
-        each = range(data.n_problems) if call.average is None else [slice(None)]
-        makers = [partial(cell_curve, cells.of(k)) for k in each]
+    """Compute the confidence curve of the only model of a call, or of each class."""
+    per_class, make_cells = call.average is None, cell_maker(estimator)
+    makers: list[Callable[[], ConfidenceCurve]]
+    if make_cells is not None:
+        parts = make_cells(call, estimator, key).split(per_class)
+        makers = [partial(cell_curve, cells) for cells in parts]
     else:
-        if call.average is None:
-            calls = [replace(call, sources=[one_problem(sample)]) for sample in data.samples()]
+        calls = [call]
+        if per_class:
+            samples = call.models[0].samples()
+            calls = [replace(call, sources=[one_problem(sample)]) for sample in samples]
         makers = [partial(label_curve, one, estimator, key) for one in calls]
-    return [
-        NO_CURVE if np.isnan(value) else make()
-        for value, make in zip(np.atleast_1d(values), makers, strict=True)
-    ]
+    pairs = zip(np.atleast_1d(values), makers, strict=True)
+    return [NO_CURVE if np.isnan(value) else make() for value, make in pairs]
 
 
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of one estimator for the only model of a call."""
     estimator, p_value = call.estimators[name], None
+
+    def whole(values: list[Any]) -> Any:
+        return as_float(values if call.average is None else values[0])
+
     if posterior_maker(estimator) is not None:
         parts = posteriors(call, estimator)
-        values = np.array([part.value for part in parts])
-        value = as_float(values if call.average is None else values[0])
+        value = whole([part.value for part in parts])
     else:
         need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
         (value,) = call.values(name)
         parts = curves(call, estimator, value, key)
-        p_values = np.array([part.p_value for part in parts])
-        p_value = as_float(p_values if call.average is None else p_values[0])
+        p_value = whole([part.p_value for part in parts])
     return Estimate(
         value=value,
         confidence_level=call.level,
@@ -193,10 +174,7 @@ def estimate_results(call: Call, *, rng: Any) -> Any:
     key = new_key(rng)
     if not call.sources[0].setting.per_class:
         call = replace(call, average="macro")
-    found: Results[Estimate] = Results()
-    for name in call.estimators:
-        found[name] = estimate_of(call, name, key)
-    return found.get("", found)
+    return call.results(lambda name: estimate_of(call, name, key))
 
 
 @overload

@@ -1,7 +1,7 @@
 """Slices: errors of groups of rows, with intervals that hold simultaneously."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -19,13 +19,7 @@ from fastece.document.result import Record, Result
 from fastece.estimators.bayes_curves import effective_count
 from fastece.estimators.table import with_threads
 from fastece.intervals.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
-from fastece.resampling.arguments import (
-    Call,
-    check_single,
-    describe,
-    read_call,
-    require_calibration_error,
-)
+from fastece.resampling.arguments import Call, check_single, read_call, require_calibration_error
 from fastece.resampling.draws import new_key
 
 # Of groups with fewer rows the table says so.
@@ -127,9 +121,6 @@ class Slices(Result, Sequence[Slice]):
     def __getitem__(self, index: int | slice) -> Slice | Sequence[Slice]:
         return self.rows[index]
 
-    def __iter__(self) -> Iterator[Slice]:
-        return iter(self.rows)
-
     def document(self) -> Document:
         """Describe the groups with the most evidence."""
         title = f"{self.estimator}, setting {self.setting}: {self.n} rows"
@@ -171,10 +162,7 @@ class Group(NamedTuple):
 
 
 def groups_by(call: Call, by: Any, n: int) -> list[Group]:
-    """Make the groups of n rows from the labels that a caller passed.
-
-    Those without any weight do not exist.
-    """
+    """Make the groups of n rows that have weight from the labels that a caller passed."""
     (data,) = call.models
     position, labels = as_groups(by, n)
     position = position[data.positions]
@@ -211,19 +199,8 @@ def groups_by_class(call: Call) -> list[Group]:
     return groups
 
 
-def evidence_of(result: Estimate) -> float:
-    """Compute the evidence against calibration: minus the log of the p-value.
-
-    Of a posterior, that is the log Bayes factor, which exceeds log(1 / alpha) in a share of alpha
-    of calibrated samples at most (Markov's inequality).
-    """
-    if result.p_value is None:
-        return max(float(result._parts[0].log_bayes_factor), 0.0)
-    return abs(math.log(result.p_value))
-
-
 def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
-    """Compute the table of some groups with one estimator."""
+    """Compute the table of some groups with one estimator, most evidence first."""
     ((name, estimator),) = call.estimators.items()
     alpha = (1 - call.level) / len(groups)
     has_posterior = posterior_maker(estimator) is not None
@@ -236,9 +213,15 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
     results = with_threads(call.jobs, lambda run: [*run(result_of, groups)])
     rows = []
     for group, result in zip(groups, results, strict=True):
-        evidence = evidence_of(result)
+        p_value = result.p_value
+        if p_value is None:
+            # Of a posterior, the evidence is the log Bayes factor, which exceeds log(1 / alpha) in
+            # a share of alpha of calibrated samples at most (Markov's inequality).
+            evidence = max(float(result._parts[0].log_bayes_factor), 0.0)
+            p_value = math.exp(-evidence)
+        else:
+            evidence = -math.log(p_value)
         low, high = result.confidence_interval
-        p_value = math.exp(-evidence) if result.p_value is None else result.p_value
         row = Slice(
             label=group.label, n=group.n, n_effective=group.n_effective, value=result.value,
             low=low, high=high, p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
@@ -246,15 +229,14 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
         )  # fmt: skip
         # What is no number comes last.
         rows.append(((math.isnan(evidence), -evidence, -low, -result.value), row))
+    facts = call.facts(name, key)
+    del facts["n_groups"]
     return Slices(
         rows=tuple(row for _, row in sorted(rows, key=itemgetter(0))),
         confidence_level=call.level,
         method=POSTERIOR if has_posterior else INVERSION,
-        n=call.n,
         n_resamples=count,
-        key=key,
-        estimator=describe(estimator),
-        setting=call.setting_of(name),
+        **facts,
     )
 
 

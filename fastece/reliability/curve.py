@@ -32,7 +32,7 @@ from fastece.plot.marks import FEWEST, CurveDrawing
 from fastece.reliability.diagram import Plottable
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
-from fastece.resampling.intervals import ConfidenceInterval, as_float, quantiles, tails_of
+from fastece.resampling.results import ConfidenceInterval, as_float, quantiles, tails_of
 from fastece.typing import F64
 
 # How far beyond 0 and 1 a score may be, as of rounded probabilities.

@@ -20,7 +20,7 @@ from fastece.estimators.binned import Binned, effective_rows
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.plot.axes import plot_result
 from fastece.plot.marks import BinDrawing
-from fastece.resampling.intervals import ConfidenceInterval, check_level, tails_of
+from fastece.resampling.results import ConfidenceInterval, check_level, tails_of
 from fastece.typing import F64
 
 if TYPE_CHECKING:

@@ -37,9 +37,8 @@ from fastece.report.result import ClassVectors, GroupedError, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, SCORES
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import bootstrap_results
-from fastece.resampling.calibration_test import calibration_results
+from fastece.resampling.calibration_test import calibration_results, hits_and_misses
 from fastece.resampling.draws import new_key
-from fastece.resampling.labels import hits_and_misses
 
 # The answer comes first, and its curve is beside the diagram; the test of calibration and the
 # diagram are of the bins of the other.

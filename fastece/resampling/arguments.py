@@ -1,7 +1,7 @@
 """Arguments of functions that resample, read and checked."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,16 +14,17 @@ from fastece.checks.probabilities import as_probabilities
 from fastece.data.reading import read_source
 from fastece.data.sample import Sample
 from fastece.data.source import Problems, Source, need_rows
+from fastece.document.result import Results
 from fastece.estimators.base import Chances, Labels
-from fastece.estimators.table import (
-    find_estimator,
-)
+from fastece.estimators.table import find_estimator
 from fastece.resampling.draws import Groups, draws_of
 from fastece.resampling.engine import Problem, evaluate, plan_replicates
-from fastece.resampling.intervals import as_float, check_level
+from fastece.resampling.results import as_float, check_level
 from fastece.typing import F64
 
 MOST_RESAMPLES = 2**40
+# Options of the reader of data; all others are parameters of estimators.
+READING = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
 # What Python writes where an object has no text of its own: another number in every process.
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -130,7 +131,7 @@ class Call:
     @property
     def clusters(self) -> Groups | None:
         """Groups, or None where each of them is one row: then rows are independent."""
-        return None if self.groups is None or self.groups.are_rows else self.groups
+        return None if self.groups is None or self.groups.count == self.n else self.groups
 
     @property
     def setting(self) -> str:
@@ -141,10 +142,6 @@ class Call:
     def only(self, estimator: Any) -> "Call":
         """Return the same call with one estimator, which is in no list."""
         return replace(self, estimators={"": estimator})
-
-    def setting_of(self, name: str) -> str:
-        """Return the setting, as the result of one estimator has it."""
-        return "class vectors" if self.uses_class_vectors(self.estimators[name]) else self.setting
 
     def uses_class_vectors(self, estimator: Any) -> bool:
         """Return whether an estimator has a value of whole class vectors here."""
@@ -161,13 +158,17 @@ class Call:
 
     def facts(self, name: str, key: int) -> dict[str, Any]:
         """Return the fields that all results of one estimator have in common."""
+        estimator = self.estimators[name]
+        setting = "class vectors" if self.uses_class_vectors(estimator) else self.setting
         return {
-            "n": self.n,
-            "n_groups": self.n_groups,
-            "key": key,
-            "estimator": describe(self.estimators[name]),
-            "setting": self.setting_of(name),
-        }
+            "n": self.n, "n_groups": self.n_groups, "key": key, "estimator": describe(estimator),
+            "setting": setting,
+        }  # fmt: skip
+
+    def results(self, result_of: Callable[[str], Any]) -> Any:
+        """Return the result of each estimator, or of the one that is in no list."""
+        found = Results({name: result_of(name) for name in self.estimators})
+        return found.get("", found)
 
     def values(self, name: str) -> list[Any]:
         """Compute the value of one estimator on the data of each model."""
@@ -211,9 +212,8 @@ class Call:
 
 def read_call(
     function: str, y_true: Any, models: dict[str, Any], least: int = 1, /, *, estimator: Any,
-    n_resamples: Any = 1999, confidence_level: Any = 0.95, setting: Any = "auto",
-    average: Any = "macro", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    from_logits: Any = False, n_jobs: Any = None, executor: Any = None, **fields: Any,
+    n_resamples: Any = 1999, confidence_level: Any = 0.95, average: Any = "macro",
+    n_jobs: Any = None, executor: Any = None, **options: Any,
 ) -> Call:  # fmt: skip
     """Check the arguments that functions which resample have in common.
 
@@ -222,18 +222,16 @@ def read_call(
     and its own.
     """
     check_average(average)
-    estimators = find_estimators(estimator, fields, function)
+    reading = {name: options.pop(name) for name in READING if name in options}
+    estimators = find_estimators(estimator, options, function)
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
     level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
-    problems = [
-        read_source(
-            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, from_logits=from_logits, prob_name=name,
-            vectors=any(one.needs_vectors for one in estimators.values()),
-        )
+    vectors = any(one.needs_vectors for one in estimators.values())
+    sources = [
+        read_source(y_true, y_prob, prob_name=name, vectors=vectors, **reading)
         for name, y_prob in models.items()
-    ]  # fmt: skip
-    return Call(estimators, problems, average, count, level, jobs, executor, reader=function)
+    ]
+    return Call(estimators, sources, average, count, level, jobs, executor, reader=function)
 
 
 def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Call:

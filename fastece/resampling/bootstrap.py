@@ -8,14 +8,13 @@ import numpy as np
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_integer
 from fastece.data.reading import refuse_options
-from fastece.data.source import DISTANCES, VECTORS, Problems, Source
+from fastece.data.source import DISTANCES, VECTORS, Problems
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator
 from fastece.resampling.arguments import Call, add_groups, describe, read_call
 from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
 from fastece.resampling.engine import Problem
-from fastece.resampling.intervals import METHODS, Method, acceleration_of, as_float
-from fastece.resampling.results import BootstrapResult
+from fastece.resampling.results import METHODS, BootstrapResult, Method, as_float
 from fastece.typing import F64
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
@@ -24,23 +23,37 @@ MOST_DRAWN = 2**31 - 1
 DEFAULT = 9999
 
 
-def problems_of(call: Call) -> list[Problem]:
-    """List the problems of all models, on the same rows."""
-    return [call.problem(sample) for model in call.models for sample in model.samples()]
-
-
 def replicate_values(
     call: Call, problems: Sequence[Problem], draws: Any, size: int, count: int
 ) -> dict[str, F64]:
     """Compute the first replicates (..., R) of each estimator, by name."""
-    estimators = list(call.estimators.values())
-    values = call.replicates(estimators, problems, draws, size, 0, count)
+    values = call.replicates([*call.estimators.values()], problems, draws, size, 0, count)
     values = values.reshape(len(problems), len(call.estimators), count)
-    models = np.split(values, len(call.models))
+    models = np.split(values, len(call.sources))
     return {
         name: call.quantity([call.average_of(model[:, i]) for model in models])
         for i, name in enumerate(call.estimators)
     }
+
+
+def accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, Any]:
+    """Compute the acceleration of BCa intervals by estimator; nan for a single row.
+
+    It is a sixth of the skewness of the jackknife values, 0 where all of them are equal: Efron
+    (1987), "Better bootstrap confidence intervals", eq. 7.3.
+    """
+    if call.n == 1:
+        nothing = {name: call.quantity(call.values(name)) for name in call.estimators}
+        return {name: as_float(np.nan * np.asarray(x)) for name, x in nothing.items()}
+    found = {}
+    with np.errstate(invalid="ignore"):  # of an infinite estimate
+        for name, values in jackknife(call, problems).items():
+            gap = values.mean(-1, keepdims=True) - values
+            square, cube = (gap**2).sum(-1), (gap**3).sum(-1)
+            nothing = square <= 1e-24 * values.shape[-1]  # rounding of equal values
+            sixth = cube / (6 * np.where(nothing, 1.0, square) ** 1.5)
+            found[name] = as_float(np.where(nothing, 0.0, sixth))
+    return found
 
 
 def jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]:
@@ -55,43 +68,30 @@ def jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]:
         return replicate_values(call, problems, draws, call.n - round(call.n / parts), parts)
     parts = min(call.n, PARTS)
     least, longer = divmod(call.n, parts)
-    found: dict[str, list[F64]] = {name: [] for name in call.estimators}
     # Parts that have a row more than others come first; draws without them have another size.
-    for first, last, rows in ((0, longer, least + 1), (longer, parts, least)):
-        if first < last:
-            without = LeaveOut(call.n, parts, first, last - 1)
-            values = replicate_values(call, problems, without, call.n - rows, last - first)
-            for name, value in values.items():
-                found[name].append(value)
-    return {name: np.concatenate(values, axis=-1) for name, values in found.items()}
-
-
-def accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, Any]:
-    """Compute the acceleration of BCa intervals by estimator; nan for a single row."""
-    if call.n == 1:
-        nothing = {name: call.quantity(call.values(name)) for name in call.estimators}
-        return {name: as_float(np.nan * np.asarray(x)) for name, x in nothing.items()}
-    with np.errstate(invalid="ignore"):  # of an infinite estimate
-        values = jackknife(call, problems)
-        return {name: as_float(acceleration_of(value)) for name, value in values.items()}
+    found = [
+        replicate_values(
+            call, problems, LeaveOut(call.n, parts, first, last - 1), call.n - rows, last - first
+        )
+        for first, last, rows in ((0, longer, least + 1), (longer, parts, least))
+        if first < last
+    ]
+    return {name: np.concatenate([x[name] for x in found], axis=-1) for name in call.estimators}
 
 
 def resample(call: Call, method: str, size: int, key: int) -> dict[str, dict[str, Any]]:
     """Draw rows or groups, and return the fields of each estimator's result, by name."""
-    problems = problems_of(call)
+    problems = [call.problem(sample) for model in call.models for sample in model.samples()]
     values = replicate_values(call, problems, call.draws(key, size), size, call.n_resamples)
     is_bca = method == "bca" and size == call.n
     skewed = accelerations(call, problems) if is_bca else {}
     return {
         name: {
-            **call.facts(name, key),
-            "bootstrap_distribution": values[name],
-            "acceleration": skewed.get(name, np.nan),
-            "method": method,
-            "size": size,
+            **call.facts(name, key), "method": method, "size": size,
+            "bootstrap_distribution": values[name], "acceleration": skewed.get(name, np.nan),
         }
         for name in call.estimators
-    }
+    }  # fmt: skip
 
 
 def check_size(call: Call, size: Any) -> int:
@@ -99,9 +99,8 @@ def check_size(call: Call, size: Any) -> int:
     if size is None:
         return call.n
     if call.groups is not None:
-        raise InputError(
-            "size", "must be left out with groups, all of which count", value=size
-        )  # fmt: skip
+        rule = "must be left out with groups, all of which count"
+        raise InputError("size", rule, value=size)
     return check_integer("size", size, 1, MOST_DRAWN)
 
 
@@ -110,47 +109,44 @@ def bootstrap_results(
 ) -> Any:
     """Compute the result of a call on one model, or `Results` by estimator name."""
     method, size = check_choice("method", method, METHODS), check_size(call, size)
-    results: Results[BootstrapResult] = Results()
-    for name, fields in resample(call, method, size, new_key(rng)).items():
-        (value,) = call.values(name)
-        results[name] = BootstrapResult(value=value, confidence_level=call.level, **fields)
-    return results.get("", results)
+    return results_of(call, resample(call, method, size, new_key(rng)))
 
 
 def replicated_results(call: Call, method: Any) -> Any:
-    """Return the result of a call on a source with replicates of its own.
+    """Compute the result of a call on a source with replicates of its own.
 
     Of several estimators, `Results`.
     """
     (source,) = call.sources
     # Without rows to leave out there is no acceleration.
     method = check_choice("method", method, ("basic", "percentile"))
-    values = drawn_values(call, source)
-    results: Results[Any] = Results()
-    for i, name in enumerate(call.estimators):
-        (value,) = call.values(name)
-        results[name] = BootstrapResult(
-            value=value,
-            confidence_level=call.level,
-            method=method,
-            size=call.n,
-            bootstrap_distribution=call.average_of(values[:, :, i]),
-            **call.facts(name, source.key),
-        )
-    return results.get("", results)
-
-
-def drawn_values(call: Call, source: Source) -> F64:
-    """Return the values (K, R, estimators) of the replicates of a source."""
-    estimators, values = list(call.estimators.values()), []
-    for estimator in estimators:
+    for estimator in call.estimators.values():
         if source.needs_of(estimator) == DISTANCES:
             raise source.lack(VECTORS, "estimator", f"the bootstrap of {describe(estimator)}")
+    drawn = []
     for k in range(source.n_problems):
         draws, sample = source.draws(k), source.sample(k)
-        plans = [(estimator, estimator.prepare(sample, call.n)) for estimator in estimators]
-        values.append([[float(e.evaluate(plan, c)) for e, plan in plans] for c in draws])
-    return np.array(values)
+        plans = [(each, each.prepare(sample, call.n)) for each in call.estimators.values()]
+        drawn.append([[float(each.evaluate(plan, c)) for each, plan in plans] for c in draws])
+    values = np.moveaxis(np.array(drawn), -1, 0)
+    fields = {
+        name: {
+            **call.facts(name, source.key), "method": method, "size": call.n,
+            "bootstrap_distribution": call.average_of(values[i]),
+        }
+        for i, name in enumerate(call.estimators)
+    }  # fmt: skip
+    return results_of(call, fields)
+
+
+def results_of(call: Call, fields: dict[str, dict[str, Any]]) -> Any:
+    """Make the result of each estimator of a call on one model from its other fields."""
+
+    def result_of(name: str) -> BootstrapResult:
+        (value,) = call.values(name)
+        return BootstrapResult(value=value, confidence_level=call.level, **fields[name])
+
+    return call.results(result_of)
 
 
 @overload

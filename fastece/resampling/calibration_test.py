@@ -1,9 +1,9 @@
 """A test of calibration: the error beside the errors that chance alone gives."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -13,21 +13,15 @@ from fastece.checks.errors import InputError
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import Problems, one_problem
 from fastece.document.result import EstimatorResult, Record, Results
-from fastece.estimators.base import Counts, Estimator, Plan, Statistic
+from fastece.estimators.base import Counts, Estimator, Labels, Statistic
 from fastece.estimators.bin_sums import spread
 from fastece.estimators.binned import Binned, Bins, place_rows
 from fastece.estimators.layouts import Layout
 from fastece.kernels import REPLICATES
-from fastece.resampling.arguments import (
-    Call,
-    add_groups,
-    read_call,
-    require_calibration_error,
-)
-from fastece.resampling.draws import CountDraws, Groups, new_key
+from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
+from fastece.resampling.draws import ClassDraws, CountDraws, Groups, HitDraws, LabelDraws, new_key
 from fastece.resampling.engine import Problem
-from fastece.resampling.intervals import as_float, p_value_of, quantiles, tails_of
-from fastece.resampling.labels import draws_for, probabilities_for, problems_for
+from fastece.resampling.results import as_float, p_value_of, quantiles, tails_of
 from fastece.typing import F64, I32, U8
 
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
@@ -88,8 +82,67 @@ class CalibrationTestResult(EstimatorResult):
         return {"value": self.value, "if_calibrated": mean, "p_value": self.p_value}
 
 
-@dataclass(frozen=True)
-class GapPlan(Plan):
+# --- labels from their probabilities --------------------------------------------------------
+
+
+def hits_and_misses(sample: Sample) -> Sample:
+    """Return a sample with every row twice, as a hit and as a miss, for `HitDraws`."""
+    twice = sample.where(np.tile(np.arange(sample.n), 2))
+    return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
+
+
+def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
+    """Make draws of labels with probabilities (n,): of all classes, or of one's hits."""
+    per_class = call.sources[0].setting.per_class
+    return ClassDraws(key, np.column_stack(prob)) if per_class else HitDraws(key, prob[0])
+
+
+class LabelModel(NamedTuple):
+    """A model whose labels are drawn for an estimator, in the form that it takes.
+
+    Most estimators take labels as multiplicities: every row stands there as a hit and as a miss,
+    and one of the two is drawn. Those that take `Labels`, and those of whole class vectors, take
+    the labels themselves.
+
+    Attributes
+    ----------
+    problems : list of Problem
+    scores : list of (n,) float64 arrays
+        Predicted probabilities of hits in each problem, or of each class of whole class vectors.
+    draws : callable
+        Makes the draws of labels with such probabilities.
+    """
+
+    problems: list[Problem]
+    scores: list[F64]
+    draws: Callable[[list[F64]], Any]
+
+
+def label_model(call: Call, estimator: Any, key: int) -> LabelModel:
+    """Return the only model of a call, for draws of labels that depend on a key."""
+    (data,) = call.models
+    samples = data.samples()
+    if call.uses_class_vectors(estimator):
+        assert data.vectors is not None
+        scores = list(data.vectors.prob[data.positions].astype(np.float64).T)
+        return LabelModel(
+            [*map(Problem, samples)], scores,
+            lambda prob: LabelDraws(ClassDraws(key, np.column_stack(prob)), are_classes=True),
+        )  # fmt: skip
+    scores = [sample.s for sample in samples]
+    if Labels in estimator.native:
+        return LabelModel(
+            [*map(Problem, samples)], scores,
+            lambda prob: LabelDraws(label_draws(call, prob, key), are_classes=False),
+        )  # fmt: skip
+    problems = [Problem(hits_and_misses(sample)) for sample in samples]
+    return LabelModel(problems, scores, lambda prob: label_draws(call, prob, key))
+
+
+# --- gaps of groups -------------------------------------------------------------------------
+
+
+class GapPlan(NamedTuple):
     """Prepared data of `GroupGaps` for one sample.
 
     Attributes
@@ -121,6 +174,7 @@ class GapPlan(Plan):
         return sums
 
 
+@dataclass(frozen=True, eq=False)
 class GroupGaps(Statistic):
     """A binned estimator, for draws of counts k_g of the groups.
 
@@ -128,10 +182,10 @@ class GroupGaps(Statistic):
     and edges stay.
     """
 
-    needs_sorted = False
+    binned: Any
+    groups: Groups
 
-    def __init__(self, binned: Binned, groups: Groups) -> None:
-        self.binned, self.groups = binned, groups
+    needs_sorted = False
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:  # noqa: ARG002
         """Sum the gaps of each cell of a sample, group by group."""
@@ -148,14 +202,10 @@ class GroupGaps(Statistic):
             gap, of_row = np.concatenate([gap * share, gap * (1 - share)]), np.tile(of_row, 2)
         pair, place = np.unique(cell * count + of_row, return_inverse=True)
         cells, starts = np.unique(pair // count, return_index=True)
-        return GapPlan(
-            bins,
-            layout,
-            np.bincount(place, gap, pair.size).astype(np.float64),
-            (pair % count).astype(np.int32),
-            np.append(starts, pair.size).astype(np.int32),
-            cells.astype(np.int32),
-        )
+        sums = np.bincount(place, gap, pair.size).astype(np.float64)
+        starts = np.append(starts, pair.size)
+        indices = (x.astype(np.int32) for x in (pair % count, starts, cells))
+        return GapPlan(bins, layout, sums, *indices)
 
     def bins_of(self, plan: GapPlan, counts: Counts) -> Bins:
         """Sum up the bins (32 G, B) of replicates with counts (G, groups, 32)."""
@@ -165,21 +215,21 @@ class GroupGaps(Statistic):
         weight = np.broadcast_to(bins.weight, gap.shape)
         return Bins([], bins.unit, np.broadcast_to(bins.total, len(gap)), gap, weight)
 
+    def errors(self, bins: Bins) -> F64:
+        """Compute the value of each replicate from its bins."""
+        errors: F64 = self.binned.errors(bins)
+        return errors
+
     def values(self, plan: GapPlan, draws: Counts) -> F64:
         """Compute the values (32 G,) of the replicates."""
         return self.errors(self.bins_of(plan, draws))
-
-    def errors(self, bins: Bins) -> F64:
-        """Compute the value of each replicate from its bins."""
-        return self.binned.errors(bins)
 
 
 class WithGaps(Statistic):
     """The value of a binned estimator and, after it, the gap of each bin."""
 
-    def __init__(self, binned: Binned | GroupGaps) -> None:
-        self.binned: Any = binned
-        self.needs_sorted = binned.needs_sorted
+    def __init__(self, binned: Any) -> None:
+        self.binned, self.needs_sorted = binned, binned.needs_sorted
 
     def prepare(self, sample: Sample, size: int) -> Any:
         """Prepare the estimator on a sample."""
@@ -191,6 +241,66 @@ class WithGaps(Statistic):
         return np.vstack([self.binned.errors(bins), bins.gap.T])
 
 
+@singledispatch
+def bins_of(estimator: Any, problems: Problems) -> Bins | None:  # noqa: ARG001
+    """Return the bins of a band; None for an estimator without bins."""
+    return None
+
+
+@bins_of.register
+def _(estimator: Binned, problems: Problems) -> Bins | None:
+    return estimator.bins(problems)
+
+
+# --- the test -------------------------------------------------------------------------------
+
+
+def null_values(
+    call: Call, statistic: Any, draws: Any, problems: Sequence[Problem], bins: Bins | None
+) -> tuple[F64, F64]:
+    """Compute the values (problems, R) of a statistic under the null.
+
+    Labels are drawn, or gaps of groups. Of as many of the replicates as a band is made of, also the
+    gaps (problems, B, R') of its bins.
+    """
+    values, gaps, begun, end = [], np.empty(0), 0, call.n_resamples
+    if bins is not None:
+        begun = min(end, max(LEAST_REPLICATES, min(BAND_REPLICATES, MOST_GAPS // bins.gap.size)))
+        both = call.replicates([WithGaps(statistic)], problems, draws, call.n, 0, begun)
+        values, gaps = [both[:, 0]], both[:, 1:]
+    if begun < end:
+        values.append(call.replicates([statistic], problems, draws, call.n, begun, end))
+    return np.concatenate(values, axis=-1), gaps
+
+
+def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult:
+    """Test the only model of a call with one estimator."""
+    data, clusters, estimator = call.models[0], call.clusters, call.estimators[name]
+    bins = bins_of(estimator, data)
+    if clusters is None:
+        model = label_model(call, estimator, key)
+        draws = model.draws(model.scores)
+        null, gaps = null_values(call, estimator, draws, model.problems, bins)
+    elif bins is None or estimator.debias:
+        raise InputError(
+            "estimator", "must be a binned error without debias in a test with groups: that "
+            "depends on labels by the gaps of its bins alone", value=estimator,
+        )  # fmt: skip
+    else:
+        statistic, draws = GroupGaps(estimator, clusters), CountDraws(key, clusters.count)
+        problems = [Problem(sample) for sample in data.samples()]
+        null, gaps = null_values(call, statistic, draws, problems, bins)
+    bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
+    (value,), null = call.values(name), call.average_of(null)
+    return CalibrationTestResult(
+        value=value,
+        p_value=p_value_of(np.asarray(value) - ROUNDING, null),
+        null_distribution=null,
+        band=bands if bands is None or data.setting.per_class else bands[0],
+        **call.facts(name, key),
+    )
+
+
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     """Compute the band of problem k from its bins and the gaps (B, R) of replicates."""
     weight = np.where(bins.weight[k] > 0, bins.weight[k], np.nan)
@@ -199,79 +309,11 @@ def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     return ConsistencyBand(low, high, level)
 
 
-@singledispatch
-def bins_of(estimator: Any, problems: Problems) -> Bins | None:  # noqa: ARG001
-    """Return the bins of a band; None for an estimator without bins."""
-    return None
-
-
-@bins_of.register
-def own_bins(estimator: Binned, problems: Problems) -> Bins | None:
-    """Return the bins of a binned estimator on some problems."""
-    return estimator.bins(problems)
-
-
-@singledispatch
-def group_gaps(estimator: Any, groups: Groups) -> GroupGaps:  # noqa: ARG001
-    """Return the statistic of a test with groups, which draws gaps of bins only."""
-    raise InputError(
-        "estimator", "must be a binned error without debias in a test with groups: that depends on "
-        "labels by the gaps of its bins alone", value=estimator,
-    )  # fmt: skip
-
-
-@group_gaps.register
-def binned_group_gaps(estimator: Binned, groups: Groups) -> GroupGaps:
-    """Return the statistic of a binned estimator for a test with groups."""
-    if estimator.debias:
-        return group_gaps.dispatch(object)(estimator, groups)
-    return GroupGaps(estimator, groups)
-
-
-def null_values(
-    call: Call, estimator: Any, draws: Any, problems: Sequence[Problem], bins: Bins | None
-) -> tuple[F64, F64]:
-    """Compute the values (problems, R) of an estimator under the null.
-
-    Labels are drawn, or gaps of groups. Of as many of the replicates as a band is made of, also the
-    gaps (problems, B, R') of its bins.
-    """
-    values, gaps, begun = [], np.empty(0), 0
-    if bins is not None:
-        most = max(LEAST_REPLICATES, min(BAND_REPLICATES, MOST_GAPS // bins.gap.size))
-        begun = min(call.n_resamples, most)
-        both = call.replicates([WithGaps(estimator)], problems, draws, call.n, 0, begun)
-        values, gaps = [both[:, 0]], both[:, 1:]
-    if begun < (end := call.n_resamples):
-        values.append(call.replicates([estimator], problems, draws, call.n, begun, end))
-    return np.concatenate(values, axis=-1), gaps
-
-
 def calibration_results(call: Call, rng: Any) -> Any:
     """Compute the result of a call on one model, or `Results` by estimator name."""
     require_calibration_error(call, "calibration_test")
-    data, key, clusters = call.models[0], new_key(rng), call.clusters
-    results: Results[Any] = Results()
-    for name, estimator in call.estimators.items():
-        bins = bins_of(estimator, data)
-        if clusters is None:
-            drawn: Statistic = estimator
-            problems = problems_for(call, estimator)
-            draws: Any = draws_for(call, estimator, probabilities_for(call, estimator), key)
-        else:
-            drawn, problems = group_gaps(estimator, clusters), [*map(Problem, data.samples())]
-            draws = CountDraws(key, clusters.count)
-        values, gaps = null_values(call, drawn, draws, problems, bins)
-        bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
-        (statistic,), null = call.values(name), call.average_of(values)
-        results[name] = CalibrationTestResult(
-            value=statistic,
-            p_value=p_value_of(np.asarray(statistic) - ROUNDING, null),
-            null_distribution=null,
-            band=bands if bands is None or data.setting.per_class else bands[0],
-            **call.facts(name, key),
-        )
-    return results.get("", results)
+    key = new_key(rng)
+    return call.results(lambda name: calibration_result(call, name, key))
 
 
 @overload

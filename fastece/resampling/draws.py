@@ -153,11 +153,6 @@ class Groups:
         number[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
         return cls(number[place], first.size)
 
-    @property
-    def are_rows(self) -> bool:
-        """Whether every group is one row."""
-        return self.count == self.of_row.size
-
 
 @dataclass(frozen=True)
 class GroupDraws(InBlocks):

@@ -103,17 +103,13 @@ class PreparedStatistic(NamedTuple):
 
         The blocks are the counts or labels (G, n, 32) of 32 G replicates.
         """
-        is_native = self.kind(drawn) in self.statistic.native
+        are_counts = drawn.dtype == np.uint8
+        is_native = (Counts if are_counts else Labels) in self.statistic.native
         if not is_native:  # one block at a time
             drawn = drawn[:, :, inside]
-        draws = Counts(drawn) if drawn.dtype == np.uint8 else Labels(drawn, self.sample)
+        draws = Counts(drawn) if are_counts else Labels(drawn, self.sample)
         values = self.values(draws, drawn.shape[0] * drawn.shape[2])
         return values[..., inside] if is_native else values
-
-    @staticmethod
-    def kind(drawn: NDArray[Any]) -> type:
-        """Return the kind of draws of blocks: counts or labels."""
-        return Counts if drawn.dtype == np.uint8 else Labels
 
 
 @dataclass(frozen=True)
@@ -182,7 +178,7 @@ class Replicates:
             by_score: Any = None  # shared by the members that need this order
             for member in members:
                 if member.order is not None and by_score is None:
-                    by_score = rows_in_order(c, member.order)
+                    by_score = np.take(c, member.order, axis=1)
                 yield member.block_values(c if member.order is None else by_score, inside)
 
 
@@ -206,15 +202,9 @@ def plan_replicates(
             plan = statistic.prepare(sample, size)
             # What is sent to other processes has no class vectors that nobody looks at.
             is_read = draws.kind is not Counts and draws.kind not in statistic.native
-            members.append(
-                PreparedStatistic(k, sample if is_read else None, order, statistic, plan)
-            )
+            read = sample if is_read else None
+            members.append(PreparedStatistic(k, read, order, statistic, plan))
     return Replicates(draws, members)
-
-
-def rows_in_order(c: NDArray[Any], order: I32) -> NDArray[Any]:
-    """Return counts or labels (G, n, 32) of the rows in another order."""
-    return np.take(c, order, axis=1)
 
 
 def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:
@@ -237,8 +227,7 @@ def evaluate(
         count = min(max(cost // SENT_TASK, LEAST_SENT), MOST_SENT)
         return run(replicates, first, last, cost // count, executor.submit)
     jobs = thread_count(replicates, jobs)
-    stop = Event()
-    pool = ThreadPoolExecutor(jobs)
+    stop, pool = Event(), ThreadPoolExecutor(jobs)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
         task = min(TASK, cost // (4 * jobs))

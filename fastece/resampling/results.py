@@ -1,117 +1,124 @@
-"""Results of a bootstrap: a value, its distribution, and intervals from it."""
+"""Results with intervals, and the intervals of a bootstrap distribution."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice
-from fastece.document.numbers import ConfidenceInterval
+from fastece.checks.parameters import check_choice, check_real
+from fastece.document.numbers import ConfidenceInterval as ConfidenceInterval
 from fastece.document.result import EstimatorResult
-from fastece.resampling import intervals
-from fastece.resampling.intervals import Method, as_float
 from fastece.typing import F64
 
-INFINITE = "an infinite value has no interval; clip= makes a log loss finite"
+Method = Literal["basic", "percentile", "bca"]
+METHODS = get_args(Method)
 # The method of comparisons that joins the intervals of both models, as `estimate` has them.
 MOVER = "mover"
+INFINITE = "an infinite value has no interval; clip= makes a log loss finite"
+
+
+def as_float(value: Any) -> Any:
+    """Return a float for an array without dimensions, or the array itself."""
+    value = np.asarray(value, np.float64)
+    return value if value.ndim else float(value)
+
+
+def check_level(value: Any) -> float:
+    """Return a checked confidence level."""
+    level = check_real("confidence_level", value, 0.0, 1.0)
+    if not 0 < level < 1:
+        raise InputError("confidence_level", "must be between 0 and 1", value=value)
+    return level
+
+
+def tails_of(level: float) -> F64:
+    """Return the levels of the two quantiles that enclose the share `level`."""
+    return np.array([(1 - level) / 2, (1 + level) / 2])
+
+
+def p_value_of(statistic: Any, values: F64) -> Any:
+    """Compute ``(1 + #{T* >= T}) / (R + 1)`` from T and replicates T* (..., R).
+
+    Nan where one of them is.
+    """
+    statistic = np.asarray(statistic)
+    p = (1 + (values >= statistic[..., None]).sum(-1)) / (values.shape[-1] + 1)
+    return as_float(np.where(np.isnan(statistic) | np.isnan(values).any(-1), np.nan, p))
+
+
+def quantiles(distribution: F64, levels: F64) -> F64:
+    """Compute quantiles (..., L) of each line (..., R), by numpy's linear rule.
+
+    At the same levels (L,), or each at its own (..., L). nan where a line or a level is.
+    """
+    if levels.ndim < distribution.ndim:
+        return np.moveaxis(np.quantile(distribution, levels, axis=-1), 0, -1)
+    out = np.full(levels.shape, np.nan)
+    for line in np.ndindex(distribution.shape[:-1]):
+        if not np.isnan(levels[line]).any():
+            out[line] = np.quantile(distribution[line], levels[line])
+    return out
+
+
+def bca_levels(estimate: Any, distribution: F64, acceleration: Any, tails: F64) -> F64:
+    """Compute the quantile levels (..., 2) of the ends of a BCa interval.
+
+    Efron (1987), eq. 2.3.
+
+    Replicates equal to the estimate count half. nan where all are on one side of it.
+    """
+    from scipy.special import ndtr, ndtri
+
+    estimate, acceleration = np.asarray(estimate)[..., None], np.asarray(acceleration)[..., None]
+    below = (distribution < estimate).mean(-1, keepdims=True)
+    share = (below + (distribution <= estimate).mean(-1, keepdims=True)) / 2
+    share = np.where((share > 0) & (share < 1), share, np.nan)
+    z = ndtri(share) + ndtri(tails)
+    levels: F64 = ndtr(ndtri(share) + z / (1 - acceleration * z))
+    return levels
+
+
+def intervals_of(parts: Sequence[Any], level: float, per_class: bool) -> ConfidenceInterval:
+    """Compute the interval of each part at a level, or of the only one."""
+    ends = np.array([part.interval(level) for part in parts], np.float64).reshape(-1, 2)
+    return ConfidenceInterval(*(ends.T.copy() if per_class else ends[0].tolist()))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReplicatedResult(EstimatorResult):
-    """A value with its bootstrap distribution, as `BootstrapResult` documents it."""
+class IntervalResult(EstimatorResult):
+    """A value with an interval at any level."""
 
     confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
-    method: str
-    size: int
-    bootstrap_distribution: F64 = field(repr=False)
-    acceleration: Any = np.nan
 
-    # Names of the values of models that the value is the difference of, and its least value.
-    _models: ClassVar[tuple[str, ...]] = ()
-    _lowest = 0.0
-    _methods: ClassVar[tuple[str, ...]] = intervals.METHODS
-    _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias")
+    # Names of the numbers that are shown.
+    _shown: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence_interval", self.interval())
 
-    @property
-    def _values(self) -> F64:
-        """Distribution; nan where the value is infinite, and so has no spread."""
-        values, finite = self.bootstrap_distribution, np.isfinite(self.value)
-        return values if np.all(finite) else np.where(np.asarray(finite)[..., None], values, np.nan)
+    @abstractmethod
+    def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """Compute the interval at a level between 0 and 1, by default the result's own."""
 
-    @property
-    def _notes(self) -> list[str]:
-        values = [getattr(self, name) for name in ("value", *self._models)]
-        return [INFINITE] if np.isinf(values).any() else []
-
-    @property
-    def standard_error(self) -> Any:
-        """Standard deviation of the distribution; nan for fewer than two replicates.
-
-        With ``ddof=1``.
-        """
-        values = self._values
-        return as_float(values.std(-1, ddof=1)) if values.shape[-1] > 1 else np.nan * self.value
-
-    @property
-    def bias(self) -> Any:
-        """Mean of the distribution minus the value; nan without replicates."""
-        if not self._values.shape[-1]:
-            return np.nan * self.value
-        return as_float(self._values.mean(-1) - self.value)
-
-    def interval(
-        self, confidence_level: float | None = None, method: Method | None = None
-    ) -> ConfidenceInterval:
-        """Compute the interval ``(low, high)`` at another level, or by another method.
-
-        The level is between 0 and 1, the method "basic" or "percentile", or "bca" where that is the
-        result's own; by default both are the result's own.
-        """
-        level, name = self.confidence_level, self.method
-        if confidence_level is not None:
-            level = intervals.check_level(confidence_level)
-        if method is not None:
-            name = check_choice("method", method, intervals.METHODS)
-        if name == "bca" != self.method:
-            raise InputError(
-                "method", "must be that of the bootstrap for 'bca', which needs a jackknife",
-                value=method, hint="pass method='bca' to the function that resamples",
-            )  # fmt: skip
-        if self.size != self.n:  # the spread of draws of another size is another
-            return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
-        point, values = np.asarray(self.value)[..., None], self._values
-        levels = tails = intervals.tails_of(level)
-        if name == "bca":
-            levels = intervals.bca_levels(self.value, values, self.acceleration, tails)
-        ends = intervals.quantiles(values, levels)
-        if name == "basic":
-            ends = np.maximum(2 * point - ends[..., ::-1], self._lowest)
-        return ConfidenceInterval(as_float(ends[..., 0]), as_float(ends[..., 1]))
+    def _level(self, confidence_level: float | None) -> float:
+        """Return a checked level, by default the result's own."""
+        return self.confidence_level if confidence_level is None else check_level(confidence_level)
 
     @property
     def _interval_name(self) -> str:
-        return f"{100 * self.confidence_level:g} % CI ({self.method})"
-
-    @property
-    def _sample(self) -> str:
-        drawn = "" if self.size == self.n else f", {self.size} drawn"
-        return f"{super()._sample}{drawn}, {self.bootstrap_distribution.shape[-1]} replicates"
+        return f"{100 * self.confidence_level:g} % CI"
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        names = ("value", "confidence_interval", "standard_error", "bias")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in self._shown}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BootstrapResult(ReplicatedResult):
+class BootstrapResult(IntervalResult):
     """A calibration error with its bootstrap distribution.
 
     Attributes
@@ -142,9 +149,78 @@ class BootstrapResult(ReplicatedResult):
     0.125
     """
 
+    method: str
+    size: int
+    bootstrap_distribution: F64 = field(repr=False)
+    acceleration: Any = np.nan
+
+    # Names of the values of models that the value is the difference of, and its least value.
+    _models: ClassVar[tuple[str, ...]] = ()
+    _lowest: ClassVar[float] = 0.0
+    _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias")
+    _shown: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "standard_error", "bias")
+
+    @property
+    def _values(self) -> F64:
+        """Distribution; nan where the value is infinite, and so has no spread."""
+        values, finite = self.bootstrap_distribution, np.isfinite(self.value)
+        return values if np.all(finite) else np.where(np.asarray(finite)[..., None], values, np.nan)
+
+    @property
+    def _notes(self) -> list[str]:
+        values = [getattr(self, name) for name in ("value", *self._models)]
+        return [INFINITE] if np.isinf(values).any() else []
+
+    @property
+    def standard_error(self) -> Any:
+        """Standard deviation (``ddof=1``) of the distribution; nan for fewer than two."""
+        values = self._values
+        return as_float(values.std(-1, ddof=1)) if values.shape[-1] > 1 else np.nan * self.value
+
+    @property
+    def bias(self) -> Any:
+        """Mean of the distribution minus the value; nan without replicates."""
+        values = self._values
+        return as_float(values.mean(-1) - self.value) if values.shape[-1] else np.nan * self.value
+
+    def interval(
+        self, confidence_level: float | None = None, method: Any = None
+    ) -> ConfidenceInterval:
+        """Compute the interval ``(low, high)`` at another level, or by another method.
+
+        The level is between 0 and 1, the method "basic" or "percentile", or "bca" where that is the
+        result's own; by default both are the result's own.
+        """
+        level = self._level(confidence_level)
+        name = self.method if method is None else check_choice("method", method, METHODS)
+        if name == "bca" != self.method:
+            raise InputError(
+                "method", "must be that of the bootstrap for 'bca', which needs a jackknife",
+                value=method, hint="pass method='bca' to the function that resamples",
+            )  # fmt: skip
+        if self.size != self.n:  # the spread of draws of another size is another
+            return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
+        values, levels = self._values, tails_of(level)
+        if name == "bca":
+            levels = bca_levels(self.value, values, self.acceleration, levels)
+        ends = quantiles(values, levels)
+        if name == "basic":
+            point = np.asarray(self.value)[..., None]
+            ends = np.maximum(2 * point - ends[..., ::-1], self._lowest)
+        return ConfidenceInterval(as_float(ends[..., 0]), as_float(ends[..., 1]))
+
+    @property
+    def _interval_name(self) -> str:
+        return f"{super()._interval_name} ({self.method})"
+
+    @property
+    def _sample(self) -> str:
+        drawn = "" if self.size == self.n else f", {self.size} drawn"
+        return f"{super()._sample}{drawn}, {self.bootstrap_distribution.shape[-1]} replicates"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ComparisonResult(ReplicatedResult):
+class ComparisonResult(BootstrapResult):
     """The difference between the calibration errors of two models on the same rows.
 
     Attributes
@@ -169,8 +245,8 @@ class ComparisonResult(ReplicatedResult):
 
     _models = ("a", "b")
     _lowest = -np.inf
-    _methods = (*intervals.METHODS, MOVER)
-    _derived = (*ReplicatedResult._derived, "p_value")
+    _derived = ("standard_error", "bias", "p_value")
+    _shown = ("a", "b", "value", "confidence_interval", "p_value", "standard_error", "bias")
 
     @property
     def _sample(self) -> str:
@@ -181,9 +257,8 @@ class ComparisonResult(ReplicatedResult):
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        names = ["a", "b", "value", "confidence_interval", "p_value"]
-        names += ["standard_error", "bias"] if self._joined is None else []
-        return {name: getattr(self, name) for name in names}
+        hidden = () if self._joined is None else ("standard_error", "bias")
+        return {name: x for name, x in super()._numbers.items() if name not in hidden}
 
     def interval(
         self, confidence_level: float | None = None, method: Any = None
@@ -193,10 +268,7 @@ class ComparisonResult(ReplicatedResult):
             return super().interval(confidence_level, method)
         if method is not None:
             check_choice("method", method, (MOVER,))
-        level = self.confidence_level
-        if confidence_level is not None:
-            level = intervals.check_level(confidence_level)
-        return intervals.of_parts(self._joined, level, np.ndim(self.value) > 0)
+        return intervals_of(self._joined, self._level(confidence_level), np.ndim(self.value) > 0)
 
     @property
     def p_value(self) -> Any:
@@ -205,4 +277,4 @@ class ComparisonResult(ReplicatedResult):
             p_values = [part.p_value for part in self._joined]
             return as_float(p_values if np.ndim(self.value) else p_values[0])
         d = np.asarray(self.value)[..., None]
-        return intervals.p_value_of(np.abs(self.value), np.abs(self._values - d))
+        return p_value_of(np.abs(self.value), np.abs(self._values - d))

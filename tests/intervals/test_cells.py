@@ -8,9 +8,9 @@ import fastece
 from fastece import KDE, Binned
 from fastece.data.sample import Sample
 from fastece.estimators.density import Copies
-from fastece.intervals.densities import DensityGaps
+from fastece.intervals.cells import DensityGaps
 from fastece.intervals.estimate import cell_maker
-from fastece.resampling.labels import hits_and_misses
+from fastece.resampling.calibration_test import hits_and_misses
 from helpers.answer_cases import cells_for, tiny_data
 from helpers.samples import BINNED, FIELDS
 from helpers.strategies import as_lists, labels_for, weights_for

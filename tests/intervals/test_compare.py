@@ -7,8 +7,8 @@ import pytest
 
 import fastece
 from fastece import compare
+from fastece.document.numbers import ConfidenceInterval
 from fastece.intervals.compare import ALPHAS, ModelError, difference_of
-from fastece.resampling.intervals import ConfidenceInterval
 from helpers.answer_cases import LEVELS, Stand
 from helpers.probes import OneBin
 from helpers.resample_cases import binary, classes, same_bits, two_models

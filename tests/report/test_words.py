@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece.document.numbers import ConfidenceInterval
 from fastece.report.words import ENOUGH_ROWS, judge
-from fastece.resampling.intervals import ConfidenceInterval
 
 USUAL = {
     "n": 1000, "setting": "confidence", "level": 0.95, "error": 0.021,

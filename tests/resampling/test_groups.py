@@ -67,8 +67,6 @@ def test_groups_are_numbered_as_they_first_appear():
     groups = Groups.of(np.array([7, 3, 7, 9, 3]))
     assert groups.of_row.tolist() == [0, 1, 0, 2, 1]
     assert groups.count == 3
-    assert not groups.are_rows
-    assert Groups.of(np.array([5, 4, 9])).are_rows
 
 
 @pytest.mark.parametrize("group", [uneven(700, 300), np.repeat(np.arange(300), 2)])
