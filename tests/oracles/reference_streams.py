@@ -4,7 +4,7 @@ Cell j of N has the scores in ((j - 1) / N, j / N], the first one 0 too.
 """
 
 from collections import defaultdict
-from math import exp, factorial, fsum
+from math import fsum
 
 import numpy as np
 
@@ -53,17 +53,6 @@ def moved_by_uniform_edges(scores, n_bins, weights=None, n_cells=N_CELLS):
     edges go to the other side: a row of share w moves two gaps by w at most."""
     shares = shares_of_cells(scores, weights, n_cells)
     return 2 * fsum(shares[cell_of(j / n_bins, n_cells)] for j in range(1, n_bins))
-
-
-def poisson_ratio_law(up_to=12):
-    """Law of c / (c + d), rounded to 9 digits, of two Poisson(1) numbers that are not both 0."""
-    law = defaultdict(float)
-    for c in range(up_to + 1):
-        for d in range(up_to + 1):
-            if c + d:
-                law[round(c / (c + d), 9)] += exp(-2) / factorial(c) / factorial(d)
-    none = exp(-2)
-    return {ratio: p / (1 - none) for ratio, p in law.items()}
 
 
 def hard_error(scores, hits, weights, n_bins):

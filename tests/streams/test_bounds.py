@@ -125,16 +125,6 @@ def test_values_of_bins_of_equal_weight_differ_by_the_rows_between_the_edges(n_b
         assert stream.value == pytest.approx(state.ece(**options), abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["ece_a", "ece_ac"])
-def test_values_of_bins_of_equal_weight_of_many_rows(name, kind):
-    y, p = binary_data(kind, 20_000, seed=3)
-    state = state_of(y, p)
-    for fields in ({}, {"n_bins": 10, "norm": 2}, {"n_bins": 50}, {"bin_weights": "equal"}):
-        expected = fastece.ece(y, p, estimator=name, **fields)
-        assert state.ece(name, **fields) == pytest.approx(expected, rel=0.02, abs=3e-4)
-
-
 # -- density ---------------------------------------------------------------------------------------
 
 
@@ -177,13 +167,6 @@ def test_bandwidths_where_most_scores_are_at_an_end(end):
         assert state_of(y, p).reliability_curve("ece_kde").bandwidth == pytest.approx(
             expected, rel=0.01
         )
-
-
-def test_the_entropy():
-    y, p = binary_data("sharp", 1000)
-    # At most that of a score of half a cell.
-    expected = fastece.ece(y, p, estimator="entropy")
-    assert state_of(y, p).ece("entropy") == pytest.approx(expected, abs=1e-4)
 
 
 # -- estimators of the literature, the answer, curves ----------------------------------------------

@@ -3,14 +3,10 @@
 Chances of a false alarm are those over all seeds.
 """
 
-import pickle
-from itertools import pairwise
 from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fastece
 from fastece import Accumulator, BootstrapResult
@@ -21,15 +17,12 @@ from helpers.stream_cases import (
     SETTINGS,
     assert_same,
     binary_data,
-    class_data,
     data_of,
     digits,
-    part,
-    same_arrays,
     state_of,
     weights_of,
 )
-from oracles.reference_streams import group_errors, poisson_ratio_law
+from oracles.reference_streams import group_errors
 
 KEY = {"n_replicates": 8, "seed": 3}
 
@@ -39,57 +32,6 @@ def replicates(state, estimator="ece", **fields):
 
 
 # -- the same bits however the rows are cut --------------------------------------------------------
-
-
-@st.composite
-def parted(draw):
-    """A setting, its data with groups or without, parts with their first rows, in any order."""
-    setting = draw(st.sampled_from(SETTINGS))
-    n = draw(st.integers(1, 40))
-    n_classes, y, p = data_of(setting, n, seed=draw(st.integers(0, 3)))
-    weight = weights_of(draw(st.sampled_from(["none", "integers", "random"])), n)
-    inner = draw(st.lists(st.integers(0, n), max_size=5))
-    points = [0, *sorted(inner), n]
-    pieces = draw(st.permutations(list(pairwise(points))))
-    return {"n_classes": n_classes, "setting": setting, **KEY}, (y, p, weight), pieces
-
-
-@given(parted())
-@settings(max_examples=20)
-def test_any_cut_and_any_order_give_the_same_bits(case):
-    options, data, pieces = case
-    whole = state_of(*data, row_offset=0, **options)
-    one = Accumulator(**options)
-    for a, b in sorted(pieces):
-        y, p, weight = (part(x, slice(a, b)) for x in data)
-        one.update(y, p, sample_weight=weight)
-    assert_same(one, whole)
-    apart = Accumulator(**options)
-    parts = []
-    for a, b in pieces:
-        y, p, weight = (part(x, slice(a, b)) for x in data)
-        apart.update(y, p, sample_weight=weight, row_offset=a)
-        parts.append(state_of(y, p, weight, row_offset=a, **options))
-    total = sum(parts)
-    assert same_bits(replicates(total, average=None), replicates(whole, average=None))
-    assert same_bits(replicates(apart, average=None), replicates(whole, average=None))
-    assert total.n == apart.n == whole.n
-
-
-def test_sums_copies_and_pickles_keep_the_replicates():
-    y, p = binary_data("bimodal", 60)
-    a, b = state_of(y[:25], p[:25], **KEY), state_of(y[25:], p[25:], row_offset=25, **KEY)
-    whole = state_of(y, p, **KEY)
-    expected = replicates(whole)
-    arrays = [a.state_dict(), b.state_dict()]
-    loaded = Accumulator(**KEY).load_state_dict(
-        {name: arrays[0][name] + arrays[1][name] for name in arrays[0]}
-    )
-    sums = (a + b, b + a, sum([b, a]), 0 + a + b, a.copy().merge(b), b.copy().merge(a), loaded)
-    for state in (*sums, whole.copy(), pickle.loads(pickle.dumps(whole))):
-        assert same_bits(replicates(state), expected)
-        assert state.ece() == whole.ece()
-    assert_same(a + b, b + a)
 
 
 def test_the_first_replicates_do_not_depend_on_their_number():
@@ -150,23 +92,6 @@ def test_two_parts_that_share_their_rows_are_refused():
 # -- the law ---------------------------------------------------------------------------------------
 
 
-def assert_poisson_ratios(values, ratio_of):
-    """c / (c + d) of two rows or groups, from errors that tell them, against the exact law."""
-    drawn = values[np.isfinite(values) & (values > 0)]
-    # Both are 0 with probability exp(-2); the count is within 5 standard deviations.
-    none, p = len(values) - len(drawn), np.exp(-2)
-    assert abs(none - len(values) * p) < 5 * sqrt(len(values) * p * (1 - p)) or none == 0
-    law = poisson_ratio_law()
-    seen = dict.fromkeys(law, 0)
-    for ratio in ratio_of(drawn):
-        nearest = round(float(ratio), 9)
-        key = min(law, key=lambda r: abs(r - nearest)) if nearest not in seen else nearest
-        assert abs(key - nearest) < 1e-6
-        seen[key] += 1
-    expected = [law[ratio] * len(drawn) for ratio in law]
-    assert chi_square_p(list(seen.values()), expected) > ALPHA
-
-
 def weights_of_row(row, **options):
     """The weights of one row in the replicates, of a state that has no other; the sums are
     multiples of 2^-26."""
@@ -198,6 +123,26 @@ def test_weights_of_rows_are_poisson_numbers():
     assert abs(np.corrcoef(weights[:, 1:].ravel(), weights[:, :-1].ravel())[0, 1]) < 5 / sqrt(4e4)
 
 
+@pytest.mark.parametrize("groups", [None, [7, 7, 1, 2, 1]])
+def test_each_replicate_is_the_error_of_rows_with_their_weights(groups):
+    y, p = [0, 1, 0, 1, 1], [0.125, 0.625, 0.325, 0.85, 0.45]
+    if groups is None:
+        drawn = np.array([weights_of_row(2**33 + i, seed=7) for i in range(5)])
+        options = {"row_offset": 2**33}
+    else:
+        drawn = np.array([weights_of_row(0, seed=7, groups=[g]) for g in groups])
+        options = {"groups": groups}
+    state = state_of(y, p, n_replicates=3200, seed=7, n_cells=3600, **options)
+    drawn = drawn[:, drawn.any(axis=0)]
+    for name in ("ece", "ece_c", "brier_score"):
+        fields = {} if name == "brier_score" else {"n_bins": 10}
+        values = replicates(state, name, **fields)
+        assert values.size == drawn.shape[1]
+        for value, weight in zip(values[:200], drawn.T, strict=False):
+            expected = fastece.ece(y, p, estimator=name, sample_weight=weight, **fields)
+            assert value == pytest.approx(expected, abs=1e-12)
+
+
 def test_weights_of_groups_are_poisson_numbers():
     weights = np.array([weights_of_row(0, seed=7, groups=[g]) for g in range(-3, 9)])
     for row in weights:
@@ -206,49 +151,6 @@ def test_weights_of_groups_are_poisson_numbers():
     assert np.abs(table).max() < 5 / sqrt(3200)
     # The number of a row is nothing to those of a group.
     assert np.array_equal(weights[5], weights_of_row(77, seed=7, groups=[2]))
-
-
-def two_rows(**options):
-    """Errors of replicates of two rows in bins of their own, whose gaps are 0.125 and 0.375."""
-    state = state_of([0, 1], [0.125, 0.625], n_replicates=3000, n_cells=360, **options)
-    return replicates(state, n_bins=10)
-
-
-def test_two_rows_have_independent_poisson_weights():
-    # (0.125 c + 0.375 d) / (c + d). False alarms: 1e-4 each.
-    for options in ({"seed": 0}, {"seed": 1, "row_offset": 2**33}, {"seed": 2, "groups": [5, 9]}):
-        assert_poisson_ratios(two_rows(**options), lambda v: (0.375 - v) / 0.25)
-
-
-def test_rows_of_one_group_share_their_weight():
-    values = two_rows(seed=0, groups=[7, 7])
-    drawn = values[np.isfinite(values) & (values > 0)]
-    assert drawn == pytest.approx(np.full(len(drawn), 0.25), abs=1e-12)
-    # Their number of copies is 0 with probability exp(-1).
-    p = np.exp(-1)
-    none = len(values) - len(drawn)
-    assert none == 0 or abs(none - 3000 * p) < 5 * sqrt(3000 * p * (1 - p))
-    # Two groups of two rows each are as two rows.
-    y, s, groups = [0, 1, 0, 1], [0.125, 0.625, 0.125, 0.625], [1, 2, 1, 2]
-    values = replicates(
-        state_of(y, s, n_replicates=3000, n_cells=360, seed=3, groups=groups), n_bins=10
-    )
-    assert_poisson_ratios(values, lambda v: (0.375 - v) / 0.25)
-
-
-def test_pairs_of_rows_and_of_replicates_are_uncorrelated():
-    # The mean over replicates and rows of weights is 1, by sums: a mean of n rows has the variance
-    # of a mean of n numbers of a Poisson law.
-    n = 400
-    y = np.arange(n) % 2
-    s = np.full(n, 0.25)
-    values = replicates(state_of(y, s, n_replicates=2000, n_cells=360, seed=4), n_bins=10)
-    # 0.25 off on the average of y - s, whose terms are 0.75 and -0.25: variance 0.25 / n.
-    # Standard error of a variance of 2000 numbers: 3.2 %; chance of a false alarm 6e-5 each.
-    assert values.mean() == pytest.approx(0.25, abs=4 * 0.5 / sqrt(n * 2000))
-    assert values.var() == pytest.approx(0.25 / n, rel=4 * sqrt(2 / 2000))
-    correlation = np.corrcoef(values[:-1], values[1:])[0, 1]
-    assert abs(correlation) < 4 / sqrt(2000)
 
 
 # -- groups ----------------------------------------------------------------------------------------
@@ -282,24 +184,6 @@ def test_groups_are_checked():
     for groups in ([1, 2], [[1], [2], [3], [4], [5], [6]], [1, 2, 3, 4, 5, np.nan]):
         assert_refused(lambda groups=groups: state.update(y, p, groups=groups), ["groups"])
         assert_same(state, before)
-
-
-def test_groups_do_not_change_the_estimate():
-    y, p = class_data(100)
-    groups = np.arange(100) // 7
-    a = state_of(y, p, n_classes=5, groups=groups, **KEY)
-    b = state_of(y, p, n_classes=5, **KEY)
-    assert a.ece() == b.ece()
-    assert not np.any(replicates(a) == replicates(b))
-
-
-def test_the_same_groups_in_rows_of_a_copy_have_the_same_draws():
-    # All rows twice, in the same groups, is all weights twice.
-    y, p = binary_data("bimodal", 50)
-    groups = np.arange(50) // 5
-    once = state_of(y, p, groups=groups, **KEY)
-    twice = state_of(np.tile(y, 2), np.tile(p, 2), groups=np.tile(groups, 2), **KEY)
-    assert replicates(twice) == pytest.approx(replicates(once), abs=1e-12)
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -342,13 +226,6 @@ def test_replicates_need_a_seed_and_a_state_that_has_them():
     assert_refused(lambda: state.bootstrap(confidence_level=2), ["confidence_level", "2"])
 
 
-def test_replicates_change_no_answer():
-    y, p = binary_data("sharp", 200)
-    with_them, without = state_of(y, p, **KEY), state_of(y, p)
-    for name in ("ece", "ece_a", "ece_c", "ece_kde"):
-        assert same_bits(with_them.ece(name), without.ece(name))
-
-
 # -- standard errors -------------------------------------------------------------------------------
 
 # Two standard errors of R replicates each differ by 1 / sqrt(R) in relation: one standard
@@ -382,19 +259,6 @@ def test_standard_errors_are_those_of_the_bootstrap(kind):
 
 
 @pytest.mark.slow
-def test_standard_errors_of_classes_and_weights():
-    y, p = class_data(1500, 3)
-    weight = weights_of("random", 1500)
-    options = {"setting": "classwise", "sample_weight": weight}
-    state = state_of(
-        y, p, weight, n_classes=3, setting="classwise", n_replicates=4000, seed=1, n_cells=6480
-    )
-    expected = fastece.bootstrap(y, p, n_resamples=4000, rng=2, **options)
-    # 1.6 % is one standard deviation.
-    assert state.bootstrap().standard_error == pytest.approx(expected.standard_error, rel=0.05)
-
-
-@pytest.mark.slow
 def test_standard_errors_of_groups_are_those_of_a_plain_loop():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(500), rng.integers(1, 8, 500))
@@ -408,13 +272,3 @@ def test_standard_errors_of_groups_are_those_of_a_plain_loop():
     assert seen == pytest.approx(expected, rel=0.035)
     alone = state_of(y, p, **options).bootstrap(n_bins=10).standard_error
     assert seen > 1.2 * alone
-
-
-def test_arrays_of_replicates_add_up():
-    y, p = binary_data("bimodal", 40)
-    a, b = state_of(y[:20], p[:20], **KEY), state_of(y[20:], p[20:], row_offset=20, **KEY)
-    one, two = a.state_dict(), b.state_dict()
-    assert all(array.dtype == np.int64 for array in one.values())
-    total = Accumulator(**KEY).load_state_dict({name: one[name] + two[name] for name in one})
-    assert same_arrays(total.state_dict(), (a + b).state_dict())
-    assert total == a + b
