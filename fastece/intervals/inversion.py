@@ -239,7 +239,7 @@ def cell_path(cells: Cells, base: F64, fixed: F64 | float = 0.0) -> Path:
 
 
 def clear_gaps(cells: Cells, z: F64) -> F64 | None:
-    """Keep the gaps (K, B) with clear z-scores, or the clearest; None if there is none."""
+    """Keep the gaps (K, B) with clear z-scores, or the clearest; None without any."""
     is_clear = (z > 0) & (z >= min(CLEAR, z.max(initial=0.0)))
     return np.where(is_clear, cells.gap, 0.0) if is_clear.any() else None
 
