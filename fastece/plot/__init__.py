@@ -1,7 +1,6 @@
 """Pictures of results, with matplotlib (``pip install fastece[plot]``)."""
 
 from fastece.plot.axes import plot_result
-from fastece.plot.pages import plot_classes
-from fastece.plot.svg import to_svg
+from fastece.plot.pages import plot_classes, to_svg
 
 __all__ = ["plot_classes", "plot_result", "to_svg"]

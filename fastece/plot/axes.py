@@ -1,11 +1,12 @@
-"""Axes with one model or several. Needs matplotlib."""
+"""Axes with one model or several, and legends that cover nothing. Needs matplotlib."""
 
+from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fastece.checks.parameters import check_flag
-from fastece.plot.legend import LETTER, draw_legend
 from fastece.plot.marks import (
+    PLAIN,
     AxesRange,
     Drawing,
     Style,
@@ -19,12 +20,24 @@ from fastece.plot.marks import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.transforms import Bbox
 
 ACROSS, UP = "predicted probability", "observed frequency"
 # Characters of the name of a model or a class.
 LONGEST_NAME = 28
 # Inches of one result with its legend.
 WIDTH, HEIGHT = 4.5, 5.4
+# From so many times as wide as high, the place of axes has room for a legend beside the square.
+BESIDE = 1.4
+# In heights of a letter: its width, and the width of an entry beside its text.
+LETTER, HANDLE = 0.53, 2.8
+# Parts of the place of axes that a legend below takes: it may lie below their ticks too.
+WIDER = 1.18
+# Points from axes to the far side of their label, beside the letters, which are 1.2 high.
+PADS = 12.0
+# Characters of an entry.
+LONGEST = 44
 
 
 class Drawable(Protocol):
@@ -71,15 +84,15 @@ def plot_result(
 
 def draw_model(
     drawing: Drawing, ax: "Axes", color: Any = None, label: str | None = None,
-    legend: bool = True, span: AxesRange | None = None,
+    legend: bool = True, span: AxesRange = PLAIN,
 ) -> None:  # fmt: skip
     """Draw a model on axes, which others may be on, and name it."""
     place = sum(map(is_model, ax.get_lines()))
     title = f"{drawing.estimator}, {drawing.setting}"
     name = f"error {drawing.value:.4f}"
     if not place:
-        draw_square(ax, span or AxesRange())
-        scale = " (log odds)" if span and span.is_logit else ""
+        draw_square(ax, span)
+        scale = " (log odds)" if span.is_logit else ""
         ax.set(xlabel=ACROSS + scale, ylabel=UP + scale)
     if not ax.get_title():
         set_title(ax, title)
@@ -87,7 +100,7 @@ def draw_model(
         name = f"{name}, {drawing.estimator}"
     if label is not None:
         name = f"{shorten(label)}, {name}"
-    drawing.draw(ax, Style(color, name, place, span or AxesRange(), scale_of(ax)))
+    drawing.draw(ax, Style(color, name, place, span, scale_of(ax)))
     if legend:
         draw_legend(ax)
 
@@ -128,3 +141,86 @@ def set_title(ax: "Axes", title: str) -> None:
     width = max(12, int(size_of(ax)[0] / (LETTER * size)))
     # Labels of classes are the caller's: a dollar is no formula.
     ax.set_title(fill(title, width), fontsize=size, parse_math=False)
+
+
+def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
+    """List the entries of a legend: marks with names, each once, models together.
+
+    Models that have an error but no name are numbered.
+    """
+    pairs = [pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
+    models = [mark for mark, _ in pairs if is_model(mark)]
+    known: set[str] = set()
+    entries: list[tuple[Any, str]] = []
+    for mark, name in pairs:
+        if is_model(mark) and len(axes) == 1 and len(models) > 1 and name.startswith("error "):
+            name = f"model {models.index(mark) + 1}, {name}"
+        if name not in known or (is_model(mark) and len(axes) == 1):
+            known.add(name)
+            entries.append((mark, name))
+    first = next((i for i, (mark, _) in enumerate(entries) if is_model(mark)), 0)
+    lines = [entry for entry in entries if is_model(entry[0])]
+    return [*entries[:first], *lines, *(x for x in entries[first:] if not is_model(x[0]))]
+
+
+def draw_legend(ax: "Axes") -> "Legend":
+    """Draw a legend beside axes that have room there, else below their labels.
+
+    The layout of a figure makes room for it. A figure without one lets axes and legend share the
+    place of the axes.
+    """
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.transforms import ScaledTranslation
+
+    entries = entries_of(ax)
+    names = [x if len(x) <= LONGEST else f"{x[: LONGEST - 1]}…" for _, x in entries]
+    across, up = size_of(ax)
+    is_beside = across > BESIDE * up
+    labels = (ax.xaxis.label, *ax.get_xticklabels()[:1])
+    below = PADS + 1.2 * sum(float(label.get_fontsize()) for label in labels)
+    size = FontProperties(size="small").get_size_in_points()
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "borderaxespad": 0.5}
+    if not is_beside:
+        move = ScaledTranslation(0, -below / 72, ax.figure.dpi_scale_trans)
+        widest = size * (LETTER * max(map(len, names)) + HANDLE)
+        place = {
+            "loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0,
+            "bbox_transform": ax.transAxes + move, "ncols": 1 + (2 * widest < WIDER * across),
+        }  # fmt: skip
+    legend = ax.legend(
+        [mark for mark, _ in entries], names, frameon=False, fontsize=size, handlelength=1.5,
+        handletextpad=0.5, columnspacing=0.8, borderpad=0, **place,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # names are the caller's: a dollar is no formula
+    if ax.figure.get_layout_engine() is None:
+        ax.set_axes_locator(SharedPlace(legend, below, is_beside))
+    return legend
+
+
+@dataclass(frozen=True)
+class SharedPlace:
+    """A place of axes that leave a part of it to their legend, at any size.
+
+    They leave room for labels that the figure would cut off, too. Only the lowest axes may have
+    theirs below their place. `below`: points from the axes to the far side of their label.
+    """
+
+    legend: Any
+    below: float
+    is_beside: bool
+
+    def __call__(self, ax: Any, renderer: Any) -> "Bbox":
+        """Return the place in parts of the figure, which matplotlib needs to draw."""
+        from matplotlib.transforms import Bbox
+
+        place, whole = ax.get_position(original=True), ax.figure.bbox
+        box = self.legend.get_window_extent(renderer)
+        width, height = box.width / whole.width, box.height / whole.height
+        outside = self.below / 72 * ax.figure.dpi / whole.height + 0.01
+        x1, y0 = (place.x1 - width, place.y0) if self.is_beside else (place.x1, place.y0 + height)
+        if place.y0 <= min(other.get_position(original=True).y0 for other in ax.figure.axes):
+            y0 = max(place.y0, outside + y0 - place.y0)
+        elif not self.is_beside:
+            y0 += outside
+        return Bbox.from_extents(place.x0, min(y0, place.y1), max(x1, place.x0), place.y1)

@@ -51,6 +51,9 @@ class AxesRange(NamedTuple):
     is_logit: bool = False
 
 
+PLAIN = AxesRange()
+
+
 class Style(NamedTuple):
     """Style of a model: the `place`-th on its axes, lines `scale` times as wide."""
 
@@ -152,29 +155,20 @@ class BinDrawing(Drawing):
                         score[which], low[which], high[which], color=color, alpha=alpha, zorder=3,
                         linewidth=1.2 * scale, label=self.interval_name,
                     )  # fmt: skip
-        if self.band is not None:
-            self.draw_band(ax, style, color, filled)
-        self.draw_occupancy(ax, style, color)
-
-    def draw_band(self, ax: "Axes", style: Style, color: Any, filled: Any) -> None:
-        """Draw the band as bars, with an outline to set them off in print."""
-        low, high = (style.inside(end[filled]) for end in self.band or ())
-        left, width = self.edges[:-1][filled], np.diff(self.edges)[filled]
-        ax.bar(
-            left, high - low, width, bottom=low, align="edge", facecolor=(color, 0.15),
-            edgecolor=(color, 0.5), linewidth=0.8 * style.scale, zorder=2, label=self.band_name,
-        )  # fmt: skip
-
-    def draw_occupancy(self, ax: "Axes", style: Style, color: Any) -> None:
-        """Draw how many rows the bins have: an outline beside other models."""
+        left, width = self.edges[:-1], np.diff(self.edges)
+        if self.band is not None:  # as bars, with an outline to set them off in print
+            low, high = (style.inside(end[filled]) for end in self.band)
+            ax.bar(
+                left[filled], high - low, width[filled], bottom=low, align="edge", zorder=2,
+                facecolor=(color, 0.15), edgecolor=(color, 0.5), linewidth=0.8 * scale,
+                label=self.band_name,
+            )  # fmt: skip
         height = to_quarter(self.weight)
         if style.place:
             draw_outline(ax, style, color, height, self.edges)
         elif not style.span.is_logit:
             share = self.weight.max() / max(self.weight.sum(), 1e-300)
-            scale = "own scale" if style.is_panel else f"up to {100 * share:.0f} %"
-            left, width = self.edges[:-1], np.diff(self.edges)
-            label = f"rows ({scale})"
+            label = f"rows ({'own scale' if style.is_panel else f'up to {100 * share:.0f} %'})"
             ax.bar(left, height, width, align="edge", facecolor=LIGHT, zorder=1, label=label)
 
 

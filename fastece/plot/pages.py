@@ -1,6 +1,9 @@
-"""Pages of panels: small multiples, and pictures in files."""
+"""Pages of panels: small multiples, and pictures in files or as parts of a page."""
 
+import io
+import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,12 +20,12 @@ from fastece.plot.axes import (
     WIDTH,
     Drawable,
     draw_model,
+    entries_of,
     new_figure,
     open_figure,
     shorten,
 )
-from fastece.plot.legend import entries_of
-from fastece.plot.marks import AxesRange, Drawing, Style, draw_square, logit_range, scale_of
+from fastece.plot.marks import PLAIN, Drawing, Style, draw_square, logit_range, scale_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +41,8 @@ PANEL, AROUND = (1.9, 2.05), (0.6, 0.9)
 ENTRY = 1.9
 # Characters of a title to an inch.
 FIT = 11
+# Names of the elements, not addresses that anything is loaded from.
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 
 class Panel(NamedTuple):
@@ -158,10 +163,10 @@ def draw_panel(panel: Panel, ax: "Axes") -> None:
     title = f"{name}, {errors}" if is_short else f"{name}\n{errors}"
     ax.set_title(title, fontsize="small", parse_math=False)
     ax.tick_params(labelsize="small")
-    draw_square(ax, AxesRange())
+    draw_square(ax, PLAIN)
     for place, (label, drawing) in enumerate(panel.drawings.items()):
         name = UP if label is None else shorten(label)
-        drawing.draw(ax, Style(None, name, place, AxesRange(), scale_of(ax), is_panel=True))
+        drawing.draw(ax, Style(None, name, place, PLAIN, scale_of(ax), is_panel=True))
 
 
 def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
@@ -173,7 +178,7 @@ def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
     if len({panel.first.setting for panel in panels}) == 1:
         figure = new_figure((WIDTH * count, HEIGHT))
         for ax, panel in zip(figure.subplots(1, count, squeeze=False).flat, panels, strict=True):
-            span = logit_range(panel.drawings.values()) if panel.is_logit else None
+            span = logit_range(panel.drawings.values()) if panel.is_logit else PLAIN
             for name, drawing in panel.drawings.items():
                 draw_model(drawing, ax, label=name, span=span)
     else:
@@ -200,3 +205,64 @@ def require_matplotlib(argument: str) -> None:
     except ImportError as error:
         rule = "needs matplotlib: pip install matplotlib"
         raise InputError(argument, rule) from error
+
+
+def to_svg(figure: "Figure", title: str, key: str) -> str:
+    """Write a figure as one SVG element that can stand in a page of HTML.
+
+    It refers to nothing outside itself, has no background, and black parts take the colour of
+    the text around it, so it can be read on dark pages. On narrow pages it shrinks.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    title : str
+        Description of the picture, for readers who cannot see it.
+    key : str
+        A word of letters, digits and hyphens with which all ids begin, different for each picture
+        of a page.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        For any other key.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> to_svg(Figure(), "nothing & more", "a").splitlines()[1]
+    '<title id="a-title">nothing &amp; more</title>'
+    """
+    from matplotlib import rc_context
+
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key):
+        raise InputError("key", "must be letters, digits and hyphens, a letter first", value=key)
+    page = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    # Letters stay text, and ids depend on the drawing alone.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": key}):
+        figure.savefig(page, format="svg", transparent=True, metadata=nothing)
+    found = re.search(r"<svg\b([^>]*)>(.*)</svg>", page.getvalue(), re.DOTALL)
+    assert found is not None
+    head, body = found.groups()
+    # This style would be that of the whole page.
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r"<[^>]*>", lambda tag: own_tag(tag[0], key), body)
+    size = " ".join(re.findall(r'\b(?:width|height|viewBox)="[^"]*"', head))
+    return (
+        f'<svg xmlns="{SVG}" xmlns:xlink="{XLINK}" {size} role="img" '
+        f'aria-labelledby="{key}-title" fill="currentColor" stroke-linejoin="round" '
+        f'stroke-linecap="butt" style="max-width: 100%; height: auto">\n'
+        f'<title id="{key}-title">{escape(title)}</title>\n{body}</svg>'
+    )
+
+
+def own_tag(tag: str, key: str) -> str:
+    """Prefix the ids and references of a tag, and make its black that of text."""
+    tag = re.sub(r'\bid="', f'id="{key}-', tag)
+    tag = re.sub(r'(url\(|href=")#', rf"\1#{key}-", tag)
+    return tag.replace("#000000", "currentColor")

@@ -14,8 +14,7 @@ from fastece.document.result import Record, Result
 from fastece.document.writers import to_html
 from fastece.intervals.direction import Direction
 from fastece.intervals.slices import Slices
-from fastece.plot.pages import Panel, draw_page, require_matplotlib
-from fastece.plot.svg import to_svg
+from fastece.plot.pages import Panel, draw_page, require_matplotlib, to_svg
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report import words

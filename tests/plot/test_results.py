@@ -10,7 +10,7 @@ import pytest
 
 import fastece
 from fastece.plot.axes import draw_model, plot_result
-from fastece.plot.marks import is_model, logit_range
+from fastece.plot.marks import PLAIN, is_model, logit_range
 from fastece.plot.pages import best_columns, plot_classes
 from fastece.reliability.curve import ReliabilityCurve
 
@@ -211,7 +211,7 @@ def test_what_is_hardly_there_needs_scores_too(y, p, fields, size):
     from matplotlib.figure import Figure
 
     diagram = fastece.reliability_diagram(y, p, n_bins=4, **fields)
-    for span in (None, logit_range([diagram.drawing()])):
+    for span in (PLAIN, logit_range([diagram.drawing()])):
         figure = Figure(figsize=size)
         draw_model(diagram.drawing(), figure.subplots(), span=span)
         figure.draw_without_rendering()
