@@ -16,6 +16,10 @@ from fastece.reliability.curve import ReliabilityCurve
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+Figure = pytest.importorskip("matplotlib.figure").Figure
+collections = pytest.importorskip("matplotlib.collections")
+to_hex = pytest.importorskip("matplotlib.colors").to_hex
 
 
 @pytest.fixture
@@ -25,18 +29,27 @@ def diagram():
     return fastece.reliability_diagram(rng.random(300) < p**1.5, p, n_bins=10)
 
 
+@pytest.fixture
+def axes():
+    return Figure().subplots()
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    before = plt.get_fignums()
+    yield
+    for number in set(plt.get_fignums()) - set(before):
+        plt.close(number)
+
+
 def points_of(ax):
     """The points of each diagram on axes: scores with frequencies, sizes and filled ones."""
-    from matplotlib.collections import PathCollection
-
-    return [part for part in ax.collections if isinstance(part, PathCollection)]
+    return [part for part in ax.collections if isinstance(part, collections.PathCollection)]
 
 
 def segments_of(ax):
     """The ends of all intervals by their scores."""
-    from matplotlib.collections import LineCollection
-
-    lines = [part for part in ax.collections if isinstance(part, LineCollection)]
+    lines = [part for part in ax.collections if isinstance(part, collections.LineCollection)]
     return {x: (y0, y1) for part in lines for (x, y0), (_, y1) in part.get_segments()}
 
 
@@ -45,10 +58,8 @@ def models_of(ax):
 
 
 def test_diagram_draws_what_it_holds_on_the_given_axes(diagram):
-    from matplotlib import pyplot as plt
-
     before = dict(matplotlib.rcParams)
-    figure, (left, right) = plt.subplots(1, 2)
+    left, right = Figure().subplots(1, 2)
     assert diagram.plot(ax=right) is right
     assert not left.has_data()
     (points,) = points_of(right)
@@ -57,18 +68,14 @@ def test_diagram_draws_what_it_holds_on_the_given_axes(diagram):
     heights = [bar.get_height() for bar in right.patches]
     assert np.argmax(heights) == np.argmax(diagram.count)
     assert dict(matplotlib.rcParams) == before
-    plt.close(figure)
 
 
 def test_without_axes_a_figure_is_made(diagram):
-    from matplotlib import pyplot as plt
-
     ax = diagram.plot()
     assert len(ax.figure.axes) == 1
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted probability", "observed frequency")
     assert ax.get_title() == "Binned(n_bins=10), binary"
     assert f"error {diagram.value:.4f}" in legend_of(ax.get_legend())
-    plt.close(ax.figure)
 
 
 def test_points_have_the_intervals_of_their_bins(diagram, axes):
@@ -93,8 +100,6 @@ def test_bins_of_few_rows_look_like_it(axes):
 
 
 def test_two_models_are_told_apart_and_named(diagram, axes):
-    from matplotlib.colors import to_hex
-
     other = replace(diagram, frequency=diagram.score, value=0.0)
     diagram.plot(axes, label="net_1")
     title = axes.get_title()
@@ -104,7 +109,7 @@ def test_two_models_are_told_apart_and_named(diagram, axes):
     assert first.get_color() != second.get_color()
     assert first.get_marker() != second.get_marker()
     for line, points in zip((first, second), points_of(axes), strict=True):
-        assert {to_hex(color) for color in points.get_edgecolors()} == {to_hex(line.get_color())}
+        assert {*map(to_hex, points.get_edgecolors())} == {to_hex(line.get_color())}
     names = legend_of(axes.get_legend())
     assert [name for name in names if "error" in name] == [
         f"net_1, error {diagram.value:.4f}", "'_forest $x', error 0.0000",
@@ -135,9 +140,6 @@ def test_colour_legend_band_and_title_are_the_callers(diagram, axes):
 
 
 def test_colours_go_on_where_the_axes_are(diagram):
-    from matplotlib import pyplot as plt
-    from matplotlib.figure import Figure
-
     with plt.rc_context({"axes.prop_cycle": matplotlib.cycler(color=["red", "lime"])}):
         ax = Figure().subplots()
         for _ in range(3):
@@ -159,8 +161,6 @@ def parts_of(ax):
 )
 @pytest.mark.parametrize("layout", [None, "constrained", "tight"])
 def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, models, dpi, layout):
-    from matplotlib import pyplot as plt
-
     with plt.rc_context({"font.size": 7}):
         size = (5.5, 2.4 * shape[0])
         figure, grid = plt.subplots(*shape, figsize=size, layout=layout, dpi=dpi)
@@ -182,12 +182,9 @@ def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, models, dp
             assert box.y0 >= whole.y0
             assert box.x1 <= whole.x1
             assert owner.get_window_extent().width > 0.6 * dpi  # there is still a picture
-        plt.close(figure)
 
 
 def test_figures_can_be_kept_and_parts_of_figures_drawn_on(diagram):
-    from matplotlib.figure import Figure
-
     figure = Figure()
     left, right = figure.subfigures(1, 2)
     diagram.plot(left.subplots())
@@ -208,8 +205,6 @@ def test_figures_can_be_kept_and_parts_of_figures_drawn_on(diagram):
 )
 @pytest.mark.parametrize("size", [(1, 1), (20, 1), (5, 5)])
 def test_what_is_hardly_there_needs_scores_too(y, p, fields, size):
-    from matplotlib.figure import Figure
-
     diagram = fastece.reliability_diagram(y, p, n_bins=4, **fields)
     for span in (PLAIN, logit_range([diagram.drawing()])):
         figure = Figure(figsize=size)
@@ -222,8 +217,6 @@ def test_what_is_hardly_there_needs_scores_too(y, p, fields, size):
 
 @pytest.mark.parametrize(("near", "count"), [(0.45, 1), (0.55, 2)])
 def test_heaped_scores_get_axes_of_log_odds_beside(near, count):
-    from matplotlib import pyplot as plt
-
     n = 1000
     p = np.where(np.arange(n) < near * n, 0.97, 0.6)
     y = np.random.default_rng(0).random(n) < p
@@ -242,12 +235,9 @@ def test_heaped_scores_get_axes_of_log_odds_beside(near, count):
             low, high = other.get_xlim()
             assert 0 < low < 0.6 < 0.97 < high < 1
         ax.figure.draw_without_rendering()
-        plt.close(ax.figure)
 
 
 def test_rates_of_0_and_1_lie_at_the_ends_of_log_odds():
-    from matplotlib.figure import Figure
-
     p = np.repeat([0.001, 0.03, 0.97, 1.0], 50)
     diagram = fastece.reliability_diagram(p > 0.5, p, n_bins=50)
     span = logit_range([diagram.drawing()])
@@ -261,8 +251,6 @@ def test_rates_of_0_and_1_lie_at_the_ends_of_log_odds():
 
 
 def test_band_is_a_bar_in_each_bin_that_holds_rows():
-    from matplotlib import pyplot as plt
-
     rng = np.random.default_rng(0)
     p = rng.random(300) * 0.8
     y = rng.random(300) < p
@@ -283,12 +271,9 @@ def test_band_is_a_bar_in_each_bin_that_holds_rows():
     low, high = diagram.interval(0.9)
     assert segments_of(ax)[diagram.score[3]] == (low[3], high[3])
     assert str(diagram) == text
-    plt.close(ax.figure)
 
 
 def test_band_of_other_bins_is_refused(diagram):
-    from matplotlib import pyplot as plt
-
     p = np.linspace(0, 1, 50)
     for n_bins in (5, 60):
         band = fastece.calibration_test(p > 0.5, p, n_bins=n_bins, n_resamples=9, rng=0).band
@@ -313,15 +298,6 @@ def make_curve(n_resamples=0, setting="binary", low=0.0, n=1000, **changes):
     values |= changes
     rows = values["n"] * values["density"] * 2 * np.sqrt(np.pi) * values["bandwidth"]
     return ReliabilityCurve(**{"rows": rows, **values})
-
-
-@pytest.fixture
-def axes():
-    from matplotlib import pyplot as plt
-
-    figure, ax = plt.subplots()
-    yield ax
-    plt.close(figure)
 
 
 def legend_of(owner):
@@ -391,12 +367,9 @@ def test_a_kernel_that_reaches_fewer_rows_than_five_makes_no_curve(axes):
 
 
 def test_curve_without_axes_makes_a_figure():
-    from matplotlib import pyplot as plt
-
     ax = make_curve(low=0.5, setting="confidence").plot()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted probability", "observed frequency")
     assert ax.get_xlim() == ax.get_ylim() == (0, 1)
-    plt.close(ax.figure)
 
 
 def test_dollars_in_the_label_of_a_class_are_no_formula(axes):
@@ -408,8 +381,6 @@ def test_dollars_in_the_label_of_a_class_are_no_formula(axes):
 @pytest.mark.parametrize("n", [1, 4, 5, 12, 100])
 @pytest.mark.parametrize("kind", ["diagrams", "curves"])
 def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
-    from matplotlib.figure import Figure
-
     figure = Figure(layout="constrained", figsize=(10, 8))
     results = [
         make_curve(500 * (k % 2), f"class {k}", value=k / n)
@@ -438,8 +409,6 @@ def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
 
 
 def test_nothing_of_the_small_multiples_is_cut_off():
-    from matplotlib import pyplot as plt
-
     for n in (3, 10):
         names = [f"class {k} ('{'very ' * k}long name')" for k in range(n)]
         figure = plot_classes([make_curve(500, name) for name in names])
@@ -455,12 +424,9 @@ def test_nothing_of_the_small_multiples_is_cut_off():
         titles = [ax.title.get_window_extent() for ax in figure.axes]
         for i, one in enumerate(titles):
             assert not any(one.overlaps(other) for other in titles[i + 1 :])
-        plt.close(figure)
 
 
 def test_panels_have_the_bands_of_their_classes(diagram):
-    from matplotlib.figure import Figure
-
     rng = np.random.default_rng(0)
     p = rng.dirichlet([1.0] * 3, 300)
     y = rng.integers(0, 3, 300)
@@ -480,8 +446,6 @@ def test_panels_have_the_bands_of_their_classes(diagram):
 
 
 def test_panels_of_two_models(diagram):
-    from matplotlib.figure import Figure
-
     other = replace(diagram, value=0.5)
     figure = plot_classes({"a$": [diagram] * 13, "b": [*[diagram] * 12, other]}, figure=Figure())
     assert all(len(models_of(ax)) == 2 for ax in figure.axes)
@@ -493,13 +457,10 @@ def test_panels_of_two_models(diagram):
 
 
 def test_columns_of_small_multiples(diagram):
-    from matplotlib import pyplot as plt
-
-    before = plt.get_fignums()  # of other tests in this process
     assert [best_columns(n) for n in range(1, 13)] == [1, 2, 3, 4, 5, 3, 4, 4, 3, 5, 4, 4]
     figure = plot_classes([diagram] * 3, columns=1)
     assert {ax.get_subplotspec().get_gridspec().ncols for ax in figure.axes} == {1}
-    plt.close(figure)
+    before = plt.get_fignums()
     with pytest.raises(ValueError, match="columns: must be"):
         plot_classes([diagram], columns=0)
     with pytest.raises(ValueError, match="results: must be diagrams or curves"):
@@ -508,8 +469,6 @@ def test_columns_of_small_multiples(diagram):
 
 
 def test_classes_without_a_value_come_last(diagram):
-    from matplotlib.figure import Figure
-
     values = [np.nan, *np.linspace(0.1, 0.2, 12)]
     results = [
         replace(diagram, value=value, setting=f"class {k}") for k, value in enumerate(values)
@@ -546,8 +505,6 @@ def test_drawing_on_given_axes_leaves_pyplot_alone():
 
 @pytest.mark.parametrize("setting", ["auto", "classwise"])
 def test_curves_of_data_are_drawn(setting):
-    from matplotlib import pyplot as plt
-
     rng = np.random.default_rng(0)
     p = rng.dirichlet([0.5] * 3, size=300)
     y = np.array([rng.choice(3, p=row) for row in p])
@@ -560,7 +517,6 @@ def test_curves_of_data_are_drawn(setting):
     else:
         figure = found.plot().figure
     figure.draw_without_rendering()
-    plt.close(figure)
 
 
 @pytest.mark.parametrize("draw", [plot_result, lambda diagram: plot_classes([diagram])])
