@@ -19,8 +19,7 @@ from fastece import BayesCurve
 from fastece.protocol import Sample
 from fastece.resampling.engine import Problem
 from fastece.study.candidates import BAYES, corrected
-from fastece.study.design import Design
-from fastece.study.predictions import Predictions
+from fastece.study.design import Design, Predictions
 from fastece.study.runner import debiased_error, drawn_rows
 
 F64 = NDArray[np.float64]
@@ -46,7 +45,7 @@ def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
     for which in study.distributions:
         for setting, samples, chances, n_bins in study.populations(which, {}):
             pairs = zip(samples, chances, strict=True)
-            truths = [debiased_error(x.s, q, n_bins).value for x, q in pairs]
+            truths = [debiased_error(x.s, q, n_bins)[0] for x, q in pairs]
             yield setting, Arena(samples, float(np.mean(truths)))
 
 

@@ -6,9 +6,10 @@ Prints the table of docs/study.md, in some ten minutes and 2 GB.
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from fastece.study import Design
-from fastece.study.base import Population
-from fastece.study.design import BINS, Distribution, holdout_of, problems_of, scores_of
+from fastece.study.design import Distribution, Population
 from fastece.study.runner import truths_of
 
 SIZES = (200_000, 2_000_000)
@@ -28,13 +29,12 @@ SMALLEST = [
 def truths(which: Distribution) -> Iterator[tuple[str, list[float]]]:
     """Of each setting, from the posterior and from labels, for each size of the hold-out."""
     design = replace(Design(), holdout=SIZES[-1])
-    holdout = holdout_of(design, *which[:3])
-    prob = scores_of(design, which, holdout, {})
-    for setting in design.settings:
+    for setting, samples, chances, n_bins in design.populations(which, {}):
         found: list[float] = []
         for size in SIZES:
-            part = holdout._replace(y=holdout.y[:size], posterior=holdout.posterior[:size])
-            population = Population(setting, *problems_of(part, prob[:size], setting), BINS)
+            rows = np.arange(size)
+            parts = [sample.where(rows) for sample in samples]
+            population = Population(setting, parts, [q[:size] for q in chances], n_bins)
             found += truths_of(population)[:2]
         yield setting, found
 

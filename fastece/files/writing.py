@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,12 +100,14 @@ WRITERS: dict[str, Callable[[Columns], bytes]] = {
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to write to, which gets its name when the block has ended well."""
+    """Open a file to write to, which gets its name once it is on the disk as a whole."""
     path = Path(os.path.realpath(path))
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{uuid4().hex}.part")
     with open(part, "xb") as file:
         try:
             yield file
+            file.flush()
+            os.fsync(file.fileno())
         except BaseException:
             part.unlink()
             raise

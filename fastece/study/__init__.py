@@ -5,8 +5,7 @@ section 4) at full size, or draws from large files of a user's own predictions. 
 estimator takes part by its name. The study needs the extra "study".
 """
 
-from fastece.study.design import PRESETS, Design, preset
-from fastece.study.predictions import Predictions
+from fastece.study.design import PRESETS, Design, Predictions, preset
 from fastece.study.study import StudyResult, run_study
 
 __all__ = ["PRESETS", "Design", "Predictions", "StudyResult", "preset", "run_study"]

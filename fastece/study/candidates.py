@@ -26,7 +26,7 @@ from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import Binned
 from fastece.estimators.density import KDE, DrawnRows
 from fastece.estimators.table import find_estimator
-from fastece.study.base import StudyDesign
+from fastece.study.design import StudyDesign
 from fastece.typing import F64, I64
 
 BINS: tuple[Any, ...] = (10, 30, "sqrt")
@@ -140,11 +140,19 @@ class PublishedBinned(Statistic):
         else:
             edges[:] = sample.low + (sample.high - sample.low) * (np.arange(n_bins + 1) / n_bins)
         if self.mapping == "hard":
-            return binned_values(n_bins, (placed(edges[:, 1:-1], s, "right"), gap))
-        return swapped_convex(s, gap, (edges[:, :-1] + edges[:, 1:]) / 2)
+            return binned_values(n_bins, (places(edges[:, 1:-1], s, "right"), gap))
+        centres = (edges[:, :-1] + edges[:, 1:]) / 2
+        upper = places(centres, s, "left")
+        inside = (upper > 0) & (upper < n_bins)
+        # The lower index of a score on the first centre is -1, and that is the last bin.
+        lower = np.where(s == centres[:, :1], n_bins - 1, np.maximum(upper - 1, 0))
+        upper = np.minimum(upper, n_bins - 1)
+        low, high = (np.take_along_axis(centres, at, axis=1) for at in (lower, upper))
+        share = np.divide(s - low, high - low, out=np.ones_like(s), where=inside)
+        return binned_values(n_bins, (lower, gap * share), (upper, gap * (1 - share)))
 
 
-def placed(edges: F64, s: F64, side: Literal["left", "right"]) -> I64:
+def places(edges: F64, s: F64, side: Literal["left", "right"]) -> I64:
     """Find the places of the scores (R, n) of each draw among its edges (R, B)."""
     return np.array([np.searchsorted(e, u, side) for e, u in zip(edges, s, strict=True)])
 
@@ -157,23 +165,6 @@ def binned_values(n_bins: int, *parts: tuple[I64, F64]) -> F64:
     for bins, gap in parts:
         sums += np.bincount((first + bins).ravel(), gap.ravel(), sums.size)
     return np.asarray(np.abs(sums.reshape(n_draws, n_bins)).sum(1) / n)
-
-
-def swapped_convex(s: F64, gap: F64, centres: F64) -> F64:
-    """Compute values (R,) of scores (R, n) shared by two centres, weights swapped.
-
-    The centre farther away gets the larger share.
-    """
-    last = centres.shape[1] - 1
-    upper = placed(centres, s, "left")
-    # The lower index of a score on the first centre is -1, and that is the last bin.
-    lower = np.where(s == centres[:, :1], last, np.maximum(upper - 1, 0))
-    inside = (upper > 0) & (upper <= last)
-    upper = np.minimum(upper, last)
-    of = np.arange(len(s))[:, None]
-    low, high = centres[of, lower], centres[of, upper]
-    share = np.divide(s - low, high - low, out=np.ones_like(s), where=inside)
-    return binned_values(last + 1, (lower, gap * share), (upper, gap * (1 - share)))
 
 
 class SharedBandwidth(Candidate):

@@ -13,10 +13,10 @@ import numpy as np
 
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice
+from fastece.files import whole_file
 from fastece.plot.axes import new_figure
 from fastece.plot.marks import BLACK
 from fastece.study.candidates import BANDWIDTHS, BAYES, BINS, ZERO
-from fastece.study.store import write_whole
 from fastece.typing import F64
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
     panels = curves_of(summary, measure, is_log)
     names = dict.fromkeys(name for curves in panels.values() for name in curves)
     looks = looks_of([name for name in names if name != ZERO])
-    figure = new_figure(figure_size(len(panels), looks))
+    entries = [name for title, lines in looks.items() for name in (title, *lines)]
+    width = PANEL[0] * len(panels) + MARK + LETTER * max(map(len, entries), default=0)
+    figure = new_figure((width, max(PANEL[1], LINE * (len(entries) + 2))))
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for ax, (setting, curves) in zip(row, panels.items(), strict=True):
         for place, lines in enumerate(looks.values()):
@@ -118,24 +120,17 @@ def curves_of(summary: "pyarrow.Table", measure: str, is_log: bool) -> dict[str,
     if not summary.num_rows:
         raise InputError("summary", "there are no rows to draw")
 
-    def column(name: str) -> F64:
-        if name not in columns:
-            return np.full(summary.num_rows, np.nan)
-        value = summary[name].cast("float64").to_numpy()
-        return np.where(np.isfinite(value) & ((value > 0) | (not is_log)), value, np.nan)
+    def drawable(value: float | None) -> float:
+        x = math.nan if value is None else float(value)
+        return x if math.isfinite(x) and (x > 0 or not is_log) else math.nan
 
-    numbers = np.column_stack(
-        [column(x) for x in ("n", measure, f"{measure}_low", f"{measure}_high")]
-    )
-    found: dict[str, dict[str, list[F64]]] = {}
-    keys = zip(summary["setting"].to_pylist(), summary["estimator"].to_pylist(), strict=True)
-    for (setting, name), line in zip(keys, numbers, strict=True):
-        found.setdefault(setting, {}).setdefault(name, []).append(line)
+    found: dict[str, dict[str, list[list[float]]]] = {}
+    for row in summary.to_pylist():
+        numbers = [row.get(name) for name in ("n", measure, f"{measure}_low", f"{measure}_high")]
+        lines = found.setdefault(row["setting"], {}).setdefault(row["estimator"], [])
+        lines.append([drawable(x) for x in numbers])
     return {
-        setting: {
-            name: Curve(*np.array(sorted(rows, key=lambda line: float(line[0]))).T)
-            for name, rows in curves.items()
-        }
+        setting: {name: Curve(*np.array(sorted(lines)).T) for name, lines in curves.items()}
         for setting, curves in found.items()
     }
 
@@ -162,13 +157,6 @@ def line_of(color: str, marker: str, dashes: Any, full: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def figure_size(panels: int, looks: Looks) -> tuple[float, float]:
-    """Compute the inches of a figure whose legend is beside its panels."""
-    entries = [name for title, lines in looks.items() for name in (title, *lines)]
-    width = PANEL[0] * panels + MARK + LETTER * max(map(len, entries), default=0)
-    return width, max(PANEL[1], LINE * (len(entries) + 2))
-
-
 def draw_curve(curve: Curve, ax: "Axes", place: int, line: dict[str, Any]) -> None:
     """Draw a line with its interval, and markers at sizes of its own.
 
@@ -183,12 +171,15 @@ def draw_curve(curve: Curve, ax: "Axes", place: int, line: dict[str, Any]) -> No
 
 def draw_scales(row: "Sequence[Axes]", panels: Sequence[dict[str, Curve]], is_log: bool) -> None:
     """Draw axes with their ticks, a faint grid, and the baseline."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     for ax, curves in zip(row, panels, strict=True):
         sizes = np.concatenate([curve.n for curve in curves.values()])
+        least, most = sizes.min(), sizes.max()
+        # Ticks too near one of the ends are left out.
+        ticks = [x for x in round_numbers(least, most) if least * 1.4 <= x <= most / 1.4]
         ax.set_xscale("log")
-        ax.xaxis.set_major_locator(FixedLocator(size_ticks(sizes)))
+        ax.xaxis.set_major_locator(FixedLocator(sorted({least, *ticks, most})))
         ax.tick_params("x", labelsize="small")
         if is_log:
             ax.set_yscale("log")
@@ -201,7 +192,12 @@ def draw_scales(row: "Sequence[Axes]", panels: Sequence[dict[str, Curve]], is_lo
     numbers = FuncFormatter(lambda value, _: np.format_float_positional(value, trim="-"))
     for ax in row:
         if is_log:
-            ax.yaxis.set_major_locator(FixedLocator(round_numbers(*ax.get_ylim())))
+            low, high = ax.get_ylim()
+            inside = round_numbers(low, high)
+            if len(inside) < 4 and low > 0:  # evenly spaced ones, if the range is short
+                evenly = [float(f"{x:.6g}") for x in MaxNLocator(6).tick_values(low, high)]
+                inside = [x for x in evenly if low <= x <= high]
+            ax.yaxis.set_major_locator(FixedLocator(inside))
         for axis in (ax.xaxis, ax.yaxis) if is_log else (ax.xaxis,):
             axis.set_major_formatter(numbers)
             axis.set_minor_locator(NullLocator())
@@ -230,29 +226,12 @@ def draw_zero(curve: Curve, ax: "Axes", is_log: bool) -> None:
 
 
 def round_numbers(low: float, high: float) -> list[float]:
-    """Choose round ticks of a logarithmic axis: 1, 2, 5 times powers of ten.
-
-    Evenly spaced numbers take their place if the range is short.
-    """
-    from matplotlib.ticker import MaxNLocator
-
-    if not low > 0:  # there is nothing on the axis
+    """List 1, 2, 5 times powers of ten from low, if there is anything, to high."""
+    if not low > 0:
         return []
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [float(f"{x}e{k}") for k in decades for x in (1, 2, 5)]
-    inside = [x for x in ticks if low <= x <= high]
-    evenly = [float(f"{x:.6g}") for x in MaxNLocator(6).tick_values(low, high)]
-    return inside if len(inside) >= 4 else [x for x in evenly if low <= x <= high]
-
-
-def size_ticks(sizes: F64) -> list[float]:
-    """Choose ticks 1, 2, 5 times powers of ten, and both ends of the sizes.
-
-    A tick too near one of the ends is left out.
-    """
-    least, most = sizes.min(), sizes.max()
-    ticks = [float(f"{x}e{k}") for k in range(10) for x in (1, 2, 5)]
-    return sorted({least, *(x for x in ticks if least * 1.4 <= x <= most / 1.4), most})
+    return [x for x in ticks if low <= x <= high]
 
 
 def draw_legend(figure: "Figure", looks: Looks) -> None:
@@ -287,4 +266,5 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
     options: dict[str, Any] = {"format": kind[1:], "dpi": DPI, "metadata": UNDATED[kind]}
     with matplotlib.rc_context({"svg.hashsalt": "fastece"}):  # no random names of parts
         figure.draw_without_rendering()  # the layout settles at the second turn
-        write_whole(path, lambda file: figure.savefig(file, **options))
+        with whole_file(path) as file:
+            figure.savefig(file, **options)

@@ -16,8 +16,8 @@ from fastece.data.source import one_problem
 from fastece.estimators.base import Rows
 from fastece.estimators.binned import Binned
 from fastece.resampling.engine import Problem
-from fastece.study.base import Population, StudyDesign, add_time
 from fastece.study.candidates import Candidate, candidates_of
+from fastece.study.design import Population, StudyDesign, add_time
 from fastece.typing import F64, I32
 
 # The published truth: bins of equal width on the labels of all rows.
@@ -89,20 +89,11 @@ def run_distribution(design: StudyDesign, which: Any) -> Outcome:
 # -- truth -----------------------------------------------------------------------------------------
 
 
-class Truth(NamedTuple):
-    """The calibration error of a problem, and the influence of each row (n,) on it.
-
-    The standard error is the root of the sum of their squares, divided by n.
-    """
-
-    value: float
-    influence: F64
-
-
-def debiased_error(s: F64, q: F64, n_bins: int) -> Truth:
+def debiased_error(s: F64, q: F64, n_bins: int) -> tuple[float, F64]:
     """Compute ``E |P(event | s) - s|`` from scores s (n,) and probabilities q (n,).
 
-    Outcomes may take the place of probabilities.
+    Outcomes may take the place of probabilities. Also returns the influence of each row (n,): the
+    standard error is the root of the sum of their squares, divided by n.
 
     Notes
     -----
@@ -126,7 +117,7 @@ def debiased_error(s: F64, q: F64, n_bins: int) -> Truth:
     value = float(corrected @ count / s.size)
     influence = np.empty(s.size)
     influence[order] = (np.sign(mean)[bins] * (gap - mean[bins])) + corrected[bins] - value
-    return Truth(value, influence)
+    return value, influence
 
 
 def mean_of_folded(mean: F64, sd: F64) -> F64:
@@ -151,7 +142,8 @@ def truths_of(population: Population) -> tuple[float, float, float]:
     """
     pairs = zip(population.samples, population.chances, strict=True)
     found = [debiased_error(sample.s, q, population.n_bins) for sample, q in pairs]
+    values, influences = zip(*found, strict=True)
     labels = [PUBLISHED.point_values(one_problem(sample))[0] for sample in population.samples]
-    influence = np.mean([truth.influence for truth in found], axis=0)
-    value = float(np.mean([truth.value for truth in found]))
-    return value, float(np.mean(labels)), float(np.sqrt(influence @ influence) / influence.size)
+    influence = np.mean(influences, axis=0)
+    error = float(np.sqrt(influence @ influence) / influence.size)
+    return float(np.mean(values)), float(np.mean(labels)), error

@@ -1,25 +1,32 @@
-"""A study from its design to its tables and figures."""
+"""A study from its design to its tables and figures, in a folder where it can continue.
 
+Finished work is not repeated, half-written files are not read, and results of another design or of
+other code are never mixed with its own.
+"""
+
+import ast
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastece import __version__
 from fastece.checks.errors import InputError
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
 from fastece.document.plain import to_plain
 from fastece.document.result import Readable
+from fastece.files import whole_file
 from fastece.resampling.arguments import check_executor
-from fastece.study.base import CONVENTIONS, StudyDesign
 from fastece.study.candidates import ZERO, candidates_of
-from fastece.study.design import holdout_of
+from fastece.study.design import CONVENTIONS, StudyDesign, holdout_of
 from fastece.study.runner import run_distribution
-from fastece.study.store import Store, code_of
-from fastece.study.summary import distribution_table, is_noise, ranking_of, summarise, truths_in
+from fastece.study.summary import distribution_table, is_noise, ranking_of, summarise
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +35,11 @@ EXTRA = ("joblib", "matplotlib", "pyarrow", "sklearn", "threadpoolctl", "tqdm")
 NEEDS = "the study needs scikit-learn, pyarrow and matplotlib: pip install 'fastece[study]'"
 # Metadata of a table: seconds by kind of work.
 SECONDS = b"seconds"
+# Packages that numbers come from, and the module of this one that makes tables of them.
+PACKAGES, TABLES = ("numpy", "scipy", "numba", "scikit-learn"), "study.summary"
+# Ending of files that a killed process leaves.
+UNFINISHED = ".part"
+NOISE = "mostly noise: not counted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,50 +91,30 @@ class StudyResult(Readable):
         )
         seconds = ", ".join(f"{kind} {value:.0f}" for kind, value in self.seconds.items())
         facts = {"seconds, all processes together": seconds, "files": str(self.folder)}
-        settings = dict.fromkeys(self.ranking["setting"].to_pylist())
-        return Document(
+        errors = [name for name in self.ranking.column_names if name.startswith("error_at_")]
+        columns = [("estimator", "estimator", ""), ("rank", "mean_rank", ".1f")]
+        columns += [(f"n = {name.removeprefix('error_at_')}", name, ".2f") for name in errors]
+        columns += [("best", "best", ".0%"), ("bias", "relative_bias", "+.0%")]
+        rows = self.ranking.to_pylist()
+        sections = [
+            Section(setting, table=table_of([x for x in rows if x["setting"] == setting], columns))
+            for setting in dict.fromkeys(row["setting"] for row in rows)
+        ]
+        # Of files all truths, of simulations those that are mostly noise.
+        truths = [row for row in self.truths if design.files or row["is_noise"]]
+        if truths:
+            truths = [row | {"": NOISE if row["is_noise"] else ""} for row in truths]
+            columns = [(name, name, "") for name in ("distribution", "setting")]
+            columns += [("true error", "truth", ".4f"), ("standard error", "truth_se", ".4f")]
+            table = table_of(truths, [*columns, ("", "", "")])
+            sections.append(Section("true errors", table=table))
+        sections.append(Section("run", facts=facts, notes=notes))
+        title = (
             f"{len(design.distributions)} {kind}, {len(sizes)} sizes from {sizes[0]} to "
             f"{sizes[-1]}, {design.draws} draws, {self.evaluations:,} evaluations; "
-            f"{design.convention} convention",
-            sections=[
-                *(Section(setting, table=self._ranking(setting)) for setting in settings),
-                *self._truths(),
-                Section("run", facts=facts, notes=notes),
-            ],
+            f"{design.convention} convention"
         )
-
-    def _ranking(self, setting: str) -> Table:
-        """Make the table of one setting, best first."""
-        errors = [name for name in self.ranking.column_names if name.startswith("error_at_")]
-        head = ["estimator", "rank", *(f"n = {x.removeprefix('error_at_')}" for x in errors)]
-        rows = [
-            [
-                row["estimator"],
-                Number(row["mean_rank"] if row["rank"] else None, form=".1f"),
-                *(Number(row[name], form=".2f") for name in errors),
-                Number(row["best"], form=".0%"),
-                Number(row["relative_bias"], form="+.0%"),
-            ]
-            for row in self.ranking.to_pylist()
-            if row["setting"] == setting
-        ]
-        return Table([*head, "best", "bias"], rows)
-
-    def _truths(self) -> list[Section]:
-        """Make the table of true errors of files, or of noisy truths of simulations."""
-        found = [row for row in self.truths if self.design.files or row["is_noise"]]
-        head = ["distribution", "setting", "true error", "standard error", ""]
-        rows = [
-            [
-                row["distribution"],
-                row["setting"],
-                Number(row["truth"], form=".4f"),
-                Number(row["truth_se"], form=".4f"),
-                "mostly noise: not counted" if row["is_noise"] else "",
-            ]
-            for row in found
-        ]
-        return [Section("true errors", table=Table(head, rows))] if rows else []
+        return Document(title, sections=sections)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values: everything but the rows of each distribution."""
@@ -142,35 +134,13 @@ class StudyResult(Readable):
         return self.ranking.to_pandas()
 
 
-def rows_of(design: StudyDesign, which: Any, folders: list[str]) -> tuple[Any, "pa.Table"]:
-    """Compute the table of one distribution, with its seconds, in one process.
-
-    Modules of the user are searched in the caller's folders.
-    """
-    sys.path += [folder for folder in folders if folder not in sys.path]
-    names = [candidate.name for candidate in candidates_of(design)]
-    outcome = run_distribution(design, which)
-    table = distribution_table(design, which, names, outcome)
-    return which, table.replace_schema_metadata({SECONDS: json.dumps(outcome.seconds)})
-
-
-def tables(
-    design: StudyDesign, todo: list[Any], n_jobs: int | None, executor: Any
-) -> Iterator[tuple[Any, "pa.Table"]]:
-    """Yield the tables of some distributions, one after another."""
-    if executor is None:
-        from joblib import Parallel, delayed
-
-        calls = (delayed(rows_of)(design, which, sys.path) for which in todo)
-        yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
-        return
-    futures = [executor.submit(rows_of, design, which, sys.path) for which in todo]
-    try:
-        for future in futures:
-            yield future.result()
-    finally:
-        for future in futures:
-            future.cancel()
+def table_of(rows: list[dict[str, Any]], columns: Sequence[tuple[str, str, str]]) -> Table:
+    """Make a table of columns (head, key, format); text has no format."""
+    cells = [
+        [Number(row[key], form=form) if form else row[key] for _, key, form in columns]
+        for row in rows
+    ]
+    return Table([head for head, *_ in columns], cells)
 
 
 def run_study(
@@ -238,34 +208,148 @@ def run_study(
 
     check_executor(executor, n_jobs)
     candidates_of(design)  # refuses what is not found before anything is written
-    store = Store(Path(out), design, code_of(design))
-    todo = [which for which in design.distributions if not store.has(which)]
+    folder = open_folder(Path(out), design)
+    paths = {which: folder / "distributions" / which.file_name for which in design.distributions}
+    todo = [which for which, path in paths.items() if not path.exists()]
     bar = tqdm(
-        tables(design, todo, n_jobs, executor), desc="distributions",
-        total=len(design.distributions), initial=len(design.distributions) - len(todo),
-        disable=None if progress else True,
+        computed_tables(design, todo, n_jobs, executor), desc="distributions", total=len(paths),
+        initial=len(paths) - len(todo), disable=None if progress else True,
     )  # fmt: skip
     with threadpool_limits(1):  # so that the first of several threads to end lifts no limit
         for which, table in bar:
-            store.write(which, table)
+            write_table(paths[which], table)
     holdout_of.cache_clear()
-    result = write_tables(store, design)
+    result = write_summaries(design, folder, list(paths.values()))
     if pictures:
-        write_pictures(store, result)
+        from fastece.study.figures import curves_figure, save_figure
+
+        *_, measure = CONVENTIONS[design.convention]
+        pages = {"figure2": measure, "log_ratio": "median_abs_log_ratio", "bias": "relative_bias"}
+        for name, drawn in pages.items():
+            figure = curves_figure(result.summary, drawn)
+            for kind in ("png", "svg"):
+                save_figure(figure, folder / f"{name}.{kind}")
     return result
 
 
-def write_tables(store: Store, design: StudyDesign) -> StudyResult:
+def open_folder(folder: Path, design: StudyDesign) -> Path:
+    """Make the folder of a study with a note on its code, or compare its note."""
+    note, path = (
+        json.dumps({**code_of(design), **design.to_dict()}, indent=1),
+        folder / "study.json",
+    )
+    if path.exists():
+        found = json.loads(path.read_text(encoding="utf-8"))
+        for name, value in json.loads(note).items():
+            if found.get(name) != value:
+                rule = f"{folder} holds a study with {name} {found.get(name)!r}, not {value!r}"
+                raise InputError("out", f"{rule}: choose another folder, or remove this one")
+    elif folder.exists() and not (
+        folder.is_dir() and all(path.name.endswith(UNFINISHED) for path in folder.iterdir())
+    ):
+        raise InputError("out", f"{folder} exists, and holds no study")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            file.write(note.encode() + b"\n")
+    (folder / "distributions").mkdir(exist_ok=True)
+    return folder
+
+
+def code_of(design: StudyDesign) -> dict[str, str]:
+    """Collect versions and hashes of all sources and files that affect results."""
+    versions = {"fastece": __version__} | {name: version(name) for name in PACKAGES}
+    kinds = [kind.__module__.partition("fastece.")[2] for kind in type(design).__mro__]
+    sources = {"fastece": package_hash([TABLES, *filter(None, kinds)])}
+    for path in design.estimators:
+        file = import_module(path.partition(":")[0]).__file__
+        sources[path] = file_hash(file) if file else ""
+    sources |= {path: file_hash(path) for path in design.files}
+    found = {f"version of {name}": value for name, value in versions.items()}
+    return found | {f"source of {name}": value for name, value in sources.items()}
+
+
+def package_hash(modules: list[str], folder: Path = Path(__file__).parents[1]) -> str:
+    """Hash modules of this package with all modules of it that they import."""
+    found, todo = dict[str, str](), set(modules)
+    while todo:
+        name = todo.pop()
+        base = folder.joinpath(*name.split("."))
+        file = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+        if not file.is_file():  # the name of something in a module
+            continue
+        found[name] = file_hash(file)
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("fastece."):
+                module = str(node.module).removeprefix("fastece").lstrip(".")
+                names = {module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names)}
+                todo |= names - found.keys() - {""}
+    return sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def file_hash(path: str | Path) -> str:
+    """Hash a file."""
+    return sha256(Path(path).read_bytes()).hexdigest()[:16]
+
+
+def write_table(path: Path, table: "pa.Table") -> None:
+    """Write a table as CSV or Parquet, by the ending of the file."""
+    from pyarrow import csv, parquet
+
+    with whole_file(path) as file:
+        if path.suffix == ".csv":
+            csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))
+        else:
+            parquet.write_table(table, file)
+
+
+def computed_tables(
+    design: StudyDesign, todo: list[Any], n_jobs: int | None, executor: Any
+) -> Iterator[tuple[Any, "pa.Table"]]:
+    """Yield some distributions with their tables, one after another."""
+    if executor is None:
+        from joblib import Parallel, delayed
+
+        calls = (delayed(distribution)(design, which, sys.path) for which in todo)
+        yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
+        return
+    futures = [executor.submit(distribution, design, which, sys.path) for which in todo]
+    try:
+        for future in futures:
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def distribution(design: StudyDesign, which: Any, folders: list[str]) -> tuple[Any, "pa.Table"]:
+    """Compute the table of one distribution, with its seconds, in one process.
+
+    Modules of the user are searched in the caller's folders.
+    """
+    sys.path += [folder for folder in folders if folder not in sys.path]
+    names = [candidate.name for candidate in candidates_of(design)]
+    outcome = run_distribution(design, which)
+    table = distribution_table(design, which, names, outcome)
+    return which, table.replace_schema_metadata({SECONDS: json.dumps(outcome.seconds)})
+
+
+def write_summaries(design: StudyDesign, folder: Path, paths: list[Path]) -> StudyResult:
     """Write every table from the tables of all distributions."""
     import pyarrow as pa
+    from pyarrow import parquet
 
     truth, other, measure = CONVENTIONS[design.convention]
-    found = [store.read(which) for which in design.distributions]
+    found = [parquet.read_table(path) for path in paths]
     times = [json.loads(table.schema.metadata[SECONDS]) for table in found]
     seconds = {kind: sum(one[kind] for one in times) for kind in times[0]}
     values = pa.concat_tables([table.replace_schema_metadata(None) for table in found])
-    pairs = zip(design.distributions, found, strict=True)
-    truths = [row for which, table in pairs for row in truths_in(which, table)]
+    truths = []
+    for which, table in zip(design.distributions, found, strict=True):
+        columns = ["setting", "truth", "truth_se"]
+        settings = table.group_by(columns, use_threads=False).aggregate([])
+        for row, noise in zip(settings.to_pylist(), is_noise(settings).tolist(), strict=True):
+            truths.append({"distribution": str(which), **row, "is_noise": noise})
     if all(row["is_noise"] for row in truths):
         rule = "{distribution}, {setting}: {truth:.4f}, with a standard error of {truth_se:.4f}"
         found_first = rule.format_map(truths[0])
@@ -273,21 +357,12 @@ def write_tables(store: Store, design: StudyDesign) -> StudyResult:
     known = values.filter(~is_noise(values))
     summary = summarise(known, design, truth)
     ranking = ranking_of(summary, measure)
-    store.write_parquet("values.parquet", values)
-    store.write_csv("summary.csv", summary)
-    store.write_csv(f"summary_{other}.csv", summarise(known, design, other))
-    store.write_csv("ranking.csv", ranking)
-    store.write_csv("timings.csv", pa.table({kind: [x] for kind, x in seconds.items()}))
-    return StudyResult(design, store.folder, values, summary, ranking, truths, seconds)
-
-
-def write_pictures(store: Store, result: StudyResult) -> None:
-    """Write every figure, as PNG and SVG."""
-    from fastece.study.figures import curves_figure, save_figure
-
-    *_, error = CONVENTIONS[result.design.convention]
-    measures = {"figure2": error, "log_ratio": "median_abs_log_ratio", "bias": "relative_bias"}
-    for name, measure in measures.items():
-        figure = curves_figure(result.summary, measure)
-        for kind in ("png", "svg"):
-            save_figure(figure, store.folder / f"{name}.{kind}")
+    for name, table in {
+        "values.parquet": values,
+        "summary.csv": summary,
+        f"summary_{other}.csv": summarise(known, design, other),
+        "ranking.csv": ranking,
+        "timings.csv": pa.table({kind: [x] for kind, x in seconds.items()}),
+    }.items():
+        write_table(folder / name, table)
+    return StudyResult(design, folder, values, summary, ranking, truths, seconds)

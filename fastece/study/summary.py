@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.study.base import INTERVALS, StudyDesign
 from fastece.study.candidates import ZERO
+from fastece.study.design import INTERVALS, StudyDesign
 from fastece.study.runner import Outcome
 from fastece.typing import F64
 
@@ -76,14 +76,6 @@ def is_noise(values: "pa.Table") -> NDArray[np.bool_]:
     return np.asarray(values["truth"].to_numpy() < NOISE * values["truth_se"].to_numpy())
 
 
-def truths_in(which: Any, values: "pa.Table") -> list[dict[str, Any]]:
-    """List the truth in each setting of a distribution, for `StudyResult.truths`."""
-    columns = ["setting", "truth", "truth_se"]
-    found = values.group_by(columns, use_threads=False).aggregate([])
-    rows = zip(found.to_pylist(), is_noise(found).tolist(), strict=True)
-    return [{"distribution": str(which), **row, "is_noise": noise} for row, noise in rows]
-
-
 def summarise(values: "pa.Table", design: StudyDesign, truth: str = "posterior") -> "pa.Table":
     """Summarise tables of distributions: a row for each setting, estimator and size n.
 
@@ -147,15 +139,10 @@ def measures_of(
         # Order statistics, nothing between two: medians may be infinite.
         found = np.sort(np.median(of_each[draws], axis=1), axis=0)
         out[f"{name}_low"], out[f"{name}_high"] = found[outside - 1], found[-outside]
-    out["best"] = share_of_best(relative, np.array(names) == ZERO)
-    return out
-
-
-def share_of_best(relative: F64, is_zero: NDArray[np.bool_]) -> F64:
-    """Compute how often each estimator but zero has the smallest error (D, E)."""
-    errors = np.where(is_zero | np.isnan(relative), np.inf, relative)
+    errors = np.where((np.array(names) == ZERO) | np.isnan(relative), np.inf, relative)
     is_best = (errors == errors.min(axis=1, keepdims=True)) & (errors < np.inf)
-    return np.asarray((is_best / is_best.sum(axis=1, keepdims=True).clip(1)).mean(axis=0))
+    out["best"] = (is_best / is_best.sum(axis=1, keepdims=True).clip(1)).mean(axis=0)
+    return out
 
 
 def ranking_of(summary: "pa.Table", measure: str = "p95_relative_error") -> "pa.Table":

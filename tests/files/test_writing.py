@@ -77,6 +77,17 @@ def test_a_file_is_there_when_it_is_whole(tmp_path):
     assert os.listdir(tmp_path) == ["a.csv"]
 
 
+def test_two_may_write_a_file_at_once(tmp_path):
+    path = tmp_path / "a.csv"
+    with whole_file(path) as file:
+        file.write(b"the first")
+        with whole_file(path) as other:
+            other.write(b"the second")
+        assert path.read_text() == "the second"
+    assert path.read_text() == "the first"
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "link.csv").symlink_to(tmp_path / "a.csv")

@@ -10,7 +10,7 @@ import reference
 
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.study import Design, figures, run_study
-from fastece.study.base import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
+from fastece.study.design import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 from oracles import reference_kde
 

@@ -309,7 +309,7 @@ def test_a_picture_that_fails_leaves_the_previous_one(tmp_path, monkeypatch):
     path, figure = tmp_path / "picture.svg", curves_figure(summary_of(["x"]))
 
     def savefig(file, **_):
-        file.write_bytes(b"half")
+        file.write(b"half")
         raise OSError("no space")
 
     monkeypatch.setattr(figure, "savefig", savefig)

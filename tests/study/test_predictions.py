@@ -12,7 +12,7 @@ import reference
 from fastece.cli.commands import main
 from fastece.study import Predictions, run_study
 from fastece.study.candidates import candidates_of
-from fastece.study.predictions import PredictionFile
+from fastece.study.design import PredictionFile
 from fastece.study.runner import debiased_error, run_distribution
 from helpers import study_cases as cases
 from helpers.study_cases import FIFTEEN, SIXTEEN
@@ -204,8 +204,8 @@ def test_the_truth_has_little_bias_and_its_standard_error_is_its_spread():
     # false-alarm rate 6e-5. The mean is off by chance by 0.0006, and by bins that are too wide or
     # too noisy by little more.
     found = [debiased_error(*drawn(3000, seed), 40) for seed in range(300)]
-    values = [truth.value for truth in found]
-    errors = [math.sqrt(fsum(truth.influence**2)) / 3000 for truth in found]
+    values = [value for value, _ in found]
+    errors = [math.sqrt(fsum(influence**2)) / 3000 for _, influence in found]
     assert np.mean(values) == pytest.approx(1 / 6, abs=0.003)
     assert np.mean(errors) == pytest.approx(np.std(values), rel=0.17)
 

@@ -11,7 +11,7 @@ import reference
 from fastece import ece
 from fastece.data.sample import Sample
 from fastece.estimators.base import Rows
-from fastece.study.candidates import PublishedBinned, swapped_convex
+from fastece.study.candidates import PublishedBinned
 from fastece.study.candidates import published as published_contestants
 from helpers import study_cases as cases
 
@@ -39,19 +39,19 @@ def test_the_farther_centre_gets_the_larger_share():
 
 @pytest.mark.parametrize(
     ("s", "goes_to"),
-    # On the first of three centres: to the last bin; on another: to the bin before.
+    # On the first of four centres: to the last bin; on another: to the bin before.
     [
-        (nextafter(0.125, 0), 0), (0.125, 2), (nextafter(0.125, 1), 1), (nextafter(0.375, 0), 0),
-        (0.375, 0), (nextafter(0.375, 1), 2), (nextafter(0.75, 0), 1), (0.75, 1),
-        (nextafter(0.75, 1), 2),
+        (nextafter(0.125, 0), 0), (0.125, 3), (nextafter(0.125, 1), 1), (nextafter(0.375, 0), 0),
+        (0.375, 0), (nextafter(0.375, 1), 2), (nextafter(0.875, 0), 2), (0.875, 2),
+        (nextafter(0.875, 1), 3),
     ],
 )  # fmt: skip
 def test_a_score_on_a_centre_goes_to_the_bin_before(s, goes_to):
-    centres = np.array([[0.125, 0.375, 0.75]])
     # The first bin has 1 of another row, the last -1: the size of a gap falls where they differ.
-    for gap, meets in ((-0.25, 0), (0.25, 2)):
-        value = swapped_convex(np.array([[0.0, s, 1.0]]), np.array([[1.0, gap, -1.0]]), centres)
-        assert 3 * value[0] == pytest.approx(1.75 if goes_to == meets else 2.25)
+    for y, meets in ((0, 0), (1, 3)):
+        value = once(PublishedBinned(4, "uniform", "convex"), sample_of([0.0, s, 1.0], [1, y, 0]))
+        gap = abs(y - s)
+        assert 3 * value == pytest.approx(2 - gap if goes_to == meets else 2 + gap)
 
 
 def test_bins_of_equal_mass_have_edges_at_equal_counts_and_the_last_takes_the_rest():

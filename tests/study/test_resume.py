@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 
 FILES = TABLES + PICTURES
 # What a killed process may leave beside them.
-LEFT = (".unfinished", ".part")
+LEFT = ".part"
 
 
 def finished(folder):
@@ -211,11 +211,11 @@ def test_half_written_files_are_never_read(study):
         if path.is_dir() or path.name == "study.json":
             continue
         # As long as the file would be, and of the right beginning.
-        path.with_name(path.name + ".unfinished").write_bytes(path.read_bytes()[:50] + b"garbage")
+        path.with_name(path.name + ".part").write_bytes(path.read_bytes()[:50] + b"garbage")
         if i % 2 or path.parent == folder:
             kept.pop(path.name, None)
             path.unlink()
-    (folder / "study.json.unfinished").write_text("{")
+    (folder / "study.json.part").write_text("{")
     (folder / ".figure2.png.1.part").write_text("garbage")
     run_study(TINY, folder)
     assert 0 < len(kept) < 16
@@ -228,7 +228,7 @@ def test_a_folder_with_the_note_half_written_goes_on(tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     folder = tmp_path / "study"
     folder.mkdir()
-    (folder / "study.json.unfinished").write_text('{"version"')
+    (folder / "study.json.part").write_text('{"version"')
     run_study(FEW, folder)
     assert (folder / "study.json").exists()
 

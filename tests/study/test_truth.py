@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastece.data.sample import Sample
-from fastece.study.base import Population
+from fastece.study.design import Population
 from fastece.study.runner import debiased_error, truths_of
 from helpers import study_cases as cases
 
 
 def truth_from_posterior(s, q):
-    return debiased_error(s, q, 200).value
+    return debiased_error(s, q, 200)[0]
 
 
 def test_truth_of_a_power_is_its_integral():

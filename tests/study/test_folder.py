@@ -1,4 +1,4 @@
-"""Results of other code are told apart."""
+"""Folders of a study: one design and one state of the code each."""
 
 import ast
 import json
@@ -15,30 +15,66 @@ import scipy
 import sklearn
 
 import fastece
-from fastece.study import Design, run_study, store
-from fastece.study.store import package_hash
+from fastece.study import Design, run_study, study
+from fastece.study.study import open_folder, package_hash
 from helpers import study_cases as cases
 from helpers.study_cases import SINGLE
 
 
-def test_results_of_another_version_of_ones_own_estimator_are_refused(
-    module, tmp_path, monkeypatch
-):
-    cases.with_quick_figures(monkeypatch.setattr)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"draws": 6}, "holds a study with draws 5, not 6"),
+        ({"seed": 3}, "seed 0, not 3"),
+        ({"convention": "published"}, "'corrected', not 'published'"),
+        ({"settings": ("confidence",)}, r"settings \[.*\], not \['confidence'\]"),
+    ],
+)
+def test_a_folder_is_of_one_design(tmp_path, changes, message):
+    for _ in range(2):
+        open_folder(tmp_path / "a", SINGLE)
+    with pytest.raises(ValueError, match=f"out: .*{message}: choose another folder"):
+        open_folder(tmp_path / "a", replace(SINGLE, **changes))
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path):
+    (tmp_path / "file").write_text("not mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.tex").write_text("not mine")
+    for name in ("file", "folder"):
+        with pytest.raises(ValueError, match=r"out: .*exists, and holds no study"):
+            run_study(SINGLE, tmp_path / name)
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["thesis.tex"]
+    assert (tmp_path / "file").read_text() == "not mine"
+
+
+def test_an_empty_folder_and_one_in_folders_that_are_not_there_are_good(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "a" / "b"):
+        open_folder(folder, SINGLE)
+        assert json.loads((folder / "study.json").read_text())["draws"] == SINGLE.draws
+    (folder / "study.json").write_text("{")
+    with pytest.raises(ValueError):
+        open_folder(folder, SINGLE)
+
+
+# -- code ------------------------------------------------------------------------------------------
+
+
+def test_results_of_another_version_of_ones_own_estimator_are_refused(module, tmp_path):
     design = replace(SINGLE, estimators=("own_estimators:Gap",))
-    run_study(design, tmp_path / "a")
-    run_study(design, tmp_path / "a")
+    open_folder(tmp_path / "a", design)
+    open_folder(tmp_path / "a", design)
     (module / "own_estimators.py").write_text(cases.OWN + "# better now")
     with pytest.raises(ValueError, match="with source of own_estimators:Gap '"):
-        run_study(design, tmp_path / "a")
+        open_folder(tmp_path / "a", design)
 
 
 def test_results_of_other_sources_of_the_package_are_refused(tmp_path, monkeypatch):
-    cases.with_quick_figures(monkeypatch.setattr)
-    run_study(SINGLE, tmp_path / "a")
-    monkeypatch.setattr(store, "package_hash", lambda _: "another")
+    open_folder(tmp_path / "a", SINGLE)
+    monkeypatch.setattr(study, "package_hash", lambda _: "another")
     with pytest.raises(ValueError, match=r"holds a study with source of fastece '\w+', not 'anoth"):
-        run_study(SINGLE, tmp_path / "a")
+        open_folder(tmp_path / "a", SINGLE)
 
 
 MODULES = ["study.summary", "study.design"]
@@ -88,19 +124,18 @@ def test_every_module_that_numbers_come_from_is_in_the_hash(monkeypatch):
     done = subprocess.run([sys.executable, "-c", DISTRIBUTION], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     hashed = []
-    monkeypatch.setattr(store, "file_hash", lambda path: hashed.append(str(path)) or "")
+    monkeypatch.setattr(study, "file_hash", lambda path: hashed.append(str(path)) or "")
     package_hash(MODULES)
     used = {name for name in done.stdout.split() if len(ast.parse(Path(name).read_text()).body) > 1}
     assert len(used) > 40
     assert used <= set(hashed)
 
 
-def test_what_made_the_results_is_noted(tmp_path, monkeypatch):
-    cases.with_quick_figures(monkeypatch.setattr)
-    run_study(SINGLE, tmp_path / "a")
+def test_what_made_the_results_is_noted(tmp_path):
+    open_folder(tmp_path / "a", SINGLE)
     note = json.loads((tmp_path / "a" / "study.json").read_text())
     for package in (fastece, np, numba, scipy, sklearn):
         name = "scikit-learn" if package is sklearn else package.__name__
         assert note.pop(f"version of {name}") == package.__version__
-    assert note.pop("source of fastece") == package_hash([*MODULES, "study.base"])
+    assert note.pop("source of fastece") == package_hash(MODULES)
     assert Design(**note) == SINGLE
