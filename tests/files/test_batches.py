@@ -17,16 +17,6 @@ from helpers.prediction_files import (
 )
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write_file(content, name="a.csv"):
-        path = tmp_path / name
-        path.write_bytes(encoded(content))
-        return path
-
-    return write_file
-
-
 @pytest.fixture(params=[1, 2, 3, 2**19], ids=lambda rows: f"{rows} rows")
 def size(request, monkeypatch):
     """Batches of a few rows, and of all."""
@@ -91,29 +81,23 @@ def test_pairs_are_the_same_in_batches(write):
     assert found[0].classes == 3
 
 
-def parquet_file(path, columns, **options):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    pq.write_table(pa.table(columns), path, **options)
-    return path
-
-
-def test_parquet_is_read_by_its_row_groups(tmp_path, size):
+def test_parquet_is_read_by_its_row_groups(write, size):
     columns = {"y_true": np.array(TRUE, np.int8), "other": GROUP, "y_prob": PROB}
-    found = check_same(parquet_file(tmp_path / "a.parquet", columns, row_group_size=3))
+    found = check_same(write(columns, row_group_size=3))
     assert len(found) >= 4 // size
     assert {batch.y_true.dtype for batch in found} == {np.dtype(np.uint8)}
 
 
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
-def test_columns_of_parquet_keep_their_type(tmp_path, kind):
+def test_columns_of_parquet_keep_their_type(write, kind):
     columns = {"y_true": [True, False, True], "y_prob": np.array([0.5, 0.25, 1.0], kind)}
-    (batch,) = check_same(parquet_file(tmp_path / "a.parquet", columns))
+    (batch,) = check_same(write(columns))
     assert (batch.y_true.dtype, batch.y_prob.dtype) == (bool, kind)
 
 
-def test_negative_labels_stay_negative(tmp_path):
+def test_negative_labels_stay_negative(write):
     columns = {"y_true": np.array([0, -1], np.int8), "y_prob": [0.5, 0.5]}
-    (batch,) = read_batches(parquet_file(tmp_path / "a.parquet", columns))
+    (batch,) = read_batches(write(columns))
     assert batch.y_true.tolist() == [0, -1]
 
 
@@ -236,19 +220,19 @@ def test_packed_text_with_other_bytes_in_it_is_refused(write):
     assert message
 
 
-def test_parquet_without_its_end_is_refused(tmp_path):
-    path = parquet_file(tmp_path / "a.parquet", {"y_true": TRUE, "y_prob": PROB})
+def test_parquet_without_its_end_is_refused(write):
+    path = write({"y_true": TRUE, "y_prob": PROB})
     path.write_bytes(path.read_bytes()[:-30])
     rows, message = readable(path)
     assert not rows
     assert "cannot be read" in message
 
 
-def test_parquet_with_a_broken_page_is_read_up_to_there(tmp_path, monkeypatch):
+def test_parquet_with_a_broken_page_is_read_up_to_there(write, monkeypatch):
     monkeypatch.setattr(formats, "ROWS", 100)
     score = np.random.default_rng(0).integers(0, 50, 1000) / 50
     columns = {"y_true": (score > 0.5).astype(np.int8), "y_prob": score}
-    path = parquet_file(tmp_path / "a.parquet", columns, row_group_size=500)
+    path = write(columns, row_group_size=500)
     pq = pytest.importorskip("pyarrow.parquet")
     start = pq.ParquetFile(path).metadata.row_group(1).column(1).dictionary_page_offset
     content = bytearray(path.read_bytes())
@@ -260,9 +244,9 @@ def test_parquet_with_a_broken_page_is_read_up_to_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_missing_value_of_parquet_is_named_by_its_row(tmp_path):
+def test_a_missing_value_of_parquet_is_named_by_its_row(write):
     columns = {"y_true": [0, 1, 1, 0], "y_prob": [0.5, 0.5, None, 0.5]}
-    _, message = readable(parquet_file(tmp_path / "a.parquet", columns))
+    _, message = readable(write(columns))
     assert message.endswith("row 3, column y_prob: must not be missing, got None")
 
 

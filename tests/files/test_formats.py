@@ -1,6 +1,7 @@
 """One table in every format is read as the same predictions; what is off is told in one line."""
 
 import io
+import subprocess
 import sys
 
 import numpy as np
@@ -20,16 +21,6 @@ from helpers.prediction_files import (
     encoded,
     packed,
 )
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write_file(content, name="a.csv"):
-        path = tmp_path / name
-        path.write_bytes(encoded(content))
-        return path
-
-    return write_file
 
 
 @pytest.fixture
@@ -66,20 +57,24 @@ def test_standard_input_is_read_by_its_content(stdin, name):
     check_read("-")
 
 
-def test_lists_in_parquet(tmp_path):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    columns = {"y_true": TRUE, "y_prob": PROB, "w": WEIGHT, "group": GROUP}
-    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
-    check_read(tmp_path / "a.parquet")
-    parquet.write_table(
-        pyarrow.table({"y_true": TRUE, "y_prob": ["0.5", "x", "0.1", ""]}), tmp_path / "a.parquet"
-    )
+def test_lists_in_parquet(write):
+    check_read(write({"y_true": TRUE, "y_prob": PROB, "w": WEIGHT, "group": GROUP}))
+    path = write({"y_true": TRUE, "y_prob": ["0.5", "x", "0.1", ""]})
     with pytest.raises(ValueError, match="row 2, column y_prob: must be a number, got 'x'; and 1"):
-        read_predictions(tmp_path / "a.parquet")
-    whole = (tmp_path / "a.parquet").read_bytes()
-    (tmp_path / "a.parquet").write_bytes(whole[:-20] + whole[-8:])
-    with pytest.raises(ValueError, match=r"a.parquet: "):
-        read_predictions(tmp_path / "a.parquet")
+        read_predictions(path)
+
+
+def test_pandas_is_not_imported_to_read_columns_of_pyarrow(write):
+    pytest.importorskip("pyarrow")
+    text = "y_true,y_prob\n" + "1,0.5\n" * 9
+    names = [str(write(text)), str(write({"y_true": [True, False], "y_prob": [0.5, 1.0]}))]
+    code = (
+        "import sys; from fastece.files import read_predictions;"
+        f"[read_predictions(name) for name in {names!r}];"
+        "print('pyarrow' in sys.modules, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True False\n"
 
 
 def test_a_matrix_in_npy_starts_with_the_labels(write):
@@ -142,6 +137,70 @@ def test_patterns_leave_out_what_is_named_otherwise(write):
     assert read.y_prob.columns == ["p_a", "p_b"]
 
 
+@pytest.mark.parametrize(
+    ("cells", "labels"),
+    [
+        (["0", "1", "10", "-1"], [0, 1, 10, -1]),
+        (["0.0", "1.0", "1.000000e+01"], [0.0, 1.0, 10.0]),
+        ([" 1", "0 ", "1"], [1, 0, 1]),
+        (["True", "False", "True"], [True, False, True]),
+        (["1_1", "11"], ["1_1", "11"]),
+        (["007", "7"], ["007", "7"]),
+        (["+1", "1"], ["+1", "1"]),
+        (["1.1", "1.10"], ["1.1", "1.10"]),
+        (["1", "1.0"], ["1", "1.0"]),
+        (["0", "-0"], ["0", "-0"]),
+        (["inf", "1"], ["inf", "1"]),
+        (["\u0661", "1"], ["\u0661", "1"]),
+        (["9007199254740993", "9007199254740992.0"], ["9007199254740993", "9007199254740992.0"]),
+    ],
+)
+def test_labels_that_are_written_otherwise_stay_apart(write, cells, labels):
+    path = write("y_true,y_prob\n" + "".join(f"{cell},0.5\n" for cell in cells))
+    got = read_predictions(path).y_true
+    assert got.tolist() == labels
+    assert got.dtype.kind == np.array(labels).dtype.kind
+
+
+def test_a_label_is_right_only_if_it_is_written_as_predicted(write):
+    head = "true_label,pred_label,confidence\n"
+    assert read_predictions(write(head + "1_1,11,0.5\n007,7,0.5\na,a,0.5\n")).y_true.sum() == 1
+    assert read_predictions(write(head + "1.0,1,0.5\n2.0,2,0.5\n")).y_true.all()
+
+
+def test_infinite_logits_are_numbers(write):
+    path = write("y_true,p_0,p_1\n0,1.5,-inf\n1,-Infinity,2e0\n")
+    assert read_predictions(path).y_prob.tolist() == [[1.5, -np.inf], [-np.inf, 2.0]]
+
+
+DOGS = ["dog", "cat", "cat", "dog"]
+ROWS = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4]])
+
+
+def named(*names, as_text):
+    """Columns of probabilities with names, for a Parquet file or for text."""
+    columns = {"y_true": DOGS, **dict(zip(names, ROWS.T.tolist(), strict=True))}
+    rows = [columns, *zip(*columns.values(), strict=True)]
+    return "".join(f"{','.join(map(str, row))}\n" for row in rows) if as_text else columns
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_columns_that_are_named_keep_their_names(write, as_text):
+    right = fastece.ece([0, 1, 1, 0], ROWS)
+    path = write(named("dog", "cat", as_text=as_text))
+    for names in ("dog,cat", "cat,dog"):
+        read = read_predictions(path, y_prob=names)
+        assert fastece.ece(read.y_true, read.y_prob) == right
+    path = write(named("p_dog", "p_cat", as_text=as_text))
+    read = read_predictions(path, y_prob="p_dog,p_cat")
+    with pytest.raises(ValueError, match=r"y_prob's columns, \['p_dog', 'p_cat'\].*pass labels="):
+        fastece.ece(read.y_true, read.y_prob)
+    assert fastece.ece(read.y_true, read.y_prob, labels=["dog", "cat"]) == right
+    read = read_predictions(write(named("p_0", "p_1", as_text=as_text)))
+    assert isinstance(read.y_prob, np.ndarray)  # counted columns have no names
+    assert fastece.ece(read.y_true, read.y_prob) == fastece.ece([1, 0, 0, 1], ROWS)
+
+
 HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
 
 
@@ -151,6 +210,14 @@ HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
         ("y_true,y_prob\n0,x\n1,0.5\n,y\n", {}, "line 2, column y_prob: must be a number, got 'x';"
          " and 1 more row$"),
         ("y_true,y_prob\n0,x\n,0.5\n,y\n1\n", {}, "line 2, .*'x'; and 3 more rows$"),
+        ("y_true,y_prob\n\n0,0.1\n\n1,0.2,0.3\n", {}, "line 5: must have 2 cells, .*, got 3"),
+        ("\ny_true,y_prob\n0,0.1\n\n,0.9\n", {}, "line 5, column y_true: must not .*, got ''"),
+        ("y_true,y_prob\r\n0,0.1\r\n\r\nnan,0.9\r\n", {}, "line 4, column y_true: .*, got 'nan'"),
+        ('"a\nb",y_true,y_prob\nx,0,0.1\n"y\nz",1,high\n', {}, "line 5, .* a number, got 'high'"),
+        ("y_true,p_0,p_1\n0,.1,0.9\n1,1,+0.\n1,0.5,1_0\n", {}, "line 4, column p_1: .* got '1_0'"),
+        ("y_true,y_prob\n0,0.1\n1,\n", {}, "line 3, column y_prob: must not be missing, got ''"),
+        ("true_label,pred_label,confidence\n0,0,nan\n", {}, "line 2, column confidence: must"),
+        ("y_true,y_prob\n", {}, "is empty: it has no rows$"),
         ("y_true;y_prob\n0;0,5\n", {}, "must be a number with a decimal point, got '0,5'$"),
         ("a,b;c\n0,1;2\n", {}, "line 1: the cells may be separated by commas or semi"),
         ('y_true,y_prob\n0,"0.5\n1,0.5\n', {}, "line 3: unexpected end of data$"),

@@ -34,14 +34,6 @@ def axes():
     return Figure().subplots()
 
 
-@pytest.fixture(autouse=True)
-def no_figure_stays_open():
-    before = plt.get_fignums()
-    yield
-    for number in set(plt.get_fignums()) - set(before):
-        plt.close(number)
-
-
 def points_of(ax):
     """The points of each diagram on axes: scores with frequencies, sizes and filled ones."""
     return [part for part in ax.collections if isinstance(part, collections.PathCollection)]
