@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.checks.errors import InputError, InputTypeError
-from fastece.checks.parameters import list_names
+from fastece.checks.errors import InputError
 from fastece.checks.probabilities import as_probabilities
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample, increasing
@@ -55,13 +54,11 @@ def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
 
     Names are keys of the table, or "mce"; other objects are named by their text.
     """
-    chosen = {str(name): ERRORS.get(name, name) if isinstance(name, str) else name
-              for name in dict.fromkeys([LEAD, TEST, *names])}  # fmt: skip
     found = {}
-    for name, row in chosen.items():
-        estimator = find_estimator(row, {})
+    for name in dict.fromkeys([LEAD, TEST, *names]):
+        estimator = find_estimator(ERRORS.get(name, name) if isinstance(name, str) else name, {})
         own = {key: value for key, value in fields.items() if hasattr(estimator, key)}
-        found[name] = find_estimator(estimator, own)
+        found[str(name)] = find_estimator(estimator, own)
     return found
 
 
@@ -76,10 +73,6 @@ def scores_of(pairs: bool) -> dict[str, Any]:
 
 # --- the call ------------------------------------------------------------------------------
 
-# Arguments that decide how data are read.
-READ = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
-# Others of `fastece.bootstrap`.
-WORK = ("confidence_level", "n_jobs", "executor")
 # Bins of pictures where one of the equal-width bins holds most rows.
 EVEN = "ece_a"
 # Characters of the name of a file in a legend.
@@ -89,16 +82,17 @@ LONGEST = 20
 def calibration_report(
     y_true: Any, y_prob: Any = None, *, estimator: Any = tuple(ERRORS), by: Any = None,
     groups: Any = None, n_bins: Any = 15, title: str = "Calibration report",
-    n_resamples: int = 1999, rng: Any = 0, **options: Any,
+    setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
+    from_logits: bool = False, n_resamples: int = 1999, confidence_level: float = 0.95,
+    rng: Any = 0, n_jobs: int | None = None, executor: Any = None,
 ) -> Report:  # fmt: skip
     """Report on the calibration of one model: errors, direction, scores, slices.
 
     Parameters
     ----------
-    y_true, y_prob, **options
-        As in `fastece.bootstrap`, with the same defaults: `setting`, `labels`, `pos_label`,
-        `sample_weight`, `from_logits`, `confidence_level`, `n_jobs`, `executor`. Or an
-        `Accumulator` alone; results that its sums do not allow are absent.
+    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
+        As in `fastece.bootstrap`, or an `Accumulator` alone; results that its sums do not allow are
+        absent.
     estimator : str or object, or a list of them
         The errors to show, "mce" among them; "ece_bayes" and "ece" always come first.
     by : (n,) array_like, optional
@@ -113,6 +107,8 @@ def calibration_report(
         Replicates behind intervals and p-values; with 0 there are only posterior intervals.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same report.
+    confidence_level, n_jobs, executor
+        As in `fastece.bootstrap`.
 
     Returns
     -------
@@ -133,17 +129,16 @@ def calibration_report(
     >>> print(calibration_report(y, p).headline)
     Miscalibrated: probabilities too high by 0.100 (95 % CI 0.071 to 0.126); p = 0.0005.
     """
-    for name in options:
-        if name not in (*READ, *WORK):
-            known = list_names([*READ, *WORK])
-            raise InputTypeError(name, f"is no argument of calibration_report; {known}")
     names = estimator if isinstance(estimator, list | tuple) else [estimator]
-    errors = choose_errors(names, n_bins=n_bins)
-    data = {name: options.pop(name) for name in READ if name in options}
-    data |= {"y_true": y_true, "y_prob": y_prob}
+    data = {
+        "y_true": y_true, "y_prob": y_prob, "setting": setting, "labels": labels,
+        "pos_label": pos_label, "sample_weight": sample_weight, "from_logits": from_logits,
+    }  # fmt: skip
     return make_report(
-        data, errors, by=by, groups=groups, title=title, n_resamples=n_resamples, rng=rng, **options
-    )
+        data, choose_errors(names, n_bins=n_bins), by=by, groups=groups, title=title, rng=rng,
+        n_resamples=n_resamples, confidence_level=confidence_level, n_jobs=n_jobs,
+        executor=executor,
+    )  # fmt: skip
 
 
 def make_report(
@@ -252,13 +247,13 @@ def class_table(call: Call, read: Callable[..., Problems], key: int) -> Slices |
     A stream has classes only if it was added up class by class.
     """
     (source,) = call.sources
-    is_asked = source.setting.per_class
-    if isinstance(source, Problems):
-        if source.n_classes == 2 or not (is_asked or source.setting.is_top):
+    setting, has_rows = source.setting, isinstance(source, Problems)
+    if not (setting.per_class or (has_rows and setting.is_top)):
+        return None
+    if has_rows:
+        if source.n_classes == 2:
             return None
         call = replace(call, sources=[read(setting="classwise")])
-    elif not is_asked:
-        return None
     return slices_of(call, groups_by_class(call), key)
 
 
@@ -394,11 +389,9 @@ def measure_top(
     is_top, is_binary = pairs or source.setting.is_top, source.setting.name == "binary"
     accuracy = confidence = None
     if isinstance(source, Problems):
-        rows = source if is_top else read(setting="confidence")
-        accuracy, confidence = (
-            float(np.average(x, weights=rows.v)) for x in (rows.label, rows.prob)
-        )
-        top = rows
+        top = rows = source if is_top else read(setting="confidence")
+        accuracy = float(np.average(rows.label, weights=rows.v))
+        confidence = float(np.average(rows.prob, weights=rows.v))
     elif top := source if is_top or is_binary else top:
         (diagram,) = diagrams_of(Binned(2, score_range="unit"), top)
         hits, score = np.nan_to_num(diagram.frequency), np.nan_to_num(diagram.score)
