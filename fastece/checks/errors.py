@@ -77,9 +77,6 @@ class BadArgumentError(Exception):
         self.value, self.rows = value, rows
         self.names: Names = {}
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return rebuild, (type(self), self.__dict__)
-
     def __str__(self) -> str:
         text = f"{self.place or self.argument}: {fill(self.rule, self.names)}"
         if self.index is not None and self.place is None:
@@ -99,17 +96,11 @@ class BadArgumentError(Exception):
 
 
 class InputError(BadArgumentError, ValueError):
-    """Error about an argument whose value breaks a rule.
-
-    See `BadArgumentError` for the fields.
-    """
+    """Error about a value that breaks a rule; `BadArgumentError` lists the fields."""
 
 
 class InputTypeError(BadArgumentError, TypeError):
-    """Error about an argument whose type breaks a rule.
-
-    See `BadArgumentError` for the fields.
-    """
+    """Error about a type that breaks a rule; `BadArgumentError` lists the fields."""
 
 
 class InputWarning(BadArgumentError, UserWarning):  # noqa: N818
@@ -118,13 +109,6 @@ class InputWarning(BadArgumentError, UserWarning):  # noqa: N818
 
 class RowsWarning(InputWarning):
     """Rows that may be a mistake, whatever is computed from them."""
-
-
-def rebuild(kind: type[BadArgumentError], fields: dict[str, Any]) -> BadArgumentError:
-    """Rebuild an error from its class and fields, after it crossed processes."""
-    error = kind(fields["argument"], fields["rule"])
-    error.__dict__.update(fields)
-    return error
 
 
 def fill(text: str, names: Names) -> str:

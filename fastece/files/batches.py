@@ -15,60 +15,28 @@ MAX_BAD_PREFIX = 1000
 
 @dataclass
 class FileCount:
-    """Counts of a file's rows that were added or skipped.
-
-    Attributes
-    ----------
-    file : str
-    rows, batches : int
-        That were added.
-    skipped : int
-        Rows that were left out.
-    is_cut : bool
-        Whether the file could not be read to its end.
-    reason : str
-        The first fault.
-    """
+    """Counts of a file's rows that were added or skipped."""
 
     file: str
     rows: int = 0
     batches: int = 0
     skipped: int = 0
-    is_cut: bool = False
-    reason: str = ""
+    is_cut: bool = False  # it could not be read to its end
+    reason: str = ""  # the first fault
 
 
 @dataclass
 class FileSum:
-    """Sum over files, added batch by batch.
+    """Sum over files, added batch by batch."""
 
-    Attributes
-    ----------
-    add : callable
-        Takes the predictions of a batch. It may raise a ValueError, and adds nothing then.
-    skips : bool
-        Whether bad rows, and what cannot be read, are left out; else they are errors.
-    progress : callable
-        Takes the counts of a file and the share of it that is read, after each batch.
-    files : list of FileCount
-        What was added.
-    """
-
-    add: Callable[[Predictions], Any]
-    skips: bool
-    progress: Callable[[FileCount, float], None]
+    add: Callable[[Predictions], Any]  # adds nothing where it raises an error
+    skips: bool  # bad rows, and what cannot be read, are left out; else they are errors
+    progress: Callable[[FileCount, float], None]  # after each batch: the share that is read
     files: list[FileCount] = field(default_factory=list)
     has_warned: bool = False
 
     def add_file(self, reader: Reader) -> None:
-        """Add a file.
-
-        Raises
-        ------
-        ValueError
-            With the file, the row and the rule, for a bad row, and for a file that cannot be read;
-            but with `skips` only where none of the first 1000 rows is good.
-        """
+        """Add a file; errors name the file, the row and the rule."""
         count = FileCount(reader.path)
         self.files.append(count)
         tables = reader.tables()

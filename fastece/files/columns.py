@@ -24,10 +24,7 @@ FORMS: list[tuple[str, Callable[[str], Any]]] = [
 
 
 class Fault(NamedTuple):
-    """Rule that a cell or a whole row breaks.
-
-    A fault of a row stands in place of its cells, and has no cell.
-    """
+    """Rule that a cell breaks, or a whole row, in place of whose cells it stands."""
 
     rule: str
     value: Any = ABSENT
@@ -61,32 +58,15 @@ Column = NDArray[Any] | Texts | list[Any]
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns on some rows of a file.
-
-    Attributes
-    ----------
-    file : str
-    names : list of str
-        All columns of the file.
-    columns : mapping
-        The chosen ones, by their names.
-    places : range or array
-        The number of each row in the file: of the line on which it ends, or of the row.
-    unit : str
-        "line" or "row".
-    rows : sequence
-        Of JSON Lines the first object, of a log all.
-    share : float
-        Of the file that is read when these rows are.
-    """
+    """Named columns on some rows of a file."""
 
     file: str
-    names: list[str]
-    columns: Mapping[str, Column]
-    places: range | NDArray[Any] = range(0)
-    unit: str = "row"
-    rows: Sequence[Any] = ()
-    share: float = 0.0
+    names: list[str]  # of all columns of the file
+    columns: Mapping[str, Column]  # the chosen ones
+    places: range | NDArray[Any] = range(0)  # of each row: the line on which it ends, or the row
+    unit: str = "row"  # or "line"
+    rows: Sequence[Any] = ()  # of JSON Lines the first object, of a log all
+    share: float = 0.0  # of the file that is read when these rows are
 
     def row(self, index: int) -> str:
         """Return the name of a row for messages."""

@@ -47,14 +47,7 @@ Choose = Callable[[Table], tuple[list[str], list[str]]]
 def read_tables(path: str, choose: Choose, header: Collection[str]) -> Iterator[Table]:
     """Yield the rows of a file in order, of a broken one those before the break.
 
-    Parameters
-    ----------
-    path : str
-        "-" is standard input.
-    choose : callable
-        Chooses the columns to read.
-    header : collection of str
-        Names of columns one of which a header has.
+    A header of text is known by one of the names in `header`.
     """
     is_input = path == STANDARD_INPUT
     name = "standard input" if is_input else path
@@ -158,7 +151,12 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
         opened = parquet.ParquetFile(file, pre_buffer=False, buffer_size=2**20)
         names = opened.schema_arrow.names
         wanted, before = [*dict.fromkeys(chain(*choose(Table(name, names, {}))))], 0
-        size, is_wide = parquet_rows(opened.metadata, wanted), len(wanted) > 2
+        if not opened.num_row_groups:
+            return
+        group = opened.metadata.row_group(0)
+        parts = map(group.column, range(group.num_columns))
+        numbers = sum(x.num_values for x in parts if x.path_in_schema.split(".")[0] in wanted)
+        size, is_wide = rows_of(numbers / max(group.num_rows, 1)), len(wanted) > 2
         # Of two columns threads would gain nothing, and take memory.
         for batch in opened.iter_batches(size, columns=wanted, use_threads=is_wide):
             columns: dict[str, Column] = {}
@@ -167,16 +165,6 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
                 columns[key] = batch.column(key).to_pylist() if found is None else found
             yield Table(name, names, columns, range(before + 1, before + batch.num_rows + 1))
             before += batch.num_rows
-
-
-def parquet_rows(metadata: Any, names: Sequence[str]) -> int:
-    """Choose the rows of a batch by the numbers in rows of the first row group."""
-    if not metadata.num_row_groups:
-        return ROWS
-    group = metadata.row_group(0)
-    columns = [group.column(k) for k in range(group.num_columns)]
-    values = sum(x.num_values for x in columns if x.path_in_schema.split(".")[0] in names)
-    return rows_of(values / max(group.num_rows, 1))
 
 
 # --- text ---------------------------------------------------------------------------------------
@@ -321,14 +309,8 @@ def split_rows(
 ) -> tuple[list[list[str] | Fault], list[int], int]:
     """Split lines into rows of cells; cells in quotes may contain ends of lines.
 
-    Returns
-    -------
-    list
-        Cells, or the rule that a row breaks; that row ends with its line.
-    list of int
-        After how many of the lines each row ends.
-    int
-        How many lines were used, those of `lines` that the last row took among them.
+    Rows are cells or the rule that they break; then how many lines each row ends after, and how
+    many were used, those of `lines` that the last row took among them.
     """
     rows: list[list[str] | Fault] = []
     ends: list[int] = []

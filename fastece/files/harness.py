@@ -29,14 +29,17 @@ def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
     rows, first = table.rows, table.rows[0]
 
     def refuse(name: str, rule: str, are_bad: Iterable[bool]) -> None:
-        bad = [*are_bad]
-        if any(bad):
-            cells = [
-                Fault(rule, row.get(name), "") if x else None
-                for row, x in zip(rows, bad, strict=True)
-            ]
+        pairs = zip(rows, are_bad, strict=True)
+        cells = [Fault(rule, row.get(name), "") if is_bad else None for row, is_bad in pairs]
+        if any(cells):
             table.refuse([(name, cells, lambda cell, _: cell)])
 
+    def contradicts(row: dict[str, Any], scores: list[float], right: int) -> bool:
+        accuracy, hit = row.get("acc"), scores.index(max(scores)) == right
+        return isinstance(accuracy, int | float) and accuracy != hit
+
+    if any(isinstance(row, Fault) for row in rows):
+        table.refuse([("path", [*rows], lambda row, _: row if isinstance(row, Fault) else None)])
     name = next(name for name in RESPONSES if name in first)
     scores, numbers, texts = zip(*(read_question(row, name) for row in rows), strict=True)
     refuse(name, "must hold the log-likelihoods of two or more choices", (not z for z in scores))
@@ -49,14 +52,8 @@ def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
     rule = f"must be {first.get('filter')!r}, as the first row has"
     refuse("filter", rule, (row.get("filter") != first.get("filter") for row in rows))
     rule = "must be 1 if the likeliest choice is the target, else 0"
-    refuse("acc", rule, map(denies, rows, scores, right))
+    refuse("acc", rule, map(contradicts, rows, scores, right))
     return [*right], [*scores]
-
-
-def denies(row: dict[str, Any], scores: list[float], right: int) -> bool:
-    """Return whether the accuracy of a line contradicts its likeliest choice."""
-    accuracy, hit = row.get("acc"), scores.index(max(scores)) == right
-    return isinstance(accuracy, int | float) and accuracy != hit
 
 
 def read_question(row: dict[str, Any], name: str) -> tuple[list[float], int | None, int | None]:

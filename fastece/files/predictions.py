@@ -66,18 +66,18 @@ class Predictions:
     def place(self, error: BadArgumentError) -> None:
         """Set the place in the file of an error about these rows."""
         is_data = error.argument in ("y_true", "y_prob", "sample_weight")
-        if error.place is None and (is_data or (error.index and error.argument in self.columns)):
-            error.place = self.place_of(error)
-
-    def place_of(self, error: BadArgumentError) -> str:
-        """Return the file, the row and the column of an error."""
+        if error.place is not None or not (
+            is_data or (error.index and error.argument in self.columns)
+        ):
+            return
         if error.index is None:
-            return f"{self.file}: from {self.row(0)} on: {error.argument}"
+            error.place = f"{self.file}: from {self.row(0)} on: {error.argument}"
+            return
         row, *place = error.index
         names = self.columns.get(error.argument, [error.argument])
         column = names[place[0]] if place and len(names) > 1 else names[0]
         column += f"[:, {place[0]}]" if place and len(names) == 1 else ""  # of a matrix
-        return f"{self.file}: {self.row(row)}, column {column}"
+        error.place = f"{self.file}: {self.row(row)}, column {column}"
 
 
 class Rows(NamedTuple):
@@ -92,28 +92,17 @@ class Rows(NamedTuple):
 class Reader:
     """Reader of one file of predictions, whose columns it chooses by their names.
 
-    Attributes
-    ----------
-    path : str
-        "-" is standard input.
-    y_true, y_prob, weights : str or None
-        Names of columns; of `y_prob` several, separated by commas, in class order or named as the
-        classes are; prob_* means all columns named so.
-    classes : int or None
-        Number of classes behind the top label of a file of labels and confidences.
-    columns : mapping
-        Columns of other arguments, by their names.
-    any_labels : bool
-        Whether the caller knows the classes of labels, which may be texts in a stream then.
+    Of `y_prob` there may be several, separated by commas, in class order or named as the classes
+    are; prob_* means all columns named so.
     """
 
-    path: str
+    path: str  # "-" is standard input
     y_true: str | None = None
     y_prob: str | None = None
-    classes: int | None = None
+    classes: int | None = None  # behind the top label of a file of labels and confidences
     weights: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    any_labels: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)  # of other arguments, by their names
+    any_labels: bool = False  # the caller knows the classes: labels may be texts in a stream
 
     def __post_init__(self) -> None:
         self.label, self.forms = self.y_true or "y_true", dict[str, str]()
@@ -233,21 +222,10 @@ class Reader:
 
 
 def read_predictions(path: str | PathLike[str], **options: Any) -> Predictions:
-    """Read a file of predictions as a whole.
+    """Read a file of predictions as a whole, with the options of `Reader`.
 
     Text with a header, JSON Lines, NPY, NPZ and Parquet (by pyarrow) are tables of named columns;
     per-sample logs of lm-evaluation-harness are known by their keys. What gzip packs is unpacked.
-
-    Parameters
-    ----------
-    path : str or path
-        "-" is standard input.
-    options
-        Columns: attributes of `Reader`.
-
-    Returns
-    -------
-    Predictions
 
     Raises
     ------

@@ -138,3 +138,10 @@ def test_what_a_log_must_not_hold(read, change, message):
 def test_columns_that_are_named_are_no_log(read):
     found = read(lambda *_: None, y_true="target", y_prob="acc")
     assert found.y_prob.tolist() == [1, 0, 1, 1]
+
+
+def test_a_line_of_a_log_that_is_no_object_is_named(tmp_path):
+    path = tmp_path / "samples.jsonl"
+    path.write_text(LOG.read_text(encoding="utf-8") + "[1]\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"line 5: must hold a JSON object, got \[1\]$"):
+        read_predictions(path)
