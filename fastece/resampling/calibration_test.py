@@ -121,22 +121,21 @@ class LabelModel(NamedTuple):
 def label_model(call: Call, estimator: Any, key: int) -> LabelModel:
     """Return the only model of a call, for draws of labels that depend on a key."""
     (data,) = call.models
-    samples = data.samples()
-    if call.uses_class_vectors(estimator):
+    samples, are_classes = data.samples(), call.uses_class_vectors(estimator)
+    takes_labels = are_classes or Labels in estimator.native
+    scores = [sample.s for sample in samples]
+    if are_classes:
         assert data.vectors is not None
         scores = list(data.vectors.prob[data.positions].astype(np.float64).T)
-        return LabelModel(
-            [*map(Problem, samples)], scores,
-            lambda prob: LabelDraws(ClassDraws(key, np.column_stack(prob)), are_classes=True),
-        )  # fmt: skip
-    scores = [sample.s for sample in samples]
-    if Labels in estimator.native:
-        return LabelModel(
-            [*map(Problem, samples)], scores,
-            lambda prob: LabelDraws(label_draws(call, prob, key), are_classes=False),
-        )  # fmt: skip
-    problems = [Problem(hits_and_misses(sample)) for sample in samples]
-    return LabelModel(problems, scores, lambda prob: label_draws(call, prob, key))
+
+    def draws(prob: list[F64]) -> Any:
+        if are_classes:
+            return LabelDraws(ClassDraws(key, np.column_stack(prob)), are_classes=True)
+        drawn = label_draws(call, prob, key)
+        return LabelDraws(drawn, are_classes=False) if takes_labels else drawn
+
+    forms = samples if takes_labels else map(hits_and_misses, samples)
+    return LabelModel([*map(Problem, forms)], scores, draws)
 
 
 # --- gaps of groups -------------------------------------------------------------------------

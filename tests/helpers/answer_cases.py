@@ -21,6 +21,16 @@ def cells_for(y, p, estimator="ece", n_resamples=99, key=1, **options):
     return cell_maker(call.estimators[""])(call, call.estimators[""], key)
 
 
+def check_laws(curve, what=None):
+    """It begins at 0 exactly where p > alpha, holds the centre, and grows with the level."""
+    intervals = [curve.interval(level) for level in LEVELS]
+    for level, (low, high) in zip(LEVELS, intervals, strict=True):
+        assert 0 <= low <= high <= 1 + 1e-12, what
+        assert (low > 0) == (curve.p_value <= round(1 - level, 12)), what
+        assert level < 0.5 or low - 1e-12 <= curve.centre <= high + 1e-12, what
+    assert np.all(np.diff(intervals, axis=0) * [-1, 1] >= 0), what
+
+
 def tiny_data(rng):
     """(y, p) of 1 to 30 rows: ties, zeros, ones, all equal, sure ones, or anything."""
     n = int(rng.integers(1, 31))

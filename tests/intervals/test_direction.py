@@ -67,13 +67,6 @@ def test_parts_of_smooth_curves_have_a_norm_each(kind, norm):
         assert together == pytest.approx(found.error, rel=1e-12)
 
 
-def test_parts_of_bins_are_half_of_error_and_mean_gap():
-    for seed in range(10):
-        found = direction(*binary(40, seed), **VALUES)
-        assert found.under - found.over == pytest.approx(found.mean_gap, abs=1e-15)
-        assert found.over == pytest.approx((found.error - found.mean_gap) / 2, abs=1e-15)
-
-
 def test_the_parts_of_a_density_are_those_of_its_curve():
     y, p = binary(400)
     kde = KDE(bandwidth=0.08)

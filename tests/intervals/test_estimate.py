@@ -1,7 +1,7 @@
 """The answer: value, interval and p-value, by every way and for every kind of data."""
 
 import pickle
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import pytest
 import fastece
 from fastece import KDE, Binned, Estimate, estimate
 from fastece.intervals.inversion import cell_curve
-from helpers.answer_cases import LEVELS, Stand, cells_for, tiny_classes, tiny_data
+from helpers.answer_cases import LEVELS, Stand, cells_for, check_laws, tiny_classes, tiny_data
 from helpers.probes import OneBin
 from helpers.resample_cases import VARIANTS, binary, classes, same_bits, two_models
 
@@ -43,16 +43,6 @@ def test_p_values_of_bins_are_those_of_the_calibration_test(name, setting):
         result, test = estimate(*data, **options), fastece.calibration_test(*data, **options)
         assert result.p_value == pytest.approx(test.p_value, abs=1e-12)
         assert (result.key, result.setting, result.n) == (test.key, test.setting, test.n)
-
-
-def check_laws(curve, what):
-    """It begins at 0 exactly where p > alpha, holds the centre, and grows with the level."""
-    intervals = [curve.interval(level) for level in LEVELS]
-    for level, (low, high) in zip(LEVELS, intervals, strict=True):
-        assert 0 <= low <= high <= 1 + 1e-12, what
-        assert (low > 0) == (curve.p_value <= round(1 - level, 12)), what
-        assert level < 0.5 or low <= curve.centre <= high, what
-    assert np.all(np.diff(intervals, axis=0) * [-1, 1] >= 0), what
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
@@ -91,16 +81,6 @@ def test_the_same_bits_for_any_threads_and_executor(way):
     assert same_bits(ends(one), ends(estimate(*data, rng=0, **options)))
 
 
-@pytest.mark.slow
-def test_the_same_bits_in_other_processes():
-    data = binary(300)
-    with ProcessPoolExecutor(2) as pool:
-        for estimator in ("ece", "ece_ac", "ece_kde"):
-            options = {"estimator": estimator, "n_resamples": 256}
-            one, other = estimate(*data, **options), estimate(*data, executor=pool, **options)
-            assert same_bits(ends(one), ends(other))
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_classes_have_an_answer_each(way):
     true, prob = classes(80)
@@ -130,17 +110,6 @@ def test_scaling_weights_changes_nothing_and_rows_of_weight_0_do_not_exist():
             assert ends(other) == pytest.approx(ends(one), rel=1e-9)
         other = estimate(y[kept], p[kept], sample_weight=w[kept], **options)
         assert same_bits(ends(one), ends(other))
-
-
-def test_several_estimators_share_their_draws_and_print_as_a_table():
-    data = binary(60)
-    found = estimate(*data, estimator=["ece", "ece_ac", Stand()], n_resamples=99)
-    alone = estimate(*data, estimator="ece_ac", n_resamples=99)
-    assert same_bits(ends(found["ece_ac"]), ends(alone))
-    table = found.to_dict()
-    assert list(table) == ["name", "value", "low", "high", "p_value", "method"]
-    assert table["p_value"][2] is None
-    assert "95 % CI" in str(found)
 
 
 def test_a_posterior_answers_for_its_estimator():
@@ -180,16 +149,6 @@ def test_estimators_without_gaps_agree_with_those_that_tell_them():
     assert drawn.value == pytest.approx(told.value)
     assert drawn.p_value == pytest.approx(told.p_value, abs=1e-12)
     assert ends(drawn) == pytest.approx(ends(told), abs=0.02)
-
-
-def test_options_are_checked_as_elsewhere():
-    data = binary(10)
-    with pytest.raises(ValueError, match="confidence_level"):
-        estimate(*data, estimator="ece", confidence_level=1)
-    with pytest.raises(ValueError, match="n_resamples"):
-        estimate(*data, estimator="ece", n_resamples=0)
-    with pytest.raises(TypeError, match="bins: is not a parameter"):
-        estimate(*data, estimator="ece", bins=3)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Intervals by test inversion: laws that hold for any data, and hypotheses by plain loops."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,20 +16,7 @@ from fastece.intervals.inversion import (
     one_sided_curve,
     scan_path,
 )
-from helpers.answer_cases import LEVELS, cells_for, random_cells
-
-
-def check_laws(curve, levels=LEVELS):
-    """Begins at 0 iff p > alpha; ends within [0, 1]; higher levels hold lower ones."""
-    intervals = [curve.interval(level) for level in levels]
-    for level, (low, high) in zip(levels, intervals, strict=True):
-        assert 0 <= low <= high <= 1 + 1e-12
-        assert (low > 0) == (curve.p_value <= round(1 - level, 12))
-        if level >= 0.5:
-            assert low - 1e-12 <= curve.centre <= high + 1e-12
-    for (low, high), (lower, higher) in pairwise(intervals):
-        assert lower <= low
-        assert high <= higher
+from helpers.answer_cases import LEVELS, cells_for, check_laws, random_cells
 
 
 def test_laws_hold_for_cells_of_any_kind():

@@ -1,6 +1,5 @@
 """Reliability curves: densities, the posterior they give, and a band around it."""
 
-from dataclasses import is_dataclass
 from functools import partial
 
 import numpy as np
@@ -93,17 +92,6 @@ def test_densities_and_posteriors_are_those_of_brute_force(kernel):
             assert curve.density == pytest.approx(f, abs=slack), (seed, step)
             on = curve.supported
             assert (curve.probability * curve.density)[on] == pytest.approx(g[on], abs=slack)
-
-
-def test_the_bandwidth_of_a_curve_is_that_of_the_rule():
-    y, s = data(200)
-    for w in (None, np.random.default_rng(3).integers(0, 3, 200)):
-        n = 200 if w is None else int((w > 0).sum())
-        h = oracle.silverman(s, w, n)
-        rule, fixed = (
-            reliability_curve(y, s, sample_weight=w, bandwidth=b) for b in ("silverman", h)
-        )
-        assert rule.density == pytest.approx(fixed.density, rel=1e-9, abs=1e-12)
 
 
 def test_the_mean_of_the_absolute_errors_is_the_error():
@@ -222,19 +210,6 @@ def test_a_curve_refuses_what_is_no_score(bad):
         curve.interval(bad)
 
 
-def test_a_curve_is_a_frozen_readable_result():
-    y, s = data(60)
-    curve = reliability_curve(y, s, bandwidth=0.125)
-    assert is_dataclass(curve)
-    with pytest.raises(AttributeError):
-        curve.score = curve.score
-    assert "0.125" in str(curve)
-    assert "binary" in str(curve)
-    named = curve.to_dict()
-    assert named["score"] == curve.score.tolist()
-    assert named["density"] == curve.density.tolist()
-
-
 # -- the band --------------------------------------------------------------------------------------
 
 
@@ -310,16 +285,6 @@ def test_bands_are_reproducible_and_independent_of_the_threads():
             assert found == pytest.approx(want, rel=1e-9, abs=1e-12, nan_ok=True), name
     different = reliability_curve(y, s, **{**options, "rng": 10})
     assert np.nanmax(np.abs(different.median - first.median)) > 1e-6
-
-
-def test_class_wise_bands_share_their_draws():
-    y, p = matrix(150)
-    options = {"n_resamples": 40, "rng": 2}
-    curves = reliability_curve(y, p, setting="classwise", **options)
-    for k, curve in enumerate(curves):
-        alone = reliability_curve(y, p, setting=k, **options)
-        assert curve.low == pytest.approx(alone.low, abs=1e-9, nan_ok=True)
-        assert curve.high == pytest.approx(alone.high, abs=1e-9, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", ["n_resamples", "confidence_level", "rng", "bandwidth", "kernel"])

@@ -1,7 +1,6 @@
 """Reliability diagrams: the cells behind a calibration error."""
 
 import json
-from dataclasses import FrozenInstanceError, is_dataclass
 from math import isnan
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import reference
 
 import fastece
-from fastece import Binned, ReliabilityDiagram, reliability_diagram
+from fastece import reliability_diagram
 from helpers import strategies as cases
 from helpers.strategies import BINNINGS, RANGES, WEIGHTS, as_lists, fields_of
 
@@ -112,53 +111,12 @@ def test_an_empty_bin_counts_nothing_and_has_no_means():
     assert result.gap[0] == pytest.approx(0.375)
 
 
-def test_the_gap_is_frequency_minus_score():
-    for fields in map(fields_of, BINNINGS):
-        result = reliability_diagram(*BINARY, **fields)
-        used = result.count > 1e-6
-        assert (result.frequency - result.score)[used] == pytest.approx(result.gap[used], abs=1e-12)
-
-
-def test_scores_outside_the_range_keep_their_mean():
-    result = reliability_diagram([1, 0, 1], [0.1, 0.4, 1.0], n_bins=2, score_range=(0.3, 0.6))
-    assert result.count.tolist() == [2, 1]
-    assert result.score == pytest.approx([0.25, 1.0])
-
-
-def test_counts_are_weights():
-    result = reliability_diagram([0, 1, 1], [0.1, 0.2, 0.9], n_bins=2, sample_weight=[2, 1, 0])
-    assert result.count.tolist() == [3, 0]
-    assert result.score[0] == pytest.approx(0.4 / 3)
-    assert result.frequency[0] == pytest.approx(1 / 3)
-
-
 def test_a_threshold_leaves_only_the_rows_above_it():
     result = reliability_diagram([0, 1, 1, 0], [0.2, 0.5, 0.6, 0.9], n_bins=2, threshold=0.5)
     assert result.count.tolist() == [0, 2]
     none = reliability_diagram([0, 1], [0.2, 0.5], n_bins=2, threshold=0.5)
     assert none.count.tolist() == [0, 0]
     assert np.isnan(none.gap).all()
-
-
-def test_a_diagram_is_a_frozen_dataclass_of_arrays():
-    result = reliability_diagram(*BINARY, n_bins=7)
-    assert isinstance(result, ReliabilityDiagram)
-    assert is_dataclass(result)
-    assert result.edges.shape == (8,)
-    for name in NAMES:
-        assert isinstance(getattr(result, name), np.ndarray)
-        assert getattr(result, name).dtype == np.float64
-    assert all(getattr(result, name).shape == (7,) for name in NAMES[1:])
-    with pytest.raises(FrozenInstanceError):
-        result.count = None
-
-
-def test_sqrt_and_options_of_the_estimator_are_followed():
-    assert len(reliability_diagram(*BINARY, n_bins="sqrt").count) == 10  # floor(sqrt(120))
-    object_ = Binned(n_bins=4, edges="quantile", closed="left")
-    by_object = reliability_diagram(*BINARY, estimator=object_)
-    by_fields = reliability_diagram(*BINARY, n_bins=4, edges="quantile", closed="left")
-    assert all(np.array_equal(getattr(by_object, name), getattr(by_fields, name)) for name in NAMES)
 
 
 def test_text_names_the_estimator_its_parameters_and_the_setting():
@@ -283,16 +241,6 @@ def test_empty_bins_have_no_interval_and_levels_are_checked():
     assert (high >= result.frequency)[[0, 3]].all()
     with pytest.raises(ValueError, match="confidence_level: must be between 0 and 1"):
         result.interval(1.0)
-
-
-def test_intervals_hold_the_rate_as_often_as_they_say():
-    rng = np.random.default_rng(0)
-    p = np.full((400, 30), 0.1)
-    inside = 0
-    for hits in rng.random(p.shape) < p:
-        low, high = reliability_diagram(hits, p[0], n_bins=1).interval(0.9)
-        inside += int(low[0] <= 0.1 <= high[0])
-    assert inside >= 0.9 * 400 - 3 * np.sqrt(400 * 0.09)
 
 
 def test_the_table_says_whether_it_counts_rows_or_weights():

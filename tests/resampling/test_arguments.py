@@ -86,13 +86,6 @@ def test_an_option_of_another_function_is_refused_as_such(name, option):
         getattr(fastece, name)(*binary(10), estimator="ece", **{option: 3})
 
 
-def test_a_numpy_seed_is_that_seed():
-    data = binary(50)
-    for function in (fastece.bootstrap, fastece.calibration_test):
-        results = [function(*data, n_resamples=9, rng=rng).key for rng in (7, np.int64(7))]
-        assert results[0] == results[1]
-
-
 @pytest.mark.parametrize(("name", "value"), BAD)
 def test_bad_arguments_are_refused_by_name(name, value):
     true, a, b = two_models(10)

@@ -1,6 +1,6 @@
 """Bootstrap: what is drawn, and what its replicates are."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import isqrt, nan
 
 import numpy as np
@@ -11,8 +11,8 @@ from scipy import stats
 import fastece
 from fastece import Binned
 from fastece.estimators.table import ESTIMATORS, calibration_errors
-from helpers.chance import ALPHA, chi_square_p, multinomial_law
-from helpers.probes import Code, Mean, OneBin, Spy
+from helpers.chance import ALPHA, chi_square_p
+from helpers.probes import Code, Mean, Spy
 from helpers.resample_cases import (
     BINNED,
     METHODS,
@@ -79,41 +79,6 @@ def test_inputs_of_any_kind_are_read_as_by_the_single_call_and_left_alone():
 # -- what is drawn ---------------------------------------------------------------------------------
 
 
-def test_the_key_comes_from_the_generator_as_documented():
-    data, options = binary(20), {"n_resamples": 10}
-    key = int(np.random.default_rng(7).integers(2**64, dtype=np.uint64))
-    assert fastece.bootstrap(*data, rng=7, **options).key == key
-    assert fastece.bootstrap(*data, rng=np.int64(7), **options).key == key
-    generator = np.random.default_rng(7)
-    first = fastece.bootstrap(*data, rng=generator, **options)
-    second = fastece.bootstrap(*data, rng=generator, **options)
-    assert first.key == key
-    assert second.key == int(np.random.default_rng(7).integers(2**64, dtype=np.uint64, size=2)[1])
-    assert same_bits(first.bootstrap_distribution, distribution(*data, rng=7, n_resamples=10))
-    assert not same_bits(first.bootstrap_distribution, second.bootstrap_distribution)
-
-
-def test_without_a_seed_every_call_draws_anew():
-    draws = [distribution(*binary(50), rng=None) for _ in range(2)]
-    assert not np.array_equal(*draws)
-
-
-def test_the_global_generator_is_neither_used_nor_moved():
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
-    distribution(*binary(50), rng=None)
-    assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-
-
-@pytest.mark.parametrize("setting", ["confidence", "classwise"])
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_the_first_replicates_do_not_depend_on_how_many_are_asked_for(name, setting):
-    data, options = classes(12), {"estimator": name, "setting": setting}
-    longest = distribution(*data, n_resamples=200, **options)
-    for n_resamples in (1, 31, 32, 33, 64, 100):
-        assert same_bits(distribution(*data, n_resamples=n_resamples, **options),
-                         longest[:n_resamples])  # fmt: skip
-
-
 @pytest.mark.parametrize("size", [None, 1, 3, 13])
 def test_classes_and_settings_share_each_draw(size):
     data, code = classes(12, 4), Code(14)
@@ -123,24 +88,6 @@ def test_classes_and_settings_share_each_draw(size):
     every = distribution(*data, setting="classwise", average=None, **options)
     for values in (*every, distribution(*data, setting=2, **options)):
         assert np.array_equal(code.counts(values, 12), drawn)
-
-
-def test_other_data_of_as_many_rows_are_drawn_alike():
-    # Multiplicities depend on the key, the replicate, n and size, and on nothing else.
-    code = Code(13)
-    rows = distribution(*binary(12, seed=1), estimator=code)
-    assert same_bits(distribution(*binary(12, seed=2, decimals=1), estimator=code), rows)
-    weight = np.random.default_rng(3).random(12) + 0.1
-    assert same_bits(distribution(*binary(12), estimator=code, sample_weight=weight), rows)
-
-
-def test_size_n_is_the_same_as_no_size():
-    data = binary(30)
-    plain = fastece.bootstrap(*data, n_resamples=50, rng=2)
-    sized = fastece.bootstrap(*data, n_resamples=50, rng=2, size=30)
-    assert same_bits(plain.bootstrap_distribution, sized.bootstrap_distribution)
-    assert plain.confidence_interval == sized.confidence_interval
-    assert plain.size == sized.size == 30
 
 
 @pytest.mark.parametrize(("n", "size"), [(40, None), (40, 5), (40, 39), (40, 90), (3000, 7)])
@@ -218,15 +165,6 @@ def test_a_row_may_be_drawn_more_often_than_a_byte_holds(n, size):
 # -- what it is worth ------------------------------------------------------------------------------
 
 
-def repeated(problem, weight, counts, estimator):
-    """The reference's value on rows repeated as often as they were drawn."""
-    scores, hits, low, high = problem
-    rows = np.repeat(np.arange(len(scores)), counts).tolist()
-    parts = [scores[i] for i in rows], [hits[i] for i in rows], low, high
-    weights = None if weight is None else [float(weight[i]) for i in rows]
-    return reference.error(parts, weights, **asdict(estimator))
-
-
 @pytest.mark.parametrize("decimals", [None, 2])
 @pytest.mark.parametrize(("n", "size"), [(150, None), (150, 20), (900, 30)])
 def test_replicates_of_more_rows_than_a_block_are_right_too(n, size, decimals):
@@ -259,43 +197,7 @@ def test_an_optional_fast_path_is_the_slow_one_32_at_a_time():
 # -- several estimators, and more replicates -------------------------------------------------------
 
 
-def test_a_list_of_estimators_gives_results_by_name():
-    for names in (["ece_c", "ece"], ("ece_c", "ece"), ["ece"]):
-        found = fastece.bootstrap(*binary(30), estimator=names, n_resamples=10, rng=0)
-        assert isinstance(found, dict)
-        assert list(found) == list(names)
-    seven = fastece.bootstrap(
-        *binary(30), estimator=["ece", "ece_a"], n_bins=7, n_resamples=10, rng=0
-    )
-    for name, result in seven.items():
-        alone = fastece.bootstrap(*binary(30), estimator=name, n_bins=7, n_resamples=10, rng=0)
-        assert result.value == alone.value
-        assert same_bits(result.bootstrap_distribution, alone.bootstrap_distribution)
-
-
 # -- an estimator of one's own ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("setting", ["auto", "classwise", 1])
-@pytest.mark.parametrize("weight", [None, np.arange(40) % 3])
-def test_an_estimator_of_ones_own_works_wherever_the_built_in_ones_do(setting, weight):
-    true, prob = classes(40)
-    options = {"setting": setting, "sample_weight": weight, "n_resamples": 40, "rng": 0}
-    own, built_in = {"estimator": OneBin()}, {"estimator": "ece", "n_bins": 1}
-    for size in (None, 3, 60):
-        values = [distribution(true, prob, size=size, **options, **e) for e in (own, built_in)]
-        assert values[0] == near(values[1])
-    if setting == "classwise":
-        values = [distribution(true, prob, average=None, **options, **e) for e in (own, built_in)]
-        assert values[0] == near(values[1])
-    other = np.roll(prob, 1, axis=0)
-    one, two = (
-        fastece.compare(true, prob, other, method="basic", **options, **e) for e in (own, built_in)
-    )
-    assert one.bootstrap_distribution == near(two.bootstrap_distribution)
-    one, two = (fastece.calibration_test(true, prob, **options, **e) for e in (own, built_in))
-    assert one.null_distribution == near(two.null_distribution)
-    assert two.band is not None
 
 
 # -- small and uniform data ------------------------------------------------------------------------
@@ -349,11 +251,6 @@ def test_an_error_that_is_not_defined_stays_so_without_a_word():
     assert np.isnan(fastece.compare(*two_models(20), **options).value)
 
 
-def moved(result, by):
-    """The result as of a processor that rounds otherwise."""
-    return replace(result, estimate=result.value * (1 + by))
-
-
 # -- laws of draws and replicates ------------------------------------------------------------------
 # Seeds are fixed, so what passes once passes always; the false-alarm rates that the comments state
 # are those over all seeds, for whoever changes the draws.
@@ -362,56 +259,6 @@ def moved(result, by):
 def replicates(n, estimator, n_resamples, size=None, **options):
     options = {"estimator": estimator, "n_resamples": n_resamples, "size": size, **options}
     return distribution(*binary(n), **options)
-
-
-@pytest.mark.parametrize(("n", "size"), [(1, 1), (4, 4), (6, 6), (6, 4), (6, 2), (3, 5), (2, 9)])
-def test_multiplicities_follow_the_multinomial_law(n, size):
-    # False-alarm rate 1e-4 for each of 7; other sizes in the tests of the draws themselves.
-    count, code = 40_000, Code(10)
-    law = multinomial_law(n, size)
-    drawn = code.counts(replicates(n, code, count, size, rng=100 * n + size), n)
-    found, times = np.unique(drawn, axis=0, return_counts=True)
-    seen = {tuple(c): t for c, t in zip(found.tolist(), times, strict=True)}
-    assert set(seen) <= set(law)
-    expected = count * np.array(list(law.values()))
-    assert expected.sum() == pytest.approx(count)
-    assert chi_square_p([seen.get(c, 0) for c in law], expected) > ALPHA
-
-
-def test_replicates_are_independent_of_their_neighbours():
-    # A contingency table of the 10 draws of three rows, as pairs; false-alarm rate 1e-4 each.
-    count, code = 60_000, Code(4)
-    values = replicates(3, code, count, rng=1).astype(np.int64)
-    _, kind = np.unique(values, return_inverse=True)
-    kinds = kind.max() + 1
-    share = np.bincount(kind, minlength=kinds) / count
-    for lag in (1, 2, 4, 8, 16, 31, 32, 64):
-        pairs = np.bincount(kind[:-lag] * kinds + kind[lag:], minlength=kinds**2)
-        expected = (count - lag) * np.outer(share, share).ravel()
-        assert chi_square_p(pairs, expected) > ALPHA, lag
-
-
-@pytest.mark.parametrize("size", [None, 40, 333, pytest.param(3, id="m of n, few")])
-def test_rows_are_drawn_equally_often_and_independently(size):
-    # Counts of rows are multinomial with variance size (1 - 1/n) / n, and their totals over all
-    # replicates are multinomial too: too even is as suspicious as too uneven. False-alarm rate
-    # 2e-4 for the totals, 1e-4 for each of the two others.
-    n, count = 100, 4000
-    m, spy = size or n, Spy()
-    values = replicates(n, spy, count, size, rng=2)
-    c = np.array([np.bincount(rows, minlength=n) for rows in spy.rows(values)])
-    total = c.sum(axis=0)
-    mean = count * m / n
-    assert ALPHA < stats.chi2.sf(np.sum((total - mean) ** 2) / mean, n - 1) < 1 - ALPHA
-    # Pearson's statistic of one replicate has mean n - 1 and variance 2 (n - 1) (1 - 1/m).
-    pearson = np.sum((c - m / n) ** 2, axis=1) * n / m
-    sd = np.sqrt(2 * (n - 1) * (1 - 1 / m) / count) if m > 1 else 1.0
-    assert abs(pearson.mean() - (n - 1)) < stats.norm.isf(ALPHA / 2) * sd
-    # Neighbouring rows have correlation -1 / (n - 1); the mean over n - 1 pairs of all replicates.
-    z = (c - m / n) / np.sqrt(m * (1 - 1 / n) / n)
-    products = np.mean(z[:, :-1] * z[:, 1:], axis=1)
-    error = products.std(ddof=1) / np.sqrt(count)
-    assert abs(products.mean() + 1 / (n - 1)) < stats.norm.isf(ALPHA / 2) * error
 
 
 def test_rows_are_drawn_equally_often_whatever_their_weights():

@@ -167,15 +167,6 @@ def test_so_it_does_for_class_vectors(setting):
     assert 0.03 <= rejected / 1500 <= 0.07
 
 
-def test_the_calibration_test_finds_models_that_are_not():
-    rng, rejected = np.random.default_rng(12), 0
-    for i in range(200):
-        prob = rng.random(500)
-        true = rng.random(500) < 0.5 + 0.5 * (prob - 0.5)
-        rejected += fastece.calibration_test(true, prob, n_resamples=99, rng=i).p_value <= 0.05
-    assert rejected > 190
-
-
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 def test_the_band_of_equal_scores_is_the_binomial_law(level):
     # An end is at most one hit from the quantile; a false alarm needs 4 standard deviations.

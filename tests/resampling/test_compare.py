@@ -5,28 +5,17 @@ import pytest
 
 import fastece
 from fastece.estimators.table import ESTIMATORS
-from helpers.probes import Code, Mean
 from helpers.resample_cases import (
     basic,
     binary,
     classes,
     near,
-    same_bits,
     two_models,
 )
 
 # Some scores of one of the models are 0 or 1, so that its log loss is infinite.
 BASIC = {"estimator": "ece", "method": "basic"}
 FINITE = [name for name in ESTIMATORS if name != "log_loss"]
-
-
-def test_models_share_their_draws_though_their_scores_are_ordered_otherwise():
-    true, a, _ = two_models(12)
-    for size in (None, 3, 13):
-        result = fastece.compare(
-            true, a, 1 - a, estimator=Code(14), n_resamples=70, rng=0, size=size
-        )
-        assert np.all(result.bootstrap_distribution == 0)
 
 
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])
@@ -65,26 +54,6 @@ def test_classes_are_compared_one_by_one():
         assert every.bootstrap_distribution[k] == near(alone.bootstrap_distribution)
         low, high = every.confidence_interval
         assert (low[k], high[k]) == near(tuple(alone.confidence_interval))
-
-
-def test_several_estimators_compare_models_on_the_same_draws():
-    data = two_models(40)
-    options = {"n_resamples": 50, "rng": 2, "method": "basic"}
-    found = fastece.compare(*data, estimator=["ece", Mean()], **options)
-    assert list(found) == ["ece", str(Mean())]
-    alone = fastece.compare(*data, estimator=Mean(), **options)
-    assert same_bits(found[str(Mean())].bootstrap_distribution, alone.bootstrap_distribution)
-    assert found[str(Mean())].p_value == alone.p_value
-
-
-def test_a_much_better_model_is_seen():
-    rng = np.random.default_rng(0)
-    prob = rng.random(400)
-    true = rng.random(400) < prob
-    result = fastece.compare(true, prob**3, prob, **BASIC, n_resamples=199)
-    assert result.p_value == 1 / 200
-    assert result.confidence_interval.low > 0
-    assert fastece.compare(true, prob, prob**3, **BASIC).confidence_interval.high < 0
 
 
 def test_models_of_other_classes_are_refused_before_labels_are_read():

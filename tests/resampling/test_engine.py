@@ -105,24 +105,16 @@ def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(alone, n_jo
     assert_same_bits(everything(n_jobs=n_jobs), alone)
 
 
-def test_a_pool_of_threads_gives_the_same_bits(alone):
-    with ThreadPoolExecutor(3) as pool:
-        assert_same_bits(everything(executor=pool), alone)
-
-
 @pytest.mark.slow
 def test_a_pool_of_processes_gives_the_same_bits(alone, processes):
     assert_same_bits(everything(executor=processes), alone)
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_same_bits(alone, client):
-    assert_same_bits(everything(executor=client.get_executor()), alone)
-
-
-@pytest.mark.slow
-def test_the_client_of_a_cluster_is_an_executor_too(alone, client):
-    assert_same_bits(everything(executor=client), alone)
+@pytest.mark.parametrize("is_client", [True, False])
+def test_a_cluster_gives_the_same_bits(alone, client, is_client):
+    executor = client if is_client else client.get_executor()
+    assert_same_bits(everything(executor=executor), alone)
 
 
 def test_callers_on_several_threads_do_not_disturb_each_other(alone):
@@ -145,42 +137,19 @@ def test_parts_of_the_work_are_put_together_in_order(n_resamples):
 # -- whose work it is ------------------------------------------------------------------------------
 
 
-class Counting(ThreadPoolExecutor):
-    """Counts what is submitted, and cannot do anything else."""
-
-    submitted = 0
-
-    def submit(self, *args, **kwargs):
-        self.submitted += 1
-        return super().submit(*args, **kwargs)
-
-
-def test_an_executor_gets_the_work_and_is_left_open():
-    true, a, b = data()
-    options = {"n_resamples": 40, "rng": 0}
-    with Counting(2) as pool:
-        for call in (
-            lambda: fastece.bootstrap(true, a, executor=pool, **options),
-            lambda: fastece.compare(true, a, b, executor=pool, **options, **BASIC),
-            lambda: fastece.calibration_test(true, a, executor=pool, **options),
-        ):
-            before = pool.submitted
-            call()
-            assert pool.submitted > before
-        assert pool.submit(int, 3).result() == 3
-
-
-def test_nothing_but_submit_is_asked_of_an_executor():
+def test_an_executor_is_asked_for_submit_alone_and_is_left_open(alone):
     class Minimal:
-        def __init__(self, pool):
-            self.submit = pool.submit
+        submitted = 0
 
-    true, prob, _ = data()
-    options = {"n_resamples": 40, "rng": 0}
-    want = fastece.bootstrap(true, prob, **options).bootstrap_distribution
+        def submit(self, *args, **kwargs):
+            self.submitted += 1
+            return pool.submit(*args, **kwargs)
+
     with ThreadPoolExecutor(2) as pool:
-        found = fastece.bootstrap(true, prob, executor=Minimal(pool), **options)
-    assert np.array_equal(found.bootstrap_distribution, want)
+        executor = Minimal()
+        assert_same_bits(everything(executor=executor), alone)
+        assert executor.submitted >= len(alone) // 2  # every call
+        assert pool.submit(int, 3).result() == 3
 
 
 def test_an_estimator_of_ones_own_is_evaluated_by_the_processes(processes):
@@ -188,16 +157,18 @@ def test_an_estimator_of_ones_own_is_evaluated_by_the_processes(processes):
     options = {"n_resamples": 70, "rng": 0}
     found = fastece.bootstrap(true, prob, estimator=Process(), executor=processes, **options)
     assert os.getpid() not in set(found.bootstrap_distribution)
+    options["estimator"] = Code(13)
     for size in (None, 2):
-        for call in (fastece.bootstrap, fastece.calibration_test):
-            if call is fastece.bootstrap:
-                options["size"] = size
-            code = {"estimator": Code(13), **options}
-            if call is fastece.calibration_test:
-                code.pop("size")
-            alone, spread = call(true, prob, **code), call(true, prob, executor=processes, **code)
-            name = "bootstrap_distribution" if "size" in code else "null_distribution"
-            assert np.array_equal(getattr(alone, name), getattr(spread, name))
+        alone, spread = (
+            fastece.bootstrap(true, prob, size=size, executor=executor, **options)
+            for executor in (None, processes)
+        )
+        assert np.array_equal(alone.bootstrap_distribution, spread.bootstrap_distribution)
+    alone, spread = (
+        fastece.calibration_test(true, prob, executor=executor, **options)
+        for executor in (None, processes)
+    )
+    assert np.array_equal(alone.null_distribution, spread.null_distribution)
 
 
 @pytest.mark.slow

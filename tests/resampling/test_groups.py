@@ -194,27 +194,6 @@ def test_a_band_is_made_of_the_curves_of_drawn_groups():
     assert np.median(parts, axis=0)[inside] == pytest.approx(curve.median[inside], abs=2e-3)
 
 
-def test_standard_errors_are_those_of_a_plain_loop():
-    # 4000 replicates each: a standard error is known to 1.1 %, their ratio to 1.6 %.
-    true, prob = binary(400, seed=9)
-    group = uneven(400, 40)
-    rows_of = [np.flatnonzero(group == g) for g in range(40)]
-    rng = np.random.default_rng(10)
-    values = {"ece": [], "ece_ac": [], "brier_score": []}
-    for _ in range(4000):
-        rows = np.concatenate([rows_of[g] for g in rng.integers(0, 40, 40)])
-        y, p = true[rows], prob[rows]
-        cell = np.clip(np.ceil(p * 15).astype(int) - 1, 0, 14)
-        values["ece"].append(np.abs(np.bincount(cell, y - p, 15)).sum() / rows.size)
-        values["ece_ac"].append(fastece.ece(y, p, estimator="ece_ac"))
-        values["brier_score"].append(np.mean((y - p) ** 2))
-    found = fastece.bootstrap(
-        true, prob, estimator=[*values], groups=group, n_resamples=4000, rng=11
-    )
-    for name, want in values.items():
-        assert found[name].standard_error == pytest.approx(np.std(want, ddof=1), rel=0.03), name
-
-
 # -- who does the work -----------------------------------------------------------------------------
 
 

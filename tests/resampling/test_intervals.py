@@ -152,35 +152,3 @@ def test_intervals_agree_with_those_of_scipy(n):
         assert tuple(result.interval(method=method)) == pytest.approx(
             (max(0, low), high), abs=slack
         )
-
-
-@pytest.mark.slow
-def test_intervals_of_an_error_agree_with_those_of_scipy():
-    # As above: at least 3.7 standard deviations of either end, a false-alarm rate under 1e-3.
-    true, prob = binary(300)
-    result = fastece.bootstrap(true, prob, n_bins=3, rng=1, n_resamples=5000, method="bca")
-    for method, scipy in scipy_results(
-        (true, prob), lambda y, s: fastece.ece(y, s, n_bins=3), paired=True, vectorized=False,
-        n_resamples=5000,
-    ):  # fmt: skip
-        low, high = scipy.confidence_interval
-        slack = 0.3 * scipy.standard_error
-        assert tuple(result.interval(method=method)) == pytest.approx(
-            (max(0, low), high), abs=slack
-        )
-
-
-@pytest.mark.slow
-def test_basic_intervals_of_a_mean_hold_it_as_often_as_they_say():
-    # Coverage of 1000 intervals at a level of 90 %, of a mean of 100 nearly normal values: 0.885 to
-    # be expected, and within 4 standard deviations (0.0101 each), a false-alarm rate of 1e-4.
-    hits, rng = 0, np.random.default_rng(9)
-    for i in range(1000):
-        prob = rng.random(100)
-        result = fastece.bootstrap(
-            np.zeros(100, dtype=np.int64), prob, estimator=Mean(), n_resamples=199, rng=i,
-            confidence_level=0.9,
-        )  # fmt: skip
-        low, high = result.confidence_interval
-        hits += low <= 0.5 <= high
-    assert abs(hits / 1000 - 0.885) < 0.041

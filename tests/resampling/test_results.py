@@ -3,6 +3,7 @@
 import json
 import pickle
 import sys
+import xml.etree.ElementTree as ET
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import fastece
 from fastece import Binned
+from fastece.document.result import Results
 from helpers.probes import Mean, OneBin
 from helpers.resample_cases import binary, classes, near, two_models
 
@@ -41,18 +43,6 @@ def test_the_result_says_how_it_was_made():
     default = fastece.bootstrap(*binary(30), n_resamples=20)
     assert (default.confidence_level, default.method) == (0.95, "basic")
     assert default.confidence_interval == default.interval()
-
-
-def test_an_interval_has_the_level_and_the_method_of_its_result():
-    result = fastece.bootstrap(
-        *binary(60), n_resamples=99, rng=0, confidence_level=0.8, method="percentile"
-    )
-    assert result.interval() == result.confidence_interval
-    assert result.interval(0.5) == result.interval(0.5, "percentile")
-    assert result.interval(method="basic") == result.interval(0.8, "basic")
-
-
-# -- acceleration ----------------------------------------------------------------------------------
 
 
 def test_a_pickled_result_holds_no_data():
@@ -157,14 +147,6 @@ def test_a_table_without_pandas_says_what_is_missing(monkeypatch):
         results.to_frame()
 
 
-def test_several_results_are_a_dict():
-    results = fastece.bootstrap(*binary(20), estimator=["ece", "ece_a"], n_resamples=5, rng=0)
-    assert isinstance(results, dict)
-    again = pickle.loads(pickle.dumps(results))
-    assert str(again) == str(results)
-    assert type(again) is type(results)
-
-
 def test_estimators_without_a_text_are_named_by_their_class():
     options = {"n_resamples": 5, "rng": 0}
     several = [OneBin(), "ece", OneBin(), Mean()]
@@ -176,3 +158,87 @@ def test_estimators_without_a_text_are_named_by_their_class():
     ):
         assert "OneBin" in result.estimator
         assert " at 0x" not in result.estimator
+
+
+# -- in notebooks ---------------------------------------------------------------------------------
+
+rng = np.random.default_rng(0)
+P = rng.random(60)
+Y = (rng.random(60) < P).astype(int)
+SHARE = np.column_stack([P, 1 - P])
+
+
+def parts_of(result):
+    """The title, all cells, and the notes of a result in a notebook."""
+    page = ET.fromstring(result._repr_html_().replace("<details>", ""))
+    rows = [[cell.text or "" for cell in row] for row in page.iter("tr")]
+    return page[0].text, rows, [note.text for note in page.iter("p")]
+
+
+RESULTS = {
+    "bootstrap": lambda: fastece.bootstrap(Y, P, n_resamples=32, rng=0),
+    "list": lambda: fastece.bootstrap(Y, P, estimator=["ece", "ece_a"], n_resamples=32, rng=0),
+    "compare": lambda: fastece.compare(Y, P, P**2, n_resamples=32, rng=0),
+    "test": lambda: fastece.calibration_test(Y, P, n_resamples=32, rng=0),
+    "estimate": lambda: fastece.estimate(Y, P, estimator="ece", n_resamples=99),
+    "posterior": lambda: fastece.estimate(Y, P, estimator="ece_bayes"),
+    "diagram": lambda: fastece.reliability_diagram(Y, P),
+    "curve": lambda: fastece.reliability_curve(Y, P, estimator="ece_kde", n_resamples=32, rng=0),
+    "bayes": lambda: fastece.reliability_curve(Y, P * 0.5, estimator="ece_bayes"),
+    "slices": lambda: fastece.slices(Y, P, by=np.arange(60) % 3),
+    "classes": lambda: fastece.direction(
+        Y, SHARE[:, ::-1], setting="classwise", average=None, n_resamples=0
+    ),
+    "brier": lambda: fastece.brier_decomposition(Y, P),
+    "isotonic": lambda: fastece.score_decomposition(Y, P),
+    "alone": lambda: fastece.reliability_curve(Y, P, estimator="ece_kde"),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_notebooks_markdown_and_text_show_the_same(name):
+    result = RESULTS[name]()
+    title, rows, notes = parts_of(result)
+    first, *lines = str(result).splitlines()
+    assert first == title
+    shown = ["".join("".join(row).split()) for row in rows]
+    assert [*shown, *("".join(note.split()) for note in notes)] == [
+        "".join(line.split()) for line in lines
+    ]
+    markdown = result.to_markdown()
+    for row in rows:
+        assert all(cell.split("[")[0].split("*")[0] in markdown for cell in row[1:])
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_json_and_data_frames(name):
+    result = RESULTS[name]()
+    json.dumps(result.to_dict(), allow_nan=False)
+    assert len(result.to_frame()) >= 1
+
+
+def test_what_is_in_tables_is_text():
+    class Hostile(fastece.Binned):
+        """An estimator with a name that would be a script."""
+
+        def __str__(self) -> str:
+            return "<script>alert('&')</script>"
+
+    label = "<img src=x onerror=alert(1)>"
+    groups = fastece.slices(Y, P, by=np.where(Y, label, "b"))
+    assert "<img" not in groups._repr_html_()
+    assert label in [row[0] for row in parts_of(groups)[1]]
+    result = fastece.reliability_diagram(
+        np.where(Y, label, "b"), SHARE, labels=["b", label], setting=1
+    )
+    for found in (result, fastece.bootstrap(Y, P, estimator=Hostile(), n_resamples=9, rng=0)):
+        text = found._repr_html_() + found.to_markdown()
+        assert "<script" not in text.replace("\\<script", "")
+        assert "<img" not in text.replace("\\<img", "")
+        assert parts_of(found)[0] == str(found).splitlines()[0]
+    assert label in parts_of(result)[0]
+
+
+def test_no_results_are_an_empty_table():
+    assert parts_of(Results()) == ("no results", [], [])
+    assert (Results().to_dict(), len(Results().to_frame())) == ({}, 0)
