@@ -129,7 +129,7 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
         if not np.less(p, np.inf).all():
             return None
         score = np.empty(p.size)
-        kernels.logits.sigmoid(native_scores(p if positive else -p), score)
+        kernels.arithmetic.sigmoid(native_scores(p if positive else -p), score)
     else:
         score = contiguous(p if positive else 1 - p.astype(np.float64, copy=False), np.float64)
         if not kernels.reading.are_scores(score):
@@ -143,9 +143,7 @@ def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, toleranc
         return None
     prob, label = class_vectors(prob, logits), contiguous(label, np.int64)
     tolerance = math.inf if logits else tolerance
-    score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
-    good = kernels.reading.read_top_label(prob, label, False, tolerance, score, hit)
-    return (prob, label) if good else None
+    return (prob, label) if kernels.reading.are_classes(prob, label, tolerance) else None
 
 
 def read_top_label(
@@ -193,5 +191,5 @@ def softmax(z: NDArray[Any], top: F64, columns: int) -> F64:
     """
     p = np.empty((len(z), columns))
     with np.errstate(over="ignore"):  # -inf, beyond float64, is a probability of 0
-        kernels.logits.softmax(z, top, p)
+        kernels.arithmetic.softmax(z, top, p)
     return p

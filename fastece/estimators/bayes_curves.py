@@ -176,7 +176,6 @@ INFINITE_LOGIT = 700.0
 # Logits are cut at odds of 2 + n / 2, two misses among n rows, or of 2 + 2 n, half a one: the rows
 # do not tell larger ones apart.
 LEAST_ODDS, NEAR_ODDS, FAR_ODDS = 2.0, 0.5, 2.0
-TINY = 1e-300
 
 
 class CellRows(NamedTuple):
@@ -368,7 +367,7 @@ class Curves:
     def probabilities(self, logit: F64) -> F64:
         """Turn logits (C, S) into probabilities, in place."""
         flat = logit.reshape(-1)
-        kernels.logits.sigmoid(flat, flat)
+        kernels.arithmetic.sigmoid(flat, flat)
         return logit
 
     def at(self, score: F64) -> F64:
@@ -392,29 +391,21 @@ class Curves:
 
         The gap is ``c - s``.
         """
-        gap = p - self.rows.cells.score[:, None]
-        mean, above = gap.mean(axis=1), np.count_nonzero(gap > 0, axis=1) / p.shape[1]
-        return np.stack([mean, np.abs(gap, out=gap).mean(axis=1), 2 * above - 1])
+        out = np.empty((3, len(p)))
+        kernels.bayes.mean_gaps(self.rows.cells.score, p, out)
+        return out
 
     def errors(self, p: F64, norm: float, side: int = 0) -> F64:
         """Compute the calibration error (S,) of each curve p (C, S).
 
         For the side 1 that of the scores below the curve alone, for -1 that of those above it.
         """
-        if side:
-            score = self.rows.cells.score[:, None]
-            p = np.maximum(p, score) if side > 0 else np.minimum(p, score)
         share = self.rows.cells.weight / self.rows.cells.weight.sum()
-        gap = np.abs(p - self.rows.cells.score[:, None])
-        if norm == 1:
-            return np.asarray(np.minimum(share @ gap, 1.0))
-        gap, share = gap[share > 0], share[share > 0]
-        if norm == math.inf:
-            return np.asarray(gap.max(axis=0))
-        # Parts of the largest: powers of small gaps would be 0.
-        largest = np.maximum(gap.max(axis=0), TINY)
-        error = largest * (share @ (gap / largest) ** norm) ** (1 / norm)
-        return np.asarray(np.minimum(error, 1.0))  # which shares that add up to more would exceed
+        scale = np.sign(share) if norm == math.inf else share ** (1 / norm)
+        gap, scale = (-scale * self.rows.cells.score)[None, None], scale[None, None]
+        rare, out = kernels.errors.NO_RARE_ROWS, np.empty((1, p.shape[1]))
+        kernels.errors.gap_errors(gap, scale, p[None], rare, float(side), norm, out)
+        return np.asarray(np.minimum(out[0], 1.0))  # which shares that add up to more would exceed
 
     def largest_error(self, norm: float) -> float:
         """Compute the largest possible error for a norm.

@@ -214,7 +214,7 @@ def terms_of(sample: Sample, threshold: float, moments: Sequence[int]) -> F64:
     """
     terms, v = np.empty((len(moments), sample.n)), kernels.weights(sample.v)
     for kind, term in zip(moments, terms, strict=True):
-        kernels.binning.moment(kind, sample.s, sample.y, v, threshold, term)
+        kernels.moments.moment(kind, sample.s, sample.y, v, threshold, term)
     return terms
 
 
@@ -276,7 +276,7 @@ class Tiles(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Cell and terms of each row, as `kernels.subsets.drawn_sums` takes them."""
+    """Cell and terms of each row, as `kernels.moments.drawn_sums` takes them."""
 
     layout: Layout
     records: F64
@@ -292,7 +292,7 @@ class Records(NamedTuple):
         layout = self.layout
         moments = (self.records.shape[1] - 1) // layout.sides
         out = np.empty((moments, layout.cells, len(rows)))
-        kernels.subsets.drawn_sums(self.records, layout.step, rows, out)
+        kernels.moments.drawn_sums(self.records, layout.step, rows, out)
         return spread(layout, out)
 
 
@@ -325,7 +325,7 @@ def drawn_equal_mass_sums(
     """Compute weights (R,) and equal-mass bin sums (Q, B, R) of drawn rows (R, size)."""
     total, out = np.empty(len(rows)), np.empty((len(moments), n_bins, len(rows)))
     rows = np.sort(contiguous(rows, np.int32), axis=1)
-    kernels.subsets.drawn_equal_mass_sums(
+    kernels.moments.drawn_equal_mass_sums(
         sample.s, sample.y, kernels.weights(sample.v), threshold, low, high, right, convex,
         np.array(moments), rows, total, out,
     )  # fmt: skip

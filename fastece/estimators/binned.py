@@ -478,7 +478,7 @@ class Binned(Parameters):
             contiguous(x, np.float64)
             for x in (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
         )
-        kernels.moments.debiased_errors(
+        kernels.errors.debiased_errors(
             gap, weight, hits, square, total, EMPTY if equal else 0.0, equal, self.norm, out
         )
         return out
@@ -696,4 +696,5 @@ def sweep_bins(sample: Sample, w: F64, most: int, tolerance: float) -> tuple[I32
     weight, hits, misses = weight[:count], hits[:count], misses[:count]
     guide, last = guide[: count + 1], np.empty(count, np.int32)
     n_bins = kernel.most_bins(weight, hits, misses, guide, most, tolerance)
-    return end[last[: kernel.occupied_bins(weight, guide, n_bins, last)]], n_bins
+    occupied = kernel.occupied_bins(weight, guide, n_bins, 0, count - 1, last)
+    return end[last[:occupied]], n_bins

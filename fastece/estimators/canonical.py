@@ -261,8 +261,9 @@ class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
         ``constant[i] + inverse * sum_k p_ik log p_jk`` of the rows j and all others i.
         """
         band = np.empty((rows.stop - rows.start, self.v.size))
-        log_prob = self.log_prob[rows]
-        kernels.vectors.fill_exponents(log_prob, self.columns, constant, inverse, rows.start, band)
+        scaled = self.log_prob[rows] * inverse
+        kernels.vectors.fill_pairs(scaled, self.columns, constant, False, False, band)
+        band[np.arange(len(band)), np.arange(rows.start, rows.stop)] = -np.inf
         return band
 
     def where(self, c: F64) -> "DirichletPlan":
@@ -489,10 +490,10 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
     def kernel_band(self, rows: slice) -> F64:
         """Compute a band of `kernel_bands`."""
         band = np.empty((rows.stop - rows.start, rows.stop))
+        scale, is_gaussian, first = self.scale, self.is_gaussian, rows.start
         kernels.vectors.fill_kernel(
-            self.prob[rows], self.prob_columns, self.v, self.scale, self.is_gaussian, rows.start,
-            0, band,
-        )  # fmt: skip
+            self.prob[rows], self.prob_columns, self.v, scale, is_gaussian, first, band
+        )
         if not self.is_biased:
             band[np.arange(len(band)), np.arange(rows.start, rows.stop)] = 0.0
         return band
@@ -500,7 +501,7 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
     def gap_band(self, rows: slice) -> F64:
         """Compute a band of `gap_bands`."""
         band = self.kernel_band(rows)
-        kernels.vectors.multiply_products(self.gap[rows], self.gap_columns, 0, band)
+        kernels.vectors.fill_pairs(self.gap[rows], self.gap_columns, np.empty(0), False, True, band)
         return band
 
     @cached_property
@@ -653,6 +654,7 @@ def gaps_of(prob: F64, label: NDArray[Any]) -> F64:
 def median_distance(prob: F64) -> float:
     """Compute the median distance between two rows; 0 for a single row."""
     squares = np.empty((len(prob), len(prob)))
-    kernels.vectors.fill_squares(prob, np.ascontiguousarray(prob.T), 0, squares)
+    columns = np.ascontiguousarray(prob.T)
+    kernels.vectors.fill_pairs(prob, columns, np.empty(0), True, False, squares)
     pairs = squares[np.tril_indices(len(prob), -1)]
     return float(np.median(np.sqrt(pairs))) if pairs.size else 0.0

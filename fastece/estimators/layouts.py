@@ -67,7 +67,7 @@ def convex_layout(edges: F64, even: bool = False) -> Layout:
     """
     n_bins, binning = edges.size - 1, kernels.binning
     centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
-    count = binning.distinct_centres(edges, centres, bins)
+    count = kernels.moments.distinct_centres(edges, centres, bins)
     spacing = binning.EVEN if even and count > 1 else binning.ANY
     low, high = float(edges[0]), float(edges[-1])
     grid = binning.Grid(low, high, n_bins, spacing, centres[:count].copy(), False, True)

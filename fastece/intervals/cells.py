@@ -147,22 +147,19 @@ class Cells:
             np.divide(gaps * gaps / self.n, more, out=part, where=is_rare)
             part = np.where(is_rare, np.sqrt(np.maximum(1 - part, FLOOR)), 0.0)
             stretch[is_rare] = 1.0
-        return self._norms(gaps, np.sqrt(stretch), self.null, part, which, order)
+        rare = kernels.errors.RareRows(np.abs(self.slope), part, which, order)
+        out = np.empty((len(gaps), self.null.shape[2]))
+        kernels.errors.gap_errors(
+            gaps, np.sqrt(stretch), self.null, rare, self.side, self.norm, out
+        )
+        return out
 
     def error(self, gaps: F64) -> F64:
         """Compute the errors (M,) of models with gaps (M, K, B)."""
-        nothing, none = np.zeros_like(gaps), np.full(gaps.shape[1:], -1, np.int32)
-        null, order = np.zeros((*gaps.shape[1:], 1)), np.empty((0, 1), np.int32)
-        errors = self._norms(gaps, nothing, null, nothing, none, order)
-        return np.minimum(errors[:, 0], 1.0)  # rounding
-
-    def _norms(self, gaps: F64, stretch: F64, null: F64, part: F64, which: I32, order: I32) -> F64:
-        """Compute the norms (M, R) of gaps with noise, as the kernel has it."""
-        out, slope = np.empty((len(gaps), null.shape[2])), np.abs(self.slope)
-        kernels.inversion.statistics(
-            gaps, stretch, null, slope, part, which, order, self.side, self.norm, out
-        )
-        return out
+        null, out = np.zeros((*gaps.shape[1:], 1)), np.empty((len(gaps), 1))
+        none = kernels.errors.NO_RARE_ROWS
+        kernels.errors.gap_errors(gaps, np.zeros_like(gaps), null, none, self.side, self.norm, out)
+        return np.asarray(np.minimum(out[:, 0], 1.0))  # rounding
 
     def split(self, per_class: bool) -> list["Cells"]:
         """Return the cells of each problem, or of all together."""
@@ -383,7 +380,7 @@ def density_noise(gap_plan: GapPlan, sample: Sample) -> tuple[F64, F64, float]:
     add_images(sums, mesh.folded(GHOSTS))
     taps = mesh.taps(np.array([[plan.bandwidth]]))[0, :, 0]
     out = np.empty((mesh.count, 2))
-    kernels.inversion.squared_sums(
+    kernels.density.squared_sums(
         np.ascontiguousarray(taps), mesh.folded(taps.size - 1), sums[0, :, :, 0].T.copy(), out
     )
     return np.maximum(out[:, 0], 0.0), out[:, 1].copy(), 1 / float(w @ w)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastece.kernels._jit import jit
-from fastece.kernels.logits import exponential, sigmoid
+from fastece.kernels.arithmetic import exponential, lane_sum, sigmoid
 from fastece.typing import F64, I32, U8
 
 # Newton's method ends with a step that changes no logit by more: then its factors, which belong
@@ -400,3 +400,19 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
             for q in range(begin, end):
                 logit[c, q] += middle + by0 * d0[q] + by1 * d1[q]
         begin = end
+
+
+@jit
+def mean_gaps(score: F64, p: F64, out: F64) -> None:
+    """Average the gaps ``p - score`` of draws p (C, S), their sizes and signs: out (3, C)."""
+    draws = p.shape[1]
+    gap = np.empty(draws)
+    for c in range(score.size):
+        above = 0
+        for q in range(draws):
+            gap[q] = p[c, q] - score[c]
+            above += 1 if gap[q] > 0.0 else 0
+        out[0, c], out[2, c] = lane_sum(gap) / draws, 2.0 * above / draws - 1.0
+        for q in range(draws):
+            gap[q] = abs(gap[q])
+        out[1, c] = lane_sum(gap) / draws

@@ -1,24 +1,13 @@
-"""Place scores in cells, and add up rows by cell: loops over a block of rows.
-
-`moments` takes rows in blocks that stay in the first-level cache: one vectorised loop finds the
-cells, another computes what is to be added, and one adds it.
-"""
+"""Place scores in cells: loops over a block of rows that vectorise."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from fastece.kernels import COUNTS, GAP, HITS, PACK, SCORE, SQUARE
 from fastece.kernels._jit import jit
-from fastece.kernels.shared import two_sum
-from fastece.typing import F64, I32, U8
+from fastece.kernels.arithmetic import ROUND
+from fastece.typing import F64, I32
 
-# Eight private accumulators a cell: where many rows in succession go to one cell, each addition
-# waits for the one before (80 % zeros: 3.1 ns a row); with eight lanes in turn 0.6 ns.
-LANES = 8
-# Adding and subtracting 1.5 * 2**52 rounds a float64 below 2**51 to the nearest integer, in two
-# instructions that vectorise (np.rint does not, in numba).
-ROUND = 6755399441055744.0
 # Up to this many knots, comparing with every one (0.07 ns each, vectorised) beats bisection.
 LINEAR_SEARCH = 48
 # How the knots of a grid are spaced: anyhow; evenly; or there are none, but the `float_cells`.
@@ -147,41 +136,11 @@ def float_cells(s: F64, low: float, high: float, work: F64, cell: I32) -> None:
 
 
 @jit
-def convex_shares(s: F64, centres: F64, lower: I32, left: F64, share: F64) -> None:
-    """Find the lower of the two centres around each score, and its share.
-
-    The upper one is the next centre and has the rest; a single centre has all. `left` is work
-    space.
-    """
-    step = np.uint64(1 if centres.size > 1 else 0)
-    for i in range(s.size):  # a loop of its own, so that the other one vectorises
-        j = np.uint64(lower[i])
-        left[i] = centres[j]
-        share[i] = centres[j + step]
-    for i in range(s.size):
-        right = share[i]
-        a = (right - s[i]) / (right - left[i]) if right > left[i] else 1.0
-        a = 0.0 if a < 0.0 else a
-        share[i] = 1.0 if a > 1.0 else a
-
-
-@jit
-def distinct_centres(edges: F64, centres: F64, bins: I32) -> int:
-    """Fill in distinct bin centres and the first bin of each; return their number."""
-    count = 0
-    for b in range(edges.size - 1):
-        centre = (edges[b] + edges[b + 1]) / 2
-        if count == 0 or centre > centres[count - 1]:
-            centres[count], bins[count] = centre, b
-            count += 1
-    return count
-
-
-@jit
 def place(s: F64, grid: Grid, lower: I32, work: F64, share: F64) -> None:
     """Find the cell of each score, `lower`, and with convex mapping its share.
 
-    The rest of the score goes to the next cell. `work` has room for a number a score.
+    That cell is then the lower of the two centres around the score, and the next one has the rest.
+    `work` has room for a number a score.
     """
     if grid.spacing == FLOAT:
         float_cells(s, grid.low, grid.high, work, lower)
@@ -198,78 +157,20 @@ def place(s: F64, grid: Grid, lower: I32, work: F64, share: F64) -> None:
             lower[i] = np.int32(j)
     else:
         search_knots(s, grid.knots, grid.right, lower)
-    if grid.convex:
-        if grid.spacing == ANY:
-            most = np.int32(max(grid.knots.size - 2, 0))
-            for i in range(s.size):
-                below = lower[i] - np.int32(1)
-                below = np.int32(0) if below < 0 else below
-                lower[i] = most if below > most else below
-        convex_shares(s, grid.knots, lower, work, share)
-
-
-@jit
-def moment(kind: int, s: F64, y: U8, weight: F64, threshold: float, x: F64) -> None:
-    """Compute the term x of each row in the sum of one of `kernels.MOMENTS`.
-
-    It is 0 where the score is not above the threshold. Empty weights are 1.
-    """
-    for i in range(s.size):
-        if kind == GAP:
-            term = np.float64(y[i]) - s[i]
-        elif kind == SCORE:
-            term = s[i]
-        elif kind == HITS:
-            term = np.float64(y[i])
-        elif kind == COUNTS:
-            term = 1.0 + PACK * np.float64(y[i])
-        else:
-            term = 1.0
-        x[i] = term if s[i] > threshold else 0.0
-    for i in range(weight.size):
-        x[i] *= weight[i] * weight[i] if kind == SQUARE else weight[i]
-
-
-@jit
-def scatter(cell: I32, x: F64, lanes: int, sums: F64, lost: F64) -> None:
-    """Add x up in the cells: ``sums[cell * lanes + lane] += x``.
-
-    The lanes, 1 or `LANES`, are used in turn.
-
-    If there is room for what each addition rounds off, `lost`, it goes there, with one lane.
-    """
-    whole = cell.size // LANES * LANES
-    width = np.uint64(lanes)
-    for i in range(cell.size if lost.size > 0 else 0):
-        at = np.uint64(cell[i]) * width
-        sums[at], rounded = two_sum(sums[at], x[i])
-        lost[at] += rounded
-    if lost.size > 0:
+    if not grid.convex:
         return
-    mask = np.uint64(lanes - 1)
-    for i in range(0, whole, LANES):
-        for lane in range(LANES):
-            sums[np.uint64(cell[i + lane]) * width + (np.uint64(lane) & mask)] += x[i + lane]
-    for i in range(whole, cell.size):
-        sums[np.uint64(cell[i]) * width] += x[i]
-
-
-@jit
-def scatter_shares(cell: I32, x: F64, share: F64, step: int, lanes: int, sums: F64) -> None:
-    """Add ``x * share`` up in each cell, and the rest `step` cells further on.
-
-    Lanes are used as in `scatter`.
-    """
-    whole = cell.size // LANES * LANES
-    width = np.uint64(lanes)
-    mask = np.uint64(lanes - 1)
-    next_cell = np.uint64(step) * width
-    for i in range(0, whole, LANES):
-        for lane in range(LANES):
-            at = np.uint64(cell[i + lane]) * width + (np.uint64(lane) & mask)
-            sums[at] += x[i + lane] * share[i + lane]
-            sums[at + next_cell] += x[i + lane] * (1.0 - share[i + lane])
-    for i in range(whole, cell.size):
-        at = np.uint64(cell[i]) * width
-        sums[at] += x[i] * share[i]
-        sums[at + next_cell] += x[i] * (1.0 - share[i])
+    if grid.spacing == ANY:
+        most = np.int32(max(grid.knots.size - 2, 0))
+        for i in range(s.size):
+            below = lower[i] - np.int32(1)
+            below = np.int32(0) if below < 0 else below
+            lower[i] = most if below > most else below
+    step = np.uint64(1 if grid.knots.size > 1 else 0)  # a single centre has all
+    for i in range(s.size):  # a loop of its own, so that the other one vectorises
+        j = np.uint64(lower[i])
+        work[i], share[i] = grid.knots[j], grid.knots[j + step]
+    for i in range(s.size):
+        left, right = work[i], share[i]
+        a = (right - s[i]) / (right - left) if right > left else 1.0
+        a = 0.0 if a < 0.0 else a
+        share[i] = 1.0 if a > 1.0 else a

@@ -10,20 +10,22 @@ detail as one.
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
-from fastece.kernels.binning import ROUND, uniform_bins
-from fastece.kernels.reading import DETAIL
+from fastece.kernels.arithmetic import BLOCK, ROUND
+from fastece.kernels.binning import uniform_bins
 from fastece.kernels.resampling import MADE, ROW_WORDS, poisson_counts
 from fastece.typing import F64, I32, I64, U8, U16
 
-BLOCK = 1024
 # How often 1 is counted in sums of weights, in those of first and second moments within a coarse
 # cell, in widths of it, in those of squares of weights, and in those of replicates, which may count
 # a row, or a group, some ten times. So weights up to 2**32 in all fit into 63 bits, and a distance
 # is right to 2**-32 / 7200 = 3e-14.
 WEIGHT_UNIT, MOMENT_UNIT, SQUARE_UNIT, REPLICATE_UNIT = 2.0**30, 2.0**31, 2.0**24, 2.0**26
+# The same of squared distances, up to 2, and of the last bit of a number in its second word.
+DISTANCE_UNIT, DETAIL = 2.0**29, 2.0**32
 # The words of a coarse cell, a cache line: sums of w r of misses and of hits, and of w r**2, with
 # the distance r of the score from the middle of the cell, in widths of it; the sum of w**2 - w; and
 # the second words of sums of w and of w r, of misses and of hits. The last five are 0 where every
@@ -168,3 +170,29 @@ def add_replicates(
                 line, count = sums[b, 2 * coarse[i] + y[start + i]], c[i]
                 for j in range(REPLICATES):
                     line[j] += np.int64(count[j]) * w
+
+
+@jit
+def add_distances(prob: NDArray[Any], label: I64, weight: F64, words: I64) -> None:
+    """Add squared distances of class vectors from one-hot classes to two words.
+
+    The sum is ``w sum_k (p_k - [k = y])**2``, of class vectors (n, K), float64 or float32; empty
+    weights are 1.
+
+    There are four sums a row, since a single one waits for every addition.
+    """
+    whole = prob.shape[1] // 4 * 4
+    for i in range(label.size):
+        row = prob[i]
+        a = b = c = d = 0.0
+        for k in range(0, whole, 4):
+            p, q = np.float64(row[k]), np.float64(row[k + 1])
+            r, s = np.float64(row[k + 2]), np.float64(row[k + 3])
+            a, b, c, d = a + p * p, b + q * q, c + r * r, d + s * s
+        for k in range(whole, row.size):
+            a += np.float64(row[k]) * np.float64(row[k])
+        x = (((a + b) + (c + d)) - 2.0 * np.float64(row[label[i]]) + 1.0) * DISTANCE_UNIT
+        x = x * weight[i] if weight.size else x
+        high = np.int64(x)
+        words[0] += high
+        words[1] += np.int64((x - np.float64(high)) * DETAIL)

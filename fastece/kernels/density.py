@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
-from fastece.kernels.binning import ROUND
+from fastece.kernels.arithmetic import ONE, ROUND, THREE, TWO, zero
 from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.replicates import (
     OrderedRows,
@@ -21,7 +21,6 @@ from fastece.kernels.replicates import (
     power_of_two,
     weights_below,
 )
-from fastece.kernels.shared import ONE, THREE, TWO, zero
 from fastece.typing import F64, I32, I64, U8
 
 # Kernels, as `fill_taps` knows them.
@@ -301,6 +300,38 @@ def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
                     last = np.uint64(reach) * lanes
                     for r in range(np.uint64(0), lanes):
                         y[to + r] += weights[last + r] * (x[a + r] + x[b + r])
+
+
+@jit
+def squared_sums(taps: F64, fold: I32, x: F64, out: F64) -> None:
+    """Smooth weights of cells (C, Q) with squared taps into points, `out` (G, Q).
+
+    The tap of a cell at point j is the sum of the taps of all its images, which must be added up
+    before they are squared.
+
+    Parameters
+    ----------
+    taps : (M + 1,) float64 array
+        A symmetric kernel from its middle on.
+    fold : (G + 2 M,) int32 array
+        The cell that each number stands for.
+    x : (C, Q) float64 array
+        Weights, of several kinds.
+    out : (G, Q) float64 array
+        Overwritten.
+    """
+    reach = taps.size - 1
+    brought = np.zeros(x.shape[0])
+    for j in range(out.shape[0]):
+        for m in range(-reach, reach + 1):
+            brought[fold[j + reach + m]] += taps[abs(m)]
+        for q in range(out.shape[1]):
+            out[j, q] = 0.0
+        for m in range(-reach, reach + 1):
+            at = fold[j + reach + m]
+            for q in range(out.shape[1]):
+                out[j, q] += brought[at] * brought[at] * x[at, q]
+            brought[at] = 0.0
 
 
 @jit

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fastece.kernels._jit import jit
-from fastece.kernels.shared import two_sum
+from fastece.kernels.arithmetic import two_sum
 from fastece.typing import F64, I32, U8, U64
 
 # Cumulative weights closer than this, relative to the total, are equal.
@@ -251,49 +251,40 @@ def run_of_cut(weight: F64, guide: I32, j: Any, n_bins: int) -> Any:
 
 
 @jit
-def is_less(
-    hits: float, misses: float, other_hits: float, other_misses: float, tolerance: float
-) -> bool:
-    """Return whether one hit rate is below another, by more than rounding.
+def occupied_bins(weight: F64, guide: I32, n_bins: int, first: int, end: int, last: I32) -> int:
+    """Fill `last` with the last run of each occupied bin; return their number.
 
-    ``h / (h + m)`` are compared as ``h m'`` and ``h' m``, which are exact where rows count 1.
+    Bins before run `first` are one, and those behind run `end` are left out: where the two classes
+    are nearly apart, a sweep over thousands of bins is short.
     """
-    slack = tolerance * (hits + misses) * (other_hits + other_misses)
-    return hits * other_misses + slack < other_hits * misses
+    count = 0
+    j: Any = np.int64(1)
+    if first > 0:
+        j = max(int(weight[first - 1] / weight[-1] * n_bins) - 1, 1)
+    before: Any = -1
+    while before < end:
+        run = weight.size - 1 if j >= n_bins else run_of_cut(weight, guide, j, n_bins)
+        if run > before:
+            last[count] = run
+            count, before = count + 1, run
+        # The first cut after cut j that may be behind a later run than this one.
+        j = max(j + 1, int(weight[before] / weight[-1] * n_bins))
+    return count
 
 
 @jit
-def has_decrease(
-    weight: F64, hits: F64, misses: F64, guide: I32, n_bins: int, first: int, last: int,
-    tolerance: float,
-) -> bool:  # fmt: skip
+def has_decrease(hits: F64, misses: F64, last: I32, tolerance: float) -> bool:
     """Return whether some bin has a lower hit rate than the one before it.
 
-    The bin before is the last occupied one of `n_bins` bins.
-
-    `first` is the run of the first hit, and `last` that of the last miss: bins before have the rate
-    0, those behind the rate 1, and are not looked at. Where the two classes are nearly apart, a
-    sweep over thousands of bins is short.
+    `last` are the last runs of the bins. Rates ``h / (h + m)`` are compared as ``h m'`` and
+    ``h' m``, which are exact where rows count 1; less is by more than rounding.
     """
-    j: Any = np.int64(1)
-    before: Any = -1
-    if first > 0:
-        j = max(int(weight[first - 1] / weight[-1] * n_bins) - 1, 1)
-        run = run_of_cut(weight, guide, j, n_bins)
-        if run < first:
-            before = run
-            j = max(j + 1, int(weight[run] / weight[-1] * n_bins))
-    h = m = 0.0
-    while before < last:
-        run = weight.size - 1 if j >= n_bins else run_of_cut(weight, guide, j, n_bins)
-        if run > before:
-            hit = hits[run] - (hits[before] if before >= 0 else 0.0)
-            miss = misses[run] - (misses[before] if before >= 0 else 0.0)
-            if is_less(hit, miss, h, m, tolerance):
-                return True
-            h, m, before = hit, miss, run
-        # The first cut after cut j that may be behind a later run than this one.
-        j = max(j + 1, int(weight[before] / weight[-1] * n_bins))
+    h = m = hits_before = misses_before = 0.0
+    for run in last:
+        hit, miss = hits[run] - hits_before, misses[run] - misses_before
+        if hit * m + tolerance * (hit + miss) * (h + m) < h * miss:
+            return True
+        h, m, hits_before, misses_before = hit, miss, hits[run], misses[run]
     return False
 
 
@@ -305,36 +296,19 @@ def most_bins(weight: F64, hits: F64, misses: F64, guide: I32, most: int, tolera
     occupied ones do not decrease, from the arrays that `run_sums` has filled in.
     """
     runs = weight.size
-    first, last = 0, runs - 1
+    first, end = 0, runs - 1  # of the first hit, and of the last miss: before 0, behind 1 are rates
     while first < runs - 1 and hits[first] == 0.0:
         first += 1
-    while last > 0 and misses[last - 1] == misses[runs - 1]:
-        last -= 1
+    while end > 0 and misses[end - 1] == misses[runs - 1]:
+        end -= 1
     # Where the scores themselves have rates that do not decrease, no bins of them have.
-    ordered, h, m = True, 0.0, 0.0
-    for k in range(first, last + 1):
-        hit = hits[k] - (hits[k - 1] if k > 0 else 0.0)
-        miss = misses[k] - (misses[k - 1] if k > 0 else 0.0)
-        ordered = ordered and not is_less(hit, miss, h, m, tolerance)
-        h, m = hit, miss
-    if ordered:
+    last, start = np.empty(runs, np.int32), max(first - 1, 0)
+    for k in range(start, end + 1):
+        last[k] = k
+    if not has_decrease(hits, misses, last[start : end + 1], tolerance):
         return most
     for n_bins in range(2, most + 1):
-        if has_decrease(weight, hits, misses, guide, n_bins, first, last, tolerance):
+        count = occupied_bins(weight, guide, n_bins, first, end, last)
+        if has_decrease(hits, misses, last[:count], tolerance):
             return n_bins - 1
     return most
-
-
-@jit
-def occupied_bins(weight: F64, guide: I32, n_bins: int, last: I32) -> int:
-    """Fill `last` with the last run of each occupied bin; return their number."""
-    count = 0
-    j: Any = np.int64(1)
-    before: Any = -1
-    while before < weight.size - 1:
-        run = weight.size - 1 if j >= n_bins else run_of_cut(weight, guide, j, n_bins)
-        if run > before:
-            last[count] = run
-            count, before = count + 1, run
-        j = max(j + 1, int(weight[before] / weight[-1] * n_bins))
-    return count

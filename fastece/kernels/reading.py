@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
+from fastece.kernels.arithmetic import BLOCK, lane_sum
 from fastece.typing import F64, I64, U8
 
 # A running maximum waits for the comparison before it. In long rows, many of them side by side
@@ -18,9 +19,6 @@ LANES = 32
 LONG = 3 * LANES
 
 LARGEST = np.finfo(np.float64).max
-# How often 1 is counted in sums of squared distances, which are up to 2, and how often the last bit
-# of a number in its second word.
-DISTANCE_UNIT, DETAIL = 2.0**29, 2.0**32
 
 
 @jit
@@ -31,6 +29,21 @@ def are_scores(score: NDArray[Any]) -> bool:
         x = score[i]
         outside |= np.int64(0) if (x >= 0.0) & (x <= 1.0) else np.int64(1)
     return bool(outside == 0)
+
+
+@jit
+def are_classes(prob: NDArray[Any], label: I64, tolerance: float) -> bool:
+    """Return whether rows (n, K) are in [0, 1], with sums near 1, and labels in 0..K - 1."""
+    n, n_classes = prob.shape
+    rows = max(1, BLOCK // n_classes)
+    good = True
+    for start in range(0, n, rows):  # so that sums find the entries in the first-level cache
+        part = prob[start : start + rows]
+        good &= are_scores(part.reshape(part.size))
+        for i in range(part.shape[0]):
+            y = label[start + i]
+            good &= (y >= 0) & (y < n_classes) & (abs(lane_sum(part[i]) - 1) <= tolerance)
+    return good
 
 
 @jit
@@ -92,32 +105,6 @@ def long_row(row: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, Any, Any]:
         low = x if x < low else low
         total += x
     return top, low, total
-
-
-@jit
-def add_distances(prob: NDArray[Any], label: I64, weight: F64, words: I64) -> None:
-    """Add squared distances of class vectors from one-hot classes to two words.
-
-    The sum is ``w sum_k (p_k - [k = y])**2``, of class vectors (n, K), float64 or float32; empty
-    weights are 1.
-
-    There are four sums a row, since a single one waits for every addition.
-    """
-    whole = prob.shape[1] // 4 * 4
-    for i in range(label.size):
-        row = prob[i]
-        a = b = c = d = 0.0
-        for k in range(0, whole, 4):
-            p, q = np.float64(row[k]), np.float64(row[k + 1])
-            r, s = np.float64(row[k + 2]), np.float64(row[k + 3])
-            a, b, c, d = a + p * p, b + q * q, c + r * r, d + s * s
-        for k in range(whole, row.size):
-            a += np.float64(row[k]) * np.float64(row[k])
-        x = (((a + b) + (c + d)) - 2.0 * np.float64(row[label[i]]) + 1.0) * DISTANCE_UNIT
-        x = x * weight[i] if weight.size else x
-        high = np.int64(x)
-        words[0] += high
-        words[1] += np.int64((x - np.float64(high)) * DETAIL)
 
 
 @jit

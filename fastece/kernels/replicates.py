@@ -13,8 +13,8 @@ import numpy as np
 
 from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
+from fastece.kernels.arithmetic import column_sums, two_sum, zero
 from fastece.kernels.quantiles import cut_weights
-from fastece.kernels.shared import column_sums, two_sum, zero
 from fastece.typing import F64, I32, I64, U8
 
 
@@ -380,39 +380,28 @@ def cut_sums(
 
 
 @jit
-def scores_below(bits: I64, value: F64, count: I64) -> None:
-    """Count the scores below the value of each replicate, without branches.
-
-    As in `rows_reaching`. `bits` are the scores in increasing order as integers, and greater ones
-    after them, 2**k in all.
-    """
-    wanted = value.view(np.int64)
-    for r in range(REPLICATES):
-        count[r] = 0
-    step = bits.size // 2
-    while step > 0:
-        for r in range(REPLICATES):
-            count[r] += ((bits[np.uint64(count[r] + step - 1)] - wanted[r]) >> 63) & step
-        step //= 2
-
-
-@jit
 def centres_of(
     bits: I64, n: int, edges: F64, centre: F64, place: I32, bins: I32, count: I32
 ) -> None:
     """Find the distinct bin centres of each replicate, and their places among rows.
 
-    From the n scores as `scores_below` takes them, and the edges (B + 1, 32) of `cuts_of`. Filled
-    in: the distinct centres (B, 32), as far as there are any; `place`, the first row that is not
-    below each of them, n after the last; `bins`, the first bin with each; `count`, their number.
+    From the n scores in increasing order, `bits` as integers, with greater ones after them, 2**k in
+    all; and from the edges (B + 1, 32) of `cuts_of`. Filled in: the distinct centres (B, 32), as
+    far as there are any; `place`, the first row that is not below each of them, n after the last;
+    `bins`, the first bin with each; `count`, their number.
     """
     middle, row = np.empty(REPLICATES), np.empty(REPLICATES, np.int64)
+    wanted = middle.view(np.int64)
     for r in range(REPLICATES):
         count[r] = 0
     for b in range(edges.shape[0] - 1):
         for r in range(REPLICATES):
-            middle[r] = (edges[b, r] + edges[b + 1, r]) / 2 + 0.0
-        scores_below(bits, middle, row)
+            middle[r], row[r] = (edges[b, r] + edges[b + 1, r]) / 2 + 0.0, 0
+        step = bits.size // 2
+        while step > 0:  # scores below are counted without branches, as in `rows_reaching`
+            for r in range(REPLICATES):
+                row[r] += ((bits[np.uint64(row[r] + step - 1)] - wanted[r]) >> 63) & step
+            step //= 2
         for r in range(REPLICATES):
             t = count[r]
             if t == 0 or middle[r] > centre[t - 1, r]:

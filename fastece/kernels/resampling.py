@@ -13,7 +13,7 @@ import numpy as np
 
 from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
-from fastece.kernels.shared import EIGHT, FOUR, ONE, THREE, TWO, column_sums
+from fastece.kernels.arithmetic import EIGHT, FOUR, ONE, THREE, TWO, column_sums
 from fastece.typing import F64, I32, I64, U8, U16, U64
 
 # Random words of a row, 16 bits for each replicate.
@@ -98,17 +98,6 @@ def below(word: Any, n: int) -> int:
 
 
 @jit
-def decided_counts(bits: U16, law: U16, c: U8) -> None:
-    """Count the levels up to 16 random bits; `OPEN` from the last level on."""
-    a, b, d, e, f, g = law[0], law[1], law[2], law[3], law[4], law[5]
-    for i in range(c.size):
-        w = bits[i]
-        k = np.uint16(w >= a) + np.uint16(w >= b) + np.uint16(w >= d)
-        k += np.uint16(w >= e) + np.uint16(w >= f) + np.uint16(3) * np.uint16(w >= g)
-        c[i] = np.uint8(k)
-
-
-@jit
 def settle(start: Any, first: int, tail: F64, c: U8) -> None:
     """Replace open counts by draws from the tail of the law.
 
@@ -140,19 +129,24 @@ def poisson_counts(key: Any, block: int, ids: I64, law: U16, tail: F64, words: U
     """
     start, again = counter_of(key, block, COUNT), counter_of(key, block, SETTLE)
     flat, bits, rows = c.reshape(c.size), words.view(np.uint16), words.size // ROW_WORDS
+    levels = law[0], law[1], law[2], law[3], law[4], law[5]
     for first in range(0, c.shape[0], rows):
         count = min(rows, c.shape[0] - first)
+        with_ids = count if ids.size > 0 else 0
         part = flat[first * REPLICATES : (first + count) * REPLICATES]
-        if ids.size == 0:
+        if with_ids == 0:
             random_words(start, first * ROW_WORDS, words[: count * ROW_WORDS])
-            decided_counts(bits, law, part)
-            settle(again, first * REPLICATES, tail, part)
-            continue
-        for i in range(count):
+        for i in range(with_ids):
             row_words = words[i * ROW_WORDS : (i + 1) * ROW_WORDS]
             random_words(start, ids[first + i] * ROW_WORDS, row_words)
-        decided_counts(bits, law, part)
-        for i in range(count):
+        for i in range(part.size):  # the levels up to the bits; `OPEN` from the last level on
+            w = bits[i]
+            k = np.uint16(w >= levels[0]) + np.uint16(w >= levels[1]) + np.uint16(w >= levels[2])
+            k += np.uint16(w >= levels[3]) + np.uint16(w >= levels[4])
+            part[i] = np.uint8(k + np.uint16(3) * np.uint16(w >= levels[5]))
+        if with_ids == 0:
+            settle(again, first * REPLICATES, tail, part)
+        for i in range(with_ids):
             settle(again, ids[first + i] * REPLICATES, tail, c[first + i])
 
 
@@ -283,6 +277,3 @@ def categories(key: Any, first: int, up_to: F64, label: I32) -> None:
                 edge = up_to[i, k]
                 for r in range(REPLICATES):
                     row[r] += np.int32(u[r] >= edge)
-
-
-# --- rows in another order ------------------------------------------------------------------

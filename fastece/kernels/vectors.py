@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
-from fastece.kernels.logits import BLOCK, LOWEST_EXPONENT, exponential
-from fastece.kernels.shared import lane_sum, zero
+from fastece.kernels.arithmetic import BLOCK, LOWEST_EXPONENT, exponential, lane_sum, zero
 from fastece.typing import F64, I64, U32
 
 # Columns of a line that are filled at a time: with those of four classes they stay in the
@@ -75,94 +74,60 @@ def add_squares(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -
 
 
 @jit
-def fill_squares(rows: F64, columns: F64, start: int, band: F64) -> None:
-    """Fill `band` with squared distances of rows (b, K) from columns from `start` on."""
-    spare = np.empty(PIECE)
+def fill_pairs(
+    rows: F64, columns: F64, constant: F64, is_square: bool, is_factor: bool, band: F64
+) -> None:
+    """Fill `band` with products of rows (b, K) and columns (K, m), plus a constant (m,).
+
+    Or with their squared distances; or multiply what is there by either. An empty constant is 0.
+    """
+    work = np.empty((2, PIECE))
     for left in range(0, band.shape[1], PIECE):
+        shift, size = constant[left : left + PIECE], min(PIECE, band.shape[1] - left)
+        one, two = work[0, :size], work[1, :size]
         for i in range(0, band.shape[0], 2):
-            one, is_last = band[i, left : left + PIECE], i + 1 == band.shape[0]
-            two = spare[: one.size] if is_last else band[i + 1, left : left + PIECE]
             zero(one)
             zero(two)
+            for j in range(shift.size):
+                one[j] = two[j] = shift[j]
             below = rows[min(i + 1, rows.shape[0] - 1)]
-            add_squares(rows[i], below, columns, start + left, one, two)
+            if is_square:
+                add_squares(rows[i], below, columns, left, one, two)
+            else:
+                add_products(rows[i], below, columns, left, one, two)
+            for k in range(min(2, band.shape[0] - i)):
+                line, value = band[i + k, left : left + PIECE], work[k]
+                for j in range(line.size):
+                    line[j] = line[j] * value[j] if is_factor else value[j]
 
 
 @jit
 def fill_kernel(
-    rows: F64, columns: F64, v: F64, scale: float, is_gaussian: bool, first: int, start: int,
-    band: F64,
-) -> None:  # fmt: skip
+    rows: F64, columns: F64, v: F64, scale: float, is_gaussian: bool, first: int, band: F64
+) -> None:
     """Fill `band` with kernel values of pairs, times the weights of both rows.
 
-    Rows are those from `first` on, and columns those from `start` on. Each pair stands there once,
-    so it counts twice where it is of two rows.
+    Rows are those from `first` on, and columns all up to the last of them. Each pair stands there
+    once, so it counts twice where it is of two rows.
 
     The kernel is ``exp(scale * d)``, with d the distance or, if `is_gaussian`, its square; 1 where
     the distance is 0, so that the scale may be -inf.
     """
     work = np.empty(PIECE)
-    fill_squares(rows, columns, start, band)
+    yes = rows.size >= 0  # a variable, as elsewhere
+    fill_pairs(rows, columns, np.empty(0), yes, not yes, band)
     for i in range(band.shape[0]):
-        own, row = v[first + i], first + i - start
-        for left in range(0, band.shape[1], PIECE):
-            part = band[i, left : left + PIECE]
-            weight = v[start + left : start + left + part.size]
+        own, line = v[first + i], band[i]
+        for left in range(0, line.size, PIECE):
+            part, weight = line[left : left + PIECE], v[left : left + PIECE]
             for j in range(part.size):
                 d = part[j] if is_gaussian else np.sqrt(part[j])
                 part[j] = scale * d if part[j] > 0.0 else 0.0
             exponential(part, work)
             for j in range(part.size):
                 part[j] *= 2.0 * own * weight[j]
-        line = band[i]
-        if row < line.size:
-            line[row] *= 0.5
-        zero(line[row + 1 :])
-
-
-@jit
-def multiply_products(rows: F64, columns: F64, start: int, band: F64) -> None:
-    """Multiply `band` by products of rows (b, K) with columns from `start` on."""
-    work, more, spare = np.empty(PIECE), np.empty(PIECE), np.empty(PIECE)
-    for left in range(0, band.shape[1], PIECE):
-        for i in range(0, band.shape[0], 2):
-            one, is_last = band[i, left : left + PIECE], i + 1 == band.shape[0]
-            two = spare[: one.size] if is_last else band[i + 1, left : left + PIECE]
-            products, products_below = work[: one.size], more[: one.size]
-            zero(products)
-            zero(products_below)
-            below = rows[min(i + 1, rows.shape[0] - 1)]
-            add_products(rows[i], below, columns, start + left, products, products_below)
-            for j in range(one.size):
-                one[j] *= products[j]
-            for j in range(two.size):
-                two[j] *= products_below[j]
-
-
-@jit
-def fill_exponents(
-    rows: F64, columns: F64, constant: F64, inverse: float, first: int, band: F64
-) -> None:
-    """Fill `band` with linear functions of the products of rows with columns.
-
-    They are ``constant[j] + inverse * rows[i] . columns[:, j]`` of every row j but the own one, for
-    which they are -inf.
-    """
-    scaled = np.empty(rows.shape)
-    for i in range(rows.shape[0]):
-        for k in range(rows.shape[1]):
-            scaled[i, k] = rows[i, k] * inverse
-    spare = np.empty(PIECE)
-    for left in range(0, band.shape[1], PIECE):
-        for i in range(0, band.shape[0], 2):
-            one, is_last = band[i, left : left + PIECE], i + 1 == band.shape[0]
-            two = spare[: one.size] if is_last else band[i + 1, left : left + PIECE]
-            for j in range(one.size):
-                one[j] = two[j] = constant[left + j]
-            below = scaled[min(i + 1, rows.shape[0] - 1)]
-            add_products(scaled[i], below, columns, left, one, two)
-    for i in range(band.shape[0]):
-        band[i, first + i] = -np.inf
+        line[first + i] *= 0.5
+        zero(line[first + i + 1 :])
 
 
 @jit

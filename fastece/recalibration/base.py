@@ -172,7 +172,7 @@ def name_classes(classes: Sequence[int] | NDArray[Any]) -> str:
 def sigmoid(z: F64) -> F64:
     """Compute ``1 / (1 + exp(-z))`` of logits (n,)."""
     p = np.empty(z.size)
-    kernels.logits.sigmoid(z, p)
+    kernels.arithmetic.sigmoid(z, p)
     return p
 
 

@@ -235,7 +235,7 @@ class TemperatureLoss(Loss):
         if inverse not in self.known:  # one pass gives all three
             sums = self.known[inverse] = np.zeros(3)
             data = self.z, self.top, self.label, self.weight
-            kernels.logits.temperature_sums(*data, inverse, sums)
+            kernels.arithmetic.temperature_sums(*data, inverse, sums)
         return self.known[inverse]
 
     def evaluate(self, theta: F64) -> tuple[float, F64]:

@@ -237,14 +237,14 @@ class State:
     @property
     def squared_distance(self) -> float:
         """Sum of w times the squared distance of class vectors from the true class."""
-        low = self.get("distance_low") / kernels.reading.DETAIL
-        return (self.get("distance") + low) / kernels.reading.DISTANCE_UNIT
+        low = self.get("distance_low") / kernels.cells.DETAIL
+        return (self.get("distance") + low) / kernels.cells.DISTANCE_UNIT
 
     @property
     def more_square(self) -> float:
         """The sum of w**2 - w over all rows."""
         high = int(self.coarse[0, :, kernels.cells.SQUARE].sum())
-        low = self.get("square_low") / kernels.reading.DETAIL
+        low = self.get("square_low") / kernels.cells.DETAIL
         return (high + low) / kernels.cells.SQUARE_UNIT
 
     def cells(self, k: int) -> Cells:
@@ -257,7 +257,7 @@ class State:
         # Coarse cells have the second words of weights, which their fine ones share.
         weight = self.fine[k].T / names.WEIGHT_UNIT
         whole = coarse_sums(weight, settings.n_coarse)
-        exact = whole + low_weight / (kernels.reading.DETAIL * names.WEIGHT_UNIT)
+        exact = whole + low_weight / (kernels.cells.DETAIL * names.WEIGHT_UNIT)
         scale = np.divide(exact, whole, out=np.ones_like(whole), where=whole > 0)
         # Weights too small for the first words are in the middle of their coarse cell.
         lost = np.where((whole == 0) & (exact > 0), exact, 0.0)
@@ -272,7 +272,7 @@ class State:
             square = total * (1 + self.more_square / all_rows)
         return Cells(
             n=self.get("n"), low=settings.low, high=1.0, weight=weight, square=square,
-            score=(first + low_first / kernels.reading.DETAIL) / names.MOMENT_UNIT,
+            score=(first + low_first / kernels.cells.DETAIL) / names.MOMENT_UNIT,
             square_score=words[names.SECOND] / names.MOMENT_UNIT,
         )  # fmt: skip
 
@@ -335,7 +335,7 @@ def read_batch(
     words = np.zeros(2, np.int64)
     if problems.vectors is not None:
         rows, vectors, v = problems.positions, problems.vectors, kernels.weights(problems.v)
-        kernels.reading.add_distances(vectors.prob[rows], vectors.label[rows], v, words)
+        kernels.cells.add_distances(vectors.prob[rows], vectors.label[rows], v, words)
     return problems, words
 
 
@@ -356,7 +356,7 @@ def read_vectors(
         read_top_label: Any = kernels.reading.read_top_label
         if not read_top_label(p[part], y[part], False, tolerance, score[part], hit[part]):
             return None
-        kernels.reading.add_distances(p[part], y[part], NO_WEIGHTS, words)
+        kernels.cells.add_distances(p[part], y[part], NO_WEIGHTS, words)
     return Problems(settings.row, score, hit, 1 / k, 1.0, k), words
 
 

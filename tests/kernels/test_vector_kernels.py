@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastece.kernels import REPLICATES, vectors
-from fastece.kernels.logits import BLOCK, LOWEST_EXPONENT
+from fastece.kernels.arithmetic import BLOCK, LOWEST_EXPONENT
 from helpers.kernel_forms import forms
 
 # No multiple of 4 or 8, and more than a piece.

@@ -1,0 +1,210 @@
+"""Errors from the gaps of cells: debiased ones, and those of replicates under hypotheses."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fastece.kernels._jit import jit
+from fastece.kernels.arithmetic import zero
+from fastece.typing import F64, I32
+
+# Replicates that are taken at once, so that the gaps of all cells of a problem stay in the cache.
+LANES = 128
+# A bin of two rows has as many, whatever its weights round to.
+FEWEST = 2.0 - 1e-9
+# Gaps beyond so many deviations, times sqrt(2), are noise in no digit: exp(-36) is 2e-16.
+FAR = 6.0
+
+
+class RareRows(NamedTuple):
+    """Cells of extreme scores, in which rows now and then hit, or miss, that never should.
+
+    Attributes
+    ----------
+    row : (K, B) float64 array
+        What a single row adds to the gap of a cell.
+    part : (M, K, B) float64 array
+        Where it is not 0, there is `rare_noise` beside the other, multiplied by this.
+    which : (K, B) int32 array
+        The line of `order` of each cell that may have such noise.
+    order : (C, R) int32 array
+        Permutations of the replicates; without a line, the other arrays are not read.
+    """
+
+    row: F64
+    part: F64
+    which: I32
+    order: I32
+
+
+NO_RARE_ROWS = RareRows(
+    np.empty((0, 0)), np.empty((0, 0, 0)), np.empty((0, 0), np.int32), np.empty((0, 0), np.int32)
+)
+
+
+@jit
+def rare_noise(gap: float, row: float, part: float, order: I32, out: F64) -> None:
+    """Fill `out` (R,) with noise of a cell of extreme scores: quantiles of its law.
+
+    In such a cell rows that should never hit, or never miss, now and then do.
+
+    Parameters
+    ----------
+    gap : float
+        The mean.
+    row : float
+        What a single row adds to a gap: the mean is that of a Poisson law of rows.
+    part : float
+        What deviations from the mean are multiplied by, as rows are not that many.
+    order : (R,) int32 array
+        A permutation: replicate ``order[j]`` has the quantile ``(j + 1/2) / R`` of the law.
+    out : (R,) float64 array
+        Overwritten.
+    """
+    mean = abs(gap) / row
+    k = max(0.0, np.floor(mean - 10.0 * np.sqrt(mean)))
+    p = math.exp(k * math.log(mean) - mean - math.lgamma(k + 1.0)) if mean > 0.0 else 1.0
+    below = p
+    step = part * (row if gap > 0.0 else -row)
+    for j in range(order.size):
+        while below < (j + 0.5) / order.size and p > 0.0:
+            k += 1.0
+            p *= mean / k
+            below += p
+        out[order[j]] = gap + step * (k - mean)
+
+
+@jit
+def add_norm(x: F64, norm: float, largest: F64, value: F64, out: F64) -> None:
+    """Add the p-norm of each column of x (B, R) to `out` (R,).
+
+    `largest` and `value` (R,) are work space. Of powers other than the square the largest entry is
+    taken out first, since a large power of a small number is 0.
+    """
+    zero(value)
+    zero(largest)
+    if norm == 1.0 or norm == 2.0:
+        for b in range(x.shape[0]):
+            for r in range(out.size):
+                value[r] += abs(x[b, r]) if norm == 1.0 else x[b, r] * x[b, r]
+        for r in range(out.size):
+            out[r] += value[r] if norm == 1.0 else np.sqrt(value[r])
+        return
+    for b in range(x.shape[0]):
+        for r in range(out.size):
+            largest[r] = max(largest[r], abs(x[b, r]))
+    for b in range(x.shape[0] if norm < np.inf else 0):
+        for r in range(out.size):
+            if x[b, r] != 0.0:
+                value[r] += (abs(x[b, r]) / largest[r]) ** norm
+    for r in range(out.size):
+        out[r] += largest[r] * (value[r] ** (1.0 / norm) if norm < np.inf else 1.0)
+
+
+@jit
+def gap_errors(
+    gap: F64, noise: F64, null: F64, rare: RareRows, side: float, norm: float, out: F64
+) -> None:
+    """Compute the error of each replicate under each hypothesis, in `out` (M, R).
+
+    It is the mean over problems of norms of gaps.
+
+    Parameters
+    ----------
+    gap : (M, K, B) float64 array
+        Of each hypothesis the gap of each cell of each problem, in units in which a problem's error
+        is a plain norm.
+    noise : (M, K, B) float64 array
+        What the noise of each cell is multiplied by.
+    null : (K, B, R) float64 array
+        The noise of the replicates.
+    rare : RareRows
+        Perhaps `NO_RARE_ROWS`.
+    side : float
+        Which gaps count: those above 0 for 1, those below for -1, all for 0.
+    norm : float
+    out : (M, R) float64 array
+        Overwritten.
+    """
+    problems, cells, count = null.shape
+    x, largest, value = np.zeros((cells, LANES)), np.empty(LANES), np.empty(LANES)
+    total, rare_noises = np.empty(LANES), np.empty(rare.order.shape)
+    is_rare = np.zeros((problems, cells), np.bool_)
+    for m in range(gap.shape[0]):
+        for k in range(problems if rare.order.size > 0 else 0):
+            for b in range(cells):
+                part, line = rare.part[m, k, b], rare.which[k, b]
+                is_rare[k, b] = part > 0.0
+                if is_rare[k, b]:
+                    row, order = rare.row[k, b], rare.order[line]
+                    rare_noise(gap[m, k, b], row, part, order, rare_noises[line])
+        for first in range(0, count, LANES):
+            lanes = min(LANES, count - first)
+            zero(total)
+            for k in range(problems):
+                for b in range(cells):
+                    d, f, sums = gap[m, k, b], noise[m, k, b], x[b]
+                    line = null[k, b, first : first + lanes]
+                    for r in range(lanes):
+                        sums[r] = d + f * line[r]
+                    if is_rare[k, b]:
+                        more = rare_noises[rare.which[k, b], first : first + lanes]
+                        for r in range(lanes):
+                            sums[r] = more[r] + f * line[r]
+                    if side != 0.0:
+                        for r in range(lanes):
+                            sums[r] = max(side * sums[r], 0.0)
+                add_norm(x, norm, largest, value, total)
+            for r in range(lanes):
+                out[m, first + r] = total[r] / problems
+
+
+@jit
+def debiased_errors(
+    gap: F64, weight: F64, hits: F64, square: F64, total: F64, least: float, is_equal: bool,
+    norm: float, out: F64,
+) -> None:  # fmt: skip
+    """Compute the debiased error of each problem, in `out` (K,), from sums in bins.
+
+    What chance adds to a gap g is ``E|N(g, t**2)| - g``, with the variance ``t**2 = q (1 - q) / n``
+    of the hit rate q of n rows: the mean size of a normal variable around it, less the gap.
+
+    Parameters
+    ----------
+    gap, weight, hits : (K, B) float64 arrays
+        Sums of w (y - s), w and w y in each bin.
+    square : (K, B) or (0, 0) float64 array
+        Those of w**2; empty: every row counts 1.
+    total : (K,) float64 array
+        Weight of the rows.
+    least : float
+        Bins that do not have more than this share of it are empty.
+    is_equal : bool
+        Bins count 1 / B instead of their share.
+    norm : float
+        1 or 2.
+    """
+    problems, n_bins = gap.shape
+    for k in range(problems):
+        value = 0.0
+        for b in range(n_bins):
+            w = weight[k, b]
+            if not w > least * total[k]:
+                continue
+            g, q = abs(gap[k, b]) / w, min(hits[k, b] / w, 1.0)
+            count = w
+            if square.size > 0:  # as many rows of one weight would be as noisy
+                # Divided twice: the square of a small weight may be nothing.
+                count = w / (square[k, b] / w) if square[k, b] > 0.0 else 1.0
+            if norm == 1.0:
+                noise, part = math.sqrt(2.0 * max(q * (1.0 - q), 0.0) / count), g
+                if g < FAR * noise:
+                    z = g / noise
+                    part -= noise / math.sqrt(math.pi) * math.exp(-z * z) - g * math.erfc(z)
+            elif count >= FEWEST:
+                part = g * g - max(q * (1.0 - q), 0.0) / (count - 1.0)
+            else:
+                part = 0.0
+            value += part / n_bins if is_equal else part * (w / total[k])
+        out[k] = value if norm == 1.0 else math.sqrt(max(value, 0.0))
