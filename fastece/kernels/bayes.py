@@ -404,7 +404,10 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
 
 @jit
 def mean_gaps(score: F64, p: F64, out: F64) -> None:
-    """Average the gaps ``p - score`` of draws p (C, S), their sizes and signs: out (3, C)."""
+    """Average gaps ``p - score`` over draws p (C, S), their sizes and their signs.
+
+    The means are in `out` (3, C).
+    """
     draws = p.shape[1]
     gap = np.empty(draws)
     for c in range(score.size):

@@ -18,7 +18,7 @@ FAR = 6.0
 
 
 class RareRows(NamedTuple):
-    """Cells of extreme scores, in which rows now and then hit, or miss, that never should.
+    """Cells of extreme scores, in which rows hit, or miss, that hardly ever do.
 
     Attributes
     ----------

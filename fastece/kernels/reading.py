@@ -33,7 +33,7 @@ def are_scores(score: NDArray[Any]) -> bool:
 
 @jit
 def are_classes(prob: NDArray[Any], label: I64, tolerance: float) -> bool:
-    """Return whether rows (n, K) are in [0, 1], with sums near 1, and labels in 0..K - 1."""
+    """Return whether rows (n, K) are in [0, 1] and sum to 1, and labels are classes."""
     n, n_classes = prob.shape
     rows = max(1, BLOCK // n_classes)
     good = True

@@ -77,9 +77,10 @@ def add_squares(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -
 def fill_pairs(
     rows: F64, columns: F64, constant: F64, is_square: bool, is_factor: bool, band: F64
 ) -> None:
-    """Fill `band` with products of rows (b, K) and columns (K, m), plus a constant (m,).
+    """Fill `band` with a constant plus products of rows (b, K) with columns (K, m).
 
-    Or with their squared distances; or multiply what is there by either. An empty constant is 0.
+    The constant (m,) may be empty. If `is_square`, it is squared distances instead of products, and
+    if `is_factor`, the band is multiplied by them.
     """
     work = np.empty((2, PIECE))
     for left in range(0, band.shape[1], PIECE):

@@ -1,14 +1,13 @@
 """Where scores go and what they bring, compiled and as plain Python, against the definitions."""
 
 from bisect import bisect_left, bisect_right
-from math import fsum
 
 import numpy as np
 import pytest
 import reference
 
 from fastece.estimators.layouts import float_layout, float_scores, hard_layout, uniform_layout
-from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning
+from fastece.kernels import binning
 from helpers import strategies as cases
 from helpers.kernel_cases import BINS, RANGES, awkward_scores
 from helpers.kernel_forms import forms
@@ -98,72 +97,6 @@ def test_convex_shares_are_those_of_the_two_nearest_centres(edges, even):
             expected = dict(reference.convex_shares(x, found))
             for b in {*got, *expected}:
                 assert abs(got.get(b, 0) - expected.get(b, 0)) <= (2e-14 if spacing else 0)
-    for kernel in forms(binning.convex_shares):
-        again, left_again = np.empty(s.size), np.empty(s.size)
-        kernel(s, centres, lower, left_again, again)
-        assert again.tolist() == share.tolist()
-
-
-@pytest.mark.parametrize("n_bins", [1, 2, 8])
-def test_distinct_centres_are_kept_with_the_first_bin_of_each(n_bins):
-    rng = np.random.default_rng(n_bins)
-    for edges in (np.sort(rng.random(n_bins + 1).round(1)), np.full(n_bins + 1, 0.3)):
-        found = reference.centres(edges.tolist())
-        for kernel in forms(binning.distinct_centres):
-            centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
-            count = kernel(edges, centres, bins)
-            assert list(zip(centres[:count], bins[:count], strict=True)) == found
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_moments_are_of_rows_above_the_threshold(weighted):
-    s, y = np.array([0.1, 0.5, 0.9]), np.array([1, 0, 1], np.uint8)
-    w = np.array([2.0, 3.0, 0.0]) if weighted else NO_WEIGHTS
-    v = w if weighted else np.ones(3)
-    expected = [v * (y - s), v, v * s, v * y, v * v, v * (1 + PACK * y)]
-    x = np.empty(3)
-    for kernel in forms(binning.moment):
-        for q in MOMENTS:
-            kernel(q, s, y, w, -np.inf, x)
-            assert x.tolist() == expected[q].tolist()
-            kernel(q, s, y, w, 0.5, x)
-            assert x.tolist() == [0.0, 0.0, expected[q][2]]
-
-
-def test_scatter_adds_every_row_once():
-    rng = np.random.default_rng(2)
-    for n in (0, 1, 7, 8, 9, 100):
-        cell, x = rng.integers(0, 5, n).astype(np.int32), rng.random(n)
-        for kernel in forms(binning.scatter):
-            for lanes in (1, binning.LANES):
-                sums = np.zeros(5 * lanes)
-                kernel(cell, x, lanes, sums, NO_WEIGHTS)
-                expected = np.bincount(cell, x, minlength=5)
-                assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-14)
-
-
-def test_scatter_keeps_what_is_rounded_off():
-    w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
-    cell = np.zeros(w.size, np.int32)
-    for kernel in forms(binning.scatter):
-        sums, lost = np.zeros(2), np.zeros(2)
-        kernel(cell, w, 2, sums, lost)
-        assert sums[0] + lost[0] == fsum(w)
-        assert sums[1] == lost[1] == 0
-
-
-def test_scatter_shares_adds_both_parts_of_every_row():
-    rng = np.random.default_rng(9)
-    for n in (0, 1, 7, 8, 9, 100):
-        cell, x, a = rng.integers(0, 4, n).astype(np.int32), rng.random(n), rng.random(n)
-        for kernel in forms(binning.scatter_shares):
-            for lanes in (1, binning.LANES):
-                for step in (0, 1):
-                    sums = np.zeros(5 * lanes)
-                    kernel(cell, x, a, step, lanes, sums)
-                    expected = np.bincount(cell, x * a, minlength=5)
-                    expected += np.bincount(cell + step, x * (1 - a), minlength=5)
-                    assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.parametrize("limits", [*RANGES, (0.1, 0.4), (0.5, 0.9), (0.6, 0.61)])

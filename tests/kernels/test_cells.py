@@ -122,3 +122,23 @@ def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
                 weight = nearest(w[i] * 2.0**26) if w.size else 2**26
                 expected[b, 2 * coarse[i] + y[i]] += c[i].astype(np.int64) * weight
         assert (sums == expected).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 5, 3000])
+def test_distances_of_class_vectors_are_squared(dtype, n_classes):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(n_classes), 30).astype(dtype)
+    y = rng.integers(0, n_classes, 30)
+    distance = ((p.astype(np.float64) - np.eye(n_classes)[y]) ** 2).sum(1)
+
+    def total(words):
+        return (words[0] + words[1] / 2**32) / 2**29
+
+    w = rng.random(30)
+    for kernel in forms(cells.add_distances):
+        for weight in (NO_WEIGHTS, w):
+            words = np.zeros(2, np.int64)
+            kernel(p, y, weight, words)
+            expected = (distance * weight if weight.size else distance).sum()
+            assert total(words) == pytest.approx(expected, rel=1e-12, abs=1e-12)

@@ -458,3 +458,36 @@ def test_folded_taps_are_taps_and_their_images():
                     for at in {m, -m}:
                         plain[at % (2 * count)] += tap
                 assert around[part, :, r] == pytest.approx(plain[: count + 1], rel=1e-12)
+
+
+def test_squares_are_of_what_a_cell_brings_with_all_its_images():
+    rng = np.random.default_rng(3)
+    for count, reach in ((6, 2), (4, 7), (1, 3)):
+        taps, x = rng.random(reach + 1), rng.random((count + 4, 2))
+        at = np.arange(-reach, count + reach) % (2 * count)
+        fold = (np.minimum(at, 2 * count - 1 - at) + 2).astype(np.int32)
+        expected = np.zeros((count, 2))
+        for j in range(count):
+            for cell in range(count + 4):
+                brought = sum(
+                    taps[abs(m)] for m in range(-reach, reach + 1) if fold[j + reach + m] == cell
+                )
+                expected[j] += brought**2 * x[cell]
+        for kernel in forms(density.squared_sums):
+            out = np.full((count, 2), np.nan)
+            kernel(taps, fold, x, out)
+            assert out == pytest.approx(expected, rel=1e-13)
+
+
+def test_gaps_are_shared_by_the_cells_around_their_score():
+    s = np.array([0.0, 0.1, 0.125, 0.3, 0.625, 1.0])
+    gap, rng = np.array([1.0, -1.0, 2.0, 0.5, -0.25, 3.0]), np.random.default_rng(5)
+    share = np.array([  # centres at 1/8, 3/8, 5/8, 7/8; beyond them the end cell has all
+        [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0.3, 0.7, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1],
+    ])  # fmt: skip
+    for kernel in forms(density.spread_gaps):
+        for lanes in (1, 3):
+            c, out = rng.integers(0, 3, (6, lanes)), np.full((lanes, 4), np.nan)
+            kernel(c.astype(np.float64), s, gap, out)
+            assert out == pytest.approx((c * gap[:, None]).T @ share, abs=1e-14)
+            assert out.sum(1) == pytest.approx(gap @ c)

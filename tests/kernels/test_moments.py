@@ -1,19 +1,117 @@
 """Sums of what rows bring to cells, compiled and as plain Python, against loops over the rows."""
 
+from math import fsum
+
 import numpy as np
 import pytest
 import reference
 
+from fastece.estimators.binned import Binned
 from fastece.estimators.layouts import float_layout
-from fastece.kernels import MOMENTS, NO_WEIGHTS, PACK, binning, moments
-from helpers.kernel_cases import seven_bins
+from fastece.kernels import (
+    GAP,
+    HITS,
+    MOMENTS,
+    NO_WEIGHTS,
+    PACK,
+    SCORE,
+    WEIGHT,
+    binning,
+    moments,
+    weights,
+)
+from helpers.kernel_cases import (
+    RANGES_OF_QUANTILES,
+    WEIGHTS,
+    expected_sums,
+    ordered_sets,
+    quantile_fields,
+    seven_bins,
+    weights_of,
+)
 from helpers.kernel_forms import forms
+from helpers.samples import sample_of
+from helpers.strategies import as_lists
+
+SETS = ordered_sets(80)
+NO_CUTS = np.empty(0)
+# The gap, whose sums nobody wants.
+ALONE = np.array([GAP]), np.empty((0, 0))
+LIMITS = [(0.0, 1.0), (0.2, 0.7)]
+
+
+# --- terms and cells ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 8])
+def test_distinct_centres_are_kept_with_the_first_bin_of_each(n_bins):
+    rng = np.random.default_rng(n_bins)
+    for edges in (np.sort(rng.random(n_bins + 1).round(1)), np.full(n_bins + 1, 0.3)):
+        found = reference.centres(edges.tolist())
+        for kernel in forms(moments.distinct_centres):
+            centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
+            count = kernel(edges, centres, bins)
+            assert list(zip(centres[:count], bins[:count], strict=True)) == found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_are_of_rows_above_the_threshold(weighted):
+    s, y = np.array([0.1, 0.5, 0.9]), np.array([1, 0, 1], np.uint8)
+    w = np.array([2.0, 3.0, 0.0]) if weighted else NO_WEIGHTS
+    v = w if weighted else np.ones(3)
+    expected = [v * (y - s), v, v * s, v * y, v * v, v * (1 + PACK * y)]
+    x = np.empty(3)
+    for kernel in forms(moments.moment):
+        for q in MOMENTS:
+            kernel(q, s, y, w, -np.inf, x)
+            assert x.tolist() == expected[q].tolist()
+            kernel(q, s, y, w, 0.5, x)
+            assert x.tolist() == [0.0, 0.0, expected[q][2]]
+
+
+def test_scatter_adds_every_row_once():
+    rng = np.random.default_rng(2)
+    for n in (0, 1, 7, 8, 9, 100):
+        cell, x = rng.integers(0, 5, n).astype(np.int32), rng.random(n)
+        for kernel in forms(moments.scatter):
+            for lanes in (1, moments.LANES):
+                sums = np.zeros(5 * lanes)
+                kernel(cell, x, lanes, sums, NO_WEIGHTS)
+                expected = np.bincount(cell, x, minlength=5)
+                assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-14)
+
+
+def test_scatter_keeps_what_is_rounded_off():
+    w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
+    cell = np.zeros(w.size, np.int32)
+    for kernel in forms(moments.scatter):
+        sums, lost = np.zeros(2), np.zeros(2)
+        kernel(cell, w, 2, sums, lost)
+        assert sums[0] + lost[0] == fsum(w)
+        assert sums[1] == lost[1] == 0
+
+
+def test_scatter_shares_adds_both_parts_of_every_row():
+    rng = np.random.default_rng(9)
+    for n in (0, 1, 7, 8, 9, 100):
+        cell, x, a = rng.integers(0, 4, n).astype(np.int32), rng.random(n), rng.random(n)
+        for kernel in forms(moments.scatter_shares):
+            for lanes in (1, moments.LANES):
+                for step in (0, 1):
+                    sums = np.zeros(5 * lanes)
+                    kernel(cell, x, a, step, lanes, sums)
+                    expected = np.bincount(cell, x * a, minlength=5)
+                    expected += np.bincount(cell + step, x * (1 - a), minlength=5)
+                    assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-13)
+
+
+# --- all rows -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("even", [True, False])
-@pytest.mark.parametrize("problems", [1, 3, binning.LANES + 1, moments.BLOCK + 2])
+@pytest.mark.parametrize("problems", [1, 3, moments.LANES + 1, moments.BLOCK + 2])
 def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
     rng = np.random.default_rng(3)
     # Two whole blocks and a part of one; or of blocks of a few rows.
@@ -119,3 +217,144 @@ def test_rows_in_cells_are_all_that_are_wanted(problems):
         got = list(zip(row[:count], problem[:count], s[:count], y[:count], strict=True))
         assert len(got) == len(found)
         assert set(got) == found
+
+
+# --- the common call ------------------------------------------------------------------------
+
+
+def class_vectors(n, n_classes, dtype=np.float64, seed=0):
+    """Labels and class vectors."""
+    rng = np.random.default_rng(seed)
+    prob = rng.dirichlet(np.full(n_classes, 0.3), n).astype(dtype)
+    return np.where(rng.random(n) < 0.5, prob.argmax(1), rng.integers(0, n_classes, n)), prob
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize(("low", "high"), LIMITS)
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_the_error_of_a_binary_problem_is_that_of_the_definition(dtype, low, high, right):
+    rng = np.random.default_rng(1)
+    fields = {"score_range": (low, high), "closed": "right" if right else "left"}
+    for n in (1, 7, 1025):
+        p, y = rng.random(n).round(2), rng.integers(0, 2, n).astype(dtype)
+        for n_bins in (1, 2, 10, moments.MOST_BINS):
+            expected = reference.ece(*as_lists(y, p), n_bins=n_bins, **fields)
+            for kernel in forms(moments.hard_error):
+                value = kernel(p, y, low, high, n_bins, right, NO_CUTS, 1e-3, *ALONE)
+                assert value == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_bins_between_cuts_are_those_of_the_definition(right):
+    rng = np.random.default_rng(2)
+    edges = [0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9]
+    layout = Binned(edges=edges, closed="right" if right else "left").fixed_layout(7, 0.1, 0.9)
+    for n in (1, 7, 1025):
+        p, y = rng.integers(0, 9, n) / 8, rng.integers(0, 2, n)
+        closed = "right" if right else "left"
+        expected = reference.ece(*as_lists(y, p), edges=edges, closed=closed)
+        for kernel in forms(moments.hard_error):
+            value = kernel(p, y, 0.1, 0.9, 7, right, layout.grid.knots, 1e-3, *ALONE)
+            assert value == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 200])
+def test_the_error_of_a_top_label_is_that_of_the_definition(n_classes, dtype):
+    y, prob = class_vectors(40, n_classes, dtype)
+    expected = reference.ece(*as_lists(y, prob))
+    for kernel in forms(moments.hard_error):
+        value = kernel(prob, y, 0.0, 1.0, 15, True, NO_CUTS, 1e-3, *ALONE)
+        assert value == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 7, 2100])
+def test_sums_of_bins_are_those_of_the_definition(n):
+    rng = np.random.default_rng(n)
+    p, y = rng.random(n).round(1), rng.integers(0, 2, n)
+    kinds = np.array([GAP, WEIGHT, SCORE, HITS])
+    _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), n_bins=10)
+    weight, gap, score, hits = zip(*cells, strict=True)
+    for kernel in forms(moments.hard_error):
+        sums = np.full((4, 10), 7.0)
+        value = kernel(p, y, 0.0, 1.0, 10, True, NO_CUTS, 1e-3, kinds, sums)
+        assert value == kernel(p, y, 0.0, 1.0, 10, True, NO_CUTS, 1e-3, *ALONE)
+        assert sums == pytest.approx(np.array([gap, weight, score, hits]), abs=1e-11)
+        assert np.isnan(kernel(p, y + 1, 0.0, 1.0, 10, True, NO_CUTS, 1e-3, kinds, sums))
+
+
+@pytest.mark.parametrize("n_classes", [None, 2, 200])
+def test_what_is_not_good_has_no_value(n_classes):
+    n = 130
+    y = np.zeros(n, np.int64)
+    p = np.full(n if n_classes is None else (n, n_classes), 1 / (n_classes or 2))
+    for kernel in forms(moments.hard_error):
+
+        def value(p, y, kernel=kernel):
+            return kernel(p, y, 0.0, 1.0, 15, True, NO_CUTS, 1e-3, *ALONE)
+
+        assert value(p, y) == value(p, y)
+        for where in (0, 129):
+            for bad in (np.nan, np.inf, -np.inf, -1e-9, 1 + 5e-7, 1.5):
+                changed = p.copy()
+                changed.reshape(n, -1)[where, -1] = bad
+                assert np.isnan(value(changed, y)), bad
+            for bad in (-1, n_classes or 2, 2**62):
+                labels = y.copy()
+                labels[where] = bad
+                assert np.isnan(value(p, labels)), bad
+        if n_classes is not None:
+            assert np.isnan(value(p * 1.002, y))
+
+
+# --- drawn rows -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("convex", [False, True])
+@pytest.mark.parametrize("cells", [1, 4])
+def test_drawn_rows_are_added_one_after_the_other(convex, cells):
+    rng = np.random.default_rng(8)
+    n = 30
+    last = max(cells - 2, 0) if convex else cells - 1
+    cell, share = rng.integers(0, last + 1, n), rng.random(n) if convex else np.ones(n)
+    terms = rng.normal(size=(2, n))
+    parts = [*(terms * share), *(terms * (1 - share))] if convex else terms
+    records = np.column_stack([cell, *parts])
+    rows = rng.integers(0, n, (5, 12)).astype(np.int32)
+    expected = np.zeros((2, cells, 5))
+    for q in range(2):
+        for r in range(5):
+            for i in rows[r]:
+                part = terms[q, i] * share[i]
+                expected[q, cell[i], r] += part
+                if convex:
+                    expected[q, cell[i] + min(cells - 1, 1), r] += terms[q, i] - part
+    for kernel in forms(moments.drawn_sums):
+        out = np.full(expected.shape, np.nan)
+        kernel(records, min(cells - 1, 1), rows, out)
+        assert out == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
+@pytest.mark.parametrize("name", SETS)
+def test_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
+    s, rng = SETS[name], np.random.default_rng(7)
+    n = len(s)
+    y = rng.random(n) < s
+    for kind in WEIGHTS:
+        sample = sample_of(s, y, weights_of(kind, n))
+        v = np.ones(n) if sample.v is None else sample.v
+        arrays = sample.s, sample.y, weights(sample.v)
+        for size in (1, 2, 13, min(2 * n, 40)):
+            rows = np.sort(rng.integers(0, n, (2, size)), axis=1).astype(np.int32)
+            for n_bins, low, high, threshold in RANGES_OF_QUANTILES[::2]:
+                fields = quantile_fields(n_bins, low, high, threshold, right, convex)
+                options = threshold, low, high, right, convex
+                for kernel in forms(moments.drawn_equal_mass_sums)[: None if size == 13 else 1]:
+                    total, out = np.full(2, np.nan), np.full((2, n_bins, 2), np.nan)
+                    kernel(*arrays, *options, np.array(MOMENTS[:2]), rows, total, out)
+                    for r in range(2):
+                        drawn = (np.bincount(rows[r], minlength=n) * v).tolist()
+                        weight, sums = expected_sums(sample, drawn, fields)
+                        assert total[r] == pytest.approx(weight, rel=1e-14)
+                        assert out[..., r] == pytest.approx(sums, abs=1e-12 * max(1.0, v.max()))

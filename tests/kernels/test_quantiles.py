@@ -1,4 +1,4 @@
-"""Edges of bins of equal weight, compiled and as plain Python, against the definition."""
+"""The sort, equal-mass edges and the sweep, compiled and as plain Python, by the definitions."""
 
 from fractions import Fraction
 from math import fsum
@@ -8,7 +8,7 @@ import pytest
 import reference
 
 from fastece.kernels import NO_WEIGHTS, quantiles
-from helpers.kernel_forms import forms
+from helpers.kernel_forms import PLAIN, forms
 
 
 def test_a_cut_may_lie_between_scores_within_rounding_of_its_share():
@@ -70,3 +70,123 @@ def test_total_weight_loses_nothing_to_rounding():
     w = np.array([1.0, 1e-16, 1e-16, 1e-16, 1e-16] * 50)
     for kernel in forms(quantiles.total_weight):
         assert kernel(w) == fsum(w) == float(sum(map(Fraction, w)))
+
+
+# --- the sort -------------------------------------------------------------------------------
+
+
+def score_sets(n):
+    """Scores with ties of every kind, and many that share their first bits."""
+    rng = np.random.default_rng(n)
+    return [
+        rng.random(n), rng.random(n).round(1), np.full(n, 0.3), 1 - rng.random(n) * 1e-9,
+        rng.random(n).astype(np.float32).astype(np.float64), np.where(rng.random(n) < 0.5, 0, -0.0),
+        rng.beta(0.05, 0.05, n), 0.5 + (np.arange(n) % 40)[::-1] * 2.0**-50,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 150])
+def test_increasing_order_is_stable(n):
+    for s in score_sets(n):
+        for kernel in forms(quantiles.increasing_order):
+            order = np.empty(n, np.int32)
+            kernel(s, order)
+            assert order.tolist() == np.argsort(s, kind="stable").tolist()
+
+
+def test_keys_are_moved_into_the_order_of_one_digit():
+    rng, rows = np.random.default_rng(1), np.arange(90, dtype=np.int32)
+    key = rng.integers(0, 2**62, 90).astype(np.uint64)
+    expected = np.argsort(key >> np.uint64(54) & np.uint64(255), kind="stable")
+    for kernel in forms(quantiles.sort_digit):
+        moved, moved_row = np.empty_like(key), np.empty_like(rows)
+        kernel(key, rows, np.uint64(54), moved, moved_row)
+        assert moved.tolist() == key[expected].tolist()
+        assert moved_row.tolist() == expected.tolist()
+
+
+def test_few_neighbours_are_sorted_by_insertion_and_many_are_not():
+    for kernel in forms(quantiles.sort_neighbours):
+        key, order = np.array([3, 1, 2, 16 + 2, 16 + 1], np.uint64), np.arange(5, dtype=np.int32)
+        assert kernel(key, order, np.uint64(4))
+        assert key.tolist() == [1, 2, 3, 17, 18]
+        assert order.tolist() == [1, 2, 0, 4, 3]
+        key = np.arange(quantiles.FEW + 1, dtype=np.uint64)[::-1].copy()
+        assert not kernel(key, np.arange(key.size, dtype=np.int32), np.uint64(10))
+
+
+# --- the sweep ------------------------------------------------------------------------------
+
+
+def sorted_rows(n, kind, rng):
+    """Sorted scores, hits and weights, some of which are 0."""
+    s = np.sort({"ties": rng.random(n).round(1), "one": np.full(n, 0.4)}.get(kind, rng.random(n)))
+    y = s > 0.5 if kind == "apart" else rng.random(n) < s
+    if kind == "nearly apart":
+        y = s > 0.5
+        y[n // 2 - 1 : n // 2 + 1] ^= True
+    return s, y.astype(np.uint8), rng.integers(0, 3, n).astype(np.float64) + (np.arange(n) == 0)
+
+
+@pytest.mark.parametrize("kind", ["spread", "ties", "one", "apart", "nearly apart"])
+def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 7, 25):
+        s, y, v = sorted_rows(n, kind, rng)
+        for w in (NO_WEIGHTS, v):
+            weights = w.tolist() or None
+            once = np.ones(n) if weights is None else w
+            problem = (s.tolist(), y.tolist(), 0.0, 1.0)
+            most = int((once > 0).sum())
+            expected = reference.sweep_bins(problem, weights)
+            cells = reference.members(problem, weights, n_bins=expected, edges="quantile")[1]
+            filled = [cell for cell in cells if cell]
+            for k in range(1 if PLAIN else 2):
+                run_sums, most_bins, occupied_bins = (
+                    forms(kernel)[k]
+                    for kernel in (quantiles.run_sums, quantiles.most_bins, quantiles.occupied_bins)
+                )
+                end, sums = np.empty(n, np.int32), np.empty((3, n))
+                guide = np.empty(n + 1, np.int32)
+                count = run_sums(s, y, w, end, *sums, guide)
+                kept = once > 0
+                assert count == np.unique(s[kept]).size
+                weight, hits, misses = (part[:count].copy() for part in sums)
+                assert weight[-1] == once.sum()
+                assert hits[-1] == once @ y
+                assert misses.tolist() == (weight - hits).tolist()
+                guide, last = guide[: count + 1], np.empty(count, np.int32)
+                n_bins = most_bins(weight, hits, misses, guide, most, 0.0)
+                assert n_bins == expected
+                found = occupied_bins(weight, guide, n_bins, 0, count - 1, last)
+                assert found == len(filled)
+                assert [s[end[k] - 1] for k in last[:found]] == [cell[-1][0] for cell in filled]
+
+
+def test_cuts_are_behind_the_run_that_reaches_their_share():
+    weight = np.array([1.0, 2.0, 6.0, 8.0])
+    s, y, guide = np.arange(4.0), np.zeros(4, np.uint8), np.empty(5, np.int32)
+    for kernel in forms(quantiles.run_sums):
+        end, sums = np.empty(4, np.int32), np.empty((3, 4))
+        assert kernel(s, y, np.array([1.0, 1.0, 4.0, 2.0]), end, *sums, guide) == 4
+        assert sums[0].tolist() == weight.tolist()
+        assert guide.tolist() == [0, 1, 2, 2, 3]
+    for kernel in forms(quantiles.run_of_cut):
+        assert [kernel(weight, guide, j, 4) for j in (1, 2, 3)] == [1, 2, 2]
+        assert [kernel(weight, guide, j, 8) for j in range(1, 8)] == [0, 1, 2, 2, 2, 2, 3]
+    for kernel in forms(quantiles.occupied_bins):
+        last = np.empty(4, np.int32)
+        assert kernel(weight, guide, 8, 0, 3, last) == 4
+        assert kernel(weight, guide, 4, 0, 3, last) == 3
+        assert last[:3].tolist() == [1, 2, 3]
+        assert kernel(weight, guide, 8, 1, 2, last) == 3
+        assert last[:3].tolist() == [0, 1, 2]
+    every = np.arange(4, dtype=np.int32)
+    rates = np.array([0.0, 1.0, 1.0, 3.0]), np.array([1.0, 1.0, 5.0, 5.0])
+    for kernel in forms(quantiles.has_decrease):
+        assert kernel(*rates, every, 0.0)
+        assert not kernel(*rates, every[2:], 0.0)
+        assert not kernel(np.array([1.0, 2.0]), np.array([3.0, 6.0 + 1e-13]), every[:2], 1e-12)
+    heavy = np.array([1.0, 2.0, 12.0]), np.array([1.0, 1.0, 11.0]), np.array([0.0, 1.0, 1.0])
+    for kernel in forms(quantiles.most_bins):  # no cut of three bins is before the last score
+        assert kernel(*heavy, np.array([0, 2, 2, 2], np.int32), 3, 0.0) == 3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastece.kernels import NO_WEIGHTS, reading
+from fastece.kernels import reading
 from helpers.kernel_forms import forms
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -93,6 +93,7 @@ def test_bad_rows_are_seen_wherever_they_are(where, n_classes):
 
     def are_good(p, y):
         found = {bool(top_label_with(k, p, y)[0]) for k in forms(reading.read_top_label)}
+        found |= {bool(kernel(p, y, 1e-3)) for kernel in forms(reading.are_classes)}
         assert len(found) == 1
         return found.pop()
 
@@ -122,23 +123,5 @@ def test_rows_sum_to_1_within_the_tolerance():
             good = abs(total - 1) <= tolerance
             for kernel in forms(reading.read_top_label):
                 assert top_label_with(kernel, p, y, tolerance=tolerance)[0] == good
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_classes", [2, 5, 3000])
-def test_distances_of_class_vectors_are_squared(dtype, n_classes):
-    rng = np.random.default_rng(3)
-    p = rng.dirichlet(np.ones(n_classes), 30).astype(dtype)
-    y = rng.integers(0, n_classes, 30)
-    distance = ((p.astype(np.float64) - np.eye(n_classes)[y]) ** 2).sum(1)
-
-    def total(words):
-        return (words[0] + words[1] / 2**32) / 2**29
-
-    w = rng.random(30)
-    for kernel in forms(reading.add_distances):
-        for weight in (NO_WEIGHTS, w):
-            words = np.zeros(2, np.int64)
-            kernel(p, y, weight, words)
-            expected = (distance * weight if weight.size else distance).sum()
-            assert total(words) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+            for kernel in forms(reading.are_classes):
+                assert kernel(p, y, tolerance) == kernel(p.astype(np.float32), y, tolerance) == good

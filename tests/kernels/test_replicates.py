@@ -282,17 +282,6 @@ def padded_bits(s):
     return padded.view(np.int64)
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_scores_below_a_value_are_counted(name):
-    s = SETS[name]
-    values = np.resize(np.concatenate([s, s - 1e-3, s + 1e-3, [0.0, 1.0]]).clip(0, 1), (20, R))
-    for kernel in forms(replicates.scores_below):
-        for value in values:
-            count = np.full(R, -1)
-            kernel(padded_bits(s), value, count)
-            assert count.tolist() == [bisect_left(s.tolist(), x) for x in value]
-
-
 def some_edges(n_bins, low, high, seed=0):
     """(B + 1, 32) edges in increasing order, with ties."""
     rng = np.random.default_rng(seed)

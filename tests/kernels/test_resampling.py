@@ -246,20 +246,6 @@ def test_rejected_words_are_hashed_again(n):
 RATES = [0.0, 1e-3, 0.05, 0.25, 0.5, 0.9, 0.98, 1 - 2 / sqrt(1e6), 1.0]
 
 
-@pytest.mark.parametrize("rate", RATES)
-def test_each_value_of_16_bits_has_its_count(rate):
-    law, _ = poisson_law(rate)
-    bits = np.arange(65536).astype(np.uint16)
-    passed = np.searchsorted(law, bits, "right")
-    expected = np.where(passed == resampling.LEVELS, resampling.OPEN, passed)
-    for kernel in forms(resampling.decided_counts)[: None if rate == 1 else 1]:
-        c = np.empty(bits.size, np.uint8)
-        kernel(bits, law, c)
-        assert c.tolist() == expected.tolist()
-    assert resampling.OPEN & ~7
-    assert int(resampling.OPEN_WORD) == int.from_bytes(bytes([resampling.OPEN] * 8))
-
-
 def test_open_counts_get_the_law_of_what_is_left():
     start = 3
     for rate in (1e-3, 0.5, 1.0):
@@ -314,6 +300,19 @@ def test_counts_are_those_of_plain_integers(rate):
             expected = counts_of(key, block, range(rows), law, tail)
             for kernel in forms(resampling.poisson_counts):
                 assert made_counts(key, block, rows, rate, kernel).tolist() == expected
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_levels_are_passed_by_bits_that_equal_them(rate):
+    law, tail = poisson_law(rate)
+    for less in (0, 1):
+        for levels in (law[:4].tolist(), law[2:].tolist()):
+            word = sum(max(level - less, 0) << 16 * k for k, level in enumerate(levels))
+            key = key_with(word, 0, 3, COUNT)
+            expected = counts_of(key, 3, [0], law, tail)
+            for kernel in forms(resampling.poisson_counts):
+                assert made_counts(key, 3, 1, rate, kernel).tolist() == expected
+    assert int(resampling.OPEN_WORD) == int.from_bytes(bytes([resampling.OPEN] * 8))
 
 
 def test_counts_depend_on_the_id_of_a_row_alone():

@@ -2,11 +2,12 @@
 or loops over pairs."""
 
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 import pytest
 
-from fastece.kernels import REPLICATES, vectors
+from fastece.kernels import NO_WEIGHTS, REPLICATES, vectors
 from fastece.kernels.arithmetic import BLOCK, LOWEST_EXPONENT
 from helpers.kernel_forms import forms
 
@@ -48,19 +49,21 @@ def test_products_and_squares_of_two_vectors_with_columns_are_added(n_classes):
 @CLASSES
 def test_distances_and_products_fill_a_band(n_classes):
     rng = np.random.default_rng(2)
-    x, columns, _ = class_vectors(rng, COLUMNS + 7, n_classes)
-    start, rows = 7, np.ascontiguousarray(x[6:9])  # a row beside its own column
-    seen = x[start:]
-    for kernel in forms(vectors.fill_squares):
+    x, columns, constant = class_vectors(rng, COLUMNS, n_classes)
+    rows, before = np.ascontiguousarray(x[-3:]), rng.normal(size=(3, COLUMNS))
+    distances, products = ((rows[:, None] - x) ** 2).sum(axis=2), rows @ x.T
+    cases = (
+        (NO_WEIGHTS, True, False, distances), (NO_WEIGHTS, True, True, before * distances),
+        (constant, False, False, constant + products), (NO_WEIGHTS, False, True, before * products),
+    )  # fmt: skip
+    for kernel in forms(vectors.fill_pairs):
+        for *options, expected in cases:
+            band = before.copy()
+            kernel(rows, columns, *options, band)
+            assert band == close(expected)
         band = np.full((3, COLUMNS), np.nan)
-        kernel(rows, columns, start, band)
-        assert band == close(((rows[:, None] - seen) ** 2).sum(axis=2))
-        assert band[1, 0] == band[2, 1] == 0
-    before = rng.normal(size=(3, COLUMNS))
-    for kernel in forms(vectors.multiply_products):
-        band = before.copy()
-        kernel(rows, columns, start, band)
-        assert band == close(before * (rows @ seen.T))
+        kernel(rows, columns, NO_WEIGHTS, True, False, band)
+        assert (band[[0, 1, 2], [-3, -2, -1]] == 0).all()
 
 
 def kernel_values(prob, v, scale, is_gaussian, rows, columns):
@@ -81,35 +84,13 @@ def kernel_values(prob, v, scale, is_gaussian, rows, columns):
 def test_kernel_values_are_of_each_pair_once(scale, is_gaussian):
     prob, columns, v = class_vectors(np.random.default_rng(3), COLUMNS, 3)
     v[1] = 0.0
-    bands = [
-        (0, 0, 5),  # the first rows, among them equal ones
-        (COLUMNS - 3, 0, COLUMNS),  # the last rows with all
-        (2, 2, 5),  # a block
-        (6, 1, 4),  # without their own columns
-    ]
-    for first, start, width in bands:
-        rows = np.ascontiguousarray(prob[first : first + 3])
-        every = range(first, first + 3), range(start, start + width)
-        expected = kernel_values(prob, v, scale, is_gaussian, *every)
+    for first in (0, 2, COLUMNS - 3):
+        rows, width = np.ascontiguousarray(prob[first : first + 3]), first + 3
+        expected = kernel_values(prob, v, scale, is_gaussian, range(first, width), range(width))
         for kernel in forms(vectors.fill_kernel):
             band = np.full((3, width), np.nan)
-            kernel(rows, columns, v, scale, is_gaussian, first, start, band)
+            kernel(rows, columns, v, scale, is_gaussian, first, band)
             assert band == close(expected)
-
-
-@CLASSES
-def test_exponents_are_of_all_rows_but_the_own_one(n_classes):
-    rng = np.random.default_rng(5)
-    prob, columns, constant = class_vectors(rng, COLUMNS, n_classes)
-    first, inverse = COLUMNS - 4, 40.0  # own rows behind the first piece
-    logs = np.log(np.maximum(prob[first : first + 3], 1e-5))
-    expected = constant + inverse * logs @ prob.T
-    for i in range(3):
-        expected[i, first + i] = -np.inf
-    for kernel in forms(vectors.fill_exponents):
-        band = np.full((3, COLUMNS), np.nan)
-        kernel(logs, columns, constant, inverse, first, band)
-        assert band == pytest.approx(expected, rel=1e-13)
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 29])
@@ -199,3 +180,22 @@ def test_sums_at_places_are_of_each_replicate():
         out = np.full((2, n_classes * REPLICATES), np.nan)
         kernel(band, place, out)
         assert out == close(expected.reshape(2, -1))
+
+
+def test_sums_of_pairs_are_those_over_all_pairs():
+    rng = np.random.default_rng(4)
+    for n in (1, 2, 30):
+        s = np.sort(rng.random(n).round(1))
+        gap, v, c = rng.normal(size=n), rng.random(n), rng.integers(0, 3, (2, n, 4))
+        near = np.exp(-np.abs(s[:, None] - s) / 0.4)
+        decay = np.exp(-np.append(np.diff(s), inf) / 0.4)
+        loss = 1 - decay**2
+        for kernel in forms(vectors.pair_sums):
+            for weight in (NO_WEIGHTS, v):
+                out, total = np.full((2, 4), np.nan), np.full((2, 4), -1.0)
+                kernel(c.astype(np.uint8), gap, weight, decay, loss, out, total)
+                r = c * gap[:, None]
+                assert out == pytest.approx(np.einsum("gir,ij,gjr->gr", r, near, r), abs=1e-12)
+                assert (out >= 0).all()
+                expected = np.einsum("gir,i->gr", c, v) if weight.size else -np.ones((2, 4))
+                assert total == pytest.approx(expected)

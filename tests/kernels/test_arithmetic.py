@@ -1,0 +1,128 @@
+"""Sums, and probabilities of logits, compiled and as plain Python, against numpy's."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fastece.kernels import REPLICATES, arithmetic
+from fastece.kernels.moments import MOST_BINS
+from helpers.kernel_forms import forms
+
+
+def test_sums_are_set_to_zero():
+    for kernel in forms(arithmetic.zero):
+        sums = np.full(5, np.nan)
+        kernel(sums)
+        assert sums.tolist() == [0.0] * 5
+
+
+def test_lanes_are_added_in_the_order_of_numpy():
+    rng = np.random.default_rng(0)
+    for size in range(MOST_BINS + 1):
+        lines = rng.random((5, size)) * 10 ** rng.uniform(-12, 3, (5, size))
+        for x in (*lines, np.zeros(size), lines[0] * (rng.random(size) < 0.5)):
+            for kernel in forms(arithmetic.lane_sum):
+                assert kernel(x) == np.add.reduce(x) == np.add.reduce(x[None], -1)[0]
+
+
+@pytest.mark.parametrize("n", [129, 1000])
+def test_a_long_row_is_added_to_rounding(n):
+    row = np.random.default_rng(n).random(n)
+    for kernel in forms(arithmetic.lane_sum):
+        assert kernel(row) == pytest.approx(row.sum(), rel=1e-15)
+
+
+def test_a_sum_and_what_its_rounding_took_are_exact():
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(50, 2)) * 10 ** rng.uniform(-20, 20, (50, 2))
+    for a, b in [*pairs.tolist(), (1.0, 1e-17), (1e-17, 1.0), (0.1, 0.2), (0.0, 0.0), (1.0, -1.0)]:
+        for kernel in forms(arithmetic.two_sum):
+            total, lost = kernel(a, b)
+            assert total == a + b
+            assert Fraction(total) + Fraction(lost) == Fraction(a) + Fraction(b)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5, 256])
+def test_columns_of_counts_are_added_eight_at_a_time(rows):
+    n, first = 300, 7
+    c = np.random.default_rng(rows).integers(0, 256, (n, REPLICATES)).astype(np.uint8)
+    c[first : first + rows, 3] = 255  # 256 rows of the largest count do not overflow
+    words = c.reshape(c.size).view(np.uint64)
+    part = c[first : first + rows]
+    for kernel in forms(arithmetic.column_sums):
+        sums = np.full(8, 99, np.uint64)
+        seen = kernel(words, 4 * first, 4 * (first + rows), sums)
+        even, odd = np.split(sums.view(np.uint16), 2)
+        assert even.tolist() == part[:, ::2].sum(0).tolist()
+        assert odd.tolist() == part[:, 1::2].sum(0).tolist()
+        assert seen == np.bitwise_or.reduce(words[4 * first : 4 * (first + rows)], initial=0)
+
+
+def test_exponential_is_right_to_two_units_in_the_last_place():
+    rng = np.random.default_rng(10)
+    x = np.concatenate([-rng.exponential(s, 600) for s in (1e-9, 1e-3, 1, 30, 200)])
+    x = np.concatenate([x, [0.0, -0.0, -708.0, -708.1, -745.0, -1e300, -np.inf]])
+    expected = np.where(x >= arithmetic.LOWEST_EXPONENT, np.exp(x), 0.0)
+    for kernel in forms(arithmetic.exponential):
+        e = x.copy()
+        kernel(e, np.empty_like(x))
+        assert (abs(e - expected) <= 2 * np.spacing(expected)).all()
+        assert (e[-4:] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [1, 2, 10, 200, arithmetic.BLOCK + 3])
+def test_softmax_is_right_to_rounding(dtype, n_classes):
+    rng = np.random.default_rng(11)
+    n = 2 * max(1, arithmetic.BLOCK // n_classes) + 3  # two whole blocks and a part of one
+    z = (30 * rng.standard_normal((n, n_classes))).astype(dtype)
+    z[rng.random(z.shape) < 0.1] = -np.inf
+    z[:, 0] = np.where(np.isinf(z).all(axis=1), 3.0, z[:, 0])
+    z[:2] = 1e30  # equal, and their exponentials beyond every float
+    top = z.max(axis=1).astype(np.float64)
+    below = z.astype(np.float64) - top[:, None]
+    p = np.exp(below)
+    p /= p.sum(axis=1, keepdims=True)
+    for kernel in forms(arithmetic.softmax):
+        got = np.empty(z.shape)
+        kernel(z, top, got)
+        assert got == pytest.approx(p, rel=1e-13, abs=1e-300)
+        assert ((got == 0) == (below < arithmetic.LOWEST_EXPONENT)).all()
+    for kernel in forms(arithmetic.exponentials):
+        e = np.empty(z.size)
+        kernel(z, top, 1.0, e, np.empty(z.size))
+        assert e == pytest.approx(np.exp(below).ravel(), rel=1e-14, abs=1e-300)
+    for kernel in forms(arithmetic.softmax):
+        largest = np.empty((n, 1))
+        kernel(z, top, largest)
+        assert largest[:, 0] == pytest.approx(p.max(axis=1), rel=1e-13)
+
+
+def test_a_binary_logit_is_read_as_its_sigmoid():
+    z = np.array([-np.inf, -1e4, -750.0, -40.0, -1.0, -0.0, 0.0, 1.0, 40.0, 1e4, 1.7e308, np.inf])
+    expected = [0, 0, 0, np.exp(-40), 1 / (1 + np.e), 0.5, 0.5, np.e / (1 + np.e), 1, 1, 1, 1]
+    z, expected = np.tile(z, 100), expected * 100  # more than a block
+    for kernel in forms(arithmetic.sigmoid):
+        p = np.empty(z.size)
+        kernel(z, p)
+        assert p == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 10, 200, arithmetic.BLOCK + 3])
+def test_sums_for_a_temperature_are_the_loss_and_its_derivatives(dtype, n_classes):
+    rng = np.random.default_rng(12)
+    n, inverse = 2 * max(1, arithmetic.BLOCK // n_classes) + 3, 0.7
+    z = (5 * rng.standard_normal((n, n_classes))).astype(dtype)
+    label, weight = rng.integers(0, n_classes, n), rng.random(n)
+    expected = np.zeros(3)
+    for row, y, w in zip(z.astype(np.float64), label, weight, strict=True):
+        p = np.exp(inverse * (row - row.max()))
+        p /= p.sum()
+        d = inverse * (row - p @ row)
+        expected += w * np.array([-np.log(p[y]), -d[y], p @ d**2])
+    for kernel in forms(arithmetic.temperature_sums):
+        sums = np.array([1.0, 2.0, 3.0])  # it adds
+        kernel(z, z.max(axis=1).astype(np.float64), label, weight, inverse, sums)
+        assert sums - [1, 2, 3] == pytest.approx(expected, rel=1e-12)
