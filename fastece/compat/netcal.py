@@ -74,10 +74,6 @@ class Measure:
         uncertainty, return_map, return_num_samples, return_uncertainty_map
             Only their default values.
 
-        Returns
-        -------
-        numpy.float64
-
         Raises
         ------
         ValueError, TypeError
@@ -158,11 +154,6 @@ class ECE(Measure):
         Whether `y` states if a box is right: a binary problem, whatever labels occur.
     sample_threshold : int, default 1
         Bins of fewer rows count as if they had no gap.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For unknown arguments.
 
     Notes
     -----

@@ -44,10 +44,6 @@ def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
     nbins : int, default 10
         Number of bins.
 
-    Returns
-    -------
-    numpy.float64
-
     Raises
     ------
     ValueError, TypeError

@@ -72,10 +72,6 @@ def gce(
     datapoints_per_bin : int, optional
         For adaptive bins, in place of `num_bins`: rows of each.
 
-    Returns
-    -------
-    numpy.float64
-
     Raises
     ------
     ValueError, TypeError

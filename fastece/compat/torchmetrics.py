@@ -63,10 +63,6 @@ def binary_calibration_error(
     validate_args : bool
         Kept for the sake of callers: arguments are always checked, which costs little.
 
-    Returns
-    -------
-    numpy.float64
-
     Raises
     ------
     ValueError, TypeError

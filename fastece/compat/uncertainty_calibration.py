@@ -54,10 +54,6 @@ def get_ece(
     mode : {"top-label", "marginal"}
         For (n, K): the top label, or the mean over the classes.
 
-    Returns
-    -------
-    numpy.float64
-
     Raises
     ------
     ValueError, TypeError
@@ -112,10 +108,6 @@ def get_calibration_error(
         Norm of the gaps, and of the errors of classes; 1 or 2 with `debias`.
     mode : {"marginal", "top-label"}
         For (n, K): ``(1/K sum_k error_k**p)**(1/p)`` over the classes, or the top label.
-
-    Returns
-    -------
-    numpy.float64
 
     Raises
     ------

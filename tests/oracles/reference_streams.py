@@ -6,8 +6,6 @@ Cell j of N has the scores in ((j - 1) / N, j / N], the first one 0 too.
 from collections import defaultdict
 from math import fsum
 
-import numpy as np
-
 N_CELLS = 64800
 
 
@@ -40,35 +38,8 @@ def rank_errors(scores, edges, weights=None):
     return found
 
 
-def weight_between(scores, a, b, weights=None):
-    """Share of the weight of the scores between two cuts."""
-    weights = [1.0] * len(scores) if weights is None else weights
-    low, high = min(a, b), max(a, b)
-    inside = fsum(w for s, w in zip(scores, weights, strict=True) if low < s <= high)
-    return inside / fsum(weights)
-
-
 def moved_by_uniform_edges(scores, n_bins, weights=None, n_cells=N_CELLS):
     """How much the error of hard uniform bins, norm 1, can change if the rows in the cells of the
     edges go to the other side: a row of share w moves two gaps by w at most."""
     shares = shares_of_cells(scores, weights, n_cells)
     return 2 * fsum(shares[cell_of(j / n_bins, n_cells)] for j in range(1, n_bins))
-
-
-def hard_error(scores, hits, weights, n_bins):
-    """Norm 1, uniform bins closed on the right, by numpy: fast enough for many resamples."""
-    edges = np.arange(n_bins + 1) / n_bins
-    b = np.clip(np.searchsorted(edges, scores, "left") - 1, 0, n_bins - 1)
-    gaps = np.bincount(b, weights * (hits - scores), n_bins)
-    return np.abs(gaps).sum() / weights.sum()
-
-
-def group_errors(scores, hits, groups, n_bins, n_resamples, seed):
-    """The errors of resamples of whole groups, as many as there are."""
-    rng = np.random.default_rng(seed)
-    names, of_row = np.unique(groups, return_inverse=True)
-    found = []
-    for _ in range(n_resamples):
-        drawn = np.bincount(rng.integers(0, len(names), len(names)), minlength=len(names))
-        found.append(hard_error(scores, hits, drawn[of_row].astype(float), n_bins))
-    return np.array(found)

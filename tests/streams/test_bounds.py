@@ -12,7 +12,6 @@ from oracles.reference_streams import (
     moved_by_uniform_edges,
     rank_errors,
     shares_of_cells,
-    weight_between,
 )
 
 KINDS = ["spread", "sharp", "bimodal"]
@@ -49,17 +48,6 @@ def test_other_uniform_bins_move_the_rows_in_the_cells_of_their_edges(n_bins, ki
         total = n if weight is None else weight.sum()
         moved = np.abs(count - fastece.reliability_diagram(y, p, **options).count).sum()
         assert moved / total <= bound
-
-
-def test_scores_apart_from_the_edges_are_exact_in_any_uniform_bins():
-    y, p = binary_data("spread", 300)
-    p = (np.floor(p * 1000) + 0.5) / 1000
-    for n_bins in (7, 11, 13):
-        assert moved_by_uniform_edges(p.tolist(), n_bins) == 0
-        diagram = fastece.reliability_diagram(y, p, n_bins=n_bins)
-        assert np.array_equal(
-            state_of(y, p).reliability_diagram(n_bins=n_bins).count, diagram.count
-        )
 
 
 def test_bins_of_the_support():
@@ -108,23 +96,6 @@ def test_edges_of_equal_weight_have_nearly_their_rank(estimator, n_bins):
             assert error <= 1e-4 + shares[cell_of(edge)] + 1e-12, edge
 
 
-@pytest.mark.parametrize("n_bins", [4, 15])
-def test_values_of_bins_of_equal_weight_differ_by_the_rows_between_the_edges(n_bins):
-    for y, p, weight in quantile_cases():
-        state = state_of(y, p, weight)
-        options = {"estimator": "ece_a", "n_bins": n_bins}
-        memory = fastece.reliability_diagram(y, p, sample_weight=weight, **options)
-        stream = state.reliability_diagram(**options)
-        scores, weight = as_lists(p, weight)
-        shares = shares_of_cells(scores, weight)
-        bound = 1 / N_CELLS + 1e-12
-        for a, b in zip(stream.edges[1:-1], memory.edges[1:-1], strict=True):
-            # A row of share w on the other side of an edge moves two gaps by w at most.
-            bound += 2 * (weight_between(scores, a, b, weight) + shares[cell_of(a)])
-        assert abs(state.ece(**options) - memory.value) <= bound
-        assert stream.value == pytest.approx(state.ece(**options), abs=1e-12)
-
-
 # -- density ---------------------------------------------------------------------------------------
 
 
@@ -141,18 +112,6 @@ def test_density_based_errors(kind, bandwidth, kernel):
             expected = fastece.ece(y, p, estimator="ece_kde", sample_weight=weight, **options)
             seen = state.ece("ece_kde", **options)
             assert abs(seen - expected) <= 2e-3 * expected + 1e-6, (n, weights, norm)
-
-
-@pytest.mark.parametrize("name", ["neural_network", "random_forest"])
-@pytest.mark.parametrize("bandwidth", ["silverman", 0.05])
-def test_density_based_errors_of_real_models(bandwidth, name):
-    y, p = digits(name)
-    for setting in ("confidence", 0, 3):
-        # Three quarters of the scores of a class lie within one cell, and are not the same.
-        options = {"estimator": "ece_kde", "bandwidth": bandwidth}
-        expected = fastece.ece(y, p, setting=setting, **options)
-        seen = state_of(y, p, n_classes=10, setting=setting).ece(**options)
-        assert abs(seen - expected) <= 2e-3 * expected + 1e-6, setting
 
 
 @pytest.mark.parametrize("end", [0.0, 1.0])
