@@ -12,7 +12,7 @@ from typing import Any
 
 from fastece.checks.errors import BadArgumentError, InputError, InputWarning
 from fastece.cli.options import COMMANDS, REFERENCES, make_parser
-from fastece.document.plain import to_plain
+from fastece.document.numbers import to_plain
 
 # Options of `fastece study` that belong to simulated models, or to files.
 SIMULATED, OF_FILES = ("preset", "holdout", "largest"), ("sizes", "y_true", "y_prob")

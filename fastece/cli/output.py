@@ -12,7 +12,7 @@ from typing import Any
 
 from fastece.checks.errors import InputError
 from fastece.document.document import Document, Section
-from fastece.document.plain import to_plain
+from fastece.document.numbers import to_plain
 from fastece.document.result import Readable
 from fastece.files import STANDARD_INPUT, check_output
 from fastece.plot.pages import KINDS, require_matplotlib

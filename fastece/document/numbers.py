@@ -1,9 +1,12 @@
-"""Numbers and p-values as text, with as many digits as their intervals justify."""
+"""Numbers as text, with as many digits as their intervals justify, and as JSON."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
+
+import numpy as np
 
 # Smaller numbers are rounding, and shown as 0.
 ROUNDING = 1e-9
@@ -94,3 +97,22 @@ def format_cell(cell: Any) -> str:
     if isinstance(cell, str | Number | PValue | bool):
         return str(cell)
     return f"{cell}" if isinstance(cell, Integral) else format_number(cell)
+
+
+def to_plain(value: Any) -> Any:
+    """Convert a value to plain Python: nan to None, infinities to "inf" and "-inf".
+
+    Arrays and sequences become lists, numpy's numbers become Python's, and objects with a method
+    `to_dict` become its result.
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return None if math.isnan(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(part) for part in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value

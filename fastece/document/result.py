@@ -8,8 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from fastece.document.document import Cell, Document, Section, Table
-from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_cell
-from fastece.document.plain import to_plain
+from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_cell, to_plain
 from fastece.document.writers import to_fragment, to_markdown, to_text
 
 INTERVAL = "confidence_interval"

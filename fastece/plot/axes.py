@@ -203,11 +203,11 @@ class SharedPlace:
     """A place of axes that leave a part of it to their legend, at any size.
 
     They leave room for labels that the figure would cut off, too. Only the lowest axes may have
-    theirs below their place. `below`: points from the axes to the far side of their label.
+    theirs below their place.
     """
 
     legend: Any
-    below: float
+    below: float  # points from the axes to the far side of their label
     is_beside: bool
 
     def __call__(self, ax: Any, renderer: Any) -> "Bbox":

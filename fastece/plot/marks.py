@@ -71,29 +71,15 @@ class Style(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Drawing(ABC):
-    """Numbers that a picture shows of one model.
+    """Numbers that a picture shows of one model; arrays are (G,)."""
 
-    Attributes
-    ----------
-    estimator, setting, value
-        Of the error that the title and the legend name.
-    score, frequency : (G,) float64 array
-        Observed frequency at each predicted probability.
-    weight : (G,) float64 array
-        How often scores occur.
-    low, high : (G,) float64 array or None
-        Interval of the frequency.
-    interval_name : str
-        Name of the interval.
-    """
-
-    estimator: str
+    estimator: str  # of the error that the title and the legend name
     setting: str
     value: float
     score: F64
-    frequency: F64
-    weight: F64
-    low: F64 | None
+    frequency: F64  # observed at each score
+    weight: F64  # how often scores occur
+    low: F64 | None  # interval of the frequency
     high: F64 | None
     interval_name: str
 
@@ -110,21 +96,11 @@ class Drawing(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BinDrawing(Drawing):
-    """Bins, as points with intervals, with their occupancy and the band of a test.
+    """Bins, as points with intervals, with their occupancy and the band of a test."""
 
-    Attributes
-    ----------
-    edges : (B + 1,) float64 array
-    rows : (B,) float64 array
-        Rows that each bin is worth.
-    band : tuple of (B,) float64 arrays, or None
-        Where the frequency of a calibrated model is to be expected.
-    band_name : str
-    """
-
-    edges: F64
-    rows: F64
-    band: tuple[F64, F64] | None
+    edges: F64  # (G + 1,)
+    rows: F64  # that each bin is worth
+    band: tuple[F64, F64] | None  # where the frequency of a calibrated model is to be expected
     band_name: str
 
     def draw(self, ax: "Axes", style: Style) -> None:
@@ -174,18 +150,10 @@ class BinDrawing(Drawing):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CurveDrawing(Drawing):
-    """A curve with its band and the density of the scores.
+    """A curve with its band and the density of the scores."""
 
-    Attributes
-    ----------
-    enough : (G,) bool array
-        Where there are scores enough for a curve.
-    median : (G,) float64 array or None
-        Median of resamples.
-    """
-
-    enough: Any
-    median: F64 | None
+    enough: Any  # (G,) bools: where there are scores enough for a curve
+    median: F64 | None  # of resamples
 
     def draw(self, ax: "Axes", style: Style) -> None:
         """Draw the curve, its band, the density, and a hatch where scores are few."""

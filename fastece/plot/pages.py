@@ -56,11 +56,6 @@ class Panel(NamedTuple):
         """The drawing that names the axes."""
         return next(iter(self.drawings.values()))
 
-    @property
-    def error(self) -> float:
-        """The largest error of the models; one without a value comes last."""
-        return max(float(np.nan_to_num(x.value, nan=-1.0)) for x in self.drawings.values())
-
 
 def plot_classes(
     results: Sequence[Drawable] | Mapping[str, Sequence[Drawable]], *, band: Any = True,
@@ -112,9 +107,13 @@ def draw_classes(
     panels: Sequence[Panel], columns: int | None = None, figure: "Figure | None" = None
 ) -> "Figure":
     """Draw small multiples."""
+
+    def error_of(panel: Panel) -> float:  # the largest; one without a value comes last
+        return max(float(np.nan_to_num(x.value, nan=-1.0)) for x in panel.drawings.values())
+
     count, worst = len(panels), list(panels)
     if count > MOST_PANELS:
-        worst = sorted(panels, key=lambda panel: panel.error, reverse=True)[:MOST_PANELS]
+        worst = sorted(panels, key=error_of, reverse=True)[:MOST_PANELS]
     n = len(worst)
     across = best_columns(n) if columns is None else check_integer("columns", columns, 1, 2**31)
     across = min(across, n)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_choice, check_flag, check_integer, list_names
-from fastece.document.plain import to_plain
+from fastece.document.numbers import to_plain
 from fastece.files import whole_file
 from fastece.recalibration.base import Calibrator, Parameter, Rows, read_predictions, read_rows
 from fastece.recalibration.binary import (

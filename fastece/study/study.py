@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fastece import __version__
 from fastece.checks.errors import InputError
 from fastece.document.document import Document, Section, Table
-from fastece.document.numbers import Number
-from fastece.document.plain import to_plain
+from fastece.document.numbers import Number, to_plain
 from fastece.document.result import Readable
 from fastece.files import whole_file
 from fastece.resampling.arguments import check_executor

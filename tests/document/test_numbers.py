@@ -15,8 +15,8 @@ from fastece.document.numbers import (
     format_interval,
     format_number,
     format_p,
+    to_plain,
 )
-from fastece.document.plain import to_plain
 
 
 @given(st.floats(1e-9, 1), st.floats(0, 1))
