@@ -16,7 +16,7 @@ from fastece import kernels
 from fastece.checks.errors import InputTypeError
 from fastece.checks.parameters import check_average, check_jobs
 from fastece.data.reading import TOLERANCE, read_source
-from fastece.estimators.bin_sums import CHUNK_SCORES
+from fastece.estimators.bins import CHUNK_SCORES
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.kernels import GAP
@@ -64,21 +64,18 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
     if y.size <= CHUNK_SCORES:
         hard_error: Any = kernels.moments.hard_error
         return float(hard_error(*arguments, GAP_ALONE, NO_SUMS))
-    sums = sum_pieces(*arguments, moments=[GAP])
+    sums = common_sums(estimator, y, p, (GAP,), setting)
     return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
 
 
-def common_sums(estimator: Any, y: Any, p: Any, moments: Sequence[int]) -> F64 | None:
-    """Add up moments (Q, B) of the bins of a common call; None of another."""
-    arguments = common_arguments(estimator, y, p, "auto")
-    if arguments is None or y.size > CHUNK_SCORES:
-        return None if arguments is None else sum_pieces(*arguments, moments=moments)
-    sums, hard_error = np.empty((len(moments), arguments[4])), cast(Any, kernels.moments.hard_error)
-    return None if math.isnan(hard_error(*arguments, np.array(moments), sums)) else sums
-
-
-def sum_pieces(p: Any, y: Any, *bins: Any, moments: Sequence[int]) -> F64 | None:
-    """Add up moments (Q, B) of bins, one piece of the scores after another."""
+def common_sums(
+    estimator: Any, y: Any, p: Any, moments: Sequence[int], setting: Any = "auto"
+) -> F64 | None:
+    """Add up moments (Q, B) of the bins of a common call, by pieces; None of another."""
+    arguments = common_arguments(estimator, y, p, setting)
+    if arguments is None:
+        return None
+    p, y, *bins = arguments
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
     dtypes = (F8, y.dtype) if p.ndim == 1 else (p.dtype, I8)
     sums, hard_error = np.zeros_like(part), cast(Any, kernels.moments.hard_error)

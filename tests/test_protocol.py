@@ -2,7 +2,7 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
@@ -13,7 +13,6 @@ import fastece
 from fastece import Binned
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample, increasing
-from fastece.estimators.table import ESTIMATORS
 from fastece.protocol import Counts, Labels, Rows
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
@@ -171,15 +170,6 @@ def test_two_methods_are_enough(name):
 # -- bins ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", BINNED)
-def test_draws_of_bins_are_those_of_the_reference(name):
-    for estimator, sample, size, plan in prepared(name) if name in CASES else ():
-        for c in draws(sample.n, size)[0].T[:2]:
-            if c.sum() == size:
-                want = repeated(sample, c, estimator)
-                assert estimator.evaluate(plan, np.ascontiguousarray(c)) == near(want)
-
-
 def test_a_row_that_was_not_drawn_has_no_part_in_the_cuts():
     # Without the second score the cut of two bins is between the first and the third.
     estimator = Binned(n_bins=2, edges="quantile")
@@ -198,22 +188,6 @@ def test_sqrt_uses_the_size_and_not_the_weight_nor_the_distinct_rows():
     c = np.array([17, 1, 1, 1, 1, 1, 1, 1, 1])
     five = replace(estimator, n_bins=isqrt(25))
     assert estimator.evaluate(plan, c) == five.evaluate(five.prepare(sample, 25), c)
-
-
-def test_the_table_holds_the_named_estimators():
-    assert ESTIMATORS["ece"] == Binned()
-    assert ESTIMATORS["ece_a"] == Binned(edges="quantile")
-    assert ESTIMATORS["ece_c"] == Binned(mapping="convex")
-    assert ESTIMATORS["ece_ac"] == Binned(edges="quantile", mapping="convex")
-
-
-def test_estimators_are_frozen_values():
-    estimator = Binned(n_bins=7)
-    with pytest.raises(FrozenInstanceError):
-        estimator.n_bins = 8
-    assert estimator == Binned(n_bins=7)
-    assert len({estimator, Binned(n_bins=7), Binned()}) == 2
-    assert "7" in repr(estimator)
 
 
 # -- an estimator of one's own ---------------------------------------------------------------------

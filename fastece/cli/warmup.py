@@ -20,7 +20,7 @@ import numpy as np
 import fastece
 from fastece.cli.output import Page, Progress
 from fastece.document.document import Document
-from fastece.estimators.bin_sums import MANY_ROWS
+from fastece.estimators.bins import MANY_ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.kernels import cache
 from fastece.recalibration import METHODS

@@ -28,7 +28,7 @@ from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
 from fastece.data.source import Problems, one_problem
 from fastece.estimators.binned import Binned
-from fastece.estimators.layouts import Layout, hard_layout
+from fastece.estimators.bins import Layout, hard_layout
 from fastece.typing import F64
 
 Scores = NDArray[np.floating[Any]]
@@ -275,14 +275,14 @@ class Convention:
         names, options = LIBRARIES[self.library], {"guess_logits": guess_logits}
         if self.needs_scores:
             return np.concatenate([
-                self.binned(n_bins, scores_of(x, prob), **fields).direct(one_problem(x))
+                self.binned(n_bins, scores_of(x, prob), **fields).point_values(one_problem(x))
                 for x in names.read(label, prob, setting, **options).samples()
             ])  # fmt: skip
         binned = self.binned(n_bins, prob, **fields)
         value = common_value(binned, label, prob, setting)
         if value == value:
             return np.array([value])
-        return binned.direct(names.read(label, prob, setting, **options))
+        return binned.point_values(names.read(label, prob, setting, **options))
 
 
 def check_bins(name: str, value: Any) -> int:

@@ -31,8 +31,7 @@ from fastece.checks.parameters import check_choice, check_flag, check_integer, c
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, scores_of
 from fastece.data.sample import Sample
 from fastece.data.source import Problems, one_problem
-from fastece.estimators.bin_sums import cell_sums
-from fastece.estimators.layouts import Layout
+from fastece.estimators.bins import Layout, cell_sums
 from fastece.kernels import GAP, WEIGHT
 from fastece.typing import F64
 

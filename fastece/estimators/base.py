@@ -12,18 +12,22 @@ sample once and *evaluates* it under as many draws as needed::
 The first two are enough: `Estimator` makes the third of them, for every kind of draws.
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.arrays import as_blocks
+from fastece.checks.errors import InputError
+from fastece.checks.parameters import check_real
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
-from fastece.data.source import RANKS, Problems, Source
+from fastece.data.source import RANKS, Source
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8
 
@@ -175,9 +179,16 @@ class Estimator(Statistic):
     def values(self, plan: Any, draws: Draws) -> F64:
         """Compute the values (R,) of all replicates, one after another."""
         if isinstance(draws, Counts):
-            found = (self.evaluate(plan, c) for c in columns(draws.c))
+            found = map(partial(self.evaluate, plan), columns(draws.c))
         else:
-            found = (self.evaluate_once(sample) for sample in drawn_samples(draws))
+            assert isinstance(draws, Labels | Rows)
+            whole = draws.sample
+            assert whole is not None
+            if isinstance(draws, Labels):
+                samples = map(whole.with_labels, columns(draws.y))
+            else:
+                samples = map(whole.where, np.sort(draws.rows, axis=1))
+            found = map(self.evaluate_once, samples)
         return np.array([float(value) for value in found])
 
     def evaluate_once(self, sample: Sample, size: int | None = None) -> float:
@@ -188,21 +199,9 @@ class Estimator(Statistic):
     def point_values(self, source: Source, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a source.
 
-        `run` is `map`, or the `map` of a pool of threads.
-
-        Estimators override `direct`, for arrays, where the values of all problems at once are
-        found without a sort or a copy of the scores.
+        `run` is `map`, or the `map` of a pool of threads. Estimators override it where the values
+        of all problems of arrays are found without a sort or a copy of the scores.
         """
-        if isinstance(source, Problems):
-            return np.asarray(self.direct(source, run))
-        return self.source_values(source, run)
-
-    def direct(self, problems: Problems, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem, every row counting once."""
-        return self.source_values(problems, run)
-
-    def source_values(self, source: Source, run: Map) -> F64:
-        """Compute the value (K,) of each problem of a source from its samples."""
         needs = source.needs_of(self)
 
         def value(k: int) -> float:
@@ -217,16 +216,6 @@ class Estimator(Statistic):
         A population has no chance that could be taken off.
         """
         return self
-
-
-def drawn_samples(draws: Draws) -> Iterator[Sample]:
-    """Yield the sample of each replicate of drawn labels or rows."""
-    assert isinstance(draws, Labels | Rows)
-    assert draws.sample is not None
-    if isinstance(draws, Labels):
-        yield from map(draws.sample.with_labels, columns(draws.y))
-    else:
-        yield from (draws.sample.where(np.sort(row)) for row in draws.rows)
 
 
 class UserEstimator(Estimator):
@@ -262,14 +251,11 @@ class UserEstimator(Estimator):
         """Compute the values (R,) of all replicates, by blocks if the object allows it."""
         if not (isinstance(draws, Counts) and self.native):
             return super().values(plan, draws)
-        return np.concatenate([self._block(plan, block) for block in draws.c])
-
-    def _block(self, plan: Any, c: U8) -> F64:
-        values = np.asarray(self.user.block(plan, c), np.float64)
-        if values.shape != (REPLICATES,):
-            kind, shape = type(self.user).__name__, values.shape
+        blocks = [np.asarray(self.user.block(plan, block), np.float64) for block in draws.c]
+        for shape in {values.shape for values in blocks} - {(REPLICATES,)}:
+            kind = type(self.user).__name__
             raise ValueError(f"{kind}.block: must return {REPLICATES} values, got shape {shape}")
-        return values
+        return np.concatenate(blocks)
 
 
 # --- what estimators are made of ------------------------------------------------------------
@@ -278,17 +264,23 @@ class UserEstimator(Estimator):
 class Parameters(Estimator):
     """Base class of estimators that are frozen dataclasses of parameters.
 
-    It gives them their text, and the range of scores that they measure.
+    It checks the parameters, and gives estimators their text and the range of scores that they
+    measure. `checks` has a function of name and value for each parameter that returns it as it is
+    kept.
     """
 
     score_range: Any
+    checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
+
+    def __post_init__(self) -> None:
+        for name, check in self.checks.items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
 
     def __str__(self: Any) -> str:
-        values = [(field, getattr(self, field.name)) for field in fields(self)]
         shown = [
-            f"{field.name}={shorten(value)}"
-            for i, (field, value) in enumerate(values)
-            if i == 0 or value != field.default
+            f"{field.name}={shorten(getattr(self, field.name))}"
+            for i, field in enumerate(fields(self))
+            if i == 0 or getattr(self, field.name) != field.default
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -304,6 +296,18 @@ def shorten(value: Any) -> str:
     if not isinstance(value, tuple) or len(value) <= MOST_SHOWN:
         return repr(value)
     return f"({value[0]!r}, {value[1]!r}, ..., {value[-1]!r})"
+
+
+def check_width(name: str, value: Any, word: str | None = None, least: float = 5e-324) -> Any:
+    """Return a finite number of at least `least`, or the word of a rule that finds it."""
+    if word is not None and isinstance(value, str) and value == word:
+        return value
+    number = math.nan if isinstance(value, str) and word else check_real(name, value, -math.inf)
+    if not least <= number < math.inf:
+        size = "positive and finite" if least > 0 else "finite and at least 0"
+        rule = f"must be {size}" if word is None else f"must be {size}, or {word!r}"
+        raise InputError(name, rule, value=value)
+    return number
 
 
 class Plan:

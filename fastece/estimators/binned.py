@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,28 +23,29 @@ from fastece.data.reading import Map
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
-from fastece.estimators.bin_sums import (
-    Ordered,
-    Records,
+from fastece.estimators.bins import (
+    MAX_BINS_PER_UNIT,
+    Layout,
     Tiles,
     cell_sums,
-    drawn_equal_mass_sums,
-    equal_mass_sums,
-    fits_float_grid,
-)
-from fastece.estimators.layouts import (
-    Layout,
     check_edges,
     convex_layout,
-    given_layout,
+    equal_mass_sums,
+    fits_float_grid,
+    fixed_layout,
     hard_layout,
-    is_even,
+    order_rows,
+    place_terms,
     quantile_edges,
     sort_scores,
-    uniform_layout,
+    spread,
+    terms_of,
 )
 from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, REPLICATES, SCORE, SQUARE, WEIGHT
-from fastece.typing import F64, I32
+from fastece.typing import F64, I32, U8
+
+if TYPE_CHECKING:
+    from fastece.kernels.replicates import OrderedRows
 
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
@@ -84,10 +85,7 @@ class Bins(NamedTuple):
     def of(
         cls, edges: list[F64], unit: float, total: F64 | None, moments: Sequence[int], sums: Any
     ) -> Self:
-        """Make bins from sums of some `kernels.MOMENTS`.
-
-        Without a `total`, it is the sum of the weights.
-        """
+        """Make bins from sums of some `kernels.MOMENTS`, by default of all weight."""
         found = dict(zip(moments, sums, strict=True))
         if COUNTS in found:
             counts = found.pop(COUNTS)
@@ -105,11 +103,7 @@ def joined_bins(parts: Sequence[Bins]) -> Bins:
 
 @dataclass(frozen=True)
 class BinnedPlan(Plan):
-    """Prepared data of `Binned` for one sample and one size of draws.
-
-    Rows are arranged when they are first needed, each of its methods having an arrangement of its
-    own.
-    """
+    """Prepared data of `Binned`, with rows arranged when they are first needed."""
 
     binned: "Binned"
     sample: Sample
@@ -133,31 +127,59 @@ class BinnedPlan(Plan):
         return Tiles.of(self.sample, self.layout, self.binned._threshold, self.moments)
 
     @cached_property
-    def records(self) -> Records:
-        """Rows on fixed edges, for lists of drawn rows."""
-        return Records.of(self.sample, self.layout, self.binned._threshold, self.moments)
+    def records(self) -> F64:
+        """Cell and terms (n, 1 + Q) of each row on fixed edges, for lists of drawn rows."""
+        threshold, moments = self.binned._threshold, self.moments
+        lower, terms = place_terms(self.sample, self.layout, threshold, moments)
+        return np.column_stack([lower, *terms])
 
     @cached_property
-    def ordered(self) -> Ordered:
-        """Rows for edges that depend on the draw, for counts."""
-        return Ordered.of(self.sample, *self.range, self.binned._threshold, self.moments)
+    def ordered(self) -> tuple["OrderedRows", F64]:
+        """Sorted rows above the threshold with their terms, for edges of each draw."""
+        rows = order_rows(self.sample, *self.range, self.binned._threshold)
+        sample = self.sample.where(slice(rows.skip, None))
+        return rows, terms_of(sample, self.binned._threshold, self.moments)
+
+    def count_bins(self, c: U8) -> Bins:
+        """Sum up the bins of replicates with counts (G, n, 32)."""
+        if self.binned.is_fixed:
+            return self.bins(self.tiles.sums(c), float(c[0, :, 0].sum(dtype=np.int64)))
+        total = np.empty(len(c) * REPLICATES)
+        sums = np.empty((len(self.moments), self.n_bins, total.size))
+        kernels.replicates.equal_mass_sums(*self.ordered, *self.binned._rule, c, total, sums)
+        return self.bins(sums, total)
+
+    def row_bins(self, rows: I32) -> Bins:
+        """Sum up the bins of replicates as lists of drawn rows (R, size)."""
+        sample, n_moments = self.sample, len(self.moments)
+        if self.binned.is_fixed:
+            sums = np.empty((n_moments, self.layout.cells, len(rows)))
+            kernels.moments.drawn_sums(self.records, self.layout.step, rows, sums)
+            return self.bins(spread(self.layout, sums), float(rows.shape[1]))
+        total, sums = np.empty(len(rows)), np.empty((n_moments, self.n_bins, len(rows)))
+        kernels.moments.drawn_equal_mass_sums(
+            sample.s, sample.y, kernels.weights(sample.v), self.binned._threshold, *self.range,
+            *self.binned._rule, np.array(self.moments), np.sort(rows, axis=1), total, sums,
+        )  # fmt: skip
+        return self.bins(sums, total)
 
     def replicates_at_once(self, of: int) -> int:
-        """Return how many multiples of `of` replicates have sums that fit in memory.
-
-        Their sums are no larger than some megabytes.
-        """
+        """Return how many multiples of `of` replicates have sums of some megabytes."""
         return max(1, MAX_SUMS // (self.n_bins * len(self.moments) * of))
 
     def bins(self, sums: F64, total: F64 | float) -> Bins:
-        """Return sums (Q, B, R) of R replicates as `Bins` without edges.
-
-        `total` is the weight of the drawn rows, unless that is one of the sums.
-        """
+        """Return sums (Q, B, R) of R replicates, of rows of a total weight, without edges."""
         known = isinstance(total, np.ndarray) or len(self.moments) == 1
         sums = sums.swapaxes(1, 2)
         whole = np.broadcast_to(total, sums.shape[1]) if known else None
         return Bins.of([], self.unit, whole, self.moments, sums)
+
+
+def check_bin_count(name: str, value: Any) -> int | str:
+    """Check a number of bins, or "sqrt"."""
+    if isinstance(value, str) and value == SQRT:
+        return value
+    return check_integer(name, value, 1, MAX_BINS, 'an integer or "sqrt"')
 
 
 @dataclass(frozen=True)
@@ -244,49 +266,39 @@ class Binned(Parameters):
     native = (Counts, Rows)
     largest = 1.0
 
+    checks: ClassVar = {
+        "n_bins": check_bin_count,
+        "edges": partial(check_edges, names=("uniform", "quantile")),
+        "mapping": partial(check_choice, choices=("hard", "convex")),
+        "norm": partial(check_real, low=1.0),
+        "closed": partial(check_choice, choices=("right", "left")),
+        "score_range": partial(check_range, names=("unit", "support")),
+        "min_count": partial(check_real, low=0.0),
+        "bin_weights": partial(check_choice, choices=("mass", "equal")),
+        "threshold": lambda name, t: None if t is None else check_real(name, t, -math.inf),
+        "debias": check_flag,
+    }
+
     def __post_init__(self) -> None:
-        values: dict[str, Any] = {
-            "n_bins": SQRT
-            if isinstance(self.n_bins, str) and self.n_bins == SQRT
-            else check_integer("n_bins", self.n_bins, 1, MAX_BINS, 'an integer or "sqrt"'),
-            "edges": check_edges("edges", self.edges, ("uniform", "quantile")),
-            "mapping": check_choice("mapping", self.mapping, ("hard", "convex")),
-            "norm": check_real("norm", self.norm, 1.0),
-            "closed": check_choice("closed", self.closed, ("right", "left")),
-            "score_range": check_range("score_range", self.score_range, ("unit", "support")),
-            "min_count": check_real("min_count", self.min_count, 0.0),
-            "bin_weights": check_choice("bin_weights", self.bin_weights, ("mass", "equal")),
-            "threshold": None
-            if self.threshold is None
-            else check_real("threshold", self.threshold, -math.inf),
-            "debias": check_flag("debias", self.debias),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-        if not isinstance(self.edges, str):
-            self._check_alone()
-        if self.closed == "left" and self.mapping == "convex":
+        super().__post_init__()
+        for name in ("n_bins", "score_range"):
+            value = getattr(self, name)
+            if not isinstance(self.edges, str) and value != getattr(type(self), name):
+                rule = "goes with edges='uniform' and 'quantile', and edges are given"
+                raise InputError(name, rule, value=value, hint="leave it out")
+        convex, norm = self.mapping == "convex", self.norm
+        if convex and self.closed == "left":
             raise InputError(
                 "closed", "must be 'right' with mapping='convex', where centres on both sides of "
                 "an edge share its score", value=self.closed,
             )  # fmt: skip
-        if self.min_count and not math.isinf(self.norm):
-            raise InputError(
-                "min_count", f"goes with norm=inf only, not {self.norm!r}", value=self.min_count
-            )
-        if self.debias and self.mapping == "convex":
+        if self.min_count and not math.isinf(norm):
+            rule = f"goes with norm=inf only, not {norm!r}"
+            raise InputError("min_count", rule, value=self.min_count)
+        if self.debias and convex:
             raise InputError("debias", "goes with mapping='hard' only", value=self.mapping)
-        if self.debias and self.norm not in (1.0, 2.0):
-            raise InputError("debias", "goes with norm=1 and norm=2 only", value=self.norm)
-
-    def _check_alone(self) -> None:
-        """Refuse parameters of edges beside edges that are given."""
-        for name in ("n_bins", "score_range"):
-            if getattr(self, name) != getattr(type(self), name):
-                raise InputError(
-                    name, "goes with edges='uniform' and 'quantile', and edges are given",
-                    value=getattr(self, name), hint="leave it out",
-                )  # fmt: skip
+        if self.debias and norm not in (1.0, 2.0):
+            raise InputError("debias", "goes with norm=1 and norm=2 only", value=norm)
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -321,11 +333,10 @@ class Binned(Parameters):
 
     @cached_property
     def common(self) -> Common | None:
-        """Bins as `kernels.moments.hard_error` takes them, or None.
+        """Bins as `kernels.moments.hard_error` takes them; None if it does not apply.
 
-        None where that kernel does not give the value of rows without weights. Otherwise low and
-        high end of the range, number of bins, whether they are closed at the right, and cuts
-        between them unless they are of equal width.
+        Low and high end of the range, number of bins, whether they are closed at the right, and
+        cuts between them unless they are of equal width.
         """
         if type(self) is not Binned:  # a class made from this one may add up something else
             return None
@@ -337,7 +348,7 @@ class Binned(Parameters):
         if isinstance(ends, str):
             ends = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
         n_bins, low, high = self.bin_count(0), ends[0], ends[-1]
-        if n_bins > kernels.moments.MOST_BINS or not is_even(n_bins, low, high):
+        if n_bins > kernels.moments.MOST_BINS or n_bins / (high - low) >= MAX_BINS_PER_UNIT:
             return None
         grid = self.fixed_layout(n_bins, low, high).grid
         return low, high, n_bins, grid.right, grid.knots[:0] if is_uniform else grid.knots
@@ -345,7 +356,8 @@ class Binned(Parameters):
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """Prepare a sample for draws of `size` rows."""
         sample, unit = scale_weights(sample)
-        if not self.is_fixed and not self.debias and has_unit_weights(sample):
+        is_unit = sample.v is not None and (sample.v == 1.0).all()  # of draws of any size
+        if is_unit and not self.is_fixed and not self.debias:
             # Equal-mass bins know the weight of a draw anyway: 0.7 times the time.
             sample = replace(sample, v=None)
         moments = self._moments(sample.v is not None, size)
@@ -363,10 +375,7 @@ class Binned(Parameters):
         self, sample: Sample, n_bins: int, moments: Sequence[int] = (GAP, WEIGHT, SCORE, HITS),
         unit: float = 1.0,
     ) -> Bins:  # fmt: skip
-        """Sum up the bins of a sample with counts.
-
-        For weighted rows with hits, `square` is added up too.
-        """
+        """Sum up the bins of a sample with counts; for weighted hits `square` too."""
         problem, moments = one_problem(sample), tuple(moments)
         bins = self._sums(problem, n_bins, moments, unit, map)
         if sample.v is None or HITS not in moments:
@@ -384,47 +393,36 @@ class Binned(Parameters):
                 step = plan.replicates_at_once(REPLICATES)
                 parts = [Counts(c[g : g + step]) for g in range(0, len(c), step)]
                 return np.concatenate([self.errors(self.bins_of(plan, part)) for part in parts])
-            case Rows(rows):
-                return self.row_values(plan, contiguous(rows, np.int32))
+            case Rows():
+                rows = contiguous(draws.rows, np.int32)
+                some = np.array_split(rows, -(-len(rows) // plan.replicates_at_once(1)))
+                # The bins of one replicate alone numpy would add in another order.
+                pairs = [part if len(part) > 1 else np.repeat(part, 2, axis=0) for part in some]
+                values = [self.errors(plan.row_bins(part)) for part in pairs]
+                return np.concatenate(
+                    [x[: len(part)] for x, part in zip(values, some, strict=True)]
+                )
         return super().values(plan, draws)
 
     def bins_of(self, plan: BinnedPlan, counts: Counts) -> Bins:
         """Sum up the bins of each replicate, without edges."""
-        c = counts.blocks(plan.sample.n)
-        if self.is_fixed:
-            return plan.bins(plan.tiles.sums(c), float(c[0, :, 0].sum(dtype=np.int64)))
-        total, sums = plan.ordered.sums(c, plan.n_bins, *self._rule)
-        return plan.bins(sums, total)
-
-    def row_values(self, plan: BinnedPlan, rows: I32) -> F64:
-        """Compute the value of the drawn rows in each line (R, size)."""
-        if len(rows) == 1:  # numpy would add its bins in another order than those of several
-            return self.row_values(plan, np.repeat(rows, 2, axis=0))[:1]
-        step = max(2, plan.replicates_at_once(1))
-        if len(rows) > step + 1:
-            halves = np.array_split(rows, 2)
-            return np.concatenate([self.row_values(plan, half) for half in halves])
-        if self.is_fixed:
-            return self.errors(plan.bins(plan.records.sums(rows), float(rows.shape[1])))
-        total, sums = drawn_equal_mass_sums(
-            plan.sample, rows, plan.n_bins, *plan.range, *self._rule, self._threshold, plan.moments
-        )
-        return self.errors(plan.bins(sums, total))
+        return plan.count_bins(counts.blocks(plan.sample.n))
 
     def of_population(self) -> "Binned":
         """Return the estimator without `debias`."""
         return replace(self, debias=False) if self.debias else self
 
-    def direct(self, problems: Problems, run: Map = map) -> F64:
-        """Compute the value of each problem, every row counting once."""
-        moments = self._moments(problems.v is not None, problems.n)
-        return self.errors(self.some_bins(problems, run, moments))
+    def point_values(self, source: Source, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a source."""
+        if not isinstance(source, Problems):
+            return super().point_values(source, run)
+        moments = self._moments(source.v is not None, source.n)
+        return self.errors(self.some_bins(source, run, moments))
 
     def bins(self, source: Source, run: Map = map, moments: int = 4) -> Bins:
-        """Compute the edges and sums of the bins of each problem.
+        """Compute the edges and the first `moments` of `kernels.MOMENTS` of all bins.
 
-        The sums are the first `moments` of `kernels.MOMENTS`; with `debias` all that the value
-        needs as well.
+        With `debias` all that the value needs as well.
         """
         if not isinstance(source, Problems):
             n_bins, samples = self.bin_count(source.n), source.samples(source.needs_of(self))
@@ -451,11 +449,17 @@ class Binned(Parameters):
 
     def errors(self, bins: Bins) -> F64:
         """Compute the value (K,) of each problem from the sums of its bins."""
+        norm, equal = self.norm, self.bin_weights == "equal"
         if self.debias:
-            return self._debiased_errors(bins)
+            sums = (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
+            gap, weight, hits, square, total = (contiguous(x, np.float64) for x in sums)
+            least, out = EMPTY if equal else 0.0, np.empty(len(gap))
+            kernels.errors.debiased_errors(
+                gap, weight, hits, square, total, least, equal, norm, out
+            )
+            return out
         # Without any row, gaps are 0 and so is the value.
         gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight
-        norm, equal = self.norm, self.bin_weights == "equal"
         if norm == 1 and not equal:
             return np.asarray(np.add.reduce(gap, -1) / total)
         counts = weight > (0.0 if norm < math.inf and not equal else EMPTY * total[:, None])
@@ -471,23 +475,8 @@ class Binned(Parameters):
             sums = (share * (ratio / unit[:, None]) ** norm).sum(-1)
             return np.asarray(sums ** (1 / norm) * unit)
 
-    def _debiased_errors(self, bins: Bins) -> F64:
-        """Compute `errors` corrected for the contribution of chance."""
-        equal, out = self.bin_weights == "equal", np.empty(len(bins.gap))
-        gap, weight, hits, square, total = (
-            contiguous(x, np.float64)
-            for x in (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
-        )
-        kernels.errors.debiased_errors(
-            gap, weight, hits, square, total, EMPTY if equal else 0.0, equal, self.norm, out
-        )
-        return out
-
     def _moments(self, weighted: bool, size: int = 0) -> tuple[int, ...]:
-        """Return the kinds of sums that `errors` needs, for draws of `size` rows.
-
-        The gaps alone, or the weights of the bins too, and for `debias` the hits.
-        """
+        """Return the kinds of sums that `errors` needs, for draws of `size` rows."""
         if self.debias:
             both = (COUNTS,) if size < PACK else (WEIGHT, HITS)
             return (GAP, WEIGHT, HITS, SQUARE) if weighted else (GAP, *both)
@@ -513,10 +502,7 @@ class Binned(Parameters):
     def _sums(
         self, problems: Problems, n_bins: int, moments: tuple[int, ...], unit: float, run: Map
     ) -> Bins:
-        """Compute the edges and sums of the bins of all problems.
-
-        Where they are of equal weight, one problem, or bins that are found without a sort.
-        """
+        """Compute the bins of all problems: fixed, of a float grid, or of one problem."""
         low, high = self.range_of(problems)
         right, convex = self._rule
         found = None
@@ -540,9 +526,8 @@ class Binned(Parameters):
 
     def fixed_layout(self, n_bins: int, low: float, high: float) -> Layout:
         """Return the layout of bins that do not depend on the scores."""
-        if isinstance(self.edges, str):
-            return uniform_layout(n_bins, low, high, *self._rule)
-        return given_layout(tuple(self.edges), *self._rule)
+        edges = None if isinstance(self.edges, str) else tuple(self.edges)
+        return fixed_layout(n_bins, low, high, *self._rule, edges)
 
     def layout(self, problems: Problems, n_bins: int) -> Layout:
         """Return the layout of the bins of one problem."""
@@ -558,19 +543,8 @@ class Binned(Parameters):
         return convex_layout(edges) if convex else hard_layout(edges, cuts, right)
 
 
-def has_unit_weights(sample: Sample) -> bool:
-    """Return whether all rows of a sample have the weight 1.
-
-    So have rows whose draws are not all of one size.
-    """
-    return sample.v is not None and bool((sample.v == 1.0).all())
-
-
 class Placement(NamedTuple):
-    """Lower cell (n,) of each row, and the share of the row that falls there.
-
-    The next cell has the rest.
-    """
+    """Lower cell (n,) of each row, and its share there; the next cell has the rest."""
 
     layout: Layout
     lower: I32
@@ -599,9 +573,7 @@ class Placement(NamedTuple):
 def place_rows(binned: Binned, sample: Sample, n_bins: int) -> Placement:
     """Find the cells of each row of a sample, and its shares of them."""
     layout = binned.layout(one_problem(sample), n_bins)
-    lower, a = np.empty(sample.n, np.int32), np.ones(sample.n)
-    kernels.binning.place(sample.s, layout.grid, lower, np.empty(sample.n), a)
-    return Placement(layout, lower, a)
+    return Placement(layout, *layout.place(sample.s))
 
 
 def effective_rows(binned: Binned, source: Source, bins: Bins) -> F64:
@@ -665,8 +637,7 @@ class Sweep(Parameters):
 
     norm: float = 1.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "norm", check_real("norm", self.norm, 1.0))
+    checks: ClassVar = {"norm": partial(check_real, low=1.0)}
 
     def prepare(self, sample: Sample, size: int) -> tuple[Sample, int]:
         """Return the sorted sample and the number of rows of a draw."""
@@ -685,10 +656,7 @@ class Sweep(Parameters):
 
 
 def sweep_bins(sample: Sample, w: F64, most: int, tolerance: float) -> tuple[I32, int]:
-    """Find the end of each occupied bin, and the number of all bins.
-
-    The end is the row behind the last one, of a sorted sample with weights w.
-    """
+    """Find the row behind the last of each occupied bin, and the number of all bins."""
     n, kernel = sample.n, kernels.quantiles
     end, weight, hits, misses = np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n)
     guide = np.empty(n + 1, np.int32)

@@ -9,9 +9,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,17 @@ from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_real
 from fastece.data.reading import Map
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample, scale_weights
-from fastece.data.source import Problems
-from fastece.estimators.base import Chances, Counts, Draws, Labels, Parameters, Plan, Rows
+from fastece.data.source import Source
+from fastece.estimators.base import (
+    Chances,
+    Counts,
+    Draws,
+    Labels,
+    Parameters,
+    Plan,
+    Rows,
+    check_width,
+)
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, I64, U32
 
@@ -59,21 +68,17 @@ class Bands:
         return np.sum(list(run(lambda rows: part(rows, self.fill(rows)), self.rows)), axis=0)
 
 
-def vectors_of(sample: Sample) -> tuple[F64, I64]:
-    """Return class vectors (n, K) and classes (n,) of a sample.
+def vectors_of(sample: Sample) -> tuple[F64, I64, F64]:
+    """Return class vectors (n, K), classes (n,) and weights (n,) of a sample.
 
     Of a binary problem, the columns 1 - s and s.
     """
-    if sample.vectors is None:
-        return np.column_stack([1 - sample.s, sample.s]), sample.y.astype(np.int64)
-    prob, label = sample.vectors.prob, sample.vectors.label
-    return prob[sample.rows].astype(np.float64, copy=False), label[sample.rows]
-
-
-def weights_of(sample: Sample) -> F64:
-    """Return weights (n,) with finite products, 1 where there are none."""
     v = scale_weights(sample)[0].v
-    return np.ones(sample.n) if v is None else v
+    v = np.ones(sample.n) if v is None else v
+    if sample.vectors is None:
+        return np.column_stack([1 - sample.s, sample.s]), sample.y.astype(np.int64), v
+    prob = np.ascontiguousarray(sample.vectors.prob[sample.rows], np.float64)
+    return prob, sample.vectors.label[sample.rows], v
 
 
 def check_rows(n: int, what: str) -> None:
@@ -82,24 +87,8 @@ def check_rows(n: int, what: str) -> None:
         raise InputError("y_prob", f"must have 2 rows of positive weight for {what}", value=n)
 
 
-def check_width(name: str, value: Any, rule: str, least: float) -> Any:
-    """Return the width of a kernel, or the name of the rule that finds it."""
-    if isinstance(value, str):
-        if value == rule:
-            return value
-        raise InputError(name, f"must be {rule!r} or a number", value=value)
-    number = check_real(name, value, -math.inf)
-    if not least <= number < math.inf:
-        known = f"must be a finite number of at least {least:g}, or {rule!r}"
-        raise InputError(name, known, value=value)
-    return number
-
-
 class PairEstimator(Parameters, ABC):
-    """An estimator of class vectors that looks at all pairs of rows.
-
-    A kind of it says how to prepare a sample, and its values: once, for multiplicities, for labels.
-    """
+    """An estimator of class vectors that looks at all pairs of rows."""
 
     needs = "rows"
     needs_vectors = True
@@ -108,11 +97,8 @@ class PairEstimator(Parameters, ABC):
     native = (Counts, Labels, Rows, Chances)
 
     @abstractmethod
-    def plan(self, sample: Sample, run: Map) -> Any:
-        """Compute the parts that do not depend on the counts.
-
-        `run` is `map`, or that of threads.
-        """
+    def prepare(self, sample: Sample, size: int, run: Map = map) -> Any:
+        """Prepare a sample for draws of any size."""
 
     @abstractmethod
     def value(self, plan: Any, run: Map = map) -> float:
@@ -130,13 +116,11 @@ class PairEstimator(Parameters, ABC):
     def label_values(self, plan: Any, y: I32) -> F64:
         """Compute the values (32,) with other labels (n, 32), rows having their weights."""
 
-    def direct(self, problems: Problems, run: Map = map) -> F64:
-        """Compute the values (K,) of all problems."""
-        return np.array([self.value(self.plan(sample, run), run) for sample in problems.samples()])
-
-    def prepare(self, sample: Sample, size: int) -> Any:  # noqa: ARG002
-        """Prepare a sample; nothing depends on how many rows are drawn."""
-        return self.plan(sample, map)
+    def point_values(self, source: Source, run: Map = map) -> F64:
+        """Compute the values (K,) of all problems, with bands of pairs on each thread."""
+        samples = source.samples(source.needs_of(self))
+        plans = (self.prepare(sample, sample.n, run) for sample in samples)
+        return np.array([self.value(plan, run) for plan in plans])
 
     def values(self, plan: Any, draws: Draws) -> F64:
         """Compute the value of each replicate, in one pass over the pairs per block."""
@@ -152,13 +136,9 @@ class PairEstimator(Parameters, ABC):
         return np.array([self.evaluate(plan, c) for c in counts])
 
 
-def sums_of(band: F64, starts: I64) -> F64:
-    """Compute sums (b, S) of a band over runs of its columns."""
-    return np.stack([band[:, a:b].sum(axis=1) for a, b in pairwise(starts)], axis=1)
-
-
-def products_of(band: F64, x: F64, starts: I64) -> F64:
-    """Compute products (b, S, W) of a band with x (n, W), over runs of its columns."""
+def products_of(band: F64, x: F64, starts: I64 | None = None) -> F64:
+    """Compute products (b, S, W) of a band with x (n, W), over runs of columns."""
+    starts = np.array([0, band.shape[1]]) if starts is None else starts
     out = np.empty((len(band), starts.size - 1, x.shape[1]))
     kernels.vectors.run_products(band, x, starts, out)
     return out
@@ -170,18 +150,10 @@ def places_of(y: I32) -> U32:
 
 
 def label_sums_of(band: F64, place: U32, n_classes: int) -> F64:
-    """Sum a band over the columns of each class: (b, K, 32).
-
-    `place` has the places of the labels of the columns.
-    """
+    """Sum a band over the columns of each class (b, K, 32), at their `places_of`."""
     out = np.empty((len(band), n_classes * REPLICATES))
     kernels.vectors.place_sums(band, place, out)
     return out.reshape(len(band), n_classes, REPLICATES)
-
-
-def whole(columns: int) -> I64:
-    """Return one run of all columns."""
-    return np.array([0, columns])
 
 
 # The bandwidths that the likelihood chooses from.
@@ -197,23 +169,12 @@ DENSITY_UNDERFLOW = 1e-200
 
 @dataclass(frozen=True)
 class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
-    """Prepared data of `DirichletKDE`, with rows sorted by class.
+    """Prepared data of `DirichletKDE`, with rows sorted by class."""
 
-    Attributes
-    ----------
-    prob : (n, K) float64 array
-    label : (n,) int64 array
-    v : (n,) float64 array
-        Weights.
-    order : (n,) int64 array
-        Where each row is in the sample.
-    bandwidth : float
-    """
-
-    prob: F64
-    label: I64
-    v: F64
-    order: I64
+    prob: F64  # (n, K)
+    label: I64  # (n,)
+    v: F64  # (n,) weights
+    order: I64  # (n,) where each row is in the sample
     bandwidth: float
 
     @cached_property
@@ -232,28 +193,20 @@ class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
         return np.asarray(np.searchsorted(self.label, np.arange(self.prob.shape[1] + 1)))
 
     @cached_property
-    def constant(self) -> F64:
-        """Log normalizing constant (n,) of each row's kernel."""
-        return log_factor(self.prob, self.bandwidth)
-
-    @cached_property
-    def factors(self) -> F64:
-        """The weights, as kernels take them."""
-        return kernels.weights(None if (self.v == 1).all() else self.v)
-
-    @cached_property
     def bands(self) -> Bands:
         """Bands of weighted kernel values of all pairs of rows.
 
         For each row j the values ``v_i K(p_j; p_i)`` of the other rows i, over the largest of K.
         """
-        return Bands(self.prob.shape, self.band)
+        constant = log_factor(self.prob, self.bandwidth)
+        factors = kernels.weights(None if (self.v == 1).all() else self.v)
 
-    def band(self, rows: slice) -> F64:
-        """Compute the kernel values of some rows with all others."""
-        band = self.exponents(rows, self.constant, 1 / self.bandwidth)
-        kernels.vectors.exponentiate(band, self.factors)
-        return band
+        def fill(rows: slice) -> F64:
+            band = self.exponents(rows, constant, 1 / self.bandwidth)
+            kernels.vectors.exponentiate(band, factors)
+            return band
+
+        return Bands(self.prob.shape, fill)
 
     def exponents(self, rows: slice, constant: F64, inverse: float) -> F64:
         """Compute the exponents of the kernels of some rows with all others.
@@ -276,10 +229,7 @@ class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
 
 
 def log_factor(prob: F64, bandwidth: float) -> F64:
-    """Compute the log normalizing constants (n,) of the kernels of rows (n, K).
-
-    The density is that of Dirichlet(p / bandwidth + 1).
-    """
+    """Compute the log normalizing constants (n,) of Dirichlet(p / bandwidth + 1)."""
     from scipy.special import gammaln
 
     alpha = prob / bandwidth + 1
@@ -288,10 +238,7 @@ def log_factor(prob: F64, bandwidth: float) -> F64:
 
 
 def likeliest_bandwidth(plan: DirichletPlan, run: Map) -> float:
-    """Find the bandwidth with the largest leave-one-out likelihood.
-
-    The plan may have any bandwidth.
-    """
+    """Find the bandwidth with the largest leave-one-out likelihood."""
     constants = np.array([log_factor(plan.prob, h) + np.log(plan.v) for h in BANDWIDTHS])
     inverse = 1 / np.array(BANDWIDTHS)
     zeros = np.zeros(plan.v.size)
@@ -352,25 +299,25 @@ class DirichletKDE(PairEstimator):
     bandwidth: Any = "likelihood"
     norm: float = 1.0
 
-    def __post_init__(self) -> None:
-        norm = check_real("norm", self.norm, 1.0, 2.0)
-        if norm not in (1.0, 2.0):
-            raise InputError("norm", "must be 1 or 2", value=self.norm)
-        object.__setattr__(self, "norm", norm)
-        bandwidth = check_width("bandwidth", self.bandwidth, "likelihood", LEAST_BANDWIDTH)
-        object.__setattr__(self, "bandwidth", bandwidth)
+    checks: ClassVar = {
+        "bandwidth": partial(check_width, word="likelihood", least=LEAST_BANDWIDTH),
+        "norm": partial(check_real, low=1.0, high=2.0),
+    }
 
-    def plan(self, sample: Sample, run: Map) -> DirichletPlan:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.norm not in (1.0, 2.0):
+            raise InputError("norm", "must be 1 or 2", value=self.norm)
+
+    def prepare(self, sample: Sample, size: int, run: Map = map) -> DirichletPlan:  # noqa: ARG002
         """Prepare a sample: rows sorted by class, and the bandwidth."""
         check_rows(sample.n, "the canonical error")
-        prob, label = vectors_of(sample)
+        prob, label, v = vectors_of(sample)
         order = np.argsort(label, kind="stable")
-        v = weights_of(sample)[order]
-        plan = DirichletPlan(prob[order], label[order], v, order, 1.0)
+        plan = DirichletPlan(prob[order], label[order], v[order], order, 1.0)
         is_given = self.bandwidth != "likelihood"
-        return replace(
-            plan, bandwidth=self.bandwidth if is_given else likeliest_bandwidth(plan, run)
-        )
+        bandwidth = self.bandwidth if is_given else likeliest_bandwidth(plan, run)
+        return replace(plan, bandwidth=bandwidth)
 
     def errors(self, plan: DirichletPlan, rows: slice, hits: F64) -> F64:
         """Compute errors (b, R) of some rows from class densities (b, K, R) near them.
@@ -385,8 +332,8 @@ class DirichletKDE(PairEstimator):
         """Compute the value, each row counting as much as its weight."""
 
         def part(rows: slice, band: F64) -> Any:
-            hits = sums_of(band, plan.starts)[:, :, None]
-            return plan.v[rows] @ self.errors(plan, rows, hits)[:, 0]
+            hits = [band[:, a:b].sum(axis=1) for a, b in pairwise(plan.starts)]
+            return plan.v[rows] @ self.errors(plan, rows, np.stack(hits, axis=1)[:, :, None])[:, 0]
 
         return float(plan.bands.add(part, run) / plan.v.sum())
 
@@ -422,16 +369,13 @@ class DirichletKDE(PairEstimator):
 
         Of the smoothed difference of both, so that of a calibrated model it is 0.
         """
-        gap, every = q[plan.order] - plan.prob, whole(plan.v.size)
-        total = 0.0
+        gap, total = q[plan.order] - plan.prob, 0.0
         for rows, band in plan.bands:
-            mean = np.abs(products_of(band, gap, every)[:, 0] / sums_of(band, every))
+            mean = np.abs(products_of(band, gap)[:, 0] / band.sum(axis=1, keepdims=True))
             total += float(plan.v[rows] @ (mean**self.norm).sum(axis=1))
         return float(total / plan.v.sum())
 
 
-FORMS = ("biased", "unbiased")
-KERNELS = ("exponential", "gaussian")
 # Rows among which distances are measured for the width.
 MEASURED = 1000
 # Products of weights that have lost digits, where a replicate has none of the heavy rows.
@@ -440,39 +384,14 @@ WEIGHT_UNDERFLOW = 1e-280
 
 @dataclass(frozen=True)
 class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
-    """Prepared data of `SKCE` for a sample.
+    """Prepared data of `SKCE` for a sample."""
 
-    Attributes
-    ----------
-    prob : (n, K) float64 array
-    gap : (n, K) float64 array
-        Unit vector of the class less the probabilities.
-    v : (n,) float64 array
-        Weights.
-    scale : float
-        The kernel is ``exp(scale * d)``, -inf where the width is 0.
-    is_gaussian : bool
-        Whether d is the squared distance.
-    is_biased : bool
-        Whether each row makes a pair with itself.
-    """
-
-    prob: F64
-    gap: F64
-    v: F64
-    scale: float
-    is_gaussian: bool
-    is_biased: bool
-
-    @cached_property
-    def prob_columns(self) -> F64:
-        """Probabilities (K, n), class by class."""
-        return np.ascontiguousarray(self.prob.T)
-
-    @cached_property
-    def gap_columns(self) -> F64:
-        """Gaps (K, n), class by class."""
-        return np.ascontiguousarray(self.gap.T)
+    prob: F64  # (n, K)
+    gap: F64  # (n, K) unit vector of the class less the probabilities
+    v: F64  # (n,) weights
+    scale: float  # the kernel is ``exp(scale * d)``, -inf where the width is 0
+    is_gaussian: bool  # whether d is the squared distance
+    is_biased: bool  # whether each row makes a pair with itself
 
     @cached_property
     def kernel_bands(self) -> Bands:
@@ -480,29 +399,30 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
 
         Of the pairs of some rows with all rows up to them, each pair of two rows twice.
         """
-        return Bands(self.prob.shape, self.kernel_band)
+        columns = np.ascontiguousarray(self.prob.T)
+
+        def fill(rows: slice) -> F64:
+            band = np.empty((rows.stop - rows.start, rows.stop))
+            kernels.vectors.fill_kernel(
+                self.prob[rows], columns, self.v, self.scale, self.is_gaussian, rows.start, band
+            )
+            if not self.is_biased:
+                band[np.arange(len(band)), np.arange(rows.start, rows.stop)] = 0.0
+            return band
+
+        return Bands(self.prob.shape, fill)
 
     @cached_property
     def gap_bands(self) -> Bands:
         """Bands of `kernel_bands` times the products of the gaps."""
-        return Bands(self.prob.shape, self.gap_band)
+        columns, kernel_bands = np.ascontiguousarray(self.gap.T), self.kernel_bands
 
-    def kernel_band(self, rows: slice) -> F64:
-        """Compute a band of `kernel_bands`."""
-        band = np.empty((rows.stop - rows.start, rows.stop))
-        scale, is_gaussian, first = self.scale, self.is_gaussian, rows.start
-        kernels.vectors.fill_kernel(
-            self.prob[rows], self.prob_columns, self.v, scale, is_gaussian, first, band
-        )
-        if not self.is_biased:
-            band[np.arange(len(band)), np.arange(rows.start, rows.stop)] = 0.0
-        return band
+        def fill(rows: slice) -> F64:
+            band = kernel_bands.fill(rows)
+            kernels.vectors.fill_pairs(self.gap[rows], columns, np.empty(0), False, True, band)
+            return band
 
-    def gap_band(self, rows: slice) -> F64:
-        """Compute a band of `gap_bands`."""
-        band = self.kernel_band(rows)
-        kernels.vectors.fill_pairs(self.gap[rows], self.gap_columns, np.empty(0), False, True, band)
-        return band
+        return Bands(self.prob.shape, fill)
 
     @cached_property
     def mean_prob(self) -> F64:
@@ -511,9 +431,9 @@ class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
         for rows, band in self.kernel_bands:
             # Half of a pair, which is there twice, is of each of its rows.
             band = band / 2
-            columns, every = np.ascontiguousarray(band.T), whole(band.shape[1])
-            mean[rows] += products_of(band, self.prob, every)[:, 0]
-            mean[: rows.stop] += products_of(columns, self.prob[rows], whole(len(band)))[:, 0]
+            mean[rows] += products_of(band, self.prob)[:, 0]
+            columns = np.ascontiguousarray(band.T)
+            mean[: rows.stop] += products_of(columns, self.prob[rows])[:, 0]
         return mean
 
     def total(self, w: F64) -> F64:
@@ -575,31 +495,30 @@ class SKCE(PairEstimator):
     kernel: str = "exponential"
     width: Any = "median"
 
-    def __post_init__(self) -> None:
-        check_choice("form", self.form, FORMS)
-        check_choice("kernel", self.kernel, KERNELS)
-        object.__setattr__(self, "width", check_width("width", self.width, "median", 0.0))
+    checks: ClassVar = {
+        "form": partial(check_choice, choices=("biased", "unbiased")),
+        "kernel": partial(check_choice, choices=("exponential", "gaussian")),
+        "width": partial(check_width, word="median", least=0.0),
+    }
 
-    def plan(self, sample: Sample, run: Map) -> SKCEPlan:  # noqa: ARG002
+    def prepare(self, sample: Sample, size: int, run: Map = map) -> SKCEPlan:  # noqa: ARG002
         """Prepare a sample: probabilities, gaps and the width."""
         if self.form == "unbiased":
             check_rows(sample.n, "the unbiased kernel calibration error")
-        prob, label = vectors_of(sample)
-        prob = np.ascontiguousarray(prob)
+        prob, label, v = vectors_of(sample)
+        gap = -prob
+        gap[np.arange(label.size), label] += 1.0
         width = median_distance(prob[:MEASURED]) if self.width == "median" else self.width
         is_gaussian = self.kernel == "gaussian"
         unit = 2 * width * width if is_gaussian else width
         scale = -1 / unit if unit > 0 else -math.inf
-        return SKCEPlan(
-            prob, gaps_of(prob, label), weights_of(sample), scale, is_gaussian,
-            self.form == "biased",
-        )  # fmt: skip
+        return SKCEPlan(prob, gap, v, scale, is_gaussian, self.form == "biased")
 
     def value(self, plan: SKCEPlan, run: Map = map) -> float:
         """Compute the value, each row counting as much as its weight."""
 
         def part(rows: slice, band: F64) -> Any:  # noqa: ARG001
-            return sums_of(band, whole(band.shape[1])).sum()
+            return band.sum(axis=1).sum()
 
         with np.errstate(invalid="ignore"):  # of a single row
             return float(plan.gap_bands.add(part, run) / plan.total(plan.v))
@@ -614,7 +533,7 @@ class SKCE(PairEstimator):
         """Compute the value for each column of counts (n, 32), in one pass over the pairs."""
         total = np.zeros(c.shape[1])
         for rows, band in plan.gap_bands:
-            total += (c[rows] * products_of(band, c, whole(band.shape[1]))[:, 0]).sum(axis=0)
+            total += (c[rows] * products_of(band, c)[:, 0]).sum(axis=0)
         weight = plan.total(plan.v[:, None] * c)
         with np.errstate(invalid="ignore", divide="ignore"):  # of a single row
             values = np.asarray(total / weight)
@@ -642,13 +561,6 @@ class SKCE(PairEstimator):
         Over all pairs in every form, which makes it a square.
         """
         return self.value(replace(plan, gap=q - plan.prob, is_biased=True))
-
-
-def gaps_of(prob: F64, label: NDArray[Any]) -> F64:
-    """Compute unit vectors of the classes minus the probabilities."""
-    gap = -prob
-    gap[np.arange(label.size), label] += 1.0
-    return gap
 
 
 def median_distance(prob: F64) -> float:

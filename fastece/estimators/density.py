@@ -15,36 +15,36 @@ What a replicate gives depends on its own rows and bandwidth, never on its neigh
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.arrays import contiguous
-from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_range, check_real
 from fastece.data.sample import Sample, scale_weights
-from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
+from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows, check_width
+from fastece.estimators.bins import order_rows, quantile_edges
 from fastece.estimators.density_grids import (
     PER_OCTAVE,
     SHAPES,
     BetaMesh,
     Mesh,
     Shape,
+    check_count,
     even_beta_mesh,
     fitted_beta_mesh,
     fitted_mesh,
-    step_count,
 )
-from fastece.estimators.layouts import order_rows, quantile_edges
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8
 
 if TYPE_CHECKING:
     from fastece.kernels.replicates import OrderedRows
 
+AnyMesh = Mesh | BetaMesh
 Lanes = NDArray[np.intp]
 
 # Bandwidth where all scores are equal, and the smallest that the rule gives.
@@ -57,76 +57,35 @@ MAX_SUMS = 2**15
 MOST_SUMS, FEW_LANES = 2**23, 2
 # Grids fit bandwidths from ``0.0003 * 2**(k / 4)`` on, so they are up to 1.2 times too fine.
 LEVELS = 4
-
-
-def silverman(spreads: F64, size: int) -> F64:
-    """Compute Silverman's bandwidth of each replicate from spreads (4, R).
-
-    ``max(0.0003, min(sd, IQR / 1.349) * (3 n / 4)**(-1/5))`` for replicates of n = `size` rows;
-    `spreads` are the weight W, the sums of ``w (s - a)`` and ``w (s - a)**2``, and IQR.
-
-    With ``sd**2 = sum w (s - m)**2 / W * n / (n - 1)`` and the distance IQR between the quartiles,
-    which is left out where it is 0: Silverman (1986, "Density estimation for statistics and data
-    analysis", section 3.4.2), with the factor of a normal density.
-    """
-    weight, first, second, iqr = spreads
-    if size == 1:
-        return np.full(weight.size, SMALLEST)
-    variance = (second - first * (first / weight)) / weight * (size / (size - 1))
-    sd = np.sqrt(np.maximum(variance, 0.0))
-    width = np.where(iqr > 0, np.minimum(sd, iqr / IQR_OF_NORMAL), sd)
-    return np.asarray(np.maximum(SMALLEST, width * (0.75 * size) ** -0.2))
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """Scores of a sorted sample in a range, with terms for Silverman's rule."""
-
-    sample: Sample
-    low: float
-    high: float
-
-    @cached_property
-    def centre(self) -> float:
-        """Mean of the scores: squared distances from it do not cancel."""
-        return float(np.average(self.sample.s, weights=self.sample.v))
-
-    @cached_property
-    def rows(self) -> "OrderedRows":
-        """Rows with runs of equal scores."""
-        return order_rows(self.sample, self.low, self.high)
-
-    @cached_property
-    def terms(self) -> F64:
-        """Weighted distances from the centre, and weighted squares of them (2, n)."""
-        x = self.rows.u - self.centre
-        terms = np.stack([x, x * x])
-        return terms * self.rows.v if self.rows.v.size else terms
+# Where the density is less than this share of its mean over the range, nothing is said of hits.
+SUPPORT = 0.01
+# A maximum is looked for on a grid that is so many times as fine as an integral's.
+REFINEMENT = 4.0
 
 
 @dataclass(frozen=True, eq=False)
 class CellShares:
-    """Rows of a sample, shared among the cells of a mesh.
+    """Rows of a sample, shared among the cells of a mesh."""
 
-    In draws that are much smaller than the sample, only those rows that are drawn are ever placed.
-    """
-
-    mesh: Mesh | BetaMesh
+    mesh: AnyMesh
     sample: Sample
-
-    @cached_property
-    def of_all(self) -> tuple[I32, F64]:
-        """First of four neighbouring cells (n,) of each row, and its shares (4, n)."""
-        cell, share = np.empty(self.sample.n, np.int32), np.empty((4, self.sample.n))
-        kernels.density.place(*self.cells, cell, share)
-        if self.sample.v is not None:
-            share *= self.sample.v
-        return cell, share
 
     @cached_property
     def cells(self) -> tuple[F64, float, float, int, bool]:
         """Coordinates of the scores, and the grid of cells."""
         return self.mesh.cells_of(self.sample)
+
+    @cached_property
+    def of_all(self) -> tuple[I32, F64]:
+        """First of four neighbouring cells (n,) of each row, and its shares (4, n).
+
+        Not made for draws much smaller than the sample, where drawn rows alone are placed.
+        """
+        cell, share = np.empty(self.sample.n, np.int32), np.empty((4, self.sample.n))
+        kernels.density.place(*self.cells, cell, share)
+        if self.sample.v is not None:
+            share *= self.sample.v
+        return cell, share
 
     def spread(self, c: NDArray[Any], cells: F64) -> None:
         """Add the rows to the cells (L, 2, C, W), for counts (L, n, W)."""
@@ -144,12 +103,12 @@ class Copies:
     count: int = 1
     sums: dict[CellShares, F64] = field(default_factory=dict)
 
-    def spreads(self, scores: Scores) -> F64:
+    def spreads(self, plan: "DensityPlan") -> F64:
         """Compute the spreads (4, R) of the scores for Silverman's rule."""
-        c, rows = self.c.astype(np.float64), scores.rows
+        c, rows = self.c.astype(np.float64), plan.rows
         w = c * rows.v if rows.v.size else c
         edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
-        spread = np.array([w.sum(), *(scores.terms @ c), edges[3] - edges[1]])
+        spread = np.array([w.sum(), *(plan.terms @ c), edges[3] - edges[1]])
         return np.repeat(spread[:, None], self.count, axis=1)
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
@@ -173,10 +132,10 @@ class CountBlocks:
         """Number of replicates: 32 G."""
         return len(self.c) * REPLICATES
 
-    def spreads(self, scores: Scores) -> F64:
+    def spreads(self, plan: "DensityPlan") -> F64:
         """Compute the spreads (4, R) of the scores for Silverman's rule."""
-        rows, out = scores.rows, np.empty((4, self.count))
-        kernels.density.spreads(self.c, rows, scores.terms, out)
+        out = np.empty((4, self.count))
+        kernels.density.spreads(self.c, plan.rows, plan.terms, out)
         return out
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
@@ -201,16 +160,12 @@ class DrawnRows:
         """Number of replicates: R."""
         return len(self.rows)
 
-    def spreads(self, scores: Scores) -> F64:
-        """Compute the spreads (4, R) of the scores for Silverman's rule.
-
-        They depend on the drawn rows alone.
-        """
-        sample, ordered = scores.sample, np.sort(contiguous(self.rows, np.int32), axis=1)
+    def spreads(self, plan: "DensityPlan") -> F64:
+        """Compute the spreads (4, R) of the scores for Silverman's rule."""
+        sample, ordered = plan.sample, np.sort(contiguous(self.rows, np.int32), axis=1)
         w = np.empty((0, 0)) if sample.v is None else sample.v[ordered]
         out = np.empty((4, self.count))
-        u = sample.s[ordered]
-        kernels.density.drawn_spreads(u, w, scores.centre, scores.low, scores.high, out)
+        kernels.density.drawn_spreads(sample.s[ordered], w, plan.centre, *plan.range, out)
         return out
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
@@ -227,7 +182,7 @@ Resamples = Copies | CountBlocks | DrawnRows
 class DensityPlan(Plan):
     """Prepared data of `KDE` for one sample and one size of draws."""
 
-    kde: Any  # the `KDE`
+    kde: "KDE"
     sample: Sample  # sorted, its scores moved into the range
     size: int  # rows per draw
     finer: float  # how many times finer grids are than errors need
@@ -235,10 +190,27 @@ class DensityPlan(Plan):
     # else grids fit the bandwidths.
     even: bool
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range of the density."""
+        return self.kde.range_of(self.sample)
+
     @cached_property
-    def scores(self) -> Scores:
-        """Scores with the terms of Silverman's rule."""
-        return Scores(self.sample, *self.kde.range_of(self.sample))
+    def centre(self) -> float:
+        """Mean of the scores: squared distances from it do not cancel."""
+        return float(np.average(self.sample.s, weights=self.sample.v))
+
+    @cached_property
+    def rows(self) -> "OrderedRows":
+        """Rows with runs of equal scores."""
+        return order_rows(self.sample, *self.range)
+
+    @cached_property
+    def terms(self) -> F64:
+        """Weighted distances from the centre, and weighted squares of them (2, n)."""
+        x = self.rows.u - self.centre
+        terms = np.stack([x, x * x])
+        return terms * self.rows.v if self.rows.v.size else terms
 
     @cached_property
     def bandwidth(self) -> float:
@@ -246,19 +218,21 @@ class DensityPlan(Plan):
         return float(self.bandwidths(Copies(np.ones(self.sample.n)))[0])
 
     def bandwidths(self, replicates: Resamples) -> F64:
-        """Return the bandwidth (R,) of each replicate: given, or by Silverman's rule."""
+        """Return the bandwidth (R,) of each replicate: given, or by Silverman's rule.
+
+        With ``sd**2 = sum w (s - m)**2 / W * n / (n - 1)`` and the distance IQR between the
+        quartiles, which is left out where it is 0. Of each replicate there are the weight W, the
+        sums of ``w (s - a)`` and ``w (s - a)**2``, and IQR.
+        """
         if isinstance(self.kde.bandwidth, float):
             return np.full(replicates.count, self.kde.bandwidth)
-        return silverman(replicates.spreads(self.scores), self.size)
-
-    @cached_property
-    def levels(self) -> int:
-        """Number of grids per doubling of the bandwidth; 0 for one grid in all."""
-        is_beta = self.kde.kernel == "beta"
-        choice = self.kde.bandwidth if is_beta else self.kde.grid_step
-        if self.even or isinstance(choice, float):
-            return 0
-        return PER_OCTAVE if is_beta else LEVELS
+        n, (weight, first, second, iqr) = self.size, replicates.spreads(self)
+        if n == 1:
+            return np.full(weight.size, SMALLEST)
+        variance = (second - first * (first / weight)) / weight * (n / (n - 1))
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        width = np.where(iqr > 0, np.minimum(sd, iqr / IQR_OF_NORMAL), sd)
+        return np.asarray(np.maximum(SMALLEST, width * (0.75 * n) ** -0.2))
 
     @cached_property
     def grids(self) -> dict[int, CellShares]:
@@ -267,10 +241,15 @@ class DensityPlan(Plan):
 
     def groups(self, h: F64) -> Iterator[tuple[CellShares, Lanes]]:
         """Group the replicates by grid, which depends on each one's bandwidth alone."""
-        grids, levels = self.grids, np.floor(self.levels * np.log2(h / SMALLEST) + 1e-9)
+        is_beta, grids = self.kde.kernel == "beta", self.grids
+        choice = self.kde.bandwidth if is_beta else self.kde.grid_step
+        # Grids per doubling of the bandwidth, or one in all.
+        per_octave = PER_OCTAVE if is_beta else LEVELS
+        per_octave = 0 if self.even or isinstance(choice, float) else per_octave
+        levels = np.floor(per_octave * np.log2(h / SMALLEST) + 1e-9)
         for level in map(int, np.unique(levels)):
             if level not in grids:
-                least = SMALLEST * 2.0 ** (level / self.levels) if self.levels else self.bandwidth
+                least = SMALLEST * 2.0 ** (level / per_octave) if per_octave else self.bandwidth
                 mesh = self.kde.mesh(self.sample, least, self.finer, self.even)
                 grids[level] = CellShares(mesh, self.sample)
             mine = np.flatnonzero(levels == level)
@@ -279,14 +258,12 @@ class DensityPlan(Plan):
 
     def densities(
         self, replicates: Resamples, h: F64 | None = None
-    ) -> Iterator[tuple[Mesh | BetaMesh, F64, Lanes]]:
+    ) -> Iterator[tuple[AnyMesh, F64, Lanes]]:
         """Yield the densities of replicates, a batch at a time, with their grid.
-
-        By default each replicate has its own bandwidth.
 
         Of each time the grid; the densities (L, 2, G, W) of the scores and of the hits on its
         points, until the next step; and the numbers of the replicates, at most L * W: the last
-        lanes may be there only to fill it up.
+        lanes may be there only to fill it up. By default each has its own bandwidth.
         """
         h = self.bandwidths(replicates) if h is None else h
         for shares, mine in self.groups(h):
@@ -299,20 +276,10 @@ class DensityPlan(Plan):
             cells = np.empty((step, 2, mesh.n_nodes, width))
             density = np.empty((step, 2, mesh.count, width))
             for begin in range(0, len(parts), step):
-                lanes = parts[begin : begin + step]
+                lanes, first = parts[begin : begin + step], begin * width
                 replicates.spread(shares, lanes, cells[: len(lanes)])
                 mesh.densities(cells[: len(lanes)], h[lanes], density[: len(lanes)])
-                first = begin * width
                 yield mesh, density[: len(lanes)], mine[first : first + lanes.size]
-
-
-AnyMesh = Mesh | BetaMesh
-
-SILVERMAN, AUTO = "silverman", "auto"
-# Where the density is less than this share of its mean over the range, nothing is said of hits.
-SUPPORT = 0.01
-# A maximum is looked for on a grid that is so many times as fine as an integral's.
-REFINEMENT = 4.0
 
 
 @dataclass(frozen=True)
@@ -375,22 +342,21 @@ class KDE(Parameters):
     # The mass of beta kernels is not exactly 1, nor are their errors at most 1.
     largest = 1.0
 
-    def __post_init__(self) -> None:
-        values: dict[str, Any] = {
-            "bandwidth": positive_or("bandwidth", self.bandwidth, SILVERMAN),
-            "kernel": check_choice("kernel", self.kernel, [*SHAPES, "beta"]),
-            "norm": check_real("norm", self.norm, 1.0),
-            "score_range": check_range("score_range", self.score_range, ("support", "unit")),
-            "grid_step": positive_or("grid_step", self.grid_step, AUTO),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    checks: ClassVar = {
+        "bandwidth": partial(check_width, word="silverman"),
+        "kernel": partial(check_choice, choices=(*SHAPES, "beta")),
+        "norm": partial(check_real, low=1.0),
+        "score_range": partial(check_range, names=("support", "unit")),
+        "grid_step": partial(check_width, word="auto"),
+    }
 
     def mesh(self, sample: Sample, h: float, finer: float, even: bool) -> AnyMesh:
         """Make the grid for bandwidths of `h` or more; `even`: of evenly spaced points."""
         low, high = self.range_of(sample)
         shape, step = self._shape, self.grid_step
-        count = None if isinstance(step, str) else step_count(low, high, step)
+        count = None
+        if not isinstance(step, str):  # rounded so that it divides the range
+            count = max(1, round(check_count("grid_step", step, (high - low) / step)))
         if self.kernel != "beta":
             if count is None:
                 return fitted_mesh(shape, low, high, h, finer)
@@ -441,10 +407,7 @@ class KDE(Parameters):
         return out
 
     def integral(self, mesh: AnyMesh, density: F64) -> F64:
-        """Integrate the error (L, W) over densities (L, 2, G, W) of scores and hits.
-
-        ``(int |LCE|**p f ds)**(1/p)``.
-        """
+        """Integrate the error (L, W) over densities (L, 2, G, W) of scores and hits."""
         out = np.empty((density.shape[0], density.shape[3]))
         kernels.density.integrate(
             density, mesh.score, mesh.width, mesh.low, mesh.high, self.norm, out
@@ -452,10 +415,7 @@ class KDE(Parameters):
         return out if self.norm == 1 else out ** (1.0 / self.norm)
 
     def largest_gap(self, mesh: AnyMesh, density: F64) -> F64:
-        """Find the largest ``|LCE|`` (L, W) of densities (L, 2, G, W).
-
-        Nan if nothing is supported.
-        """
+        """Find the largest ``|LCE|`` (L, W) of densities; nan without support."""
         # Up to the ends of the range densities are level, and the score goes on.
         score = np.concatenate([[mesh.low], mesh.score, [mesh.high]])[:, None]
         f, g = density[:, :, np.r_[0, : mesh.count, -1]].swapaxes(0, 1)
@@ -466,11 +426,10 @@ class KDE(Parameters):
     def sweep(self, sample: Sample, size: int, bandwidths: F64) -> F64:
         """Compute the value of a sorted sample with each of some bandwidths.
 
-        The sample is binned once; for beta kernels, whose grids depend on the bandwidth, once for
-        all bandwidths that share a grid.
+        The sample is binned once, or for beta kernels once for all bandwidths that share a grid.
         """
         is_beta = self.kernel == "beta"
-        h: Any = SILVERMAN if is_beta else float(bandwidths.min())
+        h: Any = "silverman" if is_beta else float(bandwidths.min())
         plan = replace(self, bandwidth=h).plan(sample, size, self.finer, even=not is_beta)
         return self.errors(plan, Copies(sample.counts, bandwidths.size), bandwidths)
 
@@ -481,21 +440,6 @@ def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:
 
 
 def posterior(f: F64, g: F64, score: F64, low: float, high: float) -> F64:
-    """Compute ``P(y = 1 | s)`` from densities f of the scores and g of the hits.
-
-    `score` fits their shape. Where nothing is supported, the result is the score itself.
-    """
+    """Compute ``P(y = 1 | s)`` from densities f and g, or s without support."""
     diagonal = np.broadcast_to(score, f.shape).copy()
     return np.asarray(np.divide(g, f, out=diagonal, where=is_supported(f, low, high)))
-
-
-def positive_or(name: str, value: Any, word: str) -> Any:
-    """Return a positive number, or the given word."""
-    if isinstance(value, str):
-        if value != word:
-            raise InputError(name, f"must be {word!r} or a positive number", value=value)
-        return word
-    number = check_real(name, value, 0.0)
-    if not 0 < number < math.inf:
-        raise InputError(name, f"must be positive and finite, or {word!r}", value=value)
-    return number

@@ -74,16 +74,14 @@ class Mesh:
     def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
         """Return the coordinates of the scores and the grid of cells.
 
-        The grid is where its evenly spaced cells begin, how wide and how many they are, and whether
-        shares are cubic.
+        It is where evenly spaced cells begin, their width, number, and whether shares are cubic.
         """
         return sample.s, self.low, self.step, self.count, self.cubic
 
     def densities(self, cells: F64, h: F64, out: F64) -> None:
-        """Compute the densities of the scores and of the hits: (L, 2, G, W).
+        """Compute the densities (L, 2, G, W) of scores and hits, for bandwidths h (L, W).
 
-        The weights in cells have the shape (L, 2, G + 4, W), and their images are gathered; the
-        bandwidths have the shape (L, W).
+        From weights in cells (L, 2, G + 4, W), whose images are gathered.
         """
         add_images(cells, self.folded(GHOSTS))
         reach = int(self.reach(h).max())
@@ -94,30 +92,23 @@ class Mesh:
         kernels.density.normalise(out, self.step)
 
     def taps(self, h: F64) -> F64:
-        """Compute the kernels (L, M + 1, W) of bandwidths (L, W) from the middle on.
-
-        The sum of each is 1.
-        """
+        """Compute kernels (L, M + 1, W) of bandwidths (L, W) from the middle on, of sum 1."""
+        kind, reach, h = self.shape.kind, self.shape.reach, self.limited(h)
         taps = np.empty((len(h), 1 + int(self.reach(h).max()), h.shape[1]))
-        h = np.minimum(h, self.widest)
-        kernels.density.fill_taps(self.shape.kind, self.shape.reach, self.step, h, False, taps)
+        kernels.density.fill_taps(kind, reach, self.step, h, False, taps)
         return taps
-
-    @property
-    def widest(self) -> float:
-        """Largest bandwidth that makes a difference."""
-        return MAX_BANDWIDTH * (self.high - self.low)
 
     def reach(self, h: F64) -> F64:
         """Return how many cells on either side kernels of bandwidths h reach."""
-        reach = self.shape.reach * np.minimum(h, self.widest) / self.step
+        reach = self.shape.reach * self.limited(h) / self.step
         return np.asarray(np.maximum(1.0, np.ceil(reach)))
 
-    def groups(self, h: F64) -> list[NDArray[np.intp]]:
-        """Group replicates by method: smoothing by sums, or by transforms.
+    def limited(self, h: F64) -> F64:
+        """Limit bandwidths to ten times the range."""
+        return np.minimum(h, MAX_BANDWIDTH * (self.high - self.low))
 
-        Those of a group can be neighbours, in any order.
-        """
+    def groups(self, h: F64) -> list[NDArray[np.intp]]:
+        """Group replicates by method: smoothing by sums, or by transforms."""
         few = self.reach(h) <= MOST_TAPS
         return [lanes for lanes in (np.flatnonzero(few), np.flatnonzero(~few)) if lanes.size]
 
@@ -138,18 +129,17 @@ class Mesh:
         """
         from scipy.fft import dct, idct
 
+        kind, reach, h = self.shape.kind, self.shape.reach, self.limited(h)
         around = np.empty((len(h), self.count + 1, h.shape[1]))
-        h = np.minimum(h, self.widest)
-        kernels.density.fill_taps(self.shape.kind, self.shape.reach, self.step, h, True, around)
+        kernels.density.fill_taps(kind, reach, self.step, h, True, around)
         factor = dct(around, type=1, axis=1)[:, None, :-1]
         inside = cells[:, :, GHOSTS:-GHOSTS]
         return np.asarray(idct(dct(inside, type=2, axis=2) * factor, type=2, axis=2))
 
     def effective_width(self, h: float) -> F64:
-        """Compute the effective width of a Gaussian kernel at each point (G,).
+        """Compute the width (G,) of an even weight that averages as much as a Gaussian.
 
-        It is the width of an even weight that averages as much: 1 over the integral of the kernel's
-        square, ``2 sqrt(pi) h``, or half of that at an end.
+        1 over the integral of its square: ``2 sqrt(pi) h``, or half of that at an end.
         """
         below, above = (self.score - self.low) / h, (self.high - self.score) / h
         with np.errstate(under="ignore"):
@@ -158,32 +148,22 @@ class Mesh:
 
 
 def add_images(cells: F64, folded: I32) -> None:
-    """Add the weights beyond the ends to their mirror cells, in cells (L, 2, C, W).
-
-    `folded` has the mirror images of the cells beyond the ends.
-    """
+    """Add weights beyond the ends to their mirror cells, of cells (L, 2, C, W)."""
     for at in (*range(GHOSTS), *range(-GHOSTS, 0)):
         cells[:, :, folded[at]] += cells[:, :, at]
 
 
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
     """Make a grid for bandwidths of `h` or more, or one `finer` times as fine."""
-    count = math.ceil(min(finer * shape.cells * (high - low) / h, 2.0 * MOST_CELLS))
+    count = check_count("bandwidth", h, finer * shape.cells * (high - low) / h)
+    return Mesh(shape, low, high, max(math.ceil(count), FEWEST_CELLS), cubic=True)
+
+
+def check_count(name: str, value: float, count: float) -> float:
+    """Refuse the value of a parameter that needs too many cells."""
     if count > MOST_CELLS:
         rule = f"needs a grid of more than the {MOST_CELLS} cells that fit into memory"
-        raise InputError("bandwidth", rule, value=h)
-    return Mesh(shape, low, high, max(count, FEWEST_CELLS), cubic=True)
-
-
-def step_count(low: float, high: float, step: float) -> int:
-    """Return the number of cells of a range, about `step` wide.
-
-    Their width is `step` rounded so that it divides the range.
-    """
-    count = max(1, round(min((high - low) / step, 2.0 * MOST_CELLS)))
-    if count > MOST_CELLS:
-        rule = f"makes more than the {MOST_CELLS} cells that fit into memory"
-        raise InputError("grid_step", rule, value=step)
+        raise InputError(name, rule, value=value)
     return count
 
 
@@ -221,10 +201,8 @@ def log_at(u: NDArray[Any], h: float) -> F64:
 def beta_parameter(x: F64, b: float) -> F64:
     """Compute the first parameter of the beta density of each point.
 
-    It is ``x / b``, and less steep near the end.
-
-    There it is ``A - sqrt(A**2 - B)``, Chen's rho, with ``A = 2 b**2 + 2.5``; as a quotient, since
-    its terms cancel for a large b.
+    It is ``x / b``, and near the end ``A - sqrt(A**2 - B)``, Chen's rho, with ``A = 2 b**2 + 2.5``;
+    as a quotient, since its terms cancel for a large b.
     """
     half, rest = 2 * b * b + 2.5, 4 * b * b + 4 + x * x + x / b
     edge = rest / (half + np.sqrt(np.maximum(half * half - rest, 0.0)))
@@ -299,27 +277,19 @@ class BetaMesh:
         return log_x - log_x[::-1], u
 
     def cells_of(self, sample: Sample) -> tuple[F64, float, float, int, bool]:
-        """Return the coordinates of the scores and the grid of nodes.
-
-        As `Mesh.cells_of`: the nodes are the centres of cells.
-        """
+        """Return the coordinates of the scores and the grid of nodes, centres of cells."""
         width = self.high - self.low
         at = self.positions((sample.s - self.low) / width, (self.high - sample.s) / width)
         return at, -self.half / NODES, 1 / NODES, 2 * self.half, True
 
     def densities(self, cells: F64, h: F64, out: F64) -> None:
-        """Compute the densities of the scores and of the hits: (L, 2, G, W).
-
-        The sums in cells have the shape (L, 2, C, W), the bandwidths (L, W).
-        """
+        """Compute the densities (L, 2, G, W) from sums in cells (L, 2, C, W)."""
         nodes = cells[:, :, GHOSTS:-GHOSTS]
         for points, reach, weights in self.table:
             np.matmul(weights, nodes[:, :, reach], out=out[:, :, points])
         if (h > self.h).any():
-            # So that the variance is right.
-            part = ((np.minimum(h, MAX_BANDWIDTH) / min(self.h, MAX_BANDWIDTH)) ** 2 - 1) / (
-                NEXT**2 - 1
-            )
+            ratio = np.minimum(h, MAX_BANDWIDTH) / min(self.h, MAX_BANDWIDTH)
+            part = (ratio**2 - 1) / (NEXT**2 - 1)  # so that the variance is right
             nodes = nodes * part[:, None, None]
             for points, reach, change in self.change:
                 out[:, :, points] += change @ nodes[:, :, reach]
@@ -348,8 +318,7 @@ class BetaMesh:
     def blocks(self, h: float) -> list[Block]:
         """Compute the kernels of one bandwidth, in blocks of points.
 
-        Powers of scores with exponents that differ from point to point, so logarithms are a matrix
-        product.
+        They are powers with exponents that differ by point, so logarithms are a matrix product.
         """
         from scipy.special import betaln
 
@@ -370,10 +339,9 @@ class BetaMesh:
         return found
 
     def effective_width(self, h: float) -> F64:
-        """Compute the effective width of the kernel at each point (G,).
+        """Compute the width (G,) of an even weight that averages as much as the kernel.
 
-        It is the width of an even weight that averages as much: 1 over the integral of the kernel's
-        square, ``B(a, c)**2 / B(2 a - 1, 2 c - 1)``.
+        1 over the integral of its square: ``B(a, c)**2 / B(2 a - 1, 2 c - 1)``.
         """
         from scipy.special import betaln
 
@@ -385,10 +353,8 @@ class BetaMesh:
 def fitted_beta_mesh(low: float, high: float, h: float, finer: float) -> BetaMesh:
     """Make a grid for bandwidths of `h` or more, or one `finer` times as fine."""
     unit, per_unit = min(h, 1.0), POINTS * finer
-    half = math.ceil(per_unit * (math.pi / 4 / unit + LAST_POINT))
-    if 2 * half > MOST_CELLS:
-        rule = f"needs a grid of more than the {MOST_CELLS} points that fit into memory"
-        raise InputError("bandwidth", rule, value=h)
+    half = per_unit * (math.pi / 4 / unit + LAST_POINT)
+    half = math.ceil(check_count("bandwidth", h, 2 * half) / 2)
     u = (np.arange(-half, half) + 0.5) / per_unit
     x = np.exp(log_at(u, unit))
     rest = x[::-1]

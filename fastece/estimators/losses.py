@@ -1,6 +1,4 @@
-"""Means over rows as estimators: Brier score, log loss, accuracy and others.
-
-The others are sharpness and entropy.
+"""Means over rows as estimators: Brier score, log loss, accuracy, sharpness and entropy.
 
 Each row brings one number or two, whatever the other rows are, so a replicate of the bootstrap is a
 sum over the rows, and many replicates are the product of two matrices: what the rows bring, and how
@@ -8,7 +6,7 @@ often each replicate drew them.
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -32,21 +30,12 @@ TILE = 1024
 
 @dataclass(frozen=True)
 class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
-    """Terms of each row in the sums over rows.
+    """Terms of each row in the sums over rows."""
 
-    Attributes
-    ----------
-    terms : (Q, n) float64 array
-        Of each row ``v_i x_i`` for every number x that is averaged, 0 where it is infinite; then
-        its weight, if it has one; then its weight where x is infinite, if that is anywhere.
-    averaged : int
-        How many numbers are averaged.
-    weighted, has_infinite : bool
-        Which of the others there are.
-    """
-
+    # Of each row (Q, n) ``v_i x_i`` for every number x that is averaged, 0 where it is infinite;
+    # then its weight, if it has one; then its weight where x is infinite, if that is anywhere.
     terms: F64
-    averaged: int
+    averaged: int  # how many numbers are averaged
     weighted: bool
     has_infinite: bool
 
@@ -65,24 +54,17 @@ class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
         return np.where(sums[-1] > 0, math.inf, means) if self.has_infinite else means
 
 
-class Mean(Parameters, ABC):
-    """A weighted mean over rows, or a function of some; subclasses define `numbers`.
-
-    The order of the rows does not matter, so they need not be sorted.
-    """
+class Mean(Parameters):
+    """A weighted mean over rows, or a function of some; subclasses define `numbers`."""
 
     needs_sorted = False
     is_calibration_error = False
     native = (Counts, Rows)
-    # None: no model is better by it.
-    greater_is_better: Any = None
+    greater_is_better: Any = None  # no model is better by it
 
     @abstractmethod
     def numbers(self, sample: Sample) -> F64:
-        """Compute the numbers of each row that are averaged.
-
-        (n,), which may be inf, or (Q, n) of several numbers.
-        """
+        """Compute the numbers (n,) to average, which may be inf, or several (Q, n)."""
 
     def value(self, means: F64) -> F64:
         """Compute the values (R,) from the means (Q, R)."""
@@ -93,14 +75,14 @@ class Mean(Parameters, ABC):
         sample, _ = scale_weights(sample)
         x = np.atleast_2d(self.numbers(sample))
         infinite = np.isinf(x[0])
-        parts = [np.where(infinite, 0.0, x)] if infinite.any() else [x]
-        if sample.v is not None:
-            parts.append(np.ones((1, sample.n)))
-        if infinite.any():
-            parts.append(infinite[None].astype(np.float64))
-        terms = np.concatenate(parts) if len(parts) > 1 else x
-        terms = terms if sample.v is None else terms * sample.v
-        return MeanPlan(terms, len(x), sample.v is not None, bool(infinite.any()))
+        v, has_infinite = sample.v, bool(infinite.any())
+        terms = np.where(infinite, 0.0, x) if has_infinite else x
+        if v is not None:
+            terms = np.concatenate([terms, np.ones((1, sample.n))])
+        if has_infinite:
+            terms = np.concatenate([terms, infinite[None]])
+        terms = terms if v is None else terms * v
+        return MeanPlan(terms, len(x), v is not None, has_infinite)
 
     def evaluate(self, plan: MeanPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
@@ -145,10 +127,7 @@ class OfVectors(Mean):
 
     @abstractmethod
     def of_vectors(self, p: F64, label: I64) -> F64:
-        """Compute the numbers (n,) of class vectors (n, K) and classes (n,).
-
-        The vectors may be written to.
-        """
+        """Compute the numbers (n,) of writable class vectors (n, K) and classes (n,)."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +146,6 @@ class BrierScore(OfVectors):
     """
 
     needs = "squares"
-
     greater_is_better = False
 
     def of_scores(self, s: F64, y: U8) -> F64:
@@ -211,7 +189,6 @@ class LogLoss(OfVectors):
     clip: float | None = None
 
     needs = "rows"
-
     greater_is_better = False
 
     def __post_init__(self) -> None:

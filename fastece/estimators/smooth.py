@@ -2,22 +2,19 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Literal
+from functools import cached_property, lru_cache, partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_real
 from fastece.data.sample import Sample, scale_weights
-from fastece.estimators.base import Counts, Draws, Parameters, Plan
-from fastece.estimators.density import positive_or
+from fastece.estimators.base import Counts, Draws, Parameters, Plan, check_width
 from fastece.estimators.density_grids import MOST_CELLS
 from fastece.typing import F64
 
-AUTO = "auto"
 # Cells of the grid in a standard deviation of the kernel, for an integral right to 4e-4: with c of
 # them it is off by 0.1 / c^2.
 CELLS = 16
@@ -50,10 +47,9 @@ class GapPlan(Plan):
         return gap if self.sample.v is None else gap * self.sample.v
 
     def spectrum(self, c: NDArray[Any], count: int) -> F64:
-        """Compute the cosine coefficients (W, ...) of the gaps of replicates.
+        """Compute at least `count` cosine coefficients (W, ...) for counts (n, W).
 
-        The gaps, over the weight of all rows, are sums of at least `count` cosines; the counts of
-        the rows are (n, W).
+        Of the gaps over the weight of all rows.
         """
         from scipy.fft import dct
 
@@ -108,13 +104,13 @@ class SmoothECE(Parameters):
 
     needs_sorted = False
     native = (Counts,)
+    checks: ClassVar = {"scale": partial(check_width, word="auto")}
 
     def __post_init__(self) -> None:
-        scale = positive_or("scale", self.scale, AUTO)
-        if scale != AUTO and CELLS / scale > MOST_CELLS:
+        super().__post_init__()
+        if self.scale != "auto" and CELLS / self.scale > MOST_CELLS:
             rule = f"needs a grid of more than the {MOST_CELLS} cells that fit into memory"
             raise InputError("scale", rule, value=self.scale)
-        object.__setattr__(self, "scale", scale)
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:
         """Prepare a sample for draws of `size` rows."""
@@ -133,30 +129,23 @@ class SmoothECE(Parameters):
 
     def errors(self, plan: GapPlan, c: NDArray[Any]) -> F64:
         """Compute the value (W,) of each replicate with counts (n, W)."""
-        return own_errors(plan, c) if isinstance(self.scale, str) else self.errors_at(plan, c)
-
-    def errors_at(self, plan: GapPlan, c: NDArray[Any]) -> F64:
-        """Compute the value (W,) of each replicate at the scale that is set."""
+        if isinstance(self.scale, str):
+            return own_errors(plan, c)
         from scipy.fft import next_fast_len
 
-        count = max(FIRST_CELLS, math.ceil(CELLS / float(self.scale)))
+        count = max(FIRST_CELLS, math.ceil(CELLS / self.scale))
         count = min(next_fast_len(count, real=True), MOST_CELLS)
         batch = max(1, BATCH_CELLS // spread_size(count))
         out = np.empty(c.shape[1])
         for start in range(0, out.size, batch):
             some = np.ascontiguousarray(c[:, start : start + batch])
             spectrum = plan.spectrum(some, count)[:, :count]
-            out[start : start + batch] = smooth_errors(
-                spectrum, np.full(len(spectrum), float(self.scale))
-            )
+            out[start : start + batch] = smooth_errors(spectrum, np.full(len(spectrum), self.scale))
         return out
 
 
 def own_errors(plan: GapPlan, c: NDArray[Any]) -> F64:
-    """Compute the value (W,) of each replicate at the scale that equals it.
-
-    The counts of the rows are (n, W).
-    """
+    """Compute the value (W,) at the scale that equals it, for counts (n, W)."""
     out, left = np.zeros(c.shape[1]), np.arange(c.shape[1])
     count = spread = 0
     while left.size:
@@ -164,7 +153,10 @@ def own_errors(plan: GapPlan, c: NDArray[Any]) -> F64:
         if count > spread:
             spectrum = plan.spectrum(np.ascontiguousarray(c[:, left]), count)
             spread = spectrum.shape[1]
-        cosines, least = spectrum[:, :count], np.full(left.size, least_scale(count))
+        # A value that equals its scale h has CELLS / sqrt(1 + COARSE / h) cells, for an error of
+        # 4e-4 h + 4e-6, but its scale is one cell at least.
+        enough = max((math.hypot(COARSE, 2 * CELLS / count) - COARSE) / 2, 1 / count)
+        cosines, least = spectrum[:, :count], np.full(left.size, enough)
         value = smooth_errors(cosines, least)
         wide = value > least
         out[left] = value
@@ -172,15 +164,6 @@ def own_errors(plan: GapPlan, c: NDArray[Any]) -> F64:
         finer = ~wide & (np.abs(spectrum).max(1) > NOTHING) & (count < LAST_CELLS)
         left, spectrum = left[finer], spectrum[finer]
     return out
-
-
-def least_scale(count: int) -> float:
-    """Compute the smallest scale for which `count` cells are enough.
-
-    A value that equals its scale h has ``c = CELLS / sqrt(1 + COARSE / h)`` cells, for an error of
-    ``4e-4 h + 4e-6``, but its scale is one cell at least.
-    """
-    return max((math.hypot(COARSE, 2 * CELLS / count) - COARSE) / 2, 1 / count)
 
 
 def spread_size(count: int) -> int:
@@ -201,24 +184,16 @@ def curvature(count: int) -> F64:
 
 
 def smooth_errors(spectrum: F64, h: F64) -> F64:
-    """Integrate the size of smoothed gaps (W,) from cosines (W, G).
+    """Integrate the size of smoothed gaps (W,) from cosines (W, G), scales (W,).
 
-    The kernels have the standard deviations h (W,).
+    Where gaps change their sign, the excess is taken off: there the mean of the sizes of -a and b
+    is (a**2 + b**2) / (2 (a + b)).
     """
     from scipy.fft import idct
 
     with np.errstate(under="ignore"):
         factor = np.exp((h * h)[:, None] * curvature(spectrum.shape[1]))
     gaps = idct(spectrum * factor, axis=1, overwrite_x=True)
-    return integrals(gaps)
-
-
-def integrals(gaps: F64) -> F64:
-    """Integrate the size (W,) of gaps in cells (W, G).
-
-    Where gaps change their sign, the excess is taken off: there the mean of the sizes of -a and b
-    is (a**2 + b**2) / (2 (a + b)).
-    """
     size = np.abs(gaps)
     a, b = size[:, :-1], size[:, 1:]
     crosses = gaps[:, :-1] * gaps[:, 1:] < 0
@@ -248,34 +223,20 @@ def solve_scale(spectrum: F64, low: F64, value: F64) -> F64:
     return h
 
 
-@dataclass(frozen=True)
-class PairsPlan(Plan):
+class PairsPlan(NamedTuple):
     """Prepared data of `MMCE` for one sorted sample and one size of draws."""
 
-    sample: Sample
     size: int
-    width: float
-
-    @cached_property
-    def rows(self) -> tuple[F64, F64, F64, F64]:
-        """Weighted gap, weight, and decay and loss of the kernel at the next row.
-
-        The decay is the factor that is left of the kernel of a row at the next; the loss is the
-        part of its square that is lost. Without weights there is no weight.
-        """
-        sample = self.sample
-        gap, weight = sample.y - sample.s, kernels.weights(sample.v)
-        step = np.full(sample.n, -np.inf)  # nothing is behind the last
-        np.subtract(sample.s[:-1], sample.s[1:], out=step[:-1])
-        step /= self.width
-        decay, loss = np.exp(step), -np.expm1(2 * step)
-        return gap if sample.v is None else gap * weight, weight, decay, loss
+    gap: F64  # (n,) times the weight
+    weight: F64  # (n,), or empty
+    decay: F64  # (n,) factor that is left of the kernel of a row at the next
+    loss: F64  # (n,) part of its square that is lost
 
     def values(self, c: NDArray[Any]) -> F64:
         """Compute the errors (G W,) of replicates with counts (G, n, W)."""
         out = np.empty((c.shape[0], c.shape[2]))
         total = np.full_like(out, self.size)
-        kernels.vectors.pair_sums(c, *self.rows, out, total)
+        kernels.vectors.pair_sums(c, *self[1:], out, total)
         return np.asarray(np.sqrt(out.ravel()) / total.ravel())
 
 
@@ -319,16 +280,14 @@ class MMCE(Parameters):
     width: float = 0.4
 
     native = (Counts,)
-
-    def __post_init__(self) -> None:
-        width = check_real("width", self.width, 0.0)
-        if not 0 < width < np.inf:
-            raise InputError("width", "must be positive and finite", value=self.width)
-        object.__setattr__(self, "width", width)
+    checks: ClassVar = {"width": check_width}
 
     def prepare(self, sample: Sample, size: int) -> PairsPlan:
         """Prepare a sample for draws of `size` rows."""
-        return PairsPlan(scale_weights(sample)[0], size, self.width)
+        sample, _ = scale_weights(sample)
+        gap = sample.y - sample.s if sample.v is None else (sample.y - sample.s) * sample.v
+        step = np.append(sample.s[:-1] - sample.s[1:], -np.inf) / self.width  # nothing is behind
+        return PairsPlan(size, gap, kernels.weights(sample.v), np.exp(step), -np.expm1(2 * step))
 
     def evaluate(self, plan: PairsPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
@@ -337,5 +296,5 @@ class MMCE(Parameters):
     def values(self, plan: PairsPlan, draws: Draws) -> F64:
         """Compute the value of each replicate, of counts in one pass over the rows."""
         if isinstance(draws, Counts):
-            return plan.values(draws.blocks(plan.sample.n))
+            return plan.values(draws.blocks(plan.gap.size))
         return super().values(plan, draws)

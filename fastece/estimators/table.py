@@ -1,11 +1,11 @@
 """The table of estimators, one row each, and their values on problems."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import list_names
@@ -41,15 +41,6 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 
 
-def calibration_errors() -> dict[str, Estimator]:
-    """List the rows of the table that are calibration errors of binary problems."""
-    return {
-        name: row
-        for name, row in ESTIMATORS.items()
-        if row.is_calibration_error and not row.needs_vectors
-    }
-
-
 def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
     """Find the estimator of a name or an object, with some fields replaced.
 
@@ -61,15 +52,10 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
                 "estimator", "must be a known name", value=estimator, hint=list_names(ESTIMATORS)
             )
         row = ESTIMATORS[estimator]
-        if not fields:
-            return row
         try:
-            kept_row, changed = kept_change(estimator, **fields)
+            return kept_change(row, **fields) if fields else row
         except TypeError:  # of a value that has no hash, or of a check: the check has the words
-            kept_row = None
-        if kept_row is not row:
-            changed = change(row, fields, function)
-        return changed
+            return cast(Estimator, change(row, fields, function))
     if isinstance(estimator, type) or not all(
         callable(getattr(estimator, name, None)) for name in ("prepare", "evaluate")
     ):
@@ -81,8 +67,8 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
     return found if isinstance(found, Estimator) else UserEstimator(found)
 
 
-def check_fields(estimator: Any, fields: Iterable[str], function: str) -> None:
-    """Refuse options that neither the function nor the estimator has."""
+def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any:
+    """Replace some fields of an estimator; `function` was called with them."""
     names = [f.name for f in dataclass_fields(estimator)] if is_dataclass(estimator) else []
     for name in fields:
         if name not in names:
@@ -92,27 +78,17 @@ def check_fields(estimator: Any, fields: Iterable[str], function: str) -> None:
                 hint=list_names(names),
             )  # fmt: skip
 
-
-def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any:
-    """Replace some fields of an estimator; `function` was called with them."""
-    check_fields(estimator, fields, function)
     return replace(estimator, **fields)
 
 
 @lru_cache(maxsize=256, typed=True)
-def kept_change(name: str, /, **fields: Any) -> tuple[Estimator, Estimator]:
-    """Return a row of the table and `change` of it, cached for the next call.
-
-    The checks take 10 us.
-    """
-    return ESTIMATORS[name], change(ESTIMATORS[name], fields)
+def kept_change(row: Estimator, /, **fields: Any) -> Estimator:
+    """Return `change` of a row, cached for the next call: the checks take 10 us."""
+    return cast(Estimator, change(row, fields))
 
 
 def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:
-    """Call `work` with a `map` that runs on `n_jobs` threads.
-
-    For a single job it is the built-in `map`.
-    """
+    """Call `work` with a `map` that runs on `n_jobs` threads."""
     if n_jobs == 1:
         return work(map)
     with ThreadPoolExecutor(n_jobs) as pool:

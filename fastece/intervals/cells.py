@@ -24,8 +24,8 @@ from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import one_problem
 from fastece.estimators.base import Counts, Statistic
-from fastece.estimators.bin_sums import Tiles
 from fastece.estimators.binned import EMPTY, MAX_SUMS, Binned, Bins, place_rows
+from fastece.estimators.bins import Tiles
 from fastece.estimators.density import KDE, Copies, CountBlocks, DensityPlan, is_supported
 from fastece.estimators.density_grids import GHOSTS, Mesh, add_images
 from fastece.kernels import MOMENTS, REPLICATES

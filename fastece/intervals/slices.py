@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
+from fastece.checks.probabilities import as_probabilities
 from fastece.data.source import Source, need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue
 from fastece.document.result import Record, Result
-from fastece.estimators.bayes_curves import effective_count
+from fastece.estimators.bayes import effective_count
 from fastece.estimators.table import with_threads
 from fastece.intervals.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
 from fastece.resampling.arguments import Call, check_single, read_call, require_calibration_error

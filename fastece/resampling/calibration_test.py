@@ -14,9 +14,8 @@ from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import Problems, one_problem
 from fastece.document.result import EstimatorResult, Record, Results
 from fastece.estimators.base import Counts, Estimator, Labels, Statistic
-from fastece.estimators.bin_sums import spread
 from fastece.estimators.binned import Binned, Bins, place_rows
-from fastece.estimators.layouts import Layout
+from fastece.estimators.bins import Layout, spread
 from fastece.kernels import REPLICATES
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.draws import ClassDraws, CountDraws, Groups, HitDraws, LabelDraws, new_key

@@ -1,15 +1,12 @@
 """The table of estimators, and their values on problems."""
 
 import re
-from functools import partial
 
 import numpy as np
 import pytest
 
 from fastece import Binned
-from fastece.data.reading import read_problems
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
-from helpers import strategies as cases
 from helpers.probes import Mean
 
 
@@ -51,22 +48,6 @@ def test_a_changed_table_is_seen(monkeypatch):
 def test_others_are_refused(estimator, fields, message):
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         find_estimator(estimator, fields)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_direct_values_are_those_of_each_problem_alone(name):
-    class Plain:  # the same estimator with nothing but what the protocol requires
-        prepare, evaluate = ESTIMATORS[name].prepare, ESTIMATORS[name].evaluate
-
-    y, p = cases.class_matrix(cases.score_sets()["bell"])
-    for weight in (None, cases.weights_for("integers", len(y))):
-        problems = read_problems(y, p, setting="classwise", sample_weight=weight)
-        values = ESTIMATORS[name].point_values(problems)
-        assert values.shape == (3,)
-        plain = find_estimator(Plain(), {})
-        assert plain.point_values(problems) == pytest.approx(values, abs=1e-12)
-        threads = with_threads(2, partial(plain.point_values, problems))
-        assert threads == pytest.approx(values, abs=1e-12)
 
 
 def test_one_thread_is_the_map_that_is_built_in():

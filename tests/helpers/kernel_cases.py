@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import reference
 
-from fastece.estimators.layouts import convex_layout, hard_layout, uniform_layout
+from fastece.estimators.bins import convex_layout, fixed_layout, hard_layout
 from fastece.kernels import REPLICATES
 from helpers import strategies as cases
 
@@ -28,7 +28,7 @@ def awkward_scores(edges):
 def seven_bins(even, convex):
     """Seven bins, evenly spaced or not."""
     if even:
-        return uniform_layout(7, 0.1, 0.9, True, convex)
+        return fixed_layout(7, 0.1, 0.9, True, convex)
     edges = np.array([0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9])
     return convex_layout(edges, False) if convex else hard_layout(edges, edges[1:-1], True)
 

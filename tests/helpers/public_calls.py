@@ -23,9 +23,10 @@ from fastece.compat import (
 from fastece.data.reading import read_problems
 from fastece.data.source import SETTINGS
 from fastece.estimators.base import Counts
-from fastece.estimators.table import calibration_errors, find_estimator
+from fastece.estimators.table import find_estimator
 from fastece.kernels import _jit
 from fastece.recalibration import METHODS
+from helpers.samples import CALIBRATION_ERRORS
 
 CALLS = 1500
 NAMES = list(fastece.ESTIMATORS)
@@ -186,7 +187,7 @@ def call():
     fields = {name: pick(values) for name, values in FIELDS.items() if rng.random() < 0.1}
     name = pick(NAMES)
     fields = {k: v for k, v in fields.items() if hasattr(fastece.ESTIMATORS[name], k)}
-    if name in calibration_errors():
+    if name in CALIBRATION_ERRORS:
         shown = {
             "ece_kde": [fastece.reliability_curve, sweep],
             "ece_bayes": [fastece.reliability_curve],

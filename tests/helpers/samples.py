@@ -12,6 +12,9 @@ from fastece.data.sample import Sample
 from fastece.estimators.table import ESTIMATORS
 from helpers.strategies import as_lists
 
+CALIBRATION_ERRORS = [  # the rows of the table that are calibration errors of binary problems
+    name for name, row in ESTIMATORS.items() if row.is_calibration_error and not row.needs_vectors
+]
 FIELDS = [field.name for field in fields(Binned)]
 R = 32
 

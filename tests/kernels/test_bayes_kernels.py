@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fastece.estimators.bayes_curves import CellRows, Curves, prior_fits, prior_of
+from fastece.estimators.bayes import CellRows, Curves, prior_fits, prior_of
 from fastece.kernels import NO_WEIGHTS, bayes
 from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.layouts import float_layout, float_scores, hard_layout, uniform_layout
+from fastece.estimators.bins import fixed_layout, float_layout, float_scores, hard_layout
 from fastece.kernels import binning
 from helpers import strategies as cases
 from helpers.kernel_cases import BINS, RANGES, awkward_scores
@@ -67,7 +67,7 @@ def test_a_score_is_placed_in_the_bin_of_the_definition(right):
     edges = [0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9]
     closed = "right" if right else "left"
     uneven = hard_layout(np.array(edges), np.array(edges[1:-1]), right)
-    for layout in (uneven, uniform_layout(7, 0.1, 0.9, right, False)):
+    for layout in (uneven, fixed_layout(7, 0.1, 0.9, right, False)):
         s = awkward_scores(layout.edges)
         expected = [reference.which_bin(x, layout.edges.tolist(), closed) for x in s]
         cell, nothing = np.empty(s.size, np.int32), np.empty(0)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import reference
 
+from fastece.estimators.bins import GROUPS
 from fastece.estimators.density_grids import add_images
-from fastece.estimators.layouts import GROUPS
 from fastece.kernels import NO_WEIGHTS, density
 from fastece.kernels.replicates import OrderedRows
 from helpers.kernel_forms import forms

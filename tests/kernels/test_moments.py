@@ -7,7 +7,7 @@ import pytest
 import reference
 
 from fastece.estimators.binned import Binned
-from fastece.estimators.layouts import float_layout
+from fastece.estimators.bins import float_layout
 from fastece.kernels import (
     GAP,
     HITS,

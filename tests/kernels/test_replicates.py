@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.layouts import GROUPS, order_rows
+from fastece.estimators.bins import GROUPS, order_rows
 from fastece.kernels import NO_WEIGHTS, replicates, weights
 from helpers.kernel_cases import (
     RANGES_OF_QUANTILES,

@@ -12,7 +12,7 @@ import speed_tables
 
 import fastece
 from benchmarks import baselines
-from fastece.estimators.table import calibration_errors
+from helpers.samples import CALIBRATION_ERRORS
 
 FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
 
@@ -149,12 +149,12 @@ def test_the_ratio_is_less_where_the_call_is_faster(monkeypatch):
 def test_every_estimator_and_shape_is_measured():
     single, memory = MODULES["single"], MODULES["memory"]
     for found in (single.Sizes, single.Shapes, memory.Memory):
-        assert found.params[0] == list(calibration_errors())
+        assert found.params[0] == CALIBRATION_ERRORS
     assert {"uniform", *single.Shapes.params[1]} == set(baselines.SHAPES)
     draws = MODULES["bootstrap"]
     for name in ("BootstrapSizes", "BootstrapShapes", "BootstrapClasses", "BootstrapSubsets"):
-        assert getattr(draws, name).params[0] == list(calibration_errors())
-    assert memory.BootstrapMemory.params[0] == [*calibration_errors(), "all"]
+        assert getattr(draws, name).params[0] == CALIBRATION_ERRORS
+    assert memory.BootstrapMemory.params[0] == [*CALIBRATION_ERRORS, "all"]
 
 
 @pytest.mark.usefixtures("short_rounds")
@@ -219,7 +219,7 @@ def test_memory_of_replicates_is_that_of_the_bootstrap(estimator, monkeypatch):
     code = benchmark.code("fastece", *params)
     assert code.startswith("fastece.bootstrap(y, p, ")
     assert "n_jobs=2" in code
-    for name in calibration_errors():
+    for name in CALIBRATION_ERRORS:
         assert (repr(name) in code) == (estimator in (name, "all"))
 
 
@@ -351,9 +351,9 @@ def test_tables_have_a_line_for_every_estimator_and_setting(monkeypatch, capsys)
     calls, replicates, machine = capsys.readouterr().out.split("\n\n")
     head, _, *lines = [line.split(" | ") for line in calls.splitlines()]
     assert head == ["| setting", "estimator", "20 scores", "50 scores |"]
-    assert len(lines) == 3 * len(calibration_errors())
+    assert len(lines) == 3 * len(CALIBRATION_ERRORS)
     assert lines[-1][:2] == ["| classwise", "`mmce` (ece)"]
-    assert len(replicates.splitlines()) == 2 + len(calibration_errors())
+    assert len(replicates.splitlines()) == 2 + len(CALIBRATION_ERRORS)
     assert re.fullmatch(r"\| `ece` \| .* [mun]?s, .* ns a row, .*x \|", replicates.splitlines()[2])
     assert machine.startswith(f"fastece {fastece.__version__}, Python ")
 

@@ -7,12 +7,12 @@ import pytest
 
 import fastece
 from benchmarks import baselines
-from fastece.estimators.table import calibration_errors
+from helpers.samples import CALIBRATION_ERRORS
 
 
 @pytest.mark.parametrize("n", [10_000, 1_000_000])
 @pytest.mark.parametrize("setting", ["binary", "confidence", "classwise"])
-@pytest.mark.parametrize("estimator", calibration_errors())
+@pytest.mark.parametrize("estimator", CALIBRATION_ERRORS)
 def test_speed(benchmark, estimator, setting, n):
     y, p = baselines.data_of(setting, 300 if benchmark.disabled else n)
     fastece.ece(y, p, estimator=estimator, setting=setting)  # compiles: rounds are as many as fit
@@ -21,11 +21,11 @@ def test_speed(benchmark, estimator, setting, n):
 
 
 @pytest.mark.parametrize("n", [100, 50_000])
-@pytest.mark.parametrize("estimator", [*calibration_errors(), "all"])
+@pytest.mark.parametrize("estimator", [*CALIBRATION_ERRORS, "all"])
 def test_speed_of_bootstrap(benchmark, estimator, n):
     n, replicates = (60, 32) if benchmark.disabled else (n, baselines.replicates_of(n))
     y, p = baselines.data_of("binary", n)
-    names = list(calibration_errors()) if estimator == "all" else [estimator]
+    names = CALIBRATION_ERRORS if estimator == "all" else [estimator]
     fastece.bootstrap(y, p, estimator=names, n_resamples=1)
     results = benchmark(fastece.bootstrap, y, p, estimator=names, n_resamples=replicates, rng=0)
     assert [math.isfinite(results[name].standard_error) for name in names] == [True] * len(names)

@@ -1,4 +1,4 @@
-"""From a caller's arrays to problems: one fast read, and one slow check if it has failed."""
+"""Settings, problems, and how a caller's arrays are read: fast, or checked slowly if that fails."""
 
 import re
 import warnings
@@ -10,7 +10,13 @@ import reference
 import fastece
 from fastece.data import reading
 from fastece.data.reading import read_problems
+from fastece.data.sample import Sample
+from fastece.data.source import SETTINGS, Setting, class_count, find_setting, one_problem
+from helpers import strategies as cases
 from helpers.strategies import as_lists
+
+# -- reading ---------------------------------------------------------------------------------------
+
 
 SHAPES = {"binary": (), "confidence": (4,), "classwise": (4,)}
 N = 1000
@@ -237,3 +243,129 @@ def test_logits_that_are_no_numbers_are_named(setting):
         z[3] = -np.inf
         with pytest.raises(ValueError, match="y_prob"):
             fastece.ece(y, z, setting=setting, from_logits=True)
+
+
+# -- problems and samples --------------------------------------------------------------------------
+
+
+TRUE, PROB = cases.class_matrix(cases.score_sets()["bell"])
+
+
+@pytest.mark.parametrize("setting", ["confidence", "classwise", 0, 2])
+def test_samples_are_the_problems_of_the_definition(setting):
+    problems = read_problems(TRUE, PROB, setting=setting)
+    expected = reference.problems(*as_lists(TRUE, PROB), setting)
+    samples = problems.samples()
+    assert len(samples) == len(expected) == problems.n_problems
+    for sample, (scores, hits, low, high) in zip(samples, expected, strict=True):
+        assert (sample.s.tolist(), sample.y.tolist()) == (scores, hits)
+        assert (sample.low, sample.high) == (low, high)
+        assert (sample.s.dtype, sample.y.dtype) == (np.float64, np.uint8)
+        assert sample.rows.tolist() == list(range(len(TRUE)))
+        assert sample.v is None
+        assert sample.n == problems.n == len(TRUE)
+
+
+@pytest.mark.parametrize("setting", ["binary", "confidence", "classwise", 1])
+def test_an_estimator_cannot_write_into_the_callers_arrays(setting):
+    class Careless:
+        needs_sorted = False
+
+        def prepare(self, sample, size):  # noqa: ARG002
+            sample.s[:] = 0
+            sample.y[:] = 9
+
+        def evaluate(self, plan, c):  # noqa: ARG002
+            return 0.0
+
+    rng = np.random.default_rng(0)
+    p = rng.random(10) if setting == "binary" else rng.dirichlet([1, 1, 1], 10)
+    for y in (rng.integers(0, 2, 10), rng.integers(0, 2, 10).astype(np.uint8)):
+        kept = y.copy(), p.copy()
+        fastece.ece(y, p, setting=setting, estimator=Careless())
+        assert np.array_equal(p, kept[1])
+        assert np.array_equal(y, kept[0])
+
+
+def test_rows_of_weight_0_are_gone_and_positions_stay():
+    weight = np.arange(len(TRUE)) % 3 * 0.5
+    kept = np.flatnonzero(weight)
+    for setting in ("confidence", "classwise", 1):
+        problems = read_problems(TRUE, PROB, setting=setting, sample_weight=weight)
+        whole = read_problems(TRUE, PROB, setting=setting)
+        assert problems.n == kept.size
+        assert problems.positions.tolist() == kept.tolist()
+        for k in range(problems.n_problems):
+            sample, before = problems.sample(k), whole.sample(k)
+            assert sample.s.tolist() == before.s[kept].tolist()
+            assert sample.y.tolist() == before.y[kept].tolist()
+            assert sample.v.tolist() == weight[kept].tolist()
+            assert sample.rows is problems.positions
+
+
+def test_problems_have_the_names_of_their_classes():
+    names = ["ant", "bee", "cow"]
+    true = [names[k] for k in TRUE]
+
+    def names_of(setting, labels):
+        problems = read_problems(true if labels else TRUE, PROB, setting=setting, labels=labels)
+        return [problems.name(k) for k in range(problems.n_problems)]
+
+    assert names_of("confidence", None) == names_of("confidence", names) == ["confidence"]
+    assert names_of("classwise", None) == ["class 0", "class 1", "class 2"]
+    assert names_of("classwise", names) == ["class 0 ('ant')", "class 1 ('bee')", "class 2 ('cow')"]
+    assert names_of(2, None) == ["class 2"]
+    assert names_of(2, names) == ["class 2 ('cow')"]
+    binary = read_problems(["n", "y"], [0.2, 0.7], labels=["n", "y"])
+    assert binary.name(0) == "binary ('y')"
+
+
+def test_the_problem_of_a_sample_has_its_arrays():
+    s, y, v = np.array([0.2, 0.7]), np.array([0, 1], np.uint8), np.array([1.0, 2.0])
+    sample = Sample(s, y, v, 0.5, 1.0, np.array([3, 5]))
+    problems = one_problem(sample)
+    assert problems.prob is s
+    assert problems.label is y
+    assert problems.v is v
+    assert (problems.low, problems.high, problems.n_problems) == (0.5, 1.0, 1)
+    again = problems.sample(0)
+    assert again.s.tolist() == s.tolist()
+    assert again.s is not s
+    assert again.rows.tolist() == [3, 5]
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+def test_the_top_label_alone_has_a_support_of_its_own():
+    assert [name for name, row in SETTINGS.items() if row.is_top] == ["confidence"]
+    assert [name for name, row in SETTINGS.items() if row.per_class] == ["classwise"]
+    assert not find_setting(0, (5, 3)).is_top
+
+
+def test_a_class_index_is_one_class_against_the_rest():
+    for index in (2, np.int64(2), np.uint8(2)):
+        assert find_setting(index, (5, 3)) == Setting("class 2", column=2)
+    assert find_setting(1, (5,)) == Setting("class 1", column=1)
+
+
+def test_probabilities_of_the_positive_class_are_of_two_classes():
+    assert (class_count((5,)), class_count((5, 2)), class_count((5, 7))) == (2, 2, 7)
+
+
+@pytest.mark.parametrize(
+    ("setting", "shape", "message"),
+    [
+        ("top", (5,), "setting: must be a known name, got 'top'"),
+        (None, (5,), "setting: must be a known name, got None"),
+        (True, (5, 3), "setting: must be a known name, got True"),
+        (1.0, (5, 3), "setting: must be a known name, got 1.0"),
+        (3, (5, 3), "setting: "),
+        (-1, (5, 3), "setting: "),
+        (2, (5,), "setting: "),
+        ("binary", (5, 3), "setting: 'binary' needs P(positive) or 2 columns"),
+    ],
+)
+def test_other_settings_are_refused(setting, shape, message):
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        find_setting(setting, shape)

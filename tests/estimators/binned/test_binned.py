@@ -1,24 +1,28 @@
-"""`Binned` by each of its methods: one value, whichever way it is added up."""
+"""`Binned` by each of its methods, with edges of every kind."""
 
-import pickle
 from dataclasses import replace
 from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
+import reference
 
+import fastece
 from fastece import Binned
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
 from fastece.data.source import one_problem
+from fastece.estimators import binned
 from fastece.estimators.base import Counts, Rows
-from fastece.estimators.binned import estimator as binned
-from fastece.estimators.layouts import GROUPS
+from fastece.estimators.bins import GROUPS
 from fastece.kernels.moments import MOST_BINS
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import BINNED, R, draws, repeated, sample_of
+from helpers.strategies import as_lists, labels_for, weights_for
+
+# -- all methods -----------------------------------------------------------------------------------
+
 
 VARIANTS = {
     **BINNED,
@@ -99,19 +103,6 @@ def test_values_of_more_rows_than_are_kept_one_by_one(name, n):
         check_values(VARIANTS[name], sample, draws(n, n)[0], [0, 9])
 
 
-@st.composite
-def problem(draw):
-    """A sample, multiplicities (n, 32) of one size, and an estimator."""
-    true, prob = draw(cases.binary(max_size=30))
-    n = len(prob)
-    positive = st.sampled_from([1e-8, 0.1, 0.25, 1 / 3, 1.0, 2.0, 3.0, 1e8])
-    weight = draw(st.none() | st.lists(positive, min_size=n, max_size=n))
-    low = draw(st.sampled_from([0.0, 1 / 3]))
-    size = draw(st.integers(1, 2 * n))
-    c = draws(n, size, seed=draw(st.integers(0, 10**6)))[0]
-    return sample_of(prob, true, weight, low=low), c, draw(st.sampled_from(list(VARIANTS)))
-
-
 def test_negative_zero_is_zero():
     # As integers, the two are far from each other.
     for share in (0.2, 0.5, 0.8):
@@ -169,37 +160,6 @@ def test_multiplicities_of_other_rows_are_refused():
             Binned().values(plan, Counts(np.ones(shape, np.uint8)[None]))
 
 
-def test_multiplicities_and_rows_may_lie_in_memory_in_any_way():
-    n = 30
-    rng = np.random.default_rng(3)
-    s = np.sort(rng.random(n))
-    c, rows = draws(n, n, 2), rng.integers(0, n, (6, 9)).astype(np.int32)
-    for name in ("ece", "ece_a", "ece_c", "ece_ac"):
-        estimator = VARIANTS[name]
-        plan = estimator.prepare(sample_of(s, rng.random(n) < s), n)
-        expected = estimator.values(plan, Counts(c)), estimator.values(plan, Rows(rows))
-        frozen = c.copy(), rows.copy()
-        for array in frozen:
-            array.flags.writeable = False
-        turned = np.asfortranarray(c), np.asfortranarray(rows)
-        for multiplicities, listed in (frozen, turned, (c.astype("i8"), rows.astype("i8"))):
-            assert estimator.values(plan, Counts(multiplicities)).tolist() == expected[0].tolist()
-            assert estimator.values(plan, Rows(listed)).tolist() == expected[1].tolist()
-
-
-def test_a_plan_is_sent_without_its_arrangements():
-    n = 50
-    s = np.random.default_rng(4).random(n)
-    sample, c = sample_of(s, s > 0.5), draws(n, n, 1)
-    for name in ("ece", "ece_ac"):
-        plan = VARIANTS[name].prepare(sample, n)
-        small = len(pickle.dumps(plan))
-        values = VARIANTS[name].values(plan, Counts(c))
-        sent = pickle.loads(pickle.dumps(plan))
-        assert len(pickle.dumps(plan)) == small
-        assert VARIANTS[name].values(sent, Counts(c)).tolist() == values.tolist()
-
-
 # -- sums ------------------------------------------------------------------------------------------
 
 
@@ -224,7 +184,7 @@ def test_classes_have_the_bins_of_one_problem_each(name):
 def test_a_problem_without_a_row_above_the_threshold_counts_0():
     empty = Sample(np.array([0.2]), np.array([1], np.uint8), None, 0.0, 1.0, np.arange(1))
     for estimator in (Binned(threshold=0.5), Binned(threshold=0.5, norm=2), Binned(threshold=0.2)):
-        assert estimator.direct(one_problem(empty)).tolist() == [0.0]
+        assert estimator.point_values(one_problem(empty)).tolist() == [0.0]
 
 
 # -- the common call -------------------------------------------------------------------------------
@@ -246,3 +206,99 @@ def test_uniform_bins_of_few_sums_are_common():
     ]  # fmt: skip
     for fields in others:
         assert replace(Binned(), **fields).common is None, fields
+
+
+# -- given edges -----------------------------------------------------------------------------------
+
+
+EDGES = {
+    "two": [0.0, 1.0],
+    "uneven": [0.0, 0.1, 0.2, 0.5, 0.95, 1.0],
+    "a part": [0.25, 0.3, 0.75],
+    "1 by itself": [0.0, 0.25, 0.5, 0.75, 1.0, 1.0],
+    "0 by itself": [0.0, 0.0, 0.5, 1.0],
+    "empty bins": [0.0, 0.25, 0.25, 0.25, 0.5, 1.0],
+    "many": np.linspace(0, 1, 201, dtype=np.float32).tolist(),
+}
+RULES = [("hard", "right"), ("hard", "left"), ("convex", "right")]
+NORMS = [1.0, 2.0, np.inf]
+
+
+def scores_on(edges):
+    """Edges, their neighbours, the ends, and scores between."""
+    edges = np.array(edges)
+    near = [np.nextafter(edges, -1), edges, np.nextafter(edges, 2), [0.0, 1.0, 0.0, 1.0]]
+    scores = np.concatenate([*near, np.random.default_rng(3).random(60)])
+    return scores.clip(0, 1)
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize(("mapping", "closed"), RULES)
+def test_values_are_those_of_the_definition(name, mapping, closed):
+    fields = {"edges": EDGES[name], "mapping": mapping, "closed": closed}
+    p = scores_on(EDGES[name])
+    y = labels_for(p)
+    for norm in NORMS:
+        for v in (None, weights_for("random", p.size)):
+            expected = reference.ece(*as_lists(y, p), weights=as_lists(v)[0], norm=norm, **fields)
+            value = fastece.ece(y, p, sample_weight=v, norm=norm, **fields)
+            assert value == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize(("mapping", "closed"), RULES)
+def test_replicates_are_those_of_the_definition(name, mapping, closed):
+    s = scores_on(EDGES[name])
+    y, rng = labels_for(s).astype(np.uint8), np.random.default_rng(4)
+    fields = {"edges": tuple(EDGES[name]), "mapping": mapping, "closed": closed}
+    binned = Binned(**fields)
+    plan = binned.prepare(Sample(s, y, None, 0.0, 1.0, np.arange(s.size)), s.size)
+    c = rng.multinomial(s.size, np.full(s.size, 1 / s.size), 32).T.astype(np.uint8)
+    block = binned.values(plan, Counts(np.ascontiguousarray(c)[None]))
+    for r in range(0, 32, 8):
+        rows = np.repeat(np.arange(s.size, dtype=np.int32), c[:, r])
+        expected = reference.ece(*as_lists(y[rows], s[rows]), **fields)
+        assert block[r] == pytest.approx(expected, abs=1e-12)
+        assert binned.evaluate(plan, c[:, r]) == pytest.approx(expected, abs=1e-12)
+        assert binned.values(plan, Rows(rows[None]))[0] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("closed", ["right", "left"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_edges_of_equal_width_give_the_bits_of_uniform_bins(closed, dtype):
+    rng = np.random.default_rng(5)
+    p = rng.random(3000).round(3).astype(dtype)
+    y = labels_for(p)
+    edges = np.arange(16) / 15
+    assert fastece.ece(y, p, edges=edges, closed=closed) == fastece.ece(y, p, closed=closed)
+    few = Binned(edges=[0, 0.5, 1], closed=closed)
+    assert fastece.ece(y, p, estimator=few, edges=edges) == fastece.ece(y, p, closed=closed)
+    result = fastece.bootstrap(y, p, edges=edges, closed=closed, n_resamples=64, rng=0)
+    uniform = fastece.bootstrap(y, p, closed=closed, n_resamples=64, rng=0)
+    assert (result.bootstrap_distribution == uniform.bootstrap_distribution).all()
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"edges": [0.5]}, ValueError, "edges: must be at least two edges, not all equal"),
+        ({"edges": [0.5, 0.5]}, ValueError, "edges: must be at least two edges, not all equal"),
+        (
+            {"edges": [0, 0.7, 0.3]},
+            ValueError,
+            "edges: must not decrease after 0.7; edges\\[2\\] is 0.3",
+        ),
+        ({"edges": [0, 1.5]}, ValueError, "edges\\[1\\]: must be a number from 0 to 1, got 1.5"),
+        ({"edges": [0, np.nan]}, ValueError, "edges\\[1\\]: must be a number"),
+        ({"edges": 3}, TypeError, "edges: must be edges of bins, got 3; known: 'uniform'"),
+        ({"edges": [0, None]}, TypeError, "edges: must be edges of bins.*edges\\[1\\]: must be"),
+        ({"edges": "even"}, ValueError, "edges: must be a known name, got 'even'; known"),
+        ({"edges": {0, 0.5, 1}}, TypeError, "edges: must be edges of bins, got {.*}; known"),
+        ({"edges": [0, 1], "n_bins": 4}, ValueError, "n_bins: goes with .*, got 4; leave it out"),
+        ({"edges": [0, 1], "n_bins": "sqrt"}, ValueError, "n_bins: goes with .*, got 'sqrt'"),
+        ({"edges": [0, 1], "score_range": (0, 1)}, ValueError, "score_range: goes with"),
+    ],
+)
+def test_edges_that_are_none_are_refused(fields, error, message):
+    with pytest.raises(error, match=message):
+        replace(Binned(), **fields)

@@ -1,0 +1,332 @@
+"""Layouts of bins, rows in order, and sums over bins."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastece
+from fastece import Binned
+from fastece.data.sample import scale_weights
+from fastece.data.source import one_problem
+from fastece.estimators import bins
+from fastece.estimators.bins import (
+    order_rows,
+    quantile_edges,
+    sort_scores,
+)
+from fastece.kernels import binning
+from helpers import strategies as cases
+from helpers.kernel_cases import RANGES, awkward_scores
+from helpers.kernel_forms import PLAIN
+from helpers.samples import runs_of, sample_of
+from helpers.strategies import as_lists
+
+# -- layouts ---------------------------------------------------------------------------------------
+
+
+TIED = np.array([0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9])
+
+
+def cells_of(layout, s):
+    """The cell of each score, and its share."""
+    cell, share = np.empty(s.size, np.int32), np.ones(s.size)
+    binning.place(s, layout.grid, cell, np.empty(s.size), share)
+    return cell, share
+
+
+@pytest.mark.parametrize("limits", RANGES)
+@pytest.mark.parametrize("n_bins", [1, 2, 10, 49, bins.MAX_KEPT_BINS + 1])
+def test_uniform_edges_are_those_of_the_definition(n_bins, limits):
+    expected = reference.uniform_edges(n_bins, *limits)
+    for right in (True, False):
+        layout = bins.fixed_layout(n_bins, *limits, right, False)
+        assert layout.edges.tolist() == expected
+        assert layout.cells == n_bins
+        assert layout.grid.spacing == binning.EVEN
+        assert (layout.grid.low, layout.grid.high, layout.grid.right) == (*limits, right)
+    convex = bins.fixed_layout(n_bins, *limits, True, True)
+    assert convex.edges.tolist() == expected
+    assert convex.grid.knots.tolist() == [c for c, _ in reference.centres(expected)]
+    assert convex.grid.spacing == (binning.EVEN if n_bins > 1 else binning.ANY)
+
+
+def test_small_fixed_layouts_are_kept():
+    arguments = (15, 0.0, 1.0, True, False)
+    assert bins.fixed_layout(*arguments) is bins.fixed_layout(*arguments)
+    arguments = (bins.MAX_KEPT_BINS + 1, 0.0, 1.0, True, False)
+    assert bins.fixed_layout(*arguments) is not bins.fixed_layout(*arguments)
+
+
+def test_bins_as_narrow_as_the_spacing_of_floats_are_searched():
+    low, high = 0.3, 0.3 + 9 * np.spacing(0.3)
+    assert bins.fixed_layout(2, low, high, True, False).grid.spacing == binning.ANY
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_scores_beyond_the_range_stay_with_its_end(right):
+    # Cuts that are an end of the range, as those of scores that were moved there.
+    ends = np.array([0.3, 0.3, 0.5, 0.6, 0.6])
+    layout = bins.hard_layout(ends, ends[1:-1], right)
+    s = np.array([0.0, 0.3, 0.4, 0.6, 1.0])
+    cell, _ = cells_of(layout, s)
+    assert cell[0] == cell[1]
+    assert cell[-1] == cell[-2]
+    closed = "right" if right else "left"
+    assert cell.tolist() == [reference.which_bin(x, layout.edges.tolist(), closed) for x in s]
+
+
+@pytest.mark.parametrize("bin_edges", [TIED, np.array([0.5, 0.5, 0.5]), np.array([0.0, 1.0])])
+def test_a_centre_of_several_bins_belongs_to_the_first(bin_edges):
+    layout = bins.convex_layout(bin_edges)
+    found = reference.centres(bin_edges.tolist())
+    assert layout.grid.knots.tolist() == [c for c, _ in found]
+    assert layout.bins.tolist() == [b for _, b in found]
+    assert layout.cells == len(found)
+    s = awkward_scores(bin_edges)
+    cell, share = cells_of(layout, s)
+    for x, j, a in zip(s, cell, share, strict=True):
+        values = np.zeros(layout.cells + 1)
+        values[j : j + 2] += a, 1 - a
+        expected = np.zeros(bin_edges.size - 1)
+        for b, part in reference.convex_shares(x, found):
+            expected[b] = part
+        assert values[-1] == 0  # nothing beyond the last centre
+        assert layout.spread(values[:-1]) == pytest.approx(expected, abs=1e-15)
+
+
+def test_the_float_grid_has_a_score_of_each_cell():
+    layout = bins.float_layout(0.1, 0.9)
+    scores = bins.float_scores()
+    assert layout.cells == scores.size == binning.FLOAT_CELLS
+    assert layout.edges.tolist() == [*scores, 1.0]
+    half = scores.size // 2
+    below, above = scores[:half], scores[half:]
+    used = np.concatenate([below[below < 0.5], above[above >= 0.5]])  # the others never get a score
+    assert (np.diff(used) >= 0).all()
+    assert 0 < used[0] < 1e-16
+    assert used[-1] == 1
+    assert (layout.grid.low, layout.grid.high, layout.grid.spacing) == (0.1, 0.9, binning.FLOAT)
+
+
+# -- rows in order ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threshold", [-np.inf, 0.1, 0.3, 0.35, 1.0])
+def test_rows_that_exist_are_those_above_the_threshold(threshold):
+    sample = sample_of([0.9, 0.1, 0.3, 0.3, 0.5], [1, 0, 1, 0, 1], [5.0, 1.0, 2.0, 3.0, 4.0])
+    rows = order_rows(sample, 0.2, 0.6, threshold)
+    kept = sample.s > threshold
+    assert rows.skip == np.count_nonzero(~kept)
+    assert rows.s.tolist() == sample.s[kept].tolist()
+    assert rows.v.tolist() == sample.v[kept].tolist()
+    assert rows.u.tolist() == sample.s[kept].clip(0.2, 0.6).tolist()
+    assert rows.order.tolist() == list(range(len(rows.s)))
+    run, first = runs_of(rows.u)
+    assert (rows.run.tolist(), rows.first.tolist()) == (run.tolist(), first.tolist())
+    assert (rows.low, rows.high) == (0.2, 0.6)
+
+
+def test_scores_outside_the_range_are_one_run():
+    rows = order_rows(sample_of([0.0, 0.1, 0.5, 0.8, 0.9], [0] * 5), 0.25, 0.6)
+    assert rows.u.tolist() == [0.25, 0.25, 0.5, 0.6, 0.6]
+    assert rows.first.tolist() == [0, 2, 3, 5]
+    inside = order_rows(sample_of([0.3, 0.5], [0, 1]), 0.25, 0.6)
+    assert inside.u is inside.s  # nothing to move
+
+
+def test_arrays_are_of_the_types_that_kernels_are_compiled_for():
+    for weight in (None, [1.0, 2.0]):
+        rows = order_rows(sample_of([0.3, 0.5], [0, 1], weight), 0.0, 1.0)
+        assert rows.order.dtype == rows.run.dtype == rows.first.dtype == np.int32
+        assert rows.v.tolist() == (weight or [])
+        for array in (rows.s, rows.u, rows.order, rows.run, rows.first):
+            assert array.flags.carray
+
+
+def test_scores_are_sorted_with_their_weights():
+    s, w = np.array([0.5, 0.1, 0.5, 0.3]), np.array([1.0, 2.0, 3.0, 4.0])
+    assert [x.tolist() for x in sort_scores(s, w)] == [[0.1, 0.3, 0.5, 0.5], [2.0, 4.0, 1.0, 3.0]]
+    alone, nothing = sort_scores(s, None)
+    assert (alone.tolist(), nothing) == ([0.1, 0.3, 0.5, 0.5], None)
+    assert s.tolist() == [0.5, 0.1, 0.5, 0.3]
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("limits", [(0.0, 1.0), (0.25, 0.6)])
+def test_edges_are_those_of_the_definition(limits, right):
+    rng = np.random.default_rng(0)
+    u = np.sort(rng.random(50).round(2))
+    for w in (None, rng.integers(1, 4, 50).astype(float)):
+        edges, cuts = quantile_edges(u, w, 6, *limits, right)
+        weights = [1.0] * 50 if w is None else w.tolist()
+        expected = reference.quantile_edges(u.tolist(), weights, 6, *limits, None)
+        assert edges.tolist() == expected
+        side = "left" if right else "right"
+        closed = "right" if right else "left"
+        inside = u.clip(*limits)
+        bins = [reference.which_bin(x, [limits[0], *cuts, limits[1]], closed) for x in inside]
+        assert np.searchsorted(cuts, inside, side).tolist() == bins
+        assert bins == sorted(bins)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
+def test_weights_of_any_size_become_such_as_can_be_multiplied(scale):
+    v = np.array([1.0, 2.5, 1e-8]) * scale
+    sample = sample_of([0.2, 0.5, 0.7], [0, 1, 1], v)
+    for problem in (sample, one_problem(sample)):
+        scaled, unit = scale_weights(problem)
+        assert (scaled.v * unit).tolist() == v.tolist()  # nothing is rounded
+        assert np.frexp(unit)[0] == 0.5  # a power of two
+        assert 0.5 < scaled.v.max() < 1e10
+        assert (scaled.v > 0).all()
+
+
+def test_weights_are_left_alone_where_they_can_be():
+    sample = sample_of([0.2, 0.5], [0, 1], [1.0, 3.0])
+    assert scale_weights(sample) == (sample, 1.0)
+    without = sample_of([0.2, 0.5], [0, 1])
+    assert scale_weights(without) == (without, 1.0)
+    # A row is not to vanish: a weight that is next to nothing stays greater than 0.
+    scaled, _ = scale_weights(sample_of([0.2, 0.5], [0, 1], [1e300, 1e-300]))
+    assert scaled.v.min() > 0
+
+
+# -- bins of equal weight without a sort -----------------------------------------------------------
+
+
+@pytest.fixture
+def by_cells(monkeypatch):
+    """Whether cells are used, whatever the number of rows."""
+
+    def use(cells):
+        monkeypatch.setattr(bins, "MANY_ROWS", 1 if cells else 2**62)
+
+    return use
+
+
+def crowded(n):
+    """name -> scores that are tied, crowd at an end, or differ by one float."""
+    rng = np.random.default_rng(30)
+    neighbours = [np.nextafter(0.5, 0), 0.5, np.nextafter(0.5, 1), 0.25, np.nextafter(0.25, 1)]
+    return {
+        "even": rng.random(n),
+        "near one": rng.beta(0.3, 0.05, n),
+        "near zero": rng.beta(0.05, 0.3, n),
+        "hundredths": np.round(rng.random(n), 2),
+        "zeros": rng.random(n) * (rng.random(n) < 0.2),
+        "one value": np.full(n, 0.3),
+        "one cell": 0.3 + 1e-12 * rng.random(n),
+        "neighbours": rng.choice([0.0, 1.0, 5e-324, 1 - 2.0**-53, 1e-300, *neighbours], n),
+        "float32": rng.random(n).astype(np.float32),
+    }
+
+
+VARIANTS = {
+    "plain": Binned(edges="quantile"),
+    "left": Binned(n_bins=7, edges="quantile", closed="left"),
+    "one bin": Binned(n_bins=1, edges="quantile"),
+    "more bins than rows": Binned(n_bins=500, edges="quantile"),
+    "range": Binned(edges="quantile", score_range=(0.25, 0.6)),
+    "range above": Binned(edges="quantile", score_range=(0.5, 0.9), closed="left"),
+    "range below": Binned(edges="quantile", score_range=(0.1, 0.4)),
+    "threshold": Binned(edges="quantile", threshold=0.4, bin_weights="equal"),
+    "nothing left": Binned(edges="quantile", threshold=1.0),
+    "largest": Binned(edges="quantile", norm=np.inf),
+    "convex": Binned(edges="quantile", mapping="convex", norm=2),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_cells_and_a_sort_agree_on_every_edge_and_sum(by_cells, name, weighted):
+    n = 300
+    for i, (case, s) in enumerate(crowded(n).items()):
+        # As plain Python, each variant with some of the scores: 65 536 cells take a while.
+        if PLAIN and (i + [*VARIANTS].index(name)) % 4:
+            continue
+        y = cases.labels_for(s)
+        w = np.random.default_rng(1).integers(0, 4, n) / 4 if weighted else None
+        diagrams = []
+        for cells in (True, False):
+            by_cells(cells)
+            diagrams.append(
+                fastece.reliability_diagram(y, s, estimator=VARIANTS[name], sample_weight=w)
+            )
+        a, b = diagrams
+        assert np.array_equal(a.edges, b.edges), case
+        assert a.count == pytest.approx(b.count, abs=1e-11), case
+        assert a.value == pytest.approx(b.value, abs=1e-12, nan_ok=True), case
+
+
+@pytest.mark.parametrize("name", [n for n, e in VARIANTS.items() if e.mapping == "hard"])
+def test_classes_are_found_at_once_as_one_by_one(by_cells, name):
+    rng = np.random.default_rng(31)
+    p = rng.dirichlet([0.3] * 4, 200)
+    p[:20] = np.eye(4)[rng.integers(0, 4, 20)]
+    y = rng.integers(0, 4, 200)
+    for w in (None, rng.random(200)):
+        if PLAIN and (w is None) == (VARIANTS[name].closed == "left"):
+            continue  # 65 536 cells of each class take a while
+        by_cells(False)
+        options = {"setting": "classwise", "average": None, "sample_weight": w}
+        expected = fastece.ece(y, p, estimator=VARIANTS[name], **options)
+        by_cells(True)
+        for jobs in (1, 2):
+            got = fastece.ece(y, p, estimator=VARIANTS[name], n_jobs=jobs, **options)
+            assert got == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@settings(max_examples=10 if PLAIN else 60)
+@given(cases.binary(), st.sampled_from([1, 2, 3, 7]), st.sampled_from(["right", "left"]))
+def test_cells_agree_with_the_reference(data, n_bins, closed):
+    y, s = data
+    fields = {"n_bins": n_bins, "edges": "quantile", "closed": closed}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bins, "MANY_ROWS", 1)
+        got = fastece.ece(y, s, estimator=replace(Binned(), **fields))
+    true, scores = as_lists(y, s)
+    expected = reference.error((scores, true, 0.0, 1.0), None, **fields)
+    assert got == pytest.approx(expected, abs=1e-12)
+
+
+def test_chunks_are_merged_to_the_same_bins(by_cells, monkeypatch):
+    monkeypatch.setattr(bins, "CHUNK_ROWS_PER_CELL", 0)
+    for chunk in (7,) if PLAIN else (7, 64, 2**16):
+        monkeypatch.setattr(bins, "CHUNK_SCORES", chunk)
+        monkeypatch.setattr(bins, "SEARCH_SCORES", 3 * chunk)
+        for s in crowded(100).values():
+            y = cases.labels_for(s)
+            values = []
+            for cells in (True, False):
+                by_cells(cells)
+                values.append(fastece.ece(y, s, estimator="ece_a"))
+            assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.7, 1e-3])
+def test_ties_of_many_weights_are_seen(by_cells, weight):
+    n = 400 if PLAIN else 400_000
+    s = np.repeat([0.2, 0.6, 0.7], [n // 2, n // 4, n // 4])
+    for cells in (True, False):
+        by_cells(cells)
+        diagram = fastece.reliability_diagram(
+            np.arange(n) % 2, s, estimator="ece_a", n_bins=2, sample_weight=np.full(n, weight)
+        )
+        assert diagram.edges.tolist() == [0.0, 0.4, 1.0]
+
+
+def test_weights_far_apart_keep_their_cuts(by_cells):
+    s = np.linspace(0.01, 0.99, 60)
+    w = np.where(np.arange(60) % 3 == 0, 1.0, 1e-13)
+    y = np.arange(60) % 2
+    values = []
+    for cells in (True, False):
+        by_cells(cells)
+        diagram = fastece.reliability_diagram(y, s, estimator="ece_a", sample_weight=w)
+        values.append((diagram.value, diagram.edges.tolist()))
+    assert values[0][1] == values[1][1]
+    assert values[0][0] == pytest.approx(values[1][0], abs=1e-12)

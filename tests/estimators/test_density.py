@@ -1,0 +1,510 @@
+"""The density based error: oracle, bandwidths, brute force, replicates."""
+
+from dataclasses import replace
+from itertools import pairwise
+from math import exp, inf, isfinite, isnan, lgamma, log, pi, sqrt
+
+import numpy as np
+import pytest
+import reference
+
+import fastece
+from fastece import KDE, bandwidth_sweep, bootstrap, calibration_test, ece, kernels, mce
+from helpers import kde_cases
+from helpers.kde_cases import KERNELS
+from helpers.kde_helpers import (
+    KDE_NAME,
+    SYMMETRIC,
+    VARIANTS,
+    close,
+    exact,
+    kde,
+    matrix,
+    multiplicities,
+    rows_of,
+    same,
+    samples,
+    sizes,
+    smooth,
+)
+from helpers.strategies import as_lists
+from oracles import reference_kde as oracle
+from oracles.reference_kde import densities
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+ROUNDS = 8
+
+
+REFUSED = [
+    *(("bandwidth", value) for value in (0, 0.0, -0.1, np.nan, inf, True, "scott", None, [0.1])),
+    *(("kernel", value) for value in ("box", "", None, 3)),
+    *(("norm", value) for value in (0.5, -1, np.nan, True, "two")),
+    *(("grid_step", value) for value in (0, -0.01, np.nan, inf, True, "fine", None)),
+    *(
+        ("score_range", value)
+        for value in ((0.5, 0.5), (0.7, 0.2), (-0.1, 1.0), (0.0, np.nan), "all", 3, (0.1, 0.2, 0.3))
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), REFUSED, ids=repr)
+def test_a_bad_field_is_refused_by_name(name, value):
+    with pytest.raises((ValueError, TypeError), match=name):
+        kde([0, 1, 1], [0.2, 0.6, 0.9], **{name: value})
+
+
+@pytest.mark.parametrize("batch", range(ROUNDS))
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_auto_is_within_a_thousandth_of_brute_force(kernel, batch):
+    bad = []
+    for seed in range(3):
+        rng = np.random.default_rng([20, batch, seed])
+        (y, s, w), fields = kde_cases.random_case(rng, kernel, 3000)
+        got, want = kde(y, s, w, **fields), exact(y, s, w, **fields)
+        if got != close(want):
+            bad.append(((batch, seed), len(s), fields, got, want))
+    assert not bad, bad
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+def test_the_step_of_the_paper_is_fine_enough_for_wide_kernels(kernel, norm):
+    y, s = smooth(800)
+    for h in (0.02, 0.1, 0.4) if kernel != "beta" else (0.1, 0.4):
+        fields = {"bandwidth": h, "kernel": kernel, "norm": norm}
+        got = kde(y, s, grid_step=0.0003, **fields)
+        assert got == pytest.approx(exact(y, s, **fields), rel=5e-3, abs=1e-6), h
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("bandwidth", ["silverman", 0.05])
+def test_every_setting_is_brute_force_on_its_problems(kernel, bandwidth):
+    fields = {"bandwidth": bandwidth, "kernel": kernel}
+    weight = np.random.default_rng(3).random(150)
+    for n_classes in (2, 3, 6):
+        y, p = matrix(150, n_classes, n_classes)
+        for w in (None, weight):
+            for setting in ("confidence", 0, n_classes - 1, "auto", "classwise"):
+                problems = reference.problems(*as_lists(y, p), setting)
+                wanted = [oracle.kde_error(problem, w, **fields) for problem in problems]
+                options = {**KDE_NAME, "setting": setting, "sample_weight": w, **fields}
+                if setting == "classwise":
+                    values = ece(y, p, average=None, **options)
+                    assert values.shape == (n_classes,)
+                    assert values.tolist() == close(wanted)
+                    assert ece(y, p, **options) == same(values.mean())
+                else:
+                    assert ece(y, p, **options) == close(wanted[0]), (n_classes, setting)
+
+
+def test_the_support_of_the_top_label_begins_at_one_class_in_k():
+    y, p = matrix(120, 4)
+    options = {**KDE_NAME, "setting": "confidence", "bandwidth": 0.1}
+    value = ece(y, p, **options)
+    assert ece(y, p, score_range="support", **options) == same(value)
+    assert ece(y, p, score_range=(0.25, 1.0), **options) == same(value)
+    problem = reference.problems(*as_lists(y, p), "confidence")[0]
+    unit = oracle.kde_error(problem, bandwidth=0.1, score_range="unit")
+    assert ece(y, p, score_range="unit", **options) == close(unit)
+    assert abs(unit - value) > 2e-3 * value
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scores_outside_the_range_are_placed_at_its_end(kernel):
+    y, s = smooth(200)
+    fields = {"kernel": kernel, "score_range": (0.3, 0.8)}
+    for h in (0.05, 0.3, "silverman"):
+        value = kde(y, s, bandwidth=h, **fields)
+        assert value == close(exact(y, s, bandwidth=h, **fields))
+        assert kde(y, np.clip(s, 0.3, 0.8), bandwidth=h, **fields) == same(value)
+
+
+@pytest.mark.parametrize("h", [1e-4, 0.003, 0.1])
+def test_integrals_known_by_hand(h):
+    assert kde([1, 1], [1.0, 1.0], bandwidth=h) == close(sqrt(2 / pi) * h)
+    assert kde([0, 0], [0.0, 0.0], bandwidth=h) == close(sqrt(2 / pi) * h)
+    assert kde([1], [1.0], bandwidth=h, norm=2) == close(h)
+    assert kde([1], [1.0], bandwidth=h, kernel="triweight") == close(3 * h * 35 / 128)
+    assert kde([1], [1.0], bandwidth=h, kernel="epanechnikov") == close(sqrt(5) * h * 3 / 8)
+    assert kde([0], [0.5], bandwidth=h) == close(0.5)
+    assert kde([0, 1], [0.5, 0.5], bandwidth=h) == close(sqrt(2 / pi) * h)
+
+
+def test_many_rows_give_the_true_error():
+    rng = np.random.default_rng(6)
+    s = rng.beta(5, 1.5, 100_000)
+    y = rng.random(len(s)) < s - 0.4 * s * (1 - s) * 0.5
+    true = 0.2 * 5 * 1.5 / (6.5 * 7.5)
+    for kernel in KERNELS:
+        assert kde(y, s, kernel=kernel) == pytest.approx(true, abs=0.004)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("score_range", ["unit", (0.2, 0.9)])
+def test_the_largest_gap_is_that_where_there_is_density(kernel, score_range):
+    # On any grid the edge of "where f >= 0.01" is met but roughly: a smaller and a larger place.
+    for seed in range(4):
+        y, s = smooth(300, seed)
+        for h in (0.02, 0.1):
+            fields = {"bandwidth": h, "kernel": kernel, "score_range": score_range}
+            for step, part in ((0.0003, 1.2), ("auto", 2.0)):
+                got = kde(y, s, norm=inf, grid_step=step, **fields)
+                least, most = (
+                    exact(y, s, norm=inf, floor=floor, **fields)
+                    for floor in (0.01 * part, 0.01 / part)
+                )
+                # Beta kernels change within h**2 of the ends, which even points do not see.
+                slack = 2e-2 if kernel == "beta" and step != "auto" else 5e-3
+                assert least - slack <= got <= most + slack, (seed, h, step)
+            assert mce(y, s, grid_step=step, **KDE_NAME, **fields) == got
+
+
+def test_the_largest_gap_may_be_at_an_end():
+    for kernel in KERNELS:
+        for y in (0, 1):
+            # A kernel that is level all over: P(y = 1 | s) = y.
+            assert mce([y], [0.5], bandwidth=10.0, kernel=kernel, **KDE_NAME) == pytest.approx(1)
+
+
+def test_the_largest_gap_does_not_look_where_nothing_is():
+    # Far from both heaps g / f is 0 or 1 and means nothing.
+    s = np.repeat([0.3, 0.7], 50)
+    y = np.tile([0, 0, 0, 1, 0, 1, 1, 1, 0, 1], 10)
+    value = kde(y, s, bandwidth=0.01, norm=inf)
+    assert value == pytest.approx(exact(y, s, bandwidth=0.01, norm=inf), abs=0.02)
+    assert value < 0.35
+
+
+DEGENERATE = {
+    "one hit": ([1], [0.3]),
+    "one miss at 0": ([0], [0.0]),
+    "one hit at 1": ([1], [1.0]),
+    "no hits": (np.zeros(30, int), np.linspace(0, 1, 30)),
+    "only hits": (np.ones(30, int), np.linspace(0, 1, 30)),
+    "all equal": (np.arange(20) % 2, np.full(20, 0.37)),
+    "all 0": (np.arange(20) % 2, np.zeros(20)),
+    "all 1": (np.arange(20) % 2, np.ones(20)),
+    "0 and 1": (np.arange(20) % 2, np.arange(20) // 10 * 1.0),
+    "tiny": (np.arange(20) % 2, np.full(20, 5e-324)),
+    "two neighbours": ([0, 1], [0.5, np.nextafter(0.5, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_degenerate_data_have_an_error(name, kernel):
+    # pytest makes errors of warnings
+    y, s = DEGENERATE[name]
+    for bandwidth in ("silverman", 0.003, 0.5, 3.0):
+        for norm in (1, 2):
+            fields = {"kernel": kernel, "bandwidth": bandwidth, "norm": norm}
+            value = kde(y, s, **fields)
+            assert isinstance(value, float)
+            assert 0 <= value <= (1.5 if kernel == "beta" else 1 + 1e-9), fields
+            assert value == close(exact(y, s, **fields)), fields
+        worst = kde(y, s, kernel=kernel, bandwidth=bandwidth, norm=inf)
+        assert 0 <= worst <= 1 or (kernel == "beta" and isnan(worst))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_classes_that_are_absent_have_an_error(kernel):
+    y, p = matrix(60, 3)
+    never = np.append(p, np.zeros((60, 1)), axis=1)
+    values = kde(y, never, setting="classwise", average=None, kernel=kernel)
+    assert all(isfinite(value) for value in values)
+    assert values[:3] == same(kde(y, p, setting="classwise", average=None, kernel=kernel))
+    # all scores 0 without a hit: half a kernel of the least bandwidth
+    if kernel == "gaussian":
+        assert values[3] == close(sqrt(2 / pi) * 0.0003)
+    without = kde(np.minimum(y, 1), p, setting="classwise", average=None, kernel=kernel)
+    problem = reference.problems(*as_lists(np.minimum(y, 1), p), 2)[0]
+    assert without[2] == close(oracle.kde_error(problem, kernel=kernel))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_exchanging_the_two_labels_mirrors_the_densities(kernel):
+    rng = np.random.default_rng(7)
+    s = rng.integers(0, 2**20, 90) / 2**20
+    y = (rng.random(90) < s**2).astype(int)
+    for bandwidth in ("silverman", 0.004, 0.2):
+        fields = {"kernel": kernel, "bandwidth": bandwidth}
+        assert kde(1 - y, 1 - s, **fields) == close(kde(y, s, **fields), 2.1e-3)
+
+
+@pytest.mark.parametrize("kernel", SYMMETRIC)
+def test_errors_grow_with_the_norm(kernel):
+    for seed in range(5):
+        y, s = smooth(60, seed, 0.7, 0.5)
+        for bandwidth in ("silverman", 0.003, 0.3):
+            fields = {"kernel": kernel, "bandwidth": bandwidth}
+            values = [kde(y, s, norm=p, **fields) for p in (1, 1.5, 2, 4)]
+            assert all(a <= b * 1.0021 + 2e-6 for a, b in pairwise(values)), values
+            assert values[-1] <= 1.001
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "triweight"])
+@pytest.mark.parametrize("h", [0.02, 0.08])
+def test_densities_are_those_of_another_package(kernel, h):
+    # bw of KDEpy is the standard deviation, too; the mirrored data have three times the mass.
+    kdepy = pytest.importorskip("KDEpy")
+    y, s = smooth(1000)
+    curve = fastece.reliability_curve(
+        y, s, **KDE_NAME, bandwidth=h, kernel=kernel, grid_step=0.0003
+    )
+    grid = np.linspace(-1.5, 2.5, 2**15)
+
+    def mirrored(part):
+        fitted = kdepy.FFTKDE(kernel=kernel, bw=h).fit(np.concatenate([part, -part, 2 - part]))
+        return 3 * np.interp(curve.score, grid, fitted.evaluate(grid))
+
+    f, g = mirrored(s), mirrored(s[y == 1]) * y.mean()
+    inner = (curve.score > 0.02) & (curve.score < 0.98)
+    assert curve.density[inner] == pytest.approx(f[inner], abs=1e-3 * f.max())
+    product = (curve.probability * curve.density)[inner & curve.supported]
+    assert product == pytest.approx(g[inner & curve.supported], abs=1e-3 * f.max())
+
+
+# -- Silverman's rule ------------------------------------------------------------------------------
+
+
+def test_silverman_counts_rows_and_not_weights():
+    y, s = smooth(60)
+    rng = np.random.default_rng(4)
+    for weight in (None, np.full(60, 9.0), rng.integers(0, 4, 60), 10 ** rng.uniform(-3, 3, 60)):
+        n = 60 if weight is None else int((weight > 0).sum())
+        h = oracle.silverman(s, weight, n)
+        value = kde(y, s, weight)
+        assert value == same(kde(y, s, weight, bandwidth=h), 1e-9)
+        assert value == close(exact(y, s, weight))
+    # hits and misses in two places: the posterior is 1/2 and the error grows with the bandwidth
+    y, s = np.array([0, 0, 1, 1]), np.array([0.45, 0.55, 0.45, 0.55])
+    twice = kde(np.repeat(y, 2), np.repeat(s, 2))
+    assert kde(y, s, np.full(4, 2)) == same(kde(y, s), 1e-9)
+    assert kde(y, s, np.full(4, 2)) > 1.02 * twice
+
+
+@pytest.mark.parametrize(
+    "s",
+    [
+        [0.2, 0.2, 0.2, 0.2, 0.8],  # IQR 0: left out
+        [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],  # cuts between two scores
+        [0.0, 0.45, 0.5, 0.55, 1.0, 0.52, 0.47],  # the IQR is the smaller one
+        [0.5, 0.5 + 1e-9],  # the least bandwidth
+        [0.05, 0.1, 0.6, 0.61, 0.99],
+    ],
+)
+def test_silverman_by_the_rule(s):
+    y = np.arange(len(s)) % 2
+    for low, high in ((0.0, 1.0), (0.15, 0.58)):
+        h = oracle.silverman(s, None, len(s), low, high)
+        value = kde(y, s, score_range=(low, high))
+        assert value == same(kde(y, s, score_range=(low, high), bandwidth=h), 1e-9)
+
+
+def test_silverman_in_a_draw_counts_the_rows_drawn():
+    sample = dict(samples())["spread, weights"]
+    fixed = replace(KDE(), bandwidth=0.1)
+    for size in (5, 50, 200):
+        c = multiplicities(sample.n, size, 1)[:, 0].copy()
+        _, s, w = rows_of(sample, c)
+        h = oracle.silverman(s, w, size)
+        fixed = KDE(bandwidth=h)
+        value = KDE().evaluate(KDE().prepare(sample, size), c)
+        assert value == same(fixed.evaluate(fixed.prepare(sample, size), c), 1e-9)
+
+
+def test_labels_under_the_null_do_not_move_the_scores():
+    # The bandwidth is one of the scores, which the null keeps: the same null for fixed and rule.
+    y, s = smooth(100)
+    h = oracle.silverman(s, None, 100)
+    options = {**KDE_NAME, "n_resamples": 64, "rng": 2}
+    rule, fixed = (calibration_test(y, s, bandwidth=b, **options) for b in ("silverman", h))
+    assert rule.null_distribution.tolist() == same(fixed.null_distribution.tolist(), 1e-9)
+
+
+# -- replicates ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n, e in VARIANTS.items() if e.grid_step == "auto"])
+def test_evaluate_is_brute_force_on_the_repeated_rows(name):
+    estimator = VARIANTS[name]
+    if estimator.norm == inf:
+        pytest.skip("a maximum is not an integral")
+    fields = {f: getattr(estimator, f) for f in ("bandwidth", "kernel", "norm", "score_range")}
+    for case, sample in samples():
+        for size in sizes(sample.n):
+            c = multiplicities(sample.n, size, 1, seed=1)[:, 0].copy()
+            y, s, w = rows_of(sample, c)
+            want = oracle.kde_error((s, y, sample.low, sample.high), w, **fields)
+            got = estimator.evaluate(estimator.prepare(sample, size), c)
+            assert got == close(want), (case, size)
+
+
+def test_a_draw_may_hold_one_row_very_often():
+    sample = dict(samples())["spread"]
+    c = np.zeros(sample.n, np.int64)
+    c[7] = 1000
+    for estimator in (KDE(), KDE(0.02)):
+        value = estimator.evaluate(estimator.prepare(sample, 1000), c)
+        want = kde(sample.y[7:8], sample.s[7:8], bandwidth=estimator.bandwidth)
+        assert value == same(want, 1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tiny_weights_are_weights(kernel):
+    s = np.random.default_rng(3).random(40)
+    y = (s > 0.4).astype(np.int64)
+    weight = np.where(np.arange(40) < 39, 1e-310, 1.0)
+    for size in (None, 2):
+        found = bootstrap(
+            y, s, **KDE_NAME, kernel=kernel, sample_weight=weight, n_resamples=64, rng=0, size=size
+        )
+        assert np.isfinite(found.bootstrap_distribution).all()
+
+
+# -- the oracle ------------------------------------------------------------------------------------
+
+
+def near(value, slack=1e-7):
+    return pytest.approx(value, rel=slack, abs=1e-12)
+
+
+def problem(scores, hits, low=0.0, high=1.0):
+    return list(scores), list(hits), low, high
+
+
+def test_the_second_beta_kernel_is_the_density_of_a_beta_law():
+    h, b, s = 0.2, 0.04, 0.3
+    for x, a, c in ((0.5, 12.5, 12.5), (0.2, 5.0, 20.0), (0.95, 23.75, None), (0.03, None, 24.25)):
+        small = min(x, 1 - x)
+        if a is None or c is None:
+            root = sqrt(4 * b**4 + 6 * b**2 + 2.25 - small**2 - small / b)
+            a, c = (2 * b**2 + 2.5 - root if shape is None else shape for shape in (a, c))
+        law = exp(lgamma(a + c) - lgamma(a) - lgamma(c) + (a - 1) * log(s) + (c - 1) * log(1 - s))
+        f, g = densities([x], [s], [1], None, h, "beta", 0.0, 1.0)
+        assert (f[0], g[0]) == (near(law), near(law))
+        f, _ = densities([0.5 + x / 4], [0.5 + s / 4], [1], None, h, "beta", 0.5, 0.75)
+        assert f[0] == near(4 * law)
+    assert oracle.rho(0.0, b) == near(1)
+    assert oracle.rho(2 * b, b) == near(2)
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_densities_are_plain_sums_over_rows_and_images(kind):
+    rng = np.random.default_rng(2)
+    s, w = rng.random(40).round(1), rng.random(40)
+    y, x = (rng.random(40) < s).astype(int), rng.random(9)
+    for low, high, h in ((0.0, 1.0, 0.07), (0.25, 0.75, 0.4)):
+        points = low + (high - low) * x
+        f, g = densities(points, s, y, w, h, kind, low, high)
+        if kind == "beta":
+            one = [densities(points, [t], [1], None, h, kind, low, high)[0] for t in s]
+        else:
+            shift = 2 * (high - low) * np.arange(-30, 31)[:, None]
+            inside = np.clip(s, low, high)
+            one = [
+                oracle.kernel(kind, points - (t + shift), h).sum(axis=0)
+                + oracle.kernel(kind, points - (2 * low - t + shift), h).sum(axis=0)
+                for t in inside
+            ]
+        assert f == near(w @ one / w.sum())
+        assert g == near((w * y) @ one / w.sum())
+
+
+# -- bandwidth -------------------------------------------------------------------------------------
+
+
+def test_silverman_by_hand():
+    s = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]  # sd^2 = 0.06; IQR = 0.65 - 0.25, over 1.349
+    assert oracle.silverman(s, None, 8) == near(sqrt(0.06) * 6**-0.2)
+    s[0], s[-1] = 0.0, 1.0  # only sd grows
+    assert oracle.silverman(s, None, 8) == near(min(0.4 / 1.349, np.std(s, ddof=1)) * 6**-0.2)
+    assert np.std(s, ddof=1) > 0.4 / 1.349
+    pair = [0.2, 0.2, 0.2, 0.2, 0.8]
+    sd = sqrt(0.16 * 0.36 * 5 / 4)
+    assert oracle.silverman(pair, None, 5) == near(sd * (15 / 4) ** -0.2)
+    assert oracle.silverman(pair[3:], [4.0, 1.0], 2) == near(sd * sqrt(2 / 1.25) * 1.5**-0.2)
+    assert oracle.silverman(s, [7.0] * 8, 8) == near(oracle.silverman(s, None, 8))
+    assert oracle.silverman([0.4], None, 1) == 0.0003
+    assert oracle.silverman([0.1] * 9, None, 9) == 0.0003
+    assert oracle.silverman([0.1, 0.1 + 1e-9], None, 2) == 0.0003
+    assert oracle.silverman([0.1, 0.15], None, 2, 0.2, 1.0) == 0.0003
+    spread = np.random.default_rng(0).random(50)
+    clipped = np.clip(spread, 0.3, 0.8)
+    assert oracle.silverman(spread, None, 50, 0.3, 0.8) == oracle.silverman(clipped, None, 50)
+    assert oracle.silverman(spread, None, 50) == near(spread.std(ddof=1) * 37.5**-0.2)
+
+
+# -- many bandwidths of one sample -----------------------------------------------------------------
+
+
+BANDWIDTHS = [0.3, 0.004, 0.02, 0.02, 2.0, 0.11]
+
+
+def data(n=300, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(n_classes, 0.7), n)
+    return np.array([rng.choice(n_classes, p=0.8 * row + 0.2 / n_classes) for row in p]), p
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_sweep_is_each_bandwidth_by_itself(kernel, norm):
+    y, p = data()
+    fields = {"kernel": kernel, "norm": norm}
+    # A maximum at the edge of what counts jumps by what the grids are apart.
+    slack = {"rel": 1e-3, "abs": 1e-6} if norm < np.inf else {"rel": 2e-2}
+    for options in ({}, {"setting": "classwise"}, {"sample_weight": p[:, 0] + 0.1}):
+        swept = bandwidth_sweep(y, p, BANDWIDTHS, **options, **fields)
+        alone = [
+            ece(y, p, estimator="ece_kde", bandwidth=h, **options, **fields) for h in BANDWIDTHS
+        ]
+        assert swept == pytest.approx(np.array(alone), **slack)
+
+
+def test_scores_have_nodes_that_fit_each_bandwidth():
+    rng = np.random.default_rng(1)
+    s = rng.random(5000)
+    y = rng.random(5000) < (s + 0.1 * np.sin(60 * s)).clip(0, 1)
+    fields = {"kernel": "beta", "grid_step": 0.0003}
+    small = [0.002, 0.003, 0.01]
+    alone = [ece(y, s, estimator="ece_kde", bandwidth=h, **fields) for h in small]
+    assert bandwidth_sweep(y, s, small, **fields) == pytest.approx(np.array(alone), rel=1e-3)
+
+
+def test_rows_are_binned_once(monkeypatch):
+    y, p = data()
+    calls = []
+    spread = kernels.density.spread
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return spread(*arguments)
+
+    monkeypatch.setattr(kernels.density, "spread", counted)
+    bandwidth_sweep(y, p, np.geomspace(0.003, 0.5, 200))
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("bandwidths", "options", "error", "message"),
+    [
+        ([0.1, 0.0], {}, ValueError, r"bandwidths: must be positive and finite; bandwidths\[1\]"),
+        ([np.nan], {}, ValueError, "bandwidths"),
+        ([np.inf], {}, ValueError, "bandwidths"),
+        ([], {}, ValueError, "bandwidths"),
+        ([[0.1]], {}, ValueError, "bandwidths"),
+        (["0.1"], {}, TypeError, "bandwidths"),
+        (0.1, {}, TypeError, "bandwidths"),
+        ([1e-12], {}, ValueError, "bandwidth"),
+        ([0.1], {"bandwidth": 0.2}, TypeError, "bandwidth"),
+        ([0.1], {"estimator": "ece"}, TypeError, "estimator"),
+        ([0.1], {"kernel": "box"}, ValueError, "kernel"),
+    ],
+)
+def test_what_is_no_bandwidth_is_refused(bandwidths, options, error, message):
+    y, p = data(20)
+    with pytest.raises(error, match=message):
+        fastece.bandwidth_sweep(y, p, bandwidths, **options)
