@@ -1,5 +1,6 @@
-"""Which containers are read, and which are refused."""
+"""Which containers are read or refused, and which numbers are warned of."""
 
+import re
 import warnings
 from math import inf
 
@@ -7,19 +8,21 @@ import numpy as np
 import pytest
 
 import fastece
-from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, WEIGHT
+from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, WEIGHT, put
 from helpers.layouts import frozen, strided
+
+package = pytest.importorskip
 
 
 def test_a_lazy_frame_is_refused():
-    frame = pytest.importorskip("polars").LazyFrame({"a": PROB, "b": 1 - PROB})
+    frame = package("polars").LazyFrame({"a": PROB, "b": 1 - PROB})
     with pytest.raises(TypeError, match="y_prob: lazy containers are refused"):
         fastece.ece(TRUE, frame)
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
 def test_a_missing_value_of_a_container_is_refused_with_its_index(package):
-    module = pytest.importorskip(package)
+    module = package(package)
     for name, values, kind in (
         ("y_prob", PROB.tolist(), "Float64"),
         ("y_true", TRUE.astype(bool).tolist(), "boolean"),
@@ -36,14 +39,14 @@ def test_a_missing_value_of_a_container_is_refused_with_its_index(package):
 
 
 def test_object_columns_are_refused_like_object_arrays():
-    pandas = pytest.importorskip("pandas")
+    pandas = package("pandas")
     for make in (pandas.DataFrame, lambda a: pandas.Series(a[:, 0])):
         with pytest.raises((ValueError, TypeError), match="y_prob"):
             fastece.ece(CLASS_TRUE, make(ROWS.astype(object)), setting=0)
 
 
 def test_tensors_without_numbers_are_refused():
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     for tensor in (torch.empty(8, device="meta"), torch.eye(8).to_sparse()):
         with pytest.raises((ValueError, TypeError), match="y_prob"):
             fastece.ece(TRUE, tensor)
@@ -132,7 +135,29 @@ def unaligned(array):
     return view
 
 
-NUMPY = {
+def frame(module, array, **options):
+    """A data frame of rows, or a series."""
+    return (module.DataFrame if array.ndim == 2 else module.Series)(array, **options)
+
+
+def arrow(array, make):
+    """A table of rows, or an array made by a function."""
+    if array.ndim == 1:
+        return make(array)
+    return package("pyarrow").table({str(k): x for k, x in enumerate(array.T)})
+
+
+def chunked(array):
+    return package("pyarrow").chunked_array([array[:3], array[3:]])
+
+
+def tensor(dtype):
+    torch = package("torch")
+    return lambda a: torch.tensor(a, dtype=getattr(torch, dtype))
+
+
+# All the numbers are exact in the shortest floats. An index must not reorder anything.
+CONTAINERS = {
     "list": lambda a: a.tolist(),
     "tuple": lambda a: tuple(map(tuple, a.tolist())) if a.ndim == 2 else tuple(a.tolist()),
     "list of numpy numbers": list,
@@ -147,7 +172,20 @@ NUMPY = {
     "__array__": Array,
     "__dlpack__": DLPack,
     "old __dlpack__": OldDLPack,
-}
+    **{kind: lambda a, kind=kind: a.astype(kind) for kind in ("f2", "f4", "f8", "g", ">f4", ">f8")},
+    "bfloat16": lambda a: a.astype(package("ml_dtypes").bfloat16),
+    "pandas": lambda a: frame(package("pandas"), a),
+    "pandas index": lambda a: frame(package("pandas"), a, index=range(8, 0, -1)),
+    "pandas Float64": lambda a: frame(package("pandas"), a).astype("Float64"),
+    "pandas Float32": lambda a: frame(package("pandas"), a).astype("Float32"),
+    "polars": lambda a: frame(package("polars"), a),
+    "pyarrow": lambda a: arrow(a, package("pyarrow").array),
+    "pyarrow chunks": lambda a: arrow(a, chunked),
+    **{f"torch {kind}": lambda a, kind=kind: tensor(kind)(a)
+       for kind in ("float64", "float32", "float16", "bfloat16")},
+    "torch gradient": lambda a: tensor("float32")(a).requires_grad_(),
+    "torch strides": lambda a: tensor("float64")(a.T.copy()).t(),
+}  # fmt: skip
 
 
 def values(true, prob, weight):
@@ -160,31 +198,20 @@ def values(true, prob, weight):
     return out
 
 
-def check(make):
-    """The container gives the value of the float64 array and is left as it was."""
-    for true, prob in ((TRUE, PROB), (CLASS_TRUE, ROWS)):
-        inputs = [make(array.copy()) for array in (true, prob, WEIGHT)]
-        before = [repr(contents(x)) for x in inputs]
-        assert values(*inputs) == values(true, prob, WEIGHT)
-        assert [repr(contents(x)) for x in inputs] == before
-
-
 def contents(x):
     """The numbers in a container, for comparison before and after."""
     x = getattr(x, "array", x)
-    if hasattr(x, "detach"):
-        x = x.detach().double()
+    x = x.detach().double() if hasattr(x, "detach") else x
     return x.tolist() if hasattr(x, "tolist") else x
 
 
-@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("name", CONTAINERS)
 def test_containers_give_the_value_of_the_array_and_are_left_alone(name):
-    check(NUMPY[name])
-
-
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", ">f4", ">f8"])
-def test_every_float_dtype_is_accepted(dtype):
-    check(lambda a: a.astype(dtype))  # all the numbers used here are exact in float16
+    for true, prob in ((TRUE, PROB), (CLASS_TRUE, ROWS)):
+        inputs = [CONTAINERS[name](array.copy()) for array in (true, prob, WEIGHT)]
+        before = [repr(contents(x)) for x in inputs]
+        assert values(*inputs) == values(true, prob, WEIGHT)
+        assert [repr(contents(x)) for x in inputs] == before
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4"])
@@ -197,13 +224,38 @@ def test_every_integer_and_bool_dtype_is_accepted(dtype):
     assert fastece.ece(true.astype(dtype), rows.astype(dtype)) == fastece.ece(true, rows)
 
 
-def test_a_memory_map_is_read_and_not_written(tmp_path):
-    def mapped(array):
-        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.npy"
-        np.save(path, array)
-        return np.load(path, mmap_mode="r")
+def pandas_labels(kind):
+    return lambda y: package("pandas").Series(y).astype(kind)
 
-    check(mapped)
+
+BINARY_LABELS = {
+    **{kind: pandas_labels(kind) for kind in ("Int64", "UInt8", "boolean", "category")},
+    "pyarrow": lambda y: package("pyarrow").array(y.astype(bool)),
+    **{f"torch {kind}": lambda y, kind=kind: tensor(kind)(y)
+       for kind in ("int64", "int32", "uint8", "bool")},
+}  # fmt: skip
+TEXT_LABELS = {
+    **{kind: pandas_labels(kind) for kind in ("object", "string", "category")},
+    "polars": lambda y: package("polars").Series(y),
+    "pyarrow": lambda y: package("pyarrow").array(y),
+}
+
+
+@pytest.mark.parametrize("name", BINARY_LABELS)
+def test_binary_labels_of_any_kind_are_read(name):
+    assert values(BINARY_LABELS[name](TRUE), PROB, WEIGHT) == values(TRUE, PROB, WEIGHT)
+
+
+@pytest.mark.parametrize("name", TEXT_LABELS)
+def test_texts_of_any_kind_are_labels(name):
+    labels = TEXT_LABELS[name]([["a", "b", "c"][k] for k in CLASS_TRUE])
+    assert values(labels, ROWS, WEIGHT) == values(CLASS_TRUE, ROWS, WEIGHT)
+
+
+def test_a_memory_map_is_read_and_not_written(tmp_path):
+    np.save(tmp_path / "a.npy", PROB)
+    prob = np.load(tmp_path / "a.npy", mmap_mode="r")
+    assert values(TRUE, prob, WEIGHT) == values(TRUE, PROB, WEIGHT)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -216,82 +268,28 @@ def test_arrays_are_left_unmodified_even_where_values_are_clipped(dtype, order):
         assert fastece.ece([0, 1], prob, estimator="ece_a") >= 0
         assert fastece.ece([0, 1], 5 * prob, from_logits=True) >= 0
         assert np.array_equal(prob, copy)
-
-
-def test_logits_are_left_unmodified():
-    logits = np.array([[2.0, -1.0, 0.5], [0.0, 3.0, -np.inf]])
+    logits = np.array([[2.0, -1.0, 0.5], [0.0, 3.0, -np.inf]], dtype=dtype, order=order)
     copy = logits.copy()
     for setting in ("confidence", "classwise", 1):
         assert fastece.ece([0, 1], logits, from_logits=True, setting=setting) >= 0
     assert np.array_equal(logits, copy)
 
 
-def test_pandas():
-    pandas = pytest.importorskip("pandas")
-    check(lambda a: pandas.DataFrame(a) if a.ndim == 2 else pandas.Series(a))
-    # An index that is not 0, 1, 2, ... must not reorder anything.
-    check(lambda a: (pandas.DataFrame if a.ndim == 2 else pandas.Series)(a, index=range(8, 0, -1)))
-    for kind in ("Float64", "Float32"):
-        check(lambda a, kind=kind: (
-            pandas.DataFrame(a).astype(kind) if a.ndim == 2 else pandas.Series(a).astype(kind)
-        ))  # fmt: skip
-    for kind in ("Int64", "UInt8", "boolean", "category"):
-        labels = pandas.Series(TRUE).astype(kind)
-        assert values(labels, pandas.array(PROB), WEIGHT) == values(TRUE, PROB, WEIGHT)
-    names = pandas.Series([["a", "b", "c"][k] for k in CLASS_TRUE])
-    for kind in ("object", "string", "category"):
-        got = values(names.astype(kind), pandas.DataFrame(ROWS), WEIGHT)
-        assert got == values(CLASS_TRUE, ROWS, WEIGHT), kind
-    mixed = pandas.DataFrame({"a": ROWS[:, 0], "b": ROWS[:, 1], "c": ROWS[:, 2].astype("f4")})
+def test_containers_may_be_mixed():
+    assert values(TRUE.tolist(), Array(PROB), tuple(WEIGHT)) == values(TRUE, PROB, WEIGHT)
+    columns = {"a": ROWS[:, 0], "b": ROWS[:, 1], "c": ROWS[:, 2].astype("f4")}
+    mixed = package("pandas").DataFrame(columns)
     assert values(CLASS_TRUE, mixed, WEIGHT) == values(CLASS_TRUE, ROWS, WEIGHT)
 
 
-def test_polars():
-    polars = pytest.importorskip("polars")
-    check(lambda a: polars.DataFrame(a) if a.ndim == 2 else polars.Series(a))
-    names = polars.Series([["a", "b", "c"][k] for k in CLASS_TRUE])
-    assert values(names, polars.DataFrame(ROWS), WEIGHT) == values(CLASS_TRUE, ROWS, WEIGHT)
-
-
-def test_pyarrow():
-    pyarrow = pytest.importorskip("pyarrow")
-
-    def table(a):
-        return pyarrow.table({str(k): a[:, k] for k in range(a.shape[1])})
-
-    check(lambda a: table(a) if a.ndim == 2 else pyarrow.array(a))
-    check(lambda a: table(a) if a.ndim == 2 else pyarrow.chunked_array([a[:3], a[3:]]))
-    names = pyarrow.array([["a", "b", "c"][k] for k in CLASS_TRUE])
-    assert values(names, ROWS, WEIGHT) == values(CLASS_TRUE, ROWS, WEIGHT)
-    truths = pyarrow.array(TRUE.astype(bool))
-    assert values(truths, PROB, WEIGHT) == values(TRUE, PROB, WEIGHT)
-
-
-def test_torch():
-    torch = pytest.importorskip("torch")
-    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
-        check(lambda a, dtype=dtype: torch.tensor(a, dtype=dtype))
-        needs = torch.tensor(PROB, dtype=dtype, requires_grad=True)
-        assert values(TRUE, needs, WEIGHT) == values(TRUE, PROB, WEIGHT)
-        assert needs.requires_grad
-        assert needs.grad is None
-    for dtype in (torch.int64, torch.int32, torch.uint8, torch.bool):
-        labels = torch.tensor(TRUE).to(dtype)
-        assert values(labels, torch.tensor(PROB), WEIGHT) == values(TRUE, PROB, WEIGHT)
-    rows = torch.tensor(ROWS.T.copy()).T  # not contiguous
-    assert values(CLASS_TRUE, rows, WEIGHT) == values(CLASS_TRUE, ROWS, WEIGHT)
-    negated = torch.complex(torch.tensor(PROB), -torch.tensor(PROB)).conj().imag  # a lazy minus
+def test_lazy_parts_of_tensors_are_read():
+    torch = package("torch")
+    negated = torch.complex(torch.tensor(PROB), -torch.tensor(PROB)).conj().imag
     assert negated.is_neg()
     assert values(TRUE, negated, WEIGHT) == values(TRUE, PROB, WEIGHT)
     logits = torch.tensor(3 * ROWS, dtype=torch.bfloat16, requires_grad=True)
-    exact = logits.detach().double().numpy()
-    assert fastece.ece(CLASS_TRUE, logits, from_logits=True) == fastece.ece(
-        CLASS_TRUE, exact, from_logits=True
-    )
-
-
-def test_data_of_different_containers_may_be_mixed():
-    assert values(TRUE.tolist(), Array(PROB), tuple(WEIGHT)) == values(TRUE, PROB, WEIGHT)
+    exact = fastece.ece(CLASS_TRUE, logits.detach().double().numpy(), from_logits=True)
+    assert fastece.ece(CLASS_TRUE, logits, from_logits=True) == exact
 
 
 class Tensor:
@@ -325,14 +323,13 @@ def test_tensors_are_brought_to_the_host_first(dtype):
             fastece.ece([0, 1], Tensor(rows, dtype))
 
 
-def test_bfloat16_of_numpy_is_read():
-    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
-    check(lambda a: a.astype(bfloat16))
+def test_the_rounding_of_bfloat16_is_no_fault_of_a_row():
+    bfloat16 = package("ml_dtypes").bfloat16
     assert fastece.ece([0, 1], np.full((2, 3), 1 / 3).astype(bfloat16)) >= 0
 
 
 def test_sparse_columns_of_pandas_are_refused():
-    pandas = pytest.importorskip("pandas")
+    pandas = package("pandas")
     column = pandas.Series(pandas.arrays.SparseArray(PROB))
     with pytest.raises(TypeError, match="y_prob: sparse columns are refused"):
         fastece.ece(TRUE, column)
@@ -343,3 +340,59 @@ def test_more_rows_than_kernels_count_are_refused_before_they_are_read(shape):
     many = np.broadcast_to(np.array(np.nan), shape)  # eight bytes, and nan is not looked for
     with pytest.raises(ValueError, match="y_prob: must have at most 2147483647 rows"):
         fastece.ece([0], many)
+
+
+# --- rows and logits that are warned of ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", ["confidence", "classwise", 1])
+@pytest.mark.parametrize("function", ["ece", "mce", "reliability_diagram"])
+def test_rows_that_do_not_sum_to_one_warn_once_and_name_the_first(function, setting):
+    rows = put(ROWS, ((5, 1), 0.5), ((6, 1), 0.125), ((7, 0), 0.5))
+    with pytest.warns(UserWarning, match="y_prob") as caught:
+        getattr(fastece, function)(CLASS_TRUE, rows, setting=setting)
+    assert len(caught) == 1
+    assert re.search(r"\b5\b", str(caught[0].message)), str(caught[0].message)
+    assert caught[0].filename == __file__  # points at the caller's line
+
+
+def test_the_tolerance_of_row_sums_is_a_thousandth():
+    above, below = put(ROWS, ((5, 0), 0.1265)), put(ROWS, ((5, 0), 0.1255))
+    with pytest.warns(UserWarning, match=r"\b5\b"):
+        fastece.ece(CLASS_TRUE, above)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fastece.ece(CLASS_TRUE, below) >= 0
+        assert fastece.ece(CLASS_TRUE, 3 * ROWS, from_logits=True) >= 0
+
+
+@pytest.mark.parametrize(("dtype", "n_classes"), [("f2", 60_000), ("f4", 3)])
+def test_the_rounding_of_short_floats_is_no_fault_of_a_row(dtype, n_classes):
+    even = np.full((2, n_classes), 1 / n_classes).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fastece.ece([0, 1], even) >= 0
+        assert fastece.ece([0, 1], even, setting=1) >= 0
+    off = even.copy()
+    off[1, :10] += np.array(0.01, dtype)
+    with pytest.warns(UserWarning, match=r"1 of 2 rows .* the first is y_prob\[1\]"):
+        fastece.ece([0, 1], off)
+
+
+@pytest.mark.parametrize(("true", "prob"), [(TRUE, PROB), (CLASS_TRUE, ROWS)])
+def test_probabilities_that_pass_as_logits_are_warned_of(true, prob):
+    twice, many = np.concatenate([true, true]), np.concatenate([prob, prob])
+    with pytest.warns(UserWarning, match="probabilities, but from_logits=True") as caught:
+        fastece.ece(twice, many, from_logits=True)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for logits in (1.01 * many, -many, np.full(many.shape, 0.5)):
+            fastece.ece(twice, logits, from_logits=True)
+        fastece.ece(true, prob, from_logits=True)  # so few may be by chance
+
+
+def test_two_models_must_have_the_same_classes_before_labels_are_read():
+    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 3, got 2"):
+        fastece.compare(CLASS_TRUE, ROWS, ROWS[:, :2] * 2)
