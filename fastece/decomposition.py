@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from fastece.checks.arrays import as_probabilities
 from fastece.checks.parameters import check_choice
-from fastece.checks.probabilities import as_probabilities
 from fastece.data.reading import read_source
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import SQUARES, VECTORS, Source

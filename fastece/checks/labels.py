@@ -14,12 +14,13 @@ from fastece.checks.arrays import (
     as_real,
     elementwise,
     find_extremes,
+    first_number,
     is_text,
+    label_text,
     refuse_infinite,
     refuse_where,
 )
 from fastece.checks.errors import InputError, InputTypeError, repr_of
-from fastece.checks.probabilities import first_number, label_text
 from fastece.typing import I64
 
 Array = NDArray[Any]

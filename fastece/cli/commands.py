@@ -46,8 +46,9 @@ def run_study(options: Namespace) -> Any:
 
     if options.estimators and os.getcwd() not in sys.path:  # they may be in the working folder
         sys.path.append(os.getcwd())
-    names = ("convention", *SIMULATED, *OF_FILES, "draws", "seed")
+    names = ("convention", *SIMULATED, *OF_FILES, "draws")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    given |= {"seed": options.seed} if options.seed else {}  # 0 is the usual one
     for name in SIMULATED if options.predictions else OF_FILES:
         if name in given:
             where = "does not go with" if options.predictions else "goes with"
@@ -58,7 +59,7 @@ def run_study(options: Namespace) -> Any:
     given["estimators"] = tuple(options.estimators)
     files = tuple(options.predictions)
     design = study.Predictions(files, **given) if files else study.preset(title, **given)
-    folder = options.folder or "-".join(["fastece-study", title, *parts])
+    folder = options.out or "-".join(["fastece-study", title, *parts])
     return study.run_study(design, folder, n_jobs=options.jobs)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.checks.arrays import column_names
 from fastece.checks.errors import InputError
 from fastece.checks.labels import as_labels
-from fastece.checks.probabilities import column_names
 from fastece.files import STANDARD_INPUT, Predictions, read_predictions
 from fastece.report.report import ERRORS, choose_errors
 from fastece.report.words import question

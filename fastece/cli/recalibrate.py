@@ -17,16 +17,8 @@ from numpy.typing import NDArray
 
 from fastece.checks.errors import BadArgumentError, InputError, InputWarning, RowsWarning
 from fastece.checks.parameters import check_choice
+from fastece.cli import inputs
 from fastece.cli.compare import Differences, measure, sign_of
-from fastece.cli.inputs import (
-    class_numbers,
-    data_of,
-    describe_data,
-    estimators_of,
-    read_data,
-    read_file,
-    title_of,
-)
 from fastece.cli.output import Page, Progress
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import decimals, format_number
@@ -54,11 +46,7 @@ ERRORS = {
     -1: "made it worse calibrated by {}",
     0: "is not shown to have changed how well it is calibrated by {}",
 }
-LOSSES = {
-    1: "the log loss is better",
-    -1: "the log loss is worse",
-    0: "the log loss is not shown to be another",
-}
+LOSSES = {1: "better", -1: "worse", 0: "not shown to be another"}
 
 
 class Rows(NamedTuple):
@@ -92,9 +80,9 @@ class Rows(NamedTuple):
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece recalibrate FILE``."""
     check_way(options)
-    title = title_of(options.file)
+    title = inputs.title_of(options.file)
     progress(f"reading {title}")
-    before = read_file(options.file, options)
+    before = inputs.read_file(options.file, options)
     groups, before = before.others.get("groups"), replace(before, others={})
     rows = read_rows(before, options)
     models = choose_models(rows, options)
@@ -116,7 +104,7 @@ def run(options: Namespace, progress: Progress) -> Page:
         "parameters": parameters, "ranks": ranks, "refused": refused, **found.values(),
     }  # fmt: skip
     note = " (of all rows)" if is_of_folds else ""
-    facts = {**describe_data(found.call, before), "method": f"{model.title}, {way}"}
+    facts = {**inputs.describe_data(found.call, before), "method": f"{model.title}, {way}"}
     facts |= {name: f"{x:.5g}{note}" for name, x in parameters.items()}
     sections = [Section(facts=facts), *rank_sections(ranks, refused, found), *found.sections()]
     sections += [Section(notes=[OUT_OF_FOLDS])] if is_of_folds else []
@@ -125,10 +113,7 @@ def run(options: Namespace, progress: Progress) -> Page:
         "out": lambda path: write_predictions(path, after),
         "save": lambda path: save(model, path),
     }
-    remarks = {
-        "out": OF_LOGITS if before.from_logits else "",
-        "save": OF_ALL_ROWS if is_of_folds else "",
-    }
+    remarks = {"out": OF_LOGITS * before.from_logits, "save": OF_ALL_ROWS * is_of_folds}
     return Page(Document(title, verdict, sections), values, writers, remarks)
 
 
@@ -148,17 +133,17 @@ def check_way(options: Namespace) -> None:
 def describe_way(options: Namespace) -> str:
     """Describe how a model is fitted."""
     if options.load is not None:
-        return f"loaded from {title_of(options.load)}"
+        return f"loaded from {inputs.title_of(options.load)}"
     if options.fit is not None:
-        return f"fitted to {title_of(options.fit)}"
+        return f"fitted to {inputs.title_of(options.fit)}"
     whole = "" if options.groups is None else f", rows of the same {options.groups} together"
     return f"{FOLDS if options.folds is None else options.folds} folds{whole}"
 
 
 def read_rows(file: Predictions, options: Namespace) -> Rows:
     """Check predictions as every command does, and return them for methods."""
-    call = read_data(file, options, estimators_of(file, options), least=1)
-    label = class_numbers(data_of(file, options)).astype(np.int64)
+    call = inputs.read_data(file, options, inputs.estimators_of(file, options), least=1)
+    label = inputs.class_numbers(inputs.data_of(file, options)).astype(np.int64)
     order = call.models[0].labels
     classes = HITS if file.pairs else None if order is None else [str(one) for one in order]
     return Rows(file, np.asarray(file.y_prob), label, classes)
@@ -187,7 +172,8 @@ def require_same(option: str, path: str, rows: Rows, got: dict[str, Any]) -> Non
     for name, value in got.items():
         if value != wanted[name]:
             rule = f"must have {name} of the file, {wanted[name]!r}"
-            raise InputError(option, rule, value=value, place=f"--{option}: {title_of(path)}")
+            place = f"--{option}: {inputs.title_of(path)}"
+            raise InputError(option, rule, value=value, place=place)
 
 
 def apply_methods(
@@ -199,7 +185,7 @@ def apply_methods(
     """
     other = None
     if options.fit is not None:
-        other = read_rows(read_file(options.fit, options), options)
+        other = read_rows(inputs.read_file(options.fit, options), options)
         require_same("fit", options.fit, rows, other.facts())
     results, refused = {}, {}
     for name, model in models.items():
@@ -274,11 +260,11 @@ def rank(
     infinite losses come last.
     """
     lines = []
-    measured = {LEAD: estimators_of(rows.file, options)[LEAD], LOSS: ESTIMATORS[LOSS]}
+    measured = {LEAD: inputs.estimators_of(rows.file, options)[LEAD], LOSS: ESTIMATORS[LOSS]}
     guess = guess_of(rows.x, 0.0 if rows.file.from_logits else 0.5)
     for name, result in results.items():
         progress(f"measuring {models[name].title}")
-        call = read_data(result, options, measured)
+        call = inputs.read_data(result, options, measured)
         kept = guess_of(np.asarray(result.y_prob), 0.5) == guess
         lines.append({
             "method": name, **{name: call.values(name)[0] for name in (LOSS, LEAD)},
@@ -319,7 +305,7 @@ def verdict_of(name: str, found: Differences) -> str:
     if sign_of(error) != sign_of(bins):
         claims.append((bins, f"it {ERRORS[sign_of(bins)].format(TEST)}"))
     if math.isfinite(loss.a) and math.isfinite(loss.b):
-        claims.append((loss, LOSSES[sign_of(loss)]))
+        claims.append((loss, f"the log loss is {LOSSES[sign_of(loss)]}"))
     parts = []
     for result, claim in claims:
         places = decimals(result.confidence_interval)

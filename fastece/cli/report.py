@@ -15,15 +15,7 @@ import numpy as np
 
 from fastece.checks.errors import InputError
 from fastece.checks.labels import as_groups
-from fastece.cli.inputs import (
-    class_numbers,
-    data_of,
-    estimators_of,
-    file_options,
-    mark_logits,
-    read_file,
-    title_of,
-)
+from fastece.cli import inputs
 from fastece.cli.output import Page, Progress
 from fastece.files import (
     STANDARD_INPUT,
@@ -53,21 +45,21 @@ MOST_SLICES = 200
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece report FILE [FILE ...]``, or ``fastece demo``, which has no file."""
     paths = expand_paths(options.files or [])
-    title, rows = title_of(paths[0]) if paths else DEMO_TITLE, None
+    title, rows = inputs.title_of(paths[0]) if paths else DEMO_TITLE, None
     if not paths:
         with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
-            rows = read_file(str(shipped), options)
+            rows = inputs.read_file(str(shipped), options)
     elif len(paths) == 1 and not options.stream:
         if options.on_error != "stop":
             rule = "must be stop for one file"
             raise InputError("on_error", rule, hint="skip goes with {stream}")
         progress(f"reading {title}")
         is_limited = paths[0] != STANDARD_INPUT
-        rows = read_whole(paths[0], is_limited=is_limited, **file_options(options))
+        rows = read_whole(paths[0], is_limited=is_limited, **inputs.file_options(options))
     if rows is None:  # of several files, or of one that is too large
         report = report_of_stream(paths, title, options, progress)
     else:
-        report = report_of_rows(mark_logits(rows, options), title, options, progress)
+        report = report_of_rows(inputs.mark_logits(rows, options), title, options, progress)
 
     def draw(path: Path) -> None:
         save_picture(path, report._panels)
@@ -82,8 +74,8 @@ def report_of_rows(
     count = REPLICATES if options.resamples is None else options.resamples
     with rows.located():
         return make_report(
-            data_of(rows, options), estimators_of(rows, options), title=title, n_jobs=-1,
-            by=rows.others.get("by"), groups=rows.others.get("groups"), note=rows.note,
+            inputs.data_of(rows, options), inputs.estimators_of(rows, options), title=title,
+            n_jobs=-1, by=rows.others.get("by"), groups=rows.others.get("groups"), note=rows.note,
             names=(options.by or "", options.groups or ""), pairs=rows.pairs,
             n_classes=rows.classes, progress=progress, rng=options.seed, n_resamples=count,
             confidence_level=options.confidence_level,
@@ -114,7 +106,7 @@ def report_of_stream(
         reason = next(file.reason for file in counts if file.reason)
         raise InputError("path", f"no row is good; the first: {reason}", place=title)
     return make_report(
-        {"y_true": sums.rows}, estimators_of(sums.first, options), title=title, top=sums.top,
+        {"y_true": sums.rows}, inputs.estimators_of(sums.first, options), title=title, top=sums.top,
         by=sums.slices or None, names=(options.by or "", ""), pairs=sums.first.pairs,
         n_classes=sums.first.classes if sums.first.pairs else sums.rows.n_classes,
         stream=describe_files(counts), confidence_level=options.confidence_level,
@@ -138,7 +130,7 @@ def read_stream(
     reading = FileSum(sums.add, options.on_error == "skip", show)
     any_labels = options.labels is not None or options.pos_label is not None
     for path in paths:
-        reading.add_file(Reader(path, **file_options(options), any_labels=any_labels))
+        reading.add_file(Reader(path, **inputs.file_options(options), any_labels=any_labels))
     return reading.files
 
 
@@ -178,9 +170,9 @@ class Sums:
         """Add a batch; the first one sets the number of classes."""
         if self.first is not None and found.pairs != self.first.pairs:
             raise InputError("y_prob", "must have the kind of columns that the file before has")
-        found = mark_logits(found, self.options)
-        data = data_of(found, self.options)
-        y, p, v = class_numbers(data), found.y_prob, found.weights
+        found = inputs.mark_logits(found, self.options)
+        data = inputs.data_of(found, self.options)
+        y, p, v = inputs.class_numbers(data), found.y_prob, found.weights
         setting = "binary" if found.pairs else data["setting"]
         n_classes = p.shape[1] if p.ndim > 1 else None
 
@@ -210,6 +202,6 @@ class Sums:
     def check_estimators(self) -> None:
         """Refuse estimators without a value from sums, once there are rows of some weight."""
         if self.first is not None and self.rows.n:
-            for name, estimator in estimators_of(self.first, self.options).items():
+            for name, estimator in inputs.estimators_of(self.first, self.options).items():
                 if name != LEAD:  # which takes longer, and which sums always have
                     self.rows.ece(estimator)

@@ -11,19 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_weights, contiguous
-from fastece.checks.errors import InputTypeError
-from fastece.checks.labels import as_labels, check_class_indices
-from fastece.checks.parameters import check_flag
-from fastece.checks.probabilities import (
+from fastece.checks.arrays import (
     ROW_SUM_TOLERANCE,
     are_logits,
     as_probabilities,
+    as_weights,
     check_probabilities,
     column_names,
+    contiguous,
     row_sum_tolerance,
     warn_if_probabilities,
 )
+from fastece.checks.errors import InputTypeError
+from fastece.checks.labels import as_labels, check_class_indices
+from fastece.checks.parameters import check_flag
 from fastece.data.sample import Vectors
 from fastece.data.source import Problems, Setting, Source, class_count, find_setting
 from fastece.typing import F64

@@ -1,10 +1,10 @@
 """Predictions from files: tables whose column names show how to read them."""
 
-from fastece.files.batches import FileCount as FileCount
-from fastece.files.batches import FileSum as FileSum
 from fastece.files.formats import STANDARD_INPUT as STANDARD_INPUT
 from fastece.files.formats import expand_paths as expand_paths
 from fastece.files.predictions import LAYOUTS as LAYOUTS
+from fastece.files.predictions import FileCount as FileCount
+from fastece.files.predictions import FileSum as FileSum
 from fastece.files.predictions import Predictions as Predictions
 from fastece.files.predictions import Reader as Reader
 from fastece.files.predictions import read_predictions as read_predictions

@@ -1,4 +1,4 @@
-"""Predictions from a file, whose column names show how to read it."""
+"""Predictions from files, whose column names show how to read them, whole or in batches."""
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import BadArgumentError, InputError, InputWarning
+from fastece.checks.arrays import first_number
+from fastece.checks.errors import BadArgumentError, InputError, InputWarning, warn_outside
 from fastece.checks.parameters import check_integer
-from fastece.checks.probabilities import first_number
 from fastece.files.columns import Labels, NamedColumns, Numbers, Table, Texts, as_arrays, join
 from fastece.files.formats import read_tables
 from fastece.files.harness import is_log, read_log
 
 PAIR = ("true_label", "pred_label", "confidence")
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
+# After so many bad rows of a file without a good one before them, no row of it is tried any more.
+MAX_BAD_PREFIX = 1000
 # Larger files are no whole ones: they are streams.
 MOST_ROWS, MOST_NUMBERS = 10**7, 10**8
 
@@ -349,3 +351,80 @@ def probability_columns(table: Table) -> list[str]:
         raise InputError("y_prob", rule, place=table.file)
     # One more than there are: the first that is missing is among them.
     return [f"p_{k}" for k in range(min(max(numbers), len(numbers)) + 1)]
+
+
+# --- sums over files ----------------------------------------------------------------------------
+
+
+@dataclass
+class FileCount:
+    """Counts of a file's rows that were added or skipped."""
+
+    file: str
+    rows: int = 0
+    batches: int = 0
+    skipped: int = 0
+    is_cut: bool = False  # it could not be read to its end
+    reason: str = ""  # the first fault
+
+
+@dataclass
+class FileSum:
+    """Sum over files, added batch by batch."""
+
+    add: Callable[[Predictions], Any]  # adds nothing where it raises an error
+    skips: bool  # bad rows, and what cannot be read, are left out; else they are errors
+    progress: Callable[[FileCount, float], None]  # after each batch: the share that is read
+    files: list[FileCount] = field(default_factory=list)
+    has_warned: bool = False
+
+    def add_file(self, reader: Reader) -> None:
+        """Add a file; errors name the file, the row and the rule."""
+        count = FileCount(reader.path)
+        self.files.append(count)
+        tables = reader.tables()
+        while True:
+            try:
+                table = next(tables, None)
+            except BadArgumentError as error:
+                if not self.skips:
+                    raise
+                count.is_cut, count.reason = True, count.reason or str(error)
+                return
+            if table is None:
+                return
+            count.batches += 1
+            self.add_batch(reader, table, count)
+            self.progress(count, table.share)
+
+    def add_batch(self, reader: Reader, table: Table, count: FileCount) -> None:
+        """Add a batch; if it is bad and bad rows are skipped, add its halves separately."""
+        size = len(table.places)
+        try:
+            self.add_rows(reader.read_batch(table))
+            count.rows += size
+        except BadArgumentError as error:
+            if not self.skips or error.place is None:
+                raise
+            if size > 1:
+                self.add_batch(reader, table.part(0, size // 2), count)
+                self.add_batch(reader, table.part(size // 2, size), count)
+                return
+            count.skipped += 1
+            count.reason = count.reason or str(error)
+            if count.skipped == MAX_BAD_PREFIX and not count.rows:
+                rule = f"none of its first {MAX_BAD_PREFIX} rows is good"
+                rule += f"; the first: {count.reason}"
+                raise InputError("path", rule, place=count.file) from error
+
+    def add_rows(self, found: Predictions) -> None:
+        """Add predictions; errors, and the first warning, name the file."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with found.located():
+                self.add(found)
+        if caught and not self.has_warned:
+            self.has_warned = True
+            if isinstance(caught[0].message, InputWarning):
+                caught[0].message.place = f"{found.file}: from {found.row(0)} on"
+            warn_outside(caught[0].message)

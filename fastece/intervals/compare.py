@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
+from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice
-from fastece.checks.probabilities import as_probabilities
 from fastece.data.source import Source, class_count, need_rows
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator

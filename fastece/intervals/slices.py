@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
-from fastece.checks.probabilities import as_probabilities
 from fastece.data.source import Source, need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue

@@ -13,17 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_weights, contiguous, refuse_where
-from fastece.checks.errors import InputError, Names, rename_arguments, warn
-from fastece.checks.labels import as_labels, check_class_indices
-from fastece.checks.parameters import check_flag
-from fastece.checks.probabilities import (
+from fastece.checks.arrays import (
     as_probabilities,
+    as_weights,
     check_probabilities,
     column_names,
+    contiguous,
+    refuse_where,
     row_sum_tolerance,
     warn_if_probabilities,
 )
+from fastece.checks.errors import InputError, Names, rename_arguments, warn
+from fastece.checks.labels import as_labels, check_class_indices
+from fastece.checks.parameters import check_flag
 from fastece.data.reading import native_scores, two_columns
 from fastece.data.sample import Sample
 from fastece.data.source import class_count

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError
-from fastece.checks.probabilities import as_probabilities
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample, increasing
 from fastece.data.source import ROWS, Problems, Source, need_rows

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_average, check_integer, check_jobs
-from fastece.checks.probabilities import as_probabilities
 from fastece.data.reading import read_source
 from fastece.data.sample import Sample
 from fastece.data.source import Problems, Source, need_rows

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.calls import Macro, ece
+from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average, check_flag
-from fastece.checks.probabilities import as_probabilities
 from fastece.data.source import find_setting
 from fastece.estimators.table import find_estimator
 

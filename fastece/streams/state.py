@@ -15,11 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import as_array, as_real, contiguous, refuse_where
+from fastece.checks.arrays import (
+    as_array,
+    as_probabilities,
+    as_real,
+    contiguous,
+    refuse_where,
+    row_sum_tolerance,
+)
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_integer
-from fastece.checks.probabilities import as_probabilities, row_sum_tolerance
 from fastece.data.cells import Cells, coarse_sums
 from fastece.data.reading import NEARLY, native_scores, read_problems
 from fastece.data.sample import Sample

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from fastece.cli import commands, main, warmup
+from fastece.cli.options import make_parser
+from fastece.cli.output import Page
+from fastece.document.document import Document
 from fastece.kernels import cache
 from helpers.command_line import DIGITS, SMALL, failure, run, text
 
@@ -28,30 +31,17 @@ def test_a_fault_of_the_package_shows_its_traceback(capsys, monkeypatch, write, 
         run(capsys, "report", path)
 
 
-def test_a_message_of_python_cites_no_argument_of_python(capsys, write):
-    assert "; logits: --from-logits" in failure(
-        capsys, "report", write("y_true,y_prob\n0,-1.5\n1,2.5\n")
-    )
-    line = failure(capsys, "report", write("y_true,p_0,p_1\na,0.1,0.9\nb,0.5,0.5\nc,0.5,0.5\n"))
-    assert "--labels" in line
-    assert "labels=" not in line
-
-
-@pytest.mark.parametrize("error", [OSError("disk"), MemoryError("too large"), ImportError("no x")])
-def test_what_the_machine_lacks_is_one_line(capsys, monkeypatch, error):
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [(OSError("disk"), "disk"), (MemoryError("too large"), "too large"), (ImportError("no x"), "x"),
+     (MemoryError(), "memory")],
+)  # fmt: skip
+def test_a_lack_of_the_machine_is_one_line(capsys, monkeypatch, error, message):
     def lacks(_):
         raise error
 
     monkeypatch.setattr(commands, "run_command", lacks)
-    assert str(error) in failure(capsys, "demo")
-
-
-def test_memory_that_is_out_without_a_word_is_told(capsys, monkeypatch):
-    def lacks(_):
-        raise MemoryError
-
-    monkeypatch.setattr(commands, "run_command", lacks)
-    assert "not enough memory" in failure(capsys, "demo")
+    assert message in failure(capsys, "demo")
 
 
 def test_an_interrupt_is_one_word(capsys, monkeypatch):
@@ -75,6 +65,26 @@ def test_warnings_are_in_words_of_the_command_line(capsys, write):
     rows = "".join(f"{i % 2},{i / 40}\n" for i in range(40))
     _, _, err = run(capsys, "report", write(f"y_true,y_prob\n{rows}"), "--from-logits")
     assert err.endswith("probabilities, but --from-logits?\n")
+
+
+# --- options -----------------------------------------------------------------------------------
+
+
+def test_values_are_read_as_their_kinds():
+    read = make_parser().parse_args
+    options = read(["report", "a.csv", "--setting", "3", "--n-bins", "sqrt"])
+    assert (options.setting, options.n_bins, options.resamples, options.seed) == (
+        3, "sqrt", None, 0
+    )  # fmt: skip
+    options = read(["curve", "a.csv", "--at", "0.8,0.9", "--bandwidth", "0.1"])
+    assert (options.at, options.bandwidth, options.resamples) == ([0.8, 0.9], 0.1, 500)
+    assert read(["study", "--sizes", "50,100"]).sizes == (50, 100)
+
+
+def test_numbers_that_json_has_not():
+    page = Page(Document("title"), {"a": float("nan"), "b": [float("inf"), -float("inf")]})
+    assert json.loads(commands.FORMS["json"](page)) == {"a": None, "b": ["inf", "-inf"]}
+    assert commands.FORMS["markdown"](page) == "# title"
 
 
 # --- the program -----------------------------------------------------------------------------
@@ -162,21 +172,6 @@ def test_warmup_counts_signatures_and_shows_them_on_a_terminal(
     assert err.split("\r\x1b[K")[1:] == (
         [f"{k} signatures" for k in (1, 2, 3)] + [""] if is_terminal else []
     )
-
-
-@pytest.mark.parametrize("options", [[], ["--estimator", "nothing_there:X"]])
-def test_study_looks_for_modules_in_the_working_folder_only_for_an_estimator(
-    capsys, monkeypatch, tmp_path, options
-):
-    monkeypatch.chdir(tmp_path)
-    before = [path for path in sys.path if path != str(tmp_path)]
-    monkeypatch.setattr(sys, "path", list(before))
-    if options:
-        assert "nothing_there" in failure(capsys, "study", *options)
-        assert sys.path == [*before, str(tmp_path)]  # last: it hides no other module
-    else:
-        assert "preset" in failure(capsys, "study", "--preset", "none")
-        assert sys.path == before
 
 
 def test_the_same_page_every_time(capsys):

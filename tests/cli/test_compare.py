@@ -1,71 +1,42 @@
-"""Two models: the numbers are those of `fastece.compare`."""
-
-import re
+"""Two models: the values are those of `fastece.compare`."""
 
 import numpy as np
 import pytest
 
 import fastece
 from fastece.report.report import ERRORS, SCORES
-from helpers.command_line import DIGITS, FOREST, PAIRS, as_json, failure, text
+from helpers.command_line import DIGITS, FOREST, PAIRS, as_json, text
+
+BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
+KEYS = ("name", "difference", "low", "high", "p_value", "method", "estimator", "a", "b")
 
 
-def differences(comparison):
-    return {line["name"]: line for line in comparison["differences"]}
-
-
-@pytest.mark.parametrize("setting", ["auto", "classwise"])
-def test_compare_two_models_of_the_digits(capsys, setting):
-    a, b = np.load(DIGITS), np.load(FOREST)
-    options = ["--resamples", 32, "--seed", 3, "--setting", setting]
-    found = as_json(capsys, "compare", DIGITS, FOREST, *options)
-    assert (found["a"], found["b"], found["n"]) == (str(DIGITS), str(FOREST), 1797)
-    assert (found["n_resamples"], found["confidence_level"]) == (32, 0.95)
-    assert [*differences(found)] == [*ERRORS]
-    assert [line["name"] for line in found["scores"]] == [*SCORES]
-    for line in found["differences"][:4]:
-        result = fastece.compare(
-            a["y_true"], a["y_prob"], b["y_prob"], estimator=line["name"], n_resamples=32, rng=3,
-            setting=setting, method="mover",
-        )  # fmt: skip
-        assert line["method"] == "mover"
-        assert (line["a"], line["b"]) == (result.a, result.b)
-        assert line["difference"] == result.value
-        assert (line["low"], line["high"]) == result.confidence_interval
-        assert line["p_value"] == result.p_value
-
-
-def test_a_comparison_has_a_verdict_and_scores(capsys):
-    found = as_json(capsys, "compare", DIGITS, FOREST, "--resamples", 99)
-    start = "Model a is better calibrated by ece_bayes (95 % interval of a - b [-0.2"
-    assert found["verdict"].startswith(start)
-    assert "; model a is better in all by the Brier score (95 % interval" in found["verdict"]
-    same = as_json(capsys, "compare", DIGITS, DIGITS, "--resamples", 99)
-    assert same["verdict"].startswith(
-        "Neither is shown to be better calibrated by ece_bayes (95 % "
-    )
-    a, b = np.load(DIGITS), np.load(FOREST)
-    brier = found["scores"][0]
-    assert brier["a"] == pytest.approx(fastece.brier_score(a["y_true"], a["y_prob"]), rel=1e-12)
-    assert brier["b"] == pytest.approx(fastece.brier_score(b["y_true"], b["y_prob"]), rel=1e-12)
-
-
-def test_comparison_in_words(capsys):
-    options = ["--resamples", 32, "--confidence-level", 0.9]
-    out = text(capsys, "compare", DIGITS, FOREST, *options)
-    for part in (f"a        {DIGITS}\n", "setting  confidence", "90 % CI",
-                 "ece_ac", "mce", "p-value of an error: below", "a - b above 0: b"):  # fmt: skip
-        assert part in out
-    head, *rows = [x for x in out.splitlines() if re.match("  (error|ece|mce)", x)]
-    assert all(x.index("Binned") == head.index("estimator") for x in rows if "Binned" in x)
+def check_lines(found, *models, **options):
+    """Check every difference but of mce, which is no name of the table."""
+    assert [line["name"] for line in found["differences"]] == [*ERRORS]
+    for line in [*found["differences"], *found["scores"]]:
+        if line["name"] != "mce":
+            x = fastece.compare(*models, estimator=line["name"], **options)
+            low, high = x.confidence_interval
+            assert tuple(line) == ("name", "a", "b", *KEYS[1:7])
+            assert [line[key] for key in KEYS] == [
+                line["name"], x.value, low, high, x.p_value, x.method, x.estimator, x.a, x.b
+            ]  # fmt: skip
 
 
 @pytest.mark.parametrize("setting", ["auto", "classwise"])
-def test_picture_of_a_comparison_has_both_models(capsys, tmp_path, figures, setting):
+def test_two_models_of_the_digits(capsys, tmp_path, figures, setting):
+    a, b = np.load(DIGITS), np.load(FOREST)
     picture = tmp_path / "a.svg"
-    options = ["--resamples", 32, "--setting", setting, "--plot", picture]
+    options = ["--resamples", 32, "--seed", 3, "--setting", setting, "--plot", picture]
     found = as_json(capsys, "compare", DIGITS, FOREST, *options)
-    assert found["plot"] == str(picture)
+    assert [found[x] for x in ("a", "b", "n", "n_resamples", "confidence_level", "plot")] == [
+        str(DIGITS), str(FOREST), 1797, 32, 0.95, str(picture)
+    ]  # fmt: skip
+    assert [line["name"] for line in found["scores"]] == [*SCORES]
+    models = (a["y_true"], a["y_prob"], b["y_prob"])
+    check_lines(found, *models, n_resamples=32, rng=3, setting=setting)
+    assert found["verdict"].startswith("Model a is better calibrated by ece_bayes")
     (figure,) = figures
     assert " ".join(figure.get_suptitle().split()).endswith(found["verdict"])
     ax = figure.axes[0]
@@ -79,24 +50,28 @@ def test_picture_of_a_comparison_has_both_models(capsys, tmp_path, figures, sett
     assert len(figure.axes) == (2 if setting == "auto" else 10)
 
 
-def test_comparison_says_where_its_picture_is(capsys, tmp_path, write, figures):
-    path, picture = write(BINARY), tmp_path / "a.svg"
-    out = text(capsys, "compare", path, path, "--resamples", 9, "--plot", picture)
-    assert out.endswith(f"\n  picture  {picture}\n")
-    assert len(figures) == 1
+def test_the_page_has_a_column_for_each_value(capsys):
+    options = ["--resamples", 32, "--confidence-level", 0.9]
+    out = text(capsys, "compare", DIGITS, FOREST, *options)
+    lines = [line.split() for line in out.splitlines()]
+    assert ["a", str(DIGITS)] in lines
+    assert ["error", "a", "b", "a", "-", "b", "90", "%", "CI", "p-value", "estimator"] in lines
+    assert [line[0] for line in lines if line and line[-1].endswith(")")][: len(ERRORS)]
 
 
-def test_compare_a_model_with_itself(capsys, write):
+def test_a_model_differs_from_itself_by_nothing(capsys, write):
     path = write(BINARY)
-    for line in as_json(capsys, "compare", path, path, "--resamples", 64)["differences"]:
+    found = as_json(capsys, "compare", path, path, "--resamples", 64)
+    for line in found["differences"]:
         assert (line["difference"], line["p_value"]) == (0, 1)
+    assert found["verdict"].startswith("Neither is shown to be better calibrated by ece_bayes")
 
 
-def test_compare_top_labels_by_the_hits_of_each_model(capsys, write):
+def test_top_labels_have_the_hits_of_each_model(capsys, write):
     a = write(f"{PAIRS}3,3,0.9\n1,2,0.5\n0,0,0.8\n2,2,0.6\n", "a.csv")
     b = write(f"{PAIRS}3,1,0.7\n1,1,0.6\n0,0,0.9\n2,2,0.3\n", "b.csv")
     found = as_json(capsys, "compare", a, b, "--resamples", 64, "--n-bins", 4)
-    line = differences(found)["ece"]
+    (line,) = (x for x in found["differences"] if x["name"] == "ece")
     assert line["a"] == fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], n_bins=4)
     assert line["b"] == fastece.ece([0, 1, 1, 1], [0.7, 0.6, 0.9, 0.3], n_bins=4)
     assert found["setting"] == "binary"
@@ -113,69 +88,20 @@ def test_compare_top_labels_by_the_hits_of_each_model(capsys, write):
     assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval)
     found = as_json(capsys, "compare", a, b, "--classes", 4, "--resamples", 9)
     value = fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], score_range=(0.25, 1.0))
-    assert differences(found)["ece"]["a"] == value
+    assert [x["a"] for x in found["differences"] if x["name"] == "ece"] == [value]
 
 
-BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "message"),
-    [
-        ("y_true,y_prob\n0,0.1\n0,0.4\n0,0.9\n", [], "b.csv: line 3: must have the labels of "
-         ".*a.csv, which has 1 in line 3, got 0"),
-        ("y_true,y_prob\n0,0.1\n1,0.4\n", [], "which has 3, got 2"),
-        ("y_true,y_prob\n0,0.1\n1,0.4\n1,1.9\n", [], "b.csv: line 4, column y_prob: .*, got 1.9"),
-        (f"{PAIRS}0,0,0.5\n", [], "kind of columns"),
-        ("y_true,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5\n1,0.5,0.5\n", ["--setting", "5"], "class index"),
-        ("y_true,p_0,p_1,p_2\n0,1,0,0\n1,1,0,0\n1,0,0,1\n", ["--setting", "classwise"],
-         "must have the classes"),
-        (BINARY, ["--resamples", "0"], "--resamples: must be"),
-        (BINARY, ["--n-bins", "0"], "--n-bins: must be"),
-        (BINARY, ["--classes", "3"], "--classes: goes with"),
-    ],
-)  # fmt: skip
-def test_files_that_cannot_be_compared(capsys, write, content, options, message):
-    a, b = write(BINARY, "a.csv"), write(content, "b.csv")
-    assert re.search(message, failure(capsys, "compare", a, b, *options))
-
-
-def test_top_labels_have_no_other_setting(capsys, write):
-    path = write(f"{PAIRS}0,0,0.5\n")
-    assert "class vector" in failure(capsys, "compare", path, path, "--setting", "classwise")
-
-
-def test_groups_of_rows_are_drawn(capsys, tmp_path):
+def test_groups_and_weights_are_columns(capsys, tmp_path):
     rng = np.random.default_rng(0)
-    p = rng.random(200)
+    p, weight = rng.random(200), rng.integers(1, 4, 200)
     y, passage = rng.random(200) < p, rng.integers(0, 25, 200)
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for file, q in zip(files, (p, p**2), strict=True):
-        rows = [f"{int(a)},{b!r},text {c}" for a, b, c in zip(y, q.tolist(), passage, strict=True)]
-        file.write_text("\n".join(["y_true,y_prob,passage", *rows]))
-    options = ["--groups", "passage", "--resamples", 19, "--seed", 3]
+        columns = zip(y.astype(int), q.tolist(), passage, weight, strict=True)
+        rows = [f"{a},{b!r},text {c},{w}" for a, b, c, w in columns]
+        file.write_text("\n".join(["y_true,y_prob,passage,w", *rows]))
+    options = ["--groups", "passage", "--weights", "w", "--resamples", 19, "--seed", 3]
     found = as_json(capsys, "compare", *files, *options)
     assert (found["n"], found["n_groups"]) == (200, 25)
-    for name, line in {**differences(found), "score": found["scores"][0]}.items():
-        if name in ("mce", "ece_bayes"):
-            continue
-        result = fastece.compare(
-            y, p, p**2, estimator=line["name"], n_resamples=19, rng=3, groups=passage
-        )
-        assert line["method"] == "basic"
-        assert (line["low"], line["high"]) == result.confidence_interval
-        assert line["p_value"] == result.p_value
-    out = text(capsys, "compare", *files, *options)
-    assert "  200 in 25 groups\n" in out
-    assert "basic bootstrap of whole groups" in out
-    assert "test inversion" not in out
-    message = failure(capsys, "compare", *files, "--groups", "page")
-    assert "a.csv: no column 'page'" in message
-    assert "--groups takes the name of a column" in message
-    lines = files[0].read_text().splitlines()
-    files[0].write_text("\n".join([*lines[:2], lines[2].rpartition(",")[0] + ",", *lines[3:]]))
-    message = failure(capsys, "compare", *files, "--groups", "passage")
-    assert "line 3, column passage: must not be missing" in message
-    files[0].write_text("\n".join(line.rpartition(",")[0] + ",one" for line in lines))
-    message = failure(capsys, "compare", *files, "--groups", "one")
-    assert "--groups: must be at least 2" in message
+    check_lines(found, y, p, p**2, n_resamples=19, rng=3, groups=passage, sample_weight=weight)
+    assert "  200 in 25 groups\n" in text(capsys, "compare", *files, *options)

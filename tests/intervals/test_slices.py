@@ -218,13 +218,6 @@ def test_rows_without_much_weight_are_few(unit):
         assert row.n_effective == pytest.approx(counts[row.label])
 
 
-def test_scores_that_are_no_calibration_errors_have_no_slices():
-    y, p, by = data()
-    for name in ("accuracy", "brier_score"):
-        with pytest.raises(ValueError, match="is no calibration error, so slices has no value"):
-            slices(y, p, by=by, estimator=name)
-
-
 def test_a_table_is_a_sequence_that_prints_and_is_written_as_json():
     table = slices(*data(2000)[:2], by=data(2000)[2])
     assert len(table) == 4
@@ -309,16 +302,3 @@ def test_some_calibrated_group_is_flagged_in_5_of_100_samples_at_most(estimator,
     flagged = sum(any_flagged(estimator, rng) for _ in range(simulations))
     most = 70 if simulations == 1000 else stats.binom.isf(ALPHA, simulations, 0.05)
     assert flagged <= most
-
-
-@pytest.mark.slow
-def test_intervals_hold_all_true_errors_at_the_same_time():
-    # Of 200 samples, 95 % are to have no group outside; less than 88 % once in 10 000.
-    rng = np.random.default_rng(1)
-    s = rng.beta(5, 1.5, 10**6)
-    truth, held = np.abs(s**1.3 - s).mean(), 0
-    for _ in range(200):
-        p = rng.beta(5, 1.5, 6000)
-        table = slices(rng.random(6000) < p**1.3, p, by=np.arange(6000) % 20)
-        held += all(row.low <= truth <= row.high for row in table)
-    assert held >= 0.88 * 200

@@ -1,8 +1,5 @@
 """Reliability diagrams: the cells behind a calibration error."""
 
-import json
-from math import isnan
-
 import numpy as np
 import pytest
 import reference
@@ -76,13 +73,6 @@ def test_diagrams_of_class_vectors_equal_the_reference(estimator, setting):
         assert difference(result, problem, None, fields) is None
 
 
-def test_one_dimension_has_two_diagrams_class_by_class():
-    zero, one = reliability_diagram(*BINARY, setting="classwise")
-    binary = reliability_diagram(*BINARY)
-    assert np.array_equal(one.count, binary.count)
-    assert zero.count.sum() == one.count.sum() == len(BELL)
-
-
 @pytest.mark.parametrize("binning", BINNINGS, ids="-".join)
 def test_the_weighted_mean_of_the_gaps_is_the_error(binning):
     fields = fields_of(binning)
@@ -119,21 +109,6 @@ def test_a_threshold_leaves_only_the_rows_above_it():
     assert np.isnan(none.gap).all()
 
 
-def test_text_names_the_estimator_its_parameters_and_the_setting():
-    text = str(reliability_diagram(*BINARY, estimator="ece_a", n_bins=13))
-    for word in ("13", "quantile", "binary"):
-        assert word in text
-    assert "Binned" in text or "ece_a" in text
-    assert "confidence" in str(reliability_diagram(*CLASSES))
-    assert "convex" in str(reliability_diagram(*CLASSES, estimator="ece_c"))
-    single = str(reliability_diagram(*CLASSES, setting=2))
-    assert "class" in single
-    assert "2" in single
-    for k, result in enumerate(reliability_diagram(*CLASSES, setting="classwise")):
-        assert "class" in str(result)
-        assert str(k) in str(result)
-
-
 def test_text_has_a_line_for_every_bin_with_rows_and_one_for_empty_neighbours():
     result = reliability_diagram([0, 1, 1], [0.1, 0.15, 0.9], n_bins=10, closed="left")
     bins = [line.split("  ")[1] for line in str(result).splitlines()[2:]]
@@ -141,19 +116,6 @@ def test_text_has_a_line_for_every_bin_with_rows_and_one_for_empty_neighbours():
     result = reliability_diagram([0, 1], [0.25, 0.95], n_bins=10)
     bins = [line.split("  ")[1] for line in str(result).splitlines()[2:]]
     assert bins == ["[0.000, 0.200]", "(0.200, 0.300]", "(0.300, 0.900]", "(0.900, 1.000]"]
-
-
-def test_to_dict_is_ready_for_json():
-    result = reliability_diagram([0, 1, 1], [0.1, 0.2, 0.9], n_bins=4)
-    read = json.loads(json.dumps(result.to_dict()))
-    for name in NAMES:
-        for got, want in zip(read[name], getattr(result, name).tolist(), strict=True):
-            if isnan(want):
-                assert got is None or isnan(got)
-            else:
-                assert got == want
-    assert "binary" in json.dumps(read)
-    assert "n_bins" in json.dumps(read)
 
 
 @pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_c", "ece_ac"])

@@ -6,13 +6,12 @@ from math import isqrt, nan
 import numpy as np
 import pytest
 import reference
-from scipy import stats
 
 import fastece
 from fastece import Binned
 from fastece.estimators.table import ESTIMATORS
 from helpers.chance import ALPHA, chi_square_p
-from helpers.probes import Code, Mean, Spy
+from helpers.probes import Code, Spy
 from helpers.resample_cases import (
     BINNED,
     METHODS,
@@ -27,11 +26,6 @@ from helpers.resample_cases import (
 from helpers.samples import CALIBRATION_ERRORS
 
 # -- one call --------------------------------------------------------------------------------------
-
-
-def reads_pairs(name):
-    """Whether an estimator of the table looks at all pairs of rows."""
-    return getattr(ESTIMATORS[name], "reads_pairs", False)
 
 
 def test_the_values_of_all_classes_are_those_of_the_single_call():
@@ -55,26 +49,6 @@ def test_average_none_is_one_number_where_there_is_one_problem():
 def test_ten_thousand_less_one_replicates_are_the_default():
     n = 5
     assert fastece.bootstrap(*binary(n)).bootstrap_distribution.shape == (9999,)
-
-
-def test_inputs_of_any_kind_are_read_as_by_the_single_call_and_left_alone():
-    true, prob = binary(20)
-    want = distribution(true, prob)
-    assert same_bits(distribution(true.tolist(), prob.tolist()), want)
-    assert same_bits(distribution(true[:, None], prob), want)
-    kept = true.copy(), prob.copy()
-    frozen = true.copy(), prob.copy()
-    for array in frozen:
-        array.flags.writeable = False
-    assert same_bits(
-        distribution(*frozen, estimator="ece_a"), distribution(*kept, estimator="ece_a")
-    )
-    assert np.array_equal(true, kept[0])
-    assert np.array_equal(prob, kept[1])
-    names = np.array(["no", "yes"])[true]
-    assert same_bits(distribution(names, prob, labels=["no", "yes"]), want)
-    logits = distribution(true, np.log(prob / (1 - prob)), from_logits=True, estimator=Mean())
-    assert logits == near(distribution(true, prob, estimator=Mean()))
 
 
 # -- what is drawn ---------------------------------------------------------------------------------
@@ -145,6 +119,16 @@ def test_samples_carry_the_weights_of_their_rows():
         assert all(np.array_equal(sample.v, weight[sample.rows]) for sample in spy.samples)
 
 
+def test_rows_are_drawn_equally_often_whatever_their_weights():
+    # False-alarm rate 1e-4.
+    n, count, spy = 50, 4000, Spy()
+    weight = np.geomspace(0.01, 100, n)
+    options = {"estimator": spy, "n_resamples": count, "rng": 3}
+    values = distribution(*binary(n), sample_weight=weight, **options)
+    total = np.bincount(spy.rows(values).ravel(), minlength=n)
+    assert chi_square_p(total, np.full(n, float(count))) > ALPHA
+
+
 @pytest.mark.parametrize(("n", "size"), [(1, 1), (1, 300), (2, 1000), (3, 2000), (1, 256)])
 def test_a_row_may_be_drawn_more_often_than_a_byte_holds(n, size):
     true, prob = np.array([1, 0, 1])[:n], np.array([0.2, 0.6, 0.9])[:n]
@@ -193,12 +177,6 @@ def test_an_optional_fast_path_is_the_slow_one_32_at_a_time():
         options = {"n_resamples": n_resamples}
         want = distribution(*binary(12), estimator=Code(13), **options)
         assert same_bits(distribution(*binary(12), estimator=Fast(13), **options), want)
-
-
-# -- several estimators, and more replicates -------------------------------------------------------
-
-
-# -- an estimator of one's own ---------------------------------------------------------------------
 
 
 # -- small and uniform data ------------------------------------------------------------------------
@@ -250,85 +228,3 @@ def test_an_error_that_is_not_defined_stays_so_without_a_word():
         assert result.confidence_interval == near((nan, nan))
     options |= {"estimator": "ece", "method": "basic"}
     assert np.isnan(fastece.compare(*two_models(20), **options).value)
-
-
-# -- laws of draws and replicates ------------------------------------------------------------------
-# Seeds are fixed, so what passes once passes always; the false-alarm rates that the comments state
-# are those over all seeds, for whoever changes the draws.
-
-
-def replicates(n, estimator, n_resamples, size=None, **options):
-    options = {"estimator": estimator, "n_resamples": n_resamples, "size": size, **options}
-    return distribution(*binary(n), **options)
-
-
-def test_rows_are_drawn_equally_often_whatever_their_weights():
-    # False-alarm rate 1e-4.
-    n, count, spy = 50, 4000, Spy()
-    weight = np.geomspace(0.01, 100, n)
-    values = replicates(n, spy, count, rng=3, sample_weight=weight)
-    total = np.bincount(spy.rows(values).ravel(), minlength=n)
-    assert chi_square_p(total, np.full(n, float(count))) > ALPHA
-
-
-@pytest.mark.parametrize(("n", "size"), [(100_000, 20), (100_000, 100), (5000, 500)])
-def test_few_of_many_rows_come_from_everywhere(n, size):
-    # Drawn with replacement: uniform over 50 stretches of the file, with the number of repeated
-    # rows that chance gives. False-alarm rate 1e-4 each.
-    count, spy = 2000, Spy()
-    rows = spy.rows(replicates(n, spy, count, size, rng=4))
-    assert rows.shape == (count, size)
-    assert rows.min() >= 0
-    assert rows.max() < n
-    stretch = np.bincount(rows.ravel() * 50 // n, minlength=50)
-    assert chi_square_p(stretch, np.full(50, count * size / 50)) > ALPHA
-    assert chi_square_p(np.bincount(rows.ravel() % 2, minlength=2), [count * size / 2] * 2) > ALPHA
-    pairs = np.array([np.sum(t * (t - 1)) / 2 for t in map(multiplicities, rows)]).sum()
-    expected = count * size * (size - 1) / 2 / n
-    assert min(stats.poisson.cdf(pairs, expected), stats.poisson.sf(pairs - 1, expected)) > ALPHA
-
-
-def multiplicities(rows):
-    return np.unique(rows, return_counts=True)[1]
-
-
-def plain_bootstrap(true, prob, estimator, count, seed):
-    """Values of rows drawn by numpy."""
-    rng = np.random.default_rng(seed)
-    values = np.empty(count)
-    for r in range(count):
-        rows = rng.integers(0, len(true), len(true))
-        values[r] = fastece.ece(true[rows], prob[rows], estimator=estimator)
-    return values
-
-
-# Drawn rows as a sample of their own have pairs of copies, which replicates have not.
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if not reads_pairs(name)])
-@pytest.mark.parametrize(("n", "count"), [(7, 5000), (100, 5000), (5000, 2000)])
-def test_replicates_are_distributed_as_those_of_a_plain_loop(n, count, name):
-    # Kolmogorov and Smirnov: false-alarm rate at most 1e-4 each. The error of the standard error of
-    # nearly normal values is 0.5 % in 20 000 replicates, and 1 % in 5000 or 1.6 % in 2000 of the
-    # loop: four standard deviations of their ratio, a false-alarm rate of 1e-4 each.
-    true, prob = binary(n)
-    values = replicates(n, name, 20_000, rng=n)
-    plain = plain_bootstrap(true, prob, name, count, seed=n + 1)
-    assert values.std() == pytest.approx(plain.std(), rel=4 * np.sqrt(0.5 / 20_000 + 0.5 / count))
-    # Few rows have few values, and one value may be rounded in two ways.
-    p = stats.ks_2samp(values.round(10), plain.round(10), method="asymp").pvalue
-    assert p > ALPHA
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "size"), [(50, 20), (50, 120), (5000, 30)])
-@pytest.mark.parametrize("name", ["ece", "ece_a"])
-def test_replicates_of_another_size_are_too(n, size, name):
-    # False-alarm rate at most 1e-4 each. "sqrt" and edges are those of the drawn rows.
-    true, prob = binary(n)
-    estimator = Binned(n_bins="sqrt", edges=ESTIMATORS[name].edges)
-    values = replicates(n, estimator, 10_000, size, rng=7)
-    rng, plain = np.random.default_rng(8), []
-    for _ in range(10_000):
-        rows = rng.integers(0, n, size)
-        plain.append(fastece.ece(true[rows], prob[rows], estimator=estimator))
-    assert stats.ks_2samp(values.round(10), np.round(plain, 10), method="asymp").pvalue > ALPHA

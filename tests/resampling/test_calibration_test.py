@@ -154,19 +154,6 @@ def test_the_calibration_test_rejects_calibrated_models_as_often_as_it_says():
     assert 0.04 <= rejected / 5000 <= 0.06
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("setting", ["confidence", "classwise"])
-def test_so_it_does_for_class_vectors(setting):
-    # 1500 simulations: a standard deviation of 0.56 %, so 3 to 7 % are 3.6 of them: 4e-4 each.
-    rng, rejected = np.random.default_rng(11), 0
-    for i in range(1500):
-        prob = rng.dirichlet(np.ones(3), 100)
-        true = (rng.random((100, 1)) > np.cumsum(prob, axis=1)[:, :2]).sum(axis=1)
-        result = fastece.calibration_test(true, prob, setting=setting, n_resamples=99, rng=i)
-        rejected += result.p_value <= 0.05
-    assert 0.03 <= rejected / 1500 <= 0.07
-
-
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 def test_the_band_of_equal_scores_is_the_binomial_law(level):
     # An end is at most one hit from the quantile; a false alarm needs 4 standard deviations.
@@ -178,20 +165,3 @@ def test_the_band_of_equal_scores_is_the_binomial_law(level):
     want = stats.binom.ppf([(1 - level) / 2, (1 + level) / 2], n, s) / n
     slack = 1.01 / n
     assert (result.band.low[0], result.band.high[0]) == pytest.approx(tuple(want), abs=slack)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c"])
-def test_bands_hold_the_frequencies_of_calibrated_data(name):
-    # Frequencies of about 50 rows a bin move in steps, which makes ranges hold a little more than
-    # the nominal 90 %, and 4000 replicates place their ends within 0.5 %.
-    _, prob = binary(750)
-    options = {"estimator": name}
-    band = fastece.calibration_test(
-        prob > 0.5, prob, n_resamples=4000, confidence_level=0.9, rng=0, **options
-    ).band
-    rng, inside = np.random.default_rng(13), []
-    for _ in range(1000):
-        diagram = fastece.reliability_diagram(rng.random(750) < prob, prob, **options)
-        inside.append((band.low <= diagram.frequency) & (diagram.frequency <= band.high))
-    assert 0.89 < np.mean(inside) < 0.95

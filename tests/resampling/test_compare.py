@@ -15,7 +15,6 @@ from helpers.resample_cases import (
 
 # Some scores of one of the models are 0 or 1, so that its log loss is infinite.
 BASIC = {"estimator": "ece", "method": "basic"}
-FINITE = [name for name in ESTIMATORS if name != "log_loss"]
 
 
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])

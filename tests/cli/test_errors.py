@@ -1,0 +1,221 @@
+"""Bad input and bad options: exit code 2, and one line that names the option or the place."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from fastece.cli import main
+from fastece.cli.options import COMMANDS
+from helpers.command_line import PAIRS, SMALL, failure
+
+BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
+MODEL = {
+    "format": "fastece.recalibration", "version": 1, "method": "temperature",
+    "options": {"from_logits": False}, "n_classes": 3, "classes": None,
+    "parameters": {"temperature": 1.5},
+}  # fmt: skip
+FILES = {
+    "a.csv": SMALL,
+    "small.csv": BINARY,
+    "other.csv": "y_true,y_prob\n0,0.1\n0,0.4\n0,0.9\n",
+    "short.csv": "y_true,y_prob\n0,0.1\n1,0.4\n",
+    "weights.csv": "y_true,y_prob,w\n0,0.1,1\n\n1,0.4,2\n",
+    "weights2.csv": "y_true,y_prob,w\n0,0.1,1\n1,0.4,3\n",
+    "vectors.csv": "y_true,p_0,p_1\n0,0.5,0.5\n1,0.5,0.5\n1,0.5,0.5\n",
+    "vectors3.csv": "y_true,p_0,p_1,p_2\n0,1,0,0\n1,1,0,0\n1,0,0,1\n",
+    "text.csv": "y_true,p_0,p_1\nstay,0.8,0.2\nchurn,0.1,0.9\n",
+    "wrong.csv": "y_true,p_0,p_1\na,0.1,0.9\nb,0.5,0.5\nc,0.5,0.5\n",
+    "pairs.csv": f"{PAIRS}0,0,0.5\n",
+    "groups.csv": "y_true,y_prob,g,h\n0,0.1,x,1\n1,0.4,,1\n1,0.9,y,1\n",
+    "above.csv": "y_true,y_prob\n0,0.5\n\n1,1.5\n0,-1\n",
+    "no_number.csv": "y_true,y_prob\n0,0.5\n\n1,1.5\n0,nope\n",
+    "infinite.csv": "y_true,p_0,p_1\n0,1,0\n1,1,inf\n2,-inf,0\n",
+    "classes.csv": "y_true,p_0,p_1\n0,1,0\n1,0,1\n2,0,1\n3,0,1\n",
+    "negative.csv": "y_true,y_prob,w\n0,0.5,1\n1,0.5,-1\n0,0.5,-2\n1,0.5,1\n",
+    "one.csv": "y_true,y_prob\n1,0.5\n",
+    "empty.csv": "",
+    "header.csv": "y_true,y_prob\n",
+    "cells.csv": "y_true,y_prob\n0,0.1\n1,0.2,0.3\n",
+    "twice.csv": "y_true,y_prob,y_prob\n0,0.1,0.2\n",
+    "gap.csv": "y_true,p_0,p_2\n0,0.1,0.9\n",
+    "a.jsonl": '{"y_true": 0, "y_prob": [0.5, 0.5]}\n{"y_true": 0, "y_prob": [1.5, 0.5]}\n',
+    "broken.npz": "not a zip",
+    "broken.parquet": "not Parquet",
+    "m.json": json.dumps(MODEL),
+    "n.json": json.dumps({**MODEL, "n_classes": 2}),
+}
+ERRORS = """
+report none.csv                                | none.csv
+report nothing*.csv                            | nothing\\*.csv
+report above.csv | above.csv: line 4, column y_prob: .* got 1.5; .*--from-logits; and 1 more
+report no_number.csv                           | no_number.csv: line 5, column y_prob: .* 'nope'
+report infinite.csv                            | line 3, column p_1: .* got inf; and 1 more
+report classes.csv                             | line 4, column y_true: .* got 2; --labels
+report negative.csv --weights w                | line 3, column w: .* got -1.0; and 1 more
+report a.jsonl                                 | line 2, column y_prob\\[:, 0\\]: .* got 1.5
+report empty.csv                               | empty.csv: is empty
+report header.csv                              | header.csv: .*empty
+report cells.csv                               | line 3: .* got 3
+report twice.csv                               | 'y_prob'
+report gap.csv                                 | 'p_1'
+report broken.npz                              | broken.npz: .* b'not a '
+report broken.parquet                          | broken.parquet:
+report cut.npz                                 | cut.npz
+report array.npz                               | array.npz: .*\\(3,\\)
+report wrong.csv                               | --labels
+.*'leave', got 'churn'
+report text.csv --labels a,b,c                 | --labels: .* 2 classes, got 3
+report vectors.csv --labels 0,two              | --labels: .* got 'two'
+report a.csv --y-true no                       | a.csv: .* 'no'
+report a.csv --y-prob score                    | a.csv: .* 'score'
+report a.csv --groups page                     | a.csv: .* 'page', .*--groups
+report a.csv --classes 3                       | --classes:
+report a.csv --n-bins 0                        | --n-bins: must be
+report a.csv --n-bins many                     | --n-bins: must be
+report a.csv --setting top                     | --setting: .*'auto', 'binary'
+report a.csv --setting -1                      | --setting: must be
+report a.csv --resamples -1                    | --resamples: must be
+report a.csv --seed -1 --resamples 9           | --seed: .* got -1
+report a.csv --confidence-level 95             | --confidence-level: .* got 95
+report a.csv --confidence-level nan            | --confidence-level:
+report a.csv --estimator nothing               | --estimator: .* 'nothing'; known:
+report a.csv --estimator brier_score           | --estimator: BrierScore
+report a.csv --on-error skip                   | --on-error: .* --stream
+report a.csv --plot a.gif                      | --plot: must end in .png
+report a.csv --plot no/a.png                   | --plot: .* got 'no'
+report a.csv --html a.txt                      | --html: must end in .html
+report a.csv --html no/a.html                  | --html: .* got 'no'
+report a.csv --plot x.png --html x.png         | --html:
+report pairs.csv --classes 1                   | --classes: .* from 2 to
+report pairs.csv --setting confidence          | --setting: .* got 'confidence'
+report pairs.csv --labels 0,1                  | --labels:
+report pairs.csv --pos-label 1                 | --pos-label:
+report pairs.csv --from-logits                 | --from-logits:
+compare - -                                    | b:
+compare small.csv other.csv                    | other.csv: line 3: .* which has 1 in line 3, got 0
+compare small.csv short.csv                    | short.csv: .* 3, got 2
+compare small.csv above.csv                    | above.csv
+compare small.csv pairs.csv                    | pairs.csv:
+compare small.csv vectors3.csv --setting classwise | b: must have
+compare small.csv vectors.csv --setting 5      | --setting:
+compare weights.csv weights2.csv --weights w   | weights2.csv: line 3: .* 2.0 in line 4, got 3.0
+compare small.csv small.csv --resamples 0      | --resamples: must be
+compare small.csv small.csv --n-bins 0         | --n-bins: must be
+compare small.csv small.csv --groups page      | small.csv: .* 'page', .*--groups
+compare groups.csv groups.csv --groups g       | groups.csv: line 3, column g:
+compare groups.csv groups.csv --groups h       | --groups: .* at least 2
+compare pairs.csv pairs.csv --setting classwise | --setting:
+curve a.csv --estimator ece_kde --bandwidth -1 | --bandwidth: must be
+curve a.csv --estimator ece_kde --bandwidth nan | --bandwidth: must be
+curve a.csv --estimator ece_kde --bandwidth wide | --bandwidth: must be
+curve a.csv --estimator ece_kde --kernel box   | --kernel: must be
+curve a.csv --bandwidth 0.1                    | --bandwidth: .* --estimator ece_kde
+curve a.csv --setting confident                | --setting: must be
+curve a.csv --resamples -1                     | --resamples: must be
+curve a.csv --classes 3                        | --classes:
+curve pairs.csv --setting classwise            | --setting:
+recalibrate a.csv --method best                | --method: .* got 'best'; .*'temperature', .*'all'
+recalibrate a.csv --fit small.csv --folds 3    | --folds: .* --fit
+recalibrate a.csv --load n.json --method beta  | --method: .* --load
+recalibrate a.csv --fit a.csv                  | --fit: .* --folds
+recalibrate a.csv --fit vectors3.csv           | --fit: vectors3.csv: .* classes .* 2, got 3
+recalibrate a.csv --fit vectors.csv            | --fit: vectors.csv: .* columns .* 1, got 2
+recalibrate a.csv --fit pairs.csv              | --fit: pairs.csv: .* 'proba.* 'labels and
+recalibrate a.csv --fit none.csv               | none.csv
+recalibrate a.csv --fit above.csv              | above.csv: line 4, column y_prob: .*got 1.5
+recalibrate a.csv --fit one.csv --method all   | --method: .* got 1 alone
+recalibrate a.csv --load a.csv                 | a.csv:
+recalibrate a.csv --load m.json                | --load: m.json: .* classes .* 2, got 3
+recalibrate a.csv --load n.json --from-logits  | --load: n.json: .* 'logits', got 'probabilities'
+recalibrate a.csv --folds 1                    | --folds: must be
+recalibrate a.csv --folds 200                  | --folds: must be
+recalibrate a.csv --groups who                 | a.csv: .* 'who', .*--groups
+recalibrate a.csv --out a.csv                  | --out: .* got 'a.csv'
+recalibrate a.csv --out ./link                 | --out: .* got './link'
+recalibrate a.csv --fit small.csv --out small.csv | --out: .* got 'small.csv'
+recalibrate a.csv --out x.csv --save x.csv     | --save: .* got 'x.csv'
+recalibrate a.csv --out -                      | --out:
+recalibrate a.csv --out no/x.csv               | --out: .* got 'no'
+recalibrate a.csv --out x.txt                  | --out: must end in .csv
+recalibrate a.csv --resamples 0                | --resamples: must be
+recalibrate a.csv --estimator none             | --estimator: .* got 'none'
+report a.csv --stream --by g                   | a.csv: .* 'g', .*--by
+report a.csv --stream --groups g               | --groups: .* without --stream
+report a.csv small.csv --groups g              | --groups: .*; one file
+report a.csv --stream --resamples 99           | --resamples:
+report a.csv --stream --estimator log_loss     | LogLoss
+report a.csv --stream --estimator nonsense     | 'nonsense'
+report a.csv --stream --classes 3              | --classes:
+report none.csv --stream                       | none.csv
+report a.csv pairs.csv                         | pairs.csv: from line 2 on: y_prob
+study --preset none                            | --preset: .* 'none'
+study --sizes 5                                | --sizes: .* --predictions
+study --predictions a.csv --holdout 5          | --holdout: .* --predictions
+"""
+ERRORS = [line.split(" | ") for line in ERRORS.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("line", "message"), [(x.strip(), y) for x, y in ERRORS])
+def test_bad_input_is_one_line_and_nothing_is_written(
+    capsys, tmp_path, monkeypatch, line, message
+):
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / "link").symlink_to("a.csv")
+    with open("array.npz", "wb") as file:
+        np.save(file, np.zeros(3))
+    np.savez("cut.npz", y_true=np.zeros(500), y_prob=np.zeros(500))
+    whole = (tmp_path / "cut.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert re.search(message, failure(capsys, *line.split()))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "report", "nothing", "demo --labels a,b", "demo --confidence-level high", "compare a.csv",
+     "curve a.csv --at 1.2", "curve a.csv --at -0.1", "curve a.csv --at nan",
+     "curve a.csv --at 0.8,x", "demo --seed x", "report a.csv --on-error go"],
+)  # fmt: skip
+def test_wrong_options_exit_with_2_and_one_line(capsys, line):
+    with pytest.raises(SystemExit) as stop:
+        main(line.split())
+    assert stop.value.code == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("fastece: error: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_its_options(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    page = capsys.readouterr().out
+    for option in COMMANDS[command].options:
+        assert option.split()[-1] in page  # of one command alone: its name goes before
+    assert "%(" not in page
+
+
+def test_parquet_without_pyarrow_names_the_package(capsys, tmp_path, monkeypatch):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "'fastece[files]'" in failure(capsys, "report", tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("name", ["nothing_there:X", "json:nothing"])
+def test_study_looks_for_modules_in_the_working_folder_only_for_an_estimator(
+    capsys, monkeypatch, tmp_path, name
+):
+    monkeypatch.chdir(tmp_path)
+    before = [path for path in sys.path if path != str(tmp_path)]
+    monkeypatch.setattr(sys, "path", list(before))
+    failure(capsys, "study", "--preset", "none")
+    assert sys.path == before
+    assert name in failure(capsys, "study", "--estimator", name)
+    assert sys.path == [*before, str(tmp_path)]  # last: it hides no other module
