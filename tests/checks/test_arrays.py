@@ -20,19 +20,19 @@ def test_a_lazy_frame_is_refused():
         fastece.ece(TRUE, frame)
 
 
-@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
-def test_a_missing_value_of_a_container_is_refused_with_its_index(package):
-    module = package(package)
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_missing_value_of_a_container_is_refused_with_its_index(library):
+    module = package(library)
     for name, values, kind in (
         ("y_prob", PROB.tolist(), "Float64"),
         ("y_true", TRUE.astype(bool).tolist(), "boolean"),
         ("y_true", TRUE.tolist(), "Int64"),
     ):
         cells = [*values[:3], None, *values[4:]]
-        if package == "pandas":
+        if library == "pandas":
             column = module.array(cells, kind)
         else:
-            column = module.Series(cells) if package == "polars" else module.array(cells)
+            column = module.Series(cells) if library == "polars" else module.array(cells)
         data = {"y_true": TRUE, "y_prob": PROB, name: column}
         with pytest.raises((ValueError, TypeError), match=rf"{name}: .*{name}\[3\] is"):
             fastece.ece(**data)
