@@ -53,7 +53,7 @@ def draws() -> dict[str, Any]:
         "all of 66 rows": Multinomial(key, ROWS, ROWS).make(0, 3),
         "40 of 66 rows": Multinomial(key, ROWS, 40).make(1, 2),
         "1000 rows": Multinomial(key, 1000, 1000).make(2, 2),
-        "rows in lists": RowDraws(key, ROWS, 3).rows(5, 40),
+        "rows in lists": RowDraws(key, ROWS, 3).make(5, 40),
         "left out": LeaveOut(ROWS, 20, 3, 19).make(0, 1),
         "hits": HitDraws(key, prob[:, 0].copy()).make(0, 2),
         "classes": ClassDraws(key, prob).make(0, 2),

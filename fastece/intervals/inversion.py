@@ -94,10 +94,11 @@ class ConfidenceCurve:
         if np.isnan(self.p_value):
             return ConfidenceInterval(np.nan, np.nan)
         alpha = round(1 - level, 12)  # 1 - 0.9 is less than 0.1, which p-values may be
-        high = upper_crossing(self.high, alpha)
+        falling = self.high[:, ::-1]
+        high = crossing(falling, alpha)
         if self.p_value > alpha:
             return ConfidenceInterval(0.0, high)
-        low = min(lower_crossing(self.low, alpha), upper_crossing(self.high, 1.0))
+        low = min(crossing(self.low, alpha), crossing(falling, 1.0))
         return ConfidenceInterval(low, max(low, high))
 
 
@@ -107,32 +108,16 @@ NO_CURVE = ConfidenceCurve(np.nan, np.full((2, 1), np.nan), np.full((2, 1), np.n
 NO_ROWS = ConfidenceCurve(1.0, np.array([[0.0], [1.0]]), np.ones((2, 1)), 0.0, 0)
 
 
-def interpolate(x: F64, p: F64, inside: int, outside: int, alpha: float) -> float:
-    """Find where the p-value is alpha, from the node `inside` to the one `outside`.
-
-    P-values of a tail fall like those of a normal law, so their logarithm is interpolated.
-    """
-    over, under = np.log(p[inside] / alpha), np.log(alpha / p[outside])
-    part = over / (over + under) if over + under > 0 else 0.0
-    return float(x[inside] + part * (x[outside] - x[inside]))
-
-
-def lower_crossing(curve: F64, alpha: float) -> float:
-    """Find the first true error whose p-value exceeds alpha, p-values increasing."""
+def crossing(curve: F64, alpha: float) -> float:
+    """Find the true error whose p-value is alpha, along increasing p-values."""
     x, p = curve
     j = int(np.searchsorted(p, alpha, "right"))
     if j in (0, p.size):
         return float(x[min(j, p.size - 1)])
-    return max(interpolate(x, p, j, j - 1, alpha), TINY * float(x[j]))
-
-
-def upper_crossing(curve: F64, alpha: float) -> float:
-    """Find the last true error whose p-value exceeds alpha, p-values decreasing."""
-    x, p = curve
-    j = int(np.searchsorted(-p, -alpha, "left"))
-    if j in (0, p.size):
-        return float(x[max(j - 1, 0)])
-    return interpolate(x, p, j - 1, j, alpha)
+    # P-values of a tail fall like those of a normal law, so their logarithm is interpolated.
+    over, under = np.log(p[j] / alpha), np.log(alpha / p[j - 1])
+    part = over / (over + under) if over + under > 0 else 0.0
+    return max(float(x[j] + part * (x[j - 1] - x[j])), TINY * float(x[j]))
 
 
 # --- from paths to curves -------------------------------------------------------------------

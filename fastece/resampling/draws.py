@@ -67,10 +67,10 @@ def poisson_law(rate: float) -> tuple[U16, F64]:
 
 
 class InBlocks:
-    """Draws in blocks of 32 replicates.
+    """Draws in blocks of `unit` replicates, 32 but for lists of rows.
 
-    `make` draws what all problems have in common for some blocks; `multiplicities` is how often the
-    n rows of one problem count in them.
+    `make` draws what all problems have in common for some blocks; `of_problem` is how often the n
+    rows of one problem count in them.
     """
 
     # Replicates that are drawn together, bytes of a row in each of them, and the kind of draws that
@@ -85,7 +85,7 @@ class InBlocks:
             self._fill(first, c)
         return c
 
-    def multiplicities(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:  # noqa: ARG002
+    def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:  # noqa: ARG002
         """Return the drawn counts (G, n, 32), which are the same for every problem."""
         return drawn
 
@@ -184,7 +184,7 @@ class GroupDraws(InBlocks):
         """Draw the counts (G, groups, 32) of the groups in some blocks."""
         return np.asarray(self.of_groups.make(first, blocks))
 
-    def multiplicities(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
+    def of_problem(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
         """Return the counts (G, n, 32) of the rows, for every problem."""
         return np.take(drawn, self.of_row, axis=1)
 
@@ -236,7 +236,7 @@ class ClassDraws(HitCounts):
             kernels.resampling.categories(np.uint64(self.key), first, self.up_to, label)
         return label
 
-    def multiplicities(self, drawn: I32, problem: int) -> U8:
+    def of_problem(self, drawn: I32, problem: int) -> U8:
         """Return the counts (G, n, 32) of hits and misses of one class."""
         is_drawn, half = np.empty((len(drawn), self.n, REPLICATES), np.bool_), self.n // 2
         np.equal(drawn, problem, out=is_drawn[:, :half])
@@ -265,7 +265,7 @@ class LabelDraws(InBlocks):
         """Draw some blocks, as `drawn` makes them."""
         return np.asarray(self.drawn.make(first, blocks))
 
-    def multiplicities(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
+    def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
         """Return the labels (G, n, 32) of the rows for a problem."""
         if isinstance(self.drawn, HitDraws):
             return drawn[:, : self.n].astype(np.int32)
@@ -273,8 +273,8 @@ class LabelDraws(InBlocks):
 
 
 @dataclass(frozen=True)
-class RowDraws:
-    """Draws of `size` of n rows with replacement, as lists of rows."""
+class RowDraws(InBlocks):
+    """Draws of `size` of n rows with replacement, as a list of rows in each replicate."""
 
     unit, item, kind = 1, 4, Rows
 
@@ -282,7 +282,7 @@ class RowDraws:
     n: int
     size: int
 
-    def rows(self, first: int, replicates: int) -> I32:
+    def make(self, first: int, replicates: int) -> I32:
         """Draw the rows (R, size) of some replicates, in the order in which they come."""
         rows = np.empty((replicates, self.size), np.int32)
         with np.errstate(over="ignore"):
@@ -290,7 +290,9 @@ class RowDraws:
         return rows
 
 
-BlockDraws = Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws | LabelDraws
+AnyDraws = (
+    Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws | LabelDraws | RowDraws
+)
 
 
 def draws_of(

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.sample import Sample, increasing
-from fastece.estimators.base import Counts, Draws, Labels, Rows, Statistic
+from fastece.estimators.base import Counts, Rows, Statistic
 from fastece.kernels import REPLICATES
-from fastece.resampling.draws import BlockDraws, RowDraws
+from fastece.resampling.draws import AnyDraws, RowDraws
 from fastece.typing import F64, I32
 
 # Told how many tasks of a call are done, and how many there are: whoever shows that to a user.
@@ -83,40 +83,28 @@ class PreparedStatistic(NamedTuple):
     statistic: Statistic
     plan: Any
 
-    def values(self, draws: Draws, replicates: int) -> F64:
-        """Compute the values (..., R) of the replicates of some draws."""
-        values = np.asarray(self.statistic.values(self.plan, draws), np.float64)
-        if values.ndim == 0 or values.shape[-1] != replicates:
-            kind = type(self.statistic).__name__
-            raise ValueError(
-                f"{kind}.values: must return {replicates} values, got shape {values.shape}"
-            )
-        return values
+    def values(self, drawn: NDArray[Any], kind: type, inside: slice) -> F64:
+        """Compute the values (..., R) of the replicates `inside` some draws.
 
-    def row_values(self, rows: I32) -> F64:
-        """Compute the values (R,) of draws as lists of rows (R, size)."""
-        places = rows if self.order is None else np.take(self.order, rows)
-        return self.values(Rows(places, self.sample), len(rows))
-
-    def block_values(self, drawn: NDArray[Any], inside: slice) -> F64:
-        """Compute the values (..., R) of the replicates `inside` some blocks.
-
-        The blocks are the counts or labels (G, n, 32) of 32 G replicates.
+        They are the counts or labels (G, n, 32) of 32 G replicates, or the rows (R, size) of all.
         """
-        are_counts = drawn.dtype == np.uint8
-        is_native = (Counts if are_counts else Labels) in self.statistic.native
-        if not is_native:  # one block at a time
+        is_whole = kind is Rows or kind in self.statistic.native
+        if not is_whole:  # one block at a time
             drawn = drawn[:, :, inside]
-        draws = Counts(drawn) if are_counts else Labels(drawn, self.sample)
-        values = self.values(draws, drawn.shape[0] * drawn.shape[2])
-        return values[..., inside] if is_native else values
+        draws = Counts(drawn) if kind is Counts else kind(drawn, self.sample)
+        values = np.asarray(self.statistic.values(self.plan, draws), np.float64)
+        count = len(drawn) if kind is Rows else drawn.shape[0] * drawn.shape[2]
+        if values.ndim == 0 or values.shape[-1] != count:
+            name, shape = type(self.statistic).__name__, values.shape
+            raise ValueError(f"{name}.values: must return {count} values, got shape {shape}")
+        return values[..., inside] if is_whole else values
 
 
 @dataclass(frozen=True)
 class Replicates:
     """Draws and the members to evaluate on them, problem by problem."""
 
-    draws: BlockDraws | RowDraws
+    draws: AnyDraws
     members: list[PreparedStatistic]
 
     @property
@@ -164,26 +152,24 @@ class Replicates:
         return np.concatenate(parts, axis=-1) if parts else np.empty((len(self.members), 0))
 
     def _values_of_members(self, first: int, last: int) -> Iterator[F64]:
-        """Yield the values of each member, from lists of rows or from whole blocks."""
-        draws = self.draws
-        if isinstance(draws, RowDraws):
-            rows = draws.rows(first, last - first)
-            yield from (member.row_values(rows) for member in self.members)
-            return
-        blocks = range(first // REPLICATES, -(-last // REPLICATES))
-        inside = slice(first - REPLICATES * blocks.start, last - REPLICATES * blocks.start)
+        """Yield the values of each member on some replicates."""
+        draws, unit = self.draws, self.draws.unit
+        blocks = range(first // unit, -(-last // unit))
+        inside = slice(first - unit * blocks.start, last - unit * blocks.start)
         drawn = draws.make(blocks.start, len(blocks))
         for problem, members in groupby(self.members, attrgetter("problem")):
-            c = draws.multiplicities(drawn, problem)
+            own = draws.of_problem(drawn, problem)
             by_score: Any = None  # shared by the members that need this order
             for member in members:
-                if member.order is not None and by_score is None:
-                    by_score = np.take(c, member.order, axis=1)
-                yield member.block_values(c if member.order is None else by_score, inside)
+                order = member.order
+                if order is not None and by_score is None:
+                    is_list = draws.kind is Rows
+                    by_score = np.take(order, own) if is_list else np.take(own, order, axis=1)
+                yield member.values(own if order is None else by_score, draws.kind, inside)
 
 
 def plan_replicates(
-    statistics: Sequence[Statistic], problems: Sequence[Problem], draws: BlockDraws | RowDraws,
+    statistics: Sequence[Statistic], problems: Sequence[Problem], draws: AnyDraws,
     size: int,
 ) -> Replicates:  # fmt: skip
     """Prepare every statistic on every problem, for draws of `size` of the rows.

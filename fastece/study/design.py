@@ -285,7 +285,7 @@ class Design(StudyDesign):
         """Draw rows of the hold-out with replacement: it is so large that few come twice."""
         model = MODELS.index(which.model)
         rng = self.rng(DRAWS, *which[:3], model, which.training, size)
-        return RowDraws(new_key(rng), self.holdout, size).rows(0, self.draws)
+        return RowDraws(new_key(rng), self.holdout, size).make(0, self.draws)
 
 
 # One: the distributions of a mixture follow one another. With 2 000 000 rows one has 0.4 GB.

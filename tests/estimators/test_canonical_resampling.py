@@ -163,7 +163,7 @@ def test_draws_of_any_size_count_copies_as_one_row(name, size):
     result = fastece.bootstrap(y, p, **options)
     draws = draws_of(result.key, 100, size)
     if hasattr(draws, "rows"):
-        counts = [np.bincount(rows, minlength=100) for rows in draws.rows(0, 40)]
+        counts = [np.bincount(rows, minlength=100) for rows in draws.make(0, 40)]
     else:
         c = draws.make(0, 2)
         counts = [c[r // 32, :, r % 32] for r in range(40)]

@@ -60,7 +60,7 @@ class Replay:
         model = MODELS.index(which.model)
         numbers = (which.n_classes, which.n_features, which.mixture, model, which.training, size)
         key = new_key(design.rng(DRAWS, *numbers))
-        return RowDraws(key, design.holdout, size).rows(0, design.draws)
+        return RowDraws(key, design.holdout, size).make(0, design.draws)
 
     def problems(self, rows, setting):
         """The problems of some rows, in the order of the hold-out, as `reference` has them."""

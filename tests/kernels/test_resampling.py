@@ -675,7 +675,7 @@ def test_hits_are_the_labels_of_a_class():
     for k in range(3):
         hit = (label == k).astype(int)
         expected = np.concatenate([hit, 1 - hit], axis=1).tolist()
-        assert draws.multiplicities(label, k).tolist() == expected
+        assert draws.of_problem(label, k).tolist() == expected
 
 
 # -- the key ---------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def test_blocks_do_not_depend_on_those_made_with_them():
         assert np.array_equal(part, whole[first : first + blocks])
     assert not np.array_equal(whole[0], whole[1])
     assert not np.array_equal(Multinomial(6, 30, 30).make(0, 6), whole)
-    assert Multinomial(5, 30, 30).multiplicities(whole, 3) is whole
+    assert Multinomial(5, 30, 30).of_problem(whole, 3) is whole
 
 
 @pytest.mark.parametrize(
@@ -116,18 +116,18 @@ def test_replicates_and_blocks_are_independent():
 
 def test_rows_do_not_depend_on_the_replicates_made_with_them():
     draws = RowDraws(8, 1000, 12)
-    whole = draws.rows(0, 50)
+    whole = draws.make(0, 50)
     assert whole.shape == (50, 12)
     for first, count in ((0, 1), (1, 7), (31, 2), (49, 1)):
-        assert np.array_equal(draws.rows(first, count), whole[first : first + count])
+        assert np.array_equal(draws.make(first, count), whole[first : first + count])
     # a longer list begins with the shorter one
-    assert np.array_equal(RowDraws(8, 1000, 20).rows(0, 50)[:, :12], whole)
+    assert np.array_equal(RowDraws(8, 1000, 20).make(0, 50)[:, :12], whole)
 
 
 @pytest.mark.parametrize("n", [3, 7, 100])
 def test_every_row_needs_scores_as_often(n):
     # Chi-square of rows and of pairs of successive rows: false-alarm rate 1e-4 for each of 6.
-    rows = RowDraws(n, n, 20).rows(0, 100 if PLAIN else 20_000)
+    rows = RowDraws(n, n, 20).make(0, 100 if PLAIN else 20_000)
     assert chi_square_p(np.bincount(rows.ravel(), minlength=n), np.full(n, rows.size / n)) > ALPHA
     pairs = np.bincount((rows[:, ::2] * n + rows[:, 1::2]).ravel(), minlength=n * n)
     assert chi_square_p(pairs, np.full(n * n, rows.size / 2 / n**2)) > ALPHA

@@ -41,7 +41,7 @@ def drawn(key, group, replicates):
     """How often (R, n) the rows of each replicate count."""
     groups = Groups.of(np.asarray(group))
     draws = draws_of(key, groups.of_row.size, groups.of_row.size, groups)
-    c = draws.multiplicities(draws.make(0, -(-replicates // 32)), 0)
+    c = draws.of_problem(draws.make(0, -(-replicates // 32)), 0)
     return c.transpose(0, 2, 1).reshape(-1, c.shape[1])[:replicates].astype(np.int64)
 
 
@@ -164,7 +164,7 @@ def test_acceleration_leaves_out_whole_groups():
     want = (gap**3).sum() / (6 * (gap**2).sum() ** 1.5)
     assert result.acceleration == pytest.approx(want, abs=1e-10)
     c = GroupDraws(LeaveOut(12, 12, 0, 11), Groups.of(group).of_row)
-    assert c.multiplicities(c.make(0, 1), 0)[0, :, :12].sum(axis=1).tolist() == [11] * 150
+    assert c.of_problem(c.make(0, 1), 0)[0, :, :12].sum(axis=1).tolist() == [11] * 150
 
 
 def test_a_band_is_made_of_the_curves_of_drawn_groups():
@@ -329,5 +329,5 @@ def test_threads_executors_and_pieces_give_the_same_bits():
     draws = GroupDraws(Multinomial(4, 300, 300), Groups.of(options["groups"]).of_row)
     draws.of_row.flags.writeable = False  # as what comes from another process may be
     assert np.array_equal(
-        draws.multiplicities(draws.make(1, 1), 0)[0], draws.multiplicities(draws.make(0, 2), 0)[1]
+        draws.of_problem(draws.make(1, 1), 0)[0], draws.of_problem(draws.make(0, 2), 0)[1]
     )
