@@ -3,41 +3,27 @@
 import numpy as np
 import pytest
 
-import fastece.recalibration as room
 from fastece.recalibration import load, recalibrate, save
 from helpers.bad_input import assert_refused, put
 from helpers.recalibration_cases import METHODS, binary, classes
 
 ONE, MANY = binary(n=60), classes(n=60)
 FITS = {  # (X, y, sample_weight), and what the message has to say
-    "nan": ((put(ONE.X, (7, np.nan)), ONE.y), [r"\bX\b", r"\b7\b", "nan"]),
-    "nan in a column": ((put(MANY.X, ((7, 2), np.nan)), MANY.y), [r"\bX\b", r"\b7\b", "nan"]),
     "above 1": ((put(ONE.X, (3, 1.5), (5, 2.0)), ONE.y), [r"\bX\b", r"\b3\b", r"1\.5"]),
     "below 0": ((put(MANY.X, ((3, 1), -0.25)), MANY.y), [r"\bX\b", r"\b3\b", r"-0\.25"]),
-    "inf": ((put(ONE.X, (4, np.inf)), ONE.y), [r"\bX\b", r"\b4\b", "inf"]),
     "three dimensions": ((MANY.X[None], MANY.y), [r"\bX\b", "dimension|shape"]),
-    "no dimensions": ((0.5, 1), ["X|y"]),
     "one column": ((ONE.X[:, None], ONE.y), [r"\bX\b", "column"]),
     "no rows": ((np.empty(0), np.empty(0, int)), ["empty|no rows|at least"]),
-    "no columns": ((np.empty((60, 0)), ONE.y), [r"\bX\b"]),
     "strings": ((ONE.X.astype(str), ONE.y), [r"\bX\b"]),
-    "objects": ((np.array([*ONE.X[:-1], None], object), ONE.y), [r"\bX\b"]),
     "complex": ((ONE.X + 0j, ONE.y), [r"\bX\b", "complex"]),
-    "none": ((None, ONE.y), [r"\bX\b"]),
-    "ragged": (([[0.5, 0.5], [1.0]], [0, 1]), [r"\bX\b"]),
     "lengths": ((ONE.X, ONE.y[:-1]), [r"\bX\b", r"\by\b", r"\b60\b", r"\b59\b"]),
     "label 2 of two": ((ONE.X, put(ONE.y, (6, 2))), [r"\by\b", r"\b6\b", r"\b2\b"]),
     "label K": ((MANY.X, put(MANY.y, (6, 3))), [r"\by\b", r"\b6\b", r"\b3\b"]),
-    "label -1": ((MANY.X, put(MANY.y, (6, -1))), [r"\by\b", r"\b6\b", "-1"]),
     "label 0.5": ((ONE.X, put(ONE.y, (6, 0.5))), [r"\by\b", r"\b6\b|probabilit", r"0\.5|swap"]),
-    "label nan": ((ONE.X, put(ONE.y, (6, np.nan))), [r"\by\b", r"\b6\b", "nan"]),
-    "labels of two columns": ((MANY.X, np.column_stack([MANY.y] * 2)), [r"\by\b"]),
     "no labels": ((ONE.X, None), [r"\by\b"]),
     "negative weight": ((ONE.X, ONE.y, put(ONE.w, (2, -1.0))), ["sample_weight", r"\b2\b", "-1"]),
-    "weight nan": ((ONE.X, ONE.y, put(ONE.w, (2, np.nan))), ["sample_weight", r"\b2\b", "nan"]),
     "weights of 0": ((ONE.X, ONE.y, np.zeros(60)), ["sample_weight"]),
     "few weights": ((ONE.X, ONE.y, ONE.w[:-1]), ["sample_weight", r"\b60\b", r"\b59\b"]),
-    "one weight": ((ONE.X, ONE.y, 1.0), ["sample_weight"]),
 }
 
 
@@ -65,25 +51,16 @@ def test_bad_logits(name):
 
 OPTIONS = {  # method, options, patterns
     "penalty below 0": ("matrix", {"off_diagonal": -1.0}, ["off_diagonal", "-1"]),
-    "penalty nan": ("matrix", {"off_diagonal": np.nan}, ["off_diagonal", "nan"]),
     "penalty inf": ("matrix", {"off_diagonal": np.inf}, ["off_diagonal", "inf"]),
-    "penalty of text": ("matrix", {"off_diagonal": "small"}, ["off_diagonal", "small"]),
     "intercept below 0": ("matrix", {"intercept": -0.5}, ["intercept", r"-0\.5"]),
-    "intercept nan": ("matrix", {"intercept": np.nan}, ["intercept", "nan"]),
     "intercept None": ("matrix", {"intercept": None}, ["intercept", "None"]),
     "smooth": ("platt", {"smooth": "yes"}, ["smooth", "yes"]),
     "no bins": ("histogram", {"n_bins": 0}, ["n_bins", r"integer from 1 .*\b0\b"]),
-    "half a bin": ("histogram", {"n_bins": 2.5}, ["n_bins", r"2\.5"]),
     "bins of bool": ("histogram", {"n_bins": True}, ["n_bins", "True"]),
-    "bins of text": ("histogram", {"n_bins": "many"}, ["n_bins", "many"]),
     "edges": ("histogram", {"edges": "round"}, ["edges", "round", "uniform", "quantile"]),
-    "edges None": ("histogram", {"edges": None}, ["edges", "uniform", "quantile"]),
     "no scaled bins": ("scaling_binning", {"n_bins": 0}, ["n_bins", r"\b0\b"]),
-    "scaled bins of bool": ("scaling_binning", {"n_bins": True}, ["n_bins", "True"]),
-    "scaled bins of text": ("scaling_binning", {"n_bins": "many"}, ["n_bins", "many"]),
     "unknown curve": ("curve", {"estimator": "ece_none"}, ["estimator", "ece_none"]),
     "no curve": ("curve", {"estimator": "ece"}, ["estimator", "ece_kde"]),
-    "a number": ("curve", {"estimator": 3}, ["estimator", r"\b3\b"]),
     "monotone": ("curve", {"monotone": "maybe"}, ["monotone", "maybe"]),
 }
 
@@ -143,10 +120,7 @@ CALLS = {
     "a number": (lambda: again(method=3), ["method", r"\b3\b"]),
     "a class": (lambda: again(method=METHODS["beta"]), ["method"]),
     "one fold": (lambda: again(cv=1), ["cv", r"\b1\b"]),
-    "no folds": (lambda: again(cv=0), ["cv", r"\b0\b"]),
     "half a fold": (lambda: again(cv=2.5), ["cv", r"2\.5"]),
-    "folds of bool": (lambda: again(cv=True), ["cv", "True"]),
-    "folds of text": (lambda: again(cv="five"), ["cv", "five"]),
     "more folds than rows": (lambda: again(cv=61), ["cv", r"\b61\b", r"\b60\b"]),
     "few groups": (lambda: again(groups=np.zeros(59)), ["groups", r"\b59\b", r"\b60\b"]),
     "one group": (lambda: again(groups=np.zeros(60)), ["groups"]),
@@ -154,11 +128,8 @@ CALLS = {
         lambda: again(groups=np.arange(60) % 3),
         ["groups", r"\b3\b", r"\b5\b"],
     ),
-    "groups of two columns": (lambda: again(groups=np.zeros((60, 2))), ["groups"]),
     "seed": (lambda: again(rng="lucky"), ["rng"]),
-    "negative seed": (lambda: again(rng=-1), ["rng"]),
     "logits": (lambda: again(from_logits="no"), ["from_logits"]),
-    "weights": (lambda: again(sample_weight=-ONE.w), ["sample_weight"]),
     "few weights": (lambda: again(sample_weight=ONE.w[1:]), ["sample_weight", r"\b59\b"]),
     "labels": (lambda: again(y_true=put(ONE.y, (4, 2))), ["y_true", r"\b4\b", r"\b2\b"]),
     "probabilities": (lambda: again(y_prob=put(ONE.X, (4, 2.0))), ["y_prob", r"\b4\b"]),
@@ -182,11 +153,3 @@ def test_bad_objects_to_save(tmp_path):
     assert not path.exists()
     with pytest.raises(OSError, match="nothing"):
         load(tmp_path / "nothing.json")
-
-
-def test_public_names_are_documented():
-    for thing in (room, recalibrate, save, load, *METHODS.values()):
-        assert len(thing.__doc__) > 100
-    for kind in METHODS.values():
-        for method in ("fit", "transform", "fit_transform", "get_params", "set_params"):
-            assert getattr(kind, method).__doc__, (kind, method)

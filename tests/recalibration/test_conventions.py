@@ -32,21 +32,11 @@ def fitted(model):
 @every_method
 def test_parameters_are_the_options(name):
     model = METHODS[name]()
-    assert set(model.get_params()) == set(model.get_params(deep=False)) >= {"from_logits"}
-    if name in OPTIONS:
-        assert set(model.get_params()) == OPTIONS[name]
+    assert set(model.get_params()) == set(model.get_params(deep=False)) == OPTIONS[name]
     assert model.get_params()["from_logits"] is False
     assert model.set_params(from_logits=True) is model
     assert model.from_logits is True
-    assert model.get_params()["from_logits"] is True
-    assert model.set_params() is model
-    for key, value in model.get_params().items():
-        assert getattr(model, key) == value
-
-
-@every_method
-def test_the_constructor_only_keeps_what_it_is_given(name):
-    assert not fitted(METHODS[name]())
+    assert not fitted(model)
     with pytest.raises(TypeError):
         METHODS[name](True)  # options are keywords
 
@@ -76,7 +66,6 @@ def test_sklearn_clones_the_options_alone(variant):
     model = make(variant).fit(data.X, data.y)
     fresh = base.clone(model)
     assert type(fresh) is type(model)
-    assert fresh is not model
     assert fresh.get_params() == model.get_params()
     assert not fitted(fresh)
 
@@ -95,9 +84,6 @@ def test_last_step_of_a_pipeline(name):
     np.testing.assert_allclose(line.transform(data.new_logits), want, rtol=0, atol=1e-9)
     both = line.fit_transform(data.logits, data.y)
     np.testing.assert_allclose(both, METHODS[name]().fit_transform(data.X, data.y), atol=1e-9)
-    line.set_params(calibration__from_logits=False)
-    assert name in METHODS
-    assert repr(line)
 
 
 @every_variant
@@ -157,7 +143,7 @@ CONTAINERS = {
 
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("problem", PROBLEMS)
-@every_method
+@pytest.mark.parametrize("name", ["temperature", "isotonic"])
 def test_containers_give_the_same_bits_and_stay_as_they_are(name, problem, container):
     data, put = PROBLEMS[problem](n=80), CONTAINERS[container]
     want = METHODS[name]().fit(data.X, data.y, data.w).transform(data.new)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fastece import KDE, BayesCurve, reliability_curve
-from helpers.recalibration_cases import METHODS, PROBLEMS, binary, classes
+from helpers.recalibration_cases import METHODS, PROBLEMS, binary
 from helpers.samples import sample_of
-from oracles import reference_recalibration as oracle
 
 ESTIMATORS = ["ece_kde", "ece_bayes", KDE(bandwidth=0.08), BayesCurve()]
 
@@ -51,33 +50,6 @@ def test_a_monotone_map_never_falls(estimator):
         assert np.isfinite(q).all()
         assert q.min() >= 0
         assert q.max() <= 1
-
-
-@pytest.mark.parametrize("estimator", ["ece_kde", "ece_bayes"])
-def test_a_curve_that_rises_is_left_as_it_is(estimator):
-    rng = np.random.default_rng(7)
-    p = rng.uniform(0.02, 0.98, 3000)
-    y = (rng.random(3000) < 0.1 + 0.8 * p).astype(int)
-    grid = np.linspace(0.05, 0.95, 200)
-    both = [
-        METHODS["curve"](estimator=estimator, monotone=monotone).fit(p, y).transform(grid)
-        for monotone in (False, True)
-    ]
-    if np.diff(both[0]).min() >= 0:
-        np.testing.assert_allclose(*both, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(both[1], 0.1 + 0.8 * grid, rtol=0, atol=0.1)
-
-
-def test_classes_are_curves_of_their_own():
-    data = classes(k=3)
-    options = {"estimator": KDE(bandwidth=0.1), "monotone": False}
-    model = METHODS["curve"](**options).fit(data.X, data.y, data.w)
-
-    def mapping(new, p, hits, w):
-        return METHODS["curve"](**options).fit(p, hits, w).transform(new)
-
-    want = oracle.one_vs_rest(mapping, data.new, data.X, data.y, data.w)
-    np.testing.assert_allclose(model.transform(data.new), want, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

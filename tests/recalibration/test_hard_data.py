@@ -1,9 +1,6 @@
 """Data on which fits have no optimum or no rows: a warning that says what happened, or one
 sentence; never nan, never outside [0, 1]."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -22,11 +19,6 @@ from helpers.recalibration_cases import (
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
-def corners(k):
-    """Every row certain of a class, as (n, K)."""
-    return np.tile(np.eye(k), (4, 1))
-
-
 RNG = np.random.default_rng(12)
 LABELS, LABELS3 = np.tile([0, 1], 20), np.tile([0, 1, 2], 14)[:40]
 LINE = np.linspace(0.02, 0.98, 40)
@@ -36,54 +28,39 @@ HARD = {  # name -> (X, y, from_logits)
     "separable the other way": (LINE, (LINE < 0.5).astype(int), False),
     "separable columns": (np.column_stack([1 - LINE, LINE]), (LINE > 0.5).astype(int), False),
     "separable classes": (SURE, LABELS3, False),
-    "separable but for a tie": (
-        np.r_[LINE, 0.5, 0.5],
-        np.r_[(LINE > 0.5).astype(int), 0, 1],
-        False,
-    ),
+    "separable but for a tie": (np.r_[LINE, 0.5, 0.5], np.r_[LINE > 0.5, False, True], False),
     "never right": (SURE, (LABELS3 + 1) % 3, False),
     "constant": (np.full(40, 0.3), LABELS, False),
     "constant 0": (np.zeros(40), LABELS, False),
     "constant 1": (np.ones(40), LABELS, False),
-    "constant 1/2": (np.full(40, 0.5), LABELS, False),
-    "constant columns": (np.tile([0.7, 0.3], (40, 1)), LABELS, False),
     "constant classes": (np.tile([0.2, 0.3, 0.5], (40, 1)), LABELS3, False),
     "constant corner": (np.tile([0.0, 0.0, 1.0], (40, 1)), LABELS3, False),
-    "uniform classes": (np.full((40, 3), 1 / 3), LABELS3, False),
     "one class absent": (softmax(RNG.standard_normal((40, 4)), axis=1), LABELS3, False),
-    "two classes absent": (softmax(RNG.standard_normal((40, 4)), axis=1), LABELS + 1, False),
     "one class alone": (softmax(RNG.standard_normal((40, 3)), axis=1), np.ones(40, int), False),
     "zeros and ones": (RNG.integers(0, 2, 40).astype(float), LABELS, False),
     "certain and right": (LABELS.astype(float), LABELS, False),
     "certain and wrong": (1.0 - LABELS, LABELS, False),
-    "certain classes": (np.eye(3)[RNG.integers(0, 3, 40)], LABELS3, False),
     "certain classes, right": (np.eye(3)[LABELS3], LABELS3, False),
     "a column of zeros": (np.column_stack([LINE, 1 - LINE, 0 * LINE]), LABELS3, False),
     "logits of 1e4": (1e4 * (2.0 * RNG.integers(0, 2, 40) - 1), LABELS, True),
-    "class logits of 1e4": (1e4 * RNG.choice([-1.0, 1.0], (40, 3)), LABELS3, True),
     "class logits of 1e4, right": (1e4 * (2 * np.eye(3)[LABELS3] - 1), LABELS3, True),
     "one logit of 1e4": (np.r_[1e4, 2 * RNG.standard_normal(39)], LABELS, True),
-    "one class logit of 1e4": (
-        np.r_[[[1e4, 0, 0]], RNG.standard_normal((39, 3))],
-        np.r_[1, LABELS3[1:]],
-        True,
-    ),
     "logits of 1e300": (1e300 * RNG.standard_normal((40, 3)), LABELS3, True),
     "log odds of 1e-300": (1e-300 * RNG.standard_normal(40), LABELS, True),
-    "log odds of 1e-50": (1e-50 * RNG.standard_normal(40), LABELS, True),
     "log odds of 400": (400 + RNG.standard_normal(40), LABELS, True),
-    "subnormal logits": (1e-310 * RNG.standard_normal((40, 3)), LABELS3, True),
     "logits of 1e-300": (1e-300 * RNG.standard_normal((40, 3)), LABELS3, True),
     "offset of 1e6": (1e6 + RNG.standard_normal((40, 3)), LABELS3, True),
     "two rows": (np.array([0.3, 0.6]), np.array([0, 1]), False),
     "two rows, alike": (np.array([0.3, 0.3]), np.array([0, 1]), False),
-    "two rows, the other way": (np.array([0.6, 0.3]), np.array([0, 1]), False),
-    "two rows of columns": (np.array([[0.7, 0.3], [0.2, 0.8]]), np.array([0, 1]), False),
     "two rows of classes": (np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]]), np.array([0, 1]), False),
     "one row": (np.array([[0.7, 0.2, 0.1]]), np.array([0]), False),
     "tiny scores": (LINE * 1e-300, LABELS, False),
     "subnormal scores": (np.r_[np.full(20, 5e-324), LINE[:20]], LABELS, False),
 }
+SEPARABLE = [
+    "separable", "separable columns", "separable classes", "certain and right", "two rows",
+    "certain classes, right", "class logits of 1e4, right",
+]  # fmt: skip
 ASKED = {  # columns -> rows to transform, whatever the fit was
     1: np.array([0.0, 1e-300, 0.1, 0.3, 0.5, 0.99, 1.0]),
     2: np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [1e-300, 1.0]]),
@@ -115,18 +92,7 @@ def test_hard_data_are_fitted_or_refused(variant, case):
 
 
 @pytest.mark.parametrize("name", OPTIMA)
-@pytest.mark.parametrize(
-    "case",
-    [
-        "separable",
-        "separable columns",
-        "separable classes",
-        "certain and right",
-        "two rows",
-        "certain classes, right",
-        "class logits of 1e4, right",
-    ],
-)
+@pytest.mark.parametrize("case", SEPARABLE)
 def test_separable_data_are_called_so(name, case):
     """Without a bound the optimum would be infinite, whatever the loss is called."""
     x, y, from_logits = HARD[case]
@@ -139,13 +105,12 @@ def test_separable_data_are_called_so(name, case):
             assert right.mean() > 0.95
 
 
-@pytest.mark.parametrize("name", ["temperature"])
 @pytest.mark.parametrize("case", ["separable the other way", "never right", "certain and wrong"])
-def test_scores_that_say_the_opposite_have_no_temperature(name, case):
+def test_scores_that_say_the_opposite_have_no_temperature(case):
     """The least loss is at an infinite temperature, or one wins by saying nothing; what comes out
     is uniform, and a warning says so."""
     x, y, _ = HARD[case]
-    model, said = outcome(lambda: METHODS[name]().fit(x, y))
+    model, said = outcome(lambda: METHODS["temperature"]().fit(x, y))
     assert len(said) == 1
     if model is not None:
         uniform = 0.5 if x.ndim == 1 else 1 / x.shape[1]
@@ -187,27 +152,6 @@ def test_a_class_that_is_never_the_label_is_named_in_a_warning(name):
     if name not in ("temperature", "curve"):  # which cannot leave a class out, or need not
         even = (q == q[:, :1]).all(axis=1)  # all maps gave 0
         assert q[~even, 1].max() < 0.05
-
-
-@pytest.mark.slow
-def test_few_rows_of_many_classes_come_to_an_end():
-    """Some classes can be told apart without error, others not: the optimum is at infinity, but
-    the loss there is not 0."""
-    code = (
-        "import numpy as np; from fastece.recalibration import METHODS;"
-        "rng = np.random.default_rng(0); z = 3 * rng.standard_normal((200, 20));"
-        "y = rng.integers(0, 20, 200); y = np.where(rng.random(200) < 0.6, z.argmax(1), y);"
-        "q = METHODS['matrix'](from_logits=True).fit_transform(z, y);"
-        "assert np.isfinite(q).all()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-@every_variant
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_ordinary_data_give_no_warning(variant, problem):
-    data = PROBLEMS[problem]()
-    make(variant).fit(data.X, data.y, data.w).transform(data.new)  # warnings are errors
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -253,12 +197,8 @@ def test_minus_infinite_logits_are_probabilities_of_0(name):
 @pytest.mark.parametrize("name", ["vector", "matrix", "platt"])
 def test_logits_far_from_0_have_the_map_of_those_near(name):
     rng = np.random.default_rng(0)
-    z = rng.standard_normal((500, 1 if name == "platt" else 3))
-    y = (
-        (z + rng.gumbel(size=z.shape)).argmax(axis=1)
-        if name != "platt"
-        else z[:, 0] > rng.random(500)
-    )
-    z = z[:, 0] if name == "platt" else z
+    z = rng.standard_normal((500, 3))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    z, y = (z[:, 0] - z[:, 1], y == 0) if name == "platt" else (z, y)
     near, far = (METHODS[name](from_logits=True).fit(x, y).transform(x) for x in (z, z + 1e5))
     np.testing.assert_allclose(far, near, rtol=0, atol=1e-6)  # and nothing is warned of

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 
 from helpers.recalibration_cases import (
     METHODS,
@@ -12,7 +12,6 @@ from helpers.recalibration_cases import (
     binary,
     classes,
     make,
-    probabilities,
     two_columns,
 )
 from oracles import reference_recalibration as oracle
@@ -39,25 +38,6 @@ def expected(name, options, new, prob, y, w):
     return mapping(new, prob, y, w)
 
 
-def test_the_gradient_of_the_oracle_is_that_of_its_loss():
-    data, rng = classes(n=50, k=4), np.random.default_rng(0)
-    weight, intercept = rng.standard_normal((4, 4)), rng.standard_normal(4)
-    rest = (data.logits, data.y, data.w, 0.7, 0.4)
-    by_weight, by_intercept = oracle.matrix_gradient(weight, intercept, *rest)
-    for step in (*np.eye(16).reshape(16, 4, 4) * 1e-5, *np.eye(4) * 1e-5):
-        one = step.ndim == 1
-        ends = [
-            oracle.matrix_loss(weight + (not one) * s, intercept + one * np.ravel(s)[:4], *rest)
-            for s in (step, -step)
-        ]
-        want = np.sum((by_intercept if one else by_weight) * step)
-        assert (ends[0] - ends[1]) / 2 == pytest.approx(want, abs=1e-13)
-
-
-def test_every_method_has_an_oracle():
-    assert set(METHODS) == set(ORACLES) | {"curve"}
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("variant", [v for v, (name, _) in VARIANTS.items() if name in ORACLES])
@@ -74,14 +54,6 @@ def test_outputs_are_those_of_brute_force(variant, problem, weighted):
         np.testing.assert_allclose(model.transform(new)[known], want[known], **NEAR)
 
 
-@pytest.mark.parametrize("k", [2, 3, 10])
-@pytest.mark.parametrize("seed", range(3))
-def test_temperature_is_that_of_minimize_scalar(k, seed):
-    data = classes(k=k, seed=seed)
-    got = METHODS["temperature"](from_logits=True).fit(data.logits, data.y, data.w).temperature_
-    assert got == pytest.approx(oracle.temperature(data.logits, data.y, data.w), rel=1e-6)
-
-
 @pytest.mark.parametrize("truth", [0.02, 0.3, 5.0, 60.0])
 def test_temperatures_far_from_one(truth):
     rng = np.random.default_rng(1)
@@ -91,18 +63,6 @@ def test_temperatures_far_from_one(truth):
     assert got == pytest.approx(truth, rel=0.15)
     base = METHODS["temperature"](from_logits=True).fit(z, y).temperature_
     assert got / truth == pytest.approx(base, rel=1e-6)
-
-
-def test_binary_logits_are_log_odds():
-    data = binary()
-    z = np.column_stack([np.zeros(len(data.y)), data.logits])
-    got = METHODS["temperature"](from_logits=True).fit(data.logits, data.y, data.w)
-    assert got.temperature_ == pytest.approx(oracle.temperature(z, data.y, data.w), rel=1e-6)
-    q = got.transform(data.new_logits)
-    np.testing.assert_allclose(q, expit(data.new_logits / got.temperature_), atol=1e-12)
-    slope, intercept = oracle.platt(data.logits, data.y, data.w)
-    got = METHODS["platt"](from_logits=True).fit(data.logits, data.y, data.w)
-    assert (got.slope_, got.intercept_) == pytest.approx((slope, intercept), abs=1e-6)
 
 
 @pytest.mark.parametrize("penalties", [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.3, 0.2), (100, 100)])
@@ -125,45 +85,22 @@ def test_matrix_scaling_of_logits_has_the_least_loss(penalties):
         np.testing.assert_allclose(model.intercept_, want[1], **NEAR)
 
 
-def test_vector_scaling_of_logits_has_the_parameters_of_brute_force():
-    data = classes(k=4)
-    model = METHODS["vector"](from_logits=True).fit(data.logits, data.y, data.w)
-    weight, intercept = oracle.vector(data.logits, data.y, data.w)
-    assert model.weight_.shape == model.intercept_.shape == (4,)
-    np.testing.assert_allclose(model.weight_, weight, **NEAR)
-    # One number may be added to all of the intercept.
-    shift = np.mean(model.intercept_) - np.mean(intercept)
-    np.testing.assert_allclose(model.intercept_ - shift, intercept, **NEAR)
-
-
+@pytest.mark.parametrize("problem", [binary, two_columns, classes])
 @pytest.mark.parametrize("name", ["platt", "beta"])
-def test_parameters_of_one_score(name):
-    for data in (binary(), two_columns()):
-        p = data.X if data.X.ndim == 1 else data.X[:, 1]
-        model = METHODS[name]().fit(data.X, data.y, data.w)
-        if name == "platt":
-            got = (model.slope_, model.intercept_)
-            want = oracle.platt(oracle.log_odds(p), data.y, data.w)
-        else:
-            got, want = (model.a_, model.b_, model.c_), oracle.beta(p, data.y, data.w)
-        assert [np.shape(value) for value in got] == [()] * len(got)
-        assert got == pytest.approx(tuple(want), abs=1e-6)
-
-
-@pytest.mark.parametrize("name", ["platt", "beta"])
-def test_parameters_of_one_against_the_rest(name):
-    data = classes(k=4)
+def test_parameters_are_those_of_brute_force(name, problem):
+    data = problem()
     model = METHODS[name]().fit(data.X, data.y, data.w)
     names = ("slope_", "intercept_") if name == "platt" else ("a_", "b_", "c_")
     got = np.array([getattr(model, n) for n in names])
-    assert got.shape == (len(names), 4)
-    for j in range(4):
-        p, hits = data.X[:, j], (data.y == j).astype(int)
-        if name == "platt":
-            want = oracle.platt(oracle.log_odds(p), hits, data.w)
-        else:
-            want = oracle.beta(p, hits, data.w)
-        np.testing.assert_allclose(got[:, j], want, **NEAR)
+    columns = data.X.shape[1] if problem is classes else 1
+    assert got.shape == ((len(names), columns) if problem is classes else (len(names),))
+    for k, found in enumerate(got.T if problem is classes else [got]):
+        p = data.X if problem is binary else data.X[:, k if problem is classes else 1]
+        hits = (data.y == (k if problem is classes else 1)).astype(int)
+        logit = oracle.log_odds(p)
+        want = (oracle.platt(logit, hits, data.w) if name == "platt"
+                else oracle.beta(p, hits, data.w))  # fmt: skip
+        np.testing.assert_allclose(found, want, **NEAR)
 
 
 @pytest.mark.parametrize("power", [(3.0, 0.0), (0.0, 3.0), (-2.0, 1.0), (1.0, -2.0), (-1.0, -1.0)])
@@ -233,22 +170,6 @@ def test_logits_of_1e4_of_few_rows_have_an_optimum_too(name):
         assert losses[1] == pytest.approx(losses[0], abs=1e-6), seed
 
 
-def test_isotonic_of_few_points():
-    p = np.array([0.1, 0.2, 0.2, 0.4, 0.7, 0.9])
-    y = np.array([0, 1, 1, 0, 1, 1])
-    model = METHODS["isotonic"]().fit(p, y)
-    new = np.array([0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.55, 0.7, 0.8, 1.0])
-    third = 2 / 3
-    want = [0, 0, third / 2, third, third, third, (third + 1) / 2, 1, 1, 1]
-    np.testing.assert_allclose(model.transform(new), want, rtol=0, atol=1e-12)
-
-
-def test_isotonic_weights():
-    p, y = np.array([0.1, 0.3, 0.5, 0.7]), np.array([1, 0, 0, 1])
-    model = METHODS["isotonic"]().fit(p, y, [3.0, 1.0, 4.0, 2.0])
-    np.testing.assert_allclose(model.transform(p), [3 / 8] * 3 + [1], rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("row", [(0.4, 0.35, 0.25), (0.4, 0.25, 0.2, 0.1, 0.05)])
 def test_rows_that_every_map_takes_to_0_are_uniform(row):
     """The label is always the class with 0.4, so at 1/K every map is 0."""
@@ -258,10 +179,6 @@ def test_rows_that_every_map_takes_to_0_are_uniform(row):
     q = METHODS["isotonic"]().fit(rows, rows.argmax(axis=1)).transform(np.vstack([rows, even]))
     np.testing.assert_allclose(q[:-1], rows == 0.4, rtol=0, atol=1e-12)
     np.testing.assert_allclose(q[-1:], even, rtol=0, atol=1e-15)
-
-
-def test_probabilities_of_logits_are_softmax():
-    assert probabilities(np.zeros((1, 4)))[0, 0] == 0.25
 
 
 @pytest.mark.parametrize("name", ["platt", "beta"])

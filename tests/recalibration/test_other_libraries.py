@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.recalibration_cases import METHODS, binary, classes, two_columns
+from helpers.recalibration_cases import METHODS, binary, classes
 
 NEAR = {"rtol": 0, "atol": 1e-6}
 
@@ -69,14 +69,6 @@ def test_isotonic_is_that_of_scikit_learn(weighted):
         np.testing.assert_allclose(got.transform(new), their.predict(new), rtol=0, atol=1e-9)
 
 
-def test_isotonic_of_class_vectors_is_that_of_scikit_learn():
-    pytest.importorskip("sklearn.calibration")
-    data = classes(k=4)
-    got = METHODS["isotonic"]().fit(data.X, data.y, data.w).transform(data.new)
-    want = calibrated("isotonic", data.X, data.y, data.w, data.new, "predict_proba")
-    np.testing.assert_allclose(got, want, **NEAR)
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_beta_is_that_of_betacal():
     """Its optimiser stops at a gradient of 1e-4, hence 1e-4 for parameters; it drops a negative
@@ -88,29 +80,3 @@ def test_beta_is_that_of_betacal():
     model = METHODS["beta"]().fit(data.X, data.y)
     np.testing.assert_allclose([model.a_, model.b_], their.calibrator_.map_[:2], atol=1e-4)
     np.testing.assert_allclose(model.transform(data.new), want, rtol=0, atol=1e-4)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_isotonic_and_histograms_are_those_of_netcal():
-    binning = pytest.importorskip("netcal.binning")
-    data = binary(n=500)
-    assert not np.isin(data.X, np.arange(11) / 10).any()  # its bins are closed on the left
-    got = METHODS["isotonic"]().fit(data.X, data.y).transform(data.X)
-    want = binning.IsotonicRegression().fit(data.X, data.y).transform(data.X)
-    np.testing.assert_allclose(got, want, **NEAR)
-    got = METHODS["histogram"](n_bins=10).fit(data.X, data.y).transform(data.X)
-    want = binning.HistogramBinning(bins=10).fit(data.X, data.y).transform(data.X)
-    np.testing.assert_allclose(got, want, **NEAR)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_temperature_and_platt_are_those_of_netcal():
-    """Of two columns, the one way to give it a binary problem that it reads as logistic."""
-    scaling = pytest.importorskip("netcal.scaling")
-    data = two_columns(n=500)
-    got = METHODS["temperature"]().fit(data.X, data.y).transform(data.X)[:, 1]
-    want = scaling.TemperatureScaling().fit(data.X[:, 1], data.y).transform(data.X[:, 1])
-    np.testing.assert_allclose(got, np.ravel(want), rtol=0, atol=1e-4)
-    got = METHODS["platt"]().fit(data.X, data.y).transform(data.X)[:, 1]
-    want = scaling.LogisticCalibration().fit(data.X[:, 1], data.y).transform(data.X[:, 1])
-    np.testing.assert_allclose(got, np.ravel(want), rtol=0, atol=1e-4)

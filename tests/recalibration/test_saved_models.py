@@ -87,15 +87,12 @@ def test_a_file_is_plain_json(name, problem, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "estimator", [KDE(bandwidth=0.07, score_range=(0.1, 0.9)), BayesCurve(), "ece_kde", "ece_bayes"]
+    "estimator", [KDE(bandwidth=0.07, score_range=(0.1, 0.9)), BayesCurve(norm=np.inf)]
 )
-@pytest.mark.parametrize("k", [1, 3])
-def test_curves_of_every_estimator(estimator, k, tmp_path):
-    data = binary() if k == 1 else classes()
-    model = METHODS["curve"](estimator=estimator).fit(data.X, data.y)
-    save(model, tmp_path / "curve.json")
-    other = load(tmp_path / "curve.json")
-    assert other.transform(data.new).tobytes() == model.transform(data.new).tobytes()
+def test_the_estimator_of_a_curve_is_kept(estimator, tmp_path):
+    data = binary(n=100)
+    save(METHODS["curve"](estimator=estimator).fit(data.X, data.y), tmp_path / "curve.json")
+    assert load(tmp_path / "curve.json").estimator == estimator
 
 
 @pytest.mark.parametrize("name", ["temperature", "vector", "matrix", "platt", "beta", "isotonic"])
@@ -110,26 +107,15 @@ def test_a_model_of_separable_data_is_plain_json_too(name, tmp_path):
             np.testing.assert_array_equal(got, model.transform(x))
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "{",
-        "[]",
-        "3",
-        "null",
-        '"temperature"',
-        "not json",
-        "{}",
-        '{"method": "temperature"}',
-        b"\xff\xfe\x00",
-        b"PK\x03\x04",
-        '{"a": 1}',
-        "[" * 3000,
-    ],
-)
+NO_MODELS = [
+    "", "{", "[]", "3", "null", '"temperature"', "not json", "{}", '{"method": "temperature"}',
+    b"\xff\xfe\x00", b"PK\x03\x04", b"a,b\n0,0.5\n", "[" * 3000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", NO_MODELS)
 def test_what_is_not_a_model_is_refused(content, tmp_path):
-    refusal(tmp_path / "model.json", content)
+    assert "is no map that fastece has saved" in refusal(tmp_path / "model.json", content)
 
 
 def leaves(node, path=()):
@@ -230,14 +216,6 @@ def test_an_unknown_method_or_a_newer_format_is_refused(name, tmp_path):
     assert "cold" in sentence
 
 
-def test_nothing_is_run_from_a_file(tmp_path):
-    """No class, module or path of a file is looked up."""
-    save(METHODS["platt"]().fit([0.1, 0.4, 0.6, 0.8], [0, 1, 0, 1]), tmp_path / "model.json")
-    found = document(tmp_path / "model.json")
-    for method in ("PlattScaling", "fastece.recalibration.PlattScaling", "os.system", "__init__"):
-        refusal(tmp_path / "bad.json", {**found, "method": method})
-
-
 @pytest.mark.parametrize("path", sorted(DATA.glob("recalibration_*.json")), ids=lambda p: p.stem)
 def test_maps_of_earlier_releases_are_read(path, tmp_path):
     cases = json.loads(path.read_text(encoding="utf-8"))
@@ -246,23 +224,6 @@ def test_maps_of_earlier_releases_are_read(path, tmp_path):
         (tmp_path / "model.json").write_text(json.dumps(case["model"]), encoding="utf-8")
         got = load(tmp_path / "model.json").transform(case["x"])
         np.testing.assert_allclose(got, case["p"], rtol=0, atol=1e-12)
-
-
-def test_an_infinite_norm_is_kept(tmp_path):
-    data = binary(n=100)
-    model = METHODS["curve"](estimator=BayesCurve(norm=np.inf)).fit(data.X, data.y)
-    save(model, tmp_path / "model.json")
-    assert load(tmp_path / "model.json").estimator == BayesCurve(norm=np.inf)
-
-
-def test_lists_of_different_lengths_are_refused_by_name(tmp_path):
-    path = tmp_path / "model.json"
-    save(METHODS["matrix"]().fit(*(getattr(classes(n=100), name) for name in ("X", "y"))), path)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["parameters"]["weight"][0].pop()
-    path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"weight: must be numbers of shape \(3, 3\)"):
-        load(path)
 
 
 @pytest.mark.parametrize(
@@ -275,10 +236,6 @@ def test_numbers_that_would_make_no_probabilities_are_refused(method, key, numbe
     found = document(path)
     found["parameters"][key] = number
     assert f"{key}: must be from" in refusal(tmp_path / "damaged.json", found)
-
-
-def test_a_file_of_another_kind_is_called_so(tmp_path):
-    assert "is no map that fastece has saved" in refusal(tmp_path / "a.json", b"a,b\n0,0.5\n")
 
 
 def test_names_of_classes_are_kept(tmp_path):
