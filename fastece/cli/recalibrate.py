@@ -96,7 +96,7 @@ def run(options: Namespace, progress: Progress) -> Page:
         progress(f"{model.title}, fitted to all rows")
         with warnings_of(model):
             fit(model, rows)
-    parameters = {name: getattr(model, f"{name}_", None) for name in model.PARAMETERS}
+    parameters = {x.name: getattr(model, f"{x.name}_", None) for x in model.PARAMETERS}
     parameters = {name: x for name, x in parameters.items() if isinstance(x, float)}
     verdict, way = verdict_of(model.title, found), describe_way(options)
     values = {

@@ -208,12 +208,13 @@ def read_rows(
 
 
 class Parameter(NamedTuple):
-    """Shape and bounds of a fitted attribute.
+    """Name without the "_", shape and bounds of a fitted attribute.
 
     `shape` has a letter for each axis: K classes, B bins or points, b one less. A parameter of
     `each` problem is one of this shape if there are two classes; else an array or a list of K.
     """
 
+    name: str
     shape: str = ""
     each: bool = False
     low: float = -LARGEST_PARAMETER
@@ -227,12 +228,12 @@ class Calibrator(ABC):
     """A map from predictions to better ones, fitted to rows held apart.
 
     A subclass has the options as fields, and writes `_fit`, which sets the fitted attributes, and
-    `_map`. `PARAMETERS` has these attributes by their names without the "_".
+    `_map`. `PARAMETERS` describes these attributes.
     """
 
     # The name of the method in texts.
     title: ClassVar[str]
-    PARAMETERS: ClassVar[dict[str, Parameter]] = {}
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = ()
     # Whether the class of the largest probability stays the same, of class vectors.
     keeps_argmax: ClassVar[bool] = False
     # The kind of predictions that it maps, "logits" or "probabilities": each is made of the other.
@@ -381,12 +382,12 @@ class OneVsRest(Calibrator):
             found = [k for k, fit in enumerate(fits) if fit.warning == text]
             warn("X" if len(fits) == 1 else f"X, {name_classes(found)}", text)
         columns: Any = zip(*(fit.parameters for fit in fits), strict=True)
-        for (name, parameter), column in zip(self.PARAMETERS.items(), columns, strict=True):
+        for parameter, column in zip(self.PARAMETERS, columns, strict=True):
             values = list(column) if parameter.shape else np.array(column)
-            setattr(self, f"{name}_", column[0] if len(fits) == 1 else values)
+            setattr(self, f"{parameter.name}_", column[0] if len(fits) == 1 else values)
 
     def _map(self, rows: Rows) -> NDArray[Any]:
-        fitted = [getattr(self, f"{name}_") for name in self.PARAMETERS]
+        fitted = [getattr(self, f"{parameter.name}_") for parameter in self.PARAMETERS]
         if rows.n_classes == 2:
             return self._map_one(rows.score(1), *fitted)
         p: NDArray[Any] = np.empty(rows.x.shape)

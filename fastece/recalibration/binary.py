@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,15 +29,15 @@ from fastece.reliability.curve import reliability_curve
 from fastece.typing import F64
 
 Edges = Literal["uniform", "quantile"]
-LINE = {"slope": Parameter(each=True), "intercept": Parameter(each=True)}
-POINTS = {
-    "score": Parameter("B", each=True, low=0.0, high=1.0, increasing=True),
-    "value": Parameter("B", each=True, low=0.0, high=1.0),
-}
-BINS = {
-    "cut": Parameter("b", each=True, low=0.0, high=1.0, increasing=True),
-    "value": Parameter("B", each=True, low=0.0, high=1.0, may_be_nan=True),
-}
+LINE = Parameter("slope", each=True), Parameter("intercept", each=True)
+POINTS = (
+    Parameter("score", "B", each=True, low=0.0, high=1.0, increasing=True),
+    Parameter("value", "B", each=True, low=0.0, high=1.0),
+)
+BINS = (
+    Parameter("cut", "b", each=True, low=0.0, high=1.0, increasing=True),
+    Parameter("value", "B", each=True, low=0.0, high=1.0, may_be_nan=True),
+)
 CONSTANT = "all scores are equal, so the map is their observed frequency, for any score"
 # Scores at which a Bayesian curve is taken: evenly spaced, and closer towards both ends, where
 # modern networks have most of their scores.
@@ -82,8 +82,8 @@ class PlattScaling(OneVsRest):
     [0.035 0.5   0.965]
     """
 
-    title: ClassVar[str] = "Platt scaling"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = LINE
+    title = "Platt scaling"
+    PARAMETERS = LINE
 
     smooth: bool = False
 
@@ -130,16 +130,14 @@ class BetaCalibration(OneVsRest):
     [0.035 0.5   0.965]
     """
 
-    title: ClassVar[str] = "beta calibration"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = {
-        "a": Parameter(each=True, low=0.0),
-        "b": Parameter(each=True, low=0.0),
-        "c": Parameter(each=True),
-    }
+    title = "beta calibration"
+    PARAMETERS = (
+        Parameter("a", each=True, low=0.0),
+        Parameter("b", each=True, low=0.0),
+        Parameter("c", each=True),
+    )
 
     def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:
-        if not is_line(score, sample):
-            return fit_rate(score, sample, 0.0, 0.0)
         both, target = score.logs[:, ::-1] * [1, -1], sample.y.astype(np.float64)
         found: list[Minimum] = []
         for used in product([True, False], repeat=2):
@@ -158,19 +156,26 @@ class BetaCalibration(OneVsRest):
 
 
 def fit_line(x: F64, target: F64, sample: Sample) -> Minimum:
-    """Find the weights of features (n, d) and the intercept of the least log loss."""
-    mean, spread = x.mean(axis=0), np.maximum(x.std(axis=0), SMALLEST)
+    """Find the weights of features (n, d) and the intercept of the least log loss.
+
+    Where features or labels are all equal, the weights are 0 and the map is the same everywhere.
+    """
+    weight = unit_weights(sample.v, sample.n)
+    spread = x.std(axis=0)
+    is_constant = x.size > 0 and np.ptp(x, axis=0).max() < SMALLEST
+    if is_constant or sample.y.min() == sample.y.max():
+        rate = np.clip(weight @ sample.y, CLIP, 1 - CLIP)
+        theta = np.append(np.zeros(spread.size), np.log(rate) - np.log1p(-rate))
+        return Minimum(theta, 0.0, CONSTANT if is_constant else "")
+    mean, spread = x.mean(axis=0), np.maximum(spread, SMALLEST)
     features = np.column_stack([(x - mean) / spread, np.ones(sample.n)])
-    loss = LogisticLoss(features, target, unit_weights(sample.v, sample.n))
-    found = minimise(loss, np.zeros(features.shape[1]))
+    found = minimise(LogisticLoss(features, target, weight), np.zeros(features.shape[1]))
     weights = found.theta[:-1] / spread
     return found._replace(theta=np.append(weights, found.theta[-1] - weights @ mean))
 
 
 def fit_platt(score: Score, sample: Sample, smooth: bool = False) -> BinaryFit:
     """Find the slope and the intercept of the least log loss."""
-    if not is_line(score, sample):
-        return fit_rate(score, sample, 0.0)
     target = sample.y.astype(np.float64)
     if smooth:
         v = np.ones(sample.n) if sample.v is None else sample.v
@@ -178,18 +183,6 @@ def fit_platt(score: Score, sample: Sample, smooth: bool = False) -> BinaryFit:
         target = np.where(sample.y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))
     found = fit_line(score.logit[:, None], target, sample)
     return BinaryFit(found.theta.tolist(), found.warning)
-
-
-def is_line(score: Score, sample: Sample) -> bool:
-    """Return whether scores and labels both vary, so that a line has a slope."""
-    return bool(np.ptp(score.logit) >= SMALLEST and sample.y.min() < sample.y.max())
-
-
-def fit_rate(score: Score, sample: Sample, *slopes: float) -> BinaryFit:
-    """Find the log odds of the event, for a map that is the same for every score."""
-    rate = float(np.clip(unit_weights(sample.v, sample.n) @ sample.y, CLIP, 1 - CLIP))
-    warning = CONSTANT if np.ptp(score.logit) < SMALLEST else ""
-    return BinaryFit((*slopes, float(np.log(rate) - np.log1p(-rate))), warning)
 
 
 # -- maps that are constant in bins ----------------------------------------------------------------
@@ -233,8 +226,8 @@ class HistogramBinning(OneVsRest):
     [0.333 0.333 0.667]
     """
 
-    title: ClassVar[str] = "histogram binning"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = BINS
+    title = "histogram binning"
+    PARAMETERS = BINS
 
     n_bins: int = 15
     edges: Edges = "uniform"
@@ -290,8 +283,8 @@ class ScalingBinning(OneVsRest):
     [0.202 0.798]
     """
 
-    title: ClassVar[str] = "scaling-binning"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = LINE | BINS
+    title = "scaling-binning"
+    PARAMETERS = LINE + BINS
 
     n_bins: int = 15
 
@@ -343,7 +336,7 @@ def step(score: F64, cut: F64, value: F64) -> F64:
 class Interpolation(OneVsRest):
     """A map that is linear between some points and constant beyond them."""
 
-    PARAMETERS: ClassVar[dict[str, Parameter]] = POINTS
+    PARAMETERS = POINTS
 
     def _map_one(self, score: Score, points: F64, value: F64) -> F64:
         return np.interp(score.s, points, value)
@@ -379,7 +372,7 @@ class IsotonicCalibration(Interpolation):
     [0.   0.5  0.75]
     """
 
-    title: ClassVar[str] = "isotonic calibration"
+    title = "isotonic calibration"
 
     def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:  # noqa: ARG002
         s, _, _, found = fit_isotonic(sample)
@@ -430,7 +423,7 @@ class CurveCalibration(Interpolation):
     [0.  0.3 0.7]
     """
 
-    title: ClassVar[str] = "curve calibration"
+    title = "curve calibration"
 
     estimator: Any = "ece_bayes"
     monotone: bool = True

@@ -221,7 +221,7 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
         name: {type(x).__name__: asdict(x)} if is_dataclass(x) and not isinstance(x, type) else x
         for name, x in model.get_params().items()
     }
-    parameters = {name: getattr(model, f"{name}_") for name in model.PARAMETERS}
+    parameters = {x.name: getattr(model, f"{x.name}_") for x in model.PARAMETERS}
     values = FORMAT, VERSION, name, options, model.n_classes_, model.classes_, parameters
     content = to_plain(dict(zip(KEYS, values, strict=True)))
     with whole_file(Path(path)) as file:
@@ -277,10 +277,11 @@ def read_model(content: Any) -> Calibrator:
         isinstance(names, list) and len({x for x in names if isinstance(x, str)}) == n
     ):
         raise InputError("classes", f"must be null or {n} strings")
-    check_keys("parameters", content["parameters"], model.PARAMETERS)
+    found = content["parameters"]
+    check_keys("parameters", found, [parameter.name for parameter in model.PARAMETERS])
     sizes = [{"K": n} for _ in range(n)]
-    for name, parameter in model.PARAMETERS.items():
-        value = content["parameters"][name]
+    for parameter in model.PARAMETERS:
+        name, value = parameter.name, found[parameter.name]
         if not parameter.each or n == 2:
             read: Any = read_array(name, value, parameter, sizes[0])
         elif isinstance(value, list) and len(value) == n:

@@ -1,7 +1,7 @@
 """Maps of all logits of a row together: temperature, vector and matrix scaling."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,12 +72,10 @@ class TemperatureScaling(Calibrator):
     2.99
     """
 
-    title: ClassVar[str] = "temperature scaling"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = {
-        "temperature": Parameter(low=1 / LARGEST_PARAMETER)
-    }
-    keeps_argmax: ClassVar[bool] = True
-    needs: ClassVar[str] = "logits"
+    title = "temperature scaling"
+    PARAMETERS = (Parameter("temperature", low=1 / LARGEST_PARAMETER),)
+    keeps_argmax = True
+    needs = "logits"
 
     def _fit(self, rows: Rows) -> None:
         z = rows.logits()
@@ -149,11 +147,9 @@ class VectorScaling(Calibrator):
     [0.9 0.  0. ]
     """
 
-    title: ClassVar[str] = "vector scaling"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = {
-        "weight": Parameter("K"), "intercept": Parameter("K"),
-    }  # fmt: skip
-    needs: ClassVar[str] = "logits"
+    title = "vector scaling"
+    PARAMETERS = Parameter("weight", "K"), Parameter("intercept", "K")
+    needs = "logits"
 
     def _fit(self, rows: Rows) -> None:
         weight, self.intercept_ = fit_classes(rows, is_diagonal=True)
@@ -208,11 +204,9 @@ class MatrixScaling(Calibrator):
     (3, 3)
     """
 
-    title: ClassVar[str] = "matrix scaling"
-    PARAMETERS: ClassVar[dict[str, Parameter]] = {
-        "weight": Parameter("KK"), "intercept": Parameter("K"),
-    }  # fmt: skip
-    needs: ClassVar[str] = "logits"
+    title = "matrix scaling"
+    PARAMETERS = Parameter("weight", "KK"), Parameter("intercept", "K")
+    needs = "logits"
 
     off_diagonal: float = 0.0
     intercept: float = 0.0

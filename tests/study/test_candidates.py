@@ -48,11 +48,6 @@ def test_what_is_no_estimator_is_refused(tmp_path, path, error, message):
     assert str(caught.value).startswith("estimator: ")
     with pytest.raises(error, match=message):
         run_study(replace(SINGLE, estimators=(path,)), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.usefixtures("module")
-def test_a_name_that_is_taken_is_refused(tmp_path):
     with pytest.raises(ValueError, match="estimator: the name 'zero' is taken"):
         run_study(replace(SINGLE, estimators=("own_estimators:zero",)), tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fastece.study.distributions import GaussianMixture
+from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 from helpers.chance import ALPHA, chi_square_p
 
 
@@ -54,18 +54,6 @@ def test_density_and_posterior_are_those_of_scipy(n_classes, n_features):
         each = [math.exp(log - logs.max()) for log in logs]
         scale = rel * np.abs(logs).max()  # an error of a log is a relative one of its power
         assert row == pytest.approx(np.array(each) / fsum(each), abs=max(1e-10, scale))
-
-
-def test_well_conditioned_mixtures_are_those_of_scipy_to_ten_digits():
-    for d in (2, 5, 7):
-        rng = np.random.default_rng(d)
-        factors = 0.3 * np.eye(d) + rng.uniform(-0.02, 0.02, (5, 4, d, d))
-        mixture = GaussianMixture(rng.uniform(-1, 1, (5, 4, d)), factors)
-        x, _ = mixture.sample(300, rng)
-        of_class = scipy_logs(mixture, x)
-        assert mixture.class_log_density(x) == pytest.approx(of_class, rel=1e-10, abs=1e-10)
-        want = np.exp(of_class - of_class.max(0))
-        assert mixture.posterior(x) == pytest.approx((want / want.sum(0)).T, abs=1e-10)
 
 
 def test_a_random_mixture_is_in_the_box_of_the_paper():
@@ -162,13 +150,6 @@ def test_shapes(n_classes, n_modes, n_features, n, seed):
     assert np.array_equal(same[1], y)
 
 
-def test_other_seeds_draw_others():
-    mixture = drawn_mixture(2, 2)
-    x = [mixture.sample(5, np.random.default_rng(seed))[0] for seed in (0, 1)]
-    assert not np.isin(*x).any()
-    assert not np.isin(drawn_mixture(2, 2, 1).means, mixture.means).any()
-
-
 def test_what_is_given_is_copied():
     means, factors = np.zeros((2, 1, 1)), np.ones((2, 1, 1, 1))
     mixture = GaussianMixture(means, factors)
@@ -189,3 +170,37 @@ def test_wrong_sizes_are_refused():
         sizes = sizes if len(sizes) == 4 else (*sizes, rng)
         with pytest.raises(ValueError, match=f"{name}: must be an integer from 1"):
             GaussianMixture.draw(*sizes)
+
+
+# -- models ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_give_probabilities_to_all_classes(name):
+    mixture = drawn_mixture(3, 2, seed=1)
+    x, y = mixture.sample(90, np.random.default_rng(0))
+    prob = predicted(new_model(name, 0).fit(x, y), x, 3)
+    assert prob.shape == (90, 3)
+    assert prob.dtype == np.float64
+    assert prob.flags.c_contiguous
+    assert prob.sum(1) == pytest.approx(np.ones(90))
+    assert ((prob >= 0) & (prob <= 1)).all()
+    assert (prob.argmax(1) == y).mean() > 0.4
+    again = predicted(new_model(name, 0).fit(x, y), x, 3)
+    assert np.array_equal(again, prob)
+
+
+def test_a_class_that_a_model_has_not_seen_has_no_probability():
+    mixture = drawn_mixture(4, 2, seed=1)
+    x, y = mixture.sample(90, np.random.default_rng(0))
+    seen = (y == 1) | (y == 3)
+    prob = predicted(new_model("naive_bayes", 0).fit(x[seen], y[seen]), x, 4)
+    assert (prob[:, [0, 2]] == 0).all()
+    assert (prob[:, [1, 3]].sum(1)) == pytest.approx(np.ones(90))
+
+
+def test_a_random_forest_has_the_seed_that_it_is_given():
+    mixture = drawn_mixture(3, 2, seed=1)
+    x, y = mixture.sample(90, np.random.default_rng(0))
+    both = [predicted(new_model("random_forest", seed).fit(x, y), x, 3) for seed in (0, 1)]
+    assert not np.array_equal(*both)

@@ -303,19 +303,3 @@ def test_other_endings_are_refused(tmp_path, name):
     with pytest.raises(ValueError, match=r"path: must end in \.png, \.svg or \.pdf, got"):
         save_figure(curves_figure(summary_of(["x"])), tmp_path / name)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_picture_that_fails_leaves_the_previous_one(tmp_path, monkeypatch):
-    path, figure = tmp_path / "picture.svg", curves_figure(summary_of(["x"]))
-
-    def savefig(file, **_):
-        file.write(b"half")
-        raise OSError("no space")
-
-    monkeypatch.setattr(figure, "savefig", savefig)
-    for there in ([], [path]):
-        with pytest.raises(OSError, match="no space"):
-            save_figure(figure, path)
-        assert list(tmp_path.iterdir()) == there
-        assert not there or path.read_bytes() == b"previous"
-        path.write_bytes(b"previous")

@@ -117,14 +117,6 @@ def test_no_row_needs_scores_twice_and_draws_have_numbers_of_their_own(three):
     assert not np.array_equal(seeded.rows(other, 50), three.rows(other, 50))
 
 
-def test_every_row_is_as_likely_as_another(files):
-    # 600 rows, each in a tenth of 2000 draws: their counts have a standard deviation of 13.4, so
-    # that one of them is six of those away in one of a million runs.
-    design = Predictions((files["probabilities"],), sizes=(60,), draws=2000)
-    counts = np.bincount(design.rows(design.distributions[0], 60).ravel(), minlength=ROWS)
-    assert np.abs(counts - 200).max() < 6 * math.sqrt(2000 * 0.1 * 0.9)
-
-
 def test_estimates_are_those_of_plain_loops_on_the_drawn_rows(three):
     assert [candidate.name for candidate in candidates_of(three)] == [*SIXTEEN, "zero"]
     labels, prob = drawn_classes(800)
@@ -325,14 +317,6 @@ def test_bad_files_are_named(tmp_path):
         Predictions((wrong,))
 
 
-def test_columns_may_have_other_names(tmp_path):
-    s, y = drawn(600)
-    path = write_csv(tmp_path / "named.csv", ["hit", "score"], y, s)
-    design = Predictions((path,), y_true="hit", y_prob="score", draws=2)
-    assert [which.holds for which in design.distributions] == ["probabilities"]
-    assert np.isfinite(run_distribution(design, design.distributions[0]).estimates).all()
-
-
 # -- how it is run ---------------------------------------------------------------------------------
 
 
@@ -343,19 +327,6 @@ def test_results_of_a_file_that_has_changed_are_refused(tmp_path):
     write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], 1 - y, s)
     with pytest.raises(ValueError, match=r"holds a study with source of .*a\.csv '"):
         run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
-
-
-@pytest.mark.usefixtures("module")
-def test_the_published_code_and_ones_own_estimators_are_measured_on_files(files, tmp_path):
-    design = Predictions(
-        (files["class vectors"],), draws=2, convention="published",
-        estimators=("own_estimators:Gap",),
-    )  # fmt: skip
-    result = run_study(design, tmp_path / "a", pictures=False)
-    assert set(result.summary["estimator"].to_pylist()) == {*FIFTEEN, "Gap", "zero"}
-    zero = [row for row in result.summary.to_pylist() if row["estimator"] == "zero"]
-    truth = set(result.values["truth_labels"].to_pylist())
-    assert {row["p95_absolute_error"] for row in zero} == truth
 
 
 # -- the command -----------------------------------------------------------------------------------

@@ -1,12 +1,8 @@
 """A study that is killed goes on: nothing finished is done again, nothing half written is read."""
 
 import errno
-import multiprocessing
 import os
-import random
 import shutil
-import signal
-import time
 from contextlib import suppress
 from dataclasses import replace
 
@@ -15,8 +11,6 @@ import pytest
 from fastece.study import run_study
 from helpers import study_cases as cases
 from helpers.study_cases import PICTURES, SINGLE, TABLES, TINY
-
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 
 FILES = TABLES + PICTURES
 # What a killed process may leave beside them.
@@ -40,93 +34,6 @@ def assert_complete(folder, want, design=TINY):
     cells = {path.name for path in (folder / "distributions").iterdir()}
     cells = {name for name in cells if not name.endswith(LEFT)}
     assert cells == {which.file_name for which in design.distributions}
-
-
-# -- killed ----------------------------------------------------------------------------------------
-
-
-class Forks:
-    """Processes in groups of their own, which have imported everything already."""
-
-    def __init__(self):
-        self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload([
-            "fastece.study.figures", "fastece.study.study", "joblib", "matplotlib.figure",
-            "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg",
-            "pyarrow.parquet", "scipy.special", "sklearn.calibration", "sklearn.ensemble",
-            "sklearn.linear_model", "sklearn.naive_bayes", "sklearn.svm", "threadpoolctl",
-        ])  # fmt: skip
-
-    def start(self, design, folder):
-        process = self.context.Process(target=in_a_group, args=(design, folder))
-        process.start()
-        return process
-
-
-def in_a_group(design, folder):
-    os.setsid()
-    cases.run_with_quick_figures(design, folder)
-
-
-def kill_group(pid):
-    """Kill a process that leads a group, with all of the group."""
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def wait_for_group(process):
-    """Until the process leads a group of its own."""
-    while process.is_alive() and os.getpgid(process.pid) != process.pid:
-        time.sleep(0.001)
-
-
-@pytest.fixture(scope="module")
-def forks():
-    return Forks()
-
-
-@pytest.fixture(scope="module")
-def whole(forks, tmp_path_factory):
-    """The folder of a study that is not interrupted, and how long it takes."""
-    folder = tmp_path_factory.mktemp("study") / "whole"
-    for _ in range(2):  # the first loads what is compiled into the cache of the system
-        start = time.monotonic()
-        process = forks.start(TINY, folder)
-        process.join(120)
-        assert process.exitcode == 0
-        seconds = time.monotonic() - start
-        if not folder.with_name("warm").exists():
-            folder.rename(folder.with_name("warm"))
-    return folder, seconds
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_killed_at_random_moments(forks, whole, tmp_path, seed):
-    # Five kills of each of four studies. A study goes on for a random part of what all of it takes,
-    # which covers computing cells in the first kills and writing tables and pictures in the last.
-    moments, folder, kept = random.Random(seed), tmp_path / "killed", {}
-    kills = 0
-    while kills < 5:
-        process = forks.start(TINY, folder)
-        wait_for_group(process)
-        process.join(moments.uniform(0, 0.6) * whole[1])
-        kill_group(process.pid)
-        process.join(60)
-        assert process.exitcode in (-signal.SIGKILL, 0)
-        if process.exitcode == 0:  # it was faster than we, and nothing was killed: once more
-            shutil.rmtree(folder)
-            kept = {}
-            continue
-        kills += 1
-        now = finished(folder)
-        assert kept.items() <= now.items()  # nothing that was finished is written again
-        kept = now
-    process = forks.start(TINY, folder)
-    process.join(120)
-    assert process.exitcode == 0
-    assert kept.items() <= finished(folder).items()
-    assert_complete(folder, whole[0])
 
 
 # -- at every step ---------------------------------------------------------------------------------
@@ -223,16 +130,6 @@ def test_half_written_files_are_never_read(study):
     assert_complete(folder, whole)
 
 
-def test_a_folder_with_the_note_half_written_goes_on(tmp_path, monkeypatch):
-    # Killed while the first file was written.
-    cases.with_quick_figures(monkeypatch.setattr)
-    folder = tmp_path / "study"
-    folder.mkdir()
-    (folder / "study.json.part").write_text('{"version"')
-    run_study(FEW, folder)
-    assert (folder / "study.json").exists()
-
-
 def test_a_full_disk_leaves_what_is_finished(study, tmp_path, monkeypatch):
     _, whole = study
     original, written = os.fsync, []
@@ -252,16 +149,3 @@ def test_a_full_disk_leaves_what_is_finished(study, tmp_path, monkeypatch):
     run_study(TINY, tmp_path / "full")
     assert kept.items() <= finished(tmp_path / "full").items()
     assert_complete(tmp_path / "full", whole)
-
-
-def test_one_missing_distribution_is_the_only_one_that_is_computed(study):
-    folder, whole = study
-    kept = finished(folder)
-    name = TINY.distributions[5].file_name
-    (folder / "distributions" / name).unlink()
-    kept.pop(name)
-    run_study(TINY, folder)
-    now = finished(folder)
-    assert kept.items() <= now.items()
-    assert set(now) - set(kept) == {name}
-    assert_complete(folder, whole)

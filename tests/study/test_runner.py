@@ -90,39 +90,10 @@ def test_a_cell_has_its_shape(paper):
     assert {"hold-out", "fitting", "prediction", "estimation", "truth"} <= set(outcome.seconds)
 
 
-@pytest.mark.slow
-def test_every_draw_of_the_smallest_size_has_the_value_of_plain_loops(paper):
-    assert_values(*paper, 30, range(200), corrected)
-
-
-@pytest.mark.slow
-def test_every_draw_of_the_largest_size_has_the_value_of_plain_loops(paper, monkeypatch):
-    assert_values(*paper, 500, range(0, 200, 50), corrected)
-    monkeypatch.setattr(reference, "quantile_edges", quick_edges)  # for Silverman's rule
-    assert_values(*paper, 500, range(200), quick_corrected)
-
-
 def test_some_draws_of_every_size_have_the_value_of_plain_loops(paper, monkeypatch):
     monkeypatch.setattr(reference, "quantile_edges", quick_edges)
     for i, size in enumerate(paper[1].design.sizes):
         assert_values(*paper, size, [i, 100 - i, 199 - i], quick_corrected)
-
-
-@pytest.mark.slow
-def test_truth_of_the_cell_is_that_of_plain_loops(paper):
-    outcome, again = paper
-    for setting, (exact, labels, _) in zip(again.design.settings, outcome.truth, strict=True):
-        want = [cases.truth(*problem) for problem in again.chances(setting)]
-        assert exact == pytest.approx(np.mean(want), rel=1e-9)
-        # Every 2000th of [0, 1] exactly: edges of bins are those of `reference`.
-        want = []
-        for s, y, _, _ in again.problems(np.arange(len(again.y)), setting):
-            edges = np.array(reference.uniform_edges(2000, 0.0, 1.0))
-            place = np.clip(np.searchsorted(edges, s, "right") - 1, 0, 1999)
-            gaps = np.bincount(place, np.array(y) - np.array(s), 2000)
-            want.append(np.abs(gaps).sum() / len(s))
-        assert labels == pytest.approx(np.mean(want), rel=1e-9)
-        assert abs(labels - exact) < 0.003
 
 
 # -- small cells, with ties ------------------------------------------------------------------------
@@ -187,18 +158,3 @@ def test_a_part_of_a_design_has_the_values_of_the_whole():
     found = run_distribution(replace(part, draws=3), which)
     assert np.array_equal(found.estimates[0, :12, 0], whole.estimates[1, :12, 0, :3])
     assert found.estimates[0, :, 0] == pytest.approx(whole.estimates[1, :, 0, :3], rel=1e-11)
-
-
-def test_seeds_and_distributions_have_draws_of_their_own():
-    which = Distribution(3, 2, 0, "naive_bayes", 0)
-    design = replace(SINGLE, n_sizes=1)
-    others = [
-        (replace(design, seed=1), which),
-        (replace(design, mixtures=2), which._replace(mixture=1)),
-        (replace(design, trainings=2), which._replace(training=1)),
-        (design, which._replace(model="logistic_regression")),
-    ]
-    first = run_distribution(design, which).estimates
-    for design, other in others:
-        found = run_distribution(design, other).estimates
-        assert not np.isin(found[:, :-1], first[:, :-1]).any(), other
