@@ -5,7 +5,6 @@ from math import isnan
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from scipy.special import gammaln
 
 import fastece
 from fastece import SKCE, DirichletKDE
@@ -178,9 +177,3 @@ def vectors(draw, min_size=2, max_size=8):
     enough = whole.filter(lambda weight: np.count_nonzero(weight) >= min_size)
     weight = draw(st.none() | enough.map(np.array) | enough.map(lambda w: 0.3 + np.array(w)))
     return np.array(draw(label)), prob, weight
-
-
-def dirichlet_constants(p, bandwidth):
-    """log Gamma(sum alpha) - sum log Gamma(alpha) for alpha = p_i / bandwidth + 1."""
-    alpha = p / bandwidth + 1
-    return gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)

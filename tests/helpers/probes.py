@@ -1,7 +1,7 @@
 """Estimators that tell what was drawn, written as a caller would: prepare, evaluate, no more."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -108,17 +108,6 @@ class OneBin:
     def evaluate(self, sample, c):
         w = c if sample.v is None else c * sample.v
         return abs(np.sum(w * (sample.y - sample.s))) / np.sum(w)
-
-
-@dataclass(frozen=True)
-class Counted(Mean):
-    """Keeps how many rows each evaluation had."""
-
-    sizes: list = field(default_factory=list, compare=False, repr=False)
-
-    def evaluate(self, plan, c):
-        self.sizes.append(int(np.sum(c, dtype=np.int64)))
-        return super().evaluate(plan, c)
 
 
 class Spy:

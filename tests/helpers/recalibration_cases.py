@@ -10,7 +10,6 @@ from scipy.special import expit, softmax
 from fastece import KDE
 from fastece.recalibration import METHODS
 
-LOGIT_METHODS = ("vector", "matrix")  # logits as given, or log p: not the same numbers
 ONE_SCORE = ("platt", "beta", "isotonic", "histogram", "scaling_binning", "curve")
 OPTIMA = ("temperature", "vector", "matrix", "platt", "beta", "scaling_binning")
 # Where n enters as such: weights are not repetitions of rows (nor are they with "silverman").
