@@ -17,7 +17,7 @@ from fastece.recalibration import load
 
 FOLDER = Path(fastece.__file__).parent
 # Rooms of compiled kernels, which are code.
-KERNELS = {"kernels/cache.py"}
+KERNELS = {"kernels/_jit.py"}
 NETWORK = {"socket", "ssl", "urllib", "http", "ftplib", "smtplib", "requests", "httpx", "aiohttp"}
 CODE = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
 

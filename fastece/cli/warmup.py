@@ -22,7 +22,7 @@ from fastece.cli.output import Page, Progress
 from fastece.document.document import Document
 from fastece.estimators.bins import MANY_ROWS
 from fastece.estimators.table import ESTIMATORS
-from fastece.kernels import cache
+from fastece.kernels import _jit
 from fastece.recalibration import METHODS
 
 FEW = 40
@@ -61,10 +61,10 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     seconds, kernels = time.perf_counter() - start, len(set(names))
     text = (
         f"{len(names)} signatures of {kernels} kernels in {seconds:.1f} s ({cached} were there "
-        f"already), kept in {cache.CACHE_DIRECTORY}"
+        f"already), kept in {_jit.CACHE_DIRECTORY}"
     )
     values = {
-        "seconds": seconds, "directory": cache.CACHE_DIRECTORY, "kernels": kernels,
+        "seconds": seconds, "directory": _jit.CACHE_DIRECTORY, "kernels": kernels,
         "signatures": len(names), "cached": cached,
     }  # fmt: skip
     return Page(Document(text), values)
@@ -76,11 +76,11 @@ def kept() -> list[str]:
     Of kernels that call others, only they are read from the folder, so this process need not know
     all that are there.
     """
-    if cache.FAILURES:
-        raise OSError(cache.FAILURES[-1])
-    if cache.CACHE_DIRECTORY is None:
+    if _jit.FAILURES:
+        raise OSError(_jit.FAILURES[-1])
+    if _jit.CACHE_DIRECTORY is None:
         raise OSError("NUMBA_DISABLE_JIT is set, so nothing is compiled")
-    return [path.name.partition("-")[0] for path in Path(cache.CACHE_DIRECTORY).glob("*.nbc")]
+    return [path.name.partition("-")[0] for path in Path(_jit.CACHE_DIRECTORY).glob("*.nbc")]
 
 
 def steps() -> Iterator[Callable[[], object]]:

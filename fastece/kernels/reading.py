@@ -57,26 +57,6 @@ def read_hits(label: NDArray[Any], hit: U8) -> bool:
 
 
 @jit
-def short_row(row: NDArray[Any]) -> tuple[Any, int, Any, Any]:
-    """Return largest entry, its first column, smallest entry and sum of a row.
-
-    It has no branch that could be mispredicted.
-    """
-    top = row[0]
-    low = row[0]
-    total = row[0]
-    column = 0
-    for k in range(1, row.size):
-        x = row[k]
-        larger = x > top
-        top = x if larger else top
-        column = k if larger else column
-        low = x if x < low else low
-        total += x
-    return top, column, low, total
-
-
-@jit
 def long_row(row: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, Any, Any]:
     """Return largest entry, smallest entry and sum of a long row.
 
@@ -126,8 +106,16 @@ def read_top_label(
     for i in range(prob.shape[0]):
         y = label[i]
         known = (y >= 0) & (y < n_classes)
-        if n_classes < LONG:
-            top, column, low, total = short_row(prob[i])
+        if n_classes < LONG:  # without a branch that could be mispredicted
+            top = low = total = prob[i, 0]
+            column = 0
+            for k in range(1, n_classes):
+                x = prob[i, k]
+                larger = x > top
+                top = x if larger else top
+                column = k if larger else column
+                low = x if x < low else low
+                total += x
             is_hit = column == y
         else:
             top, low, total = long_row(prob[i], lanes)

@@ -344,42 +344,6 @@ def chain(rows: I32, head: I32, following: I32) -> None:
 
 
 @jit
-def cut_sums(
-    c: U8, order: I32, terms: F64, cuts: I32, head: I32, following: I32, at: int, out: F64
-) -> None:
-    """Sum up the rows between the cuts of each replicate, in one sweep over the rows.
-
-    `sums` holds, of each replicate, what came after its last cut; where the sweep meets its next
-    cut, that goes to its bin. Rows between two neighbouring cuts of any replicate are added in one
-    go, for all replicates.
-
-    The block's part of `out` (Q, B, 32 G) begins at `at`. The rest is as in `equal_mass_sums`,
-    `cuts_of` and `chain`; `head` is -1 before and after, and `following` work space.
-    """
-    n = order.size
-    sums, bins = np.zeros((terms.shape[0], REPLICATES)), np.zeros(REPLICATES, np.int32)
-    chain(cuts[1:], head, following)
-    i = np.int64(0)  # not 0, for which numba would compile what it is passed to a second time
-    while i <= n:
-        e = head[i]
-        head[i] = -1
-        while e >= 0:
-            r = e % REPLICATES
-            for q in range(terms.shape[0]):
-                out[q, bins[r], at + r] = sums[q, r]
-                sums[q, r] = 0.0
-            bins[r] += 1
-            e = following[e]
-        k = i + 1
-        while k < n and head[k] < 0:
-            k += 1
-        if i < n:
-            for q in range(terms.shape[0]):
-                add_rows(c, order, terms[q], i, k, sums[q])
-        i = k
-
-
-@jit
 def centres_of(
     bits: I64, n: int, edges: F64, centre: F64, place: I32, bins: I32, count: I32
 ) -> None:
@@ -414,60 +378,70 @@ def centres_of(
 
 
 @jit
-def cut_shares(
-    c: U8, s: F64, terms: F64, centre: F64, place: I32, bins: I32, count: I32, head: I32,
-    following: I32, at: int, out: F64,
+def cut_sums(
+    c: U8, rows: OrderedRows, terms: F64, convex: bool, place: I32, centre: F64, bins: I32,
+    count: I32, head: I32, following: I32, at: int, out: F64,
 ) -> None:  # fmt: skip
-    """Sum up rows shared by the two centres around their score, in one sweep.
+    """Sum up the rows between the cuts of each replicate, in one sweep over the rows.
 
-    Between two centres a row gives ``x (s - lower) / (upper - lower)`` to the upper one, and the
-    rest to the lower one. The width is the same for all rows in between, so it is enough to add up
-    x, ``x (upper - s)`` and ``x (s - lower)``, and to divide where a replicate meets its next
-    centre. Between two rows of the sweep, of every replicate::
+    `sums` holds, of each replicate, what came after its last cut; where the sweep meets its next
+    cut, that goes to its bin. Rows between two neighbouring cuts of any replicate are added in one
+    go, for all replicates.
+
+    If `convex`, cuts are centres of bins. Between two of them a row gives ``x (s - lower) / (upper
+    - lower)`` to the upper one, and the rest to the lower one. The width is the same for all rows
+    in between, so it is enough to add up x, ``x (upper - s)`` and ``x (s - lower)``, and to divide
+    where a replicate meets its next centre. Before the first, and after the last, all of x is that
+    centre's. Between two rows of the sweep, of every replicate::
 
         centre t - 1          row i          centre t         t = seen[r]
              |  . . . added up . .|               |           sums[0]  x
         ends[0, r]                           ends[1, r]       sums[1]  x (ends[1, r] - s)
                                                               sums[2]  x (s - ends[0, r])
 
-    Before the first centre, and after the last, all of x is that centre's. Arguments are those of
-    `cut_sums`, with the scores s and what `centres_of` fills in.
+    The block's part of `out` (Q, B, 32 G) begins at `at`. `place` (B, 32) are the first rows behind
+    the cuts, and centres are as `centres_of` fills them in; `head` and `following` as `chain`.
     """
-    n = s.size
+    n = rows.s.size
     sums, ends = np.empty((3, REPLICATES)), np.empty((2, REPLICATES))
     seen = np.empty(REPLICATES, np.int32)
     for q in range(terms.shape[0]):
-        for b in range(out.shape[1]):
+        for b in range(out.shape[1] if convex else 0):
             zero(out[q, b, at : at + REPLICATES])
         zero(sums.reshape(sums.size))
         for r in range(REPLICATES):
-            seen[r], ends[0, r], ends[1, r] = 0, 0.0, centre[0, r]
+            seen[r], ends[0, r], ends[1, r] = 0, 0.0, centre[0, r] if convex else 0.0
         chain(place, head, following)
-        i = np.int64(0)
+        i = np.int64(0)  # not 0, for which numba would compile what it is passed to a second time
         while i <= n:
             e = head[i]
             head[i] = -1
             while e >= 0:
                 r = e % REPLICATES
                 t = seen[r]
-                if t < count[r]:
+                if not convex:
+                    out[q, t, at + r] = sums[0, r]
+                    sums[0, r], seen[r] = 0.0, t + 1
+                elif t < count[r]:
                     share = sums[0, r]
                     if t > 0:
                         width = centre[t, r] - centre[t - 1, r]
                         share = sums[2, r] / width
                         out[q, bins[t - 1, r], at + r] += sums[1, r] / width
                     out[q, bins[t, r], at + r] += share
+                    ends[0, r], ends[1, r] = centre[t, r], centre[min(t + 1, count[r] - 1), r]
                     sums[0, r] = sums[1, r] = sums[2, r] = 0.0
                     seen[r] = t + 1
-                    ends[0, r], ends[1, r] = centre[t, r], centre[min(t + 1, count[r] - 1), r]
                 e = following[e]
             k = i + 1
             while k < n and head[k] < 0:
                 k += 1
-            if i < n:
-                add_shares(c, terms[q], s, i, k, ends, sums)
+            if i < n and convex:
+                add_shares(c, terms[q], rows.s, i, k, ends, sums)
+            elif i < n:
+                add_rows(c, rows.order, terms[q], i, k, sums[0])
             i = k
-        for r in range(REPLICATES):
+        for r in range(REPLICATES if convex else 0):
             out[q, bins[count[r] - 1, r], at + r] += sums[0, r]
 
 
@@ -493,15 +467,14 @@ def equal_mass_sums(
     edges = np.empty((n_bins + 1, REPLICATES))
     cuts = np.empty((n_bins + 1, REPLICATES), np.int32)
     cells = n_bins if convex else 0
-    centre, place = np.empty((cells, REPLICATES)), np.empty((cells, REPLICATES), np.int32)
-    bin_of, count = np.empty((cells, REPLICATES), np.int32), np.empty(REPLICATES, np.int32)
+    centre, place = np.empty((cells, REPLICATES)), cuts[1:]
+    bins, count = np.empty((cells, REPLICATES), np.int32), np.empty(REPLICATES, np.int32)
     head, following = np.empty(n + 1, np.int32), np.empty(n_bins * REPLICATES, np.int32)
     for i in range(n + 1):
         head[i] = -1
     padded = np.empty(power_of_two(n) if convex else 0)
     for i in range(padded.size):  # no -0: its bits are those of no small integer
         padded[i] = rows.s[i] + 0.0 if i < n else np.inf
-    bits = padded.view(np.int64)
     for r in range(REPLICATES):
         edges[0, r], edges[n_bins, r] = rows.low, rows.high
     for g in range(c.shape[0]):
@@ -512,7 +485,5 @@ def equal_mass_sums(
             total[at + r] = below[groups, r]
         cuts_of(drawn, rows, below, right, edges, cuts)
         if convex:
-            centres_of(bits, n, edges, centre, place, bin_of, count)
-            cut_shares(drawn, rows.s, terms, centre, place, bin_of, count, head, following, at, out)
-        else:
-            cut_sums(drawn, rows.order, terms, cuts, head, following, at, out)
+            centres_of(padded.view(np.int64), n, edges, centre, place, bins, count)
+        cut_sums(drawn, rows, terms, convex, place, centre, bins, count, head, following, at, out)

@@ -12,7 +12,7 @@ from fastece.cli import commands, main, warmup
 from fastece.cli.options import make_parser
 from fastece.cli.output import Page
 from fastece.document.document import Document
-from fastece.kernels import cache
+from fastece.kernels import _jit
 from helpers.command_line import DIGITS, SMALL, failure, run, text
 
 # --- faults and bad input --------------------------------------------------------------------
@@ -158,8 +158,8 @@ def test_the_installed_command_and_the_module_are_the_same():
 def test_warmup_counts_signatures_and_shows_them_on_a_terminal(
     capsys, monkeypatch, tmp_path, is_terminal
 ):
-    monkeypatch.setattr(cache, "CACHE_DIRECTORY", str(tmp_path))
-    monkeypatch.setattr(cache, "FAILURES", [])
+    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(_jit, "FAILURES", [])
     files = (tmp_path / f"{name}.nbc" for name in ("f-1", "f-2", "g-1"))
     monkeypatch.setattr(warmup, "steps", lambda: (file.touch for file in files))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)

@@ -12,7 +12,7 @@ FOLDER = Path(fastece.__file__).parent / "kernels"
 TESTS = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.py"))
 
 
-KERNELS = {path.stem for path in FOLDER.glob("[a-z]*.py")} - {"cache"}
+KERNELS = {path.stem for path in FOLDER.glob("[a-z]*.py")}
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))

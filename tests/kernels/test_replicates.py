@@ -255,6 +255,17 @@ def test_cuts_are_chained_at_their_rows():
         assert sorted(seen) == list(range(5 * R))
 
 
+def cut_sums_with(kernel, s, c, terms, convex, place, centre, bins, count):
+    """Sums of the second of three blocks; what the kernel leaves must be as it was."""
+    head, following = np.full(len(s) + 1, -1, np.int32), np.empty(place.size, np.int32)
+    out, rows = np.full((2, len(place), 3 * R), np.nan), rows_of(s, NO_WEIGHTS, 1)
+    kernel(c, rows, terms, convex, place, centre, bins, count, head, following, R, out)
+    assert np.isnan(out[..., :R]).all()
+    assert np.isnan(out[..., 2 * R :]).all()
+    assert (head == -1).all()
+    return out[..., R : 2 * R]
+
+
 @pytest.mark.parametrize("n", [1, 7, 60])
 @pytest.mark.parametrize("n_bins", [1, 2, 9])
 def test_sums_between_cuts_are_of_their_rows(n, n_bins):
@@ -265,14 +276,11 @@ def test_sums_between_cuts_are_of_their_rows(n, n_bins):
         for b in range(n_bins):
             for i in range(cuts[b, r], cuts[b + 1, r]):
                 expected[:, b, r] += terms[:, i] * c[i, r]
+    nothing, whole = np.empty((0, R)), np.empty((0, R), np.int32)
     for kernel in forms(replicates.cut_sums):
-        out = np.full((2, n_bins, 3 * R), np.nan)
-        head, following = np.full(n + 1, -1, np.int32), np.empty(n_bins * R, np.int32)
-        kernel(c, np.arange(n, dtype=np.int32), terms, cuts, head, following, R, out)
-        assert out[..., R : 2 * R].tolist() == expected.tolist()  # the same bits
-        assert np.isnan(out[..., :R]).all()
-        assert np.isnan(out[..., 2 * R :]).all()
-        assert (head == -1).all()
+        centres = nothing, whole, whole[:, 0].copy()
+        out = cut_sums_with(kernel, np.zeros(n), c, terms, False, cuts[1:], *centres)
+        assert out.tolist() == expected.tolist()  # the same bits
 
 
 def padded_bits(s):
@@ -327,14 +335,10 @@ def test_rows_are_shared_by_the_centres_around_them(name, n_bins):
         for i in range(n):
             for b, a in reference.convex_shares(s[i], found):
                 expected[:, b, r] += a * terms[:, i] * c[i, r]
-    centres = centres_with(replicates.centres_of, s, edges)
-    for kernel in forms(replicates.cut_shares):
-        out = np.full((2, n_bins, 2 * R), np.nan)
-        head, following = np.full(n + 1, -1, np.int32), np.empty(n_bins * R, np.int32)
-        kernel(c, s, terms, *centres, head, following, R, out)
-        assert out[..., R:] == pytest.approx(expected, abs=1e-13)
-        assert np.isnan(out[..., :R]).all()
-        assert (head == -1).all()
+    centre, place, bins, count = centres_with(replicates.centres_of, s, edges)
+    for kernel in forms(replicates.cut_sums):
+        out = cut_sums_with(kernel, s, c, terms, True, place, centre, bins, count)
+        assert out == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])

@@ -13,7 +13,7 @@ import pytest
 import fastece
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.cli import warmup
-from fastece.kernels import cache
+from fastece.kernels import _jit
 
 PACKAGE = Path(fastece.__file__).parent
 
@@ -113,10 +113,10 @@ def test_it_fails_as_soon_as_something_is_not_kept(monkeypatch, tmp_path):
 
     def full_disk():
         calls.append("full")
-        cache.FAILURES.append("no space")
+        _jit.FAILURES.append("no space")
 
-    monkeypatch.setattr(cache, "FAILURES", [])
-    monkeypatch.setattr(cache, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(_jit, "FAILURES", [])
+    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(warmup, "steps", lambda: iter([full_disk, calls.clear]))
     with pytest.raises(OSError, match="no space"):
         warmup.run(None, print)
