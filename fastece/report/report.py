@@ -436,7 +436,8 @@ def measure_vectors(
     vectors = read(setting="auto", vectors=True)
     # The bandwidth that the likelihood chooses takes the longest.
     kde: Any = ESTIMATORS["canonical"]
-    plan = with_threads(call.jobs, lambda run: kde.plan(vectors.sample(0), run))
+    sample = vectors.sample(0)
+    plan = with_threads(call.jobs, lambda run: kde.prepare(sample, sample.n, run))
     rows = {"canonical": replace(kde, bandwidth=plan.bandwidth), "skce": ESTIMATORS["skce"]}
     whole = replace(call, sources=[vectors], estimators=rows, n_resamples=count, average="macro")
     results = calibration_results(whole, seed) if count else {}
