@@ -40,8 +40,11 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
         return value
     refuse_container(name, value)
     try:
-        if hasattr(value, "detach") and hasattr(value, "resolve_neg"):
-            return from_torch(value)
+        if hasattr(value, "detach") and hasattr(value, "resolve_neg"):  # a tensor, on any device
+            value = value.detach().cpu().resolve_conj().resolve_neg()
+            if str(value.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
+                value = value.float()
+            return np.asarray(value.numpy())
         if not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         array = np.asarray(value)
@@ -52,14 +55,6 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
     except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
         raise InputError(name, f"cannot be read as a numeric array: {error}") from error
     return array
-
-
-def from_torch(tensor: Any) -> NDArray[Any]:
-    """Read a tensor on any device, with or without a gradient, as an array."""
-    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
-    if str(tensor.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
-        tensor = tensor.float()
-    return np.asarray(tensor.numpy())
 
 
 def dtypes_of(value: Any) -> list[str]:

@@ -60,7 +60,7 @@ def class_order(
     """Find the label of each column; None where labels are class indices.
 
     The caller's `labels` come first; else the columns' names, if every label is one of them; else
-    strings in order.
+    the positive label and one other; else strings in order.
     """
     n_classes = 2 if y_prob.ndim == 1 else y_prob.shape[1]
     if pos_label is not None and n_classes != 2:
@@ -68,27 +68,25 @@ def class_order(
         raise InputError("pos_label", rule)
     order: list[Any] | None = None
     if labels is not None:
-        order = caller_order(labels, n_classes)
+        order = as_array("labels", as_objects(labels)).ravel().tolist()
+        if len(order) != n_classes:
+            rule = f"must name {n_classes} classes, got {len(order)}: {order!r:.200}"
+            raise InputError("labels", rule)
+        for k, label in enumerate(order):
+            if label in order[:k]:
+                raise InputError("labels", "must be distinct", index=k, value=label)
     elif names and label_text(y[0]) in names:
         order = name_order(y, names, prob_name)
     if order is None and pos_label is not None:
-        order = positive_last(y, pos_label)
+        other, *rest = [*(x for x in distinct_labels(y) if x != pos_label), None]
+        if len(rest) > 1:
+            rule = f"must be the positive label {pos_label!r} or one other, such as {other!r}"
+            refuse_where("y_true", rule, y, elementwise(lambda x: x not in (pos_label, other)))
+        order = [other, pos_label]
     elif order is None and y.dtype.kind in "OUST":
         order = string_order(y, y_prob, prob_name, names)
     if order is not None and pos_label is not None and order[1] != pos_label:
         raise InputError("pos_label", f"must be class 1, {repr_of(order[1])}", value=pos_label)
-    return order
-
-
-def caller_order(labels: Any, n_classes: int) -> list[Any]:
-    """Read the caller's labels, one for each class."""
-    order = as_array("labels", as_objects(labels)).ravel().tolist()
-    if len(order) != n_classes:
-        rule = f"must name {n_classes} classes, got {len(order)}: {order!r:.200}"
-        raise InputError("labels", rule)
-    for k, label in enumerate(order):
-        if label in order[:k]:
-            raise InputError("labels", "must be distinct", index=k, value=label)
     return order
 
 
@@ -102,15 +100,6 @@ def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | No
         rule = f"two columns have one name, {names!r:.200}"
         raise InputError(prob_name, rule, hint="pass {labels}")
     return [label_of.get(name, name) for name in names]
-
-
-def positive_last(y: Array, pos_label: Any) -> list[Any]:
-    """Find the other label, None if there is none, and the positive one."""
-    other, *rest = [*(label for label in distinct_labels(y) if label != pos_label), None]
-    if len(rest) > 1:
-        rule = f"must be the positive label {pos_label!r} or one other, such as {other!r}"
-        refuse_where("y_true", rule, y, elementwise(lambda x: x not in (pos_label, other)))
-    return [other, pos_label]
 
 
 def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) -> list[Any]:

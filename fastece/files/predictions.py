@@ -147,10 +147,12 @@ class Reader:
         rows = Rows(replace(table, columns={}), *table.read(*self.chosen))
         for name, column in {**rows.numbers, **rows.labels}.items():
             if isinstance(column, Texts):
-                self.check_form(table, name, "a string")
+                form = "a string"
             else:
                 _, width, *_ = *np.shape(column), 1
-                self.check_form(table, name, "a number" if width == 1 else f"{width} numbers")
+                one = "no string" if name in rows.labels else "a number"
+                form = one if width == 1 else f"{width} numbers"
+            self.check_form(table, name, form)
         return rows
 
     def check_form(self, table: Table, name: str, form: str) -> None:

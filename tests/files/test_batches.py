@@ -148,6 +148,15 @@ def test_a_bad_line_of_json_is_named(write):
         list(read_batches(write(rows, "a.jsonl")))
 
 
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("name", ["y_true", "y_prob"])
+def test_a_key_that_later_objects_lack_is_named(write, name):
+    whole = {"y_true": 1, "y_prob": 0.5}
+    rows = as_json([whole] * 5 + [{key: x for key, x in whole.items() if key != name}])
+    with pytest.raises(ValueError, match=f"line 6, column {name}: must not be missing, got None"):
+        list(read_batches(write(rows, "a.jsonl")))
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
