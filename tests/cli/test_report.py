@@ -11,7 +11,7 @@ import pytest
 
 import fastece
 from fastece.cli import main
-from fastece.document.plain import to_plain
+from fastece.document.numbers import to_plain
 from fastece.report.report import ERRORS
 from helpers.command_line import DATA, DIGITS, PAIRS, SMALL, as_json, failure, run, text, values
 
