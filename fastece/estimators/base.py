@@ -269,7 +269,7 @@ class Parameters(Estimator):
     kept.
     """
 
-    score_range: Any
+    score_range: Any  # "unit", "support" or a pair
     checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
 
     def __post_init__(self) -> None:
@@ -286,9 +286,9 @@ class Parameters(Estimator):
 
     def range_of(self, problems: Any) -> tuple[float, float]:
         """Return the range of scores: [0, 1], the support, or the caller's range."""
-        named = {"unit": (0.0, 1.0), "support": (problems.low, problems.high)}
-        low, high = named.get(self.score_range, self.score_range)
-        return low, high
+        if self.score_range == "support":
+            return problems.low, problems.high
+        return (0.0, 1.0) if self.score_range == "unit" else self.score_range
 
 
 def shorten(value: Any) -> str:

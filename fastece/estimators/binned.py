@@ -343,14 +343,10 @@ class Binned(Parameters):
         is_plain = self._moments(False) == (GAP,) and self.mapping == "hard" and self.is_fixed
         if not is_plain or self.score_range == "support" or self.n_bins == SQRT:
             return None
-        is_uniform = isinstance(self.edges, str)
-        ends = self.edges
-        if isinstance(ends, str):
-            ends = (0.0, 1.0) if isinstance(self.score_range, str) else self.score_range
-        n_bins, low, high = self.bin_count(0), ends[0], ends[-1]
+        n_bins, (low, high) = self.bin_count(0), self.range_of(None)
         if n_bins > kernels.moments.MOST_BINS or n_bins / (high - low) >= MAX_BINS_PER_UNIT:
             return None
-        grid = self.fixed_layout(n_bins, low, high).grid
+        grid, is_uniform = self.fixed_layout(n_bins, low, high).grid, isinstance(self.edges, str)
         return low, high, n_bins, grid.right, grid.knots[:0] if is_uniform else grid.knots
 
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
@@ -503,20 +499,16 @@ class Binned(Parameters):
         self, problems: Problems, n_bins: int, moments: tuple[int, ...], unit: float, run: Map
     ) -> Bins:
         """Compute the bins of all problems: fixed, of a float grid, or of one problem."""
-        low, high = self.range_of(problems)
-        right, convex = self._rule
-        found = None
-        if self.is_fixed:
-            layouts = [self.fixed_layout(n_bins, low, high)] * problems.n_problems
-        elif fits_float_grid(problems, n_bins, convex):
+        (low, high), (right, convex), found = self.range_of(problems), self._rule, None
+        if self.is_fixed or not fits_float_grid(problems, n_bins, convex):
+            layouts = [self.layout(problems, n_bins)] * problems.n_problems
+        else:
             moments = WITH_WEIGHT.get(moments, moments)
             layouts, found = equal_mass_sums(
                 problems, n_bins, low, high, right, self._threshold, moments, run
             )
             if convex:
                 layouts, found = [convex_layout(layouts[0].edges)], None
-        else:
-            layouts = [self.layout(problems, n_bins)]
         sums = found or cell_sums(problems, layouts[0], self._threshold, moments, run)
         total = None
         if self.threshold is None:  # every row exists, whatever its shares round to

@@ -21,7 +21,7 @@ from fastece.checks.parameters import check_real
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample, scale_weights
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
 from fastece.kernels import REPLICATES
-from fastece.typing import F64, I32, I64, U8
+from fastece.typing import F64, I32
 
 # Rows that are added up in one piece: with their multiplicities they fit into the first-level
 # cache, and sums of few rounded numbers lose less.
@@ -106,28 +106,24 @@ class Mean(Parameters):
 
 
 class OfVectors(Mean):
-    """A mean over rows with a form of its own for class vectors."""
+    """A mean over rows with a form of its own for class vectors; defines `of_rows`."""
 
     needs_vectors = True
 
     def numbers(self, sample: Sample) -> F64:
         """Compute the numbers (n,) of the class vectors, or of the binary problem."""
         if sample.vectors is None:
-            return self.of_scores(sample.s, sample.y)
+            return self.of_rows(sample.s, sample.y)
         prob, label = sample.vectors.prob, sample.vectors.label
         parts = [
-            self.of_vectors(part.astype(np.float64), label[start : start + len(part)])
+            self.of_rows(part.astype(np.float64), label[start : start + len(part)])
             for start, part in row_slices(prob)
         ]
         return np.concatenate(parts)[sample.rows]
 
     @abstractmethod
-    def of_scores(self, s: F64, y: U8) -> F64:
-        """Compute the numbers (n,) of scores and outcomes (n,)."""
-
-    @abstractmethod
-    def of_vectors(self, p: F64, label: I64) -> F64:
-        """Compute the numbers (n,) of writable class vectors (n, K) and classes (n,)."""
+    def of_rows(self, p: F64, label: NDArray[Any]) -> F64:
+        """Compute the numbers (n,) of scores (n,) or writable class vectors (n, K)."""
 
 
 @dataclass(frozen=True)
@@ -148,13 +144,11 @@ class BrierScore(OfVectors):
     needs = "squares"
     greater_is_better = False
 
-    def of_scores(self, s: F64, y: U8) -> F64:
-        """Compute the squared distances of scores from outcomes (n,)."""
-        gap = s - y
-        return np.asarray(gap * gap)
-
-    def of_vectors(self, p: F64, label: I64) -> F64:
-        """Compute the squared distances (n,) of vectors from the unit vectors of classes."""
+    def of_rows(self, p: F64, label: NDArray[Any]) -> F64:
+        """Compute squared distances (n,) from outcomes, or unit vectors of classes."""
+        if p.ndim == 1:
+            gap = p - label
+            return np.asarray(gap * gap)
         p[np.arange(label.size), label] -= 1.0
         return np.asarray(np.einsum("ik,ik->i", p, p))
 
@@ -198,15 +192,9 @@ class LogLoss(OfVectors):
                 raise InputError("clip", "must be greater than 0; None clips nothing", value=0)
             object.__setattr__(self, "clip", clip)
 
-    def of_scores(self, s: F64, y: U8) -> F64:
-        """Compute the loss (n,) from the probability of each outcome."""
-        return self._loss(np.where(y == 1, s, 1 - s))
-
-    def of_vectors(self, p: F64, label: I64) -> F64:
-        """Compute the loss (n,) from the probability of each true class."""
-        return self._loss(p[np.arange(label.size), label])
-
-    def _loss(self, p: F64) -> F64:
+    def of_rows(self, p: F64, label: NDArray[Any]) -> F64:
+        """Compute the loss (n,) from the probability of each label."""
+        p = np.where(label == 1, p, 1 - p) if p.ndim == 1 else p[np.arange(label.size), label]
         p = p if self.clip is None else p.clip(self.clip, 1 - self.clip)
         with np.errstate(divide="ignore"):  # of 0
             return np.abs(np.log(p))
@@ -279,12 +267,10 @@ class Entropy(OfVectors):
     0.346574
     """
 
-    def of_scores(self, s: F64, y: U8) -> F64:  # noqa: ARG002
-        """Compute the entropy (n,) of the probabilities s and 1 - s."""
-        return surprise(s) + surprise(1 - s)
-
-    def of_vectors(self, p: F64, label: I64) -> F64:  # noqa: ARG002
-        """Compute the entropy (n,) of each class vector."""
+    def of_rows(self, p: F64, label: NDArray[Any]) -> F64:  # noqa: ARG002
+        """Compute the entropy (n,) of the probabilities s and 1 - s, or of class vectors."""
+        if p.ndim == 1:
+            return surprise(p) + surprise(1 - p)
         return np.asarray(surprise(p).sum(axis=1))
 
 

@@ -159,9 +159,7 @@ ERRORS = [line.split(" | ") for line in ERRORS.strip().splitlines()]
 
 
 @pytest.mark.parametrize(("line", "message"), [(x.strip(), y) for x, y in ERRORS])
-def test_bad_input_is_one_line_and_nothing_is_written(
-    capsys, tmp_path, monkeypatch, line, message
-):
+def test_bad_input_is_one_line_and_nothing_is_written(capsys, tmp_path, monkeypatch, line, message):
     monkeypatch.chdir(tmp_path)
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
