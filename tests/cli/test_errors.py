@@ -66,7 +66,7 @@ report broken.parquet                          | broken.parquet:
 report cut.npz                                 | cut.npz
 report array.npz                               | array.npz: .*\\(3,\\)
 report wrong.csv                               | --labels
-.*'leave', got 'churn'
+report text.csv --labels stay,leave            | line 3, column y_true: .*'leave', got 'churn'
 report text.csv --labels a,b,c                 | --labels: .* 2 classes, got 3
 report vectors.csv --labels 0,two              | --labels: .* got 'two'
 report a.csv --y-true no                       | a.csv: .* 'no'
