@@ -106,11 +106,6 @@ def test_extras_that_messages_and_pages_name_exist():
     assert {"plot", "report", "study", "dev"} <= named <= set(PROJECT["optional-dependencies"])
 
 
-def test_no_address_is_made_up():
-    assert "urls" not in PROJECT
-    assert "authors" not in PROJECT
-
-
 def test_the_smoke_test_calls_every_public_function():
     functions = {name for name in fastece.__all__ if inspect.isfunction(getattr(fastece, name))}
     smoke = runpy.run_path(str(ROOT / "tests" / "smoke.py"))
@@ -136,7 +131,3 @@ def test_issue_forms_are_valid(path):
     for entry in form["body"]:
         assert ENTRIES[entry["type"]] <= set(entry["attributes"])
         assert set(entry) <= {"type", "id", "attributes", "validations"}
-
-
-def test_there_are_issue_forms_of_all_kinds():
-    assert [path.stem for path in FORMS] == ["1_wrong_number", "2_crash", "3_slow", "4_feature"]
