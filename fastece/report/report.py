@@ -179,6 +179,7 @@ def make_report(
     seed = int(rng) if isinstance(rng, Integral) and not isinstance(rng, bool) else new_key(rng)
     lead, key = call.only(errors[LEAD]), new_key(seed)
     has_rows, per_class = isinstance(source, Problems), source.setting.per_class
+    curve = None if per_class else curves_of(replace(lead, n_resamples=0), None)[0]
     measures = measure_errors(call, seed, progress)
     progress("direction, scores, classes and slices")
     return Report(
@@ -200,12 +201,12 @@ def make_report(
         groups=None if whole is None else measure_groups(whole, seed, names[1]),
         vectors=measure_vectors(call, read, seed, progress) if has_rows and not pairs else None,
         diagrams=diagrams_of(errors[TEST], source),
-        curve=None if per_class else curves_of(replace(lead, n_resamples=0), None)[0],
+        curve=curve,
         pairs=pairs,
         note=note,
         by=names[0],
         stream={} if stream is None and not has_rows else stream,
-        _panels=report_panels(call, seed),
+        _panels=report_panels(call, seed, curve),
     )
 
 
@@ -457,7 +458,7 @@ def measure_vectors(
 # --- pictures of reports, comparisons and curves --------------------------------------------
 
 
-def report_panels(call: Call, seed: int) -> list[Panel]:
+def report_panels(call: Call, seed: int, curve: ReliabilityCurve | None) -> list[Panel]:
     """Draw the diagram with its band, and the curve; or the diagram of each class.
 
     Where scores are heaped there is a diagram over log odds too. Without resamples, and where rows
@@ -466,10 +467,7 @@ def report_panels(call: Call, seed: int) -> list[Panel]:
     (source,) = call.sources
     has_band = call.n_resamples > 0 and ROWS in source.has
     panels = diagram_panels(call, [None], seed if has_band else None)
-    if not source.setting.per_class:
-        lead = replace(call.only(call.estimators[LEAD]), n_resamples=0)
-        panels.append(Panel({None: curves_of(lead, None)[0].drawing()}))
-    return panels
+    return panels if curve is None else [*panels, Panel({None: curve.drawing()})]
 
 
 def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:

@@ -15,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import (
-    as_array,
-    as_probabilities,
-    as_real,
-    contiguous,
-    refuse_where,
-    row_sum_tolerance,
-)
+from fastece.checks import arrays
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_integer
@@ -185,16 +178,16 @@ class State:
             array += other.arrays[name]
         self.weight, self.square = self.weight + other.weight, self.square + other.square
 
-    def load(self, arrays: dict[str, Any]) -> None:
+    def load(self, sums: dict[str, Any]) -> None:
         """Load sums by name, and refuse invalid ones."""
         for name, array in self.arrays.items():
-            got = np.asarray(arrays[name]) if name in arrays else None
+            got = np.asarray(sums[name]) if name in sums else None
             if got is None or got.shape != array.shape or got.dtype != np.int64:
                 kind = "nothing" if got is None else f"{got.dtype} {got.shape}"
                 rule = f"{name} must be int64 {array.shape}, as settings are here"
                 raise InputError("state", f"{rule}, got {kind}")
             array[:] = got
-        if more := sorted({*arrays} - {*self.arrays}):
+        if more := sorted({*sums} - {*self.arrays}):
             raise InputError("state", f"must hold {[*self.arrays]}", value=more[0])
         if any((array < 0).any() for array in (self.fine, self.replicates, self.totals[:4])):
             raise InputError("state", "has weights or counts below 0, so sums were too large")
@@ -311,14 +304,14 @@ def read_batch(
     The second value is the sum of squared distances of class vectors from the true class, in two
     words.
     """
-    prob = as_probabilities(y_prob)
+    prob = arrays.as_probabilities(y_prob)
     wanted = () if settings.n_classes is None else (settings.n_classes,)
     if prob.shape[1:] != wanted:
         shown = "(n,)" if settings.n_classes is None else f"(n, {settings.n_classes})"
         raise InputError(
             "y_prob", f"must have shape {shown}", value=prob.shape, hint="as {n_classes} says"
         )
-    weight = None if sample_weight is None else as_real("sample_weight", sample_weight)
+    weight = None if sample_weight is None else arrays.as_real("sample_weight", sample_weight)
     if weight is None and settings.is_auto_vector and not settings.from_logits:
         found = read_vectors(settings, y_true, y_prob, prob)
         if found is not None:
@@ -332,7 +325,7 @@ def read_batch(
         raise InputError("y_true", "must hold class numbers in a stream, not other labels")
     if weight is not None:
         least = MIN_DRAWN_WEIGHT if settings.n_replicates else MIN_WEIGHT
-        refuse_where(
+        arrays.refuse_where(
             "sample_weight", f"must be 0 or at least {least:g}, as sums have so much detail",
             weight, lambda part: (part > 0) & (part < least), "multiply all weights by one number",
         )  # fmt: skip
@@ -349,13 +342,13 @@ def read_vectors(
     settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
 ) -> tuple[Problems, I64] | None:
     """Read class vectors without weights in one pass; None if one is invalid."""
-    label = as_array("y_true", y_true)
+    label = arrays.as_array("y_true", y_true)
     if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
         return None
     n = len(prob)
     score, hit, words = np.empty(n), np.empty(n, np.uint8), np.zeros(2, np.int64)
-    tolerance = NEARLY * row_sum_tolerance(y_prob, prob)
-    p, y, k = native_scores(prob), contiguous(label, np.int64), prob.shape[1]
+    tolerance = NEARLY * arrays.row_sum_tolerance(y_prob, prob)
+    p, y, k = native_scores(prob), arrays.contiguous(label, np.int64), prob.shape[1]
     step = max(1, PIECE // k)
     for start in range(0, n, step):
         part = slice(start, start + step)
