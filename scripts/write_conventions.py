@@ -35,8 +35,7 @@ def notes_of(library: str) -> str:
     """Copy the notes of the module with the functions of a library, one line each."""
     name = next(name for name, row in CONVENTIONS.items() if row.library == library)
     doc = import_module(f"fastece.compat.{name}").__doc__ or ""
-    notes = doc.partition("Notes\n-----\n")[2].partition("\n\nExamples")[0]
-    return notes.replace("\n  ", " ")
+    return doc.partition("Notes\n-----\n")[2].rstrip().replace("\n  ", " ")
 
 
 def block(library: str) -> str:

@@ -15,12 +15,6 @@ Notes
   them are empty.
 - Object detection (`detection=True` with boxes), samples of Bayesian models (3-d `X`) and maps are
   not offered.
-
-Examples
---------
->>> from fastece.compat.netcal import ECE
->>> ECE(bins=2).measure([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1])
-np.float64(0.29)
 """
 
 import math

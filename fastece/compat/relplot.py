@@ -11,12 +11,6 @@ Notes
 - `smECE`, `smECE_sigma`: fastece's own estimator, `"smooth_ece"`, and not relplot's arithmetic,
   which finds the scale to 1/1024 only, looks at 200 points, cuts the kernel off at a distance of
   1/2 and counts a score of exactly 0 or 1 half.
-
-Examples
---------
->>> from fastece.compat.relplot import binnedECE, smECE
->>> binnedECE([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1], nbins=2)
-np.float64(0.29)
 """
 
 from typing import Any

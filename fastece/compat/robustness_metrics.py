@@ -12,13 +12,6 @@ Notes
 - `gce`, `rmsce`, `ace`, `tace`: Adaptive bins count by their rows, not equally as the ACE and TACE
   of the paper have it (`fastece.ace`, `fastece.tace`). A bin begins with the score at its position,
   so tied scores may empty the bin before.
-
-Examples
---------
->>> from fastece.compat.robustness_metrics import gce
->>> probs = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
->>> gce([0, 1, 1], probs, "even", max_prob=True, class_conditional=False, norm="l1").round(4)
-np.float64(0.3)
 """
 
 from typing import Any, Literal

@@ -9,13 +9,6 @@ Notes
   below an edge of 0.30000000000000004.
 - With `strategy="quantile"`, tied scores stay together, and bins that they leave empty are not
   returned.
-
-Examples
---------
->>> from fastece.compat.sklearn import calibration_curve
->>> prob_true, prob_pred = calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.35, 0.8], n_bins=2)
->>> prob_true.round(4), prob_pred.round(4)
-(array([0.3333, 1.    ]), array([0.25, 0.8 ]))
 """
 
 from typing import Any, Literal

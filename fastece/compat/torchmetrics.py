@@ -14,13 +14,6 @@ Notes
   is off; here they are float64. Scores of two classes in float16 or bfloat16 are binned and added
   up in that precision there, which may move the second digit; here they are float32.
 - What torchmetrics counts silently is refused here: nan, labels that are no class, no rows at all.
-
-Examples
---------
->>> from fastece.compat.torchmetrics import multiclass_calibration_error
->>> preds = [[0.25, 0.20, 0.55], [0.55, 0.05, 0.40], [0.10, 0.30, 0.60], [0.90, 0.05, 0.05]]
->>> multiclass_calibration_error(preds, [0, 1, 2, 0], num_classes=3, n_bins=3).round(4)
-np.float64(0.2)
 """
 
 import math
@@ -182,15 +175,8 @@ class BinaryCalibrationError:
     def update(self, preds: Any, target: Any) -> None:
         """Count a batch; one without rows changes nothing.
 
-        Parameters
-        ----------
-        preds, target
-            As in the function of that name.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As there, and where probabilities of batches before were of another precision.
+        Arguments and errors are those of the function of that name. All batches must be of one
+        precision, which the edges of bins have too.
         """
         self.forward(preds, target)
 

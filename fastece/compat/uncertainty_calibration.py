@@ -13,12 +13,6 @@ Notes
 - `get_calibration_error` is of norm 2, debiased, class by class and in equal-mass bins unless told
   otherwise: another quantity than the ECE. Where every column has fewer distinct scores than n / 4,
   each score has a bin of its own, so the value may jump with the number of rows.
-
-Examples
---------
->>> from fastece.compat.uncertainty_calibration import get_ece
->>> get_ece([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1], num_bins=2)
-np.float64(0.29)
 """
 
 import math
