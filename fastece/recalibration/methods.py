@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -47,11 +47,6 @@ METHODS: dict[str, type[Calibrator]] = {
 FORMAT, VERSION = "fastece.recalibration", 1
 KEYS = ("format", "version", "method", "options", "n_classes", "classes", "parameters")
 MAX_CLASSES = 2**20
-
-
-def method_name(model: Any) -> str | None:
-    """Find the name of an object's class in the table, else None."""
-    return next((name for name, row in METHODS.items() if row is type(model)), None)
 
 
 def recalibrate(
@@ -212,13 +207,13 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
     ...     load(path).slope_ == model.slope_
     True
     """
-    name = method_name(model)
+    name = next((name for name, kind in METHODS.items() if kind is type(model)), None)
     if name is None:
         raise InputTypeError("model", f"must be one of {', '.join(METHODS)}", value=model)
     if not model.__sklearn_is_fitted__():
         raise InputError("model", f"{type(model).__name__} must be fitted before it is saved")
     options = {
-        name: {type(x).__name__: asdict(x)} if is_dataclass(x) and not isinstance(x, type) else x
+        name: {type(x).__name__: asdict(x)} if type(x) in CURVES else x
         for name, x in model.get_params().items()
     }
     parameters = {x.name: getattr(model, f"{x.name}_") for x in model.PARAMETERS}

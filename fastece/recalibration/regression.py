@@ -1,6 +1,5 @@
 """Losses of logistic and multinomial regression, and their minimisation."""
 
-from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,67 +30,7 @@ DIVERGED = (
 )
 
 
-class Loss(ABC):
-    """A mean loss of some parameters, convex or nearly so.
-
-    The weights of the rows sum to 1.
-    """
-
-    @abstractmethod
-    def evaluate(self, theta: F64) -> tuple[float, F64]:
-        """Compute the loss at some parameters, and its gradient."""
-
-    @abstractmethod
-    def hessian(self, theta: F64) -> F64:
-        """Compute the matrix of second derivatives at some parameters."""
-
-
-class Minimum(NamedTuple):
-    """Parameters of the least loss, the loss, and a warning.
-
-    The warning is empty where a best map exists.
-    """
-
-    theta: F64
-    loss: float
-    warning: str
-
-
-def minimise(loss: Loss, start: F64) -> Minimum:
-    """Find the parameters of the least loss, from a start.
-
-    Notes
-    -----
-    BFGS begins with the second derivatives at the start, and needs a tenth as many of them as
-    Newton's method: in matrix scaling of 50 000 rows of 10 classes they take 20 times as long as a
-    gradient.
-    """
-    from scipy.optimize import minimize
-
-    if start.size > MAX_NEWTON_PARAMETERS:
-        limits = {"gtol": SLOPE, "ftol": 0.0, "maxiter": MAX_STEPS, "maxcor": 50}
-        found = minimize(loss.evaluate, start, jac=True, method="L-BFGS-B", options=limits)
-        is_end = abs(found.jac).max() <= SLOPE and found.fun > NO_LOSS
-        return Minimum(found.x, float(found.fun), "" if is_end else DIVERGED)
-    curvature, axis = np.linalg.eigh(loss.hessian(start))
-    size = np.abs(curvature)
-    root = axis / np.sqrt(np.maximum(size, LEAST_CURVATURE * size.max() + SMALLEST))
-    options = {"gtol": SLOPE, "maxiter": MAX_STEPS, "hess_inv0": root @ root.T}
-    found = minimize(loss.evaluate, start, jac=True, method="BFGS", options=options)
-    theta, (value, slope) = found.x, loss.evaluate(found.x)
-    for _ in range(POLISHES):  # steps of Newton's method while the slope falls
-        ahead = theta - np.linalg.pinv(loss.hessian(theta), hermitian=True) @ slope
-        next_value, next_slope = loss.evaluate(ahead)
-        if not abs(next_slope).max() < abs(slope).max():
-            break
-        theta, value, slope = ahead, next_value, next_slope
-        if not ROUNDED < abs(slope).max() <= STEEP:
-            break
-    is_end = abs(slope).max() <= STEEP and value > NO_LOSS
-    return Minimum(theta, value, "" if is_end else DIVERGED)
-
-
-class LogisticLoss(Loss):
+class LogisticLoss:
     """Mean log loss of outcomes in logistic regression.
 
     It is the mean of ``log(1 + exp(z)) - t z`` with ``z = features @ theta``.
@@ -124,7 +63,7 @@ class LogisticLoss(Loss):
         return product
 
 
-class SoftmaxLoss(Loss):
+class SoftmaxLoss:
     """Mean log loss of labels under the softmax of a line for each class.
 
     A line of `theta` has weights and an intercept, d numbers, for logits that are centred and
@@ -221,7 +160,7 @@ class SoftmaxLoss(Loss):
         return total + np.kron(np.ones((self.n_classes,) * 2), np.diag(self.is_free * 1.0))
 
 
-class TemperatureLoss(Loss):
+class TemperatureLoss:
     """Mean log loss of ``softmax(z / T)``, whose parameter is ``-log T``."""
 
     def __init__(self, z: NDArray[Any], label: I64, weight: F64) -> None:
@@ -246,3 +185,51 @@ class TemperatureLoss(Loss):
     def hessian(self, theta: F64) -> F64:
         """Compute the matrix of second derivatives at some parameters."""
         return np.array([[self.sums(theta)[1:].sum()]])
+
+
+Loss = LogisticLoss | SoftmaxLoss | TemperatureLoss
+
+
+class Minimum(NamedTuple):
+    """Parameters of the least loss, the loss, and a warning.
+
+    The warning is empty where a best map exists.
+    """
+
+    theta: F64
+    loss: float
+    warning: str
+
+
+def minimise(loss: Loss, start: F64) -> Minimum:
+    """Find the parameters of the least loss, from a start.
+
+    Notes
+    -----
+    BFGS begins with the second derivatives at the start, and needs a tenth as many of them as
+    Newton's method: in matrix scaling of 50 000 rows of 10 classes they take 20 times as long as a
+    gradient.
+    """
+    from scipy.optimize import minimize
+
+    if start.size > MAX_NEWTON_PARAMETERS:
+        limits = {"gtol": SLOPE, "ftol": 0.0, "maxiter": MAX_STEPS, "maxcor": 50}
+        found = minimize(loss.evaluate, start, jac=True, method="L-BFGS-B", options=limits)
+        is_end = abs(found.jac).max() <= SLOPE and found.fun > NO_LOSS
+        return Minimum(found.x, float(found.fun), "" if is_end else DIVERGED)
+    curvature, axis = np.linalg.eigh(loss.hessian(start))
+    size = np.abs(curvature)
+    root = axis / np.sqrt(np.maximum(size, LEAST_CURVATURE * size.max() + SMALLEST))
+    options = {"gtol": SLOPE, "maxiter": MAX_STEPS, "hess_inv0": root @ root.T}
+    found = minimize(loss.evaluate, start, jac=True, method="BFGS", options=options)
+    theta, (value, slope) = found.x, loss.evaluate(found.x)
+    for _ in range(POLISHES):  # steps of Newton's method while the slope falls
+        ahead = theta - np.linalg.pinv(loss.hessian(theta), hermitian=True) @ slope
+        next_value, next_slope = loss.evaluate(ahead)
+        if not abs(next_slope).max() < abs(slope).max():
+            break
+        theta, value, slope = ahead, next_value, next_slope
+        if not ROUNDED < abs(slope).max() <= STEEP:
+            break
+    is_end = abs(slope).max() <= STEEP and value > NO_LOSS
+    return Minimum(theta, value, "" if is_end else DIVERGED)
