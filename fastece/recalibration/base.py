@@ -4,7 +4,7 @@ scikit-learn itself is not needed.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -151,11 +151,6 @@ class Rows:
         below[np.arange(best.size), best] = -np.inf
         return best, top, logsumexp(below, axis=1)
 
-    def scores(self) -> Iterator[tuple[int, Score]]:
-        """Yield classes with their scores against the rest; of two, only the second."""
-        for k in range(self.n_classes) if self.n_classes > 2 else [1]:
-            yield k, self.score(k)
-
 
 def unit_weights(v: F64 | None, n: int) -> F64:
     """Scale weights so that they sum to 1."""
@@ -210,13 +205,11 @@ def read_rows(
 class Parameter(NamedTuple):
     """Name without the "_", shape and bounds of a fitted attribute.
 
-    `shape` has a letter for each axis: K classes, B bins or points, b one less. A parameter of
-    `each` problem is one of this shape if there are two classes; else an array or a list of K.
+    `shape` has a letter for each axis: K classes, B bins or points, b one less.
     """
 
     name: str
     shape: str = ""
-    each: bool = False
     low: float = -LARGEST_PARAMETER
     high: float = LARGEST_PARAMETER
     increasing: bool = False
@@ -374,7 +367,8 @@ class OneVsRest(Calibrator):
     def _fit(self, rows: Rows) -> None:
         place = np.arange(rows.label.size)
         fits = []
-        for k, score in rows.scores():
+        for k in range(rows.n_classes) if rows.n_classes > 2 else [1]:
+            score = rows.score(k)
             outcome = (rows.label == k).view(np.uint8)
             sample = Sample(score.s, outcome, rows.v, 0.0, 1.0, place)
             fits.append(self._fit_one(score, sample))
@@ -391,8 +385,8 @@ class OneVsRest(Calibrator):
         if rows.n_classes == 2:
             return self._map_one(rows.score(1), *fitted)
         p: NDArray[Any] = np.empty(rows.x.shape)
-        for k, score in rows.scores():
-            p[:, k] = self._map_one(score, *(values[k] for values in fitted))
+        for k in range(rows.n_classes):
+            p[:, k] = self._map_one(rows.score(k), *(values[k] for values in fitted))
         total = p.sum(axis=1, keepdims=True)
         share: NDArray[Any] = np.where(total > 0, p, 1.0) / np.where(total > 0, total, p.shape[1])
         return share

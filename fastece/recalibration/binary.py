@@ -29,14 +29,14 @@ from fastece.reliability.curve import reliability_curve
 from fastece.typing import F64
 
 Edges = Literal["uniform", "quantile"]
-LINE = Parameter("slope", each=True), Parameter("intercept", each=True)
+LINE = Parameter("slope"), Parameter("intercept")
 POINTS = (
-    Parameter("score", "B", each=True, low=0.0, high=1.0, increasing=True),
-    Parameter("value", "B", each=True, low=0.0, high=1.0),
+    Parameter("score", "B", low=0.0, high=1.0, increasing=True),
+    Parameter("value", "B", low=0.0, high=1.0),
 )
 BINS = (
-    Parameter("cut", "b", each=True, low=0.0, high=1.0, increasing=True),
-    Parameter("value", "B", each=True, low=0.0, high=1.0, may_be_nan=True),
+    Parameter("cut", "b", low=0.0, high=1.0, increasing=True),
+    Parameter("value", "B", low=0.0, high=1.0, may_be_nan=True),
 )
 CONSTANT = "all scores are equal, so the map is their observed frequency, for any score"
 # Scores at which a Bayesian curve is taken: evenly spaced, and closer towards both ends, where
@@ -131,11 +131,7 @@ class BetaCalibration(OneVsRest):
     """
 
     title = "beta calibration"
-    PARAMETERS = (
-        Parameter("a", each=True, low=0.0),
-        Parameter("b", each=True, low=0.0),
-        Parameter("c", each=True),
-    )
+    PARAMETERS = Parameter("a", low=0.0), Parameter("b", low=0.0), Parameter("c")
 
     def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:
         both, target = score.logs[:, ::-1] * [1, -1], sample.y.astype(np.float64)

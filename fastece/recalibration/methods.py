@@ -18,7 +18,14 @@ from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_choice, check_flag, check_integer, list_names
 from fastece.document.numbers import to_plain
 from fastece.files import whole_file
-from fastece.recalibration.base import Calibrator, Parameter, Rows, read_predictions, read_rows
+from fastece.recalibration.base import (
+    Calibrator,
+    OneVsRest,
+    Parameter,
+    Rows,
+    read_predictions,
+    read_rows,
+)
 from fastece.recalibration.binary import (
     CURVES,
     BetaCalibration,
@@ -277,7 +284,7 @@ def read_model(content: Any) -> Calibrator:
     sizes = [{"K": n} for _ in range(n)]
     for parameter in model.PARAMETERS:
         name, value = parameter.name, found[parameter.name]
-        if not parameter.each or n == 2:
+        if n == 2 or not isinstance(model, OneVsRest):
             read: Any = read_array(name, value, parameter, sizes[0])
         elif isinstance(value, list) and len(value) == n:
             pairs = enumerate(zip(value, sizes, strict=True))

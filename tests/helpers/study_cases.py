@@ -9,7 +9,7 @@ import numpy as np
 import reference
 
 from fastece.resampling.draws import RowDraws, new_key
-from fastece.study import Design, figures, run_study
+from fastece.study import Design, figures
 from fastece.study.design import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 from oracles import reference_kde
@@ -280,12 +280,6 @@ def with_quick_figures(setattr_):
     """Pictures that take no time, in place of those of the study."""
     setattr_(figures, "curves_figure", quick_curves)
     setattr_(figures, "DPI", 30)
-
-
-def run_with_quick_figures(design, folder, n_jobs=None):
-    """What a process of its own does."""
-    with_quick_figures(setattr)
-    return run_study(design, folder, n_jobs=n_jobs, progress=False)
 
 
 def contents(folder, names):

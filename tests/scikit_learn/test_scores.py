@@ -1,7 +1,6 @@
 """Scores and displays for scikit-learn: the same numbers as plain loops over the folds."""
 
 import copy
-import math
 import pickle
 
 import numpy as np
@@ -136,20 +135,6 @@ def test_a_grid_has_the_errors_of_plain_loops(data, weighted):
         np.testing.assert_allclose(found, [x[k] for x in known], **NEAR)
     assert grid.best_index_ == np.argmin(means)
     assert grid.best_score_ == pytest.approx(-means.min(), abs=1e-12)
-
-
-def test_a_grid_without_routing_gives_weights_as_to_scores_of_scikit_learn():
-    """Newer releases give them to scores, older ones to fits alone."""
-    data = Data(3)
-    own, theirs = scorer("log_loss"), "neg_log_loss"
-    means = []
-    for scoring in (own, theirs, {"own": own, "theirs": theirs}):
-        grid = GridSearchCV(GaussianNB(), GRID, scoring=scoring, cv=FOLDS, refit=False)
-        found = grid.fit(data.X, data.y, sample_weight=data.w).cv_results_
-        means += [found[name] for name in found if name.startswith("mean_test")]
-    assert len(means) == 4
-    for mean in means[1:]:
-        np.testing.assert_allclose(mean, means[0], **NEAR)
 
 
 # -- the table, names and copies -------------------------------------------------------------------
@@ -310,13 +295,6 @@ def test_a_label_that_the_model_has_not_seen_is_refused():
     with pytest.warns(UserWarning, match="is 'cow'"):
         found = cross_val_score(GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer)
     assert np.isnan(found).tolist() == [True]
-
-
-def test_a_fold_without_a_value_is_nan():
-    data = Data(2)
-    score = scorer(norm=math.inf, min_count=1000)
-    found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=score)
-    assert np.isnan(found).all()
 
 
 # -- what is refused -------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """The published code, point by point."""
 
 from dataclasses import replace
-from math import isnan, nextafter
 
 import numpy as np
 import pytest
@@ -17,49 +16,6 @@ from helpers import study_cases as cases
 def sample_of(s, y, low=0.0, high=1.0):
     s = np.asarray(s, float)
     return Sample(s, np.asarray(y, np.uint8), None, low, high, np.arange(s.size)).sorted()
-
-
-def once(estimator, sample):
-    rows = np.arange(sample.n, dtype=np.int32)[None]
-    return float(estimator.values(estimator.prepare(sample, sample.n), Rows(rows))[0])
-
-
-@pytest.mark.parametrize(
-    ("s", "goes_to"),
-    # On the first of four centres: to the last bin; on another: to the bin before.
-    [
-        (nextafter(0.125, 0), 0), (0.125, 3), (nextafter(0.125, 1), 1), (nextafter(0.375, 0), 0),
-        (0.375, 0), (nextafter(0.375, 1), 2), (nextafter(0.875, 0), 2), (0.875, 2),
-        (nextafter(0.875, 1), 3),
-    ],
-)  # fmt: skip
-def test_a_score_on_a_centre_goes_to_the_bin_before(s, goes_to):
-    # The first bin has 1 of another row, the last -1: the size of a gap falls where they differ.
-    for y, meets in ((0, 0), (1, 3)):
-        value = once(PublishedBinned(4, "uniform", "convex"), sample_of([0.0, s, 1.0], [1, y, 0]))
-        gap = abs(y - s)
-        assert 3 * value == pytest.approx(2 - gap if goes_to == meets else 2 + gap)
-
-
-def test_bins_of_equal_mass_have_edges_at_equal_counts_and_the_last_takes_the_rest():
-    # Seven rows, three bins: edges behind the second and the fourth row.
-    estimator = PublishedBinned(3, "quantile", "hard")
-    s = np.arange(1, 8) / 10
-    value = once(estimator, sample_of(s, [1, 1, 0, 0, 1, 0, 1]))
-    assert value == pytest.approx((2 - 0.3 + 0.7 + abs(2 - 1.8)) / 7)
-    # Equal scores stay together, in the bin that begins with them.
-    value = once(estimator, sample_of([0.1, 0.2, 0.2, 0.2, 0.4, 0.5, 0.6], [0, 1, 1, 1, 0, 0, 0]))
-    assert value == pytest.approx((0.1 + (3 - 0.6) + 1.5) / 7)
-    value = once(estimator, sample_of([0.5] * 7, [1, 1, 0, 0, 1, 0, 1]))
-    assert value == pytest.approx(0.5 / 7)
-
-
-@pytest.mark.parametrize("mapping", ["hard", "convex"])
-def test_bins_of_equal_mass_need_as_many_rows(mapping):
-    estimator = PublishedBinned(3, "quantile", mapping)
-    for n in (1, 2):
-        assert isnan(once(estimator, sample_of([0.1, 0.7][:n], [1, 0][:n])))
-    assert not isnan(once(estimator, sample_of([0.1, 0.3, 0.7], [1, 0, 1])))
 
 
 def test_hard_bins_in_the_confidence_setting_are_those_of_the_unit_interval():

@@ -21,24 +21,6 @@ def close(name):
     return {"rel": 0, "abs": 1e-12, "nan_ok": True}
 
 
-def test_the_quick_reference_is_the_reference():
-    rng = np.random.default_rng(0)
-    for n in (1, 2, 7, 30, 100, 500):
-        for s in (rng.random(n), rng.integers(0, 11, n) / 10):
-            y = (rng.random(n) < s).astype(int).tolist()
-            for low in (0.0, 0.5):
-                problem = s.clip(low).tolist(), y, low, 1.0
-                for fields in cases.BINNED.values():
-                    for n_bins in (1, 4, 10, 30, "sqrt"):
-                        given = {"n_bins": n_bins, "score_range": "support", **fields}
-                        want = reference.error(problem, **given)
-                        assert cases.quick_error(problem, **given) == pytest.approx(want, abs=1e-15)
-            for closed in ("right", "left", None):
-                edges = cases.counted_edges(s.tolist(), 10, 0.2, 0.9, closed)
-                given = s.tolist(), [1.0] * n, 10, 0.2, 0.9, closed
-                assert edges == reference.quantile_edges(*given)
-
-
 def corrected(name, problems):
     return cases.corrected(name, problems, points=20)
 

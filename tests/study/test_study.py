@@ -266,11 +266,7 @@ def test_the_folder_is_named_after_what_is_given(capsys, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (["--preset", "full"], "got 'full'; known: 'quick', 'paper'"),
-        (["--convention", "paper"], "convention: must be a known name, got 'paper'"),
-        (["--holdout", 10], "holdout: must be an integer from 1000"),
-        (["--draws", 1], "draws: must be an integer from 2"),
         (["--largest", 5], "largest: must be from smallest (10)"),
-        (["--seed", -1], "seed: must be an integer from 0"),
         (["--estimator", "nothing"], 'must be "module:name"'),
         (["--estimator", "no_such_module:x"], "'no_such_module:x' was not found"),
         (["--estimator", "os:getcwd"], "estimator"),
