@@ -249,14 +249,14 @@ def test_the_folder_is_named_after_what_is_given(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for arguments in (
         [],
-        ["--convention", "published", "--seed", 0],
+        ["--convention", "published", "--seed", 9],
         ["--estimator", "own_estimators:Gap", "--draws", 3],
     ):
         code, _, err = run(capsys, "--jobs", 1, *arguments)
         assert (code, err) == (0, "")
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "modules") == [
         "fastece-study-quick",
-        "fastece-study-quick-convention-published-seed-0",
+        "fastece-study-quick-convention-published-seed-9",
         "fastece-study-quick-draws-3-Gap",
     ]
 
