@@ -105,12 +105,6 @@ OPTIONS = {
     "--largest": value("N", "largest evaluation set (500)", int),
     "--draws": value("N", "evaluation sets of each size (200)", int),
     "--jobs": value("N", "processes (default -1: one per core)", int, -1),
-    "--json": {
-        "action": "store_const", "const": "json", "dest": "form", "help": "machine-readable output"
-    },
-    "--markdown": {
-        "action": "store_const", "const": "markdown", "dest": "form", "help": "as Markdown"
-    },
 }  # fmt: skip
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed", "--plot")
@@ -131,25 +125,22 @@ class Command(NamedTuple):
 COMMANDS = {
     "report": Command(
         "report", "size, accuracy, calibration errors and reliability diagram of a file",
-        f"Report on a file of predictions, or with - on standard input: CSV with the columns "
-        f"{LAYOUTS}; also between tabs or semicolons, as JSON Lines, NPY, NPZ or Parquet (with "
-        "pyarrow), or packed by gzip; or a log of lm-evaluation-harness. With --resamples 0 only "
-        "what has a posterior has intervals. Several files, patterns in quotes and folders are one "
-        "stream of rows, which need not fit in memory.",
+        f"Report on a file, or with - on standard input: CSV with the columns {LAYOUTS}; JSON "
+        "Lines, NPY, NPZ or Parquet (with pyarrow), all also packed by gzip; or a log of "
+        "lm-evaluation-harness. Several files, patterns in quotes and folders are one stream of "
+        "rows, which need not fit in memory. With --resamples 0 only posteriors have intervals.",
         ("files",), (*FILE, "--by", "--groups", *ERRORS, "--html", "--stream", "--on-error"),
     ),
     "compare": Command(
         "compare", "the difference between two models, on the same rows",
-        "Compare two files of predictions, as fastece report reads them, which have the same "
-        "labels row by row: every error of both, the difference a - b, its interval, and the "
-        "p-value of there being none. With --groups intervals are those of the bootstrap.",
+        "Compare two files with the same labels row by row: every error of both, the difference "
+        "a - b, its interval, and the p-value of there being none.",
         ("a", "b"), (*FILE, "--groups", *ERRORS), 1999,
     ),
     "recalibrate": Command(
         "recalibrate", "better calibrated predictions, and whether they are",
-        "Recalibrate a file of predictions, as fastece report reads it, and compare before and "
-        "after. Out of folds, no row is recalibrated by what was fitted to it; or fit to another "
-        "file. --method all ranks the methods by their log loss.",
+        "Recalibrate a file out of folds, so that no row is recalibrated by what was fitted to it, "
+        "or by a model of another file, and compare before and after.",
         ("file",),
         (*FILE, "--method", "--folds", "--groups", "--fit", "--load", "--save", "--out", *ERRORS),
         1999,
@@ -162,8 +153,8 @@ COMMANDS = {
     ),
     "curve": Command(
         "curve", "how often scores come true, at any score",
-        "How often scores come true, as a Bayesian curve or from densities, with intervals, for a "
-        "file of predictions as fastece report reads it. With --resamples 0 densities have none.",
+        "How often scores of a file come true, as a Bayesian curve or from densities, with "
+        "intervals. With --resamples 0 densities have none.",
         ("file",),
         (*FILE, "curve --estimator", "--at", "--bandwidth", "--kernel", *MEASURE), 500,
     ),
@@ -205,7 +196,11 @@ def make_parser() -> argparse.ArgumentParser:
         for argument in row.arguments:
             nargs = "+" if argument == "files" else None
             command.add_argument(argument, metavar=argument.removesuffix("s").upper(), nargs=nargs)
-        for option in (*row.options, "--json", "--markdown"):
+        for option in row.options:
             command.add_argument(option.split()[-1], **OPTIONS[option])
+        for form, text in (("json", "machine-readable output"), ("markdown", "Markdown")):
+            command.add_argument(
+                f"--{form}", action="store_const", const=form, dest="form", help=text
+            )
         command.set_defaults(resamples=row.resamples)
     return parser

@@ -183,18 +183,20 @@ def apply_methods(
 
     A method that cannot be used is an error, unless all methods are applied.
     """
-    other = None
+    others = rows  # to fit to
     if options.fit is not None:
-        other = read_rows(inputs.read_file(options.fit, options), options)
-        require_same("fit", options.fit, rows, other.facts())
+        others = read_rows(inputs.read_file(options.fit, options), options)
+        require_same("fit", options.fit, rows, others.facts())
+    n, count = len(others.label), others.n_classes * (others.n_classes + 1)
     results, refused = {}, {}
     for name, model in models.items():
         progress(f"{model.title}, {describe_way(options)}")
         try:
+            if options.method == ALL and name == "matrix" and count > n:
+                rule = f"has {count} parameters, more than the {n} rows to fit to"
+                raise InputError("method", rule)
             with warnings_of(model):
-                if options.method == ALL:
-                    check_size(name, other or rows)
-                p = apply(model, rows, other, groups, options)
+                p = apply(model, rows, others, groups, options)
             results[name] = rows.file.with_probabilities(p)
         except BadArgumentError as error:
             if options.method != ALL:
@@ -204,14 +206,6 @@ def apply_methods(
         reason = next(iter(refused.values()))
         raise InputError("method", f"no method can be used; the first: {reason}")
     return results, refused
-
-
-def check_size(name: str, rows: Rows) -> None:
-    """Refuse a method that has more parameters than rows to fit them to."""
-    count = rows.n_classes * (rows.n_classes + 1)
-    if name == "matrix" and count > len(rows.label):
-        rule = f"has {count} parameters, more than the {len(rows.label)} rows to fit to"
-        raise InputError("method", rule)
 
 
 @contextmanager
@@ -229,25 +223,24 @@ def warnings_of(method: Any) -> Iterator[None]:
 
 
 def apply(
-    model: Calibrator, rows: Rows, other: Rows | None, groups: Any, options: Namespace
+    model: Calibrator, rows: Rows, others: Rows, groups: Any, options: Namespace
 ) -> NDArray[Any]:
     """Apply a model: as it was loaded, fitted to other rows, or out of folds."""
-    if options.load is not None:
-        return model.transform(rows.x)
-    if other is not None:
-        return fit(model, other).transform(rows.x)
-    return recalibrate(
-        rows.label, rows.x, method=model, groups=groups, rng=options.seed,
-        cv=FOLDS if options.folds is None else options.folds, from_logits=model.from_logits,
-        sample_weight=rows.file.weights,
-    )  # fmt: skip
+    if options.load is None and options.fit is None:
+        return recalibrate(
+            rows.label, rows.x, method=model, groups=groups, rng=options.seed,
+            cv=FOLDS if options.folds is None else options.folds, from_logits=model.from_logits,
+            sample_weight=rows.file.weights,
+        )  # fmt: skip
+    if options.fit is not None:
+        fit(model, others)
+    return model.transform(rows.x)
 
 
-def fit(model: Calibrator, rows: Rows) -> Calibrator:
+def fit(model: Calibrator, rows: Rows) -> None:
     """Fit a model to checked rows."""
     model.fit(rows.x, rows.label, rows.file.weights)
     model.classes_ = rows.classes
-    return model
 
 
 def rank(

@@ -11,8 +11,6 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fastece.checks.errors import InputError
 from fastece.checks.labels import as_groups
 from fastece.cli import inputs
@@ -89,26 +87,22 @@ def report_of_stream(
     paths: Sequence[str], title: str, options: Namespace, progress: Progress
 ) -> Report:
     """Make the report on files whose rows are added up as they are read."""
-    several = len(paths) > 1
     for name in ("groups", "resamples"):
         if getattr(options, name):
-            advice = "one file is read whole, if it is not too large"
-            if options.stream:
-                advice = f"without {{stream}} {advice}"
-            elif not several:
-                advice = "the file is too large to be read whole: take a sample of its rows"
             rule = "needs all rows at once, which a stream does not keep"
+            advice = "without {stream} one file of at most 10 million rows is read whole"
             raise InputError(name, rule, hint=advice)
-    title += f" and {count_of(len(paths) - 1, 'more file')}" if several else ""
+    title += f" and {count_of(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
     sums = Sums(options)
     counts = read_stream(paths, title, sums, options, progress)
     if sums.first is None:
         reason = next(file.reason for file in counts if file.reason)
         raise InputError("path", f"no row is good; the first: {reason}", place=title)
+    rows, first = sums.sums["rows", None], sums.first
     return make_report(
-        {"y_true": sums.rows}, inputs.estimators_of(sums.first, options), title=title, top=sums.top,
-        by=sums.slices or None, names=(options.by or "", ""), pairs=sums.first.pairs,
-        n_classes=sums.first.classes if sums.first.pairs else sums.rows.n_classes,
+        {"y_true": rows}, inputs.estimators_of(first, options), title=title,
+        top=sums.sums.get(("top", None)), by=sums.slices or None, names=(options.by or "", ""),
+        pairs=first.pairs, n_classes=first.classes if first.pairs else rows.n_classes,
         stream=describe_files(counts), confidence_level=options.confidence_level,
         rng=options.seed, progress=progress,
     )  # fmt: skip
@@ -145,16 +139,14 @@ def describe_files(files: Sequence[FileCount]) -> dict[str, Any]:
     if len(notes) > MOST_FILES:
         more = f"and in {len(notes) - MOST_FILES} more files (--json has them all)"
         notes = [*notes[:MOST_FILES], more]
-    totals = {name: sum(getattr(file, name) for file in files)
-              for name in ("rows", "batches", "skipped")}  # fmt: skip
-    cut_files = sum(file.is_cut for file in files)
+    names = {"rows": "rows", "batches": "batches", "skipped": "skipped", "is_cut": "cut_files"}
+    totals = {key: sum(getattr(file, name) for file in files) for name, key in names.items()}
     by_file = [asdict(file) for file in files]
-    return {"files": len(files), **totals, "cut_files": cut_files, "notes": notes,
-            "by_file": by_file}  # fmt: skip
+    return {"files": len(files), **totals, "notes": notes, "by_file": by_file}
 
 
 class Sums:
-    """Sums of a stream: of all rows, of each slice, and of the top label.
+    """Sums of a stream: of all "rows", of the "top" label, and of each slice.
 
     The top label, the most probable class, is added up where the setting is of single classes.
     """
@@ -162,9 +154,7 @@ class Sums:
     def __init__(self, options: Namespace) -> None:
         self.options = options
         self.first: Predictions | None = None
-        self.rows: Accumulator
-        self.top: Accumulator | None = None
-        self.slices: dict[Any, Accumulator] = {}
+        self.sums: dict[tuple[str, Any], Accumulator] = {}
 
     def add(self, found: Predictions) -> None:
         """Add a batch; the first one sets the number of classes."""
@@ -174,34 +164,28 @@ class Sums:
         data = inputs.data_of(found, self.options)
         y, p, v = inputs.class_numbers(data), found.y_prob, found.weights
         setting = "binary" if found.pairs else data["setting"]
-        n_classes = p.shape[1] if p.ndim > 1 else None
-
-        def new(setting: Any) -> Accumulator:
-            return Accumulator(n_classes, setting=setting, from_logits=found.from_logits)
-
-        by = found.others.get("by")
-        positions, labels = (y, []) if by is None else as_groups(by, len(y))
-        if self.first is None:
-            self.rows = new(setting).update(y, p, v)
-            if setting == "classwise" or isinstance(setting, int):
-                self.top = new("confidence").update(y, p, v)
-            self.first = found
-            self.check_estimators()
-        else:
-            self.rows.update(y, p, v)
-            if self.top is not None:
-                self.top.update(y, p, v)
-        for k, label in enumerate(labels):
-            if label not in self.slices and len(self.slices) == MOST_SLICES:
+        parts: list[Any] = [(("rows", None), setting, slice(None))]
+        if setting == "classwise" or isinstance(setting, int):
+            parts.append((("top", None), "confidence", slice(None)))
+        if "by" in found.others:
+            positions, labels = as_groups(found.others["by"], len(y))
+            parts += [(("slice", x), setting, positions == k) for k, x in enumerate(labels)]
+            if len({*self.slices, *labels}) > MOST_SLICES:
                 rule = f"must have at most {MOST_SLICES} different values in a stream"
-                raise InputError("by", rule, value=label, hint="take a column with fewer")
-            rows = np.flatnonzero(positions == k)
-            sums = self.slices.setdefault(label, new(setting))
-            sums.update(y[rows], p[rows], None if v is None else v[rows])
+                raise InputError("by", rule, hint="take a column with fewer")
+        n_classes = p.shape[1] if p.ndim > 1 else None
+        for key, setting, rows in parts:
+            sums = self.sums.get(key) or Accumulator(
+                n_classes, setting=setting, from_logits=found.from_logits
+            )
+            self.sums[key] = sums.update(y[rows], p[rows], None if v is None else v[rows])
+        if self.first is None:
+            self.first, rows = found, self.sums["rows", None]
+            for name, estimator in inputs.estimators_of(found, self.options).items():
+                if rows.n and name != LEAD:  # which takes longer, and which sums always have
+                    rows.ece(estimator)
 
-    def check_estimators(self) -> None:
-        """Refuse estimators without a value from sums, once there are rows of some weight."""
-        if self.first is not None and self.rows.n:
-            for name, estimator in inputs.estimators_of(self.first, self.options).items():
-                if name != LEAD:  # which takes longer, and which sums always have
-                    self.rows.ece(estimator)
+    @property
+    def slices(self) -> dict[Any, Accumulator]:
+        """Sums of each slice by its label."""
+        return {label: sums for (name, label), sums in self.sums.items() if name == "slice"}

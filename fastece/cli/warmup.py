@@ -88,7 +88,10 @@ def steps() -> Iterator[Callable[[], object]]:
     # However data are read: labels and probabilities of every kind, weighted or not.
     for shape, kind, is_weighted in product(SETTINGS, KINDS, (False, True)):
         data = arguments(shape, *kind, is_weighted)
-        yield partial(stream, **data)
+        n_classes = None if len(shape) == 1 else shape[1]
+        state = fastece.Accumulator(n_classes, n_cells=90, n_replicates=1, seed=0)
+        yield partial(state.update, **data)
+        yield partial(fastece.estimate, state)
         for setting, estimator in product(SETTINGS[shape], ESTIMATORS):
             for function in (fastece.ece, fastece.reliability_diagram):
                 yield partial(function, **data, setting=setting, estimator=estimator)
@@ -128,10 +131,3 @@ def arguments(shape: tuple[int, ...], prob: str, label: str, is_weighted: bool) 
         "y_prob": rows.astype(prob),
         "sample_weight": np.linspace(1.0, 2.0, n) if is_weighted else None,
     }
-
-
-def stream(y_true: Any, y_prob: Any, sample_weight: Any) -> None:
-    """Add a batch to a stream, and estimate its error."""
-    n_classes = y_prob.shape[1] if y_prob.ndim == 2 else None
-    state = fastece.Accumulator(n_classes, n_cells=90, n_replicates=1, seed=0)
-    fastece.estimate(state.update(y_true, y_prob, sample_weight))

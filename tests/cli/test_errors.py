@@ -144,7 +144,7 @@ recalibrate a.csv --resamples 0                | --resamples: must be
 recalibrate a.csv --estimator none             | --estimator: .* got 'none'
 report a.csv --stream --by g                   | a.csv: .* 'g', .*--by
 report a.csv --stream --groups g               | --groups: .* without --stream
-report a.csv small.csv --groups g              | --groups: .*; one file
+report a.csv small.csv --groups g              | --groups: .* one file
 report a.csv --stream --resamples 99           | --resamples:
 report a.csv --stream --estimator log_loss     | LogLoss
 report a.csv --stream --estimator nonsense     | 'nonsense'
