@@ -21,7 +21,7 @@ import numpy as np
 
 from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
-from fastece.estimators.base import Rows, Statistic
+from fastece.estimators.base import Rows
 from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import Binned
 from fastece.estimators.density import KDE, DrawnRows
@@ -31,12 +31,15 @@ from fastece.typing import F64, I64
 
 BINS: tuple[Any, ...] = (10, 30, "sqrt")
 BANDWIDTHS: tuple[Any, ...] = ("silverman", 0.1, 0.033)
-BINNED: dict[str, dict[str, Any]] = {
+KINDS: dict[str, dict[str, Any]] = {
     "ece": {},
     "ece_a": {"edges": "quantile"},
     "ece_c": {"mapping": "convex"},
     "ece_ac": {"edges": "quantile", "mapping": "convex"},
 }
+# Names, numbers of bins and fields of binned estimators; names and bandwidths of densities.
+BINNED = [(f"{kind}_{bins}", bins, KINDS[kind]) for kind in KINDS for bins in BINS]
+DENSITIES = [(f"ece_kde_{h}", h) for h in BANDWIDTHS]
 BAYES, ZERO = "ece_bayes", "zero"
 
 
@@ -54,17 +57,12 @@ class Candidate:
         return np.asarray(np.mean(values, axis=0))
 
 
-class Zero(Statistic):
+class Zero(Candidate):
     """The constant estimate 0: the cost of not measuring."""
 
-    native = (Rows,)
-
-    def prepare(self, sample: Sample, size: int) -> None:
-        """Prepare nothing."""
-
-    def values(self, plan: None, draws: Rows) -> F64:  # noqa: ARG002
+    def values(self, problems: Sequence[Rows]) -> F64:
         """Return 0 for every draw."""
-        return np.zeros(len(draws.rows))
+        return np.zeros(len(problems[0].rows))
 
 
 def corrected() -> list[Candidate]:
@@ -72,13 +70,11 @@ def corrected() -> list[Candidate]:
 
     All bins divide the support of the score, so that equal numbers of them mean equal widths.
     """
-    binned = [
-        Candidate(f"{name}_{bins}", Binned(n_bins=bins, score_range="support", **fields))
-        for name, fields in BINNED.items()
-        for bins in BINS
+    return [
+        *(Candidate(name, Binned(bins, score_range="support", **x)) for name, bins, x in BINNED),
+        *(Candidate(name, KDE(bandwidth=h)) for name, h in DENSITIES),
+        Candidate(BAYES, BayesCurve()),
     ]
-    densities = [Candidate(f"ece_kde_{h}", KDE(bandwidth=h)) for h in BANDWIDTHS]
-    return [*binned, *densities, Candidate(BAYES, BayesCurve())]
 
 
 def own(path: str) -> Candidate:
@@ -101,8 +97,8 @@ def own(path: str) -> Candidate:
 
 
 @dataclass(frozen=True)
-class PublishedBinned(Statistic):
-    """Binned estimator with the bins of the published code.
+class PublishedBinned:
+    """Binned estimator with the bins of the published code, for rows without weights.
 
     Notes
     -----
@@ -115,12 +111,8 @@ class PublishedBinned(Statistic):
     edges: str = "uniform"
     mapping: str = "hard"
 
-    native = (Rows,)
-
     def prepare(self, sample: Sample, size: int) -> tuple[Sample, int]:
         """Return the sorted sample and the number of bins."""
-        if sample.v is not None:
-            raise InputError("sample_weight", "the published code has no weights")
         return sample, int(size**0.5) if self.n_bins == "sqrt" else int(self.n_bins)
 
     def values(self, plan: tuple[Sample, int], draws: Rows) -> F64:
@@ -181,22 +173,19 @@ class SharedBandwidth(Candidate):
 
 def published() -> list[Candidate]:
     """Build the paper's fifteen estimators as the published code has them."""
-    binned = [  # `ece` alone is on [0, 1], whatever the support
-        Candidate(
-            f"{name}_{bins}",
-            PublishedBinned(bins, **fields) if fields else Binned(n_bins=bins, closed="left"),
-        )
-        for name, fields in BINNED.items()
-        for bins in BINS
-    ]
-    densities = {f"ece_kde_{h}": KDE(kernel="triweight", bandwidth=h) for h in BANDWIDTHS}
-    return binned + [SharedBandwidth(name, kde) for name, kde in densities.items()]
+    found: list[Candidate] = []
+    for name, bins, fields in BINNED:  # `ece` alone is on [0, 1], whatever the support
+        unit = Binned(bins, closed="left")
+        found.append(Candidate(name, PublishedBinned(bins, **fields) if fields else unit))
+    for name, h in DENSITIES:
+        found.append(SharedBandwidth(name, KDE(kernel="triweight", bandwidth=h)))
+    return found
 
 
 def candidates_of(design: StudyDesign) -> list[Candidate]:
     """Build the candidates: estimators of the convention, the user's own, and zero."""
     found = published() if design.convention == "published" else corrected()
-    found += [*map(own, design.estimators), Candidate(ZERO, Zero())]
+    found += [*map(own, design.estimators), Zero(ZERO, None)]
     names = [candidate.name for candidate in found]
     for name in names:
         if names.count(name) > 1:

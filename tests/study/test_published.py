@@ -77,9 +77,3 @@ def test_published_bins_are_those_of_plain_loops(mapping, n_bins):
                 ("quantile", "convex"): cases.swapped_counted,
             }[edges, mapping]
             assert value == pytest.approx(loops(problem, n_bins), abs=1e-14)
-
-
-def test_the_published_bins_have_no_weights():
-    sample = replace(sample_of([0.1, 0.2], [0, 1]), v=np.ones(2))
-    with pytest.raises(ValueError, match="no weights"):
-        PublishedBinned(2, "uniform", "hard").prepare(sample, 2)
