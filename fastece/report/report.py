@@ -19,16 +19,9 @@ from fastece.decomposition import ScoreDecomposition, isotonic_parts
 from fastece.estimators.binned import Binned
 from fastece.estimators.density import KDE
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
+from fastece.intervals import slices
 from fastece.intervals.direction import direction_of
 from fastece.intervals.estimate import estimate_results, posterior_maker
-from fastece.intervals.slices import (
-    Group,
-    Slices,
-    groups_by,
-    groups_by_class,
-    groups_of_sources,
-    slices_of,
-)
 from fastece.plot.pages import Panel
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import diagrams_of
@@ -175,12 +168,15 @@ def make_report(
     (source,) = call.sources
     call, scores = replace(call, estimators=errors), replace(call, estimators=scores_of(pairs))
     require_calibration_error(call, "a report")
-    slices, whole = check_parts(call, y_prob, by, groups)
+    parts, whole = check_parts(call, y_prob, by, groups)
     seed = int(rng) if isinstance(rng, Integral) and not isinstance(rng, bool) else new_key(rng)
     lead, key = call.only(errors[LEAD]), new_key(seed)
     has_rows, per_class = isinstance(source, Problems), source.setting.per_class
     curve = None if per_class else curves_of(replace(lead, n_resamples=0), None)[0]
     measures = measure_errors(call, seed, progress)
+    # Without resamples, and where rows are not kept, diagrams have no band.
+    panels = diagram_panels(call, [None], seed if has_rows and call.n_resamples else None)
+    panels += [] if curve is None else [Panel({None: curve.drawing()})]
     progress("direction, scores, classes and slices")
     return Report(
         title=title,
@@ -197,7 +193,7 @@ def make_report(
         scores=measure_scores(scores, seed),
         decomposition=decomposition_of(call) if has_rows else None,
         classes=class_table(lead, read, key),
-        slices=None if slices is None else slices_of(lead, slices, key),
+        slices=None if parts is None else slices.slices_of(lead, parts, key),
         groups=None if whole is None else measure_groups(whole, seed, names[1]),
         vectors=measure_vectors(call, read, seed, progress) if has_rows and not pairs else None,
         diagrams=diagrams_of(errors[TEST], source),
@@ -206,31 +202,31 @@ def make_report(
         note=note,
         by=names[0],
         stream={} if stream is None and not has_rows else stream,
-        _panels=report_panels(call, seed, curve),
+        _panels=panels,
     )
 
 
 def check_parts(
     call: Call, y_prob: Any, by: Any, groups: Any
-) -> tuple[list[Group] | None, Call | None]:
+) -> tuple[list[slices.Group] | None, Call | None]:
     """Check the arguments that divide rows, before anything is computed.
 
     Returns the rows of each slice, and the call whose groups are drawn, if requested.
     """
-    slices = whole = None
+    parts = whole = None
     (source,) = call.sources
     if by is not None:
         if isinstance(by, Mapping):
-            slices = groups_of_sources(by)
+            parts = slices.groups_of_sources(by)
         else:
             need_rows(source, "the error of each slice", "by")
-            slices = groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
+            parts = slices.groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
     if groups is not None:
         need_rows(source, "the draw of whole groups", "groups")
         if not call.n_resamples:
             raise InputError("groups", "are drawn, so n_resamples must be at least 1")
         whole = add_groups(replace(call, estimators={TEST: call.estimators[TEST]}), groups, y_prob)
-    return slices, whole
+    return parts, whole
 
 
 def decomposition_of(call: Call) -> ScoreDecomposition:
@@ -242,7 +238,7 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
     return ScoreDecomposition.of(values, rule="brier", n=call.n, setting=call.setting)
 
 
-def class_table(call: Call, read: Callable[..., Problems], key: int) -> Slices | None:
+def class_table(call: Call, read: Callable[..., Problems], key: int) -> slices.Slices | None:
     """Measure each class against the rest, if the setting has more than two.
 
     A stream has classes only if it was added up class by class.
@@ -255,7 +251,7 @@ def class_table(call: Call, read: Callable[..., Problems], key: int) -> Slices |
         if source.n_classes == 2:
             return None
         call = replace(call, sources=[read(setting="classwise")])
-    return slices_of(call, groups_by_class(call), key)
+    return slices.slices_of(call, slices.groups_by_class(call), key)
 
 
 def measure_groups(call: Call, seed: int, column: str) -> GroupedError:
@@ -456,18 +452,6 @@ def measure_vectors(
 
 
 # --- pictures of reports, comparisons and curves --------------------------------------------
-
-
-def report_panels(call: Call, seed: int, curve: ReliabilityCurve | None) -> list[Panel]:
-    """Draw the diagram with its band, and the curve; or the diagram of each class.
-
-    Where scores are heaped there is a diagram over log odds too. Without resamples, and where rows
-    are not kept, there is no band.
-    """
-    (source,) = call.sources
-    has_band = call.n_resamples > 0 and ROWS in source.has
-    panels = diagram_panels(call, [None], seed if has_band else None)
-    return panels if curve is None else [*panels, Panel({None: curve.drawing()})]
 
 
 def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:

@@ -3,14 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fastece.document.numbers import (
-    ROUNDING,
-    ConfidenceInterval,
-    decimals,
-    format_interval,
-    format_number,
-    format_p,
-)
+from fastece.document import numbers
 
 # Below so many rows the interval is as wide as the error of usual models.
 FEWEST_ROWS = 30
@@ -92,9 +85,9 @@ class Judgement(NamedTuple):
 
 
 def judge(
-    *, n: float, setting: str, level: float, error: float, interval: ConfidenceInterval,
+    *, n: float, setting: str, level: float, error: float, interval: numbers.ConfidenceInterval,
     p_value: float | None, over: float, total: float, mean_gap: float,
-    mean_gap_interval: ConfidenceInterval | None, off: dict[str, tuple[int, int]],
+    mean_gap_interval: numbers.ConfidenceInterval | None, off: dict[str, tuple[int, int]],
     others: Sequence[str] = (),
 ) -> Judgement:  # fmt: skip
     """Judge a model: by its error if the interval and the test agree, else "unclear".
@@ -112,16 +105,16 @@ def judge(
     others : sequence of str
         Other evidence of miscalibration.
     """
-    places = decimals(interval)
-    low, high = (format_number(end, places) for end in interval)
+    places = numbers.decimals(interval)
+    low, high = (numbers.format_number(end, places) for end in interval)
     if n < FEWEST_ROWS:
         return Judgement(TOO_FEW, (
             f"Too few rows to judge: with {count_of(round(n), 'row')} the error may be from {low} "
             f"to {high}; some {ENOUGH_ROWS} rows are enough for most models."
         ))  # fmt: skip
-    size = f"{format_number(error, places, False)} ({100 * level:g} % CI {low} to {high})"
+    size = f"{numbers.format_number(error, places, False)} ({100 * level:g} % CI {low} to {high})"
     named = f"{direction(over / total if total > 0 else 0.5, setting)} by {size}"
-    test = "" if p_value is None else f"p = {format_p(p_value)}".replace("= <", "< ")
+    test = "" if p_value is None else f"p = {numbers.format_p(p_value)}".replace("= <", "< ")
     shows = interval.low > 0
     rejects = shows if p_value is None else p_value < 1 - level
     if shows and rejects:
@@ -131,11 +124,11 @@ def judge(
         but = "" if shows else ", but the interval holds 0"
         return Judgement(UNCLEAR, f"Probably {named}: the {text} ({test}){but}.")
     evidence, gaps = [], mean_gap_interval
-    if gaps is not None and (gaps.low > ROUNDING or gaps.high < -ROUNDING):
-        gap = format_number(mean_gap, decimals(gaps), False)
+    if gaps is not None and (gaps.low > numbers.ROUNDING or gaps.high < -numbers.ROUNDING):
+        gap = numbers.format_number(mean_gap, numbers.decimals(gaps), False)
         evidence.append(
             "the observed frequency differs from the mean predicted probability by "
-            f"{gap} {format_interval(gaps)}"
+            f"{gap} {numbers.format_interval(gaps)}"
         )
     evidence += [
         f"{x} of {count} {name} are miscalibrated" for name, (x, count) in off.items() if x
@@ -159,7 +152,7 @@ def direction(share: float, setting: str) -> str:
 def judge_classes(off: int, count: int, level: float, mean: float) -> Judgement:
     """Judge the classes of a stream one by one, whose mean error has no interval."""
     known = f"{off} of {count} classes are miscalibrated" if off else "No class is miscalibrated"
-    text = f"{known} (joint {100 * level:g} % CIs); mean error {format_number(mean)}."
+    text = f"{known} (joint {100 * level:g} % CIs); mean error {numbers.format_number(mean)}."
     return Judgement(SHOWN if off else NO_SIGN, text)
 
 
