@@ -165,6 +165,11 @@ def as_numbers(cells: Column) -> Numbers | None:
     return NamedColumns(array, names) if names else array
 
 
+def row_fault(row: Any, _first: Any) -> Fault | None:
+    """Return the rule that a whole row breaks, or None."""
+    return row if isinstance(row, Fault) else None
+
+
 def label_fault(cell: Any, first: Any) -> Fault | None:
     """Return the rule that a cell breaks as a label, or None."""
     if isinstance(cell, Fault):

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.errors import BadArgumentError, InputError
-from fastece.files.columns import Column, Fault, Table, arrow_column
+from fastece.files.columns import Column, Fault, Table, arrow_column, row_fault
 from fastece.files.harness import follow, is_log
 
 STANDARD_INPUT = "-"
@@ -243,7 +243,9 @@ def delimited_tables(
     Plain ones are read by pyarrow; a row whose cell in quotes goes on takes more of the lines.
     """
     labels, numbers = choose(head)
-    keys = {name: str(head.names.index(name)) for name in dict.fromkeys([*labels, *numbers])}
+    numbered = {name: head.names.index(name) for name in dict.fromkeys([*labels, *numbers])}
+    keys = [str(k) for k in range(len(head.names))]
+    kinds = {keys[k]: name in labels for name, k in numbered.items()}
 
     def parse(source: Any, size: int) -> Any:
         import pyarrow as pa
@@ -251,28 +253,24 @@ def delimited_tables(
 
         return reader.read_csv(
             source,
-            reader.ReadOptions(
-                use_threads=False, block_size=size, column_names=[*map(str, range(len(head.names)))]
-            ),
+            reader.ReadOptions(use_threads=False, block_size=size, column_names=keys),
             reader.ParseOptions(delimiter=delimiter),
             reader.ConvertOptions(
-                column_types={
-                    keys[name]: pa.string() if name in labels else pa.float64() for name in keys
-                },
-                include_columns=[*keys.values()], null_values=[],
+                column_types={k: pa.string() if x else pa.float64() for k, x in kinds.items()},
+                include_columns=[*kinds], null_values=[],
             ),
         )  # fmt: skip
 
     for chunk in chunks:
         used, is_plain = len(chunk), not any('"' in line for line in chunk)
         places: range | NDArray[Any] = range(before + 1, before + used + 1)
-        columns = arrow_columns(chunk, [*keys], parse) if is_plain else None
+        columns = arrow_columns(chunk, [*numbered], parse) if is_plain else None
         if columns is None:
             rows, ends, used = split_rows(chunk, lines, delimiter, len(head.names))
             places = np.array(ends, np.int64) + before
             columns = {
-                name: [x if isinstance(x, Fault) else x[int(k)].strip() for x in rows]
-                for name, k in keys.items()
+                name: [x if isinstance(x, Fault) else x[k].strip() for x in rows]
+                for name, k in numbered.items()
             }
         yield replace(head, columns=columns, places=places)
         before += used
@@ -351,13 +349,11 @@ def object_tables(
     Columns are the keys of the first object; a dotted path, such as a.b.0, leads to what is inside.
     A log is one batch.
     """
-    numbered = [(k, line) for k, line in enumerate(first, 1) if line.strip()]
-    head = next((row for _, line in numbered if isinstance(row := read_object(line), dict)), None)
+    objects = [read_object(line) for line in first if line.strip()]
+    head = next((row for row in objects if isinstance(row, dict)), None)
     if head is None:
-        fault = read_object(numbered[0][1])
-        assert isinstance(fault, Fault)
-        place = f"{file}: line {numbered[0][0]}"
-        raise InputError("path", fault.rule, value=fault.value, place=place)
+        table = Table(file, [], {}, places_of(first, 0), "line")
+        table.refuse([("path", objects, row_fault)])
     paths = dict(paths_of(head))
     names, before, is_one = [*paths], 0, is_log(head)
     wanted = [*chain(*choose(Table(file, names, {}, unit="line", rows=[head])))]
@@ -369,9 +365,6 @@ def object_tables(
         return reader.read_json(source, options).select(wanted)
 
     for lines in [[*first, *chain(*chunks)]] if is_one else chain([first], chunks):
-        places: range | NDArray[Any] = range(before + 1, before + len(lines) + 1)
-        if not all(map(str.strip, lines)):
-            places = np.array([k for k, line in zip(places, lines, strict=True) if line.strip()])
         rows: list[Any] = []
         columns = None
         if not is_one and all(paths[name] == (name,) for name in wanted):
@@ -382,8 +375,16 @@ def object_tables(
                 name: [x if isinstance(x, Fault) else follow(x, paths[name]) for x in rows]
                 for name in wanted
             }
-        yield Table(file, names, columns, places, "line", rows if is_one else [])
+        yield Table(file, names, columns, places_of(lines, before), "line", rows if is_one else ())
         before += len(lines)
+
+
+def places_of(lines: Sequence[str], before: int) -> range | NDArray[Any]:
+    """Find the numbers of the lines that are not blank."""
+    places = range(before + 1, before + len(lines) + 1)
+    if all(map(str.strip, lines)):
+        return places
+    return np.array([k for k, line in zip(places, lines, strict=True) if line.strip()])
 
 
 def read_object(line: str) -> dict[str, Any] | Fault:

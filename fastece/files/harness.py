@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fastece.files.columns import Fault, Table
+from fastece.files.columns import Fault, Table, row_fault
 
 RESPONSES = ("filtered_resps", "resps")
 # Where a document has the texts of its choices, or their letters.
@@ -39,7 +39,7 @@ def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
         return isinstance(accuracy, int | float) and accuracy != hit
 
     if any(isinstance(row, Fault) for row in rows):
-        table.refuse([("path", [*rows], lambda row, _: row if isinstance(row, Fault) else None)])
+        table.refuse([("path", [*rows], row_fault)])
     name = next(name for name in RESPONSES if name in first)
     scores, numbers, texts = zip(*(read_question(row, name) for row in rows), strict=True)
     refuse(name, "must hold the log-likelihoods of two or more choices", (not z for z in scores))

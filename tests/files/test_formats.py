@@ -218,6 +218,8 @@ HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
         ("y_true,y_prob\n0,0.1\n1,\n", {}, "line 3, column y_prob: must not be missing, got ''"),
         ("true_label,pred_label,confidence\n0,0,nan\n", {}, "line 2, column confidence: must"),
         ("y_true,y_prob\n", {}, "is empty: it has no rows$"),
+        ("y_true,y_prob,x\n0,0.5\n1,0.5\n", {}, "line 2: must have 3 cells, .*2; and 1 more row$"),
+        ("y_true,y_prob\n0,0.5,1\n1,0.5,1\n", {}, "line 2: must have 2 cells, .* got 3; and 1 "),
         ("y_true;y_prob\n0;0,5\n", {}, "must be a number with a decimal point, got '0,5'$"),
         ("a,b;c\n0,1;2\n", {}, "line 1: the cells may be separated by commas or semi"),
         ('y_true,y_prob\n0,"0.5\n1,0.5\n', {}, "line 3: unexpected end of data$"),
