@@ -336,11 +336,6 @@ def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     float, or (K,) float64 array with ``setting="classwise", average=None``
         0 is best. Up to 1 for a binary problem, up to 2 for class vectors.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As in `ece`.
-
     Notes
     -----
     ``sum_i w_i (s_i - y_i)^2 / W`` of a binary problem. Of class vectors, as long as the setting
@@ -411,11 +406,6 @@ def accuracy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     float, or (K,) float64 array with ``setting="classwise", average=None``
         1 is best.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As in `ece`.
-
     Notes
     -----
     Of class vectors the largest probability predicts, the first of equal ones; of a binary problem
@@ -446,11 +436,6 @@ def sharpness(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     float, or (K,) float64 array with ``setting="classwise", average=None``
         From 0 to 1/4.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As in `ece`.
-
     Notes
     -----
     ``sum_i w_i (s_i - m)^2 / W`` with the weighted mean m of the scores; of class vectors these
@@ -480,11 +465,6 @@ def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     -------
     float, or (K,) float64 array with ``setting="classwise", average=None``
         In nats, from 0, where every row is certain, to the logarithm of the number of classes.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As in `ece`.
 
     Notes
     -----
