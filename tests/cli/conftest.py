@@ -7,11 +7,11 @@ from fastece.plot import pages
 
 @pytest.fixture
 def write(tmp_path):
-    """Write a text file and give its path."""
+    """Write a file and give its path."""
 
     def write_file(content, name="predictions.csv"):
         path = tmp_path / name
-        path.write_text(content, encoding="utf-8")
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
     return write_file

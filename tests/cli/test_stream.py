@@ -44,16 +44,6 @@ def csv(y, p, **more):
     return "\n".join([header, *(",".join(map(str, row)) for row in rows), ""])
 
 
-@pytest.fixture
-def file_of(tmp_path):
-    def write(content, name="a.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 def check_errors(report, y, p, **options):
     """Errors are those of all rows: of bins of equal width to 1e-12, others about."""
     found = values(report)
@@ -65,9 +55,9 @@ def check_errors(report, y, p, **options):
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_stream_has_the_errors_of_all_rows(capsys, file_of, binary):
+def test_a_stream_has_the_errors_of_all_rows(capsys, write, binary):
     y, p = binary
-    path = file_of(csv(y, p))
+    path = write(csv(y, p))
     report, whole = as_json(capsys, "report", path, "--stream"), as_json(capsys, "report", path)
     check_errors(report, y, p)
     for name in ("n", "n_classes", "setting", "pairs", "verdict"):
@@ -84,9 +74,9 @@ def test_a_stream_has_the_errors_of_all_rows(capsys, file_of, binary):
     assert "Streamed" in text(capsys, "report", path, "--stream")
 
 
-def test_a_stream_is_the_report_of_its_accumulator(capsys, file_of, vectors):
+def test_a_stream_is_the_report_of_its_accumulator(capsys, write, vectors):
     y, p = vectors
-    found = as_json(capsys, "report", file_of(csv(y, p)), "--stream")
+    found = as_json(capsys, "report", write(csv(y, p)), "--stream")
     rows = fastece.Accumulator(3).update(y, p)
     wanted = json.loads(json.dumps(fastece.calibration_report(rows).to_dict()))
     for report in (found, wanted):
@@ -96,9 +86,9 @@ def test_a_stream_is_the_report_of_its_accumulator(capsys, file_of, vectors):
 
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("setting", ["classwise", 1])
-def test_classes_one_by_one(capsys, file_of, vectors, setting):
+def test_classes_one_by_one(capsys, write, vectors, setting):
     y, p = vectors
-    report = as_json(capsys, "report", file_of(csv(y, p)), "--stream", "--setting", setting)
+    report = as_json(capsys, "report", write(csv(y, p)), "--stream", "--setting", setting)
     check_errors(report, y, p, setting=setting)
     assert report["accuracy"] == pytest.approx((p.argmax(1) == y).mean(), abs=1e-12)
     if setting == "classwise":
@@ -106,62 +96,62 @@ def test_classes_one_by_one(capsys, file_of, vectors, setting):
         assert found == pytest.approx({k: (y == k).sum() for k in range(3)}, abs=1e-6)
 
 
-def test_logits_and_weights(capsys, file_of, binary):
+def test_logits_and_weights(capsys, write, binary):
     y, p = binary
     weight = 1 + np.arange(N) % 3
-    path = file_of(csv(y, np.log(p / (1 - p)), w=weight))
+    path = write(csv(y, np.log(p / (1 - p)), w=weight))
     report = as_json(capsys, "report", path, "--stream", "--from-logits", "--weights", "w")
     assert values(report)["ece"] == pytest.approx(fastece.ece(y, p, sample_weight=weight), abs=1e-9)
     assert report["n_effective"] == pytest.approx(weight.sum() ** 2 / (weight**2).sum(), rel=1e-6)
 
 
 @pytest.mark.usefixtures("tiny")
-def test_pairs_are_a_stream_too(capsys, file_of):
+def test_pairs_are_a_stream_too(capsys, write):
     rng = np.random.default_rng(2)
     s = rng.random(2000).round(6)
     hit = rng.random(2000) < s
     rows = "".join(
         f"cat,{'cat' if h else 'dog'},{c}\n" for h, c in zip(hit, s.tolist(), strict=True)
     )
-    report = as_json(capsys, "report", file_of(PAIRS + rows), "--stream")
+    report = as_json(capsys, "report", write(PAIRS + rows), "--stream")
     assert values(report)["ece"] == pytest.approx(fastece.ece(hit, s), abs=1e-12)
     assert report["accuracy"] == pytest.approx(hit.mean(), abs=1e-12)
     assert (report["pairs"], report["n_classes"]) == (True, None)
 
 
-def test_slices_and_labels_of_a_stream(capsys, file_of, binary):
+def test_slices_and_labels_of_a_stream(capsys, write, binary):
     y, p = binary
     by = np.where(np.arange(N) % 3, "b", '"a,c"')
-    path = file_of(csv(y, p, g=by))
+    path = write(csv(y, p, g=by))
     whole = as_json(capsys, "report", path, "--by", "g")["slices"]
     numbers = as_json(capsys, "report", path, "--by", "g", "--stream")
     for one, other in zip(numbers["slices"]["rows"], whole["rows"], strict=True):
         assert (one["label"], one["n"]) == (other["label"], other["n"])
         for name in ("value", "low", "high"):
             assert one[name] == pytest.approx(other[name], rel=0.05, abs=1e-3)
-    texts = file_of(csv(np.where(y, "leave", "stay"), p))
+    texts = write(csv(np.where(y, "leave", "stay"), p))
     for option in (["--labels", "stay,leave"], ["--pos-label", "leave"]):
         found = as_json(capsys, "report", texts, "--stream", *option)
         assert values(found) == values(numbers)
-    many = file_of(csv(y[:300], p[:300], g=np.arange(300)))
+    many = write(csv(y[:300], p[:300], g=np.arange(300)))
     assert "--by: " in failure(capsys, "report", many, "--by", "g", "--stream")
 
 
-def test_a_large_file_is_a_stream(capsys, file_of, monkeypatch):
-    path = file_of(SMALL)
+def test_a_large_file_is_a_stream(capsys, write, monkeypatch):
+    path = write(SMALL)
     assert not as_json(capsys, "report", path)["stream"]
     monkeypatch.setattr(predictions, "MOST_ROWS", 10)
     assert as_json(capsys, "report", path)["stream"]["rows"] == 60
-    path = file_of("y_true,y_prob,g\n" + "0,0.5,a\n1,0.5,b\n" * 9)
+    path = write("y_true,y_prob,g\n" + "0,0.5,a\n1,0.5,b\n" * 9)
     assert "--groups: " in failure(capsys, "report", path, "--groups", "g")
 
 
-def test_several_files_patterns_and_folders_are_one_stream(capsys, file_of, tmp_path, binary):
+def test_several_files_patterns_and_folders_are_one_stream(capsys, write, tmp_path, binary):
     y, p = binary
-    file_of(csv(y[:1000], p[:1000]), "1.csv")
-    file_of(packed(csv(y[1000:1500], p[1000:1500]).encode()), "2.csv.gz")
+    write(csv(y[:1000], p[:1000]), "1.csv")
+    write(packed(csv(y[1000:1500], p[1000:1500]).encode()), "2.csv.gz")
     np.save(tmp_path / "3.npy", np.column_stack([y[1500:], p[1500:]]))
-    one = as_json(capsys, "report", file_of(csv(y, p), "whole.txt"), "--stream")
+    one = as_json(capsys, "report", write(csv(y, p), "whole.txt"), "--stream")
     (tmp_path / "whole.txt").unlink()
     names = [str(tmp_path / name) for name in ("1.csv", "2.csv.gz", "3.npy")]
     for files in (names, [f"{tmp_path}/?.*"], [tmp_path]):
@@ -172,9 +162,9 @@ def test_several_files_patterns_and_folders_are_one_stream(capsys, file_of, tmp_
 
 
 @pytest.mark.usefixtures("figures")
-def test_a_picture(capsys, file_of, tmp_path):
+def test_a_picture(capsys, write, tmp_path):
     picture = tmp_path / "a.svg"
-    as_json(capsys, "report", file_of(SMALL), "--stream", "--plot", picture)
+    as_json(capsys, "report", write(SMALL), "--stream", "--plot", picture)
     assert picture.read_text(encoding="utf-8").count("<svg") == 1
 
 
@@ -196,8 +186,8 @@ def rows_of(n, **bad):
      ("2,0.5", "line 777, column y_true: "), ("cat,0.5", "column y_true: "),
      ("1,0.5,3", "line 777: "), ("1,", "line 777, column y_prob: ")],
 )  # fmt: skip
-def test_a_bad_row_in_the_middle_stops_or_is_skipped(capsys, file_of, row, place):
-    path = file_of(rows_of(2000, _777=row))
+def test_a_bad_row_in_the_middle_stops_or_is_skipped(capsys, write, row, place):
+    path = write(rows_of(2000, _777=row))
     line = failure(capsys, "report", path, "--stream")
     assert f"{path}: " in line
     assert place in line
@@ -205,54 +195,54 @@ def test_a_bad_row_in_the_middle_stops_or_is_skipped(capsys, file_of, row, place
     assert (report["n"], report["stream"]["rows"], report["stream"]["skipped"]) == (1999, 1999, 1)
     assert "line 777" in report["stream"]["by_file"][0]["reason"]
     rows = rows_of(2000).splitlines()
-    good = file_of("\n".join(rows[:776] + rows[777:]), "good.csv")
+    good = write("\n".join(rows[:776] + rows[777:]), "good.csv")
     assert report["measures"] == as_json(capsys, "report", good, "--stream")["measures"]
 
 
 @pytest.mark.usefixtures("tiny")
-def test_all_bad_rows_are_counted_and_the_first_is_named(capsys, file_of):
+def test_all_bad_rows_are_counted_and_the_first_is_named(capsys, write):
     bad = dict.fromkeys(["_2", "_3", "_500", "_501", "_1200", "_2001"], "1,x")
-    found = as_json(capsys, "report", file_of(rows_of(2000, **bad)), *SKIP)["stream"]
+    found = as_json(capsys, "report", write(rows_of(2000, **bad)), *SKIP)["stream"]
     assert (found["rows"], found["skipped"], found["cut_files"]) == (1994, 6, 0)
     assert "line 2, column y_prob: " in found["by_file"][0]["reason"]
     rows = [json.dumps({"y_true": i % 2, "y_prob": 0.5}) for i in range(400)]
     rows[0], rows[200], rows[399] = "{", "[]", rows[399][:-1]
-    found = as_json(capsys, "report", file_of("\n".join(rows), "a.jsonl"), *SKIP)
+    found = as_json(capsys, "report", write("\n".join(rows), "a.jsonl"), *SKIP)
     assert (found["n"], found["stream"]["skipped"]) == (397, 3)
-    bad = file_of("y_true,y_prob\n" + "cat,0.5\n" * 3000)
+    bad = write("y_true,y_prob\n" + "cat,0.5\n" * 3000)
     assert "first 1000 rows" in failure(capsys, "report", bad, *SKIP)
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_file_that_is_cut_off_stops_or_is_kept_up_to_there(capsys, file_of):
+def test_a_file_that_is_cut_off_stops_or_is_kept_up_to_there(capsys, write):
     y = np.arange(3000) % 2
     content = csv(y, np.random.default_rng(3).random(3000))
-    path = file_of(packed(content.encode())[:-9000], "a.csv.gz")
-    other = file_of(SMALL, "b.csv")
+    path = write(packed(content.encode())[:-9000], "a.csv.gz")
+    other = write(SMALL, "b.csv")
     assert f"{path}: " in failure(capsys, "report", path, other)
     found = as_json(capsys, "report", path, other, *SKIP)["stream"]
     cut, whole = found["by_file"]
     assert 500 < cut["rows"] < 3000
     assert (cut["is_cut"], cut["skipped"], whole["rows"], whole["is_cut"]) == (True, 0, 60, False)
     assert found["cut_files"] == len(found["notes"]) == 1
-    bad = file_of(b"PAR1 and nothing more", "a.parquet")
+    bad = write(b"PAR1 and nothing more", "a.parquet")
     assert failure(capsys, "report", bad, *SKIP)
     report = as_json(capsys, "report", bad, other, *SKIP)
     assert [file["is_cut"] for file in report["stream"]["by_file"]] == [True, False]
-    files = [file_of(b"PAR1 and nothing more", f"{k}.parquet") for k in range(12)]
+    files = [write(b"PAR1 and nothing more", f"{k}.parquet") for k in range(12)]
     notes = as_json(capsys, "report", *files, other, *SKIP)["stream"]["notes"]
     assert len(notes) == 11  # of ten files, and how many more
 
 
-def test_a_warning_names_the_file_once(capsys, file_of):
-    path = file_of("y_true,p_0,p_1\n" + "1,0.5,0.4\n0,0.5,0.4\n" * 50)
+def test_a_warning_names_the_file_once(capsys, write):
+    path = write("y_true,p_0,p_1\n" + "1,0.5,0.4\n0,0.5,0.4\n" * 50)
     code, _, err = run(capsys, "report", path, "--stream")
     assert (code, err.count("\n")) == (0, 1)
     assert f"{path}: from line 2 on: " in err
 
 
-def test_the_terminal_shows_how_far_it_is(capsys, file_of, monkeypatch):
+def test_the_terminal_shows_how_far_it_is(capsys, write, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    code, _, err = run(capsys, "report", file_of(SMALL), "--stream")
+    code, _, err = run(capsys, "report", write(SMALL), "--stream")
     assert code == 0
     assert "60 rows, 100 % of " in err
