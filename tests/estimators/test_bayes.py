@@ -7,6 +7,7 @@ import pytest
 
 from fastece import BayesCurve, ece
 from fastece.data.reading import read_problems
+from fastece.data.sample import Sample
 from fastece.estimators import bayes as rooms
 from fastece.estimators.bayes import (
     DRAWS,
@@ -28,10 +29,16 @@ from fastece.estimators.bayes import (
     side_posteriors,
 )
 from fastece.kernels import bayes
-from helpers.bayes_helpers import sample_of
 from oracles import reference_bayes as reference
 
 # -- the estimator ---------------------------------------------------------------------------------
+
+
+def sample_of(s, y, v=None):
+    """Rows as they come, as one problem."""
+    s = np.asarray(s, np.float64)
+    v = None if v is None else np.asarray(v, np.float64)
+    return Sample(s, np.asarray(y, np.uint8), v, 0.0, 1.0, np.arange(s.size))
 
 
 def rows(n=300, seed=0, digits=9):

@@ -16,6 +16,7 @@ from helpers import canonical_cases as cases
 from helpers.canonical_cases import ESTIMATORS, FORMS, assert_near, near
 from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import same_bits
+from helpers.samples import draws
 
 # -- replicates ------------------------------------------------------------------------------------
 
@@ -49,7 +50,7 @@ def plan_of(estimator, y, p, v=None, size=None):
 def test_values_of_multiplicities_are_those_of_the_reference(name, weighted):
     estimator, (y, p, v) = ESTIMATORS[name], data(14, weighted=weighted)
     plan = plan_of(estimator, y, p, v)
-    c = cases.multiplicities(14, 14)[0]
+    c = draws(14, 14)[0]
     for r in range(6):
         want = cases.expected(estimator, y, p, v, c[:, r])
         assert_near(estimator.evaluate(plan, c[:, r]), want, what=r)
@@ -94,7 +95,7 @@ def test_scores_are_columns_to_every_setting_without_vectors(name):
         sample = cases.sample_of(y, p, v, setting=setting)
         assert sample.vectors is None
         plan = estimator.prepare(sample, 12)
-        hit, c = sample.y.astype(int), cases.multiplicities(12, 12)
+        hit, c = sample.y.astype(int), draws(12, 12)
         values = estimator.values(plan, Counts(c))
         for r in (0, 9):
             want = cases.expected(estimator, hit, sample.s, v, c[0, :, r])
@@ -204,7 +205,7 @@ def test_an_estimate_has_the_value_and_an_interval(name):
 def test_without_a_kept_kernel_values_are_the_same(name):
     estimator, (y, p, v) = ESTIMATORS[name], data(MANY + 31, weighted=True)
     plan = plan_of(estimator, y, p, v)
-    c = cases.multiplicities(len(y), len(y))
+    c = draws(len(y), len(y))
     values = estimator.values(plan, Counts(c))
     for r in (0, 17, 31):
         assert values[r] == near(estimator.evaluate(plan, c[0, :, r]))

@@ -20,13 +20,13 @@ from helpers.kde_helpers import (
     exact,
     kde,
     matrix,
-    multiplicities,
     rows_of,
     same,
     samples,
     sizes,
     smooth,
 )
+from helpers.samples import draws
 from helpers.strategies import as_lists
 from oracles import reference_kde as oracle
 from oracles.reference_kde import densities
@@ -307,7 +307,7 @@ def test_silverman_in_a_draw_counts_the_rows_drawn():
     sample = dict(samples())["spread, weights"]
     fixed = replace(KDE(), bandwidth=0.1)
     for size in (5, 50, 200):
-        c = multiplicities(sample.n, size, 1)[:, 0].copy()
+        c = draws(sample.n, size)[0, :, 0]
         _, s, w = rows_of(sample, c)
         h = oracle.silverman(s, w, size)
         fixed = KDE(bandwidth=h)
@@ -335,7 +335,7 @@ def test_evaluate_is_brute_force_on_the_repeated_rows(name):
     fields = {f: getattr(estimator, f) for f in ("bandwidth", "kernel", "norm", "score_range")}
     for case, sample in samples():
         for size in sizes(sample.n):
-            c = multiplicities(sample.n, size, 1, seed=1)[:, 0].copy()
+            c = draws(sample.n, size, seed=1)[0, :, 0]
             y, s, w = rows_of(sample, c)
             want = oracle.kde_error((s, y, sample.low, sample.high), w, **fields)
             got = estimator.evaluate(estimator.prepare(sample, size), c)

@@ -138,13 +138,6 @@ def skce(y, p, form="unbiased", **options):
     return fastece.kernel_calibration_error(y, p, form=form, **options)
 
 
-def multiplicities(n, size, blocks=1, seed=0):
-    """(G, n, 32) uint8, each column a draw of `size` rows."""
-    rng = np.random.default_rng(seed)
-    c = rng.multinomial(size, np.full(n, 1 / n), size=(blocks, 32)).swapaxes(1, 2)
-    return np.ascontiguousarray(np.minimum(c, 255).astype(np.uint8))
-
-
 def assert_near(got, want, slack=CLOSE, what=None):
     """Numbers within `slack`, or both nan."""
     assert (isnan(got) and isnan(want)) or abs(got - want) <= slack, (what, got, want)

@@ -80,13 +80,6 @@ def samples():
             yield name + kind, Sample(s, y, v, low, 1.0, rows).sorted()
 
 
-def multiplicities(n, size, replicates=32, seed=0):
-    """(n, replicates) uint8, each column a draw of `size` rows."""
-    rng = np.random.default_rng(seed)
-    c = rng.multinomial(size, np.full(n, 1 / n), size=replicates).T
-    return np.ascontiguousarray(c.astype(np.uint8))
-
-
 def sizes(n):
     return sorted({n, max(1, n // 3), min(2 * n + 1, 200)})
 
