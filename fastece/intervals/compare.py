@@ -134,7 +134,7 @@ def differences(call: Call, name: str, values: list[Any], key: int) -> list[Diff
     ]
     samples = zip(*(model.samples() for model in call.models), strict=True)
     same = [np.array_equal(a.s, b.s) and np.array_equal(a.y, b.y) for a, b in samples]
-    same = [all(same)] if call.average is not None else same
+    same = same if call.per_class else [all(same)]
     return [
         NONE if is_same and not math.isnan(a.centre) else difference_of(a, b)
         for is_same, a, b in zip(same, *errors, strict=True)
@@ -149,7 +149,7 @@ def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[Model
         return [ModelError(part.value, part.interval, weight * part.influence) for part in parts]
     parts = curves(call, estimator, value, key)
     influence = influences(call, influence_bins(estimator))
-    influence = influence if call.average is None else influence.mean(0, keepdims=True)
+    influence = influence if call.per_class else influence.mean(0, keepdims=True)
     return [ModelError(c.centre, c.interval, x) for c, x in zip(parts, influence, strict=True)]
 
 
@@ -235,7 +235,7 @@ def comparison_results(call: Call, *, method: Any = None, size: Any = None, rng:
     def result_of(name: str) -> ComparisonResult:
         a, b = values = call.values(name)
         fields = drawn.get(name) or {
-            **call.facts(name, key), "_joined": differences(call, name, values, key),
+            **call.facts(name, key), "_parts": differences(call, name, values, key),
             "bootstrap_distribution": np.empty((*np.shape(a), 0)), "method": MOVER, "size": call.n,
         }  # fmt: skip
         value = call.quantity(values)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatch
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
@@ -162,7 +162,7 @@ def _(estimator: BayesCurve, call: Call, key: int, gap: ConfidenceInterval) -> P
     show that there is a part at all. The mean gap does: with every norm, ``over >= -gap`` and
     ``under >= gap``.
     """
-    per_class, samples = call.average is None, groups_of_samples(call, estimator)
+    per_class, samples = call.per_class, groups_of_samples(call, estimator)
     columns = [*zip(*(side_posteriors(part, estimator.norm) for part in samples), strict=True)]
     values = [[posterior.value for posterior in column] for column in columns]
     values = [as_float(value if per_class else value[0]) for value in values]
@@ -198,7 +198,7 @@ def cell_parts(
 
     `each` has the values for each problem.
     """
-    make_cells, per_class = cell_maker(estimator), call.average is None
+    make_cells, per_class = cell_maker(estimator), call.per_class
     if make_cells is None:
         return error_parts.dispatch(object)(estimator, call, key, gap)
     values = [as_float(call.average_of(value)) for value in each]
@@ -226,9 +226,7 @@ def mean_gap(call: Call) -> tuple[Any, ConfidenceInterval]:
     """
     samples = [scale_weights(sample)[0] for sample in call.sources[0].samples(SQUARES)]
     found = np.array([gap_interval(sample, call.level) for sample in samples])
-    if call.average == "macro":
-        found = found.mean(0, keepdims=True)
-    value, low, high = found.T if call.average is None else found[0]
+    value, low, high = found.T if call.per_class else found.mean(0)
     return as_float(value), ConfidenceInterval(as_float(low), as_float(high))
 
 
@@ -265,8 +263,6 @@ def gap_interval(sample: Sample, level: float) -> tuple[float, float, float]:
 def direction_of(call: Call, key: int) -> Direction:
     """Compute the direction of the only model of a call with one estimator."""
     (estimator,) = call.estimators.values()
-    if not call.sources[0].setting.per_class:
-        call = replace(call, average="macro")
     gap, gap_ends = mean_gap(call)
     parts = error_parts(estimator, call, key, gap_ends)
     (error, over, under), (whole, *sides) = parts.values, parts.intervals

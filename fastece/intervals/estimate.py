@@ -1,7 +1,7 @@
 """Estimates: a calibration error with an interval that covers the true error."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, singledispatch
 from typing import Any, overload
 
@@ -20,10 +20,8 @@ from fastece.intervals.inversion import NO_CURVE, ConfidenceCurve, cell_curve, l
 from fastece.resampling.arguments import Call, describe, read_call, require_calibration_error
 from fastece.resampling.draws import new_key
 from fastece.resampling.results import (
-    ConfidenceInterval,
     IntervalResult,
     as_float,
-    intervals_of,
 )
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
@@ -57,14 +55,8 @@ class Estimate(IntervalResult):
     p_value: Any
     method: str
     n_resamples: int
-    # Of each class, or of the only value: something with `interval`.
-    _parts: Sequence[Any] = field(repr=False)
 
     _shown = ("value", "confidence_interval", "p_value", "method")
-
-    def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """Compute the interval at a level between 0 and 1, by default the result's own."""
-        return intervals_of(self._parts, self._level(confidence_level), np.ndim(self.value) > 0)
 
 
 # --- ways to an answer ----------------------------------------------------------------------
@@ -112,10 +104,10 @@ def _(estimator: UserEstimator) -> PosteriorMaker | None:
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
     """Return the samples of each class, or in one list for their mean error."""
     (source,) = call.sources
-    if call.average is not None and source.n_problems > 1:
+    if not call.per_class and source.n_problems > 1:
         need_rows(source, "the interval of a mean over classes", "average")
     samples = source.samples(source.needs_of(estimator))
-    return [[sample] for sample in samples] if call.average is None else [samples]
+    return [[sample] for sample in samples] if call.per_class else [samples]
 
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:
@@ -127,7 +119,7 @@ def posteriors(call: Call, estimator: Any) -> list[Any]:
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
     """Compute the confidence curve of the only model of a call, or of each class."""
-    per_class, make_cells = call.average is None, cell_maker(estimator)
+    per_class, make_cells = call.per_class, cell_maker(estimator)
     makers: list[Callable[[], ConfidenceCurve]]
     if make_cells is not None:
         parts = make_cells(call, estimator, key).split(per_class)
@@ -147,7 +139,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
     estimator, p_value = call.estimators[name], None
 
     def whole(values: list[Any]) -> Any:
-        return as_float(values if call.average is None else values[0])
+        return as_float(values if call.per_class else values[0])
 
     if posterior_maker(estimator) is not None:
         parts = posteriors(call, estimator)
@@ -172,8 +164,6 @@ def estimate_results(call: Call, *, rng: Any) -> Any:
     """Compute the estimate of a call on one model, or `Results` by estimator name."""
     require_calibration_error(call, "estimate")
     key = new_key(rng)
-    if not call.sources[0].setting.per_class:
-        call = replace(call, average="macro")
     return call.results(lambda name: estimate_of(call, name, key))
 
 

@@ -139,6 +139,11 @@ class Call:
         problems = self.sources[0]
         return "classwise" if problems.setting.per_class else problems.name(0)
 
+    @property
+    def per_class(self) -> bool:
+        """Whether each class has a value of its own, and not all of them their mean."""
+        return self.average is None and self.sources[0].setting.per_class
+
     def only(self, estimator: Any) -> "Call":
         """Return the same call with one estimator, which is in no list."""
         return replace(self, estimators={"": estimator})
@@ -148,13 +153,8 @@ class Call:
         return estimator.needs_vectors and self.sources[0].has_vectors
 
     def average_of(self, values: Any) -> Any:
-        """Return values (K, ...) of the problems of one model, or their average.
-
-        It is the value of the only problem, the values of all classes, or their mean.
-        """
-        if not self.sources[0].setting.per_class:
-            return values[0]
-        return values if self.average is None else values.mean(0)
+        """Return values (K, ...) of the problems of one model, or their mean."""
+        return values if self.per_class else values.mean(0)
 
     def facts(self, name: str, key: int) -> dict[str, Any]:
         """Return the fields that all results of one estimator have in common."""

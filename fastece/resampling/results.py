@@ -1,6 +1,5 @@
 """Results with intervals, and the intervals of a bootstrap distribution."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
@@ -93,6 +92,9 @@ class IntervalResult(EstimatorResult):
 
     confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
+    # Of each class, or of the only value: something with `interval`, and `p_value` of a comparison;
+    # None where intervals are made from replicates.
+    _parts: Sequence[Any] | None = field(repr=False, default=None)
 
     # Names of the numbers that are shown.
     _shown: ClassVar[tuple[str, ...]]
@@ -100,9 +102,10 @@ class IntervalResult(EstimatorResult):
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence_interval", self.interval())
 
-    @abstractmethod
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
         """Compute the interval at a level between 0 and 1, by default the result's own."""
+        assert self._parts is not None
+        return intervals_of(self._parts, self._level(confidence_level), np.ndim(self.value) > 0)
 
     def _level(self, confidence_level: float | None) -> float:
         """Return a checked level, by default the result's own."""
@@ -188,9 +191,13 @@ class BootstrapResult(IntervalResult):
     ) -> ConfidenceInterval:
         """Compute the interval ``(low, high)`` at another level, or by another method.
 
-        The level is between 0 and 1, the method "basic" or "percentile", or "bca" where that is the
-        result's own; by default both are the result's own.
+        The level is between 0 and 1, the method "basic" or "percentile", or "bca" or "mover" where
+        that is the result's own; by default both are the result's own.
         """
+        if self._parts is not None:
+            if method is not None:
+                check_choice("method", method, (self.method,))
+            return super().interval(confidence_level)
         level = self._level(confidence_level)
         name = self.method if method is None else check_choice("method", method, METHODS)
         if name == "bca" != self.method:
@@ -239,10 +246,6 @@ class ComparisonResult(BootstrapResult):
 
     a: Any
     b: Any
-    # The joined intervals of each class, or of the only value: something with `interval` and
-    # `p_value`; None for another method than "mover".
-    _joined: Sequence[Any] | None = field(repr=False, default=None)
-
     _models = ("a", "b")
     _lowest = -np.inf
     _derived = ("standard_error", "bias", "p_value")
@@ -250,31 +253,21 @@ class ComparisonResult(BootstrapResult):
 
     @property
     def _sample(self) -> str:
-        return super()._sample if self._joined is None else f"{self.n} rows"
+        return super()._sample if self._parts is None else f"{self.n} rows"
 
     def _label(self, name: str) -> str:
         return "a - b" if name == "value" else super()._label(name)
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        hidden = () if self._joined is None else ("standard_error", "bias")
+        hidden = () if self._parts is None else ("standard_error", "bias")
         return {name: x for name, x in super()._numbers.items() if name not in hidden}
-
-    def interval(
-        self, confidence_level: float | None = None, method: Any = None
-    ) -> ConfidenceInterval:
-        """Compute the interval as `BootstrapResult` does; "mover" only where it was used."""
-        if self._joined is None:
-            return super().interval(confidence_level, method)
-        if method is not None:
-            check_choice("method", method, (MOVER,))
-        return intervals_of(self._joined, self._level(confidence_level), np.ndim(self.value) > 0)
 
     @property
     def p_value(self) -> Any:
         """Two-sided p-value of the hypothesis that both models have the same error."""
-        if self._joined is not None:
-            p_values = [part.p_value for part in self._joined]
+        if self._parts is not None:
+            p_values = [part.p_value for part in self._parts]
             return as_float(p_values if np.ndim(self.value) else p_values[0])
         d = np.asarray(self.value)[..., None]
         return p_value_of(np.abs(self.value), np.abs(self._values - d))

@@ -268,23 +268,6 @@ def test_a_band_widens_with_its_level_and_narrows_with_the_rows():
     assert np.mean((wide.high - wide.low)[(wide.score > 0.3) & (wide.score < 0.7)]) < width / 2
 
 
-def test_bands_are_reproducible_and_independent_of_the_threads():
-    y, s = data(200)
-    options = {"n_resamples": 70, "rng": 9}
-    first = reliability_curve(y, s, **options)
-    for other in (
-        reliability_curve(y, s, **options),
-        reliability_curve(y, s, n_jobs=2, **options),
-        reliability_curve(y, s, **{**options, "rng": np.random.default_rng(9)}),
-    ):
-        for name in ("median", "low", "high", "probability"):
-            want = getattr(first, name)
-            found = getattr(other, name)
-            assert found == pytest.approx(want, rel=1e-9, abs=1e-12, nan_ok=True), name
-    different = reliability_curve(y, s, **{**options, "rng": 10})
-    assert np.nanmax(np.abs(different.median - first.median)) > 1e-6
-
-
 @pytest.mark.parametrize("name", ["n_resamples", "confidence_level", "rng", "bandwidth", "kernel"])
 def test_a_bad_argument_is_refused_by_name(name):
     y, s = data(30)

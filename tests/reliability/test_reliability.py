@@ -90,17 +90,6 @@ def test_the_weighted_mean_of_the_gaps_is_the_error(binning):
         )
 
 
-def test_an_empty_bin_counts_nothing_and_has_no_means():
-    result = reliability_diagram([0, 1, 1], [0.1, 0.15, 0.9], n_bins=4)
-    assert result.count.tolist() == [2, 0, 0, 1]
-    assert result.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
-    for name in NAMES[2:]:
-        assert np.isnan(getattr(result, name)).tolist() == [False, True, True, False], name
-    assert result.score[0] == pytest.approx(0.125)
-    assert result.frequency[0] == 0.5
-    assert result.gap[0] == pytest.approx(0.375)
-
-
 def test_a_threshold_leaves_only_the_rows_above_it():
     result = reliability_diagram([0, 1, 1, 0], [0.2, 0.5, 0.6, 0.9], n_bins=2, threshold=0.5)
     assert result.count.tolist() == [0, 2]
