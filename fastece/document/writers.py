@@ -30,12 +30,6 @@ def align(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
     return [form.format(*row).rstrip() for row in rows]
 
 
-def table_lines(table: Table) -> list[str]:
-    """Write a table as aligned lines, its head first."""
-    rows = [list(map(format_cell, row)) for row in table.rows]
-    return align([list(table.head), *rows], is_text(table))
-
-
 def to_text(document: Document) -> str:
     """Write a document for a terminal."""
     lines = [document.title]
@@ -52,7 +46,8 @@ def section_lines(section: Section) -> Iterator[str]:
         facts = [(name, format_cell(value)) for name, value in section.facts.items()]
         yield from align(facts, [True, True])
     if section.table is not None:
-        yield from table_lines(section.table)
+        rows = [list(map(format_cell, row)) for row in section.table.rows]
+        yield from align([list(section.table.head), *rows], is_text(section.table))
     for note in section.notes:
         yield from fill(note, WIDTH).splitlines()
 

@@ -122,23 +122,25 @@ class Reader:
             if not self.is_pairs:
                 raise InputError("classes", f"goes with the columns {','.join(PAIR)} only")
             check_integer("classes", self.classes, 2, 2**31)
-        labels = [] if self.is_log else [*PAIR[:2]] if self.is_pairs else [self.label]
-        if self.is_log or self.is_pairs:
-            self.prob_names = [] if self.is_log else [PAIR[2]]
+        labels, self.prob_names = [self.label], [PAIR[2]]
+        if self.is_log:
+            labels = self.prob_names = []
+        elif self.is_pairs:
+            labels = [*PAIR[:2]]
         elif self.y_prob:
             taken = {self.label, self.weights, *self.columns.values()}
             parts = self.y_prob.split(",")
             self.prob_names = [name for part in parts for name in expand(head, part, taken)]
         else:
             self.prob_names = probability_columns(head)
-        weights = {} if self.weights is None else {"weights": self.weights}
-        for argument, names in (("y_true", labels), ("y_prob", self.prob_names)):
+        weights = [] if self.weights is None else [self.weights]
+        others = {key: [name] for key, name in self.columns.items()}
+        chosen = {"y_true": labels, "y_prob": self.prob_names, "weights": weights, **others}
+        for argument, names in chosen.items():
             check_names(head, argument, names)
-        for argument, name in {**weights, **self.columns}.items():
-            check_names(head, argument, [name])
         self.chosen = (
             [*dict.fromkeys([*labels, *self.columns.values()])],
-            [*dict.fromkeys([*self.prob_names, *weights.values()])],
+            [*dict.fromkeys([*self.prob_names, *weights])],
         )
         return self.chosen
 
