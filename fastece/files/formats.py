@@ -72,8 +72,7 @@ def read_tables(path: str, choose: Choose, header: Collection[str]) -> Iterator[
             tables = text_tables(name, lines, choose, header)
         else:
             whole = path if file is plain and not is_input else io.BytesIO(file.read())
-            read = parquet_tables if kind == ".parquet" else array_tables
-            tables = read(name, whole, choose)
+            tables = READERS[kind](name, whole, choose)
         count = 0
         for table in tables:
             count += len(table.places)
@@ -165,6 +164,14 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
                 columns[key] = batch.column(key).to_pylist() if found is None else found
             yield Table(name, names, columns, range(before + 1, before + batch.num_rows + 1))
             before += batch.num_rows
+
+
+# Readers of the formats in `BINARY`, from a path or an open file.
+READERS: dict[str, Callable[[str, Any, Choose], Iterator[Table]]] = {
+    ".npy": array_tables,
+    ".npz": array_tables,
+    ".parquet": parquet_tables,
+}
 
 
 # --- text ---------------------------------------------------------------------------------------
