@@ -42,39 +42,33 @@ def test_a_log_holds_class_vectors():
     assert value == pytest.approx(fastece.ece(RIGHT, [softmax(z) for z in SCORES]), abs=1e-15)
 
 
-def without_filters(row, _):
-    del row["filtered_resps"]
-
-
-def as_numbers(row, i):
-    row["filtered_resps"], row["target"] = [[x, False] for x in SCORES[i]], RIGHT[i]
-
-
-def as_text(row, i):
-    row["target"] = row["doc"]["choices"][RIGHT[i]]
-
-
-def as_letters(row, i):
-    row["target"] = "ABC"[RIGHT[i]]
-    row["doc"]["choices"] = {"text": row["doc"]["choices"], "label": ["A", "B", "C"]}
-
-
-def as_lists_of_requests(row, i):
-    row["arguments"] = [["", f" {text}"] for text in row["doc"].pop("choices")]
-    as_text({**row, "doc": {"choices": [x[1] for x in row["arguments"]]}}, i)
-
-
 def with_requests_without_context(row, _):
     row["filtered_resps"] += [["-1.0", "False"]] * 3
     for k, text in enumerate(row["doc"]["choices"], 3):
         row["arguments"][f"gen_args_{k}"] = {"arg_0": "", "arg_1": text}
 
 
+def as_lists_of_requests(row, i):
+    choices = row["doc"].pop("choices")
+    row.update(arguments=[["", f" {text}"] for text in choices], target=f" {choices[RIGHT[i]]}")
+
+
+def as_letters(row, i):
+    row["doc"]["choices"] = {"text": row["doc"]["choices"], "label": ["A", "B", "C"]}
+    row["target"] = "ABC"[RIGHT[i]]
+
+
 @pytest.mark.parametrize(
     "change",
-    [without_filters, as_numbers, as_text, as_letters, as_lists_of_requests,
-     with_requests_without_context],
-)  # fmt: skip
+    [
+        lambda row, _: row.pop("filtered_resps"),
+        lambda row, i: row.update(filtered_resps=[[x, 0] for x in SCORES[i]], target=RIGHT[i]),
+        lambda row, i: row.update(target=row["doc"]["choices"][RIGHT[i]]),
+        as_letters,
+        as_lists_of_requests,
+        with_requests_without_context,
+    ],
+)
 def test_forms_of_a_log(read, change):
     found = read(change)
     assert (found.y_true.tolist(), found.y_prob.tolist()) == (RIGHT, SCORES)
