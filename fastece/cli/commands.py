@@ -1,28 +1,21 @@
 """Commands: their run, the form of their output, and exit codes."""
 
 import io
-import json
 import os
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from fastece.checks.errors import BadArgumentError, InputError, InputWarning
 from fastece.cli.options import COMMANDS, REFERENCES, make_parser
-from fastece.document.numbers import to_plain
 
 # Options of `fastece study` that belong to simulated models, or to files.
 SIMULATED, OF_FILES = ("preset", "holdout", "largest"), ("sizes", "y_true", "y_prob")
 # What text of a tuple has beside its numbers, and names of folders have not.
 FOLDER = str.maketrans(",", "-", "() ")
-FORMS: dict[str | None, Callable[[Any], str]] = {
-    None: str,
-    "json": lambda page: json.dumps(to_plain(page.to_dict()), allow_nan=False),
-    "markdown": lambda page: page.to_markdown().rstrip("\n"),
-}
 
 
 def run_command(options: Namespace) -> Any:
@@ -78,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            text = FORMS[options.form](run_command(options))
+            text = options.form(run_command(options))
         except KeyboardInterrupt:
             print("fastece: interrupted", file=sys.stderr)
             return 130

@@ -1,6 +1,7 @@
 """Commands and their options, as tables for argparse."""
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
@@ -106,6 +107,11 @@ OPTIONS = {
     "--draws": value("N", "evaluation sets of each size (200)", int),
     "--jobs": value("N", "processes (default -1: one per core)", int, -1),
 }  # fmt: skip
+# Options of every command, with their help: forms of its page, which is text without them.
+FORMS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "--json": ("machine-readable output", lambda x: json.dumps(x.to_dict(), allow_nan=False)),
+    "--markdown": ("Markdown", lambda x: x.to_markdown().rstrip("\n")),
+}
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed", "--plot")
 ERRORS = ("--estimator", "--n-bins", *MEASURE)
@@ -198,9 +204,9 @@ def make_parser() -> argparse.ArgumentParser:
             command.add_argument(argument, metavar=argument.removesuffix("s").upper(), nargs=nargs)
         for option in row.options:
             command.add_argument(option.split()[-1], **OPTIONS[option])
-        for form, text in (("json", "machine-readable output"), ("markdown", "Markdown")):
+        for option, (text, write) in FORMS.items():
             command.add_argument(
-                f"--{form}", action="store_const", const=form, dest="form", help=text
+                option, action="store_const", const=write, default=str, dest="form", help=text
             )
         command.set_defaults(resamples=row.resamples)
     return parser

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fastece.cli import commands, warmup
-from fastece.cli.options import make_parser
+from fastece.cli.options import COMMANDS, OPTIONS, make_parser
 from fastece.cli.output import Page, show, show_progress
 from fastece.document.document import Document
 from fastece.kernels import _jit
@@ -81,10 +81,16 @@ def test_values_are_read_as_their_kinds():
     assert read(["study", "--sizes", "50,100"]).sizes == (50, 100)
 
 
+def test_every_option_is_one_of_a_command():
+    assert {option for row in COMMANDS.values() for option in row.options} == set(OPTIONS)
+
+
 def test_numbers_that_json_has_not():
     page = Page(Document("title"), {"a": float("nan"), "b": [float("inf"), -float("inf")]})
-    assert json.loads(commands.FORMS["json"](page)) == {"a": None, "b": ["inf", "-inf"]}
-    assert commands.FORMS["markdown"](page) == "# title"
+    read = make_parser().parse_args
+    assert json.loads(read(["demo", "--json"]).form(page)) == {"a": None, "b": ["inf", "-inf"]}
+    assert read(["demo", "--markdown"]).form(page) == "# title"
+    assert read(["demo"]).form(page) == "title"
 
 
 # --- progress --------------------------------------------------------------------------------
