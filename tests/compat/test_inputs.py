@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fastece.compat import netcal, sklearn
+from fastece.compat.conventions import CONVENTIONS
 from helpers.compat_cases import library
 
 RNG = np.random.default_rng(20)
@@ -217,3 +218,11 @@ def test_what_netcal_offers_alone_is_refused(options):
         netcal.ECE(10).measure(SCORES, HITS, **options)
     with pytest.raises(ValueError, match=r"\bX\b"):
         netcal.ECE(10, detection=True).measure(ROWS, LABELS)
+    for x, y in ((ROWS, np.eye(3)[LABELS % 3]), (ROWS[:, :2], np.full(40, "a"))):
+        with pytest.raises(ValueError, match=r"\by\b"):
+            netcal.ECE(10).measure(x, y)
+
+
+def test_edges_that_depend_on_scores_need_some():
+    with pytest.raises(ValueError, match="scores: are needed for edges that depend on them"):
+        CONVENTIONS["netcal_quantile"].binned(5)

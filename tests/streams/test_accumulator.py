@@ -477,6 +477,8 @@ def test_class_vectors_must_have_the_number_of_classes():
         assert_refused(lambda p=p: state.update([0], p), ["y_prob", "3"])
     assert_refused(lambda: state.update([3], [[0.2, 0.3, 0.5]]), ["y_true", "3"])
     assert_refused(lambda: Accumulator().update([1], [[0.2, 0.3, 0.5]]), ["y_prob|n_classes"])
+    frame = pytest.importorskip("pandas").DataFrame({"a": [0.2], "b": [0.3], "c": [0.5]})
+    assert_refused(lambda: state.update(["a"], frame), ["y_true", "class numbers"])
     assert state == Accumulator(3)
 
 

@@ -183,6 +183,11 @@ def test_groups_are_checked():
     for groups in ([1, 2], [[1], [2], [3], [4], [5], [6]], [1, 2, 3, 4, 5, np.nan]):
         assert_refused(lambda groups=groups: state.update(y, p, groups=groups), ["groups"])
         assert_same(state, before)
+    assert_refused(lambda: state.update(y, p, groups=y), ["groups: must be None, as rows before"])
+    assert_refused(lambda: state_of(y, p, groups=y), ["groups: go with n_replicates"])
+    grouped = state_of(y, p, groups=y, **KEY)
+    assert_refused(lambda: grouped.update(y, p), ["groups: must be given, as rows before had some"])
+    assert_refused(lambda: grouped + state, ["must have groups for all rows or for none"])
 
 
 # -- results ---------------------------------------------------------------------------------------
