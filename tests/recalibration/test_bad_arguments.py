@@ -130,6 +130,10 @@ CALLS = {
     ),
     "seed": (lambda: again(rng="lucky"), ["rng"]),
     "logits": (lambda: again(from_logits="no"), ["from_logits"]),
+    "a method of logits": (
+        lambda: again(method=METHODS["beta"](from_logits=True)),
+        ["from_logits", "True"],
+    ),
     "few weights": (lambda: again(sample_weight=ONE.w[1:]), ["sample_weight", r"\b59\b"]),
     "labels": (lambda: again(y_true=put(ONE.y, (4, 2))), ["y_true", r"\b4\b", r"\b2\b"]),
     "probabilities": (lambda: again(y_prob=put(ONE.X, (4, 2.0))), ["y_prob", r"\b4\b"]),

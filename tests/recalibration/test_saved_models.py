@@ -238,6 +238,14 @@ def test_numbers_that_would_make_no_probabilities_are_refused(method, key, numbe
     assert f"{key}: must be from" in refusal(tmp_path / "damaged.json", found)
 
 
+def test_scores_that_decrease_are_refused(tmp_path):
+    path = tmp_path / "model.json"
+    save(METHODS["isotonic"]().fit([0.1, 0.4, 0.6, 0.8], [0, 1, 0, 1]), path)
+    found = document(path)
+    found["parameters"]["score"].reverse()
+    assert "score: must not decrease" in refusal(tmp_path / "damaged.json", found)
+
+
 def test_names_of_classes_are_kept(tmp_path):
     data, path = classes(n=100), tmp_path / "model.json"
     model = METHODS["vector"]().fit(data.X, np.array(["ant", "bee", "cow"])[data.y])

@@ -137,6 +137,20 @@ def test_a_grid_has_the_errors_of_plain_loops(data, weighted):
     assert grid.best_score_ == pytest.approx(-means.min(), abs=1e-12)
 
 
+def test_a_grid_without_routing_gives_weights_as_to_scores_of_scikit_learn():
+    """Newer releases give them to scores, older ones to fits alone."""
+    data = Data(3)
+    own, theirs = scorer("log_loss"), "neg_log_loss"
+    means = []
+    for scoring in (own, theirs, {"own": own, "theirs": theirs}):
+        grid = GridSearchCV(GaussianNB(), GRID, scoring=scoring, cv=FOLDS, refit=False)
+        found = grid.fit(data.X, data.y, sample_weight=data.w).cv_results_
+        means += [found[name] for name in found if name.startswith("mean_test")]
+    assert len(means) == 4
+    for mean in means[1:]:
+        np.testing.assert_allclose(mean, means[0], **NEAR)
+
+
 # -- the table, names and copies -------------------------------------------------------------------
 
 
