@@ -58,6 +58,7 @@ VARIANTS: tuple[tuple[Any, bool], ...] = (
     ("-", True), ((0, (5, 1.5)), False), ((0, (1.2, 1.3)), True),
 )  # fmt: skip
 
+TITLE = {"linestyle": "none"}  # the line of a title in the legend
 # Settings of the lines of estimators, by the title of their family and their name.
 Looks = dict[str, dict[str, dict[str, Any]]]
 
@@ -95,8 +96,10 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
     panels = curves_of(summary, measure, is_log)
     names = dict.fromkeys(name for curves in panels.values() for name in curves)
     looks = looks_of([name for name in names if name != ZERO])
-    entries = [name for title, lines in looks.items() for name in (title, *lines)]
-    width = PANEL[0] * len(panels) + MARK + LETTER * max(map(len, entries), default=0)
+    # Entries of the legend: lines below the titles of their families.
+    entries = [x for title, lines in looks.items() for x in ((title, TITLE), *lines.items())]
+    letters = max((len(name) for name, _ in entries), default=0)
+    width = PANEL[0] * len(panels) + MARK + LETTER * letters
     figure = new_figure((width, max(PANEL[1], LINE * (len(entries) + 2))))
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for ax, (setting, curves) in zip(row, panels.items(), strict=True):
@@ -107,7 +110,7 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
         ax.set_xlabel("rows in the evaluation set")
     row[0].set_ylabel(label)
     draw_scales(row, list(panels.values()), is_log)
-    draw_legend(figure, looks)
+    draw_legend(figure, entries)
     return figure
 
 
@@ -234,14 +237,10 @@ def round_numbers(low: float, high: float) -> list[float]:
     return [x for x in ticks if low <= x <= high]
 
 
-def draw_legend(figure: "Figure", looks: Looks) -> None:
-    """Draw the names of each family below its title, in one column beside the panels."""
+def draw_legend(figure: "Figure", entries: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """Draw names with their lines, titles in bold, in one column beside the panels."""
     from matplotlib.lines import Line2D
 
-    blank = {"linestyle": "none"}
-    entries = [
-        entry for title, lines in looks.items() for entry in ((title, blank), *lines.items())
-    ]
     marks = [Line2D([], [], **line) for _, line in entries]
     legend = figure.legend(
         marks, [" "] * len(entries), loc="outside right center", frameon=False, fontsize="small",
@@ -249,7 +248,7 @@ def draw_legend(figure: "Figure", looks: Looks) -> None:
     )  # fmt: skip
     for text, (label, line) in zip(legend.get_texts(), entries, strict=True):
         # Names of estimators may be the user's: a dollar is no formula.
-        text.set(text=label, parse_math=False, fontweight="bold" if line is blank else "normal")
+        text.set(text=label, parse_math=False, fontweight="bold" if line is TITLE else "normal")
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:

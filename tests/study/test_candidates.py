@@ -37,6 +37,7 @@ def test_an_estimator_of_ones_own_is_found(name):
         ("own_broken:Gap", ValueError, "not found.*No module named 'nothing_like_this'"),
         ("own_estimators:number", TypeError, "estimator: .*got 3"),
         ("own_estimators:of_a_number", TypeError, "estimator: .*got 3"),
+        ("fastece.estimators.losses:BrierScore", ValueError, "is no calibration error"),
         ("own_estimators:Unprepared", TypeError, "an object with prepare and evaluate"),
         ("own_estimators:with_arguments", ValueError, "not made: .*missing 1 required"),
         ("own_estimators:out_of_reach", ValueError, "not made: .*no such file"),

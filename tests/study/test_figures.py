@@ -175,6 +175,12 @@ def test_what_cannot_be_drawn_is_a_gap(measure, hole):
         assert sizes == ([SIZES] if drawable else [SIZES[:2], SIZES[3:]])
 
 
+def test_where_nothing_can_be_drawn_axes_are_empty():
+    figure = curves_figure(summary_of(["x"], settings=["a"], given={"x": [nan] * 5}))
+    figure.draw_without_rendering()
+    assert not figure.axes[0].get_yticks().size
+
+
 def test_a_single_size_needs_scores_as_marks():
     figure = curves_figure(summary_of(sizes=[300]))
     figure.draw_without_rendering()
