@@ -3,6 +3,7 @@ __version__: str
 from .calls import (
     accuracy as accuracy,
     ace as ace,
+    bandwidth_sweep as bandwidth_sweep,
     brier_score as brier_score,
     canonical_error as canonical_error,
     ece as ece,
@@ -39,13 +40,10 @@ from .intervals.compare import compare as compare
 from .intervals.direction import Direction as Direction, direction as direction
 from .intervals.estimate import Estimate as Estimate, estimate as estimate
 from .intervals.slices import Slice as Slice, Slices as Slices, slices as slices
-from .reliability.curve import (
-    bandwidth_sweep as bandwidth_sweep,
+from .reliability import (
     ReliabilityCurve as ReliabilityCurve,
-    reliability_curve as reliability_curve,
-)
-from .reliability.diagram import (
     ReliabilityDiagram as ReliabilityDiagram,
+    reliability_curve as reliability_curve,
     reliability_diagram as reliability_diagram,
 )
 from .report.report import calibration_report as calibration_report

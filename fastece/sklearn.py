@@ -24,7 +24,7 @@ from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average, check_flag
 from fastece.data.source import find_setting
 from fastece.estimators.table import find_estimator
-from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
+from fastece.reliability import ReliabilityDiagram, reliability_diagram
 
 __all__ = ["ReliabilityDisplay", "Scorer", "ece_scorer", "scorer"]
 

@@ -14,7 +14,7 @@ from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number
 from fastece.estimators.table import find_estimator
 from fastece.plot.pages import save_picture
-from fastece.reliability.curve import ReliabilityCurve, curves_of
+from fastece.reliability import ReliabilityCurve, curves_of
 from fastece.report.report import curve_panels
 
 KEYS = ("score", "probability", "low", "high", "rows", "supported")

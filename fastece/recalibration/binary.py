@@ -25,7 +25,7 @@ from fastece.recalibration.base import (
     unit_weights,
 )
 from fastece.recalibration.regression import SMALLEST, LogisticLoss, Minimum, minimise
-from fastece.reliability.curve import reliability_curve
+from fastece.reliability import reliability_curve
 from fastece.typing import F64
 
 Edges = Literal["uniform", "quantile"]

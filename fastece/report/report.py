@@ -23,8 +23,7 @@ from fastece.intervals import slices
 from fastece.intervals.direction import direction_of
 from fastece.intervals.estimate import estimate_results, posterior_maker
 from fastece.plot.pages import Panel
-from fastece.reliability.curve import ReliabilityCurve, curves_of
-from fastece.reliability.diagram import diagrams_of
+from fastece.reliability import ReliabilityCurve, curves_of, diagrams_of
 from fastece.report.result import ClassVectors, GroupedError, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, SCORES
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error

@@ -15,8 +15,7 @@ from fastece.document.writers import to_html
 from fastece.intervals.direction import Direction
 from fastece.intervals.slices import Slices
 from fastece.plot.pages import Panel, draw_page, require_matplotlib, to_svg
-from fastece.reliability.curve import ReliabilityCurve
-from fastece.reliability.diagram import ReliabilityDiagram
+from fastece.reliability import ReliabilityCurve, ReliabilityDiagram
 from fastece.report import words
 
 # Slices in a table, those with the most evidence first, and classes if none are miscalibrated; the

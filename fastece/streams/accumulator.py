@@ -14,8 +14,7 @@ from fastece.data.cells import Cells
 from fastece.data.sample import Sample, Vectors
 from fastece.data.source import DISTANCES, RANKS, SQUARES, Source
 from fastece.intervals.estimate import estimate
-from fastece.reliability.curve import reliability_curve
-from fastece.reliability.diagram import reliability_diagram
+from fastece.reliability import reliability_curve, reliability_diagram
 from fastece.resampling.bootstrap import bootstrap
 from fastece.streams.state import Settings, State, group_ids, read_batch
 from fastece.typing import F64, I64

@@ -12,7 +12,7 @@ import fastece
 from fastece.plot.axes import draw_model, plot_result
 from fastece.plot.marks import PLAIN, is_model, logit_range
 from fastece.plot.pages import best_columns, plot_classes
-from fastece.reliability.curve import ReliabilityCurve
+from fastece.reliability import ReliabilityCurve
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")

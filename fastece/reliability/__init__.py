@@ -1,1 +1,0 @@
-"""Reliability diagrams and curves: the observed frequency at each score."""
