@@ -10,13 +10,6 @@ from fastece.kernels.moments import MOST_BINS
 from helpers.kernel_forms import forms
 
 
-def test_sums_are_set_to_zero():
-    for kernel in forms(arithmetic.zero):
-        sums = np.full(5, np.nan)
-        kernel(sums)
-        assert sums.tolist() == [0.0] * 5
-
-
 def test_lanes_are_added_in_the_order_of_numpy():
     rng = np.random.default_rng(0)
     for size in range(MOST_BINS + 1):

@@ -106,37 +106,6 @@ def test_the_likelihood_of_logits_is_that_of_the_cells_that_are_not_empty():
         assert certain == pytest.approx(0.0, abs=1e-300)
 
 
-def test_factors_and_solutions_are_those_of_dense_matrices():
-    cells, x, t = example()
-    n = x.size
-    for factorise, substitute in product(forms(bayes.factorise), forms(bayes.substitute)):
-        fits = start(n)
-        lines = lines_of(fits, n)
-        rng = np.random.default_rng(3)
-        lines[2:-2, 0], fits.line[:] = rng.normal(size=(2, 1, 1)).sum(), rng.normal()
-        p = 1 / (1 + np.exp(-logits_of(fits, x, t)))
-        factorise(p, t, cells, fits.state[0])
-        q = p.reshape(n, -1)
-        w = cells.weight[:, None] * q * (1 - q)
-        residual = cells.hits[:, None] - cells.weight[:, None] * q
-        assert quantity(lines, bayes.WEIGHT) == pytest.approx(w)
-        assert quantity(lines, bayes.RESIDUAL) == pytest.approx(residual)
-        substitute(t, fits.state[0])
-        for g, h in enumerate(HYPERPARAMETERS):
-            precision = np.array(reference.precision_of_f(n, *h))
-            a, f = precision + np.diag(w[:, g]), theta_of(fits, n, g)[:-2]
-            factor = np.linalg.cholesky(a)
-            assert quantity(lines, bayes.PIVOT)[:, g] == pytest.approx(1 / np.diag(factor) ** 2)
-            gradient = residual[:, g] - precision @ f
-            expected = np.linalg.solve(a, np.stack([w[:, g], w[:, g] * t, gradient], axis=1))
-            offsets = (bayes.ALONG0, bayes.ALONG1, bayes.STEP)
-            found = np.stack([quantity(lines, k)[:, g] for k in offsets], axis=1)
-            assert found == pytest.approx(expected, rel=1e-7, abs=1e-9)
-            rest = residual[:, g] - w[:, g] * expected[:, 2]
-            sums = [quantity(lines, k)[0, g] for k in (bayes.REST0, bayes.REST1)]
-            assert sums == pytest.approx([rest.sum(), rest @ t], rel=1e-6, abs=1e-9)
-
-
 def test_a_step_is_newtons_damped():
     cells, x, t = example()
     n = x.size
@@ -209,20 +178,6 @@ def test_fits_are_those_of_the_reference_whatever_the_rows():
             theta, _, evidence = reference.laplace(found, x.tolist(), t.tolist(), prior)
             assert theta_of(fits, 6, g) == pytest.approx(theta, abs=1e-7)
             assert fits.log_evidence[g] == pytest.approx(evidence, rel=1e-9, abs=1e-5)
-
-
-def test_add_evidence_needs_no_more_than_the_fit():
-    cells, x, t = example(18)
-    fits = start(18)
-    bayes.fit(x, t, cells, fits)
-    logit, work = logits_of(fits, x, t), np.empty((2, 18 * bayes.LANES))
-    for kernel in forms(bayes.add_evidence):
-        out = start(18).log_evidence.copy()
-        kernel(
-            logit, fits.line[0], fits.line_precision[0], fits.schur[0], cells, fits.state[0], work,
-            out,
-        )  # fmt: skip
-        assert out == pytest.approx(fits.log_evidence, rel=1e-12)
 
 
 def test_draws_are_those_of_the_dense_posterior():

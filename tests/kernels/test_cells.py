@@ -66,42 +66,6 @@ def test_rows_are_added_up_in_whole_numbers(kind, n):
         assert got[1].tolist() == coarse
 
 
-def test_weights_of_one_are_no_weights():
-    s, y, _ = rows(500)
-    for kernel in forms(cells.add_rows):
-        sums = []
-        for w in (NO_WEIGHTS, np.ones(500)):
-            sums.append((np.zeros((CELLS + 2, 2), np.int64), np.zeros((COARSE, 8), np.int64)))
-            assert kernel(s, y, w, *sums[-1]) == 0
-        assert (sums[0][0] == sums[1][0]).all()
-        assert (sums[0][1] == sums[1][1]).all()
-
-
-def test_rows_go_to_the_cells_of_their_scores_to_the_last_bit():
-    s, _, _ = rows(2000)
-    for kernel in forms(cells.place_rows):
-        cell, coarse, r = np.empty(2000, np.int32), np.empty(2000, np.int32), np.empty(2000)
-        kernel(s, CELLS, COARSE, cell, coarse, r)
-        ends = np.arange(CELLS + 1) / CELLS
-        inner = np.searchsorted(ends, s, "left").clip(1) - 1
-        assert (cell == np.where(s == 0, 0, np.where(s == 1, CELLS + 1, inner + 1))).all()
-        assert (coarse == inner // (CELLS // COARSE)).all()
-        assert abs(r - (s * COARSE - coarse - 0.5)).max() <= 1.001 * 2**-32
-        assert (r * 2**31 == np.rint(r * 2**31)).all()
-
-
-def test_numbers_as_integers():
-    x = np.array([0.0, 1.0, -1.0, 0.3, -2.5, 1e5 / 3])
-    for kernel in forms(cells.as_words):
-        high, low = np.empty(x.size), np.empty(x.size)
-        kernel(x, 2.0**20, high, NO_WEIGHTS)
-        assert high.view(np.int64).tolist() == [nearest(v * 2.0**20) for v in x.tolist()]
-        kernel(x, 2.0**20, high, low)
-        words = zip(high.view(np.int64).tolist(), low.view(np.int64).tolist(), strict=True)
-        for value, (a, b) in zip(x.tolist(), words, strict=True):
-            assert abs(Fraction(value) * 2**52 - (a * 2**32 + b)) <= Fraction(1, 2)
-
-
 @pytest.mark.parametrize("kind", ["none", "random"])
 def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
     n, blocks = cells.MADE + 9, 2

@@ -105,17 +105,6 @@ def lagrange(t):
     return [np.prod([(t - m) / (k - m) for m in nodes if m != k]) for k in nodes]
 
 
-def test_shares_keep_moments():
-    parts = np.array([0.0, 1e-17, 0.25, 0.5, 0.9, 1.0])
-    for kernel in forms(density.place):
-        cell, share = np.full(parts.size, -9, np.int32), fresh(4, parts.size)
-        kernel(parts, -0.5, 1.0, 3, True, cell, share)  # centres 0, 1 and 2
-        for t, first, shares in zip(parts, cell, share.T, strict=True):
-            places = np.arange(first, first + 4) - GHOSTS
-            for power in range(4):
-                assert (shares * places**power).sum() == near(t**power)
-
-
 @pytest.mark.parametrize("cubic", [False, True])
 @pytest.mark.parametrize("limits", RANGES)
 def test_scores_are_shared_by_the_cells_around_them(limits, cubic):
@@ -282,49 +271,6 @@ def test_densities_are_what_is_more_than_rounding_and_have_mass_1(lanes):
 # -- integrating -----------------------------------------------------------------------------------
 
 NORMS = [1.0, 1.5, 2.0, 3.0]
-
-
-def test_powers():
-    for kernel in forms(density.power):
-        for x in (0.0, 0.3, 1.0, 2.5):
-            for p in (0.0, 0.5, 1.0, 2.0, 3.7):
-                assert kernel(x, p) == near(x**p)
-
-
-def test_what_rounding_leaves_of_equal_terms_is_no_gap():
-    for kernel in forms(density.gap_at):
-        assert kernel(0.25, 2.0, 0.5) == 0.0
-        assert kernel(0.1 + 0.2, 1.0, 0.3) == 0.0
-        assert kernel(0.3, 1.0, 0.3 + 1e-11) == near(1e-11)
-        assert kernel(0.3, 1.0, 0.0) == -0.3
-        assert kernel(0.0, 1.0, 0.5) == 0.5
-        assert kernel(0.4, 0.0, 0.0) == 0.0
-        assert kernel(0.0, 1.0, 0.0) == 0.0
-
-
-@pytest.mark.parametrize("p", NORMS)
-def test_the_integrand(p):
-    for kernel in forms(density.integrand):
-        for u, f in ((0.3, 2.0), (-0.3, 2.0), (0.0, 2.0), (0.7, 0.7)):
-            assert kernel(u, f, p) == near(abs(u / f) ** p * f)
-        assert kernel(0.0, 0.0, p) == 0.0
-
-
-@pytest.mark.parametrize("p", NORMS)
-def test_an_interval_in_which_the_sign_changes(p):
-    points = (np.arange(20_000) + 0.5) / 20_000
-    for a, b, f in ((0.3, 0.1, 2.0), (0.0, 0.4, 1.5), (0.2, 0.0, 0.5), (0.5, 0.5, 1.0)):
-        line = np.abs(-a + (a + b) * points)
-        expected = np.mean((line / f) ** p * f)
-        # The derivative of |u / f|**p f is p |u / f|**(p - 1) u'.
-        rises = [p * (a + b) * ((x / f) ** (p - 1) if p != 1 else 1.0) for x in (a, b)]
-        for kernel in forms(density.crossing):
-            area, *found = kernel(a, b, f, p)
-            assert area == pytest.approx(expected, abs=1e-8)
-            assert found == near(rises)
-    if p != 1:
-        for kernel in forms(density.crossing):
-            assert kernel(0.1, 0.2, 0.0, p) == (0.0, 0.0, 0.0)
 
 
 def value_of(f, g, score, width, low, high, p):

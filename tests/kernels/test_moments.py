@@ -54,33 +54,6 @@ def test_distinct_centres_are_kept_with_the_first_bin_of_each(n_bins):
             assert list(zip(centres[:count], bins[:count], strict=True)) == found
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_moments_are_of_rows_above_the_threshold(weighted):
-    s, y = np.array([0.1, 0.5, 0.9]), np.array([1, 0, 1], np.uint8)
-    w = np.array([2.0, 3.0, 0.0]) if weighted else NO_WEIGHTS
-    v = w if weighted else np.ones(3)
-    expected = [v * (y - s), v, v * s, v * y, v * v, v * (1 + PACK * y)]
-    x = np.empty(3)
-    for kernel in forms(moments.moment):
-        for q in MOMENTS:
-            kernel(q, s, y, w, -np.inf, x)
-            assert x.tolist() == expected[q].tolist()
-            kernel(q, s, y, w, 0.5, x)
-            assert x.tolist() == [0.0, 0.0, expected[q][2]]
-
-
-def test_scatter_adds_every_row_once():
-    rng = np.random.default_rng(2)
-    for n in (0, 1, 7, 8, 9, 100):
-        cell, x = rng.integers(0, 5, n).astype(np.int32), rng.random(n)
-        for kernel in forms(moments.scatter):
-            for lanes in (1, moments.LANES):
-                sums = np.zeros(5 * lanes)
-                kernel(cell, x, lanes, sums, NO_WEIGHTS)
-                expected = np.bincount(cell, x, minlength=5)
-                assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-14)
-
-
 def test_scatter_keeps_what_is_rounded_off():
     w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
     cell = np.zeros(w.size, np.int32)
@@ -89,20 +62,6 @@ def test_scatter_keeps_what_is_rounded_off():
         kernel(cell, w, 2, sums, lost)
         assert sums[0] + lost[0] == fsum(w)
         assert sums[1] == lost[1] == 0
-
-
-def test_scatter_shares_adds_both_parts_of_every_row():
-    rng = np.random.default_rng(9)
-    for n in (0, 1, 7, 8, 9, 100):
-        cell, x, a = rng.integers(0, 4, n).astype(np.int32), rng.random(n), rng.random(n)
-        for kernel in forms(moments.scatter_shares):
-            for lanes in (1, moments.LANES):
-                for step in (0, 1):
-                    sums = np.zeros(5 * lanes)
-                    kernel(cell, x, a, step, lanes, sums)
-                    expected = np.bincount(cell, x * a, minlength=5)
-                    expected += np.bincount(cell + step, x * (1 - a), minlength=5)
-                    assert sums.reshape(5, -1).sum(1) == pytest.approx(expected, abs=1e-13)
 
 
 # --- all rows -------------------------------------------------------------------------------
@@ -169,29 +128,6 @@ def test_cells_of_a_float_grid_keep_their_only_score(problems, weighted):
         kernel(data, label, w, layout.grid, threshold, np.array(MOMENTS[:2]), found, out)
         assert out == pytest.approx(sums, abs=1e-13)
         assert found.tolist() == only.ravel().tolist()
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_class_vectors_are_spread_with_a_one_at_the_label(dtype):
-    prob = np.random.default_rng(6).dirichlet([1, 1, 1], 20).astype(dtype)
-    label = np.arange(20) % 3
-    for kernel in forms(moments.read_block):
-        score, hit = kernel(prob, label, 5, 19, np.full(60, np.nan), np.full(60, 9, np.uint8))
-        assert score.tolist() == prob[5:19].ravel().astype(np.float64).tolist()
-        assert hit.tolist() == np.eye(3)[label[5:19]].ravel().tolist()
-
-
-def test_the_lanes_of_a_cell_are_added_in_turn():
-    sums = np.array([1.0, 1e-16, 1e-16, -1.0, 0.1, 0.2, 0.3, 0.4])
-    for kernel in forms(moments.lane_total):
-        assert kernel(sums, 0, 4) == ((1.0 + 1e-16) + 1e-16) - 1.0
-        assert kernel(sums, 1, 4) == ((0.1 + 0.2) + 0.3) + 0.4
-        assert kernel(sums, 5, 1) == 0.2
-
-
-def test_first_cells_are_those_of_the_problem():
-    for kernel in forms(moments.first_cells):
-        assert kernel(2, 3, 10).tolist() == [0, 10, 20, 0, 10, 20]
 
 
 @pytest.mark.parametrize("problems", [1, 3])

@@ -94,27 +94,6 @@ def test_increasing_order_is_stable(n):
             assert order.tolist() == np.argsort(s, kind="stable").tolist()
 
 
-def test_keys_are_moved_into_the_order_of_one_digit():
-    rng, rows = np.random.default_rng(1), np.arange(90, dtype=np.int32)
-    key = rng.integers(0, 2**62, 90).astype(np.uint64)
-    expected = np.argsort(key >> np.uint64(54) & np.uint64(255), kind="stable")
-    for kernel in forms(quantiles.sort_digit):
-        moved, moved_row = np.empty_like(key), np.empty_like(rows)
-        kernel(key, rows, np.uint64(54), moved, moved_row)
-        assert moved.tolist() == key[expected].tolist()
-        assert moved_row.tolist() == expected.tolist()
-
-
-def test_few_neighbours_are_sorted_by_insertion_and_many_are_not():
-    for kernel in forms(quantiles.sort_neighbours):
-        key, order = np.array([3, 1, 2, 16 + 2, 16 + 1], np.uint64), np.arange(5, dtype=np.int32)
-        assert kernel(key, order, np.uint64(4))
-        assert key.tolist() == [1, 2, 3, 17, 18]
-        assert order.tolist() == [1, 2, 0, 4, 3]
-        key = np.arange(quantiles.FEW + 1, dtype=np.uint64)[::-1].copy()
-        assert not kernel(key, np.arange(key.size, dtype=np.int32), np.uint64(10))
-
-
 # --- the sweep ------------------------------------------------------------------------------
 
 

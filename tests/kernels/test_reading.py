@@ -31,17 +31,6 @@ def test_top_label_is_the_first_maximum(n_classes, dtype):
 
 
 @DTYPES
-@pytest.mark.parametrize("n_classes", [reading.LANES, reading.LONG + 5])
-def test_a_long_row_is_read_in_lanes(n_classes, dtype):
-    rng = np.random.default_rng(6)
-    lanes = np.empty((3, reading.LANES), dtype)
-    for row in (rng.integers(0, 40, (20, n_classes)) / 40).astype(dtype):
-        total = pytest.approx(row.sum(dtype=float), rel=1e-5)
-        for kernel in forms(reading.long_row):
-            assert kernel(row, lanes) == (row.max(), row.min(), total)
-
-
-@DTYPES
 @pytest.mark.parametrize("n_classes", [1, 2, 10, 300])
 def test_the_top_label_of_logits_is_that_of_the_largest(n_classes, dtype):
     rng = np.random.default_rng(11)
@@ -112,10 +101,11 @@ def test_bad_rows_are_seen_wherever_they_are(where, n_classes):
             assert not top_label_with(kernel, z, y, True)[0], bad
 
 
-def test_rows_sum_to_1_within_the_tolerance():
+@pytest.mark.parametrize("n_classes", [4, 200])
+def test_rows_sum_to_1_within_the_tolerance(n_classes):
     y = np.zeros(3, np.int64)
     for total in (0.99, 0.9995, 1.0005, 1.01):
-        p = np.full((3, 4), 0.25)
+        p = np.full((3, n_classes), 1 / n_classes)
         p[1, 2] += total - 1
         for tolerance in (1e-3, np.inf):
             good = abs(total - 1) <= tolerance

@@ -1,7 +1,6 @@
 """Sums over bins for 32 replicates, compiled and as plain Python, against loops over the rows."""
 
 from bisect import bisect_left, bisect_right
-from itertools import accumulate
 from math import fsum, inf
 
 import numpy as np
@@ -38,42 +37,12 @@ def weights_drawn(c, v, r):
     return (c[:, r] * (v if v.size else np.ones(len(c)))).tolist()
 
 
-def test_rows_are_added_one_after_the_other():
-    # In this order and with no other rounding: the same bits.
-    rng = np.random.default_rng(1)
-    c = counts(40)
-    order = rng.permutation(40).astype(np.int32)
-    x, y = rng.normal(size=(2, 60)) * 10 ** rng.uniform(-3, 3, (2, 60))
-    s, ends, start = rng.random(40), rng.random((2, R)), rng.random((2, R))
-    for first, last in ((0, 0), (0, 1), (2, 5), (1, 5), (0, 40), (7, 33), (3, 21)):
-        expected = start.copy()
-        for i in range(first, last):
-            expected[0] += x[i] * c[order[i]]
-            expected[1] += y[i] * c[order[i]]
-        for kernel in forms(replicates.add_rows):
-            sums = start[0].copy()
-            kernel(c, order, x, first, last, sums)
-            assert sums.tolist() == expected[0].tolist()
-        for kernel in forms(replicates.add_twice):
-            sums, others = start.copy()
-            kernel(c, order, x, y, first, last, sums, others)
-            assert [sums.tolist(), others.tolist()] == expected.tolist()
-        shares = np.concatenate([start, ends[:1]])
-        expected = shares.copy()
-        for i in range(first, last):
-            amount = x[i] * c[i]
-            expected += [amount, amount * (ends[1] - s[i]), amount * (s[i] - ends[0])]
-        for kernel in forms(replicates.add_shares):
-            sums = shares.copy()
-            kernel(c, x, s, first, last, ends, sums)
-            assert sums.tolist() == expected.tolist()
-
-
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("step", [0, 1])
-def test_tiles_are_added_run_by_run(convex, step):
+@pytest.mark.parametrize("moments", [1, 2, 3])
+def test_tiles_are_added_run_by_run(convex, step, moments):
     rng = np.random.default_rng(2)
-    n, cells, moments = 50, np.array([0, 2, 1, 2, 0], np.int32), 2
+    n, cells = 50, np.array([0, 2, 1, 2, 0], np.int32)
     starts = np.array([0, 3, 10, 10, 31, 50], np.int32)
     order = rng.permutation(n).astype(np.int32)
     terms = rng.normal(size=(moments * (2 if convex else 1), n))
@@ -157,25 +126,6 @@ def below_of(c, v, group):
     return below
 
 
-@pytest.mark.parametrize("group", SIZES)
-@pytest.mark.parametrize("n", [1, 2, 16, 17, 100])
-def test_the_row_that_reaches_a_weight_is_the_first(n, group):
-    for kind in ("none", "integers"):
-        for seed, rate in enumerate((0.3, 5.0)):
-            c, v = counts(n, seed, rate), weights(weights_of(kind, n))
-            below = below_of(c, v, group)
-            total = below[-(-n // group)]
-            for part in (1e-6, 0.5, 0.999, 1.0):
-                target = part * total
-                for kernel in forms(replicates.rows_reaching):
-                    row, weight = np.full(R, -1), np.full(R, np.nan)
-                    kernel(c, v, group, below, target, row, weight)
-                    for r in range(R):
-                        cumulated = list(accumulate(weights_drawn(c, v, r)))
-                        i = bisect_left(cumulated, target[r])
-                        assert (row[r], weight[r]) == (i, cumulated[i])
-
-
 def expected_cuts(u, w, n_bins, low, high, right):
     """Edges, and the rows at which bins begin, of one replicate."""
     closed = "right" if right else "left"
@@ -237,22 +187,6 @@ def random_cuts(n, n_bins, seed=0):
     cuts = np.sort(np.random.default_rng(seed).integers(0, n + 1, (n_bins + 1, R)), axis=0)
     cuts[0], cuts[-1] = 0, n
     return cuts.astype(np.int32)
-
-
-def test_cuts_are_chained_at_their_rows():
-    cuts = random_cuts(9, 5)[1:]
-    for kernel in forms(replicates.chain):
-        head, following = np.full(10, -1, np.int32), np.full(5 * R, -9, np.int32)
-        kernel(cuts, head, following)
-        seen = []
-        for row, first in enumerate(head):
-            e, last = int(first), 5 * R
-            while e >= 0:
-                assert cuts.ravel()[e] == row
-                assert e < last  # the last cut of a replicate comes first
-                seen.append(e)
-                last, e = e, int(following[e])
-        assert sorted(seen) == list(range(5 * R))
 
 
 def cut_sums_with(kernel, s, c, terms, convex, place, centre, bins, count):

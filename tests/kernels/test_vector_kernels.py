@@ -29,24 +29,6 @@ def class_vectors(rng, n, n_classes):
 
 
 @CLASSES
-def test_products_and_squares_of_two_vectors_with_columns_are_added(n_classes):
-    rng = np.random.default_rng(1)
-    x, columns = rng.normal(size=(2, n_classes)), rng.normal(size=(n_classes, 30))
-    before = rng.random((2, 13))
-    products, squares = before.copy(), before.copy()
-    for i in range(2):
-        for j in range(13):
-            for k in range(n_classes):
-                products[i, j] += x[i, k] * columns[k, 6 + j]
-                squares[i, j] += (x[i, k] - columns[k, 6 + j]) ** 2
-    for kernel, expected in ((vectors.add_products, products), (vectors.add_squares, squares)):
-        for form in forms(kernel):
-            out, more = before.copy()
-            form(*x, columns, 6, out, more)
-            assert np.stack([out, more]) == close(expected)
-
-
-@CLASSES
 def test_distances_and_products_fill_a_band(n_classes):
     rng = np.random.default_rng(2)
     x, columns, constant = class_vectors(rng, COLUMNS, n_classes)
