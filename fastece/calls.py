@@ -57,7 +57,7 @@ def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any,
             y = y.astype(I8, copy=False)
         elif p.dtype is F4:
             p = p.astype(F8)
-    return p, y, *bins, TOLERANCE
+    return p, y, *bins, TOLERANCE, GAP_ALONE, NO_SUMS
 
 
 def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
@@ -67,7 +67,7 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
         return math.nan
     if y.size <= CHUNK_SCORES:
         hard_error: Any = kernels.moments.hard_error
-        return float(hard_error(*arguments, GAP_ALONE, NO_SUMS))
+        return float(hard_error(*arguments))
     sums = common_sums(estimator, y, p, (GAP,), setting)
     return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
 
@@ -79,7 +79,7 @@ def common_sums(
     arguments = common_arguments(estimator, y, p, setting)
     if arguments is None:
         return None
-    p, y, *bins = arguments
+    p, y, *bins, _, _ = arguments
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
     dtypes = (F8, y.dtype) if p.ndim == 1 else (p.dtype, I8)
     sums, hard_error = np.zeros_like(part), cast(Any, kernels.moments.hard_error)
