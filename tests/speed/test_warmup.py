@@ -85,6 +85,7 @@ def test_it_says_how_long_and_where(warm):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")  # as the command does
 def test_its_steps_are_calls_that_work_or_are_refused():
     steps, done = list(warmup.steps()), []
     assert len(steps) > 200
