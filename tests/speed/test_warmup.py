@@ -23,7 +23,8 @@ PUBLIC_CALLS = Path(__file__).parents[1] / "helpers" / "public_calls.py"
 def run(*arguments, **changes):
     # Compiling takes twice as long where coverage is measured, and covers nothing that is not.
     env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    env |= {"NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(PACKAGE.parent), **changes}
+    path = os.pathsep.join([str(PACKAGE.parent), str(PUBLIC_CALLS.parents[1])])
+    env |= {"NUMBA_DISABLE_JIT": "0", "PYTHONPATH": path, **changes}
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         capture_output=True, text=True, check=False, env=env,
