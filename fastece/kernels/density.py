@@ -396,14 +396,12 @@ def integrand(u: float, f: float, p: float) -> float:
 def crossing(a: float, b: float, f: float, p: float) -> tuple[float, float, float]:
     """Integrate over a unit interval in which u runs in a line from -a to b.
 
-    The density is f. Returned with the integral is how much faster the integrand rises at either
-    end than it falls.
+    The density f is above 0. Returned with the integral is how much faster the integrand rises at
+    either end than it falls.
     """
     total = a + b
     if p == 1.0:
         return (a * a + b * b) / (2.0 * total), total, total
-    if f <= 0.0:
-        return 0.0, 0.0, 0.0
     area = f * (power(a / f, p + 1.0) + power(b / f, p + 1.0)) * f / ((p + 1.0) * total)
     return area, p * total * power(a / f, p - 1.0), p * total * power(b / f, p - 1.0)
 
