@@ -12,10 +12,12 @@ takes predictions in batches, and does not keep them. Labels are always the firs
 0.23333333333333336
 """
 
+import ast
 from importlib import import_module
+from pkgutil import get_data
 from typing import Any
 
-from lazy_loader import attach_stub
+from lazy_loader import attach
 
 __version__ = "0.2.0"
 
@@ -24,8 +26,11 @@ _MODULES = {
     "calls", "compat", "distributed", "estimators", "files", "plot", "protocol", "recalibration",
     "reliability", "sklearn", "streams", "study", "training",
 }  # fmt: skip
-# The public names stand in __init__.pyi; their modules are imported when they are first used.
-_load, _, __all__ = attach_stub(__name__, __file__)
+# The public names stand in __init__.pyi, which may lie in an archive; their modules are imported
+# when they are first used.
+_STUB = ast.parse(get_data(__name__, "__init__.pyi") or "").body
+_NAMES = {s.module: [x.name for x in s.names] for s in _STUB if isinstance(s, ast.ImportFrom)}
+_load, _, __all__ = attach(__name__, submod_attrs=_NAMES)
 
 
 def __getattr__(name: str) -> Any:
