@@ -264,7 +264,7 @@ def one_sided_curve(cells: Cells, side: float) -> ConfidenceCurve:
     fixed = np.where(z < -CLEAR, cells.gap, 0.0)
     room = cells.expected_hits if side < 0 else cells.max_gap - cells.expected_hits
     dense = np.where((z >= -CLEAR) & (room > 0), side * cells.deviation, 0.0)
-    return curve_of_paths(replace(cells, side=side), fixed, clear_gaps(cells, z), dense)
+    return curve_of_paths(replace(cells, side=float(side)), fixed, clear_gaps(cells, z), dense)
 
 
 def curve_of_paths(cells: Cells, fixed: F64, sparse: F64 | None, dense: F64) -> ConfidenceCurve:
