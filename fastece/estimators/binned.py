@@ -476,8 +476,9 @@ class Binned(Parameters):
         if self.debias:
             both = (COUNTS,) if size < PACK else (WEIGHT, HITS)
             return (GAP, WEIGHT, HITS, SQUARE) if weighted else (GAP, *both)
+        # The `errors` of a derived class may read the weights, whatever the parameters are.
         plain = self.norm == 1 and self.bin_weights == "mass" and self.threshold is None
-        return (GAP,) if plain else (GAP, WEIGHT)
+        return (GAP,) if plain and type(self) is Binned else (GAP, WEIGHT)
 
     @property
     def _threshold(self) -> float:

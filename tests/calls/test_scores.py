@@ -727,6 +727,22 @@ def test_an_estimator_of_ones_own_is_asked_itself():
     assert fastece.ece(*BINARY, estimator=Double()) == 2 * fastece.ece(*BINARY)
 
 
+def test_the_error_of_ones_own_bins_reads_their_weights():
+    @dataclass(frozen=True)
+    class Squared(Binned):
+        def errors(self, bins):
+            gap, weight = bins.gap, bins.weight
+            mean = np.divide(gap, weight, out=np.zeros_like(gap), where=weight > 0)
+            return np.sqrt((weight * mean**2).sum(-1) / weight.sum(-1))
+
+    own, ours = (
+        fastece.bootstrap(*BINARY, estimator=one, n_resamples=64, rng=0)
+        for one in (Squared(), Binned(norm=2))
+    )
+    assert own.value == pytest.approx(ours.value, rel=1e-12)
+    assert own.bootstrap_distribution == pytest.approx(ours.bootstrap_distribution, rel=1e-12)
+
+
 @pytest.mark.parametrize("option", [{"average": 1}, {"n_jobs": 0}, {"from_logits": 1}])
 def test_other_options_are_checked_in_a_common_call_too(option):
     with pytest.raises((ValueError, TypeError), match=next(iter(option))):
