@@ -14,10 +14,7 @@ takes predictions in batches, and does not keep them. Labels are always the firs
 
 import ast
 from importlib import import_module
-from pkgutil import get_data
 from typing import Any
-
-from lazy_loader import attach
 
 __version__ = "0.2.0"
 
@@ -26,17 +23,19 @@ _MODULES = {
     "calls", "compat", "distributed", "estimators", "files", "plot", "protocol", "recalibration",
     "reliability", "sklearn", "streams", "study", "training",
 }  # fmt: skip
-# The public names stand in __init__.pyi, which may lie in an archive; their modules are imported
-# when they are first used.
-_STUB = ast.parse(get_data(__name__, "__init__.pyi") or "").body
-_NAMES = {s.module: [x.name for x in s.names] for s in _STUB if isinstance(s, ast.ImportFrom)}
-_load, _, __all__ = attach(__name__, submod_attrs=_NAMES)
+# The public names stand in __init__.pyi; their modules are imported when they are first used.
+_STUB = ast.parse(__loader__.get_data(f"{__path__[0]}/__init__.pyi")).body
+_HOMES = {x.name: s.module for s in _STUB if isinstance(s, ast.ImportFrom) for x in s.names}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    value = globals()[name] = _load(name)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     return value
 
 
