@@ -1,11 +1,10 @@
 """The Bayesian curve's loops, compiled and as plain Python, against dense matrices."""
 
 from itertools import product
-from math import inf, log, log1p
+from math import inf, log
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from fastece.estimators.bayes import CellRows, Curves, prior_fits, prior_of
 from fastece.kernels import NO_WEIGHTS, bayes
@@ -54,12 +53,6 @@ def quantity(lines, offset):
     return lines[2:-2, int(offset) // bayes.LANES]
 
 
-def logits_of(fits, x, t):
-    """Logits (C * 16,) of the curves of the first block."""
-    curves = [reference.curve(x, t, theta_of(fits, x.size, g)) for g in range(bayes.LANES)]
-    return np.array(curves).T.ravel()
-
-
 def theta_of(fits, n_cells, g):
     """f, b_0 and b_1 of one fit."""
     return np.append(quantity(lines_of(fits, n_cells), bayes.F)[:, g], fits.line[0, :, g])
@@ -106,64 +99,10 @@ def test_the_likelihood_of_logits_is_that_of_the_cells_that_are_not_empty():
         assert certain == pytest.approx(0.0, abs=1e-300)
 
 
-def test_a_step_is_newtons_damped():
-    cells, x, t = example()
-    n = x.size
-    found = list(zip(*cells, strict=True))
-    for move in forms(bayes.move):
-        fits = start(n)
-        p = 1 / (1 + np.exp(-logits_of(fits, x, t)))
-        bayes.factorise(p, t, cells, fits.state[0])
-        bayes.substitute(t, fits.state[0])
-        largest = move(t, fits.line[0], fits.line_precision[0], fits.schur[0], fits.state[0])
-        steps = []
-        for g, h in enumerate(HYPERPARAMETERS):
-            prior = np.array(reference.prior_precision(n, *h))
-            q = p.reshape(n, -1)[:, g]
-            r = cells.hits - cells.weight * q
-            gradient = [*r, r.sum(), r @ t]
-            whole = np.linalg.solve(reference.precision_at(found, t, prior.tolist(), q), gradient)
-            steps.append(np.abs(np.array(reference.curve(0 * x, t, whole))).max())
-            part = log1p(steps[-1]) / steps[-1]
-            assert theta_of(fits, n, g) == pytest.approx(part * whole, rel=1e-6, abs=1e-9)
-        assert largest == pytest.approx(max(steps))
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("heavy", [0.5, 30.0])
-def test_fits_are_those_of_a_general_optimiser_on_the_same_objective(seed, heavy):
-    cells, x, t = example(9, seed, heavy)
-    found = list(zip(*cells, strict=True))
-    fits = start(9)
-    bayes.fit(x, t, cells, fits)
-    lines = np.hstack([np.eye(9), np.ones((9, 1)), t[:, None]])
-    for g in (0, 6, 9, 15):
-        prior = np.array(reference.prior_precision(9, *HYPERPARAMETERS[g]))
-
-        def objective(theta, prior=prior):
-            z = x + lines @ theta
-            residual = cells.hits - cells.weight / (1 + np.exp(-z))
-            value = reference.log_likelihood(found, z) - theta @ prior @ theta / 2
-            return -value, prior @ theta - lines.T @ residual
-
-        def hessian(theta, prior=prior):
-            p = 1 / (1 + np.exp(-(x + lines @ theta)))
-            return prior + lines.T @ np.diag(cells.weight * p * (1 - p)) @ lines
-
-        best = minimize(
-            objective, np.zeros(11), jac=True, hess=hessian, method="trust-exact",
-            options={"gtol": 1e-11},
-        )  # fmt: skip
-        top = best.x - np.linalg.solve(hessian(best.x), objective(best.x)[1])
-        assert theta_of(fits, 9, g) == pytest.approx(top, abs=1e-8)
-        logs = np.linalg.slogdet(prior)[1] - np.linalg.slogdet(hessian(top))[1]
-        evidence = -objective(top)[0] + logs / 2
-        assert fits.log_evidence[g] == pytest.approx(evidence, abs=1e-6)
-
-
 def test_fits_are_those_of_the_reference_whatever_the_rows():
     """Separated rows and heavy cells too, where whole steps of Newton's method go too far."""
     sets = [example(6, seed=5), example(6, seed=6, heavy=1e4)]
+    sets += [example(6, seed, heavy) for seed in (0, 1) for heavy in (0.5, 30.0)]
     score = np.linspace(0.01, 0.99, 6)
     for weight, hits in ((np.ones(6), np.zeros(6)), (np.full(6, 300.0), 300.0 * (score < 0.5))):
         cells = cells_of(weight, hits, score)
@@ -176,7 +115,7 @@ def test_fits_are_those_of_the_reference_whatever_the_rows():
         for g in (0, 7, 13):
             prior = reference.prior_precision(6, *HYPERPARAMETERS[g])
             theta, _, evidence = reference.laplace(found, x.tolist(), t.tolist(), prior)
-            assert theta_of(fits, 6, g) == pytest.approx(theta, abs=1e-7)
+            assert theta_of(fits, 6, g) == pytest.approx(theta, abs=1e-8)
             assert fits.log_evidence[g] == pytest.approx(evidence, rel=1e-9, abs=1e-5)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.bins import fixed_layout, float_layout, float_scores, hard_layout
+from fastece.estimators.bins import float_layout, float_scores
 from fastece.kernels import binning
 from helpers import strategies as cases
 from helpers.kernel_cases import BINS, RANGES, awkward_scores
@@ -60,20 +60,6 @@ def test_no_knots_are_never_passed():
     for kernel in forms(binning.search_knots):
         kernel(np.array([0.0, 0.5, 1.0]), np.empty(0), True, passed)
         assert passed.tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize("right", [True, False])
-def test_a_score_is_placed_in_the_bin_of_the_definition(right):
-    edges = [0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9]
-    closed = "right" if right else "left"
-    uneven = hard_layout(np.array(edges), np.array(edges[1:-1]), right)
-    for layout in (uneven, fixed_layout(7, 0.1, 0.9, right, False)):
-        s = awkward_scores(layout.edges)
-        expected = [reference.which_bin(x, layout.edges.tolist(), closed) for x in s]
-        cell, nothing = np.empty(s.size, np.int32), np.empty(0)
-        for kernel in forms(binning.place):
-            kernel(s, layout.grid, cell, nothing, nothing)
-            assert cell.tolist() == expected
 
 
 @pytest.mark.parametrize("even", [True, False])

@@ -5,7 +5,6 @@ import pytest
 import reference
 
 from fastece.estimators.bins import GROUPS
-from fastece.estimators.density_grids import add_images
 from fastece.kernels import NO_WEIGHTS, density
 from fastece.kernels.replicates import OrderedRows
 from helpers.kernel_forms import forms
@@ -192,19 +191,6 @@ def folded(count, reach):
     return np.array(found, np.int32)
 
 
-@pytest.mark.parametrize("lanes", LANES)
-def test_images_are_added_to_the_cells_they_mirror(lanes):
-    rng = np.random.default_rng(4)
-    for count in COUNTS:
-        fold = folded(count, GHOSTS)
-        cells = rng.normal(size=(2, 2, count + 2 * GHOSTS, lanes))
-        expected = cells[:, :, GHOSTS:-GHOSTS].copy()
-        for q in (-2, -1, count, count + 1):
-            expected[:, :, fold[q + GHOSTS] - GHOSTS] += cells[:, :, q + GHOSTS]
-        add_images(cells, fold)
-        assert cells[:, :, GHOSTS:-GHOSTS] == near(expected)
-
-
 @pytest.mark.parametrize("width", LANES)
 def test_lanes_are_gathered_by_their_numbers(width):
     rng = np.random.default_rng(5)
@@ -346,28 +332,6 @@ def test_integrals_are_those_of_the_rule(limits, lanes, p):
             out = fresh(4, lanes)
             kernel(pairs, score, width, low, high, p, out)
             assert out == near(np.array(expected), 1e-11)
-
-
-@pytest.mark.parametrize("p", NORMS)
-def test_integrals_of_smooth_densities(p):
-    # Level at both ends; the gap changes its sign within a cell, and at the centre of one.
-    count = 60
-    fine = (np.arange(200_000) + 0.5) / 200_000
-    score = (np.arange(count) + 0.5) / count
-
-    def densities(s, shift):
-        f = 1 + 0.5 * np.cos(np.pi * s)
-        return f, f * (0.5 + shift + 0.2 * np.cos(np.pi * s))
-
-    shifts = (0.0, 0.1, score[30] - 0.5 - 0.2 * np.cos(np.pi * score[30]))
-    pairs = np.stack([densities(score, x) for x in shifts], axis=-1)[None]
-    expected = [
-        np.mean(abs(g / f - fine) ** p * f) for f, g in (densities(fine, x) for x in shifts)
-    ]
-    for kernel in forms(density.integrate):
-        out = fresh(1, 3)
-        kernel(pairs, score, np.full(count, 1 / count), 0.0, 1.0, p, out)
-        assert out[0] == pytest.approx(expected, rel=1e-4)
 
 
 HEIGHTS = {

@@ -19,7 +19,6 @@ import pytest
 import fastece
 from fastece.kernels import _jit
 
-ECE = "import fastece; print(fastece.ece([0, 1, 1], [0.2, 0.6, 0.9], n_bins=10))"
 PAIR = "from fastece.kernels.caller import doubled; print(doubled(3), doubled(0.5))"
 PAIR_SHOWS = "8 3.0\n"
 COMPILED = (  # how many signatures were not in the cache
@@ -246,17 +245,6 @@ def test_a_kernel_that_does_not_parse_is_no_error_of_the_others(tmp_path):
     assert done.stderr.count("RuntimeWarning") == 1
 
 
-@pytest.mark.slow
-def test_compiled_kernels_are_kept_and_values_are_the_same(tmp_path):
-    first = run(ECE, FASTECE_CACHE_DIR=str(tmp_path))
-    assert any("cell_moments" in path.name for path in kept(tmp_path))
-    second = run(ECE + COMPILED, FASTECE_CACHE_DIR=str(tmp_path))
-    assert first.stdout == "0.23333333333333336\n"
-    assert second.stdout == first.stdout + "0\n"
-    (folder,) = tmp_path.iterdir()
-    assert all(path.parent == folder and path.suffix == ".nbc" for path in kept(tmp_path))
-
-
 def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_path):
     package, home, temporary = tmp_path / "package", tmp_path / "home", tmp_path / "temporary"
     copy_package(package)
@@ -328,17 +316,6 @@ def test_a_folder_in_one_that_is_shared_safely_is_taken(tmp_path, monkeypatch):
     tmp_path.chmod(0o1777)
     monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path))
     assert _jit.cache_directory() is not None
-
-
-@posix
-def test_nothing_is_loaded_from_a_folder_that_is_refused(cache, package):
-    (folder,) = cache.iterdir()
-    folder.chmod(0o777)
-    before = kept(cache)
-    done = run(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache)
-    assert done.stdout == PAIR_SHOWS + "4\n"
-    assert done.stderr.count("RuntimeWarning") == 1
-    assert kept(cache) == before
 
 
 def modes_bind():
@@ -556,23 +533,6 @@ def test_a_callee_edited_in_another_file(tmp_path, cache):
     assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
 
 
-@pytest.mark.slow
-def test_a_stale_bytecode_file_of_python_does_not_get_into_the_cache(tmp_path):
-    """Python itself may miss such an edit; once it has seen it, so must the cache."""
-    package = copy_package(tmp_path / "package")
-    callee = package / "fastece/kernels/callee.py"
-    options = {"package": package, "FASTECE_CACHE_DIR": tmp_path / "cache"}
-    options["PYTHONDONTWRITEBYTECODE"] = None
-    assert shown(PAIR, **options) == PAIR_SHOWS
-    edit(callee, "x \\+ 1", "x + 2")
-    assert shown(PAIR, **options) == PAIR_SHOWS  # so Python says
-    shutil.rmtree(callee.parent / "__pycache__")
-    assert shown(PAIR, **options) == "10 5.0\n"
-    edit(callee, "x \\+ 2", "x + 1")
-    shutil.rmtree(callee.parent / "__pycache__")
-    assert shown(PAIR, **options) == PAIR_SHOWS
-
-
 def test_sources_show_an_edit_and_are_not_read(tmp_path, monkeypatch):
     """Not even if size and time are put back."""
     path = tmp_path / "a.py"
@@ -590,46 +550,7 @@ def test_sources_show_an_edit_and_are_not_read(tmp_path, monkeypatch):
     assert (_jit.source_times(tmp_path) == before) == (os.name != "posix")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("when", ["before the first import", "before a reload"])
-def test_an_edit_while_the_process_runs(tmp_path, cache, when):
-    package = copy_package(tmp_path / "package")
-    callee = package / "fastece/kernels/callee.py"
-    options = {"package": package, "FASTECE_CACHE_DIR": cache}
-    before = kept(cache)
-    first = (
-        "from fastece.kernels import _jit;"
-        if when == "before the first import"
-        else "from fastece.kernels import callee, caller;"
-    )
-    rewrite = (
-        f"from pathlib import Path; path = Path({str(callee)!r});"
-        "path.write_text(path.read_text().replace('x + 1', 'x + 2')); import importlib;"
-        "from fastece.kernels import callee, caller; importlib.reload(callee);"
-        "importlib.reload(caller);"
-    )
-    assert shown(first + rewrite + PAIR, **options) == "10 5.0\n"
-    assert kept(cache) == before
-    edit(callee, "x \\+ 2", "x + 1")
-    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
-
-
 # --- other kernels, other packages ----------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_what_is_not_in_the_key_is_not_kept(tmp_path):
-    """Closures differ by variables that no hash has seen."""
-    package = copy_package(tmp_path / "package")
-    text = (
-        "from fastece.kernels._jit import jit\n\n\ndef adder(k):\n    @jit\n"
-        "    def added(x):\n        return x + k\n\n    return added\n"
-    )
-    (package / "fastece/kernels/closures.py").write_text(text, encoding="utf-8")
-    code = "from fastece.kernels.closures import adder; print(adder(1)(1), adder(2)(1))"
-    for _ in range(2):
-        assert shown(code, package, FASTECE_CACHE_DIR=tmp_path / "cache") == "2 3\n"
-    assert kept(tmp_path / "cache") == {}
 
 
 @pytest.mark.slow

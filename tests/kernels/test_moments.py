@@ -43,17 +43,6 @@ LIMITS = [(0.0, 1.0), (0.2, 0.7)]
 # --- terms and cells ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_bins", [1, 2, 8])
-def test_distinct_centres_are_kept_with_the_first_bin_of_each(n_bins):
-    rng = np.random.default_rng(n_bins)
-    for edges in (np.sort(rng.random(n_bins + 1).round(1)), np.full(n_bins + 1, 0.3)):
-        found = reference.centres(edges.tolist())
-        for kernel in forms(moments.distinct_centres):
-            centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
-            count = kernel(edges, centres, bins)
-            assert list(zip(centres[:count], bins[:count], strict=True)) == found
-
-
 def test_scatter_keeps_what_is_rounded_off():
     w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
     cell = np.zeros(w.size, np.int32)

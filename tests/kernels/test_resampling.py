@@ -10,16 +10,9 @@ from scipy import stats
 
 from fastece.kernels import resampling
 from fastece.resampling.draws import ClassDraws, HitDraws, LeaveOut, poisson_law
-from helpers.chance import (
-    ALPHA,
-    chi_square_p,
-    class_probabilities,
-    multinomial_law,
-    poisson_probabilities,
-)
-from helpers.kernel_forms import PLAIN, forms, plain_form
+from helpers.chance import ALPHA, chi_square_p, class_probabilities
+from helpers.kernel_forms import PLAIN, forms
 
-compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 R = resampling.REPLICATES
 ROW_WORDS = resampling.ROW_WORDS
 COUNT, SETTLE, TOP_UP = resampling.COUNT, resampling.SETTLE, resampling.TOP_UP
@@ -28,12 +21,9 @@ DRAW, HIT, CLASS = resampling.DRAW, resampling.HIT, resampling.CLASS
 U64 = np.uint64
 # Published: https://prng.di.unimi.it/splitmix64.c, seed 1234567.
 SPLITMIX64 = [
-    6457827717110365317,
-    3203168211198807973,
-    9817491932198370423,
-    4593380528125082431,
+    6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431,
     16408922859458223821,
-]
+]  # fmt: skip
 
 
 # -- plain integers --------------------------------------------------------------------------------
@@ -161,49 +151,8 @@ def test_words_are_the_published_sequence():
     for kernel in forms(resampling.word_at):
         assert [int(kernel(U64(1234567), i)) for i in range(5)] == SPLITMIX64
     assert [word_of(1234567, i) for i in range(5)] == SPLITMIX64
-
-
-def test_words_do_not_depend_on_the_portion_they_come_in():
-    for key in keys(5):
-        expected = [word_of(key, i) for i in range(100)]
-        for kernel in forms(resampling.random_words):
-            for first, last in ((0, 100), (0, 1), (1, 8), (37, 100), (99, 100), (50, 50)):
-                words = np.empty(last - first, U64)
-                kernel(U64(key), first, words)
-                assert words.tolist() == expected[first:last]
-    # far on, where a block of 2**31 rows ends
-    for kernel in forms(resampling.word_at):
-        assert int(kernel(U64(5), 2**36)) == word_of(5, 2**36)
-
-
-def test_the_hash_is_one_to_one():
-    for x in keys(200):
-        assert unmixed(mixed(x)) == x
-        for kernel in forms(resampling.mix):
-            assert int(kernel(U64(x))) == mixed(x)
-
-
-def test_each_use_of_each_block_has_a_counter_of_its_own():
-    numbers, uses = [0, 1, 2, 31, 32, 2**40], [COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT]
-    found = set()
-    for key in keys(3):
-        for number in numbers:
-            for use in uses:
-                for kernel in forms(resampling.counter_of):
-                    assert int(kernel(U64(key), number, use)) == start_of(key, number, use)
-                found.add(start_of(key, number, use))
-                assert key_with(word_of(start_of(key, number, use), 7), 7, number, use) == key
-    assert len(found) == 7 * len(numbers) * len(uses)
+    uses = [COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT]
     assert len(set(uses)) == len(uses)
-
-
-def test_a_unit_has_53_bits_and_is_less_than_1():
-    for kernel in forms(resampling.unit):
-        for word, expected in ((0, 0.0), (2**11 - 1, 0.0), (2**11, 2.0**-53), (2**63, 0.5)):
-            assert kernel(U64(word)) == expected
-        assert kernel(U64(WORD - 1)) == 1 - 2.0**-53
-        for word in keys(50):
-            assert kernel(U64(word)) == unit_of(word)
 
 
 SIZES = [1, 2, 3, 5, 6, 7, 10, 1000, 2**16, 2**20 - 1, 2**31 - 1, 2**31, 2**31 + 1, 3 * 2**30]
@@ -225,48 +174,9 @@ def test_each_number_below_n_has_as_many_words(n):
                 assert kernel(U64(word), n) == one_below(word, n)
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_rejected_words_are_hashed_again(n):
-    rejected = 0
-    for half in [*range(6), *np.random.default_rng(1).integers(2**32, size=60).tolist()]:
-        word = (half << 32) + 12345
-        rejected += half * n % 2**32 < 2**32 % n
-        for kernel in forms(resampling.below):
-            got = kernel(U64(word), n)
-            assert got == one_below(word, n)
-            assert 0 <= got < n
-    if n & n - 1:
-        assert rejected > 0
-    else:
-        assert rejected == 0, "a power of two divides 2**32"
-
-
 # -- Poisson counts --------------------------------------------------------------------------------
 
 RATES = [0.0, 1e-3, 0.05, 0.25, 0.5, 0.9, 0.98, 1 - 2 / sqrt(1e6), 1.0]
-
-
-def test_open_counts_get_the_law_of_what_is_left():
-    start = 3
-    for rate in (1e-3, 0.5, 1.0):
-        _, tail = poisson_law(rate)
-        for first in (0, 32 * 1000):
-            c = np.random.default_rng(4).integers(0, 6, 64 * R).astype(np.uint8)
-            is_open = np.random.default_rng(5).random(c.size) < 0.4
-            is_open[: 10 * R] = False  # no word open
-            is_open[11 * R : 12 * R] = True  # all of a row
-            is_open[14 * R : 15 * R] = False
-            is_open[14 * R + 9] = True  # one of a row
-            c[is_open] = resampling.OPEN
-            expected = [
-                bisect_right(tail.tolist(), unit_of(word_of(start, first + i))) if x else int(k)
-                for i, (x, k) in enumerate(zip(is_open, c, strict=True))
-            ]
-            for kernel in forms(resampling.settle):
-                got = c.copy()
-                kernel(U64(start), first, tail, got)
-                assert got.tolist() == expected
-            assert max(expected) >= (8 if rate == 1 else 2)
 
 
 IN_ORDER = np.empty(0, np.int64)
@@ -317,52 +227,6 @@ def test_counts_depend_on_the_id_of_a_row_alone():
         assert one.tolist() == counts_of(9, 3, [2**61 - 3], *poisson_law(1.0))
 
 
-@compiled_only
-@pytest.mark.parametrize("rate", [0.05, 0.5, 1 - 2 / sqrt(1000), 1.0])
-def test_counts_follow_the_poisson_law(rate):
-    # Chi-square of all counts, of their mean and of their variance: false-alarm rate 1e-4 each.
-    c = np.concatenate([made_counts(11, block, 5000, rate) for block in range(30)])
-    observed = np.bincount(c.ravel(), minlength=40)
-    assert chi_square_p(observed, c.size * np.array(poisson_probabilities(rate))) > ALPHA
-    limit = stats.norm.isf(ALPHA / 2)
-    assert abs(c.mean() - rate) < limit * sqrt(rate / c.size)
-    # the fourth central moment of a Poisson law is rate + 3 rate**2
-    assert abs(c.var() - rate) < limit * sqrt((rate + 2 * rate**2) / c.size)
-    # the column totals: Poisson too
-    totals = c.reshape(30, 5000, R).sum(1).ravel()
-    assert stats.chi2.sf(np.sum((totals - 5000 * rate) ** 2) / (5000 * rate), totals.size) > ALPHA
-
-
-def pairs_p(a, b, rate):
-    """P-value of independent pairs of Poisson counts."""
-    kinds = 6
-    p = np.array(poisson_probabilities(rate)[: kinds - 1])
-    p = np.append(p, 1 - p.sum())
-    a, b = (np.minimum(x, kinds - 1).astype(np.int64).ravel() for x in (a, b))
-    pairs = np.bincount(a * kinds + b, minlength=kinds**2)
-    return chi_square_p(pairs, a.size * np.outer(p, p).ravel())
-
-
-@compiled_only
-@pytest.mark.parametrize("rate", [0.3, 1.0])
-def test_neighbouring_counts_are_independent(rate):
-    # Pairs of counts of neighbouring rows, replicates, blocks, and of keys that differ in one bit:
-    # chi-square over 36 kinds of pairs, false-alarm rate 1e-4 for each of 2 * 85.
-    c = np.array([made_counts(2**40 + 1, block, 4000, rate) for block in range(12)])
-    for lag in (1, 2, 3, 4, 8, 63, 64, 65, 128):
-        assert pairs_p(c[:, lag:], c[:, :-lag], rate) > ALPHA, lag
-        if lag < R:
-            assert pairs_p(c[..., lag:], c[..., :-lag], rate) > ALPHA, lag
-    for lag in (1, 2, 4):
-        assert pairs_p(c[lag:], c[:-lag], rate) > ALPHA, lag
-    for bit in range(64):
-        other = [made_counts(2**40 + 1 ^ 1 << bit, block, 4000, rate) for block in range(3)]
-        assert pairs_p(c[:3], np.array(other), rate) > ALPHA, bit
-    for bit in range(4, 8):  # number of the block against key
-        other = np.array([made_counts(2**40 + 1 + 4, block, 4000, rate) for block in range(8)])
-        assert pairs_p(c[bit], other[bit - 4], rate) > ALPHA
-
-
 # -- multiplicities --------------------------------------------------------------------------------
 
 
@@ -405,25 +269,6 @@ def test_totals_are_brought_to_the_size_one_row_at_a_time(name):
             for kernel in forms(resampling.top_up):
                 for words in (1, 3, 512):
                     assert top_up_with(kernel, start, size, c, words).tolist() == expected, size
-
-
-def start_rejecting(n, r):
-    """A start with which the first word of column `r` is not accepted for a row of n."""
-    half = next(x for x in range(2**32) if x * n % 2**32 < 2**32 % n)
-    return start_with(start_with((half << 32) + 3, 0), r)
-
-
-@pytest.mark.parametrize("n", [3, 5, 7, 300])
-@pytest.mark.parametrize("by", [2, -2])
-def test_a_rejected_word_is_replaced_when_totals_are_brought_to_the_size(n, by):
-    r = 5
-    start = start_rejecting(n, r)
-    first = word_of(word_of(start, r), 0)
-    assert (first >> 32) * n % 2**32 < 2**32 % n
-    c = np.full((n, R), 2, np.uint8)
-    expected = topped_up(start, 2 * n + by, c.tolist(), 15)
-    for kernel in forms(resampling.top_up):
-        assert top_up_with(kernel, start, 2 * n + by, c).tolist() == expected
 
 
 @pytest.mark.parametrize("counts", [(3, 1, 0), (15, 5, 1), (16, 1, 0), (200, 20, 36), (0, 255, 85)])
@@ -478,18 +323,6 @@ def test_multiplicities_of_a_great_rate_are_taken_back():
         ]
         assert max(map(max, counts)) > 15
         assert c[0].tolist() == topped_up(start_of(1, 0, TOP_UP), 230, counts, 255)
-
-
-@compiled_only
-@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0, 1.4])
-def test_the_law_is_multinomial_whatever_the_rate(rate):
-    # Mostly added, mostly taken back: false-alarm rate 1e-4 for each of 4.
-    law = multinomial_law(4, 4)
-    columns = made(resampling.multiplicities, 3, 0, 2000, 4, 4, rate).swapaxes(1, 2).reshape(-1, 4)
-    found, times = np.unique(columns, axis=0, return_counts=True)
-    seen = dict(zip(map(tuple, found.tolist()), times, strict=True))
-    expected = len(columns) * np.array(list(law.values()))
-    assert chi_square_p([seen.get(draw, 0) for draw in law], expected) > ALPHA
 
 
 # -- lists of rows ---------------------------------------------------------------------------------
@@ -609,23 +442,3 @@ def test_classes_are_those_of_plain_integers(n_classes):
             kernel(U64(key), first, up_to, label)
             assert label.tolist() == expected
         assert ClassDraws(key, prob).make(first, 2).tolist() == expected
-
-
-def test_hits_are_the_labels_of_a_class():
-    prob = class_probabilities(3)
-    draws = ClassDraws(4, prob)
-    label = draws.make(0, 3)
-    assert draws.n == 12
-    for k in range(3):
-        hit = (label == k).astype(int)
-        expected = np.concatenate([hit, 1 - hit], axis=1).tolist()
-        assert draws.of_problem(label, k).tolist() == expected
-
-
-# -- the key ---------------------------------------------------------------------------------------
-
-
-def test_the_plain_form_calls_plain_forms_alone():
-    called = plain_form(resampling.top_up).__globals__["below"]
-    assert not hasattr(called, "py_func")
-    assert not hasattr(called.__globals__["mix"], "py_func")
