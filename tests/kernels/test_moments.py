@@ -7,7 +7,6 @@ import pytest
 import reference
 
 from fastece.estimators.binned import Binned
-from fastece.estimators.bins import float_layout
 from fastece.kernels import (
     GAP,
     HITS,
@@ -37,7 +36,6 @@ SETS = ordered_sets(80)
 NO_CUTS = np.empty(0)
 # The gap, whose sums nobody wants.
 ALONE = np.array([GAP]), np.empty((0, 0))
-LIMITS = [(0.0, 1.0), (0.2, 0.7)]
 
 
 # --- terms and cells ------------------------------------------------------------------------
@@ -89,36 +87,6 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
         assert out == pytest.approx(expected, abs=1e-11)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("problems", [1, 3])
-def test_cells_of_a_float_grid_keep_their_only_score(problems, weighted):
-    rng = np.random.default_rng(13)
-    n, cells, threshold = 300, binning.FLOAT_CELLS, 0.2
-    prob = rng.random((n, problems)).round(2)
-    prob[:5] += 1e-7  # another score of the same cell
-    label = rng.integers(0, 2, n)
-    label = label.astype(np.uint8 if problems == 1 else np.int64)
-    w = rng.random(n) if weighted else NO_WEIGHTS
-    v = w if weighted else np.ones(n)
-    hits = label[:, None] == (1 if problems == 1 else np.arange(problems))
-    cell, layout = np.empty(n, np.int32), float_layout(0.1, 0.9)
-    sums, only = np.zeros((2, problems, cells)), np.full((problems, cells), moments.NONE)
-    for k in range(problems):
-        s = prob[:, k].copy()
-        binning.float_cells(s, 0.1, 0.9, np.empty(n), cell)
-        for i in np.flatnonzero(s > threshold):
-            sums[:, k, cell[i]] += v[i] * (hits[i, k] - s[i]), v[i]
-            seen = only[k, cell[i]]
-            only[k, cell[i]] = s[i] if seen in (moments.NONE, s[i]) else moments.SEVERAL
-    data = prob[:, 0].copy() if problems == 1 else prob
-    assert (only == moments.SEVERAL).any()
-    for kernel in forms(moments.cell_moments)[: None if problems == 1 else 1]:
-        found, out = np.full(problems * cells, np.nan), np.full(sums.shape, np.nan)
-        kernel(data, label, w, layout.grid, threshold, np.array(MOMENTS[:2]), found, out)
-        assert out == pytest.approx(sums, abs=1e-13)
-        assert found.tolist() == only.ravel().tolist()
-
-
 @pytest.mark.parametrize("problems", [1, 3])
 def test_rows_in_cells_are_all_that_are_wanted(problems):
     rng = np.random.default_rng(12)
@@ -147,72 +115,42 @@ def test_rows_in_cells_are_all_that_are_wanted(problems):
 # --- the common call ------------------------------------------------------------------------
 
 
-def class_vectors(n, n_classes, dtype=np.float64, seed=0):
-    """Labels and class vectors."""
-    rng = np.random.default_rng(seed)
-    prob = rng.dirichlet(np.full(n_classes, 0.3), n).astype(dtype)
-    return np.where(rng.random(n) < 0.5, prob.argmax(1), rng.integers(0, n_classes, n)), prob
+CUTS = [0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9]
 
 
+@pytest.mark.parametrize("edges", [None, CUTS])
 @pytest.mark.parametrize("right", [True, False])
-@pytest.mark.parametrize(("low", "high"), LIMITS)
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
-def test_the_error_of_a_binary_problem_is_that_of_the_definition(dtype, low, high, right):
-    rng = np.random.default_rng(1)
-    fields = {"score_range": (low, high), "closed": "right" if right else "left"}
-    for n in (1, 7, 1025):
-        p, y = rng.random(n).round(2), rng.integers(0, 2, n).astype(dtype)
-        for n_bins in (1, 2, 10, moments.MOST_BINS):
-            expected = reference.ece(*as_lists(y, p), n_bins=n_bins, **fields)
-            for kernel in forms(moments.hard_error):
-                value = kernel(p, y, low, high, n_bins, right, NO_CUTS, 1e-3, *ALONE)
-                assert value == pytest.approx(expected, abs=1e-13)
-
-
-@pytest.mark.parametrize("right", [True, False])
-def test_bins_between_cuts_are_those_of_the_definition(right):
-    rng = np.random.default_rng(2)
-    edges = [0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9]
-    layout = Binned(edges=edges, closed="right" if right else "left").fixed_layout(7, 0.1, 0.9)
-    for n in (1, 7, 1025):
-        p, y = rng.integers(0, 9, n) / 8, rng.integers(0, 2, n)
-        closed = "right" if right else "left"
-        expected = reference.ece(*as_lists(y, p), edges=edges, closed=closed)
-        for kernel in forms(moments.hard_error):
-            value = kernel(p, y, 0.1, 0.9, 7, right, layout.grid.knots, 1e-3, *ALONE)
-            assert value == pytest.approx(expected, abs=1e-13)
+@pytest.mark.parametrize("n", [1, 7, 2100])
+def test_sums_of_bins_are_those_of_the_definition(n, right, edges):
+    rng = np.random.default_rng(n)
+    y, kinds = rng.integers(0, 2, n), np.array([GAP, WEIGHT, SCORE, HITS])
+    closed = "right" if right else "left"
+    if edges is None:
+        p, low, high, n_bins, knots = rng.random(n).round(1), 0.2, 1.0, 10, NO_CUTS
+        fields = {"n_bins": n_bins, "score_range": (low, high)}
+    else:
+        p, low, high, n_bins = rng.integers(0, 9, n) / 8, edges[0], edges[-1], len(edges) - 1
+        fields, own = {"edges": edges}, Binned(edges=edges, closed=closed)
+        knots = own.fixed_layout(n_bins, low, high).grid.knots
+    _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), closed=closed, **fields)
+    weight, gap, score, hits = zip(*cells, strict=True)
+    expected = reference.ece(*as_lists(y, p), closed=closed, **fields)
+    options = low, high, n_bins, right, knots, 1e-3
+    for kernel in forms(moments.hard_error):
+        sums = np.full((4, n_bins), 7.0)
+        value = kernel(p, y, *options, kinds, sums)
+        assert value == pytest.approx(expected, abs=1e-13)
+        assert value == kernel(p, y.astype(np.uint8), *options, *ALONE)
+        assert sums == pytest.approx(np.array([gap, weight, score, hits]), abs=1e-11)
+        assert np.isnan(kernel(p, y + 2, *options, kinds, sums))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_classes", [2, 3, 10, 200])
-def test_the_error_of_a_top_label_is_that_of_the_definition(n_classes, dtype):
-    y, prob = class_vectors(40, n_classes, dtype)
-    expected = reference.ece(*as_lists(y, prob))
-    for kernel in forms(moments.hard_error):
-        value = kernel(prob, y, 0.0, 1.0, 15, True, NO_CUTS, 1e-3, *ALONE)
-        assert value == pytest.approx(expected, abs=1e-13)
-
-
-@pytest.mark.parametrize("n", [1, 7, 2100])
-def test_sums_of_bins_are_those_of_the_definition(n):
-    rng = np.random.default_rng(n)
-    p, y = rng.random(n).round(1), rng.integers(0, 2, n)
-    kinds = np.array([GAP, WEIGHT, SCORE, HITS])
-    _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), n_bins=10)
-    weight, gap, score, hits = zip(*cells, strict=True)
-    for kernel in forms(moments.hard_error):
-        sums = np.full((4, 10), 7.0)
-        value = kernel(p, y, 0.0, 1.0, 10, True, NO_CUTS, 1e-3, kinds, sums)
-        assert value == kernel(p, y, 0.0, 1.0, 10, True, NO_CUTS, 1e-3, *ALONE)
-        assert sums == pytest.approx(np.array([gap, weight, score, hits]), abs=1e-11)
-        assert np.isnan(kernel(p, y + 1, 0.0, 1.0, 10, True, NO_CUTS, 1e-3, kinds, sums))
-
-
 @pytest.mark.parametrize("n_classes", [None, 2, 200])
-def test_what_is_not_good_has_no_value(n_classes):
+def test_what_is_not_good_has_no_value(n_classes, dtype):
     n = 130
     y = np.zeros(n, np.int64)
-    p = np.full(n if n_classes is None else (n, n_classes), 1 / (n_classes or 2))
+    p = np.full(n if n_classes is None else (n, n_classes), 1 / (n_classes or 2), dtype)
     for kernel in forms(moments.hard_error):
 
         def value(p, y, kernel=kernel):

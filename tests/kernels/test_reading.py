@@ -45,33 +45,6 @@ def test_the_top_label_of_logits_is_that_of_the_largest(n_classes, dtype):
         assert hit.tolist() == (z.argmax(axis=1) == label).tolist()
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
-def test_hits_are_copied_and_nothing_but_0_and_1_is_good(dtype):
-    label = np.array([0, 1, 1, 0] * 40).astype(dtype)
-    for kernel in forms(reading.read_hits):
-        hit = np.full(160, 9, np.uint8)
-        assert kernel(label, hit)
-        assert hit.tolist() == label.tolist()
-        for bad in (2, 255) if dtype == np.uint8 else (2, *BAD_LABELS):
-            for where in (0, 3, 159):
-                changed = label.copy()
-                changed[where] = bad
-                assert not kernel(changed, hit), bad
-
-
-@DTYPES
-def test_scores_are_good_from_0_to_1(dtype):
-    score = np.resize(np.array([0.0, -0.0, 5e-324, 0.25, 1.0], dtype), 130)
-    for kernel in forms(reading.are_scores):
-        assert kernel(score)
-        assert kernel(score[:0])
-        for bad in (*BAD_SCORES[:4], np.nextafter(dtype(1), dtype(2)), 1.5):
-            for where in (0, 3, 129):
-                changed = score.copy()
-                changed[where] = bad
-                assert not kernel(changed), bad
-
-
 @pytest.mark.parametrize("where", [0, 3, 129])
 @pytest.mark.parametrize("n_classes", [3, 200])
 def test_bad_rows_are_seen_wherever_they_are(where, n_classes):

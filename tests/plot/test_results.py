@@ -360,12 +360,6 @@ def test_a_kernel_that_reaches_fewer_rows_than_five_makes_no_curve(axes):
     assert drawn.tolist() == (density > 1).tolist()
 
 
-def test_dollars_in_the_label_of_a_class_are_no_formula(axes):
-    plot_result(make_curve(setting="class 0 ('$5 or $x_')"), axes)
-    axes.figure.draw_without_rendering()
-    assert "'$5 or $x_'" in " ".join(axes.get_title().split())
-
-
 @pytest.mark.parametrize("n", [1, 4, 5, 12, 100])
 @pytest.mark.parametrize("kind", ["diagrams", "curves"])
 def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
@@ -487,16 +481,6 @@ def test_drawing_on_given_axes_leaves_pyplot_alone():
         "print('matplotlib.pyplot' in sys.modules)"
     )
     assert run_python(code) == "False\n"
-
-
-def test_curves_of_data_are_drawn():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet([0.5] * 3, size=300)
-    y = np.array([rng.choice(3, p=row) for row in p])
-    options = {"estimator": "ece_kde", "n_resamples": 32, "rng": 0}
-    figure = plot_classes(fastece.reliability_curve(y, p, setting="classwise", **options))
-    assert len(figure.axes) == 3
-    figure.draw_without_rendering()
 
 
 @pytest.mark.parametrize("draw", [plot_result, lambda diagram: plot_classes([diagram])])

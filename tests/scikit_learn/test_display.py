@@ -109,34 +109,6 @@ def test_a_display_needs_scores_again_by_another_name():
     assert display.name == "GaussianNB"
 
 
-def test_a_new_figure_has_room_for_all_at_once():
-    """Where a model comes later, the legend grows."""
-    data, model = fitted(3)
-    display = ReliabilityDisplay.from_estimator(model, data.X, data.y)
-    for smoothing in (0.1, 1.0):
-        other = GaussianNB(var_smoothing=smoothing).fit(data.X, data.y)
-        ReliabilityDisplay.from_estimator(
-            other,
-            data.X,
-            data.y,
-            ax=display.ax_,
-            name=f"smoothing with {smoothing} of the variance",
-        )
-    figure = display.figure_
-    renderer = figure.canvas.get_renderer()
-    for part in (display.ax_.title, display.ax_.get_legend()):
-        box = part.get_window_extent(renderer)
-        assert box.y0 >= 0
-        assert box.y1 <= figure.bbox.height
-
-
-def test_parts_of_a_figure_take_displays():
-    data, model = fitted(2)
-    left, _ = plt.figure(layout="constrained").subfigures(1, 2)
-    display = ReliabilityDisplay.from_estimator(model, data.X, data.y, ax=left.subplots())
-    assert display.figure_ is left
-
-
 def test_each_class_has_axes():
     data, model = fitted(3)
     display = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting="classwise")

@@ -76,16 +76,6 @@ def test_folds_have_the_errors_of_plain_loops(data, options, known):
     np.testing.assert_allclose(-found, by_hand(data, **known), **NEAR)
 
 
-def test_weights_are_routed_to_fits_and_scores(data):
-    context, model, score = routing()
-    with context:
-        found = cross_val_score(
-            model, data.X, data.y, cv=FOLDS, scoring=score, params={"sample_weight": data.w}
-        )
-    known = by_hand(data, fits=True, scores=True, n_bins=10)
-    np.testing.assert_allclose(-found, known, **NEAR)
-
-
 def test_weights_are_routed_to_scores_alone_by_another_name(data):
     context, model, score = routing()
     with context:
@@ -374,6 +364,3 @@ def test_requests_need_routing():
         assert score.get_metadata_routing().score.requests == {"sample_weight": True}
         with pytest.raises(TypeError, match="weights"):
             score.set_score_request(weights=True)
-
-
-# -- import ----------------------------------------------------------------------------------------

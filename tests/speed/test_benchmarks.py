@@ -84,14 +84,6 @@ def test_a_version_without_the_function_is_not_measured(found, monkeypatch):
         found().setup(*smallest(found, 60))
 
 
-@pytest.mark.parametrize("estimator", MODULES["single"].Literature.params[0])
-def test_estimators_of_the_literature_run_beside_plain_ones(estimator):
-    benchmark = MODULES["single"].Literature()
-    benchmark.setup(estimator, 100)
-    assert benchmark.call() != benchmark.plain()
-    assert benchmark.track_ratio_to_plain() > 0
-
-
 @pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
 def test_the_idiom_beside_a_call_gives_the_same_number(found):
     params = smallest(found, 3000)
@@ -263,22 +255,6 @@ def test_idioms_of_class_vectors_are_right(estimator):
         expected = fastece.ece(y, p, estimator=estimator, setting=setting)
         tolerance = {"ece_ac": 1e-3, "ece_kde": 1e-4}.get(estimator, 1e-12)
         assert baseline(y, p) == pytest.approx(expected, abs=tolerance)
-
-
-def test_weights_and_bins_of_the_idiom():
-    y, p = baselines.binary("uniform", 1000)
-    weight = np.arange(1.0, 1001.0)
-    expected = fastece.ece(y, p, sample_weight=weight, n_bins=100)
-    assert baselines.BASELINES["ece"](y, p, 100, weight) == pytest.approx(expected, abs=1e-12)
-
-
-def test_class_vectors_are_probabilities_or_their_logits():
-    y, p = baselines.class_vectors(2000, 10)
-    same, z = baselines.class_vectors(2000, 10, "float64", True)
-    assert np.array_equal(y, same)
-    assert np.array_equal(baselines.softmax(z), p)
-    assert np.allclose(p.sum(axis=1), 1)
-    assert 0.78 < np.mean(p.argmax(1) == y) < 0.86
 
 
 # --- the clock ------------------------------------------------------------------------------
