@@ -1,6 +1,6 @@
 """Errors of replicates under hypotheses, compiled and as plain Python, against plain loops."""
 
-from math import erf, exp, inf, pi, sqrt
+from math import fsum, inf
 
 import numpy as np
 import pytest
@@ -70,58 +70,22 @@ def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count, side):
         assert out == pytest.approx(np.array(expected), rel=1e-12)
 
 
-# -- debiased errors -------------------------------------------------------------------------------
-
-
-def chance_gap(gap, rate, count):
-    """How much larger than a gap the mean size of a normal variable around it is."""
-    t = sqrt(rate * (1 - rate) / count)
-    mean = abs(gap) * erf(abs(gap) / (t * sqrt(2))) if t else abs(gap)
-    return mean + t * sqrt(2 / pi) * exp(-(gap**2) / (2 * t * t) if t else -inf) - gap
-
-
-def debiased(kernel, gap, weight, hits, square, norm=1.0):
-    """The debiased error of a single bin."""
-    out = np.empty(1)
-    bins = (np.array([[x]]) for x in (gap, weight, hits, square))
-    kernel(*bins, np.array([weight]), 0.0, False, norm, out)
-    return out[0]
-
-
-def test_the_gap_of_chance_is_that_of_many_normal_draws():
-    z = np.random.default_rng(2).standard_normal(200_000)
-    cases = (0.0, 0.5, 10.0), (0.1, 0.3, 20.0), (0.9, 0.5, 100.0), (0.2, 1.0, 3.0)
-    for gap, rate, count in cases:
-        t = sqrt(rate * (1 - rate) / count)
-        chance = np.abs(gap + t * z).mean() - gap
-        assert chance_gap(gap, rate, count) == pytest.approx(chance, abs=4 * t / sqrt(z.size))
-        for kernel in forms(errors.debiased_errors):
-            found = debiased(kernel, gap * count, count, rate * count, count)
-            assert gap - found == pytest.approx(chance_gap(gap, rate, count), abs=1e-15)
-
-
-def test_rows_are_counted_by_their_weights():
-    for kernel in forms(errors.debiased_errors):
-        for weight, square, count in ((6.0, 12.0, 3.0), (6.0, 9.0, 4.0)):
-            found = debiased(kernel, 0.5 * weight, weight, 0.5 * weight, square, 2.0)
-            assert found == pytest.approx(sqrt(0.25 - 0.25 / (count - 1)), abs=1e-15)
-        for weight, square in ((6.0, 36.0), (1e-200, 0.0)):  # one row; the square is nothing
-            assert debiased(kernel, 0.5 * weight, weight, 0.5 * weight, square, 2.0) == 0.0
-
-
+@pytest.mark.parametrize("is_equal", [False, True])
 @pytest.mark.parametrize("norm", [1.0, 2.0])
-def test_debiased_errors_add_up_the_bins_that_are_not_empty(norm):
-    gap, weight = np.array([[0.3, 0.0, -2.0]]), np.array([[1.0, 0.0, 8.0]])
-    hits, square = np.array([[1.0, 0.0, 4.0]]), np.array([[1.0, 0.0, 16.0]])
-    none, total, out = np.empty((0, 0)), np.array([9.0]), np.empty(1)
-    for kernel in forms(errors.debiased_errors):
-        for squares, count in ((square, 4.0), (none, 8.0)):
-            part = 0.25 - chance_gap(0.25, 0.5, count)
-            first, second = (0.3, part) if norm == 1 else (0.0, 0.0625 - 0.25 / (count - 1))
-            expected = (first + 8 * second) / 9
-            kernel(gap, weight, hits, squares, total, 0.0, False, norm, out)
-            expected = expected if norm == 1 else sqrt(max(expected, 0.0))
-            assert out[0] == pytest.approx(expected, abs=1e-15)
-            kernel(gap, weight, hits, squares, total, 0.2, True, norm, out)
-            expected = second / 3 if norm == 1 else sqrt(max(second / 3, 0.0))
-            assert out[0] == pytest.approx(expected, abs=1e-15)
+def test_debiased_errors_are_those_of_the_definition(norm, is_equal):
+    rng = np.random.default_rng(2)
+    s, y = rng.random(40).round(2), rng.integers(0, 2, 40)
+    weights = [None, rng.integers(1, 4, 40).tolist(), rng.random(40).tolist(), [1e-200], [1, 1e-12]]
+    rule = {"norm": norm, "bin_weights": "equal" if is_equal else "mass", "n_bins": 10}
+    for w in weights:  # of the third kind one row, whose square is nothing; a bin that counts 0
+        n = len(w or s)
+        problem = s[:n].tolist(), y[:n].tolist(), 0.0, 1.0
+        expected = reference.debiased_error(problem, w, **rule)
+        cells = reference.members(problem, w, n_bins=10)[1]
+        rows = [[(v * (hit - x), v, v * hit, v * v) for x, hit, v in cell] for cell in cells]
+        sums = [np.array([[fsum(row[q] for row in cell) for cell in rows]]) for q in range(4)]
+        sums[3] = np.empty((0, 0)) if w is None else sums[3]
+        for kernel in forms(errors.debiased_errors):
+            out = np.full(1, np.nan)
+            kernel(*sums, sums[1].sum(1), 1e-9 if is_equal else 0.0, is_equal, norm, out)
+            assert out[0] == pytest.approx(expected, rel=1e-14, abs=1e-15)

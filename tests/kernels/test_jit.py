@@ -183,20 +183,6 @@ def test_code_for_any_processor_is_shared_by_all(tmp_path, monkeypatch):
     assert _jit.cache_key(tmp_path) == key
 
 
-@pytest.mark.slow
-def test_another_version_of_numba_has_a_folder_of_its_own(cache, package):
-    (first,) = cache.iterdir()
-    before = kept(first)
-    code = "import numba; numba.__version__ = '0.0.1';" + PAIR + COMPILED
-    assert shown(code, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
-    (second,) = set(cache.iterdir()) - {first}
-    assert kept(first) == before
-    # Files of the one are none of the other, even at their place.
-    shutil.rmtree(first)
-    second.rename(first)
-    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
-
-
 def test_without_compilation_there_is_no_folder(tmp_path, package):
     blocked = tmp_path / "file"
     blocked.touch()
@@ -366,26 +352,6 @@ def flipped(content):
     return content[:at] + bytes([content[at] ^ 0x15]) + content[at + 1 :]
 
 
-DAMAGES = {
-    "empty": lambda _: b"",
-    "garbage": lambda _: b"not a pickle",
-    "cut": lambda content: content[: len(content) // 2],
-    "cut to the hash": lambda content: content[: _jit.SEAL],
-    "flipped": flipped,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_cache_files_are_compiled_anew_and_replaced(cache, package, damage):
-    before = kept(cache)
-    for path, content in before.items():
-        path.write_bytes(damage(content))
-    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
-    assert kept(cache).keys() == before.keys()
-    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "0\n"
-
-
 def test_code_of_other_types_is_never_called(cache, package):
     """Each file at the place of the other, as processes that write one list of files may do."""
     for stem in ("caller", "callee"):
@@ -450,8 +416,10 @@ def test_one_kernel_s_cache(tmp_path, monkeypatch):
     cache.save_overload("f4", Compiled(has_dynamic_globals=True))
     cache.save_overload("type(<function f at 0x7f00>)", Compiled())
     assert list(tmp_path.iterdir()) == [path]
-    path.write_bytes(path.read_bytes()[:-1])
-    assert cache.load_overload("f8", None) is None
+    whole = path.read_bytes()
+    for damaged in (b"", b"not a pickle", whole[:-1], whole[: _jit.SEAL], flipped(whole)):
+        path.write_bytes(damaged)
+        assert cache.load_overload("f8", None) is None
     path.unlink()
     path.mkdir()
     cache.save_overload("f8", Compiled())  # something that cannot be replaced is left there
