@@ -183,7 +183,7 @@ def importance_sample(curves, draws=3000, seed=0):
     ):
         if log_p + curves.fits.log_evidence[g] < (log_prior + curves.fits.log_evidence).max() - 8:
             continue
-        prior = dense_prior(n, tau, *family)
+        prior = np.array(reference.prior_precision(n, tau, *family))
         block, lane = divmod(g, bayes.LANES)
         top = np.append(tops[block, :, lane], curves.fits.line[block, :, lane])
         p = 1 / (1 + np.exp(-(x + lines @ top)))
@@ -199,18 +199,6 @@ def importance_sample(curves, draws=3000, seed=0):
         errors.append(np.abs(1 / (1 + np.exp(-logit)) - score) @ weight / weight.sum())
     logs = np.concatenate(logs)
     return np.concatenate(errors), np.exp(logs - logs.max())
-
-
-def dense_prior(n, tau, rho, decay):
-    """`reference.prior_precision`, with cosines as a matrix: it is of a hundred cells."""
-    v = np.array(reference.variances(n, tau, rho, decay))
-    wave = np.cos(np.pi * np.outer(np.arange(n) + 0.5, np.arange(n)) / n)
-    wave[:, 0] /= n
-    wave[:, 1:] /= n / 2
-    prior = np.zeros((n + 2, n + 2))
-    prior[:n, :n] = (wave / v) @ wave.T
-    prior[n, n], prior[n + 1, n + 1] = 1 / (tau**2 - v[0]), 4 / tau**2
-    return prior
 
 
 def weighted_quantiles(values, weights, q):

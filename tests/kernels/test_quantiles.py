@@ -126,3 +126,12 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
                 found = occupied_bins(weight, guide, n_bins, 0, count - 1, last)
                 assert found == len(filled)
                 assert [s[end[k] - 1] for k in last[:found]] == [cell[-1][0] for cell in filled]
+
+
+def test_neither_a_heavy_last_score_nor_rounding_is_a_decrease():
+    heavy = np.array([1.0, 2.0, 12.0]), np.array([1.0, 1.0, 11.0]), np.array([0.0, 1.0, 1.0])
+    for kernel in forms(quantiles.most_bins):
+        assert kernel(*heavy, np.array([0, 2, 2, 2], np.int32), 3, 0.0) == 3
+    rates = np.array([1.0, 2.0]), np.array([3.0, 6.0 + 1e-13])
+    for kernel in forms(quantiles.has_decrease):  # rounding is none
+        assert not kernel(*rates, np.arange(2, dtype=np.int32), 1e-12)

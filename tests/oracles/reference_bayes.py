@@ -1,10 +1,12 @@
-"""The Bayesian calibration curve in plain Python, written from its definition: dense matrices, a
-prior made of cosines, Newton's method with halved steps.
+"""The Bayesian calibration curve, written from its definition: dense matrices, a prior made of
+cosines, Newton's method with halved steps.
 
-Nothing of fastece is imported. Data are lists of Python numbers; matrices are lists of rows.
+Nothing of fastece is imported. Data are lists of Python numbers, but for matrices.
 """
 
-from math import cos, exp, fsum, inf, log, log1p, pi, sqrt
+from math import cos, exp, fsum, inf, log, log1p, pi
+
+import numpy as np
 
 
 def sigmoid(z):
@@ -90,14 +92,11 @@ def variances(n_cells, tau, rho, decay):
 def precision_of_f(n_cells, tau, rho, decay):
     """The inverse of sum_k v_k cos(pi k u_c) cos(pi k u_d), u = (c + 1/2) / C: cosines are its
     eigenvectors, of square length C, or C / 2 from k = 1 on."""
-    v = variances(n_cells, tau, rho, decay)
-    wave = [[cos(pi * k * (c + 0.5) / n_cells) for c in range(n_cells)] for k in range(n_cells)]
-    length = [n_cells] + [n_cells / 2] * (n_cells - 1)
-    scale = [1 / (x * m * m) for x, m in zip(v, length, strict=True)]
-    return [
-        [fsum(scale[k] * wave[k][c] * wave[k][d] for k in range(n_cells)) for d in range(n_cells)]
-        for c in range(n_cells)
-    ]
+    v = np.array(variances(n_cells, tau, rho, decay))
+    k = np.arange(n_cells)
+    wave = np.cos(pi * k[:, None] * (k + 0.5) / n_cells)  # a line for each k
+    length = np.where(k == 0, n_cells, n_cells / 2)
+    return ((wave.T / (v * length**2)) @ wave).tolist()
 
 
 def prior_precision(n_cells, tau, rho, decay, slope=0.5):
@@ -112,35 +111,9 @@ def prior_precision(n_cells, tau, rho, decay, slope=0.5):
 # -- dense linear algebra ----------------------------------------------------------------------
 
 
-def cholesky(a):
-    """The lower triangle R with R R' = a."""
-    r = [[0.0] * len(a) for _ in a]
-    for i in range(len(a)):
-        for j in range(i + 1):
-            rest = a[i][j] - fsum(r[i][k] * r[j][k] for k in range(j))
-            r[i][j] = sqrt(rest) if i == j else rest / r[j][j]
-    return r
-
-
-def solve_down(r, b):
-    """x with R x = b."""
-    x = []
-    for i in range(len(b)):
-        x.append((b[i] - fsum(r[i][k] * x[k] for k in range(i))) / r[i][i])
-    return x
-
-
 def solve_up(r, b):
     """x with R' x = b."""
-    x = [0.0] * len(b)
-    for i in range(len(b) - 1, -1, -1):
-        x[i] = (b[i] - fsum(r[k][i] * x[k] for k in range(i + 1, len(b)))) / r[i][i]
-    return x
-
-
-def log_det(r):
-    """Of R R'."""
-    return 2 * fsum(log(r[i][i]) for i in range(len(r)))
+    return np.linalg.solve(np.transpose(r), b).tolist()
 
 
 # -- Laplace's approximation -------------------------------------------------------------------
@@ -160,22 +133,12 @@ def log_likelihood(found, z):
     )
 
 
-def quadratic(a, x):
-    """x' a x"""
-    return fsum(x[i] * a[i][j] * x[j] for i in range(len(x)) for j in range(len(x)))
-
-
 def precision_at(found, t, prior, p):
     """Prior precision plus T' W T, where T has a line (.., 1, .., 1, t) for each cell."""
     m = len(t)
-    a = [row[:] for row in prior]
-    for c in range(m):
-        w = found[c][0] * p[c] * (1 - p[c])
-        row = {c: 1.0, m: 1.0, m + 1: t[c]}
-        for i, left in row.items():
-            for j, right in row.items():
-                a[i][j] += w * left * right
-    return a
+    w = [weight * q * (1 - q) for (weight, _, _), q in zip(found, p, strict=True)]
+    lines = np.column_stack([np.eye(m), np.ones(m), t])
+    return prior + lines.T @ np.diag(w) @ lines
 
 
 def laplace(found, x, t, prior):
@@ -184,30 +147,26 @@ def laplace(found, x, t, prior):
     m = len(x)
 
     def objective(theta):
-        return log_likelihood(found, curve(x, t, theta)) - quadratic(prior, theta) / 2
+        return log_likelihood(found, curve(x, t, theta)) - float(theta @ np.dot(prior, theta)) / 2
 
-    theta = [0.0] * (m + 2)
+    theta = np.zeros(m + 2)
     while True:
         p = [sigmoid(z) for z in curve(x, t, theta)]
         r = [hits - weight * q for (weight, hits, _), q in zip(found, p, strict=True)]
         gradient = [*r, fsum(r), fsum(a * b for a, b in zip(r, t, strict=True))]
-        gradient = [
-            g - fsum(a * b for a, b in zip(row, theta, strict=True))
-            for g, row in zip(gradient, prior, strict=True)
-        ]
-        factor = cholesky(precision_at(found, t, prior, p))
-        step = solve_up(factor, solve_down(factor, gradient))
-        if max(map(abs, step)) < 1e-10:
+        precision = precision_at(found, t, prior, p)
+        step = np.linalg.solve(precision, gradient - np.dot(prior, theta))
+        if abs(step).max() < 1e-10:
             break
         part, before = 1.0, objective(theta)
         while part > 1e-6:
-            after = [a + part * b for a, b in zip(theta, step, strict=True)]
+            after = theta + part * step
             if objective(after) >= before - 1e-12 * abs(before):
                 break
             part /= 2
         theta = after
-    evidence = objective(theta) + log_det(cholesky(prior)) / 2 - log_det(factor) / 2
-    return theta, factor, evidence
+    logs = np.linalg.slogdet(prior)[1] - np.linalg.slogdet(precision)[1]
+    return theta.tolist(), np.linalg.cholesky(precision), objective(theta) + logs / 2
 
 
 # -- the error ---------------------------------------------------------------------------------

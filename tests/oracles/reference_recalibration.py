@@ -8,6 +8,7 @@ differences, without any gradient.
 from itertools import product
 
 import numpy as np
+import pytest
 from reference import quantile_edges, uniform_edges, which_bin
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logsumexp, softmax
@@ -151,24 +152,10 @@ def beta_map(p, a, b, c):
     return expit(a * np.log(clip(p)) - b * np.log(1 - clip(p)) + c)
 
 
-def isotonic(p, y, w):
-    """(scores, values): the non-decreasing values nearest to y at the distinct scores, by pooling
-    neighbours that are out of order."""
-    scores = sorted(set(np.asarray(p, dtype=float)[np.asarray(w) > 0]))
-    blocks = []  # mean, weight, number of distinct scores
-    for s in scores:
-        rows = [i for i in range(len(p)) if p[i] == s]
-        weight = sum(w[i] for i in rows)
-        blocks.append((sum(w[i] * y[i] for i in rows) / weight, weight, 1))
-        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
-            (m2, w2, n2), (m1, w1, n1) = blocks.pop(), blocks.pop()
-            blocks.append(((m1 * w1 + m2 * w2) / (w1 + w2), w1 + w2, n1 + n2))
-    return np.array(scores), np.array([m for m, _, n in blocks for _ in range(n)])
-
-
 def isotonic_map(new, p, y, w):
     """Straight lines between the scores of the fit, and constant beyond them."""
-    return np.interp(new, *isotonic(p, y, w))
+    regression = pytest.importorskip("sklearn.isotonic").IsotonicRegression
+    return regression(out_of_bounds="clip").fit(p, y, w).predict(new)
 
 
 def bin_means(values, into, w, n_bins):
