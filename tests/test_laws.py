@@ -321,23 +321,6 @@ def test_any_class_vectors_equal_the_reference(data, fields, setting):
 # -- bins: symmetries ------------------------------------------------------------------------------
 
 
-@given(cases.multiclass(), cases.binned_fields(), st.permutations(range(3)))
-def test_the_names_of_the_classes_do_not_matter_to_bins(data, fields, order):
-    true, prob = data
-    moved = np.argsort(order)[true], prob[:, order]  # column j of the new matrix is column order[j]
-    values = fastece.ece(true, prob, setting="classwise", average=None, **fields)
-    new = fastece.ece(*moved, setting="classwise", average=None, **fields)
-    assert new == near(values[order])
-    macro = fastece.ece(true, prob, setting="classwise", **fields)
-    assert fastece.ece(*moved, setting="classwise", **fields) == near(macro)
-    assert fastece.ece(true, prob[:, order], labels=order, **fields) == near(
-        fastece.ece(*moved, **fields)
-    )
-    ranked = np.sort(prob, axis=1)
-    if (ranked[:, -1] > ranked[:, -2]).all():  # of tied maxima the first wins, in any order
-        assert fastece.ece(*moved, **fields) == near(fastece.ece(true, prob, **fields))
-
-
 @given(
     cases.binary(cases.dyadic()),
     cases.binned_fields(("hard",)),

@@ -178,13 +178,6 @@ def test_minus_zero_is_zero():
     assert fastece.ece([0, 1], [0.2, 0.5], sample_weight=[-0.0, 1.0]) == 0.5
 
 
-def test_edges_are_j_over_b_and_not_linspace():
-    # 3 / 10 is the float 0.3; 3 * 0.1 is not. Right-closed, 0.3 belongs below its edge.
-    result = fastece.reliability_diagram([1, 0], [0.3, nextafter(0.3, 1)], n_bins=10)
-    assert result.edges[3] == 0.3
-    assert result.count.tolist() == [0, 0, 1, 1, 0, 0, 0, 0, 0, 0]
-
-
 # -- quantile edges --------------------------------------------------------------------------------
 
 

@@ -120,14 +120,6 @@ def test_functions_see_these_bins(kind):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_many_rows(kind):
-    """More than one block of rows, if rows are read in blocks."""
-    rng = np.random.default_rng(12)
-    s = rng.beta(0.5, 0.5, 70_001).astype(kind)
-    compare_functions(s, (rng.random(len(s)) < s).astype(int), 15, kind)
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_top_scores_of_torch_are_rounded_to_float32(kind):
     from fastece.compat import torchmetrics
 

@@ -72,20 +72,6 @@ def test_value_is_the_library(peer, case, seeds):
         near(compat.gce(labels, probs, *options.values()), want, 1e-12, seed)
 
 
-@FEW
-@pytest.mark.parametrize("name", NAMES)
-def test_named_errors(name, seeds):
-    switches, options = NAMES[name]
-    for seed in seeds:
-        _, probs, labels, n_bins, kind = (binary_case if seed % 4 == 0 else class_case)(seed)
-        for bins in ({}, {"num_bins": n_bins}):
-            got = getattr(compat, name)(labels, probs, **bins)
-            rest = (options.get("threshold", 0.0), options.get("datapoints_per_bin"), kind)
-            rest = (*switches, bins.get("num_bins", 30), *rest)
-            want = reference.gce(labels.tolist(), probs.tolist(), *rest)
-            near(got, want, 1e-12 if want > 1e-6 or name != "rmsce" else 1e-8, seed)
-
-
 @SEEDS
 @pytest.mark.parametrize("name", NAMES)
 def test_named_errors_are_those_of_the_library(peer, name, seeds):

@@ -196,15 +196,6 @@ def test_further_dimensions_are_rows():
     assert got == compat.multiclass_calibration_error(rows.reshape(-1, 3), labels.ravel(), 3)
 
 
-def test_numbers_of_the_documentation():
-    preds, target = [0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1]
-    values = [compat.binary_calibration_error(preds, target, 2, norm) for norm in NORMS]
-    assert values == pytest.approx([0.29, 0.29183328, 0.31666667], abs=1e-8)
-    rows = [[0.25, 0.20, 0.55], [0.55, 0.05, 0.40], [0.10, 0.30, 0.60], [0.90, 0.05, 0.05]]
-    values = [compat.multiclass_calibration_error(rows, [0, 1, 2, 0], 3, 3, norm) for norm in NORMS]
-    assert values == pytest.approx([0.2, 0.20816660, 0.23333333], abs=1e-7)
-
-
 def test_class_by_task():
     assert isinstance(compat.CalibrationError("binary"), compat.BinaryCalibrationError)
     metric = compat.CalibrationError("multiclass", 5, "l2", 3, ignore_index=-1)

@@ -1,5 +1,6 @@
 """Canonical errors as numbers: the reference, densities of scipy, numpy, laws and refusals."""
 
+from dataclasses import fields
 from itertools import product
 from math import exp, inf, nan, sqrt
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.spatial.distance import cdist, pdist
 
-from fastece import SKCE, DirichletKDE, canonical_error, kernel_calibration_error
+from fastece import SKCE, DirichletKDE, canonical_error, ece, kernel_calibration_error
 from helpers import canonical_cases as cases
 from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused
 from helpers.canonical_cases import CLOSE, FORMS, KERNELS, SETS, assert_near, near, skce
@@ -19,21 +20,23 @@ from oracles import reference_canonical as oracle
 # -- `canonical_error` -----------------------------------------------------------------------------
 
 
-BANDWIDTHS = [1e-5, 3e-4, 0.01, 0.1, 2.0]
-norms = st.sampled_from([1.0, 2.0])
+NORMS = [1.0, 2.0]
+FIXED = [DirichletKDE(h, norm=p) for h in (1e-5, 3e-4, 1e-3, 0.01, 0.1, 2.0, 3.0) for p in NORMS]
+TWO_KERNELS = [DirichletKDE(h, norm=p) for h in (1e-4, 0.05) for p in NORMS]
+WIDTHS = ["median", 1e-6, 0.01, 0.3, 1.0, 5.0]
+SKCES = [SKCE(form, kernel, width) for form in FORMS for kernel in KERNELS for width in WIDTHS]
 
 
 # -- the reference ---------------------------------------------------------------------------------
 
 
-@given(cases.vectors(), st.sampled_from(BANDWIDTHS), norms)
-def test_any_class_vectors_equal_the_reference(data, bandwidth, norm):
+@given(cases.vectors(), st.sampled_from(FIXED), st.sampled_from(SKCES))
+def test_any_class_vectors_equal_the_reference(data, canonical, squared):
     y, p, weight = data
-    fields = {"bandwidth": bandwidth, "norm": norm}
-    want = cases.expected_canonical(y, p, weight, **fields)
-    got = canonical_error(y, p, sample_weight=weight, **fields)
-    assert type(got) is float
-    assert_near(got, want)
+    for estimator in (canonical, squared):
+        got = ece(y, p, estimator=estimator, sample_weight=weight)
+        assert type(got) is float
+        assert_near(got, cases.expected(estimator, y, p, weight))
 
 
 @given(cases.vectors(max_size=6))
@@ -78,11 +81,9 @@ def test_weights_count_on_both_sides_of_the_likelihood():
 def test_corners_zeros_and_ties_equal_the_reference(name):
     y, p = SETS[name]
     weight = 0.5 + np.random.default_rng(len(p)).random(len(p))
-    for bandwidth in (1e-5, 0.001, 0.1, 3.0):
-        for norm, v in ((1.0, None), (2.0, weight)):
-            fields = {"bandwidth": bandwidth, "norm": norm}
-            got = canonical_error(y, p, sample_weight=v, **fields)
-            assert_near(got, cases.expected_canonical(y, p, v, **fields), what=fields)
+    for estimator, v in product([*FIXED, *SKCES], (None, weight)):
+        got = ece(y, p, estimator=estimator, sample_weight=v)
+        assert_near(got, cases.expected(estimator, y, p, v), what=estimator)
     h, lead = oracle.likely_bandwidth(cases.as_rows(p))
     assert lead > 1e-6 or len(p) == 2
     want = cases.expected_canonical(y, p, bandwidth=h)
@@ -127,37 +128,24 @@ def test_a_thousand_classes():
     assert_near(canonical_error(y[few], p[few], bandwidth=0.001), want)
     chosen = [canonical_error(y, p, bandwidth=h) for h in oracle.BANDWIDTHS]
     assert np.abs(np.array(chosen) - canonical_error(y, p)).min() <= CLOSE
+    for form in FORMS:
+        assert_near(skce(y, p, form), cases.expected_skce(y, p, form=form))
 
 
 # -- two classes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bandwidth", [0.005, 0.1])
-def test_two_classes_are_beta_kernels(bandwidth):
-    y, p = cases.draw(40, 2, 7)
-    s = p[:, 1] * 0.98 + 0.01
-    a, b = s / bandwidth + 1, (1 - s) / bandwidth + 1
-    kernel = stats.beta.pdf(s[:, None], a, b)
-    np.fill_diagonal(kernel, 0.0)
-    total, hits = kernel.sum(axis=1), kernel @ y
-    gap = abs(hits / total - s)
-    for norm in (1, 2):
-        options = {"bandwidth": bandwidth, "norm": norm}
-        assert canonical_error(y, s, **options) == near(2 * np.mean(gap**norm), 1e-10)
-        two = np.column_stack([1 - s, s])
-        assert canonical_error(y, two, **options) == near(canonical_error(y, s, **options))
-
-
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=8), norms, st.randoms(use_true_random=False))
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=30)
-def test_scores_are_the_two_columns(scores, norm, random):
+def test_scores_are_the_two_columns(scores, random):
     s = np.array(scores)
     y = np.array([random.randrange(2) for _ in scores])
-    for bandwidth in (1e-4, 0.05):
-        options = {"bandwidth": bandwidth, "norm": norm}
-        value = canonical_error(y, s, **options)
-        assert value == canonical_error(y, np.column_stack([1 - s, s]), **options)
-        assert_near(value, cases.expected_canonical(y, s, **options))
+    for function, estimators in ((canonical_error, TWO_KERNELS), (kernel_calibration_error, SKCES)):
+        for estimator in estimators:
+            options = {field.name: getattr(estimator, field.name) for field in fields(estimator)}
+            value = function(y, s, **options)
+            assert value == function(y, np.column_stack([1 - s, s]), **options)
+            assert_near(value, cases.expected(estimator, y, s))
 
 
 # -- few rows, equal rows, far rows ----------------------------------------------------------------
@@ -173,82 +161,36 @@ def test_of_two_rows_each_says_what_the_other_was():
         assert got == near(weighted)
 
 
-@pytest.mark.parametrize("bandwidth", [1e-5, 0.1, "likelihood"])
-def test_of_equal_rows_each_says_what_the_others_were(bandwidth):
-    y = np.array([0, 0, 1, 2, 2, 2])
-    for row in ([0.5, 0.3, 0.2], [1.0, 0.0, 0.0]):
-        p = np.tile(row, (6, 1))
-        want = np.mean([abs(np.eye(3)[np.delete(y, j)].mean(0) - row).sum() for j in range(6)])
-        assert canonical_error(y, p, bandwidth=bandwidth) == near(want, CLOSE)
-
-
-def test_far_rows_hear_the_nearest_alone():
-    # At a bandwidth of 1e-5 every density but one underflows, if not all of them.
-    p = np.array([[0.9, 0.1], [0.88, 0.12], [0.5, 0.5], [0.1, 0.9], [0.0, 1.0]])
-    y = np.array([0, 1, 1, 0, 1])
-    got = canonical_error(y, p, bandwidth=1e-5)
-    assert np.isfinite(got)
-    assert_near(got, cases.expected_canonical(y, p, bandwidth=1e-5))
-    near_ones = abs(np.eye(2)[[1, 0]] - p[:2]).sum()
-    logs = oracle.log_densities(p.tolist(), 1e-5)
-    assert max(logs[2][i] for i in (0, 1, 3, 4)) < -1000
-    assert got * 5 > near_ones
-
-
+@pytest.mark.parametrize("function", [canonical_error, skce])
 @pytest.mark.parametrize("weight", [None, [1.0], [0.0, 2.0, 0.0]])
-def test_a_single_row_is_refused(weight):
+def test_a_single_row_is_refused(weight, function):
     n = 1 if weight is None else len(weight)
     y, p = cases.draw(n, 3, 13)
     with pytest.raises(ValueError, match="row") as error:
-        canonical_error(y, p, sample_weight=weight)
+        function(y, p, sample_weight=weight)
     assert str(error.value).count("\n") == 0
 
 
 # -- refusals --------------------------------------------------------------------------------------
 
-REFUSED = [
-    *(("bandwidth", value) for value in (0, 0.0, -0.1, nan, inf, True, "x", None, [0.1])),
-    *(("norm", value) for value in (3, 1.5, 0, -1, nan, inf, True, "two", None)),
-]
+REFUSED = {
+    "bandwidth": (canonical_error, DirichletKDE, 0, 0.0, -0.1, nan, inf, True, "x", None, [0.1]),
+    "norm": (canonical_error, DirichletKDE, 3, 1.5, 0, -1, nan, inf, True, "two", None),
+    "form": (kernel_calibration_error, SKCE, "x", None, 3, "ece"),
+    "width": (kernel_calibration_error, SKCE, -1, -1e-9, nan, inf, True, "x", None, [0.1]),
+    "kernel": (kernel_calibration_error, SKCE, "x", "", None, 3),
+}
 
 
-@pytest.mark.parametrize(("name", "value"), REFUSED, ids=repr)
-def test_a_bad_field_is_refused_by_name(name, value):
-    for call in (
-        lambda: canonical_error(CLASS_TRUE, ROWS, **{name: value}),
-        lambda: DirichletKDE(**{name: value}),
-    ):
-        assert_refused(call, [f"^{name}: "])
-
-
-# -- `kernel_calibration_error` --------------------------------------------------------------------
-
-
-forms, kernels = st.sampled_from(FORMS), st.sampled_from(KERNELS)
-widths = st.sampled_from(["median", 0.01, 0.3, 5.0])
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bad_field_is_refused_by_name(name):
+    function, estimator, *values = REFUSED[name]
+    for field in ({name: value} for value in values):
+        assert_refused(lambda field=field: function(CLASS_TRUE, ROWS, **field), [f"^{name}: "])
+        assert_refused(lambda field=field: estimator(**field), [f"^{name}: "])
 
 
 # -- the reference ---------------------------------------------------------------------------------
-
-
-@given(cases.vectors(), forms, kernels, widths)
-def test_any_class_vectors_equal_the_reference_of_skce(data, form, kernel, width):
-    y, p, weight = data
-    fields = {"kernel": kernel, "width": width}
-    got = skce(y, p, form, sample_weight=weight, **fields)
-    assert type(got) is float
-    assert_near(got, cases.expected_skce(y, p, weight, form=form, **fields))
-
-
-@pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_corners_zeros_and_ties_equal_the_reference_of_skce(name, kernel):
-    y, p = SETS[name]
-    weight = 0.5 + np.random.default_rng(len(p)).random(len(p))
-    for form, width, v in product(FORMS, ("median", 1e-6, 1.0), (None, weight)):
-        fields = {"form": form, "kernel": kernel, "width": width}
-        got = skce(y, p, sample_weight=v, **fields)
-        assert_near(got, cases.expected_skce(y, p, v, **fields), what=fields)
 
 
 @pytest.mark.parametrize(("n", "n_classes"), [(64, 2), (330, 9), (1200, 4)])
@@ -268,31 +210,6 @@ def test_sums_are_those_of_numpy(n, n_classes, kernel):
     assert_near(skce(y, p, kernel=kernel, sample_weight=v), (total - same) / pairs)
 
 
-def test_a_thousand_classes_of_skce():
-    y, p = cases.draw(20, 1000, 4)
-    for form in FORMS:
-        assert_near(skce(y, p, form), cases.expected_skce(y, p, form=form))
-
-
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.randoms(use_true_random=False), forms)
-def test_scores_are_the_two_columns_of_skce(scores, random, form):
-    s = np.array(scores)
-    y = np.array([random.randrange(2) for _ in scores])
-    for width in ("median", 0.3):
-        value = skce(y, s, form, width=width)
-        assert value == skce(y, np.column_stack([1 - s, s]), form, width=width)
-        assert_near(value, cases.expected_skce(y, s, form=form, width=width))
-
-
-def test_two_classes_are_a_kernel_of_scores():
-    # (e_y - p) . (e_z - q) is twice (y - s)(z - t), |p - q| is sqrt(2) |s - t|.
-    y, p = cases.draw(40, 2, 5)
-    s = p[:, 1]
-    k = np.exp(-sqrt(2) * abs(s[:, None] - s) / 0.3)
-    want = 2 * (y - s) @ k @ (y - s) / 40**2
-    assert skce(y, s, "biased", width=0.3) == near(want)
-
-
 # -- the width -------------------------------------------------------------------------------------
 
 
@@ -307,16 +224,6 @@ def test_the_median_is_of_the_first_thousand_rows_of_positive_weight():
     width = np.median(pdist(p[150:]))
     value = skce(y, p, width=width, sample_weight=weight)
     assert skce(y, p, sample_weight=weight) == near(value)
-
-
-@pytest.mark.parametrize("n", [3, 4, 10])
-def test_weights_do_not_change_the_median(n):
-    y, p = cases.draw(n, 3, 7)
-    width, weight = np.median(pdist(p)), np.arange(1, n + 1)
-    assert oracle.median_width(p.tolist()) == near(width)
-    for form in FORMS:
-        value = skce(y, p, form, width=width, sample_weight=weight)
-        assert skce(y, p, form, sample_weight=weight) == near(value)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -334,17 +241,6 @@ def test_of_width_0_rows_are_alike_where_they_are_equal(kernel):
     assert skce(y, equal, "biased", kernel=kernel) == near((gap.sum(0) ** 2).sum() / 81)
 
 
-def test_equal_rows_are_at_a_distance_of_exactly_0():
-    # A distance from squares and products would be off by 1e-8 and more.
-    y, p = cases.draw(30, 7, 8)
-    p = np.repeat(p[:10], 3, axis=0)
-    gap = np.eye(7)[y] - p
-    for kernel in KERNELS:
-        got = skce(y, p, "biased", kernel=kernel, width=1e-9)
-        want = ((gap @ gap.T) * np.kron(np.eye(10), np.ones((3, 3)))).sum() / 900
-        assert got == near(want)
-
-
 # -- what it estimates -----------------------------------------------------------------------------
 
 
@@ -360,12 +256,6 @@ def test_by_hand():
     assert skce(y, p, "biased", width=0.5, sample_weight=[3, 1]) == near(weighted)
     k = exp(-(1 / 8) / (2 * 0.5**2))
     assert skce(y, p, width=0.5, kernel="gaussian") == near(k * -0.75)
-
-
-def test_without_error_it_is_0():
-    y = np.arange(12) % 3
-    for form in FORMS:
-        assert skce(y, np.eye(3)[y], form) == 0
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -395,30 +285,3 @@ def test_the_biased_form_of_one_row_is_its_own_term():
     y, p = np.array([1]), np.array([[0.5, 0.25, 0.25]])
     assert skce(y, p, "biased") == near(0.25 + 0.5625 + 0.0625)
     assert skce(y, p, "biased", width=0.1, kernel="gaussian", sample_weight=[7]) == near(0.875)
-
-
-@pytest.mark.parametrize("weight", [None, [0.0, 2.0, 0.0]])
-def test_a_single_row_has_no_pair(weight):
-    n = 1 if weight is None else len(weight)
-    y, p = cases.draw(n, 3, 16)
-    with pytest.raises(ValueError, match="row") as error:
-        skce(y, p, "unbiased", sample_weight=weight)
-    assert str(error.value).count("\n") == 0
-
-
-# -- refusals --------------------------------------------------------------------------------------
-
-REFUSED_of_skce = [
-    *(("form", value) for value in ("x", None, 3, "ece")),
-    *(("width", value) for value in (-1, -1e-9, nan, inf, True, "x", None, [0.1])),
-    *(("kernel", value) for value in ("x", "", None, 3)),
-]
-
-
-@pytest.mark.parametrize(("name", "value"), REFUSED_of_skce, ids=repr)
-def test_a_bad_field_is_refused_by_name_of_skce(name, value):
-    for call in (
-        lambda: kernel_calibration_error(CLASS_TRUE, ROWS, **{name: value}),
-        lambda: SKCE(**{name: value}),
-    ):
-        assert_refused(call, [f"^{name}: "])

@@ -133,27 +133,6 @@ def test_the_true_error_is_that_of_the_reference(name, weighted):
 # -- by name ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", NAMES)
-def test_a_bootstrap_has_the_values_of_its_draws(name, weighted):
-    y, p, v = data(30, weighted=weighted)
-    estimator = fastece.ESTIMATORS[name]
-    options = {"estimator": name, "n_resamples": 70, "rng": 1, "sample_weight": v}
-    result = fastece.bootstrap(y, p, method="bca", **options)
-    assert result.value == fastece.ece(y, p, estimator=name, sample_weight=v)
-    assert result.setting == "class vectors"
-    c = draws_of(result.key, 30, 30).make(0, 3)
-    plan = plan_of(estimator, y, p, v)
-    assert result.bootstrap_distribution == near(estimator.values(plan, Counts(c))[:70])
-    for r in (0, 69):
-        want = cases.expected(estimator, y, p, v, c[r // 32, :, r % 32])
-        assert_near(result.bootstrap_distribution[r], want)
-    for method in ("basic", "percentile", "bca"):
-        low, high = result.interval(method=method)
-        assert low <= high
-    assert name == "canonical" or "SKCE" in str(result)
-
-
 @pytest.mark.parametrize("size", [2, 5, 100, 130])
 @pytest.mark.parametrize("name", NAMES)
 def test_draws_of_any_size_count_copies_as_one_row(name, size):
@@ -171,18 +150,6 @@ def test_draws_of_any_size_count_copies_as_one_row(name, size):
     plan = plan_of(estimator, y, p, v, size)
     want = [estimator.evaluate(plan, c) for c in counts]
     assert result.bootstrap_distribution == near(want)
-
-
-def test_groups_are_drawn_whole():
-    y, p, v = data(24, weighted=True)
-    groups = np.arange(24) // 3
-    for name in NAMES:
-        options = {"estimator": name, "n_resamples": 40, "rng": 2, "groups": groups}
-        result = fastece.bootstrap(y, p, sample_weight=v, **options)
-        estimator, plan = fastece.ESTIMATORS[name], plan_of(fastece.ESTIMATORS[name], y, p, v)
-        c = draws_of(result.key, 8, 8).make(0, 2)[:, groups]
-        want = estimator.values(plan, Counts(np.ascontiguousarray(c)))[:40]
-        assert result.bootstrap_distribution == near(want)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -294,13 +261,6 @@ def test_sure_and_right_is_calibrated_sure_and_wrong_is_not(name):
     assert right.p_value == 1
     wrong = calibration_test((y + 1) % 4, np.eye(4)[y], estimator=name, n_resamples=99, rng=0)
     assert wrong.p_value == 1 / 100
-
-
-@pytest.mark.parametrize("n_classes", [3, 10])
-@pytest.mark.parametrize("name", NAMES)
-def test_a_planted_shift_is_found(name, n_classes):
-    y, p = cases.shifted(400, n_classes, 7)
-    assert calibration_test(y, p, estimator=name, n_resamples=199, rng=0).p_value == 1 / 200
 
 
 def test_what_neither_the_top_label_nor_a_class_shows():

@@ -1,7 +1,5 @@
 """The density based error: oracle, bandwidths, brute force, replicates."""
 
-from dataclasses import replace
-from itertools import pairwise
 from math import exp, inf, isfinite, isnan, lgamma, log, pi, sqrt
 
 import numpy as np
@@ -9,12 +7,11 @@ import pytest
 import reference
 
 import fastece
-from fastece import KDE, bandwidth_sweep, bootstrap, calibration_test, ece, kernels, mce
+from fastece import KDE, bandwidth_sweep, bootstrap, calibration_test, ece, mce
 from helpers import kde_cases
 from helpers.kde_cases import KERNELS
 from helpers.kde_helpers import (
     KDE_NAME,
-    SYMMETRIC,
     VARIANTS,
     close,
     exact,
@@ -99,28 +96,6 @@ def test_every_setting_is_brute_force_on_its_problems(kernel, bandwidth):
                     assert ece(y, p, **options) == close(wanted[0]), (n_classes, setting)
 
 
-def test_the_support_of_the_top_label_begins_at_one_class_in_k():
-    y, p = matrix(120, 4)
-    options = {**KDE_NAME, "setting": "confidence", "bandwidth": 0.1}
-    value = ece(y, p, **options)
-    assert ece(y, p, score_range="support", **options) == same(value)
-    assert ece(y, p, score_range=(0.25, 1.0), **options) == same(value)
-    problem = reference.problems(*as_lists(y, p), "confidence")[0]
-    unit = oracle.kde_error(problem, bandwidth=0.1, score_range="unit")
-    assert ece(y, p, score_range="unit", **options) == close(unit)
-    assert abs(unit - value) > 2e-3 * value
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_scores_outside_the_range_are_placed_at_its_end(kernel):
-    y, s = smooth(200)
-    fields = {"kernel": kernel, "score_range": (0.3, 0.8)}
-    for h in (0.05, 0.3, "silverman"):
-        value = kde(y, s, bandwidth=h, **fields)
-        assert value == close(exact(y, s, bandwidth=h, **fields))
-        assert kde(y, np.clip(s, 0.3, 0.8), bandwidth=h, **fields) == same(value)
-
-
 @pytest.mark.parametrize("h", [1e-4, 0.003, 0.1])
 def test_integrals_known_by_hand(h):
     assert kde([1, 1], [1.0, 1.0], bandwidth=h) == close(sqrt(2 / pi) * h)
@@ -130,15 +105,6 @@ def test_integrals_known_by_hand(h):
     assert kde([1], [1.0], bandwidth=h, kernel="epanechnikov") == close(sqrt(5) * h * 3 / 8)
     assert kde([0], [0.5], bandwidth=h) == close(0.5)
     assert kde([0, 1], [0.5, 0.5], bandwidth=h) == close(sqrt(2 / pi) * h)
-
-
-def test_many_rows_give_the_true_error():
-    rng = np.random.default_rng(6)
-    s = rng.beta(5, 1.5, 100_000)
-    y = rng.random(len(s)) < s - 0.4 * s * (1 - s) * 0.5
-    true = 0.2 * 5 * 1.5 / (6.5 * 7.5)
-    for kernel in KERNELS:
-        assert kde(y, s, kernel=kernel) == pytest.approx(true, abs=0.004)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -223,27 +189,6 @@ def test_classes_that_are_absent_have_an_error(kernel):
     assert without[2] == close(oracle.kde_error(problem, kernel=kernel))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_exchanging_the_two_labels_mirrors_the_densities(kernel):
-    rng = np.random.default_rng(7)
-    s = rng.integers(0, 2**20, 90) / 2**20
-    y = (rng.random(90) < s**2).astype(int)
-    for bandwidth in ("silverman", 0.004, 0.2):
-        fields = {"kernel": kernel, "bandwidth": bandwidth}
-        assert kde(1 - y, 1 - s, **fields) == close(kde(y, s, **fields), 2.1e-3)
-
-
-@pytest.mark.parametrize("kernel", SYMMETRIC)
-def test_errors_grow_with_the_norm(kernel):
-    for seed in range(5):
-        y, s = smooth(60, seed, 0.7, 0.5)
-        for bandwidth in ("silverman", 0.003, 0.3):
-            fields = {"kernel": kernel, "bandwidth": bandwidth}
-            values = [kde(y, s, norm=p, **fields) for p in (1, 1.5, 2, 4)]
-            assert all(a <= b * 1.0021 + 2e-6 for a, b in pairwise(values)), values
-            assert values[-1] <= 1.001
-
-
 @pytest.mark.parametrize("kernel", ["gaussian", "triweight"])
 @pytest.mark.parametrize("h", [0.02, 0.08])
 def test_densities_are_those_of_another_package(kernel, h):
@@ -301,18 +246,6 @@ def test_silverman_by_the_rule(s):
         h = oracle.silverman(s, None, len(s), low, high)
         value = kde(y, s, score_range=(low, high))
         assert value == same(kde(y, s, score_range=(low, high), bandwidth=h), 1e-9)
-
-
-def test_silverman_in_a_draw_counts_the_rows_drawn():
-    sample = dict(samples())["spread, weights"]
-    fixed = replace(KDE(), bandwidth=0.1)
-    for size in (5, 50, 200):
-        c = draws(sample.n, size)[0, :, 0]
-        _, s, w = rows_of(sample, c)
-        h = oracle.silverman(s, w, size)
-        fixed = KDE(bandwidth=h)
-        value = KDE().evaluate(KDE().prepare(sample, size), c)
-        assert value == same(fixed.evaluate(fixed.prepare(sample, size), c), 1e-9)
 
 
 def test_labels_under_the_null_do_not_move_the_scores():
@@ -391,28 +324,6 @@ def test_the_second_beta_kernel_is_the_density_of_a_beta_law():
     assert oracle.rho(2 * b, b) == near(2)
 
 
-@pytest.mark.parametrize("kind", KERNELS)
-def test_densities_are_plain_sums_over_rows_and_images(kind):
-    rng = np.random.default_rng(2)
-    s, w = rng.random(40).round(1), rng.random(40)
-    y, x = (rng.random(40) < s).astype(int), rng.random(9)
-    for low, high, h in ((0.0, 1.0, 0.07), (0.25, 0.75, 0.4)):
-        points = low + (high - low) * x
-        f, g = densities(points, s, y, w, h, kind, low, high)
-        if kind == "beta":
-            one = [densities(points, [t], [1], None, h, kind, low, high)[0] for t in s]
-        else:
-            shift = 2 * (high - low) * np.arange(-30, 31)[:, None]
-            inside = np.clip(s, low, high)
-            one = [
-                oracle.kernel(kind, points - (t + shift), h).sum(axis=0)
-                + oracle.kernel(kind, points - (2 * low - t + shift), h).sum(axis=0)
-                for t in inside
-            ]
-        assert f == near(w @ one / w.sum())
-        assert g == near((w * y) @ one / w.sum())
-
-
 # -- bandwidth -------------------------------------------------------------------------------------
 
 
@@ -472,20 +383,6 @@ def test_scores_have_nodes_that_fit_each_bandwidth():
     small = [0.002, 0.003, 0.01]
     alone = [ece(y, s, estimator="ece_kde", bandwidth=h, **fields) for h in small]
     assert bandwidth_sweep(y, s, small, **fields) == pytest.approx(np.array(alone), rel=1e-3)
-
-
-def test_rows_are_binned_once(monkeypatch):
-    y, p = data()
-    calls = []
-    spread = kernels.density.spread
-
-    def counted(*arguments):
-        calls.append(arguments)
-        return spread(*arguments)
-
-    monkeypatch.setattr(kernels.density, "spread", counted)
-    bandwidth_sweep(y, p, np.geomspace(0.003, 0.5, 200))
-    assert len(calls) == 1
 
 
 @pytest.mark.parametrize(

@@ -259,13 +259,6 @@ def test_a_missing_value_of_parquet_is_named_by_its_row(write):
     assert message.endswith("row 3, column y_prob: must not be missing, got None")
 
 
-def test_the_row_whose_label_is_no_number_is_named(write):
-    rows = ["1,0.5\n"] * 50
-    rows[37] = "x,0.5\n"
-    with pytest.raises(ValueError, match=r"line 39, column y_true: .* got 'x'"):
-        list(read_batches(write("y_true,y_prob\n" + "".join(rows))))
-
-
 def test_folders_and_patterns_are_files(tmp_path):
     hidden = ("_meta.json", ".copies/e.csv", "in/_temporary/f.csv")
     for name in ("b.csv", "a.parquet", "c.csv.gz", "notes.md", "in/d.npy", *hidden):

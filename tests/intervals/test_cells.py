@@ -61,19 +61,6 @@ def test_the_error_is_the_norm_of_the_gaps(name):
             assert cells.error(cells.gap[None])[0] == pytest.approx(value, rel=1e-12)
 
 
-def test_errors_under_the_hypothesis_are_those_of_the_calibration_test():
-    y, p = data(50)
-    for name in ("ece", "ece_a", "ece_c", "ece_ac"):
-        cells = cells_for(y, p, name, 64, key=0)
-        found = cells.errors(np.zeros((1, *cells.gap.shape)))[0]
-        test = fastece.calibration_test(y, p, estimator=name, n_resamples=64, rng=0)
-        again = cells_for(y, p, name, 64, key=test.key)
-        assert again.errors(np.zeros((1, *cells.gap.shape)))[0] == pytest.approx(
-            test.null_distribution, abs=1e-14
-        )
-        assert found.shape == (64,)
-
-
 def test_errors_under_hypotheses_are_those_of_plain_loops():
     rng = np.random.default_rng(0)
     for seed in range(30):
@@ -133,16 +120,6 @@ def test_the_gap_of_a_density_is_0_where_rows_come_true_as_often_as_they_say():
     cells = cells_for(y, p, KDE(bandwidth=0.2), 3)
     assert cells.error(cells.gap[None])[0] == pytest.approx(0, abs=1e-12)
     assert fastece.ece(y, p, estimator="ece_kde", bandwidth=0.2) > 0.01
-
-
-def test_replicates_have_the_variance_that_is_worked_out():
-    # The variance of 4000 replicates is known to 2.2 %: false alarm of 5 standard deviations 6e-7
-    # each.
-    y, p = data(300)
-    for name in ("ece", "ece_ac", "ece_kde"):
-        cells = cells_for(y, p, name, 4000)
-        ratio = cells.null.var(2) / cells.variance
-        assert ratio[cells.share > 0.02] == pytest.approx(1, abs=0.12)
 
 
 def test_only_estimators_whose_values_are_norms_of_gaps_have_cells():

@@ -140,14 +140,3 @@ def test_levels_beyond_what_replicates_can_tell_leave_everything_open():
     assert curve.interval(0.98).low > 0
     assert curve.interval(0.995).low == 0
     assert curve.interval(0.9999).high > 0.7
-
-
-def test_rows_that_are_sure_of_a_hit_beside_rows_that_are_sure_of_a_miss():
-    # In one bin the gap is the mean of 100 labels minus that of 100 scores of 0 and 1: the 20 sure
-    # hits that miss are a binomial of 100, which is between 0.127 and 0.292 with 95 %.
-    p = np.repeat([0.0, 1.0], 50)
-    y = p * (np.arange(100) < 80)
-    curve = cell_curve(cells_for(y.astype(int), p, "ece", 999, n_bins=1))
-    assert curve.p_value == 1 / 1000
-    low, high = curve.interval(0.95)
-    assert 0.10 < low < 0.2 < high < 0.31

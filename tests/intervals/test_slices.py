@@ -60,19 +60,6 @@ def test_each_row_is_the_estimate_of_its_rows_alone(estimator):
         assert row.p_value == min(1, 4 * row.raw_p_value)
 
 
-@pytest.mark.parametrize("estimator", ["ece_bayes", "ece", "ece_kde"])
-def test_an_interval_begins_above_0_exactly_where_the_p_value_says_so(estimator):
-    for seed in range(4):
-        for level in (0.5, 0.95):
-            table = slices(
-                *data(400, 5, seed)[:2], by=data(400, 5, seed)[2], estimator=estimator, rng=seed,
-                confidence_level=level,
-            )  # fmt: skip
-            for row in table:
-                assert (row.low > 0) == (row.p_value <= 1 - level + 1e-12)
-                assert 0 <= row.low <= row.high <= 1
-
-
 def test_the_most_evidence_comes_first():
     table = slices(*data(2000)[:2], by=data(2000)[2])
     assert [row.label for row in table][:2] == [3, 2]

@@ -95,15 +95,6 @@ def test_copies_and_pickles_answer_alike(variant):
         np.testing.assert_array_equal(other.transform(data.new), want)
 
 
-@every_variant
-def test_a_representation_is_the_call(variant):
-    model = make(variant)
-    text = repr(model)
-    assert text.startswith(type(model).__name__ + "(")
-    for key in VARIANTS[variant][1]:
-        assert key in text
-
-
 # -- containers ------------------------------------------------------------------------------------
 
 

@@ -153,29 +153,6 @@ def test_maps_of_one_score_do_not_fall(seed, name):
     assert np.diff(METHODS[name]().fit(data.X, data.y).transform(grid)).min() >= -1e-15
 
 
-@settings(max_examples=12)
-@given(seeds, st.sampled_from(sorted(METHODS)), st.sampled_from([1, 3]))
-def test_any_data_give_probabilities(seed, name, k):
-    """Few rows, tied scores, zeros and ones, weights of 0: every class is there once."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(12, 60))
-    if k == 1:
-        x = rng.choice([0, 0.1, 0.25, 0.5, 0.9, 1], n)
-    else:
-        x = rng.choice([0, 1, 2, 5], (n, k)) + np.eye(k)[rng.integers(0, k, n)]
-        x = x / x.sum(axis=1, keepdims=True)
-    y = rng.integers(0, max(k, 2), n)
-    w = rng.integers(0, 3, n).astype(float)
-    for c in range(max(k, 2)):  # twice each, on different scores, so that nothing is separable
-        y[2 * c : 2 * c + 2], w[2 * c : 2 * c + 2] = c, 1.0
-        x[2 * c], x[2 * c + 1] = (0.2, 0.8) if k == 1 else (np.eye(3)[0], np.full(3, 1 / 3))
-    if k == 3:
-        x[6:9], y[6:9], w[6:9] = np.eye(3), [1, 2, 0], 1.0
-    for row in (x, x[::-1]):
-        q = METHODS[name]().fit(x, y, w).transform(row)
-        assert_probabilities(q, row)
-
-
 @every_problem
 @pytest.mark.parametrize("name", ["temperature", "vector", "matrix", "platt", "beta", "isotonic"])
 def test_recalibration_never_loses_to_the_map_that_changes_nothing(name, problem):
@@ -190,15 +167,3 @@ def test_recalibration_never_loses_to_the_map_that_changes_nothing(name, problem
 
     q = METHODS[name]().fit_transform(data.X, data.y, data.w)
     assert loss(q) <= loss(data.X) + 1e-12
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", METHODS)
-def test_maps_of_many_rows_are_near_the_identity(name):
-    """Of 100,000 calibrated rows. Half of a bin is 1/60 on average for even scores, and isotonic
-    regression comes nearer with the cube root of their number."""
-    rng = np.random.default_rng(0)
-    p = rng.uniform(0.01, 0.99, 100_000)
-    q = METHODS[name]().fit_transform(p, (rng.random(100_000) < p).astype(int))
-    bound = {"histogram": 0.02, "scaling_binning": 0.02, "isotonic": 0.01}.get(name, 0.006)
-    assert np.mean(np.abs(q - p)) < bound

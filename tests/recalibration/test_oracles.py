@@ -9,10 +9,8 @@ from helpers.recalibration_cases import (
     ONE_SCORE,
     PROBLEMS,
     VARIANTS,
-    binary,
     classes,
     make,
-    two_columns,
 )
 from oracles import reference_recalibration as oracle
 
@@ -83,24 +81,6 @@ def test_matrix_scaling_of_logits_has_the_least_loss(penalties):
     if min(penalties) > 0:  # then the parameters themselves are determined
         np.testing.assert_allclose(model.weight_, want[0], **NEAR)
         np.testing.assert_allclose(model.intercept_, want[1], **NEAR)
-
-
-@pytest.mark.parametrize("problem", [binary, two_columns, classes])
-@pytest.mark.parametrize("name", ["platt", "beta"])
-def test_parameters_are_those_of_brute_force(name, problem):
-    data = problem()
-    model = METHODS[name]().fit(data.X, data.y, data.w)
-    names = ("slope_", "intercept_") if name == "platt" else ("a_", "b_", "c_")
-    got = np.array([getattr(model, n) for n in names])
-    columns = data.X.shape[1] if problem is classes else 1
-    assert got.shape == ((len(names), columns) if problem is classes else (len(names),))
-    for k, found in enumerate(got.T if problem is classes else [got]):
-        p = data.X if problem is binary else data.X[:, k if problem is classes else 1]
-        hits = (data.y == (k if problem is classes else 1)).astype(int)
-        logit = oracle.log_odds(p)
-        want = (oracle.platt(logit, hits, data.w) if name == "platt"
-                else oracle.beta(p, hits, data.w))  # fmt: skip
-        np.testing.assert_allclose(found, want, **NEAR)
 
 
 @pytest.mark.parametrize("power", [(3.0, 0.0), (0.0, 3.0), (-2.0, 1.0), (1.0, -2.0), (-1.0, -1.0)])

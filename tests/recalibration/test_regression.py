@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import optimize
-from scipy.special import log_softmax
 
 from fastece.recalibration.regression import LogisticLoss, SoftmaxLoss, TemperatureLoss, minimise
 
@@ -56,24 +55,6 @@ def test_derivatives_are_those_of_differences(name):
         ahead, behind = (loss.evaluate(theta + h * direction)[1] for h in (1e-5, -1e-5))
         curvature = (ahead - behind) / 2e-5
         assert hessian @ direction == pytest.approx(curvature, rel=1e-5, abs=1e-7)
-
-
-@pytest.mark.parametrize(
-    "options", [{"is_diagonal": True}, {"off_diagonal": 0.3, "intercept": 0.7}]
-)
-def test_parameters_are_those_of_the_logits_as_they_are(options):
-    n = 50
-    z, label, weight = 5 * rng.standard_normal((n, K)) - 3, rng.integers(0, K, n), shares(n)
-    loss = SoftmaxLoss(z, label, weight, 1.0, **options)
-    theta = loss.start + 0.1 * rng.standard_normal(loss.start.size)
-    w, b = loss.parameters(theta)
-    scores = z * w[:, 0] + b if "is_diagonal" in options else z @ w.T + b
-    value = -weight @ log_softmax(scores, axis=1)[np.arange(n), label]
-    if "intercept" in options:
-        off = w[~np.eye(K, dtype=bool)]
-        value += 0.3 / (K * (K - 1)) * (off**2).sum() + 0.7 / K * (b**2).sum()
-    assert loss.evaluate(theta)[0] == pytest.approx(value, rel=1e-12)
-    assert loss.parameters(loss.start)[1] == pytest.approx(np.zeros(K), abs=1e-12)
 
 
 def test_a_minimum_is_one_to_rounding():

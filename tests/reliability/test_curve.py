@@ -92,17 +92,6 @@ def test_densities_and_posteriors_are_those_of_brute_force(kernel):
             assert (curve.probability * curve.density)[on] == pytest.approx(g[on], abs=slack)
 
 
-def test_the_mean_of_the_absolute_errors_is_the_error():
-    y, s = data(500)
-    for kernel in KERNELS:
-        for step in ("auto", 0.0003):
-            fields = {"kernel": kernel, "bandwidth": 0.05, "grid_step": step}
-            curve = reliability_curve(y, s, **fields)
-            mean = np.nansum(np.abs(curve.lce) * curve.density) * step_of(curve)
-            value = fastece.ece(y, s, estimator="ece_kde", **fields)
-            assert mean == pytest.approx(value, abs=5e-3)
-
-
 def test_an_object_is_an_estimator_too():
     y, s = data(100)
     fields = {"bandwidth": 0.07, "kernel": "triweight"}

@@ -73,23 +73,6 @@ def test_diagrams_of_class_vectors_equal_the_reference(estimator, setting):
         assert difference(result, problem, None, fields) is None
 
 
-@pytest.mark.parametrize("binning", BINNINGS, ids="-".join)
-def test_the_weighted_mean_of_the_gaps_is_the_error(binning):
-    fields = fields_of(binning)
-    for kind in WEIGHTS:
-        weight = cases.weights_for(kind, len(BELL))
-        result = reliability_diagram(*BINARY, sample_weight=weight, **fields)
-        used = result.count > 0
-        mean = np.average(np.abs(result.gap[used]), weights=result.count[used])
-        assert mean == pytest.approx(
-            fastece.ece(*BINARY, sample_weight=weight, **fields), abs=1e-12
-        )
-        worst = np.abs(result.gap[result.count > 1e-9 * result.count.sum()]).max()
-        assert worst == pytest.approx(
-            fastece.mce(*BINARY, sample_weight=weight, **fields), abs=1e-12
-        )
-
-
 def test_a_threshold_leaves_only_the_rows_above_it():
     result = reliability_diagram([0, 1, 1, 0], [0.2, 0.5, 0.6, 0.9], n_bins=2, threshold=0.5)
     assert result.count.tolist() == [0, 2]

@@ -59,14 +59,6 @@ def test_bad_data_are_refused_by_name():
         fastece.bootstrap(true, a, n_bin=3, **options)
 
 
-def test_everything_but_the_data_is_named():
-    for call in (fastece.bootstrap, fastece.calibration_test):
-        with pytest.raises(TypeError):
-            call(*binary(5), "ece")
-    with pytest.raises(TypeError):
-        fastece.compare(*two_models(5), "ece")
-
-
 ANSWERS = ("estimate", "compare", "calibration_test", "direction", "slices")
 
 

@@ -15,7 +15,6 @@ from helpers.probes import Code, Spy
 from helpers.resample_cases import (
     BINNED,
     METHODS,
-    VARIANTS,
     binary,
     classes,
     distribution,
@@ -38,12 +37,6 @@ def test_the_values_of_all_classes_are_those_of_the_single_call():
     assert result.bootstrap_distribution.shape == (3, 50)
     macro = distribution(*classes(60), n_resamples=50, rng=0, setting="classwise")
     assert macro == near(result.bootstrap_distribution.mean(axis=0))
-
-
-def test_average_none_is_one_number_where_there_is_one_problem():
-    result = fastece.bootstrap(*binary(30), n_resamples=20, rng=0, average=None)
-    assert type(result.value) is float
-    assert result.bootstrap_distribution.shape == (20,)
 
 
 def test_ten_thousand_less_one_replicates_are_the_default():
@@ -86,17 +79,6 @@ def test_an_estimator_is_handed_rows_of_the_caller_and_how_often_each_counts(n, 
     )
 
 
-def test_an_estimator_that_asks_for_no_order_gets_the_same_draws():
-    class Unsorted(Code):
-        needs_sorted = False
-
-    data = binary(12)
-    for size in (None, 2, 13):
-        options = {"size": size, "n_resamples": 50}
-        want = distribution(*data, estimator=Code(14), **options)
-        assert same_bits(distribution(*data, estimator=Unsorted(14), **options), want)
-
-
 @pytest.mark.parametrize("size", [None, 3, 13])
 def test_rows_of_weight_zero_are_never_drawn(size):
     weight = np.array([0, 2, 0.5, 1, 0, 1, 1, 3, 0, 1, 1, 1.0])
@@ -109,14 +91,6 @@ def test_rows_of_weight_zero_are_never_drawn(size):
     assert np.all(drawn.sum(axis=1) == (size or 9))
     rest = distribution(true[kept], prob[kept], sample_weight=weight[kept], **options)
     assert np.array_equal(code.counts(rest, 9), drawn[:, kept])
-
-
-def test_samples_carry_the_weights_of_their_rows():
-    weight = np.random.default_rng(4).integers(0, 3, 50) * 0.5
-    for size in (None, 4):
-        spy = Spy()
-        distribution(*binary(50), estimator=spy, sample_weight=weight, size=size)
-        assert all(np.array_equal(sample.v, weight[sample.rows]) for sample in spy.samples)
 
 
 def test_rows_are_drawn_equally_often_whatever_their_weights():
@@ -148,22 +122,6 @@ def test_a_row_may_be_drawn_more_often_than_a_byte_holds(n, size):
 
 
 # -- what it is worth ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("decimals", [None, 2])
-@pytest.mark.parametrize(("n", "size"), [(150, None), (150, 20), (900, 30)])
-def test_replicates_of_more_rows_than_a_block_are_right_too(n, size, decimals):
-    true, prob = binary(n, decimals=decimals)
-    spy = Spy()
-    found = fastece.bootstrap(
-        true, prob, estimator=[spy, *VARIANTS], size=size, n_resamples=33, rng=9
-    )
-    rows = spy.rows(found["Spy()"].bootstrap_distribution)
-    for r in (0, 1, 31, 32):
-        s, y = prob[rows[r]].tolist(), true[rows[r]].tolist()
-        for estimator in VARIANTS:
-            want = reference.error((s, y, 0.0, 1.0), **asdict(estimator))
-            assert found[str(estimator)].bootstrap_distribution[r] == near(want), str(estimator)
 
 
 def test_an_optional_fast_path_is_the_slow_one_32_at_a_time():

@@ -127,21 +127,6 @@ def test_labels_under_the_hypothesis_follow_the_scores():
     assert chi_square_p(seen[law > 0], count * law[law > 0]) > ALPHA
 
 
-@pytest.mark.parametrize("setting", ["confidence", 0, 2])
-def test_labels_of_class_vectors_follow_their_probabilities(setting):
-    # False-alarm rate 1e-4 each.
-    count = 20_000
-    prob = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.25, 0.35, 0.4]])
-    s = prob.max(axis=1) if setting == "confidence" else prob[:, setting]
-    result = fastece.calibration_test(
-        [0, 1, 2], prob, setting=setting, estimator=HitCode(), n_resamples=count, rng=6
-    )
-    patterns = np.arange(8)[:, None] >> np.arange(3) & 1
-    law = np.prod(np.where(patterns == 1, s, 1 - s), axis=1)
-    seen = np.bincount(result.null_distribution.astype(np.int64), minlength=8)
-    assert chi_square_p(seen, count * law) > ALPHA
-
-
 @pytest.mark.slow
 def test_the_calibration_test_rejects_calibrated_models_as_often_as_it_says():
     # The level is exact, so 5000 simulations have a standard deviation of 0.31 %: outside of 4 to

@@ -14,9 +14,8 @@ import pytest
 
 import fastece
 from fastece import Binned
-from fastece.estimators.table import ESTIMATORS, find_estimator
+from fastece.estimators.table import ESTIMATORS
 from fastece.resampling import engine
-from fastece.resampling.draws import draws_of
 from helpers.probes import Broken, Code, Process
 
 N, COUNT = 500, 3000
@@ -123,17 +122,6 @@ def test_callers_on_several_threads_do_not_disturb_each_other(alone):
             assert_same_bits(found, alone)
 
 
-@pytest.mark.parametrize("n_resamples", [1, 31, 33, 1000])
-def test_parts_of_the_work_are_put_together_in_order(n_resamples):
-    true, prob, _ = data(12)
-    options = {"estimator": Code(13), "n_resamples": n_resamples, "rng": 0}
-    want = fastece.bootstrap(true, prob, **options).bootstrap_distribution
-    with ThreadPoolExecutor(4) as pool:
-        for how in ({"n_jobs": 3}, {"executor": pool}):
-            found = fastece.bootstrap(true, prob, **options, **how)
-            assert np.array_equal(found.bootstrap_distribution, want)
-
-
 # -- whose work it is ------------------------------------------------------------------------------
 
 
@@ -233,26 +221,6 @@ def test_a_few_tasks_wait_at_a_time(monkeypatch):
     assert 2 <= max(most) <= 16
     again = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=1)
     assert np.array_equal(found.bootstrap_distribution, again.bootstrap_distribution)
-
-
-def replicates_of(n, size=None, estimator="ece"):
-    """Replicates of n rows that nobody has."""
-    member = engine.PreparedStatistic(0, None, None, find_estimator(estimator, {}), None)
-    return engine.Replicates(draws_of(0, n, size or n), [member])
-
-
-def test_threads_have_a_budget_of_memory():
-    for n in (10**6, 10**7, 10**8, 2 * 10**9):
-        block = 32 * n
-        threads = engine.thread_count(replicates_of(n), 64)
-        assert threads == engine.thread_count(replicates_of(n, estimator=Code(2)), 64)
-        assert threads == 1 or (threads - 1) * engine.COPIES * block <= engine.MORE_MEMORY
-        assert threads == 64 or threads * engine.COPIES * block > engine.MORE_MEMORY
-    assert engine.thread_count(replicates_of(1000), 64) == 64
-    assert engine.thread_count(replicates_of(10**6), 64) == 9
-    assert engine.thread_count(replicates_of(10**6), 3) == 3
-    assert engine.thread_count(replicates_of(10**9, 10**8), 64) == 2 + 2**30 // (16 * 10**8) - 1
-    assert engine.thread_count(replicates_of(10**9, 100), 64) == 64
 
 
 def test_fewer_threads_give_the_same_bits(monkeypatch):

@@ -63,12 +63,6 @@ def test_draws_of_four_groups_have_the_law_of_all_draws():
     assert chi_square_p([found.get(c, 0) for c in law], expected) > ALPHA
 
 
-def test_groups_are_numbered_as_they_first_appear():
-    groups = Groups.of(np.array([7, 3, 7, 9, 3]))
-    assert groups.of_row.tolist() == [0, 1, 0, 2, 1]
-    assert groups.count == 3
-
-
 @pytest.mark.parametrize("group", [uneven(700, 300), np.repeat(np.arange(300), 2)])
 def test_rows_of_a_group_count_alike_and_groups_are_as_many_as_there_are(group):
     c = drawn(3, group, 64)

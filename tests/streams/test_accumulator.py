@@ -31,7 +31,6 @@ from helpers.stream_cases import (
     state_of,
     weights_of,
 )
-from oracles.reference_streams import N_CELLS
 
 EXACT = 1e-12
 EXACT_FIELDS = [
@@ -249,14 +248,6 @@ def test_states_add_up_to_the_limit_and_not_beyond():
     assert_refused(lambda: below.update([1], [0.5], sample_weight=[LIMIT / 2]), ["weight"])
     twice = {name: array + array for name, array in doubled.items()}
     assert_refused(lambda: Accumulator().load_state_dict(twice), ["weight|state"])
-
-
-def test_weights_too_small_or_uneven_to_be_exact_are_refused_or_exact():
-    y, p = binary_data("spread", 20)
-    for scale in (2.0**-30, 1e-8, 1e3):
-        weight = scale * (1 + weights_of("random", 20))
-        assert state_of(y, p, weight).ece() == near(fastece.ece(y, p, sample_weight=weight), 1e-9)
-    assert_refused(lambda: state_of(y, p, np.full(20, 1e-30)), ["sample_weight", "1e-30"])
 
 
 # -- sums of states --------------------------------------------------------------------------------
@@ -504,15 +495,6 @@ def test_class_vectors_must_have_the_number_of_classes():
 )
 def test_settings_are_checked(options, words):
     assert_refused(lambda: Accumulator(**options), words)
-
-
-def test_the_number_of_cells_that_bins_need():
-    assert all(N_CELLS % (2 * n_bins) == 0 for n_bins in EXACT_BINS)
-    y, p = binary_data("spread", 200)
-    coarse = state_of(y, p, n_cells=32400)
-    for n_bins in EXACT_BINS:
-        assert coarse.ece(n_bins=n_bins) == near(fastece.ece(y, p, n_bins=n_bins))
-    assert coarse.nbytes < Accumulator().nbytes
 
 
 def test_rows_in_any_layout():

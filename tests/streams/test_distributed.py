@@ -128,15 +128,6 @@ def test_class_vectors_may_be_columns_of_a_frame():
     assert from_dask(labels, frame[["a", "b", "c"]].astype("Float64"), n_classes=3) == once
 
 
-def test_groups_are_counted_as_by_one():
-    y, p, _, g = rows()
-    once = Accumulator(**REPLICATES).update(y, p, groups=g)
-    arrays = [da.from_array(x, chunks=c) for x, c in ((y, 90), (p, 200), (g, 300))]
-    assert from_dask(*arrays[:2], groups=arrays[2], **REPLICATES) == once
-    unknown = [without_sizes(x.rechunk(110)) for x in arrays]
-    assert from_dask(*unknown[:2], groups=unknown[2], **REPLICATES) == once
-
-
 def test_labels_and_probabilities_of_one_task_are_made_once():
     made = []
 

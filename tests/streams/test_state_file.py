@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reference
 
 from fastece import Accumulator
 
@@ -48,14 +47,3 @@ def test_the_same_rows_make_the_same_state(case):
     for name, array in arrays.items():
         assert np.array_equal(array, now[name]), name
     assert Accumulator(**CASES[case]).load_state_dict(arrays) == state
-
-
-# Of the rows that the script makes, by the definitions in tests/reference.py.
-def test_the_kept_values_are_those_of_the_definition():
-    for case, setting in (("binary", "binary"), ("confidence", "confidence")):
-        y, p, weight, _ = MAKER["data"](case)
-        (problem,) = reference.problems(y.tolist(), p.tolist(), setting)
-        found = saved(case)[1]
-        for value, mapping in zip(found, ("hard", "convex"), strict=False):
-            expected = reference.error(problem, weight.tolist(), mapping=mapping)
-            assert value == pytest.approx(expected, abs=1e-12)

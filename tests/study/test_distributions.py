@@ -5,8 +5,6 @@ from math import fsum
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
@@ -103,19 +101,6 @@ def test_means_and_covariances_of_modes_are_those_given(n_features):
             assert stats.chi2.sf(np.sum(products**2), products.size) > ALPHA
 
 
-def test_labels_are_drawn_with_the_posterior():
-    # For each class, hits less their probabilities are nearly normal: three tests with ALPHA, and
-    # the same of the rows where the probability is middling.
-    mixture = drawn_mixture(3, 2, seed=5)
-    x, y = mixture.sample(50_000, np.random.default_rng(1))
-    posterior = mixture.posterior(x)
-    for k in range(3):
-        p = posterior[:, k]
-        for mine in (p >= 0, np.abs(p - 0.5) < 0.25):
-            z = np.sum((y == k)[mine] - p[mine]) / math.sqrt(np.sum((p * (1 - p))[mine]))
-            assert abs(z) < stats.norm.isf(ALPHA / 2)
-
-
 def test_a_far_point_has_a_posterior():
     mixture = drawn_mixture(4, 2)
     x = np.array([[1e6, -1e6], [-1e150, 0], [0, 0]])
@@ -123,39 +108,6 @@ def test_a_far_point_has_a_posterior():
     assert np.isfinite(posterior).all()
     assert posterior.sum(1) == pytest.approx(np.ones(3))
     assert np.isfinite(mixture.class_log_density(x[:1])).all()
-
-
-@given(
-    st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(0, 40),
-    st.integers(0, 2**32),
-)  # fmt: skip
-def test_shapes(n_classes, n_modes, n_features, n, seed):
-    mixture = drawn_mixture(n_classes, n_features, seed, n_modes)
-    assert mixture.means.shape == (n_classes, n_modes, n_features)
-    x, y = mixture.sample(n, np.random.default_rng(seed))
-    assert x.shape == (n, n_features)
-    assert x.dtype == np.float64
-    assert y.shape == (n,)
-    assert y.dtype == np.int64
-    assert ((y >= 0) & (y < n_classes)).all()
-    assert mixture.class_log_density(x).shape == (n_classes, n)
-    posterior = mixture.posterior(x.tolist() if n else x)
-    assert posterior.shape == (n, n_classes)
-    assert posterior.sum(1) == pytest.approx(np.ones(n))
-    again = drawn_mixture(n_classes, n_features, seed, n_modes)
-    assert np.array_equal(again.means, mixture.means)
-    assert np.array_equal(again.factors, mixture.factors)
-    same = again.sample(n, np.random.default_rng(seed))
-    assert np.array_equal(same[0], x)
-    assert np.array_equal(same[1], y)
-
-
-def test_what_is_given_is_copied():
-    means, factors = np.zeros((2, 1, 1)), np.ones((2, 1, 1, 1))
-    mixture = GaussianMixture(means, factors)
-    means[:] = 7
-    assert (mixture.means == 0).all()
-    assert GaussianMixture([[[0]], [[1]]], [[[[1]]], [[[2]]]]).posterior([[0.5]]).shape == (1, 2)
 
 
 def test_factors_of_another_shape_are_refused():

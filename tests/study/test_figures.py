@@ -181,26 +181,6 @@ def test_where_nothing_can_be_drawn_axes_are_empty():
     assert not figure.axes[0].get_yticks().size
 
 
-def test_a_single_size_needs_scores_as_marks():
-    figure = curves_figure(summary_of(sizes=[300]))
-    figure.draw_without_rendering()
-    for ax in figure.axes:
-        assert len(ax.get_lines()) == len(NAMES)
-        for line in ax.get_lines():
-            assert line.get_xdata() == [300]
-            assert line.get_marker() not in ("", "None", None)
-            assert line.get_markevery() in (None, (0, 1))
-        assert [text.get_text() for text in ax.get_xticklabels()] == ["300"]
-
-
-def test_narrow_ranges_have_ticks_too():
-    for low, high in ((0.41, 0.47), (0.52, 0.58), (1.05, 1.15), (0.2, 0.3)):
-        figure = curves_figure(summary_of(["x"], given={"x": np.linspace(low, high, 5).tolist()}))
-        for ax in figure.axes:
-            inside = [y for y in ax.get_yticks() if ax.get_ylim()[0] <= y <= ax.get_ylim()[1]]
-            assert 4 <= len(inside) <= 8
-
-
 # 200 and 2000 would touch the ends of the second.
 @pytest.mark.parametrize("want", ["130 200 500 1000 2000 5000 7000", "180 500 1000 2100", "64 65"])
 def test_ticks_are_round_numbers_and_both_ends_of_the_sizes(want):

@@ -14,7 +14,6 @@ import threadpoolctl
 from fastece.cli.commands import main
 from fastece.study import Design, run_study
 from fastece.study.runner import run_distribution
-from fastece.study.study import write_table
 from fastece.study.summary import ranking_of, summarise
 from helpers import study_cases as cases
 from helpers.study_cases import FIFTEEN, SINGLE, SIXTEEN, TINY, contents
@@ -41,14 +40,6 @@ def test_the_files_of_a_study(whole):
     assert result.evaluations == 16 * 2 * 16 * 2 * 4
 
 
-def test_pictures_are_what_their_names_say(tmp_path, monkeypatch):
-    monkeypatch.setattr(cases.figures, "DPI", 40)
-    run_study(SINGLE, tmp_path / "a")
-    for name in cases.PICTURES:
-        start = (tmp_path / "a" / name).read_bytes()[:300]
-        assert start.startswith(b"\x89PNG") if name.endswith("png") else b"<svg" in start, name
-
-
 @pytest.mark.slow
 def test_two_processes_give_the_same_bits(whole, tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
@@ -64,32 +55,6 @@ def test_a_pool_of_threads_gives_the_same_bits_and_leaves_threads_as_they_were(w
         cases.assert_same_files(tmp_path / f"pool{i}", whole[0], cases.TABLES)
     after = [(pool["filepath"], pool["num_threads"]) for pool in threadpoolctl.threadpool_info()]
     assert after == before
-
-
-def test_an_interrupted_study_goes_on_with_the_same_bits(whole, tmp_path, monkeypatch):
-    cases.with_quick_figures(monkeypatch.setattr)
-    folder, wrote = tmp_path / "interrupted", []
-
-    def interrupt(path, table):
-        if path.parent.name == "distributions":
-            if len(wrote) % 6 == 5:
-                wrote.append(None)
-                raise KeyboardInterrupt
-            wrote.append(path.name)
-        write_table(path, table)
-
-    monkeypatch.setattr("fastece.study.study.write_table", interrupt)
-    times = 0
-    while True:
-        try:
-            run_study(TINY, folder)
-            break
-        except KeyboardInterrupt:
-            times += 1
-    done = [name for name in wrote if name is not None]
-    assert times == 3
-    assert done == [which.file_name for which in TINY.distributions]  # none twice
-    cases.assert_same_files(folder, whole[0], FILES)
 
 
 def test_a_finished_study_is_only_put_together_again(whole, monkeypatch):
@@ -281,19 +246,6 @@ def test_bad_options_are_answered_in_one_line(capsys, tmp_path, arguments, messa
     assert err.count("\n") == 1
     assert message in err
     assert not (tmp_path / "a").exists()
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_folder_that_is_taken_is_answered_in_one_line(capsys, tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "file").write_text("")
-    code, out, err = run(capsys, "--out", tmp_path / "a")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "holds no study" in err
-    assert run(capsys, "--out", tmp_path / "b", "--jobs", 1)[0] == 0
-    code, out, err = run(capsys, "--out", tmp_path / "b", "--draws", 3)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "holds a study with draws 5, not 3" in err
 
 
 @pytest.mark.usefixtures("quick")

@@ -16,20 +16,6 @@ def truth_from_posterior(s, q):
     return debiased_error(s, q, 200)[0]
 
 
-def test_truth_of_a_power_is_its_integral():
-    # E |S^1.3 - S| = 1/2 - 1/2.3. The standard error of a mean of 400 000 gaps, of standard
-    # deviation 0.03, is 5e-5; four of them: false-alarm rate 6e-5.
-    s = np.random.default_rng(0).random(400_000)
-    assert truth_from_posterior(s, s**1.3) == pytest.approx(0.5 - 1 / 2.3, abs=2e-4)
-    # Rows in any order, and a smooth noise of the posterior around it, which has the mean 0.
-    order = np.random.default_rng(1).permutation(s.size)
-    assert truth_from_posterior(s[order], s[order] ** 1.3) == pytest.approx(
-        truth_from_posterior(s, s**1.3), rel=1e-12
-    )
-    noise = np.random.default_rng(2).choice([-0.02, 0.02], s.size)
-    assert truth_from_posterior(s, s**1.3 + noise) == pytest.approx(0.5 - 1 / 2.3, abs=3e-4)
-
-
 @pytest.mark.parametrize("n", [1000, 1001, 20_000])
 def test_calibrated_scores_have_no_error_at_all(n):
     s = np.random.default_rng(0).random(n)

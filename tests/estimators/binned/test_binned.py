@@ -15,7 +15,6 @@ from fastece.data.source import one_problem
 from fastece.estimators import binned
 from fastece.estimators.base import Counts, Rows
 from fastece.estimators.bins import GROUPS
-from fastece.kernels.moments import MOST_BINS
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import BINNED, R, draws, repeated, sample_of
@@ -187,27 +186,6 @@ def test_a_problem_without_a_row_above_the_threshold_counts_0():
         assert estimator.point_values(one_problem(empty)).tolist() == [0.0]
 
 
-# -- the common call -------------------------------------------------------------------------------
-
-
-def test_uniform_bins_of_few_sums_are_common():
-    assert Binned().common[:4] == (0.0, 1.0, 15, True)
-    left = Binned(n_bins=7, closed="left", score_range=(0.25, 0.6))
-    assert left.common[:4] == (0.25, 0.6, 7, False)
-    assert [type(x) for x in left.common[:4]] == [float, float, int, bool]
-    assert left.common[4].size == 0
-    given = Binned(edges=[0.25, 0.3, 0.6]).common
-    assert given[:4] == (0.25, 0.6, 2, True)
-    assert given[4].tolist() == [0.3]
-    others = [
-        {"n_bins": "sqrt"}, {"n_bins": MOST_BINS + 1}, {"edges": "quantile"}, {"norm": 2},
-        {"mapping": "convex"}, {"score_range": "support"}, {"norm": inf}, {"threshold": 0.1},
-        {"bin_weights": "equal"}, {"score_range": (0.3, 0.3 + 1e-15)},
-    ]  # fmt: skip
-    for fields in others:
-        assert replace(Binned(), **fields).common is None, fields
-
-
 # -- given edges -----------------------------------------------------------------------------------
 
 
@@ -243,24 +221,8 @@ def test_values_are_those_of_the_definition(name, mapping, closed):
             expected = reference.ece(*as_lists(y, p), weights=as_lists(v)[0], norm=norm, **fields)
             value = fastece.ece(y, p, sample_weight=v, norm=norm, **fields)
             assert value == pytest.approx(expected, abs=1e-13)
-
-
-@pytest.mark.parametrize("name", EDGES)
-@pytest.mark.parametrize(("mapping", "closed"), RULES)
-def test_replicates_are_those_of_the_definition(name, mapping, closed):
-    s = scores_on(EDGES[name])
-    y, rng = labels_for(s).astype(np.uint8), np.random.default_rng(4)
-    fields = {"edges": tuple(EDGES[name]), "mapping": mapping, "closed": closed}
-    binned = Binned(**fields)
-    plan = binned.prepare(Sample(s, y, None, 0.0, 1.0, np.arange(s.size)), s.size)
-    c = rng.multinomial(s.size, np.full(s.size, 1 / s.size), 32).T.astype(np.uint8)
-    block = binned.values(plan, Counts(np.ascontiguousarray(c)[None]))
-    for r in range(0, 32, 8):
-        rows = np.repeat(np.arange(s.size, dtype=np.int32), c[:, r])
-        expected = reference.ece(*as_lists(y[rows], s[rows]), **fields)
-        assert block[r] == pytest.approx(expected, abs=1e-12)
-        assert binned.evaluate(plan, c[:, r]) == pytest.approx(expected, abs=1e-12)
-        assert binned.values(plan, Rows(rows[None]))[0] == pytest.approx(expected, abs=1e-12)
+    c = draws(p.size, p.size)[0]
+    check_values(Binned(**fields), sample_of(p, y), c, list(range(0, R, 8)))
 
 
 @pytest.mark.parametrize("closed", ["right", "left"])
