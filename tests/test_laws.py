@@ -357,12 +357,6 @@ def test_the_two_classes_of_a_binary_problem_are_one_problem_and_its_complement(
 # -- bins: inequalities ----------------------------------------------------------------------------
 
 
-@given(cases.binary(), cases.binned_fields(), norms, st.sampled_from(["mass", "equal"]))
-def test_errors_lie_between_zero_and_one(data, fields, norm, bin_weights):
-    value = fastece.ece(*data, norm=norm, bin_weights=bin_weights, **fields)
-    assert -SLACK <= value <= 1 + SLACK
-
-
 @given(cases.binary(), cases.binned_fields(("hard",)), st.data())
 def test_errors_grow_with_the_norm(data, fields, draw):
     # Jensen, for bins of at least one part in a thousand: the maximum leaves none of them out.

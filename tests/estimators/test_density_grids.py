@@ -37,16 +37,6 @@ def fresh(*shape):
     return np.full(shape, np.nan)
 
 
-@pytest.mark.parametrize("count", COUNTS)
-def test_cells_are_mirrored_at_both_ends_over_and_over(count):
-    mesh = Mesh(SHAPES["gaussian"], 0.0, 1.0, count, True)
-    ranges = [*range(count), *reversed(range(count))] * 13  # the seventh pair begins at 0
-    for reach in (GHOSTS, 3, 6, 11):
-        begin = 12 * count - reach
-        found = mesh.folded(reach) - GHOSTS
-        assert found.tolist() == ranges[begin : begin + count + 2 * reach]
-
-
 MESHES = [
     *((count, width) for count in COUNTS for width in (0.01, 0.3, 2.0, 1000.0)),
     (40, 0.05),

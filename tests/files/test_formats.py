@@ -41,20 +41,12 @@ def check_read(path):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_holds_the_same(write, name):
-    check_read(write(FORMATS[name], name))
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_but_parquet_is_read_without_pyarrow(write, name, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    check_read(write(FORMATS[name], name))
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_standard_input_is_read_by_its_content(stdin, name):
+def test_every_format_holds_the_same_with_and_without_pyarrow(write, stdin, name, monkeypatch):
+    check_read(path := write(FORMATS[name], name))
     stdin(FORMATS[name])
     check_read("-")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    check_read(path)
 
 
 def test_lists_in_parquet(write):

@@ -9,7 +9,6 @@ from fastece.cli import main
 DATA = Path(fastece.__file__).parent / "data"
 DIGITS = DATA / "digits_neural_network.npz"
 FOREST = DATA / "digits_random_forest.npz"
-BINNED = ["ece", "ece_a", "ece_c", "ece_ac"]
 SMALL = "y_true,y_prob\n" + "".join(f"{i % 3 % 2},{(i % 20 + 0.5) / 20}\n" for i in range(60))
 PAIRS = "true_label,pred_label,confidence\n"
 

@@ -11,9 +11,6 @@ from helpers import strategies as cases
 from helpers.kde_cases import KERNELS
 from oracles import reference_kde as oracle
 
-SYMMETRIC = KERNELS[:3]
-
-
 KDE_NAME = {"estimator": "ece_kde"}
 
 

@@ -9,7 +9,6 @@ from fastece import KDE, Binned
 from fastece.data.sample import Sample
 from fastece.estimators.density import Copies
 from fastece.intervals.cells import DensityGaps
-from fastece.intervals.estimate import cell_maker
 from fastece.resampling.calibration_test import hits_and_misses
 from helpers.answer_cases import cells_for, tiny_data
 from helpers.samples import BINNED, FIELDS
@@ -120,13 +119,3 @@ def test_the_gap_of_a_density_is_0_where_rows_come_true_as_often_as_they_say():
     cells = cells_for(y, p, KDE(bandwidth=0.2), 3)
     assert cells.error(cells.gap[None])[0] == pytest.approx(0, abs=1e-12)
     assert fastece.ece(y, p, estimator="ece_kde", bandwidth=0.2) > 0.01
-
-
-def test_only_estimators_whose_values_are_norms_of_gaps_have_cells():
-    class Other(Binned):
-        pass
-
-    assert cell_maker(Binned())
-    assert cell_maker(KDE())
-    assert cell_maker(KDE(kernel="beta")) is None
-    assert cell_maker(Other()) is None

@@ -92,19 +92,6 @@ def test_misses_exchange_both_parts(estimator):
 
 
 @pytest.mark.parametrize("estimator", WAYS)
-def test_scaling_weights_changes_nothing_and_integers_repeat_rows(estimator):
-    y, p = binary(60)
-    w = np.random.default_rng(0).integers(0, 4, 60)
-    one = direction(y, p, estimator=estimator, sample_weight=w, n_resamples=99)
-    other = direction(y, p, estimator=estimator, sample_weight=1e300 * w, n_resamples=99)
-    assert values(other) == pytest.approx(values(one), rel=1e-9)
-    assert ends(other) == pytest.approx(ends(one), rel=1e-9)
-    if estimator in ("ece", "ece_ac"):
-        again = direction(np.repeat(y, w), np.repeat(p, w), estimator=estimator, **VALUES)
-        assert values(again) == pytest.approx(values(one), abs=1e-12)
-
-
-@pytest.mark.parametrize("estimator", WAYS)
 def test_classes_have_parts_each_and_their_mean(estimator):
     true, prob = classes(80)
     options = {"estimator": estimator, "setting": "classwise", "n_resamples": 99}

@@ -9,7 +9,6 @@ import reference
 from fastece import Binned
 from fastece.intervals.inversion import (
     FLOOR_QUANTILE,
-    NO_CURVE,
     cell_curve,
     cell_path,
     gap_directions,
@@ -127,10 +126,6 @@ def test_sure_and_sometimes_wrong():
     low, high = curve.interval(0.95)
     assert 0.004 < low < 0.013
     assert 0.065 < high < 0.095
-
-
-def test_what_is_no_number_has_no_interval():
-    assert np.isnan(NO_CURVE.interval(0.9)).all()
 
 
 def test_levels_beyond_what_replicates_can_tell_leave_everything_open():

@@ -55,16 +55,6 @@ def test_classes_are_compared_one_by_one():
         assert (low[k], high[k]) == near(tuple(alone.confidence_interval))
 
 
-def test_models_of_other_classes_are_refused_before_labels_are_read():
-    true, prob = classes(30, 4)
-    other = prob[:, :3] / prob[:, :3].sum(axis=1, keepdims=True)
-    assert (true == 3).any()
-    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 4, got 3"):
-        fastece.compare(true, prob, other, n_resamples=5)
-    with pytest.raises(ValueError, match="y_prob_b: must have the classes of y_prob_a, 3, got 4"):
-        fastece.compare(true, other, prob, n_resamples=5)
-
-
 def test_means_are_compared_on_draws_and_errors_by_their_intervals():
     data = two_models(40)
     found = fastece.compare(*data, estimator=["ece_bayes", "ece", "brier_score"], n_resamples=99)

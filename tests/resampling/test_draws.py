@@ -98,22 +98,6 @@ def test_sums_over_rows_are_binomial(n, size):
         assert chi_square_p(np.bincount(total, minlength=size + 1), expected) > ALPHA
 
 
-@compiled_only
-def test_replicates_and_blocks_are_independent():
-    # The sums of the first half of the rows in pairs of replicates: a correlation of independent
-    # values is normal with variance 1 / count; false-alarm rate 1e-4 for each of 8.
-    c = Multinomial(4, 100, 100).make(0, 1000)
-    total = c[:, :50].sum(1, dtype=np.float64)
-    total = (total - 50) / 5
-    limit = stats.norm.isf(ALPHA / 2)
-    for lag in (1, 2, 4, 8, 16):
-        pairs = total[:, lag:] * total[:, :-lag]
-        assert abs(pairs.mean()) < limit / sqrt(pairs.size)
-    for lag in (1, 2, 32):
-        pairs = total[lag:] * total[:-lag]
-        assert abs(pairs.mean()) < limit / sqrt(pairs.size)
-
-
 def test_rows_do_not_depend_on_the_replicates_made_with_them():
     draws = RowDraws(8, 1000, 12)
     whole = draws.make(0, 50)

@@ -63,14 +63,6 @@ def test_draws_of_four_groups_have_the_law_of_all_draws():
     assert chi_square_p([found.get(c, 0) for c in law], expected) > ALPHA
 
 
-@pytest.mark.parametrize("group", [uneven(700, 300), np.repeat(np.arange(300), 2)])
-def test_rows_of_a_group_count_alike_and_groups_are_as_many_as_there_are(group):
-    c = drawn(3, group, 64)
-    _, first = np.unique(group, return_index=True)
-    assert np.array_equal(c, c[:, first][:, np.unique(group, return_inverse=True)[1]])
-    assert (c[:, first].sum(axis=1) == 300).all()
-
-
 # -- groups of one row -----------------------------------------------------------------------------
 
 

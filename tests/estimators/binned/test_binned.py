@@ -9,9 +9,6 @@ import reference
 
 import fastece
 from fastece import Binned
-from fastece.data.reading import read_problems
-from fastece.data.sample import Sample
-from fastece.data.source import one_problem
 from fastece.estimators import binned
 from fastece.estimators.base import Counts, Rows
 from fastece.estimators.bins import GROUPS
@@ -157,33 +154,6 @@ def test_multiplicities_of_other_rows_are_refused():
     for shape in ((3, R), (2, R - 1)):
         with pytest.raises(ValueError, match="c: must have 2 rows of 32 counts"):
             Binned().values(plan, Counts(np.ones(shape, np.uint8)[None]))
-
-
-# -- sums ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c", "ece_ac"])
-def test_classes_have_the_bins_of_one_problem_each(name):
-    rng = np.random.default_rng(5)
-    p, y = rng.dirichlet([0.5] * 3, 80), rng.integers(0, 3, 80)
-    for weight in (None, rng.random(80) * 1e300):
-        problems = read_problems(y, p, setting="classwise", sample_weight=weight)
-        together = VARIANTS[name].bins(problems)
-        assert together.weight.sum(-1) * together.unit == pytest.approx(
-            np.full(3, 80.0 if weight is None else weight.sum())
-        )
-        for k, sample in enumerate(problems.samples()):
-            alone = VARIANTS[name].bins(one_problem(sample))
-            assert together.edges[k].tolist() == alone.edges[0].tolist()
-            assert together.unit == alone.unit
-            for a, b in zip(together[2:], alone[2:], strict=True):
-                assert a.size == 0 == b.size or a[k] == pytest.approx(b[0], rel=1e-12, abs=1e-15)
-
-
-def test_a_problem_without_a_row_above_the_threshold_counts_0():
-    empty = Sample(np.array([0.2]), np.array([1], np.uint8), None, 0.0, 1.0, np.arange(1))
-    for estimator in (Binned(threshold=0.5), Binned(threshold=0.5, norm=2), Binned(threshold=0.2)):
-        assert estimator.point_values(one_problem(empty)).tolist() == [0.0]
 
 
 # -- given edges -----------------------------------------------------------------------------------
