@@ -344,16 +344,6 @@ def test_exchanging_the_two_labels_mirrors_convex_shares(data, edges, n_bins):
     assert fastece.ece(1 - true, 1 - prob, **fields) == near(value)
 
 
-@given(cases.binary(), cases.binned_fields(), norms)
-def test_the_two_classes_of_a_binary_problem_are_one_problem_and_its_complement(data, fields, norm):
-    true, prob = data
-    first = fastece.ece(true, prob, setting=0, norm=norm, **fields)
-    assert fastece.ece(1 - true, 1 - prob, norm=norm, **fields) == near(first)
-    assert fastece.ece(true, prob, setting=1, norm=norm, **fields) == near(
-        fastece.ece(true, prob, norm=norm, **fields)
-    )
-
-
 # -- bins: inequalities ----------------------------------------------------------------------------
 
 

@@ -40,14 +40,7 @@ def gce_arguments(case, seed):
     return labels, probs, options, kind
 
 
-# The switches of the named errors, and their own options.
-NAMES = {
-    "ece": (("even", True, False, "l1"), {}),
-    "sce": (("even", False, True, "l1"), {}),
-    "ace": (("adaptive", False, True, "l1"), {}),
-    "tace": (("adaptive", False, True, "l1"), {"threshold": 0.01}),
-    "rmsce": (("adaptive", True, False, "l2"), {"datapoints_per_bin": 100}),
-}
+NAMES = ("ece", "sce", "ace", "tace", "rmsce")
 SHAPES = pytest.mark.parametrize("case", [binary_case, class_case])
 
 
@@ -87,6 +80,9 @@ def test_names_and_options():
     p, y = rng.dirichlet(np.ones(3), 250), rng.integers(0, 3, 250)
     switches = "adaptive", False, True, "l1"
     assert compat.general_calibration_error(y, p, *switches) == compat.gce(y, p, *switches)
+    assert compat.ace(y, p) == compat.gce(y, p, *switches)
+    assert compat.ece(y, p) == compat.gce(y, p, "even", True, False, "l1")
+    assert compat.sce(y, p) == compat.gce(y, p, "even", False, True, "l1")
     assert compat.tace(y, p, 12, 0.2) == compat.gce(y, p, *switches, 12, 0.2)
     assert compat.tace(y, p, 12, 0.0) == compat.ace(y, p, 12)
     rmsce = compat.gce(y, p, "adaptive", True, False, "l2", datapoints_per_bin=50)

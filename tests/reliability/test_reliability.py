@@ -143,18 +143,6 @@ def test_rows_are_those_of_kish(binning):
                 assert result.rows[solid] == pytest.approx(wanted[solid], rel=1e-9), kind
 
 
-def test_rows_without_weights_are_counted_and_weights_have_no_unit():
-    for estimator in ("ece", "ece_ac"):
-        result = reliability_diagram(*BINARY, estimator=estimator)
-        assert result.rows.tolist() == result.count.tolist()
-        for scale in (1e-300, 3.0, 1e300):
-            weight = np.full(len(BELL), scale)
-            scaled = reliability_diagram(*BINARY, estimator=estimator, sample_weight=weight)
-            assert scaled.rows == pytest.approx(result.rows)
-    result.rows[:] = 0  # nobody else's
-    assert result.count.any()
-
-
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 def test_intervals_are_those_of_clopper_and_pearson(level):
     rows = [1, 1, 2, 7, 7, 7, 40, 40]

@@ -4,7 +4,6 @@ import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +100,6 @@ def test_an_error_of_one_distribution_reaches_the_caller(tmp_path, monkeypatch):
 
 def test_values_of_a_study_are_those_of_its_distributions(whole):
     _, result = whole
-    rows = iter(result.values.to_pylist())
     for which in TINY.distributions[::5]:
         outcome = run_distribution(TINY, which)
         mine = {
@@ -118,11 +116,6 @@ def test_values_of_a_study_are_those_of_its_distributions(whole):
                     assert row["truth_labels"] == outcome.truth[s, 1]
                     assert row["truth_se"] == outcome.truth[s, 2]
                     assert row["mean"] == pytest.approx(outcome.estimates[s, e, i].mean())
-    assert next(rows)["n_classes"] == TINY.classes[0]
-    zero = [row for row in result.summary.to_pylist() if row["estimator"] == "zero"]
-    assert {row["p95_relative_error"] for row in zero} == {1.0}
-    assert {row["median_abs_log_ratio"] for row in zero} == {inf}
-    assert {row["relative_bias"] for row in zero} == {-1.0}
 
 
 def assert_same_tables(found, want):
