@@ -12,18 +12,6 @@ from helpers.kernel_forms import forms
 NORMS = [1.0, 2.0, 3.5, inf]
 
 
-@pytest.mark.parametrize("norm", NORMS)
-def test_norms_are_added_for_each_column(norm):
-    x = np.random.default_rng(0).normal(size=(5, 7)) ** 9
-    x[:, 2] = 0
-    x[:, 3] = 1e-200
-    expected = [reference.p_norm(column, norm) + 1 for column in x.T]
-    for kernel in forms(errors.add_norm):
-        out = np.ones(7)
-        kernel(x, norm, np.empty(7), np.empty(7), out)
-        assert out == pytest.approx(expected, rel=1e-13)
-
-
 @pytest.mark.parametrize("mean", [0.0, 0.01, 0.7, 5.0, 60.0])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_rare_rows_follow_a_poisson_law(mean, sign):
@@ -51,11 +39,13 @@ def test_many_rare_rows_are_about_normal():
 def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count, side):
     rng = np.random.default_rng(count)
     gap, noise = rng.normal(size=(2, 3, 2, 4)) * 0.02
+    gap[0], noise[0] = 1e-200 * gap[0], 1e-200 * noise[0]
+    gap[2, 0] = noise[2, 0] = 0.0
     null = rng.normal(size=(2, 4, count))
     which, part = np.full((2, 4), -1, np.int32), np.zeros((3, 2, 4))
     row = np.full((2, 4), 0.01)
     which[1, 2], which[0, 0] = 0, 1
-    part[:, 1, 2], part[1, 0, 0] = 0.9, 1.0
+    part[1:, 1, 2], part[1, 0, 0] = 0.9, 1.0
     order = rng.permuted(np.tile(np.arange(count, dtype=np.int32), (2, 1)), axis=1)
     expected = []
     for m in range(3):

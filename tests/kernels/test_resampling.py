@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from fractions import Fraction
-from math import sqrt
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from scipy import stats
 from fastece.kernels import resampling
 from fastece.resampling.draws import ClassDraws, HitDraws, LeaveOut, poisson_law
 from helpers.chance import class_probabilities
-from helpers.kernel_forms import PLAIN, forms
+from helpers.kernel_forms import forms
 
 R = resampling.REPLICATES
 ROW_WORDS = resampling.ROW_WORDS
@@ -39,37 +39,12 @@ def mixed(x):
     return x ^ x >> 31
 
 
-def unshifted(x, shift):
-    """y with ``y ^ y >> shift == x``."""
-    y = x
-    for _ in range(64 // shift):
-        y = x ^ y >> shift
-    return y
-
-
-def unmixed(x):
-    x = unshifted(x, 31) * pow(FACTORS[1], -1, WORD) % WORD
-    x = unshifted(x, 27) * pow(FACTORS[0], -1, WORD) % WORD
-    return unshifted(x, 30)
-
-
 def start_of(key, number, use):
     return mixed((mixed((mixed((key + GOLDEN) % WORD) + number) % WORD) + int(use)) % WORD)
 
 
 def word_of(start, i):
     return mixed((start + (i + 1) * GOLDEN) % WORD)
-
-
-def start_with(word, i):
-    """The start whose word number `i` is this one."""
-    return (unmixed(word) - (i + 1) * GOLDEN) % WORD
-
-
-def key_with(word, i, number, use):
-    """The key with which this word is number `i` of one block and use."""
-    start = (unmixed(start_with(word, i)) - int(use)) % WORD
-    return (unmixed((unmixed(start) - number) % WORD) - GOLDEN) % WORD
 
 
 def bits_of(start, i):
@@ -176,55 +151,51 @@ def test_each_number_below_n_has_as_many_words(n):
 
 # -- Poisson counts --------------------------------------------------------------------------------
 
-RATES = [0.0, 1e-3, 0.05, 0.25, 0.5, 0.9, 0.98, 1 - 2 / sqrt(1e6), 1.0]
-
 
 IN_ORDER = np.empty(0, np.int64)
 
 
-def made_counts(key, block, rows, rate, kernel=resampling.poisson_counts, made=64, ids=IN_ORDER):
+def made_counts(key, block, rows, law, kernel, made=64, ids=IN_ORDER):
     """Poisson counts (rows, 32) as the kernel makes them, `made` rows at a time."""
     c = np.empty((rows, R), np.uint8)
-    words = np.empty(made * ROW_WORDS, U64)
+    words = np.empty(made * ROW_WORDS, np.uint64)
     with np.errstate(over="ignore"):
-        kernel(U64(key), block, ids, *poisson_law(rate), words, c)
-    return c
+        kernel(U64(key), block, ids, *law, words, c)
+    return c.tolist()
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
 def test_counts_are_those_of_plain_integers(rate):
+    law = poisson_law(rate)
     for key in keys(1):
         for block, rows in ((0, 150), (7, 70), (2**35, 5)):
-            law, tail = poisson_law(rate)
-            expected = counts_of(key, block, range(rows), law, tail)
+            expected = counts_of(key, block, range(rows), *law)
             for kernel in forms(resampling.poisson_counts):
-                assert made_counts(key, block, rows, rate, kernel).tolist() == expected
+                assert made_counts(key, block, rows, law, kernel) == expected
 
 
-@pytest.mark.parametrize("rate", RATES)
-def test_levels_are_passed_by_bits_that_equal_them(rate):
-    law, tail = poisson_law(rate)
-    for less in (0, 1):
-        for levels in (law[:4].tolist(), law[2:].tolist()):
-            word = sum(max(level - less, 0) << 16 * k for k, level in enumerate(levels))
-            key = key_with(word, 0, 3, COUNT)
-            expected = counts_of(key, 3, [0], law, tail)
-            for kernel in forms(resampling.poisson_counts):
-                assert made_counts(key, 3, 1, rate, kernel).tolist() == expected
+def test_levels_are_passed_by_bits_that_equal_them():
+    _, tail = poisson_law(1.0)
+    for key in keys(3):
+        bits = np.array([bits_of(start_of(key, 3, COUNT), i) for i in range(R)])
+        for some in (bits[:6], bits[9:15], bits[-6:]):
+            for more in (0, 1):
+                law = np.sort(some + more).clip(0, 65535).astype(np.uint16), tail
+                expected = counts_of(key, 3, [0], *law)
+                for kernel in forms(resampling.poisson_counts):
+                    assert made_counts(key, 3, 1, law, kernel) == expected
     assert int(resampling.OPEN_WORD) == int.from_bytes(bytes([resampling.OPEN] * 8))
 
 
 def test_counts_depend_on_the_id_of_a_row_alone():
-    ids = np.array([5, 0, 2**20, 71, 5, 7])
-    expected = [counts_of(9, 3, [i], *poisson_law(1.0))[0] for i in ids.tolist()]
+    ids, law = np.array([5, 0, 2**20, 71, 5, 7]), poisson_law(1.0)
+    expected = [counts_of(9, 3, [i], *law)[0] for i in ids.tolist()]
     for kernel in forms(resampling.poisson_counts):
         for made in (1, 4, 64):
-            assert made_counts(9, 3, 6, 1.0, kernel, made, ids).tolist() == expected
-        # far ids, and those before 0
-        one = made_counts(9, 3, 1, 1.0, kernel, ids=np.array([2**60]))
-        assert one.tolist() == counts_of(9, 3, [2**60], *poisson_law(1.0))
-        one = made_counts(9, 3, 1, 1.0, kernel, ids=np.array([-3]))
-        assert one.tolist() == counts_of(9, 3, [2**61 - 3], *poisson_law(1.0))
+            assert made_counts(9, 3, 6, law, kernel, made, ids) == expected
+        for far, same in ((2**60, 2**60), (-3, 2**61 - 3)):
+            one = made_counts(9, 3, 1, law, kernel, ids=np.array([far]))
+            assert one == counts_of(9, 3, [same], *law)
 
 
 # -- multiplicities --------------------------------------------------------------------------------
@@ -377,42 +348,29 @@ def test_hits_are_those_of_plain_integers():
     assert HitDraws(0, score).n == 2 * score.size
 
 
-@pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("row", [0, 63, 64])
-def test_equal_bits_are_settled_by_more_of_them(score, row):
-    # A key with which the 16 bits of one replicate are those of the score.
-    level, rng = min(int(score * 65536), 65535), np.random.default_rng(8)
-    scores = np.full(row + 1, 0.5)
-    scores[row] = score
-    threshold = Fraction(score) * 65536 - level  # of what is asked again
+def test_equal_bits_are_settled_by_more_of_them(row):
+    # Scores whose first 16 bits are those that one replicate draws.
     found = set()
-    for r in (0, 1, 2, 3, 30, 31):
-        i = row * R + r
-        shift = 16 * (i % 4)
-        for q, word in enumerate(rng.integers(WORD, size=4 if PLAIN else 12, dtype=U64).tolist()):
-            word = word & ~(0xFFFF << shift) | level << shift
-            key = key_with(word, i // 4, 3, HIT)
-            u = unit_of(word_of(start_of(key, 3, SETTLE_HIT), i))
-            for kernel in forms(resampling.hits_of)[: 1 if q else None]:  # plain ones take long
+    for key in keys(0):
+        start, again = start_of(key, 3, HIT), start_of(key, 3, SETTLE_HIT)
+        for r, part in product((0, 2, 31), (0.0, 2.0**-30, 0.3, 0.6, 1 - 2.0**-37)):
+            i, scores = row * R + r, np.full(row + 1, 0.5)
+            level = bits_of(start, i)
+            scores[row] = (level + part) / 65536
+            hit = unit_of(word_of(again, i)) < Fraction(scores[row]) * 65536 - level
+            for kernel in forms(resampling.hits_of):
                 c = np.empty((1, 2 * row + 2, R), np.uint8)
                 kernel(U64(key), 3, scores, c)
-                assert c[0, row, r] == (u < threshold)
-                assert c[0, 2 * row + 1, r] == (u >= threshold)
-            found.add(u < threshold)
-    if threshold in (0, 1):
-        assert found == {threshold == 1}
-    elif 0.05 < threshold < 0.95:
-        assert found == {True, False}
-
-
-def up_to_of(prob):
-    return ClassDraws(0, prob).up_to
+                assert (c[0, row, r], c[0, 2 * row + 1, r]) == (hit, not hit)
+            found.add(hit)
+    assert found == {True, False}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 1000])
 def test_classes_are_those_of_plain_integers(n_classes):
     prob = class_probabilities(n_classes, n=4 if n_classes == 1000 else 6)
-    up_to = up_to_of(prob)
+    up_to = ClassDraws(0, prob).up_to
     for key, first in ((0, 0), (WORD - 1, 2**33), (12345, 6)):
         expected = [
             [
