@@ -18,9 +18,6 @@ def test_labels_name_the_classes_of_results():
     assert [d.setting for d in many] == ["class 0 (0)", "class 1 (1)", "class 2 (Fraction(2, 1))"]
 
 
-# -- names of columns ------------------------------------------------------------------------------
-
-
 def pandas_frame(rows, names):
     return pytest.importorskip("pandas").DataFrame(rows, columns=names)
 
@@ -93,9 +90,6 @@ def test_two_models_must_have_their_columns_in_one_order():
     ):
         fastece.compare(strings, a, b, **options)
     assert fastece.compare(strings, a, b[names], **options).value == 0
-
-
-# -- the positive class ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,6 @@ def awkward_sets():
 SETS = awkward_sets()
 
 
-# -- values of the reference -----------------------------------------------------------------------
-
-
 def as_rows(prob):
     """Lists of class vectors; of scores (n,) the columns (1 - p, p)."""
     prob = np.asarray(prob).astype(np.float64)
@@ -126,9 +123,6 @@ def expected_truth(estimator, p, q, weight=None):
     return oracle.skce_truth(rows, chances, v=v, **fields)
 
 
-# -- calls -----------------------------------------------------------------------------------------
-
-
 def sample_of(y, p, weight=None, **options):
     """The Sample of class vectors, or of another setting."""
     return read_problems(y, p, vectors=True, sample_weight=weight, **options).sample(0)
@@ -141,9 +135,6 @@ def skce(y, p, form="unbiased", **options):
 def assert_near(got, want, slack=CLOSE, what=None):
     """Numbers within `slack`, or both nan."""
     assert (isnan(got) and isnan(want)) or abs(got - want) <= slack, (what, got, want)
-
-
-# -- hypothesis ------------------------------------------------------------------------------------
 
 
 @st.composite

@@ -25,9 +25,6 @@ def fields_of(binning):
     return dict(zip(("edges", "mapping", "closed"), binning, strict=True))
 
 
-# -- scores ----------------------------------------------------------------------------------------
-
-
 def around(points):
     """Every point and its two neighbouring floats, as float64 in [0, 1]."""
     points = np.asarray(points, dtype=float)
@@ -97,8 +94,6 @@ def class_matrix(scores, seed=0):
     return np.where(rng.random(len(scores)) < 0.6, np.argmax(prob, axis=1), other), prob
 
 
-# -- weights ---------------------------------------------------------------------------------------
-
 WEIGHTS = ["none", "integers", "random", "huge"]
 
 
@@ -116,8 +111,6 @@ def as_lists(*arrays):
     """Plain Python numbers for the oracle; a float32 becomes the float64 it equals."""
     return tuple(None if array is None else np.asarray(array).tolist() for array in arrays)
 
-
-# -- hypothesis ------------------------------------------------------------------------------------
 
 POINTS = sorted(
     {

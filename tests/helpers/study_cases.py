@@ -36,9 +36,6 @@ FIFTEEN += [f"ece_kde_{h}" for h in BANDWIDTHS]
 SIXTEEN = [*FIFTEEN, "ece_bayes"]  # of the corrected convention
 
 
-# -- draws -----------------------------------------------------------------------------------------
-
-
 class Replay:
     """One distribution of scores of a design, made again from the keys of the design."""
 
@@ -73,9 +70,6 @@ class Replay:
             return [(self.prob[:, k], self.posterior[:, k]) for k in range(self.prob.shape[1])]
         top = [row.index(max(row)) for row in self.prob.tolist()]
         return [(self.prob.max(1), self.posterior[np.arange(len(top)), top])]
-
-
-# -- the corrected estimators ----------------------------------------------------------------------
 
 
 def corrected(name, problems, points=40, error=reference.error):
@@ -132,9 +126,6 @@ def counted_edges(scores, n_bins, low=0.0, high=1.0, closed="right"):
 
 def number(option):
     return option if option == "sqrt" else int(option)
-
-
-# -- the published ones ----------------------------------------------------------------------------
 
 
 def published(name, problems, points=40):
@@ -229,9 +220,6 @@ def swapped_counted(problem, n_bins):
     return swapped(in_order(problem), [(a + b) / 2 for a, b in pairwise(edges)])
 
 
-# -- truth -----------------------------------------------------------------------------------------
-
-
 def truth(s, q, n_bins=200):
     """The mean over bins of equal mass of 2 |D| - E |N(D, d^2)|, equal scores in one bin."""
     rows = sorted(zip(np.asarray(s).tolist(), np.asarray(q).tolist(), strict=True))
@@ -257,8 +245,6 @@ def folded(mean, sd):
     z = mean / sd
     return sd * math.sqrt(2 / math.pi) * math.exp(-z * z / 2) + mean * math.erf(z / math.sqrt(2))
 
-
-# -- files -----------------------------------------------------------------------------------------
 
 PICTURES = [f"{name}.{kind}" for name in ("figure2", "log_ratio", "bias")
             for kind in ("png", "svg")]  # fmt: skip
@@ -291,8 +277,6 @@ def assert_same_files(found, want, names):
     found, want = contents(found, names), contents(want, names)
     assert [name for name in names if found[name] != want[name]] == []
 
-
-# -- estimators of one's own -----------------------------------------------------------------------
 
 OWN = '''
 import numpy as np

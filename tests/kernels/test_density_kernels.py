@@ -39,9 +39,6 @@ def score_sets():
     }
 
 
-# -- spread ----------------------------------------------------------------------------------------
-
-
 def spread_of(u, w, terms, low, high):
     """Weight, sums of the terms, distance of the quartiles."""
     kept = w > 0
@@ -93,9 +90,6 @@ def test_spreads_of_drawn_scores(size, weighted):
         out = fresh(4, 5)
         kernel(u, w, 0.4, 0.0, 1.0, out)
         assert near(np.array(expected)) == out.T
-
-
-# -- binning ---------------------------------------------------------------------------------------
 
 
 def lagrange(t):
@@ -203,9 +197,6 @@ def test_lanes_are_gathered_by_their_numbers(width):
         assert np.array_equal(out.swapaxes(1, 2).reshape(2 * width, 4), columns[lanes])
 
 
-# -- smoothing -------------------------------------------------------------------------------------
-
-
 def smoothed(cells, taps, fold, count):
     """The sum of the docstring, term after term."""
     reach = taps.shape[1] - 1
@@ -253,8 +244,6 @@ def test_densities_are_what_is_more_than_rounding_and_have_mass_1(lanes):
             assert 0.2 * found[:, 0].sum(1) == near(np.ones((2, lanes)))
             assert (found[:, 1] <= found[:, 0]).all()
 
-
-# -- integrating -----------------------------------------------------------------------------------
 
 NORMS = [1.0, 1.5, 2.0, 3.0]
 

@@ -38,9 +38,6 @@ NO_CUTS = np.empty(0)
 ALONE = np.array([GAP]), np.empty((0, 0))
 
 
-# --- terms and cells ------------------------------------------------------------------------
-
-
 def test_scatter_keeps_what_is_rounded_off():
     w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
     cell = np.zeros(w.size, np.int32)
@@ -49,9 +46,6 @@ def test_scatter_keeps_what_is_rounded_off():
         kernel(cell, w, 2, sums, lost)
         assert sums[0] + lost[0] == fsum(w)
         assert sums[1] == lost[1] == 0
-
-
-# --- all rows -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("convex", [False, True])
@@ -112,9 +106,6 @@ def test_rows_in_cells_are_all_that_are_wanted(problems):
         assert set(got) == found
 
 
-# --- the common call ------------------------------------------------------------------------
-
-
 CUTS = [0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9]
 
 
@@ -168,9 +159,6 @@ def test_what_is_not_good_has_no_value(n_classes, dtype):
                 assert np.isnan(value(p, labels)), bad
         if n_classes is not None:
             assert np.isnan(value(p * 1.002, y))
-
-
-# --- drawn rows -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("convex", [False, True])

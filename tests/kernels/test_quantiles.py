@@ -58,9 +58,6 @@ def test_total_weight_loses_nothing_to_rounding():
         assert kernel(w) == fsum(w) == float(sum(map(Fraction, w)))
 
 
-# --- the sort -------------------------------------------------------------------------------
-
-
 def score_sets(n):
     """Scores with ties of every kind, and many that share their first bits."""
     rng = np.random.default_rng(n)
@@ -78,9 +75,6 @@ def test_increasing_order_is_stable(n):
             order = np.empty(n, np.int32)
             kernel(s, order)
             assert order.tolist() == np.argsort(s, kind="stable").tolist()
-
-
-# --- the sweep ------------------------------------------------------------------------------
 
 
 def sorted_rows(n, kind, rng):

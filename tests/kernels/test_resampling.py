@@ -25,9 +25,6 @@ SPLITMIX64 = [
     16408922859458223821,
 ]  # fmt: skip
 
-
-# -- plain integers --------------------------------------------------------------------------------
-
 WORD = 2**64
 GOLDEN = 0x9E3779B97F4A7C15
 FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -113,9 +110,6 @@ def keys(count, seed=0):
     return [0, 1, 2**63, WORD - 1, *rng.integers(WORD, size=count, dtype=U64).tolist()]
 
 
-# -- words -----------------------------------------------------------------------------------------
-
-
 def test_words_are_the_published_sequence():
     for kernel in forms(resampling.random_words):
         words = np.empty(5, U64)
@@ -147,9 +141,6 @@ def test_each_number_below_n_has_as_many_words(n):
             if first > 0:  # the one before is of j - 1, or rejected
                 word = (first - 1 << 32) + 77
                 assert kernel(U64(word), n) == one_below(word, n)
-
-
-# -- Poisson counts --------------------------------------------------------------------------------
 
 
 IN_ORDER = np.empty(0, np.int64)
@@ -196,9 +187,6 @@ def test_counts_depend_on_the_id_of_a_row_alone():
         for far, same in ((2**60, 2**60), (-3, 2**61 - 3)):
             one = made_counts(9, 3, 1, law, kernel, ids=np.array([far]))
             assert one == counts_of(9, 3, [same], *law)
-
-
-# -- multiplicities --------------------------------------------------------------------------------
 
 
 def top_up_with(kernel, start, size, c, words=512):
@@ -283,9 +271,6 @@ def test_multiplicities_of_a_great_rate_are_taken_back():
         assert c[0].tolist() == topped_up(start_of(1, 0, TOP_UP), 230, counts, 255)
 
 
-# -- lists of rows ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n", [1, 2, 10, 1000, 2**31 - 2, 2**31 - 1])
 def test_rows_are_those_of_plain_integers(n):
     for key in keys(2):
@@ -300,9 +285,6 @@ def test_rows_are_those_of_plain_integers(n):
                 assert rows.tolist() == expected
 
 
-# -- jackknife -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("n", "groups"), [(1, 1), (5, 5), (40, 7), (100, 64), (70, 70)])
 def test_each_group_is_left_out_once(n, groups):
     for first, last in ((0, groups - 1), (groups // 2, groups - 1), (0, groups // 2)):
@@ -314,8 +296,6 @@ def test_each_group_is_left_out_once(n, groups):
         assert draws.make(0, 3).tolist() == expected
         assert draws.make(1, 2).tolist() == expected[1:]
 
-
-# -- labels ----------------------------------------------------------------------------------------
 
 SCORES = [0.0, 1.0, 0.5, 1e-9, 1 - 2.0**-53, 0.3, 2.0**-16, 1 - 2.0**-16, 2.0**-17, 5e-324, 1e-6]
 

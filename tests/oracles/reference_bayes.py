@@ -14,9 +14,6 @@ def sigmoid(z):
     return 1 / (1 + exp(-z)) if z >= 0 else exp(z) / (1 + exp(z))
 
 
-# -- rows -> cells -----------------------------------------------------------------------------
-
-
 def effective_count(weights):
     """Kish: (sum w)^2 / sum w^2."""
     return fsum(weights) ** 2 / fsum(w * w for w in weights)
@@ -77,9 +74,6 @@ def logit_range(found, near, far):
     return -ends[0], ends[1]
 
 
-# -- the prior ---------------------------------------------------------------------------------
-
-
 def variances(n_cells, tau, rho, decay):
     """Of the coefficients of cos(pi k u), k = 0, 1, ...; those from k = 1 on add up to 2 tau^2. k
     is that of cells: (C / pi) sqrt(2 - 2 cos(pi k / C))."""
@@ -108,15 +102,9 @@ def prior_precision(n_cells, tau, rho, decay, slope=0.5):
     return rows + line
 
 
-# -- dense linear algebra ----------------------------------------------------------------------
-
-
 def solve_up(r, b):
     """x with R' x = b."""
     return np.linalg.solve(np.transpose(r), b).tolist()
-
-
-# -- Laplace's approximation -------------------------------------------------------------------
 
 
 def curve(x, t, theta):
@@ -167,9 +155,6 @@ def laplace(found, x, t, prior):
         theta = after
     logs = np.linalg.slogdet(prior)[1] - np.linalg.slogdet(precision)[1]
     return theta.tolist(), np.linalg.cholesky(precision), objective(theta) + logs / 2
-
-
-# -- the error ---------------------------------------------------------------------------------
 
 
 def norm_of_gaps(found, p, norm):

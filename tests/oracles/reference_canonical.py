@@ -36,9 +36,6 @@ def gaps_from(p, q):
     return [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(p, q, strict=True)]
 
 
-# -- the kernel density estimator on the simplex ---------------------------------------------------
-
-
 @lru_cache(maxsize=100_000)
 def log_gamma(alpha):
     """log Gamma(alpha) for alpha >= 1: Stirling's series where a float would lose digits."""
@@ -128,9 +125,6 @@ def canonical_truth(p, q, bandwidth="likelihood", norm=1.0, v=None):
     h = likely_bandwidth(p, v)[0] if bandwidth == "likelihood" else bandwidth
     w = weights_of(len(p), v)
     return smoothed_error(p, lambda _, i, k: q[i][k] - p[i][k], h, norm, w)
-
-
-# -- the squared kernel calibration error ----------------------------------------------------------
 
 
 def median_width(p, v=None):

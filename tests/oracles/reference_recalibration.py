@@ -57,9 +57,6 @@ def minimum(loss, start, gradient="3-point"):
     return x
 
 
-# -- of class vectors ------------------------------------------------------------------------------
-
-
 def temperature(z, y, w):
     """T > 0 with the least log loss of softmax(z / T)."""
 
@@ -115,9 +112,6 @@ def matrix(z, y, w, off_diagonal=0.0, penalty=0.0):
 
     x = minimum(loss, np.concatenate([np.zeros(k), np.eye(k).ravel()]), gradient)
     return x[k:].reshape(k, k), x[:k]
-
-
-# -- of one score ----------------------------------------------------------------------------------
 
 
 def platt(x, y, w, smooth=False):
@@ -191,9 +185,6 @@ def scaling_binning_map(new, p, y, w, n_bins=15):
     return np.array([values[which_bin(s, cuts)] for s in fresh])
 
 
-# -- one against the rest --------------------------------------------------------------------------
-
-
 def one_vs_rest(mapping, new, prob, y, w):
     """`mapping(new, p, hits, w)` for every class, rows divided by their sum, or 1/K each where all
     are 0. Two columns are the binary problem of column 1, and so is a single one."""
@@ -214,9 +205,6 @@ def platt_map(new, p, y, w, smooth=False):
 
 def fitted_beta_map(new, p, y, w):
     return beta_map(new, *beta(p, y, w))
-
-
-# -- probabilities of every method -----------------------------------------------------------------
 
 
 def temperature_map(new, prob, y, w):

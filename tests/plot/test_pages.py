@@ -68,8 +68,6 @@ def test_classes_are_small_panels_and_the_title_says_which(diagram):
     figure.draw_without_rendering()
 
 
-# --- elements of a page ------------------------------------------------------------------------
-
 HOSTILE = '</text><script>alert(1)</script> id="x" #000000 & $'
 
 

@@ -41,6 +41,9 @@ def test_its_numbers_are_those_of_the_functions(report, classes):
     scores = {line["name"]: line for line in report.scores}
     assert scores["brier_score"]["value"] == pytest.approx(fastece.brier_score(y, p), rel=1e-12)
     assert scores["log_loss"]["value"] == pytest.approx(fastece.log_loss(y, p), rel=1e-12)
+    first = report.measures[0]["value"]
+    assert report.verdict == "miscalibrated"
+    assert report.headline.startswith(f"Over-confident by {first:.3f} (95 % CI ")
     assert report.accuracy == np.mean(p.argmax(1) == y) == scores["accuracy"]["value"]
     assert report.mean_confidence == pytest.approx(p.max(1).mean(), rel=1e-12)
     top = fastece.score_decomposition(y, p, setting="confidence")
@@ -53,12 +56,6 @@ def test_its_numbers_are_those_of_the_functions(report, classes):
     table = fastece.slices(y, p, setting="classwise", rng=0)
     assert [row.value for row in report.classes] == [row.value for row in table]
     assert report.curve.value == pytest.approx(lines["ece_bayes"]["value"])
-
-
-def test_the_headline_is_about_the_first_error(report):
-    first = report.measures[0]
-    assert report.verdict == "miscalibrated"
-    assert report.headline.startswith(f"Over-confident by {first['value']:.3f} (95 % CI ")
 
 
 def test_a_report_is_plain_values(report):

@@ -56,9 +56,6 @@ def routing(model=None):
     return context, model, score
 
 
-# -- scores of folds -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("options", "known"),
     [
@@ -105,8 +102,6 @@ def test_weights_that_no_score_asks_for_are_an_error():
     np.testing.assert_allclose(-found, known, **NEAR)
 
 
-# -- grids -----------------------------------------------------------------------------------------
-
 GRID = {"var_smoothing": [1e-9, 0.1, 1.0]}
 
 
@@ -139,9 +134,6 @@ def test_a_grid_without_routing_gives_weights_as_to_scores_of_scikit_learn():
     assert len(means) == 4
     for mean in means[1:]:
         np.testing.assert_allclose(mean, means[0], **NEAR)
-
-
-# -- the table, names and copies -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(fastece.ESTIMATORS))
@@ -222,9 +214,6 @@ def test_copies_of_a_score_are_the_same(again):
     assert repr(copied) == repr(score)
 
 
-# -- classifiers and labels ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "model",
     [
@@ -299,9 +288,6 @@ def test_a_label_that_the_model_has_not_seen_is_refused():
     with pytest.warns(UserWarning, match="is 'cow'"):
         found = cross_val_score(GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer)
     assert np.isnan(found).tolist() == [True]
-
-
-# -- what is refused -------------------------------------------------------------------------------
 
 
 def test_models_without_class_probabilities_are_refused():
