@@ -136,7 +136,7 @@ def test_options_of_the_value_equal_the_reference(binning):
 
 
 @pytest.mark.parametrize("closed", ["right", "left"])
-@pytest.mark.parametrize("score_range", ["unit", (1 / 3, 1.0), (0.1, 0.7)], ids=str)
+@pytest.mark.parametrize("score_range", ["unit", (1 / 3, 1.0), (0.1, 0.7), (0.03, 0.3)], ids=str)
 @pytest.mark.parametrize("n_bins", [5, 49, 256, 1000])
 def test_every_edge_and_both_its_neighbours_fall_in_the_right_bin(n_bins, score_range, closed):
     # Counted bin by bin, because an error may hide a row in the wrong bin.

@@ -83,8 +83,11 @@ def test_names_and_options():
     assert compat.ace(y, p) == compat.gce(y, p, *switches)
     assert compat.ece(y, p) == compat.gce(y, p, "even", True, False, "l1")
     assert compat.sce(y, p) == compat.gce(y, p, "even", False, True, "l1")
+    assert compat.tace(y, p) == compat.gce(y, p, *switches, threshold=0.01)
     assert compat.tace(y, p, 12, 0.2) == compat.gce(y, p, *switches, 12, 0.2)
     assert compat.tace(y, p, 12, 0.0) == compat.ace(y, p, 12)
+    rmsce = compat.gce(y, p, "adaptive", True, False, "l2", datapoints_per_bin=100)
+    assert compat.rmsce(y, p) == rmsce
     rmsce = compat.gce(y, p, "adaptive", True, False, "l2", datapoints_per_bin=50)
     assert compat.rmsce(y, p, datapoints_per_bin=50) == rmsce
     rmsce = compat.gce(y, p, "adaptive", True, False, "l2", num_bins=9)

@@ -354,6 +354,12 @@ def test_fixed_normal_numbers_are_normal_and_differ_by_class():
     assert abs(np.corrcoef(order, np.arange(DRAWS))[0, 1]) < 0.05
 
 
+@pytest.mark.parametrize("unit", [1e300, 1e-300, 3.0])
+def test_the_effective_count_has_no_unit(unit):
+    w = np.arange(1.0, 8)
+    assert rooms.effective_count(unit * w, 7) == pytest.approx(28**2 / 140, rel=1e-12)
+
+
 # -- coverage: seeds are fixed, rates over all seeds are stated ------------------------------------
 
 

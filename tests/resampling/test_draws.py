@@ -12,6 +12,7 @@ from fastece.resampling.draws import (
     HitDraws,
     Multinomial,
     RowDraws,
+    draws_of,
     new_key,
     poisson_law,
 )
@@ -114,6 +115,14 @@ def test_every_row_needs_scores_as_often(n):
     assert chi_square_p(np.bincount(rows.ravel(), minlength=n), np.full(n, rows.size / n)) > ALPHA
     pairs = np.bincount((rows[:, ::2] * n + rows[:, 1::2]).ravel(), minlength=n * n)
     assert chi_square_p(pairs, np.full(n * n, rows.size / 2 / n**2)) > ALPHA
+
+
+def test_a_small_part_is_drawn_as_a_list():
+    assert draws_of(1, 100, 100) == Multinomial(1, 100, 100)
+    assert draws_of(1, 100, 7) == Multinomial(1, 100, 7)
+    assert draws_of(1, 96, 6) == RowDraws(1, 96, 6)
+    assert draws_of(1, 100, 101) == RowDraws(1, 100, 101)  # more than there are
+    assert draws_of(1, 1, 1) == Multinomial(1, 1, 1)
 
 
 # -- labels ----------------------------------------------------------------------------------------
