@@ -141,9 +141,6 @@ def test_colours_go_on_where_the_axes_are(diagram):
     assert [line.get_color() for line in models_of(ax)] == ["red", "lime", "red"]
 
 
-# --- room --------------------------------------------------------------------------------------
-
-
 def parts_of(ax):
     """What a legend must not lie on, of axes: their inside, their labels and their title."""
     labels = [*ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label]
@@ -204,9 +201,6 @@ def test_what_is_hardly_there_needs_scores_too(y, p, fields, size):
         figure = Figure(figsize=size)
         draw_model(diagram.drawing(), figure.subplots(), span=span)
         figure.draw_without_rendering()
-
-
-# --- heaped scores -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("near", "count"), [(0.45, 1), (0.55, 2)])
@@ -458,29 +452,21 @@ def test_classes_without_a_value_come_last(diagram):
     assert not any("class 0," in ax.get_title() for ax in figure.axes)
 
 
-def run_python(code):
-    """Standard output of a new process."""
+DRAWN = (
+    "from matplotlib.figure import Figure; from fastece.plot import plot_classes;"
+    "d = fastece.reliability_diagram([0, 1], [0.2, 0.7]);"
+    "d.plot(Figure().subplots()); plot_classes([d, d], figure=Figure());"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "unused"),
+    [("fastece.plot.plot_classes;", {"matplotlib", "numba"}), (DRAWN, {"matplotlib.pyplot"})],
+)
+def test_no_more_of_matplotlib_is_imported_than_is_used(code, unused):
+    code = f"import sys, fastece; {code} print({unused!r}.isdisjoint(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def test_the_room_is_there_without_matplotlib():
-    code = (
-        "import sys, fastece; functions = fastece.plot.plot_classes, fastece.plot.plot_result;"
-        "print('matplotlib' in sys.modules, 'numba' in sys.modules, all(map(callable, functions)))"
-    )
-    assert run_python(code) == "False False True\n"
-
-
-def test_drawing_on_given_axes_leaves_pyplot_alone():
-    code = (
-        "import sys; from matplotlib.figure import Figure; import fastece;"
-        "from fastece.plot import plot_classes;"
-        "d = fastece.reliability_diagram([0, 1], [0.2, 0.7]);"
-        "d.plot(Figure().subplots()); plot_classes([d, d], figure=Figure());"
-        "print('matplotlib.pyplot' in sys.modules)"
-    )
-    assert run_python(code) == "False\n"
+    assert done.stdout == "True\n"
 
 
 @pytest.mark.parametrize("draw", [plot_result, lambda diagram: plot_classes([diagram])])

@@ -168,17 +168,29 @@ def test_start_up_in_a_real_process():
     assert run_fresh(f"import sys; {MODULES['startup'].IMPORT}; {imported}") == "False False\n"
 
 
+PEAKS = [("Memory", ("ece", 1000)), *(("BootstrapMemory", (x, 2, 1000)) for x in ("ece", "all"))]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no peak of memory to ask for")
-def test_memory_is_that_of_the_call(monkeypatch):
+@pytest.mark.parametrize(("name", "params"), PEAKS)
+def test_memory_is_that_of_the_call(name, params, monkeypatch):
     memory = MODULES["memory"]
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
-    benchmark = memory.Memory()
-    benchmark.setup("ece", 1000)
+    benchmark = getattr(memory, name)()
+    benchmark.setup(*params)
     try:
-        assert benchmark.extra("fastece", "ece", 1000) < 64  # the call itself runs
+        assert benchmark.track_extra_megabytes(*params) < 64
+        assert benchmark.extra("numpy", *params) < 64
     finally:
-        benchmark.teardown("ece", 1000)
+        benchmark.teardown(*params)
+    if name == "BootstrapMemory":
+        code = benchmark.code("fastece", *params)
+        assert code.startswith("fastece.bootstrap(y, p, ")
+        assert "n_jobs=2" in code
+        for one in CALIBRATION_ERRORS:
+            assert (repr(one) in code) == (params[0] in (one, "all"))
+        return
     monkeypatch.setitem(memory.CALLS, "fastece", "x = np.zeros(2_000_000) + fastece.ece(y, p)")
     benchmark.setup("ece", 1_000_000)
     try:
@@ -189,35 +201,12 @@ def test_memory_is_that_of_the_call(monkeypatch):
         benchmark.teardown("ece", 1_000_000)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="no peak of memory to ask for")
-@pytest.mark.parametrize("estimator", ["ece", "all"])
-def test_memory_of_replicates_is_that_of_the_bootstrap(estimator, monkeypatch):
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
-    benchmark = MODULES["memory"].BootstrapMemory()
-    params = (estimator, 2, 1000)
-    benchmark.setup(*params)
-    try:
-        assert benchmark.track_extra_megabytes(*params) < 64
-        assert benchmark.extra("numpy", *params) < 64
-    finally:
-        benchmark.teardown(*params)
-    code = benchmark.code("fastece", *params)
-    assert code.startswith("fastece.bootstrap(y, p, ")
-    assert "n_jobs=2" in code
-    for name in CALIBRATION_ERRORS:
-        assert (repr(name) in code) == (estimator in (name, "all"))
-
-
 def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
     run_fresh = MODULES["common"].run_fresh
     root = str(Path(fastece.__file__).parents[1])
     assert run_fresh("import benchmarks", FASTECE_MEASURED=root) == ""
     with pytest.raises(RuntimeError, match="to be measured is"):
         run_fresh("import benchmarks", FASTECE_MEASURED=str(tmp_path))
-
-
-# --- the baselines themselves --------------------------------------------------------------
 
 
 def test_every_estimator_has_an_idiom():
@@ -255,9 +244,6 @@ def test_idioms_of_class_vectors_are_right(estimator):
         expected = fastece.ece(y, p, estimator=estimator, setting=setting)
         tolerance = {"ece_ac": 1e-3, "ece_kde": 1e-4}.get(estimator, 1e-12)
         assert baseline(y, p) == pytest.approx(expected, abs=tolerance)
-
-
-# --- the clock ------------------------------------------------------------------------------
 
 
 class Clock:
@@ -302,17 +288,6 @@ def test_rounds_of_short_calls_are_a_millisecond(clock):
     assert clock.calls.count("slow") == 1 + 7 + 5 * 4
 
 
-# --- tables ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(2.0, "2.00 s"), (0.0125, "12.5 ms"), (9.996e-5, "100 us"), (5e-8, "50.0 ns")],
-)
-def test_times_are_shown_with_three_digits(seconds, text):
-    assert speed_tables.with_unit(seconds) == text
-
-
 @pytest.mark.usefixtures("short_rounds")
 def test_tables_have_a_line_for_every_estimator_and_setting(monkeypatch, capsys):
     monkeypatch.setattr(speed_tables, "SIZES", (20, 50))
@@ -326,9 +301,6 @@ def test_tables_have_a_line_for_every_estimator_and_setting(monkeypatch, capsys)
     assert len(replicates.splitlines()) == 2 + len(CALIBRATION_ERRORS)
     assert re.fullmatch(r"\| `ece` \| .* [mun]?s, .* ns a row, .*x \|", replicates.splitlines()[2])
     assert machine.startswith(f"fastece {fastece.__version__}, Python ")
-
-
-# --- asv ------------------------------------------------------------------------------------
 
 
 def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
@@ -346,12 +318,3 @@ def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
     assert (
         environment.run(["-c", "import numpy; print(numpy.__version__)"]) == f"{np.__version__}\n"
     )
-
-
-def test_machine_is_named_by_its_processor(monkeypatch):
-    pytest.importorskip("asv")
-    monkeypatch.syspath_prepend(str(FOLDER))
-    measure = importlib.import_module("measure")
-    monkeypatch.setattr(measure, "processor", lambda: "Fast (R) 9000/X @ 3 GHz")
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    assert measure.default_machine() == "fast-r-9000-x-3-ghz-2-cores"
