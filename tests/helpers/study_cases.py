@@ -1,7 +1,6 @@
 """Small studies, their draws made again, and the study's estimators as plain loops."""
 
 import math
-from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from math import fsum, isqrt, nan
 
@@ -72,7 +71,7 @@ class Replay:
         return [(self.prob.max(1), self.posterior[np.arange(len(top)), top])]
 
 
-def corrected(name, problems, points=40, error=reference.error):
+def corrected(name, problems, points=40):
     """The value of one of the fifteen: the mean over the problems."""
     kind, _, option = name.rpartition("_")
     if kind == "ece_kde":
@@ -80,48 +79,8 @@ def corrected(name, problems, points=40, error=reference.error):
         found = [reference_kde.kde_error(p, bandwidth=h, points=points) for p in problems]
     else:
         fields = {"n_bins": number(option), "score_range": "support", **BINNED[kind]}
-        found = [error(problem, **fields) for problem in problems]
+        found = [reference.error(problem, **fields) for problem in problems]
     return fsum(found) / len(found)
-
-
-def quick_error(problem, *, n_bins, score_range, edges="uniform", mapping="hard"):
-    """`reference.error` of rows that count once, in whole numbers where it has fractions and by
-    bisection where it looks at every edge: a tenth of the time."""
-    scores, hits, low, high = problem
-    assert score_range == "support"
-    n_bins = bin_count(problem, n_bins)
-    if edges == "uniform":
-        cuts = reference.uniform_edges(n_bins, low, high)
-    else:
-        cuts = counted_edges(scores, n_bins, low, high, "right" if mapping == "hard" else None)
-    middles = [c for c, _ in reference.centres(cuts)]
-    sums = [[] for _ in range(n_bins)]
-    for s, y in zip(scores, hits, strict=True):
-        if mapping == "hard":
-            sums[min(max(bisect_left(cuts, s) - 1, 0), n_bins - 1)].append(y - s)
-            continue
-        j = bisect_right(middles, s) - 1
-        if j < 0 or j == len(middles) - 1:
-            sums[max(j, 0)].append(y - s)
-            continue
-        share = (middles[j + 1] - s) / (middles[j + 1] - middles[j])
-        sums[j].append(share * (y - s))
-        sums[j + 1].append((1 - share) * (y - s))
-    return fsum(abs(fsum(gaps)) for gaps in sums) / len(scores)
-
-
-def counted_edges(scores, n_bins, low=0.0, high=1.0, closed="right"):
-    """`reference.quantile_edges` of rows that count once, in whole numbers."""
-    s = sorted(min(max(s, low), high) for s in scores)
-    cumulated = [i for i in range(1, len(s) + 1) if i == len(s) or s[i] > s[i - 1]]
-    edges, k = [low], 0
-    for j in range(1, n_bins):
-        while cumulated[k] * n_bins < j * len(s):
-            k += 1
-        i = cumulated[k]
-        tie = i * n_bins == j * len(s)
-        edges.append(reference.between(s[i - 1], s[i], closed) if tie else s[i - 1])
-    return [*edges, high]
 
 
 def number(option):

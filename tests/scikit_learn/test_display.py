@@ -65,10 +65,7 @@ def test_a_display_is_of_the_positive_label(pos_label):
 
 
 def test_positive_labels_that_there_are_not_are_refused():
-    for n_classes, words in (
-        (2, "class 1, 'bee', got 'cow'"),
-        (3, "needs P.positive. or 2 col"),
-    ):
+    for n_classes, words in ((2, "class 1, 'bee', got 'cow'"), (3, "needs P.positive. or 2 col")):
         data, model = fitted(n_classes)
         with pytest.raises(ValueError, match=words):
             ReliabilityDisplay.from_estimator(model, data.X, data.y, pos_label="cow")

@@ -125,7 +125,7 @@ def test_estimates_are_those_of_plain_loops_on_the_drawn_rows(three):
             row = np.sort(row)
             problems = reference.problems(labels[row].tolist(), prob[row].tolist(), setting)
             for e, name in enumerate(FIFTEEN):
-                want = cases.corrected(name, problems, points=12, error=cases.quick_error)
+                want = cases.corrected(name, problems, points=12)
                 rel = 1e-3 if "kde" in name else 1e-10
                 assert outcome.estimates[k, e, 0, j] == pytest.approx(want, rel=rel, abs=1e-6)
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference
 
 from fastece.study import preset
 from fastece.study.candidates import candidates_of
@@ -26,12 +25,7 @@ def corrected(name, problems):
 
 
 def quick_corrected(name, problems):
-    return cases.corrected(name, problems, points=12, error=cases.quick_error)
-
-
-def quick_edges(scores, weights, *rest, **closed):
-    assert set(weights) == {1.0}
-    return cases.counted_edges(scores, *rest, **closed)
+    return cases.corrected(name, problems, points=12)
 
 
 def published(name, problems):
@@ -72,8 +66,7 @@ def test_a_cell_has_its_shape(paper):
     assert {"hold-out", "fitting", "prediction", "estimation", "truth"} <= set(outcome.seconds)
 
 
-def test_some_draws_of_every_size_have_the_value_of_plain_loops(paper, monkeypatch):
-    monkeypatch.setattr(reference, "quantile_edges", quick_edges)
+def test_some_draws_of_every_size_have_the_value_of_plain_loops(paper):
     for i, size in enumerate(paper[1].design.sizes):
         assert_values(*paper, size, [i, 100 - i, 199 - i], quick_corrected)
 
