@@ -116,14 +116,6 @@ class OldDLPack(DLPack):
         return self.array.__dlpack__()
 
 
-def reversed_view(array):
-    return np.ascontiguousarray(array[::-1])[::-1]
-
-
-def swapped_bytes(array):
-    return array.astype(array.dtype.newbyteorder("S"))
-
-
 def unaligned(array):
     raw = np.zeros(array.nbytes + 1, dtype=np.uint8)
     view = raw[1:].view(array.dtype).reshape(array.shape)
@@ -143,10 +135,6 @@ def arrow(array, make):
     return package("pyarrow").table({str(k): x for k, x in enumerate(array.T)})
 
 
-def chunked(array):
-    return package("pyarrow").chunked_array([array[:3], array[3:]])
-
-
 def tensor(dtype):
     torch = package("torch")
     return lambda a: torch.tensor(a, dtype=getattr(torch, dtype))
@@ -159,9 +147,9 @@ CONTAINERS = {
     "list of numpy numbers": list,
     "Fortran order": np.asfortranarray,
     "strided": strided,
-    "reversed": reversed_view,
+    "reversed": lambda a: np.ascontiguousarray(a[::-1])[::-1],
     "read-only": frozen,
-    "swapped bytes": swapped_bytes,
+    "swapped bytes": lambda a: a.astype(a.dtype.newbyteorder("S")),
     "unaligned": unaligned,
     "broadcast": lambda a: np.broadcast_to(a, (2, *a.shape))[1],
     "subclass": lambda a: a.view(type("Sub", (np.ndarray,), {})),
@@ -176,7 +164,9 @@ CONTAINERS = {
     "pandas Float32": lambda a: frame(package("pandas"), a).astype("Float32"),
     "polars": lambda a: frame(package("polars"), a),
     "pyarrow": lambda a: arrow(a, package("pyarrow").array),
-    "pyarrow chunks": lambda a: arrow(a, chunked),
+    "pyarrow chunks": lambda a: arrow(
+        a, lambda x: package("pyarrow").chunked_array([x[:3], x[3:]])
+    ),
     **{f"torch {kind}": lambda a, kind=kind: tensor(kind)(a)
        for kind in ("float64", "float32", "float16", "bfloat16")},
     "torch gradient": lambda a: tensor("float32")(a).requires_grad_(),

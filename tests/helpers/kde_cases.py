@@ -47,15 +47,10 @@ def hits_for(rng, s):
     """Calibrated hits, over-confident ones, all, none, or hits that know nothing of the score."""
     kind = rng.integers(6)
     if kind < 2:
-        return (
-            rng.integers(0, 2) * np.ones(len(s), np.int64) if rng.random() < 0.5 else coin(rng, s)
-        )
+        one = rng.random() < 0.5
+        return np.full(len(s), rng.integers(0, 2)) if one else rng.integers(0, 2, len(s))
     p = [s, s ** rng.uniform(0.3, 3), 0.1 + 0.8 * s, rng.random() + 0 * s][kind - 2]
     return (rng.random(len(s)) < p).astype(np.int64)
-
-
-def coin(rng, s):
-    return rng.integers(0, 2, len(s))
 
 
 def weights_for(rng, n):

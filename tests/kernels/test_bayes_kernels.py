@@ -43,19 +43,10 @@ def start(n_cells):
     return prior_fits(n_cells, [prior_of(n_cells, *h) for h in HYPERPARAMETERS])
 
 
-def lines_of(fits, n_cells):
-    """The lines of the first block: (C + 4, quantities, 16)."""
-    return fits.state[0].reshape(n_cells + 4, -1, bayes.LANES)
-
-
-def quantity(lines, offset):
-    """(C, 16) of one quantity."""
-    return lines[2:-2, int(offset) // bayes.LANES]
-
-
 def theta_of(fits, n_cells, g):
     """f, b_0 and b_1 of one fit."""
-    return np.append(quantity(lines_of(fits, n_cells), bayes.F)[:, g], fits.line[0, :, g])
+    lines = fits.state[0].reshape(n_cells + 4, -1, bayes.LANES)
+    return np.append(lines[2:-2, int(bayes.F) // bayes.LANES, g], fits.line[0, :, g])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

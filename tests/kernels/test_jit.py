@@ -121,9 +121,6 @@ def no_failures(monkeypatch):
     monkeypatch.setattr(_jit, "FAILURES", [])
 
 
-# --- its name -------------------------------------------------------------------------------
-
-
 def test_key_changes_with_every_kernel_source(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     for name in ("a.py", "b.py"):
@@ -188,9 +185,6 @@ def test_without_compilation_there_is_no_folder(tmp_path, package):
     assert kept(tmp_path) == {blocked: b""}
 
 
-# --- its place ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("variable", PLACES)
 def test_place_is_the_first_that_is_named(tmp_path, monkeypatch, variable):
     for name in PLACES:
@@ -247,14 +241,7 @@ def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_pat
     assert kept(tmp_path) == before
 
 
-# --- whom it is believed from ----------------------------------------------------------------
-
 posix = pytest.mark.skipif(os.name != "posix", reason="modes and limits of POSIX")
-
-
-def home_of(path):
-    """The user that a file belongs to."""
-    return path.stat().st_uid
 
 
 def give_away(path, monkeypatch):
@@ -262,7 +249,7 @@ def give_away(path, monkeypatch):
     if os.geteuid() == 0:
         os.chown(path, 12345, -1)
     else:
-        monkeypatch.setattr(_jit.os, "geteuid", lambda: home_of(path) + 1)
+        monkeypatch.setattr(_jit.os, "geteuid", lambda: path.stat().st_uid + 1)
 
 
 @posix
@@ -328,9 +315,6 @@ def test_a_cache_that_cannot_be_written_is_read(cache, package):
     assert kept(cache) == before
     for path in (cache, folder):
         path.chmod(0o755)
-
-
-# --- what goes wrong while it is used -------------------------------------------------------
 
 
 @posix
@@ -482,9 +466,6 @@ def test_callbacks_get_what_this_process_compiles(tmp_path, package):
     assert shown(watch + PAIR, package, FASTECE_CACHE_DIR=tmp_path) == PAIR_SHOWS
 
 
-# --- edited kernels: a stale result is the worst that a cache can do ------------------------
-
-
 @pytest.mark.slow
 def test_a_callee_edited_in_another_file(tmp_path, cache):
     package = copy_package(tmp_path / "package")
@@ -512,9 +493,6 @@ def test_sources_show_an_edit_and_are_not_read(tmp_path, monkeypatch):
         monkeypatch.setattr(Path, reader, refuse)
     monkeypatch.setattr("builtins.open", refuse)
     assert (_jit.source_times(tmp_path) == before) == (os.name != "posix")
-
-
-# --- other kernels, other packages ----------------------------------------------------------
 
 
 @pytest.mark.slow

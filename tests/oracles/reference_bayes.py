@@ -7,11 +7,7 @@ Nothing of fastece is imported. Data are lists of Python numbers, but for matric
 from math import cos, exp, fsum, inf, log, log1p, pi
 
 import numpy as np
-
-
-def sigmoid(z):
-    """1 / (1 + exp(-z)), never overflowing."""
-    return 1 / (1 + exp(-z)) if z >= 0 else exp(z) / (1 + exp(z))
+from reference import sigmoid
 
 
 def effective_count(weights):

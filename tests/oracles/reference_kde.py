@@ -26,9 +26,6 @@ EXACT = 2000  # up to so many distinct scores, cells end where a kernel does
 PARTS = 60  # of a cell in which g - s f changes its sign
 
 
-# -- bandwidth -------------------------------------------------------------------------------------
-
-
 def silverman(scores, weights, n, low=0.0, high=1.0):
     """h = max(0.0003, min(sd, IQR/1.349) (3 n / 4)^(-1/5)), from all scores placed into the range.
 
@@ -51,9 +48,6 @@ def silverman(scores, weights, n, low=0.0, high=1.0):
     if iqr > 0:
         spread = min(spread, iqr / 1.349)
     return max(SMALLEST, spread * (3 * n / 4) ** (-1 / 5))
-
-
-# -- kernels ---------------------------------------------------------------------------------------
 
 
 def kernel(kind, u, h):
@@ -89,9 +83,6 @@ def beta_shapes(x, rest, b):
         return np.where(x < 2 * b, rho(np.minimum(x, 2 * b), b), x / b)
 
     return shape(x), shape(rest)
-
-
-# -- densities -------------------------------------------------------------------------------------
 
 
 def merged(scores, hits, weights, low, high):
@@ -187,9 +178,6 @@ def densities(x, scores, hits, weights, h, kind, low, high):
     result = np.empty_like(both)
     result[order] = both
     return result[:, 0], result[:, 1]
-
-
-# -- the integral ----------------------------------------------------------------------------------
 
 
 def with_middles(edges):
