@@ -22,3 +22,13 @@ def _no_figure_stays_open():
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """A client of a cluster of two processes, on any free port."""
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "host": "127.0.0.1"}
+    options |= {"dashboard_address": "127.0.0.1:0", "local_directory": tmp_path_factory.mktemp("w")}
+    with distributed.LocalCluster(**options) as own, distributed.Client(own) as client:
+        yield client

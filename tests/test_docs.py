@@ -341,17 +341,20 @@ def test_the_long_notebook_runs_small_and_its_figures_of_cifar10_are_kept(
     assert (tmp_path / "again.csv").read_bytes() == kept.read_bytes()
 
 
+def printed_by(name, *options):
+    """The lines that a script prints."""
+    command = [sys.executable, ROOT / "scripts" / name, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
 def test_table_of_coverage_is_what_the_script_prints():
     section = section_of(
         "docs/bootstrap.md", "The bootstrap: the distribution, and when not to read its interval"
     )
     table = [x for x in section.splitlines() if x.startswith("|")]
-    script = ROOT / "scripts" / "interval_coverage.py"
     options = ["--simulations", "4", "--replicates", "40", "--sizes", "200", "--threads", "1"]
-    done = subprocess.run(
-        [sys.executable, script, *options], capture_output=True, text=True, check=True
-    )
-    printed = done.stdout.splitlines()
+    printed = printed_by("interval_coverage.py", *options)
     assert printed[:2] == table[:2]
     # one block of rows of the page: the same cases, other numbers
     cases = [[cell.strip() for cell in line.split("|")[1:3]] for line in printed[2:]]
@@ -363,12 +366,8 @@ def test_table_of_coverage_is_what_the_script_prints():
 def test_table_of_groups_has_the_cases_of_the_script():
     section = section_of("docs/intervals.md", "Rows that belong together")
     table = [x for x in section.splitlines() if x.startswith("|")]
-    script = ROOT / "scripts" / "group_coverage.py"
     options = ["--simulations", "1", "--resamples", "9", "--jobs", "1"]
-    done = subprocess.run(
-        [sys.executable, script, *options], capture_output=True, text=True, check=True
-    )
-    printed = done.stdout.splitlines()
+    printed = printed_by("group_coverage.py", *options)
     assert printed[:2] == table[:2]
     assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
 
@@ -391,11 +390,7 @@ def test_tables_of_coverage_have_the_cases_of_the_script(heading, tables):
 
 @pytest.mark.slow
 def test_the_script_of_coverage_prints_tables():
-    script = ROOT / "scripts" / "estimate_coverage.py"
     tables = {"estimate": 10, "compare": 20, "alarms": 6, "direction": 10, "slices": 2}
     for table, lines in tables.items():
         options = [table, "--simulations", "1", "--replicates", "9", "--sizes", "50"]
-        done = subprocess.run(
-            [sys.executable, script, *options], capture_output=True, text=True, check=True
-        )
-        assert len(done.stdout.splitlines()) == 2 + lines
+        assert len(printed_by("estimate_coverage.py", *options)) == 2 + lines

@@ -82,20 +82,6 @@ def processes():
         yield pool
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory):
-    distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "host": "127.0.0.1"}
-    folder = str(tmp_path_factory.mktemp("workers"))
-    # Any free port: the usual one may be another cluster's.
-    options["dashboard_address"] = "127.0.0.1:0"
-    with (
-        distributed.LocalCluster(**options, local_directory=folder) as own,
-        distributed.Client(own) as client,
-    ):
-        yield client
-
-
 # -- the same bits ---------------------------------------------------------------------------------
 
 

@@ -260,19 +260,6 @@ def test_wrong_options_are_refused_before_any_work():
 # -- processes -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory):
-    distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "host": "127.0.0.1"}
-    folder = str(tmp_path_factory.mktemp("workers"))
-    options["dashboard_address"] = "127.0.0.1:0"  # any free port
-    with (
-        distributed.LocalCluster(**options, local_directory=folder) as own,
-        distributed.Client(own) as client,
-    ):
-        yield client
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["plain", "replicates"])
 def test_a_worker_that_dies_changes_nothing(client, tmp_path, name):

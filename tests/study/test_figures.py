@@ -2,17 +2,15 @@
 
 from math import inf, nan
 
+import matplotlib
 import numpy as np
+import pyarrow as pa
 import pytest
+from matplotlib.colors import to_hex
 
-matplotlib = pytest.importorskip("matplotlib")
-pa = pytest.importorskip("pyarrow")
-
-from matplotlib.colors import to_hex  # noqa: E402
-
-from fastece.study import figures  # noqa: E402
-from fastece.study.figures import MEASURES, curves_figure, save_figure  # noqa: E402
-from helpers.study_cases import FIFTEEN, SIXTEEN  # noqa: E402
+from fastece.study import figures
+from fastece.study.figures import MEASURES, curves_figure, save_figure
+from helpers.study_cases import FIFTEEN, SIXTEEN
 
 matplotlib.use("agg")
 
