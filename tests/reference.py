@@ -266,12 +266,19 @@ def error(problem, weights=None, **fields):
     return value(cells(problem, weights, **binning)[1], **rest)
 
 
+def folded(mean, sd):
+    """E |N(mean, sd^2)|."""
+    if sd == 0:
+        return abs(mean)
+    z = mean / sd
+    return sd * sqrt(2 / pi) * exp(-z * z / 2) + mean * erf(z / sqrt(2))
+
+
 def debiased_error(problem, weights=None, *, norm=1.0, min_count=0, bin_weights="mass", **binning):
     """The error of bins without what chance adds, Kumar, Liang and Ma (2019).
 
     With g_b = |D_b / W_b|, q_b the hit rate, n_b = W_b^2 / sum w^2, t_b^2 = q_b (1 - q_b) / n_b:
-    norm 1: sum W_b/W (2 g_b - E|N(g_b, t_b^2)|), with the mean of a folded normal variable
-    t sqrt(2 / pi) exp(-g^2 / 2 t^2) + g erf(g / (t sqrt 2)).
+    norm 1: sum W_b/W (2 g_b - E|N(g_b, t_b^2)|), a folded normal variable's mean.
     norm 2: sqrt(max(0, sum W_b/W (g_b^2 - q_b (1 - q_b) / (n_b - 1)))), n_b < 2 counting 0.
     """
     assert min_count == 0
@@ -290,8 +297,7 @@ def debiased_error(problem, weights=None, *, norm=1.0, min_count=0, bin_weights=
             parts.append(share * (g * g - q * (1 - q) / (n - 1)) if n > 2 - 1e-9 else 0.0)
             continue
         t = sqrt(max(q * (1 - q), 0.0) / n)
-        folded = t * sqrt(2 / pi) * exp(-((g / t) ** 2) / 2) + g * erf(g / t / sqrt(2)) if t else g
-        parts.append(share * (2 * g - folded))
+        parts.append(share * (2 * g - folded(g, t)))
     return fsum(parts) if norm == 1 else sqrt(max(0.0, fsum(parts)))
 
 

@@ -193,16 +193,8 @@ def truth(s, q, n_bins=200):
         mean = abs(fsum(gaps) / m)
         centre = fsum(gaps) / m
         sd = math.sqrt(fsum((gap - centre) ** 2 for gap in gaps) / (m * max(m - 1, 1)))
-        total += m * (2 * mean - folded(mean, sd))
+        total += m * (2 * mean - reference.folded(mean, sd))
     return total / n
-
-
-def folded(mean, sd):
-    """E |N(mean, sd^2)|."""
-    if sd == 0:
-        return mean
-    z = mean / sd
-    return sd * math.sqrt(2 / math.pi) * math.exp(-z * z / 2) + mean * math.erf(z / math.sqrt(2))
 
 
 PICTURES = [f"{name}.{kind}" for name in ("figure2", "log_ratio", "bias")

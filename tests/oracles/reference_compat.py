@@ -8,9 +8,10 @@ Written from their definitions and from nothing of fastece or of them. Scores ar
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from itertools import pairwise
-from math import erf, exp, floor, fsum, pi, sqrt
+from math import exp, floor, fsum, sqrt
 
 import numpy as np
+from reference import folded
 
 # -- what several of them share --------------------------------------------------------------------
 
@@ -181,14 +182,6 @@ def discrete_edges(scores, kind):
     return midpoints(list(pairwise(sorted(set(scores)))), kind)
 
 
-def mean_of_absolute_normal(mean, sd):
-    """E|N(mean, sd^2)|."""
-    if sd == 0:
-        return abs(mean)
-    z = mean / sd
-    return sd * sqrt(2 / pi) * exp(-z * z / 2) + mean * erf(z / sqrt(2))
-
-
 def one_problem_error(scores, hits, upper, p, debias):
     """Bins (u_j-1, u_j], 0 in the first.
 
@@ -203,10 +196,7 @@ def one_problem_error(scores, hits, upper, p, debias):
     if p == 2:
         parts = [m * ((a - c) ** 2 - a * (1 - a) / (m - 1)) for m, c, a in bins if m > 1]
         return sqrt(max(0.0, fsum(parts) / n))
-    parts = [
-        m * (2 * abs(a - c) - mean_of_absolute_normal(a - c, sqrt(a * (1 - a) / m)))
-        for m, c, a in bins
-    ]
+    parts = [m * (2 * abs(a - c) - folded(a - c, sqrt(a * (1 - a) / m))) for m, c, a in bins]
     return fsum(parts) / n
 
 

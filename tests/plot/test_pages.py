@@ -78,14 +78,10 @@ def draw(label="net"):
     return figure
 
 
-def ids_of(tree):
-    return [node.get("id") for node in tree.iter() if node.get("id")]
-
-
 def test_several_can_stand_on_a_page():
     page = "".join(to_svg(draw(), "title", key) for key in ("a", "b-1"))
     tree = ET.fromstring(f"<div>{page}</div>")
-    ids = ids_of(tree)
+    ids = [node.get("id") for node in tree.iter() if node.get("id")]
     assert len(ids) == len(set(ids))
     asked = re.findall(r"url\(#([^)]*)\)|href=\"#([^\"]*)\"", page)
     assert asked

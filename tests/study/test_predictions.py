@@ -146,7 +146,7 @@ def pulls_of_plain_loops(s, q, n_bins, value):
         gaps = [q[i] - s[i] for i in rows]
         m, mean = len(rows), fsum(gaps) / len(rows)
         sd = math.sqrt(fsum((gap - mean) ** 2 for gap in gaps) / (m * max(m - 1, 1)))
-        part = 2 * abs(mean) - cases.folded(abs(mean), sd)
+        part = 2 * abs(mean) - reference.folded(abs(mean), sd)
         for i, gap in zip(rows, gaps, strict=True):
             out[i] = math.copysign(1.0, mean) * (gap - mean) + part - value
     return out
