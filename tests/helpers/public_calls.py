@@ -56,7 +56,6 @@ FIELDS = {
     "grid_step": [0.001, 0.3],
     "form": ["unbiased", "block"],
 }
-DECOMPOSITIONS = [fastece.brier_decomposition, fastece.score_decomposition]
 RESAMPLING = [fastece.bootstrap, fastece.compare, fastece.calibration_test, fastece.estimate]
 CLASSWISE = [fastece.sce, fastece.ace, fastece.tace]
 POOL = ThreadPoolExecutor(2)
@@ -144,7 +143,7 @@ def drop_in(y, p, options):
 def decompose(y, p, options):
     """Of a score, by bins or by isotonic regression."""
     options.pop("estimator")
-    pick(DECOMPOSITIONS)(y, p, **options)
+    pick([fastece.brier_decomposition, fastece.score_decomposition])(y, p, **options)
 
 
 def recalibrate(y, p, options):

@@ -262,11 +262,7 @@ def test_multiplicities_of_a_great_rate_are_taken_back():
         with np.errstate(over="ignore"):
             kernel(U64(1), 0, 230, law, tail, c)
         assert (c.sum(1) == 230).all()
-        again = start_of(1, 0, SETTLE)
-        counts = [
-            [bisect_right(tail.tolist(), unit_of(word_of(again, R * i + r))) for r in range(R)]
-            for i in range(8)
-        ]
+        counts = counts_of(1, 0, range(8), law, tail)
         assert max(map(max, counts)) > 15
         assert c[0].tolist() == topped_up(start_of(1, 0, TOP_UP), 230, counts, 255)
 
